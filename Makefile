@@ -1,0 +1,39 @@
+# Everything happens in .venv; `make` alone lists what there is.
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup up servers lint types check test clean
+
+BIN := .venv/bin
+CODE := $(wildcard src tests examples benchmarks)
+PYTEST := $(BIN)/python -m pytest -n 2
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: .venv/.ready  ## .venv with Postino and the development tools
+	@:
+
+.venv/.ready: pyproject.toml constraints.txt scripts/setup.sh
+	@scripts/setup.sh
+
+up: setup  ## set up, then show Postino at work
+	@$(BIN)/postino up
+
+servers: setup  ## install the servers the tests need, where they are missing
+	@scripts/servers.sh
+
+lint: setup  ## ruff
+	@$(BIN)/ruff check .
+
+types: setup  ## mypy --strict
+	@$(BIN)/mypy $(CODE)
+
+check: setup lint types  ## the inner loop: lint, types, architecture, fast tests on SQLite and pure rules
+	@$(PYTEST) -q -m "not postgres and not slow and not crash"
+
+test: setup servers lint types  ## everything: servers, lint, types, architecture, all tests
+	@$(PYTEST)
+
+clean:  ## remove .venv, caches and build results
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,45 @@
+"""What happened, as told to the outside: one row of the outbox."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+
+class EventType(StrEnum):
+    """Every event there is, by its name on the wire."""
+
+    CLAIMED = "job.claimed"
+    COMPLETED = "job.completed"
+    RETRYING = "job.retrying"
+    DEFERRED = "job.deferred"
+    FAILED = "job.failed"
+    UNCERTAIN = "job.uncertain"
+    RESCUED = "job.rescued"
+    CANCELLED = "job.cancelled"
+    EDITED = "job.edited"
+    RESCHEDULED = "job.rescheduled"
+    REPLAYED = "job.replayed"
+    RESOLVED = "job.resolved"
+    PAUSED = "gate.paused"
+    RESUMED = "gate.resumed"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Cursor:
+    """How far a listener has read. The transaction comes first: rows are numbered before they commit."""
+
+    xid: int = 0
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One thing that happened. `job_id` is None where it concerns several jobs (`data["jobs"]`) or none."""
+
+    cursor: Cursor
+    type: str
+    at: datetime
+    job_id: UUID | None = None
+    data: dict[str, Any] = field(default_factory=dict)

@@ -1,0 +1,102 @@
+"""What a job is: the engine's unit of work, as a frozen value."""
+
+import os
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from enum import IntEnum, StrEnum
+from uuid import UUID
+
+
+class State(StrEnum):
+    """Where a job is in its life; every legal move is in `rules.lifecycle`."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    UNCERTAIN = "uncertain"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_final(self) -> bool:
+        return self in (State.COMPLETED, State.FAILED, State.CANCELLED)
+
+
+class Queue(IntEnum):
+    """The rank of a job: a lower number goes first, across all channels."""
+
+    HIGH = 0
+    DEFAULT = 1
+    LOW = 2
+
+    @property
+    def label(self) -> str:
+        return self.name.lower()
+
+    @classmethod
+    def named(cls, label: str) -> "Queue":
+        return cls[label.upper()]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One unit of work, live or finished. Instants are aware and in UTC."""
+
+    id: UUID
+    type: str
+    channel: str
+    queue: Queue
+    state: State
+    payload: bytes
+    idempotency_key: str
+    scheduled_at: datetime
+    run_at: datetime | None  # None: uncertain, and waiting for a person
+    created_at: datetime
+    account: str | None = None
+    brand: str | None = None
+    user_id: str | None = None
+    parent_id: UUID | None = None
+    correlation_id: str | None = None
+    attempts: int = 0
+    max_attempts: int | None = None  # None: as the channel, the type or the configuration says
+    backoff: str | None = None
+    time_limit: float | None = None
+    generation: int = 1
+    rescues: int = 0
+    deferrals: int = 0
+    deferred: str | None = None
+    sent: bool = False
+    remote_id: str | None = None
+    result: str | None = None
+    last_error: str | None = None
+    claimed_by: str | None = None
+    claimed_at: datetime | None = None
+    token: UUID | None = None
+    dispatched_at: datetime | None = None
+    finished_at: datetime | None = None
+
+    @property
+    def lane(self) -> str | None:
+        return lane_of(self.account, self.brand)
+
+
+def lane_of(account: str | None, brand: str | None) -> str | None:
+    """The line a job waits in: its account's, else its brand's, else none.
+
+    An account's lane runs one job at a time; a brand's lane has no width of its own and
+    exists so that pausing a brand costs its neighbours nothing.
+    """
+    if account is not None:
+        return f"@{account}"
+    return None if brand is None else f"#{brand}"
+
+
+def new_id() -> UUID:
+    """A UUIDv7: unique everywhere, and later ones sort after earlier ones."""
+    milliseconds = time.time_ns() // 1_000_000
+    random = int.from_bytes(os.urandom(10), "big")
+    value = (milliseconds & 0xFFFF_FFFF_FFFF) << 80 | random
+    value = value & ~(0xF000 << 64) | 0x7000 << 64
+    value = value & ~(0xC000 << 48) | 0x8000 << 48
+    return UUID(int=value)

@@ -1,0 +1,46 @@
+"""How a handler ends. Expected endings are values; exceptions are for bugs."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """It worked."""
+
+    result: Any = None
+    remote_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """It did not work this time; try again after the backoff, never before `not_before`."""
+
+    reason: str
+    not_before: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Defer:
+    """Not now: come back at `until`. Spends no attempt."""
+
+    until: datetime
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """It can never work as it stands: no retry."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Something may have left and no definite answer came back: never repeated blindly."""
+
+    reason: str
+
+
+Outcome = Done | Retry | Defer | Reject | Unknown

@@ -1,0 +1,16 @@
+"""Which moves a job may make. Everything that changes a state asks here."""
+
+from postino.job import State
+
+MOVES: dict[State, frozenset[State]] = {
+    State.PENDING: frozenset({State.RUNNING, State.CANCELLED, State.FAILED}),
+    State.RUNNING: frozenset({State.COMPLETED, State.PENDING, State.UNCERTAIN, State.FAILED}),
+    State.UNCERTAIN: frozenset({State.RUNNING, State.COMPLETED, State.PENDING, State.FAILED}),  # reconcile, or a person
+    State.FAILED: frozenset({State.PENDING}),  # replay, by hand only
+    State.COMPLETED: frozenset(),
+    State.CANCELLED: frozenset(),
+}
+
+
+def may_move(current: State, wanted: State) -> bool:
+    return wanted in MOVES[current]

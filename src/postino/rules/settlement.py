@@ -1,0 +1,78 @@
+"""What becomes of a job after its handler ended, or after its worker died."""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from postino.event import EventType
+from postino.job import Job, State
+from postino.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
+from postino.rules.retry import RetryPolicy, delay
+
+MOST_RESCUES = 3
+
+
+class Cause(StrEnum):
+    """Why a job is among the dead letters."""
+
+    EXHAUSTED = "exhausted"  # every attempt was used
+    PERMANENT = "permanent"  # it can never work as it stands
+    POISON = "poison"  # its payload cannot be read
+    QUARANTINED = "quarantined"  # its worker died under it too often
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settlement:
+    """What the store writes: the next state and what goes with it."""
+
+    state: State
+    event: EventType | None
+    run_at: datetime | None = None
+    error: str | None = None
+    deferred: str | None = None
+    refund: bool = False
+    rescued: bool = False
+    cause: Cause | None = None
+    remote_id: str | None = None
+    result: str | None = None
+
+
+def settle(job: Job, outcome: Outcome, policy: RetryPolicy, now: datetime, jitter: float) -> Settlement:
+    match outcome:
+        case Done(result, remote_id):
+            kept = None if result is None else json.dumps(result, default=str)
+            return Settlement(state=State.COMPLETED, event=EventType.COMPLETED, remote_id=remote_id, result=kept)
+        case Defer(until, why):
+            return Settlement(
+                state=State.PENDING, event=EventType.DEFERRED, run_at=max(until, now), deferred=why, refund=True
+            )
+        case Retry(why) if job.attempts >= policy.max_attempts:
+            return failed(why, Cause.EXHAUSTED)
+        case Retry(why, not_before):
+            again = max(now + delay(job.attempts, policy.backoff, jitter), not_before or now)
+            return Settlement(state=State.PENDING, event=EventType.RETRYING, run_at=again, error=why)
+        case Reject(why):
+            return failed(why, Cause.PERMANENT)
+        case Unknown(why):
+            return Settlement(state=State.UNCERTAIN, event=EventType.UNCERTAIN, error=why)
+
+
+def failed(why: str, cause: Cause) -> Settlement:
+    return Settlement(state=State.FAILED, event=EventType.FAILED, error=why, cause=cause)
+
+
+def release(now: datetime) -> Settlement:
+    """A claim given back before anything started: as if it had never been taken."""
+    return Settlement(state=State.PENDING, event=None, run_at=now, refund=True)
+
+
+def rescue(job: Job, now: datetime) -> Settlement:
+    """What becomes of a job whose worker died under it."""
+    if job.sent:
+        why = "The worker died after something may have been sent; nothing is sent again before that is known."
+        return Settlement(state=State.UNCERTAIN, event=EventType.UNCERTAIN, error=why, rescued=True)
+    if job.rescues + 1 >= MOST_RESCUES:
+        why = f"The worker died under this job {MOST_RESCUES} times. Look at what it does before replaying it."
+        return failed(why, Cause.QUARANTINED)
+    return Settlement(state=State.PENDING, event=EventType.RESCUED, run_at=now, refund=True, rescued=True)

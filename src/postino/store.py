@@ -1,0 +1,242 @@
+"""The contract of a store: what the engine asks of a database, and the values that go in and out.
+
+A store selects, fences and writes; it decides nothing. Decisions come in as values or as pure functions of `rules`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+from uuid import UUID
+
+from postino.event import Cursor, Event
+from postino.job import Job, Queue, State
+from postino.rules.gates import Closed, Gate, Scope
+from postino.rules.order import Head
+from postino.rules.settlement import Cause, Settlement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewJob:
+    """A job about to be enqueued. Its id is chosen by the caller, so that a repeated call is the same job."""
+
+    id: UUID
+    type: str
+    channel: str
+    queue: Queue
+    payload: bytes
+    key: str | None = None  # None: nobody can ask for it again, so its id serves as its key
+    run_at: datetime | None = None  # None: now
+    account: str | None = None
+    brand: str | None = None
+    user_id: str | None = None
+    parent_id: UUID | None = None
+    correlation_id: str | None = None
+    max_attempts: int | None = None
+    backoff: str | None = None
+    time_limit: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Enqueued:
+    """The job, and whether this call created it; otherwise its key was known and it comes back as it is now."""
+
+    job: Job
+    created: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """One look at the store: what is due where, which gates stand, which workers live."""
+
+    now: datetime
+    heads: tuple[Head, ...] = ()
+    hinted: bool = False
+    gates: tuple[Gate, ...] = ()
+    beats: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimOrder:
+    """What a worker asks for. The token is its own choice, so that it can find what it holds after a lost answer."""
+
+    worker: str
+    token: UUID
+    free: int
+    closed: Closed
+    survey: Survey
+    marks: Mapping[tuple[str, Queue], datetime] = field(default_factory=dict)
+    low_is_running: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What went wrong in one attempt, for the history."""
+
+    error_class: str
+    message: str
+    trace: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """A job, as claimed, and what becomes of it. The claim's token fences the write."""
+
+    job: Job
+    settlement: Settlement
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One line of a job's history."""
+
+    generation: int
+    number: int
+    started_at: datetime
+    ended_at: datetime
+    worker: str
+    outcome: str
+    error_class: str | None = None
+    message: str | None = None
+    trace: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetter:
+    """A job that failed, with all one needs to understand and replay it; kept until a person resolves it."""
+
+    job: Job
+    cause: Cause
+    died_at: datetime
+    error: str | None
+    trace: str | None
+    history: tuple[Attempt, ...]
+    resolved_at: datetime | None = None
+    resolution: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerInfo:
+    """A worker process, alive as long as its beats go up."""
+
+    id: str
+    host: str
+    pid: int
+    started_at: datetime | None = None
+    beats: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFilter:
+    """Which jobs to list: newest first, after the cursor."""
+
+    states: tuple[State, ...] = ()
+    type: str | None = None
+    channel: str | None = None
+    account: str | None = None
+    brand: str | None = None
+    queue: Queue | None = None
+    parent_id: UUID | None = None
+    before: UUID | None = None
+    limit: int = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadFilter:
+    """Which dead letters to list or replay; resolved ones only on request."""
+
+    ids: tuple[UUID, ...] = ()
+    type: str | None = None
+    channel: str | None = None
+    cause: Cause | None = None
+    resolved: bool = False
+    before: UUID | None = None
+    limit: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Who does something by hand, and why: for the audit trail."""
+
+    actor: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditEntry:
+    """One line of the audit trail; its hash covers the line before it."""
+
+    seq: int
+    at: datetime
+    actor: str
+    action: str
+    subject: str
+    reason: str
+    detail: str
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueueDepth:
+    """How many live jobs of a channel and queue are in a state."""
+
+    channel: str
+    queue: Queue
+    state: State
+    jobs: int
+    oldest_run_at: datetime | None
+
+
+class Store(Protocol):
+    """One database. Every method is one transaction, or part of the caller's where it takes a connection."""
+
+    async def open(self) -> None: ...
+    async def close(self) -> None: ...
+    async def migrate(self) -> list[str]: ...
+
+    async def enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]: ...
+    async def enqueue_on(self, connection: Any, jobs: Sequence[NewJob]) -> list[Enqueued]: ...
+
+    async def survey(
+        self, worker: str | None, *, beat: bool = False, marks: Mapping[tuple[str, Queue], datetime] | None = None
+    ) -> Survey: ...
+    async def claim(self, order: ClaimOrder) -> list[Job]: ...
+    async def settle(self, endings: Sequence[Ending]) -> set[UUID]:
+        """Writes what became of these jobs; the ids that come back are those still held. The others were lost."""
+        ...
+
+    async def register(self, worker: WorkerInfo) -> None: ...
+    async def retire(self, worker: str) -> None: ...
+    async def rescue(self, dead: Mapping[str, int], decide: Callable[[Job, datetime], Settlement]) -> list[Ending]:
+        """Buries workers whose beats still stand where they were seen, and decides about every job nobody holds."""
+        ...
+
+    async def dispatch_due(self) -> int: ...
+    async def cancel(self, job_id: UUID, act: Act) -> Job: ...
+    async def edit(self, job_id: UUID, payload: bytes, act: Act) -> Job: ...
+    async def reschedule(self, job_id: UUID, run_at: datetime | None, act: Act) -> Job: ...
+    async def resolve(self, job_id: UUID, settlement: Settlement, act: Act) -> Job: ...
+    async def replay(self, job_id: UUID, payload: bytes | None, force: bool, act: Act) -> Job: ...
+    async def discard(self, job_id: UUID, act: Act) -> DeadLetter: ...
+    async def pause(self, scope: Scope, name: str, act: Act) -> Gate: ...
+    async def resume(self, scope: Scope, name: str, act: Act) -> Gate: ...
+    async def cap(self, channel: str, most: int | None, act: Act) -> Gate: ...
+
+    async def get(self, job_id: UUID) -> Job: ...
+    async def find(self, channel: str, key: str) -> Job | None: ...
+    async def list(self, wanted: JobFilter) -> Sequence[Job]: ...
+    async def attempts(self, job_id: UUID) -> Sequence[Attempt]: ...
+    async def dead_letter(self, job_id: UUID) -> DeadLetter: ...
+    async def dead_letters(self, wanted: DeadFilter) -> Sequence[DeadLetter]: ...
+    async def depths(self) -> Sequence[QueueDepth]: ...
+    async def gates(self) -> Sequence[Gate]: ...
+    async def workers(self) -> Sequence[WorkerInfo]: ...
+    async def audit(self, limit: int = 100) -> Sequence[AuditEntry]: ...
+
+    async def events(self, after: Cursor, limit: int) -> Sequence[Event]: ...
+    async def hold_cursor(self, listener: str, holder: str, seconds: float) -> Cursor | None:
+        """The listener's cursor if nobody else holds it, held for so many seconds."""
+        ...
+
+    async def move_cursor(self, listener: str, holder: str, cursor: Cursor) -> bool: ...

@@ -1,0 +1,1 @@
+"""What a store does, written once for every database: generators that yield queries and receive rows."""

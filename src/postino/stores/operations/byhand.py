@@ -1,0 +1,137 @@
+"""What a person does: compare-and-set, with a line in the audit trail in the same transaction."""
+
+import json
+from datetime import datetime
+from typing import NoReturn
+from uuid import UUID
+
+from postino.audit import START, chained
+from postino.errors import Conflict, NotFound
+from postino.event import EventType
+from postino.job import Job, State, lane_of
+from postino.rules.gates import Gate, Scope
+from postino.rules.replay import why_not
+from postino.rules.settlement import Settlement
+from postino.store import Act, DeadLetter, Ending
+from postino.stores import rows
+from postino.stores.operations.settle import settle
+from postino.stores.statement import Operation, ask
+
+
+def get(job_id: UUID) -> Operation[Job]:
+    found = yield ask("get", id=job_id)
+    if not found:
+        raise NotFound(f"There is no job {job_id}. `postino jobs list` shows the newest ones.")
+    return rows.any_job(found[0])
+
+
+def cancel(job_id: UUID, act: Act) -> Operation[Job]:
+    done = yield ask("cancel", id=job_id)
+    if not done:
+        yield from refuse(job_id, "cancelled")
+    return (yield from recorded(job_id, EventType.CANCELLED, act))
+
+
+def edit(job_id: UUID, payload: bytes, act: Act) -> Operation[Job]:
+    done = yield ask("edit", id=job_id, payload=payload)
+    if not done:
+        yield from refuse(job_id, "edited")
+    return (yield from recorded(job_id, EventType.EDITED, act))
+
+
+def reschedule(job_id: UUID, run_at: datetime | None, act: Act) -> Operation[Job]:
+    done = yield ask("reschedule", id=job_id, run_at=run_at)
+    if not done:
+        yield from refuse(job_id, "rescheduled")
+    return (yield from recorded(job_id, EventType.RESCHEDULED, act))
+
+
+def resolve(job_id: UUID, settlement: Settlement, act: Act) -> Operation[Job]:
+    locked = yield ask("lock_job", id=job_id)
+    if not locked or locked[0]["state"] != State.UNCERTAIN:
+        yield from refuse(job_id, "resolved")
+    clock = yield ask("clock")
+    taken = rows.with_owner(rows.live_job(locked[0]), f"person:{act.actor}", clock[0]["now_at"])
+    yield from settle([Ending(taken, settlement)])
+    return (yield from recorded(job_id, EventType.RESOLVED, act))
+
+
+def replay(job_id: UUID, payload: bytes | None, force: bool, act: Act) -> Operation[Job]:
+    letter = yield from open_letter(job_id, "replayed")
+    if letter.job.remote_id is not None:
+        return (yield from get(job_id))  # it is out already: the existing job comes back
+    refusal = why_not(letter.cause, edited=payload is not None, force=force)
+    if refusal:
+        raise Conflict(f"Job {job_id} was not replayed. {refusal}")
+    lane = lane_of(letter.job.account, letter.job.brand)
+    yield ask("replay", id=job_id, generation=letter.job.generation, payload=payload, lane=lane)
+    return (yield from recorded(job_id, EventType.REPLAYED, act))
+
+
+def discard(job_id: UUID, act: Act) -> Operation[DeadLetter]:
+    letter = yield from open_letter(job_id, "discarded")
+    discarded = yield ask("discard", id=job_id, generation=letter.job.generation)
+    yield from write_audit(act, "dead_letter.discarded", str(job_id))
+    return rows.dead_letter(discarded[0])
+
+
+def pause(scope: Scope, name: str, act: Act) -> Operation[Gate]:
+    paused = yield ask("pause", scope=scope, name=name, reason=act.reason or None)
+    yield from told(EventType.PAUSED, None, {"scope": scope, "name": name, "reason": act.reason})
+    yield from write_audit(act, EventType.PAUSED, f"{scope}:{name}")
+    return rows.gate(paused[0])
+
+
+def resume(scope: Scope, name: str, act: Act) -> Operation[Gate]:
+    resumed = yield ask("resume", scope=scope, name=name)
+    if not resumed:
+        raise NotFound(f"The {scope} {name} is not paused. `postino queues list` shows what is.")
+    yield from told(EventType.RESUMED, None, {"scope": scope, "name": name})
+    yield from write_audit(act, EventType.RESUMED, f"{scope}:{name}")
+    return rows.gate(resumed[0])
+
+
+def cap(channel: str, most: int | None, act: Act) -> Operation[Gate]:
+    capped = yield ask("cap", name=channel, cap=most)
+    yield from write_audit(act, "gate.capped", f"{Scope.CHANNEL}:{channel}", str(most))
+    return rows.gate(capped[0])
+
+
+def open_letter(job_id: UUID, wanted: str) -> Operation[DeadLetter]:
+    found = yield ask("lock_dead_letter", id=job_id)
+    if not found or found[0]["resolved_at"] is not None:
+        yield from refuse(job_id, wanted)
+    return rows.dead_letter(found[0])
+
+
+def recorded(job_id: UUID, done: EventType, act: Act) -> Operation[Job]:
+    yield from told(done, job_id, {"actor": act.actor, "reason": act.reason})
+    yield from write_audit(act, done, str(job_id))
+    return (yield from get(job_id))
+
+
+def told(event: EventType, job_id: UUID | None, data: dict[str, str]) -> Operation[None]:
+    yield ask("tell", type=event, job_id=job_id, data=json.dumps(data))
+
+
+def refuse(job_id: UUID, wanted: str) -> Operation[NoReturn]:
+    """Says why not, from what the job is now."""
+    job = yield from get(job_id)
+    because = {
+        State.PENDING: "it has already sent something" if job.sent else "it is waiting for its turn, it did not fail",
+        State.RUNNING: f"it is running since {job.claimed_at:%Y-%m-%d %H:%M:%S} UTC",
+        State.UNCERTAIN: "something may already have been sent, and a person has to say whether it was",
+        State.COMPLETED: "it is completed, and that is final",
+        State.FAILED: "it failed, and its dead letter decides what comes next: replay or discard",
+        State.CANCELLED: "it was cancelled, and that is final",
+    }[job.state]
+    raise Conflict(f"Job {job_id} cannot be {wanted}: {because}. Nothing was changed.")
+
+
+def write_audit(act: Act, action: str, subject: str, detail: str = "") -> Operation[None]:
+    turn = yield ask("lock_audit")
+    at: datetime = turn[0]["now_at"]
+    last = yield ask("last_audit")
+    previous, seq = (last[0]["hash"], last[0]["seq"]) if last else (START, 0)
+    line = {"actor": act.actor, "action": action, "subject": subject, "reason": act.reason, "detail": detail}
+    yield ask("write_audit", seq=seq + 1, at=at, **line, hash=chained(previous, at.isoformat(), *line.values()))

@@ -1,0 +1,143 @@
+"""Taking jobs: one transaction, one winner, closed gates left alone."""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from postino.event import EventType
+from postino.job import Job, Queue
+from postino.rules.gates import Gate, Scope
+from postino.rules.order import Head, open_lines, shares, turns
+from postino.store import ClaimOrder, Survey
+from postino.stores import rows
+from postino.stores.statement import Operation, Row, ask, each
+
+LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+Marks = Mapping[tuple[str, Queue], datetime]
+
+
+def survey(worker: str | None, beat: bool, marks: Marks) -> Operation[Survey]:
+    found = yield ask(
+        "survey",
+        worker=worker,
+        beat=beat,
+        mark_channel=[channel for channel, _ in marks],
+        mark_queue=[queue.value for _, queue in marks],
+        mark_since_at=list(marks.values()),
+    )
+    kinds: dict[str, list[Row]] = {kind: [] for kind in ("clock", "bulk", "lanes", "hint", "gate", "worker")}
+    for row in found:
+        kinds[row["kind"]].append(row)
+    return Survey(
+        now=kinds["clock"][0]["due_at"],
+        heads=tuple(
+            Head(row["name"], Queue(row["queue"]), row["due_at"], lanes=path == "lanes")
+            for path in ("bulk", "lanes")
+            for row in kinds[path]
+        ),
+        hinted=bool(kinds["hint"]),
+        gates=tuple(surveyed_gate(row) for row in kinds["gate"]),
+        beats={row["name"]: row["amount"] for row in kinds["worker"]},
+    )
+
+
+def surveyed_gate(row: Row) -> Gate:
+    scope, _, reason = row["detail"].partition(" ")
+    return Gate(Scope(scope), row["name"], row["due_at"], reason or None, row["amount"])
+
+
+def claim(order: ClaimOrder) -> Operation[list[Job]]:
+    heads = list(order.survey.heads)
+    if order.survey.hinted:
+        heads += yield from fold_hints()
+    lines = open_lines(heads, order.closed, order.survey.now)
+    room = yield from remaining_room(order, lines)
+    taken: list[Job] = []
+    for queue, most in turns(lines, order.free, order.survey.now, order.low_is_running):
+        left = min(most, order.free - len(taken))
+        due = [line for line in lines if line.queue is queue]
+        portions = [(line, share) for line, share in zip(due, shares(left, due, room), strict=True) if share > 0]
+        claimed = yield from claim_bulk(order, queue, [portion for portion in portions if not portion[0].lanes])
+        claimed += yield from claim_lanes(order, queue, [portion for portion in portions if portion[0].lanes])
+        for job in claimed:
+            if job.channel in room:
+                room[job.channel] -= 1
+        taken += claimed
+    if taken:
+        data = json.dumps({"worker": order.worker, "jobs": [str(job.id) for job in taken]})
+        yield ask("tell", type=EventType.CLAIMED, job_id=None, data=data)
+    return taken
+
+
+def needs_locks(order: ClaimOrder) -> bool:
+    """Whether the claim is more than statements that stand for themselves."""
+    return order.survey.hinted or bool(order.closed.caps) or any(head.lanes for head in order.survey.heads)
+
+
+def remaining_room(order: ClaimOrder, lines: Sequence[Head]) -> Operation[dict[str, int]]:
+    """How many more may run on each capped channel, counted under its lock, so that nothing leaks."""
+    capped = sorted({line.channel for line in lines} & order.closed.caps.keys())
+    if not capped:
+        return {}
+    yield ask("lock_gates", channels=capped)
+    counted = yield ask("count_running", channels=capped)
+    running = {row["channel"]: row["running"] for row in counted}
+    return {channel: order.closed.caps[channel] - running.get(channel, 0) for channel in capped}
+
+
+def claim_bulk(order: ClaimOrder, queue: Queue, portions: Sequence[tuple[Head, int]]) -> Operation[list[Job]]:
+    claimed = yield each(
+        "claim_bulk",
+        [
+            {"channel": line.channel, "share": share, "since_at": order.marks.get((line.channel, queue), LONG_AGO)}
+            for line, share in portions
+        ],
+        queue=queue.value,
+        worker=order.worker,
+        token=order.token,
+    )
+    return [rows.live_job(row) for row in claimed]
+
+
+def claim_lanes(order: ClaimOrder, queue: Queue, portions: Sequence[tuple[Head, int]]) -> Operation[list[Job]]:
+    brands, accounts = sorted(order.closed.brands), sorted(order.closed.accounts)
+    locked = yield each(
+        "lock_lanes",
+        [{"channel": line.channel, "share": share} for line, share in portions],
+        queue=queue.value,
+        brands=brands,
+        accounts=accounts,
+    )
+    lanes = with_widths(locked, {line.channel: share for line, share in portions})
+    claimed = yield each(
+        "claim_lanes", lanes, queue=queue.value, worker=order.worker, token=order.token, brands=brands
+    )
+    yield each("rearm_lanes", lanes)
+    return [rows.live_job(row) for row in claimed]
+
+
+def with_widths(lanes: Sequence[Row], share: Mapping[str, int]) -> list[dict[str, object]]:
+    """How many jobs each lane may give: an account's one, a brand's as many as its channel's share leaves over."""
+    given: list[dict[str, object]] = []
+    for channel, most in share.items():
+        ours = [lane for lane in lanes if lane["channel"] == channel]
+        wide = sum(lane["account"] is None for lane in ours)
+        spare = (most - len(ours)) // wide if wide else 0
+        given += [
+            {"channel": channel, "lane": lane["lane"], "width": 1 if lane["account"] is not None else 1 + spare}
+            for lane in ours
+        ]
+    return given
+
+
+def fold_hints() -> Operation[list[Head]]:
+    """Reads the notes saying "look at this lane again" and finds out when each of those lanes is next due."""
+    yield ask("adopt_lanes")
+    lanes = yield ask("lock_hinted")
+    yield each("drop_hints", lanes)
+    armed = yield each("rearm_lanes", lanes)
+    first: dict[tuple[str, Queue], datetime] = {}
+    for row in armed:
+        line = row["channel"], Queue(row["queue"])
+        first[line] = min(row["due_at"], first.get(line, row["due_at"]))
+    return [Head(channel, queue, due_at, lanes=True) for (channel, queue), due_at in first.items()]

@@ -1,0 +1,122 @@
+"""From database rows to the values of the contract."""
+
+import json
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from postino.event import Cursor, Event
+from postino.job import Job, Queue, State
+from postino.rules.gates import Gate, Scope
+from postino.rules.settlement import Cause
+from postino.store import Attempt, AuditEntry, DeadLetter, QueueDepth, WorkerInfo
+from postino.stores.statement import Row
+
+SHARED = (
+    "id", "type", "channel", "account", "brand", "user_id", "parent_id", "correlation_id", "idempotency_key",
+    "scheduled_at", "run_at", "attempts", "max_attempts", "backoff", "time_limit", "generation", "rescues", "deferrals",
+    "remote_id", "last_error", "created_at",
+)  # fmt: skip
+STATES = {state.value: state for state in State}
+QUEUES = tuple(Queue)
+
+
+def live_job(row: Row) -> Job:
+    """A row of the table of live jobs."""
+    return Job(
+        **{name: row[name] for name in SHARED},
+        queue=QUEUES[row["queue"]],
+        state=STATES[row["state"]],
+        payload=row["payload"],
+        sent=bool(row["sent"]),
+        deferred=row["deferred"],
+        claimed_by=row["claimed_by"],
+        claimed_at=row["claimed_at"],
+        token=row["token"],
+        dispatched_at=row["dispatched_at"],
+    )
+
+
+def any_job(row: Row) -> Job:
+    """A row of the view over live and finished jobs."""
+    return Job(
+        **{name: row[name] for name in SHARED},
+        queue=Queue.named(row["queue"]),
+        state=STATES[row["state"]],
+        payload=row["payload_bytes"],
+        sent=bool(row["sent"]),
+        deferred=row["deferred"],
+        claimed_by=row["claimed_by"],
+        claimed_at=row["claimed_at"],
+        token=row["token"],
+        dispatched_at=row["dispatched_at"],
+        finished_at=row["finished_at"],
+        result=row["result"],
+    )
+
+
+def dead_letter(row: Row) -> DeadLetter:
+    job = Job(
+        **{name: row[name] for name in SHARED},
+        queue=QUEUES[row["queue"]],
+        state=State.FAILED,
+        payload=row["payload"],
+        sent=bool(row["sent"]),
+        finished_at=row["died_at"],
+    )
+    return DeadLetter(
+        job=job,
+        cause=Cause(row["cause"]),
+        died_at=row["died_at"],
+        error=row["last_error"],
+        trace=row["trace"],
+        history=tuple(past_attempt(entry) for entry in json.loads(row["history"])),
+        resolved_at=row["resolved_at"],
+        resolution=row["resolution"],
+    )
+
+
+def past_attempt(entry: dict[str, Any]) -> Attempt:
+    """An attempt as kept inside a dead letter."""
+    return Attempt(
+        **{
+            **entry,
+            "started_at": datetime.fromisoformat(entry["started_at"]),
+            "ended_at": datetime.fromisoformat(entry["ended_at"]),
+        }
+    )
+
+
+def attempt(row: Row) -> Attempt:
+    return Attempt(**{name: row[name] for name in Attempt.__slots__})
+
+
+def gate(row: Row) -> Gate:
+    return Gate(Scope(row["scope"]), row["name"], row["paused_at"], row["reason"], row["cap"])
+
+
+def worker(row: Row) -> WorkerInfo:
+    return WorkerInfo(**{name: row[name] for name in WorkerInfo.__slots__})
+
+
+def audit_entry(row: Row) -> AuditEntry:
+    return AuditEntry(**{name: row[name] for name in AuditEntry.__slots__})
+
+
+def depth(row: Row) -> QueueDepth:
+    return QueueDepth(row["channel"], QUEUES[row["queue"]], State(row["state"]), row["jobs"], row["oldest_run_at"])
+
+
+def event(row: Row) -> Event:
+    return Event(
+        cursor=Cursor(row["xid"], row["seq"]),
+        type=row["type"],
+        at=row["at"],
+        job_id=row["job_id"],
+        data=json.loads(row["data"]),
+    )
+
+
+def with_owner(job: Job, owner: str, now: datetime) -> Job:
+    """An uncertain job in the hands of the person who settles it."""
+    return replace(job, claimed_by=owner, claimed_at=now)

@@ -1,0 +1,1 @@
+SELECT * FROM postino.audit ORDER BY seq DESC LIMIT :limit

@@ -1,0 +1,24 @@
+-- The head of each locked lane; an account's lane only while none of its jobs runs.
+WITH line AS (
+    SELECT * FROM unnest(:channel::text[], :lane::text[], :width::int[]) AS l (channel, lane, width)
+), chosen AS (
+    SELECT job.id
+    FROM line
+    CROSS JOIN LATERAL (
+        SELECT id FROM postino.jobs
+        WHERE channel = line.channel AND lane = line.lane AND queue = :queue AND state = 'pending' AND lane IS NOT NULL
+          AND run_at <= coalesce(:now::timestamptz, now()) AND (brand IS NULL OR brand <> ALL (:brands::text[]))
+        ORDER BY run_at
+        LIMIT line.width
+        FOR UPDATE SKIP LOCKED
+    ) AS job
+    WHERE NOT EXISTS (
+        SELECT FROM postino.jobs AS busy
+        WHERE busy.channel = line.channel AND busy.lane = line.lane AND busy.state = 'running' AND busy.account IS NOT NULL
+    )
+)
+UPDATE postino.jobs
+SET state = 'running', claimed_by = :worker, claimed_at = coalesce(:now::timestamptz, now()), token = :token,
+    attempts = attempts + 1, deferred = NULL
+WHERE id = ANY (ARRAY (SELECT id FROM chosen)) AND EXISTS (SELECT FROM postino.workers WHERE id = :worker)
+RETURNING *

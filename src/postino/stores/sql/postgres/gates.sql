@@ -1,0 +1,1 @@
+SELECT * FROM postino.gates ORDER BY scope, name

@@ -1,0 +1,1 @@
+SELECT * FROM postino.all_jobs WHERE id = :id

@@ -1,0 +1,1 @@
+SELECT * FROM postino.jobs WHERE id = :id FOR UPDATE

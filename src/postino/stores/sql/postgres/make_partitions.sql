@@ -1,0 +1,1 @@
+SELECT postino.make_partitions(9) AS made

@@ -1,0 +1,276 @@
+CREATE SCHEMA IF NOT EXISTS postino;
+
+-- Live jobs only: claims and settles stay fast whatever has finished. No unique key index here, because every update
+-- would touch it; the keys have their own, insert-only table.
+CREATE TABLE postino.jobs (
+    id              uuid PRIMARY KEY,
+    type            text NOT NULL,
+    channel         text NOT NULL,
+    queue           smallint NOT NULL CHECK (queue BETWEEN 0 AND 2),
+    state           text NOT NULL CHECK (state IN ('pending', 'running', 'uncertain')),
+    lane            text,
+    account         text,
+    brand           text,
+    user_id         text,
+    parent_id       uuid,
+    correlation_id  text,
+    idempotency_key text NOT NULL,
+    payload         bytea NOT NULL,
+    scheduled_at    timestamptz NOT NULL,
+    run_at          timestamptz,
+    attempts        int NOT NULL DEFAULT 0 CHECK (attempts >= 0),
+    max_attempts    int CHECK (max_attempts > 0),
+    backoff         text,
+    time_limit      float8 CHECK (time_limit > 0),
+    generation      int NOT NULL DEFAULT 1,
+    rescues         int NOT NULL DEFAULT 0,
+    deferrals       int NOT NULL DEFAULT 0,
+    deferred        text,
+    sent            boolean NOT NULL DEFAULT false,
+    remote_id       text,
+    last_error      text,
+    claimed_by      text,
+    claimed_at      timestamptz,
+    token           uuid,
+    dispatched_at   timestamptz,
+    created_at      timestamptz NOT NULL,
+    -- The net under the rules: a pending job always has a time, a running one always an owner.
+    CHECK (state <> 'pending' OR run_at IS NOT NULL),
+    CHECK ((state = 'running') = (token IS NOT NULL)),
+    CHECK ((state = 'running') = (claimed_by IS NOT NULL)),
+    CHECK ((state = 'running') = (claimed_at IS NOT NULL))
+);
+-- One range per (channel, queue): a range shared by queues would walk over the future jobs of one to reach another.
+CREATE INDEX jobs_bulk ON postino.jobs (channel, queue, run_at) WHERE state = 'pending' AND lane IS NULL;
+CREATE INDEX jobs_lanes ON postino.jobs (channel, lane, queue, run_at) WHERE state = 'pending' AND lane IS NOT NULL;
+CREATE INDEX jobs_running ON postino.jobs (channel) WHERE state = 'running';
+-- The net under the lanes: the database itself refuses a second running job of an account on a channel.
+CREATE UNIQUE INDEX jobs_one_per_account ON postino.jobs (channel, lane) WHERE state = 'running' AND account IS NOT NULL;
+CREATE INDEX jobs_uncertain ON postino.jobs (id) WHERE state = 'uncertain';
+CREATE INDEX jobs_children ON postino.jobs (parent_id) WHERE parent_id IS NOT NULL;
+
+CREATE TABLE postino.keys (
+    channel    text NOT NULL,
+    key        text NOT NULL,
+    job_id     uuid NOT NULL,
+    PRIMARY KEY (channel, key)
+);
+
+CREATE TABLE postino.finished (
+    id              uuid NOT NULL,
+    type            text NOT NULL,
+    channel         text NOT NULL,
+    queue           smallint NOT NULL,
+    state           text NOT NULL CHECK (state IN ('completed', 'failed', 'cancelled')),
+    account         text,
+    brand           text,
+    user_id         text,
+    parent_id       uuid,
+    correlation_id  text,
+    idempotency_key text NOT NULL,
+    payload         bytea NOT NULL,
+    scheduled_at    timestamptz NOT NULL,
+    run_at          timestamptz,
+    attempts        int NOT NULL,
+    max_attempts    int,
+    backoff         text,
+    time_limit      float8,
+    generation      int NOT NULL,
+    rescues         int NOT NULL,
+    deferrals       int NOT NULL,
+    sent            boolean NOT NULL,
+    remote_id       text,
+    result          text,
+    last_error      text,
+    claimed_by      text,
+    claimed_at      timestamptz,
+    dispatched_at   timestamptz,
+    created_at      timestamptz NOT NULL,
+    finished_at     timestamptz NOT NULL,
+    superseded      boolean NOT NULL DEFAULT false  -- replayed since: a later generation tells the rest
+) PARTITION BY RANGE (finished_at);
+CREATE INDEX finished_id ON postino.finished (id);
+CREATE INDEX finished_children ON postino.finished (parent_id) WHERE parent_id IS NOT NULL;
+
+CREATE TABLE postino.attempts (
+    job_id      uuid NOT NULL,
+    generation  int NOT NULL,
+    number      int NOT NULL,
+    started_at  timestamptz NOT NULL,
+    ended_at    timestamptz NOT NULL,
+    worker      text NOT NULL,
+    outcome     text NOT NULL,
+    error_class text,
+    message     text,
+    trace       text
+) PARTITION BY RANGE (ended_at);
+CREATE INDEX attempts_job ON postino.attempts (job_id);
+
+-- The outbox. Rows are numbered before they commit, so a reader that went by seq alone would skip what commits late:
+-- xid comes first, and readers stay below the oldest transaction still running.
+CREATE SEQUENCE postino.events_seq;
+CREATE TABLE postino.events (
+    xid    xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    seq    bigint NOT NULL DEFAULT nextval('postino.events_seq'),
+    at     timestamptz NOT NULL,
+    type   text NOT NULL,
+    job_id uuid,
+    data   text NOT NULL DEFAULT '{}'
+) PARTITION BY RANGE (at);
+CREATE INDEX events_order ON postino.events (xid, seq);
+
+-- Whole copies, because a dead letter is kept until a person resolves it and outlives the partitions above.
+CREATE TABLE postino.dead_letters (
+    id              uuid NOT NULL,
+    generation      int NOT NULL,
+    type            text NOT NULL,
+    channel         text NOT NULL,
+    queue           smallint NOT NULL,
+    account         text,
+    brand           text,
+    user_id         text,
+    parent_id       uuid,
+    correlation_id  text,
+    idempotency_key text NOT NULL,
+    payload         bytea NOT NULL,
+    scheduled_at    timestamptz NOT NULL,
+    run_at          timestamptz,
+    attempts        int NOT NULL,
+    max_attempts    int,
+    backoff         text,
+    time_limit      float8,
+    rescues         int NOT NULL,
+    deferrals       int NOT NULL,
+    sent            boolean NOT NULL,
+    remote_id       text,
+    last_error      text,
+    trace           text,
+    created_at      timestamptz NOT NULL,
+    died_at         timestamptz NOT NULL,
+    cause           text NOT NULL CHECK (cause IN ('exhausted', 'permanent', 'poison', 'quarantined')),
+    history         text NOT NULL,
+    resolved_at     timestamptz,
+    resolution      text CHECK (resolution IN ('replayed', 'discarded')),
+    PRIMARY KEY (id, generation),
+    CHECK ((resolved_at IS NULL) = (resolution IS NULL))
+);
+CREATE INDEX dead_letters_open ON postino.dead_letters (id DESC) WHERE resolved_at IS NULL;
+
+-- Every channel that ever had a job. Not unique on purpose: a second row is harmless, and the wait on a unique index
+-- would let one caller's open transaction block another's first job on a new channel.
+CREATE TABLE postino.channels (channel text NOT NULL);
+
+-- An account's (or brand's) line on a channel. Only claims lock it.
+CREATE TABLE postino.lanes (
+    channel text NOT NULL,
+    lane    text NOT NULL,
+    account text,
+    brand   text,
+    PRIMARY KEY (channel, lane)
+);
+-- When a lane next has something to do, per queue. May be too early, never too late; written under the lane's lock only.
+CREATE TABLE postino.lane_due (
+    channel text NOT NULL,
+    lane    text NOT NULL,
+    queue   smallint NOT NULL,
+    due_at  timestamptz NOT NULL,
+    PRIMARY KEY (channel, lane, queue)
+);
+CREATE INDEX lane_due_order ON postino.lane_due (channel, queue, due_at);
+-- "Look at this lane again", inserted with every change that may have made it ready; claims fold them into lane_due.
+-- Inserting locks nobody, so a caller's transaction may stay open as long as it likes.
+CREATE TABLE postino.lane_hints (
+    id      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    channel text NOT NULL,
+    lane    text NOT NULL,
+    account text,
+    brand   text
+);
+
+CREATE TABLE postino.gates (
+    scope     text NOT NULL CHECK (scope IN ('queue', 'channel', 'brand', 'account')),
+    name      text NOT NULL,
+    paused_at timestamptz,
+    reason    text,
+    cap       int CHECK (cap >= 0),
+    PRIMARY KEY (scope, name)
+);
+
+CREATE TABLE postino.workers (
+    id         text PRIMARY KEY,
+    host       text NOT NULL,
+    pid        int NOT NULL,
+    started_at timestamptz NOT NULL,
+    beats      bigint NOT NULL DEFAULT 0
+);
+
+CREATE TABLE postino.cursors (
+    listener      text PRIMARY KEY,
+    xid           xid8 NOT NULL DEFAULT '0',
+    seq           bigint NOT NULL DEFAULT 0,
+    holder        text,
+    held_until_at timestamptz
+);
+
+CREATE TABLE postino.audit (
+    seq     bigint PRIMARY KEY,
+    at      timestamptz NOT NULL,
+    actor   text NOT NULL,
+    action  text NOT NULL,
+    subject text NOT NULL,
+    reason  text NOT NULL,
+    detail  text NOT NULL,
+    hash    text NOT NULL
+);
+
+-- Weekly partitions, made ahead: a missing one would stop every settle. Made apart and then attached, because
+-- CREATE TABLE … PARTITION OF locks out every reader and writer of the parent.
+CREATE FUNCTION postino.make_partitions(weeks int) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+    monday timestamptz;
+    parent text;
+    child  text;
+    made   int := 0;
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtext('postino.make_partitions'));
+    FOREACH parent IN ARRAY ARRAY['finished', 'attempts', 'events'] LOOP
+        FOR week IN -1 .. weeks LOOP
+            monday := (date_trunc('week', now() AT TIME ZONE 'UTC') + week * interval '7 days') AT TIME ZONE 'UTC';
+            child := parent || '_' || to_char(monday AT TIME ZONE 'UTC', 'YYYYMMDD');
+            CONTINUE WHEN to_regclass('postino.' || child) IS NOT NULL;
+            EXECUTE format('CREATE TABLE postino.%I (LIKE postino.%I INCLUDING DEFAULTS INCLUDING CONSTRAINTS)', child, parent);
+            EXECUTE format('ALTER TABLE postino.%I ATTACH PARTITION postino.%I FOR VALUES FROM (%L) TO (%L)',
+                           parent, child, monday, monday + interval '7 days');
+            made := made + 1;
+        END LOOP;
+    END LOOP;
+    RETURN made;
+END
+$$;
+SELECT postino.make_partitions(9);
+
+-- A payload is bytes, whatever they are; people read text.
+CREATE FUNCTION postino.readable(payload bytea) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    RETURN convert_from(payload, 'UTF8');
+EXCEPTION WHEN OTHERS THEN
+    RETURN encode(payload, 'escape');
+END
+$$;
+
+-- Every job, live and finished, for plain SQL.
+CREATE VIEW postino.all_jobs AS
+SELECT id, type, channel, account, brand, user_id,
+       (ARRAY['high', 'default', 'low'])[queue + 1] AS queue, state, scheduled_at, run_at,
+       attempts, max_attempts, idempotency_key, postino.readable(payload) AS payload, remote_id, parent_id, correlation_id,
+       last_error, deferred, created_at, claimed_by, claimed_at, dispatched_at, NULL::timestamptz AS finished_at,
+       NULL::text AS result, generation, rescues, deferrals, sent, backoff, time_limit, token, payload AS payload_bytes
+FROM postino.jobs
+UNION ALL
+SELECT id, type, channel, account, brand, user_id,
+       (ARRAY['high', 'default', 'low'])[queue + 1], state, scheduled_at, run_at,
+       attempts, max_attempts, idempotency_key, postino.readable(payload), remote_id, parent_id, correlation_id,
+       last_error, NULL, created_at, claimed_by, claimed_at, dispatched_at, finished_at,
+       result, generation, rescues, deferrals, sent, backoff, time_limit, NULL, payload
+FROM postino.finished
+WHERE NOT superseded;

@@ -1,0 +1,1 @@
+DELETE FROM postino.workers WHERE id = :id

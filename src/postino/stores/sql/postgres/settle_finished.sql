@@ -1,0 +1,52 @@
+-- The token fences a worker that wakes up after its lease ended: a row that does not come back was lost.
+-- (No token is a person settling an uncertain job, under its lock.)
+-- Job, history, dead letter, hint and event are one statement, so they are one truth.
+WITH input AS (
+    SELECT * FROM unnest(
+        :id::uuid[], :token::uuid[], :state::text[], :remote_id::text[], :result::text[], :error::text[], :cause::text[],
+        :number::int[], :started_at::timestamptz[], :worker::text[],
+        :outcome::text[], :error_class::text[], :message::text[], :trace::text[], :event::text[], :data::text[]
+    ) AS i (id, token, state, remote_id, result, error, cause, number, started_at, worker, outcome, error_class, message, trace, event, data)
+), gone AS (
+    DELETE FROM postino.jobs AS job USING input
+    WHERE job.id = input.id AND job.token IS NOT DISTINCT FROM input.token
+    RETURNING job.*, input.state AS ending, input.remote_id AS new_remote_id, input.result, input.error, input.cause,
+              input.number, input.started_at, input.worker, input.outcome, input.error_class, input.message, input.trace, input.event, input.data
+), finished AS (
+    INSERT INTO postino.finished (id, type, channel, queue, state, account, brand, user_id, parent_id, correlation_id,
+        idempotency_key, payload, scheduled_at, run_at, attempts, max_attempts, backoff, time_limit, generation, rescues,
+        deferrals, sent, remote_id, result, last_error, claimed_by, claimed_at, dispatched_at, created_at, finished_at)
+    SELECT id, type, channel, queue, ending, account, brand, user_id, parent_id, correlation_id,
+        idempotency_key, payload, scheduled_at, run_at, attempts, max_attempts, backoff, time_limit, generation, rescues,
+        deferrals, sent, coalesce(new_remote_id, remote_id), result, coalesce(error, last_error), claimed_by, claimed_at,
+        dispatched_at, created_at, coalesce(:now::timestamptz, now())
+    FROM gone
+), attempt AS (
+    INSERT INTO postino.attempts (job_id, generation, number, started_at, ended_at, worker, outcome, error_class, message, trace)
+    SELECT id, generation, number, started_at, coalesce(:now::timestamptz, now()), worker, outcome, error_class, message, trace
+    FROM gone
+), dead AS (
+    INSERT INTO postino.dead_letters (id, generation, type, channel, queue, account, brand, user_id, parent_id,
+        correlation_id, idempotency_key, payload, scheduled_at, run_at, attempts, max_attempts, backoff, time_limit, rescues,
+        deferrals, sent, remote_id, last_error, trace, created_at, died_at, cause, history)
+    SELECT id, generation, type, channel, queue, account, brand, user_id, parent_id,
+        correlation_id, idempotency_key, payload, scheduled_at, run_at, attempts, max_attempts, backoff, time_limit, rescues,
+        deferrals, sent, coalesce(new_remote_id, remote_id), coalesce(error, last_error), trace, created_at,
+        coalesce(:now::timestamptz, now()), cause,
+        (coalesce((
+            SELECT jsonb_agg(to_jsonb(past) - 'job_id' ORDER BY past.started_at)
+            FROM postino.attempts AS past WHERE past.job_id = gone.id
+         ), '[]') || jsonb_build_object(
+            'generation', generation, 'number', number, 'started_at', started_at,
+            'ended_at', coalesce(:now::timestamptz, now()), 'worker', worker, 'outcome', outcome,
+            'error_class', error_class, 'message', message, 'trace', trace
+        ))::text
+    FROM gone WHERE ending = 'failed'
+), hint AS (
+    INSERT INTO postino.lane_hints (channel, lane, account, brand)
+    SELECT channel, lane, account, brand FROM gone WHERE lane IS NOT NULL
+), event AS (
+    INSERT INTO postino.events (at, type, job_id, data)
+    SELECT coalesce(:now::timestamptz, now()), event, id, data FROM gone WHERE event IS NOT NULL
+)
+SELECT id FROM gone

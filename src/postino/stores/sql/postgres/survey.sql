@@ -1,0 +1,38 @@
+-- Everything an idle worker needs, in one round trip. `since_at` is where its last claims of a line ended: entries
+-- before it are dead, and a long-open transaction would keep them in the way of every look.
+WITH beat AS (
+    UPDATE postino.workers SET beats = beats + 1 WHERE id = :worker AND :beat RETURNING id, beats
+), line AS (
+    SELECT known.channel, queue.queue, coalesce(mark.since_at, '-infinity') AS since_at
+    FROM (SELECT DISTINCT channel FROM postino.channels) AS known
+    CROSS JOIN generate_series(0, 2) AS queue (queue)
+    LEFT JOIN unnest(:mark_channel::text[], :mark_queue::smallint[], :mark_since_at::timestamptz[])
+        AS mark (channel, queue, since_at) ON mark.channel = known.channel AND mark.queue = queue.queue
+)
+SELECT 'clock' AS kind, NULL AS name, NULL::int AS queue, coalesce(:now::timestamptz, now()) AS due_at, NULL::text AS detail,
+       NULL::bigint AS amount
+UNION ALL
+SELECT 'bulk', line.channel, line.queue, head.run_at, NULL, NULL
+FROM line
+CROSS JOIN LATERAL (
+    SELECT run_at FROM postino.jobs
+    WHERE channel = line.channel AND queue = line.queue AND state = 'pending' AND lane IS NULL AND run_at >= line.since_at
+    ORDER BY run_at LIMIT 1
+) AS head
+UNION ALL
+SELECT 'lanes', line.channel, line.queue, head.due_at, NULL, NULL
+FROM line
+CROSS JOIN LATERAL (
+    SELECT due_at FROM postino.lane_due
+    WHERE channel = line.channel AND queue = line.queue
+    ORDER BY due_at LIMIT 1
+) AS head
+UNION ALL
+SELECT 'hint', NULL, NULL, NULL, NULL, NULL WHERE EXISTS (SELECT FROM postino.lane_hints)
+UNION ALL
+SELECT 'gate', name, NULL, paused_at, scope || ' ' || coalesce(reason, ''), cap FROM postino.gates
+UNION ALL
+SELECT 'worker', id, NULL, NULL, NULL, beats FROM postino.workers
+WHERE :beat AND id NOT IN (SELECT id FROM beat)
+UNION ALL
+SELECT 'worker', id, NULL, NULL, NULL, beats FROM beat

@@ -1,0 +1,1 @@
+SELECT * FROM postino.workers ORDER BY started_at, id

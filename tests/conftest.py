@@ -1,0 +1,55 @@
+"""Fixtures for every test. Servers skip at home and fail in CI, with the sentence that says how to get them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import NoReturn
+
+import pytest
+
+from tests.servers import ServerMissing
+from tests.servers.postgres import PostgresServer
+
+POSTGRES_FIXTURES = {"postgres_server", "postgres_url", "private_postgres"}
+
+
+@pytest.hookimpl(tryfirst=True)     # before -m chooses by the marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if POSTGRES_FIXTURES.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.postgres)
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """The server this worker's tests share. Leave it running."""
+    yield from _serve(durable=False)
+
+
+@pytest.fixture
+def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
+    """The address of a fresh, empty database on the shared server."""
+    with postgres_server.database() as url:
+        yield url
+
+
+@pytest.fixture
+def private_postgres() -> Iterator[PostgresServer]:
+    """A durable server for one test, which may stop, kill and restart it."""
+    yield from _serve(durable=True)
+
+
+def _serve(*, durable: bool) -> Iterator[PostgresServer]:
+    try:
+        server = PostgresServer(durable=durable)
+    except ServerMissing as missing:
+        _go_without(str(missing))
+    with server:
+        yield server
+
+
+def _go_without(reason: str) -> NoReturn:
+    if os.environ.get("CI"):
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)

