@@ -11,6 +11,6 @@ def why_not(cause: Cause, *, edited: bool, force: bool) -> str | None:
         case Cause.PERMANENT:
             return "It was rejected as impossible, and unchanged it must fail again: edit its payload, or force it."
         case Cause.POISON:
-            return "Its payload could not be read, and unchanged it cannot be read again: edit its payload, or force it."
+            return "Its payload could not be read, and unchanged it never can be: edit its payload, or force it."
         case Cause.EXHAUSTED | Cause.QUARANTINED:
             return None

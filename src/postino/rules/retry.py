@@ -19,7 +19,7 @@ class Exponential:
 
     def __post_init__(self) -> None:
         if self.base < 0 or self.factor < 1 or self.max < 0:
-            raise ValueError(f"backoff: base and max must be ≥ 0 and factor ≥ 1, not {self.base}, {self.max}, {self.factor}")
+            raise ValueError(f"backoff: base and max must be at least 0 and factor at least 1, not {self}")
 
     def seconds(self, attempt: int) -> float:
         # The exponent is bounded because a float overflows long before a patient person gives up.

@@ -28,11 +28,11 @@ class Query:
 Operation = Generator[Query, Sequence[Row], T]
 
 
-def ask(name: str, **params: Any) -> Query:
+def ask(name: str, /, **params: Any) -> Query:
     return Query(name, params)
 
 
-def each(name: str, rows: Sequence[Mapping[str, Any]], **params: Any) -> Query:
+def each(name: str, rows: Sequence[Mapping[str, Any]], /, **params: Any) -> Query:
     return Query(name, params, rows)
 
 

@@ -119,7 +119,7 @@ def refuse(job_id: UUID, wanted: str) -> Operation[NoReturn]:
     job = yield from get(job_id)
     because = {
         State.PENDING: "it has already sent something" if job.sent else "it is waiting for its turn, it did not fail",
-        State.RUNNING: f"it is running since {job.claimed_at:%Y-%m-%d %H:%M:%S} UTC",
+        State.RUNNING: "it is running now",
         State.UNCERTAIN: "something may already have been sent, and a person has to say whether it was",
         State.COMPLETED: "it is completed, and that is final",
         State.FAILED: "it failed, and its dead letter decides what comes next: replay or discard",

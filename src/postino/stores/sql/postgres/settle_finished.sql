@@ -9,7 +9,7 @@ WITH input AS (
     ) AS i (id, token, state, remote_id, result, error, cause, number, started_at, worker, outcome, error_class, message, trace, event, data)
 ), gone AS (
     DELETE FROM postino.jobs AS job USING input
-    WHERE job.id = input.id AND job.token IS NOT DISTINCT FROM input.token
+    WHERE job.id = input.id AND job.token IS NOT DISTINCT FROM input.token AND job.state <> 'pending'
     RETURNING job.*, input.state AS ending, input.remote_id AS new_remote_id, input.result, input.error, input.cause,
               input.number, input.started_at, input.worker, input.outcome, input.error_class, input.message, input.trace, input.event, input.data
 ), finished AS (

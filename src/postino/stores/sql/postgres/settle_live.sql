@@ -13,7 +13,7 @@ WITH input AS (
         deferred = input.deferred, last_error = coalesce(input.error, job.last_error),
         claimed_by = NULL, claimed_at = NULL, token = NULL
     FROM input
-    WHERE job.id = input.id AND job.token IS NOT DISTINCT FROM input.token
+    WHERE job.id = input.id AND job.token IS NOT DISTINCT FROM input.token AND job.state <> 'pending'
     RETURNING job.channel, job.lane, job.account, job.brand, job.generation, input.*
 ), attempt AS (
     INSERT INTO postino.attempts (job_id, generation, number, started_at, ended_at, worker, outcome, error_class, message, trace)

@@ -1,0 +1,185 @@
+"""PostgreSQL: many machines, one truth."""
+
+import inspect
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import asyncpg
+
+from postino.errors import StoreUnreachable, WrongUse
+from postino.stores.driver import Blocked, drive
+from postino.stores.migrations import check_complete, migrations, missing
+from postino.stores.statement import Operation, Query, Row, columns, statement
+
+T = TypeVar("T")
+if TYPE_CHECKING:
+    Connection = asyncpg.pool.PoolConnectionProxy[asyncpg.Record]
+    LoneConnection = asyncpg.Connection[asyncpg.Record]
+
+UNREACHABLE = (OSError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.CannotConnectNowError)
+STATEMENT_SECONDS = 5
+MIGRATIONS_TABLE = """
+CREATE SCHEMA IF NOT EXISTS postino;
+CREATE TABLE IF NOT EXISTS postino.migrations (
+    number int PRIMARY KEY, name text NOT NULL, checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now()
+)
+"""
+
+
+def database_clock() -> None:
+    """No time of ours: the database's own goes into every statement. Tests give another."""
+
+
+class Postgres:
+    """Runs operations on a pool of connections."""
+
+    dialect = "postgres"
+
+    def __init__(
+        self, url: str, *, connections: int = 4, clock: Callable[[], datetime | None] = database_clock
+    ) -> None:
+        self.url = url
+        self.connections = connections
+        self.clock = clock
+        self.pool: asyncpg.Pool[asyncpg.Record] | None = None
+
+    async def open(self) -> None:
+        if self.pool is not None:
+            return
+        async with self.lone_connection() as connection:
+            check_complete(migrations(self.dialect), await applied(connection))
+            await connection.fetchval("SELECT postino.make_partitions(9)")
+        self.pool = await asyncpg.create_pool(
+            self.url,
+            min_size=0,
+            max_size=self.connections,
+            reset=nothing_to_reset,
+            server_settings={
+                "application_name": "postino",
+                "statement_timeout": f"{STATEMENT_SECONDS}s",
+                "jit": "off",
+            },
+        )
+
+    async def close(self) -> None:
+        if self.pool is not None:
+            pool, self.pool = self.pool, None
+            await pool.close()
+
+    async def migrate(self) -> list[str]:
+        async with self.lone_connection() as connection, connection.transaction():
+            await connection.execute("SELECT pg_advisory_xact_lock(hashtext('postino.migrate'))")
+            await connection.execute(MIGRATIONS_TABLE)
+            todo = missing(migrations(self.dialect), await applied(connection))
+            for migration in todo:
+                await connection.execute(migration.sql)
+                await connection.execute(
+                    "INSERT INTO postino.migrations (number, name, checksum) VALUES ($1, $2, $3)",
+                    migration.number,
+                    migration.name,
+                    migration.checksum,
+                )
+        return [migration.name for migration in todo]
+
+    async def transact(self, operation: Operation[T], *, patience: float | None = None) -> T:
+        async with self.connection() as connection, connection.transaction():
+            if patience is not None:
+                await connection.execute(f"SET LOCAL lock_timeout = {int(patience * 1000)}")
+            return await self.run(connection, operation)
+
+    async def perform(self, operation: Operation[T]) -> T:
+        async with self.connection() as connection:
+            return await self.run(connection, operation)
+
+    read = perform
+
+    async def run(self, connection: "Connection", operation: Operation[T]) -> T:
+        try:
+            query = next(operation)
+            while True:
+                answer = [] if query.rows == [] else await self.answer(connection, query)
+                query = operation.send(answer)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        finally:
+            operation.close()
+
+    async def answer(self, connection: "Connection", query: Query) -> list[Any]:
+        sql = statement(self.dialect, query.name)
+        values = columns(self.timed(query), sql.names)
+        return await connection.fetch(numbered(query.name), *values)
+
+    def timed(self, query: Query) -> Query:
+        return Query(query.name, {"now": self.clock(), **query.params}, query.rows)
+
+    async def join(self, connection: Any, operation: Operation[T]) -> T:
+        module = type(connection).__module__.partition(".")[0]
+        if module == "asyncpg":
+            return await self.run(connection, operation)
+        if module == "psycopg" and not inspect.iscoroutinefunction(connection.execute):
+            return drive(operation, lambda query: self.formatted_answer(connection, query))
+        raise WrongUse(
+            f"connection: enqueue joins transactions of asyncpg and synchronous psycopg, not {type(connection)!r}.",
+            field="connection",
+        )
+
+    def formatted_answer(self, connection: Any, query: Query) -> Sequence[Row]:
+        sql = statement(self.dialect, query.name)
+        values = columns(self.timed(query), sql.names)
+        cursor = connection.execute(sql.formatted(), dict(zip(sql.names, values, strict=True)))
+        names = [column.name for column in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in cursor] if names else []
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator["Connection"]:
+        if self.pool is None:
+            await self.open()
+        assert self.pool is not None
+        try:
+            async with self.pool.acquire() as connection:
+                yield connection
+        except asyncpg.LockNotAvailableError as error:
+            raise Blocked("Another transaction holds the same key.") from error
+        except (*UNREACHABLE, asyncpg.AdminShutdownError, asyncpg.CrashShutdownError) as error:
+            raise StoreUnreachable(self.unreachable(error)) from error
+
+    @asynccontextmanager
+    async def lone_connection(self) -> AsyncIterator["LoneConnection"]:
+        """A connection outside the pool, for work that takes its time."""
+        try:
+            connection = await asyncpg.connect(self.url, server_settings={"application_name": "postino"})
+        except (*UNREACHABLE, TimeoutError) as error:
+            raise StoreUnreachable(self.unreachable(error)) from error
+        try:
+            yield connection
+        finally:
+            await connection.close()
+
+    def unreachable(self, error: BaseException) -> str:
+        where = self.url.rpartition("@")[2]
+        return f"PostgreSQL at {where} does not answer ({error}). Nothing was lost; try again when it is back."
+
+
+async def applied(connection: "LoneConnection") -> dict[int, str]:
+    if await connection.fetchval("SELECT to_regclass('postino.migrations')") is None:
+        return {}
+    found = await connection.fetch("SELECT number, checksum FROM postino.migrations")
+    return {row["number"]: row["checksum"] for row in found}
+
+
+async def nothing_to_reset(connection: Any) -> None:
+    """The pool would ask the server to reset each connection it gets back; ours leave nothing behind."""
+
+
+NUMBERED: dict[str, str] = {}
+
+
+def numbered(name: str) -> str:
+    if name not in NUMBERED:
+        NUMBERED[name] = statement(Postgres.dialect, name).numbered()
+    return NUMBERED[name]
+
+

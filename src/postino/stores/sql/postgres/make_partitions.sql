@@ -1,1 +1,0 @@
-SELECT postino.make_partitions(9) AS made

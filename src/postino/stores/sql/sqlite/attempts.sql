@@ -1,0 +1,1 @@
+SELECT * FROM postino_attempts WHERE job_id = :id ORDER BY started_at, generation, number

@@ -1,0 +1,1 @@
+SELECT * FROM postino_audit ORDER BY seq DESC LIMIT :limit

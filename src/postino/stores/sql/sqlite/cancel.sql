@@ -1,0 +1,9 @@
+-- Compare-and-set: only what is pending and has sent nothing. No row back means that something else came first.
+INSERT INTO postino_finished (id, type, channel, queue, state, account, brand, user_id, parent_id, correlation_id,
+    idempotency_key, payload, scheduled_at, run_at, attempts, max_attempts, backoff, time_limit, generation, rescues,
+    deferrals, sent, remote_id, last_error, dispatched_at, created_at, finished_at)
+SELECT id, type, channel, queue, 'cancelled', account, brand, user_id, parent_id, correlation_id,
+    idempotency_key, payload, scheduled_at, run_at, attempts, max_attempts, backoff, time_limit, generation, rescues,
+    deferrals, sent, remote_id, last_error, dispatched_at, created_at, :now
+FROM postino_jobs WHERE id = :id AND state = 'pending' AND NOT sent;
+DELETE FROM postino_jobs WHERE id = :id AND state = 'pending' AND NOT sent RETURNING id

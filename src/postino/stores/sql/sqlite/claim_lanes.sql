@@ -1,0 +1,14 @@
+-- The head of the lane; an account's lane only while none of its jobs runs.
+UPDATE postino_jobs
+SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token, attempts = attempts + 1, deferred = NULL
+WHERE id IN (
+    SELECT id FROM postino_jobs
+    WHERE channel = :channel AND lane = :lane AND queue = :queue AND state = 'pending' AND lane IS NOT NULL AND run_at <= :now
+      AND (brand IS NULL OR brand NOT IN (SELECT value FROM json_each(:brands)))
+    ORDER BY run_at
+    LIMIT :width
+) AND NOT EXISTS (
+    SELECT 1 FROM postino_jobs AS busy
+    WHERE busy.channel = :channel AND busy.lane = :lane AND busy.state = 'running' AND busy.account IS NOT NULL
+) AND EXISTS (SELECT 1 FROM postino_workers WHERE postino_workers.id = :worker)
+RETURNING *

@@ -1,0 +1,1 @@
+DELETE FROM postino_lane_hints WHERE channel = :channel AND lane = :lane

@@ -1,0 +1,1 @@
+SELECT * FROM postino_gates ORDER BY scope, name

@@ -1,0 +1,1 @@
+SELECT seq, hash FROM postino_audit ORDER BY seq DESC LIMIT 1

@@ -1,0 +1,1 @@
+SELECT DISTINCT channel, lane FROM postino_lane_hints

@@ -1,0 +1,1 @@
+SELECT * FROM postino_jobs WHERE id = :id

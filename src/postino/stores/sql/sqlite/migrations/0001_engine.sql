@@ -1,0 +1,234 @@
+-- Instants are texts like 2026-03-29T01:30:00.000000Z: they sort as they follow each other, and people can read them.
+
+-- Live jobs only: claims and settles stay fast whatever has finished. No unique key index here, because every update
+-- would touch it; the keys have their own, insert-only table.
+CREATE TABLE postino_jobs (
+    id              text PRIMARY KEY,
+    type            text NOT NULL,
+    channel         text NOT NULL,
+    queue           integer NOT NULL CHECK (queue BETWEEN 0 AND 2),
+    state           text NOT NULL CHECK (state IN ('pending', 'running', 'uncertain')),
+    lane            text,
+    account         text,
+    brand           text,
+    user_id         text,
+    parent_id       text,
+    correlation_id  text,
+    idempotency_key text NOT NULL,
+    payload         blob NOT NULL,
+    scheduled_at    text NOT NULL,
+    run_at          text,
+    attempts        integer NOT NULL DEFAULT 0 CHECK (attempts >= 0),
+    max_attempts    integer CHECK (max_attempts > 0),
+    backoff         text,
+    time_limit      real CHECK (time_limit > 0),
+    generation      integer NOT NULL DEFAULT 1,
+    rescues         integer NOT NULL DEFAULT 0,
+    deferrals       integer NOT NULL DEFAULT 0,
+    deferred        text,
+    sent            integer NOT NULL DEFAULT 0,
+    remote_id       text,
+    last_error      text,
+    claimed_by      text,
+    claimed_at      text,
+    token           text,
+    dispatched_at   text,
+    created_at      text NOT NULL,
+    -- The net under the rules: a pending job always has a time, a running one always an owner.
+    CHECK (state <> 'pending' OR run_at IS NOT NULL),
+    CHECK ((state = 'running') = (token IS NOT NULL)),
+    CHECK ((state = 'running') = (claimed_by IS NOT NULL)),
+    CHECK ((state = 'running') = (claimed_at IS NOT NULL))
+);
+-- One range per (channel, queue): a range shared by queues would walk over the future jobs of one to reach another.
+CREATE INDEX postino_jobs_bulk ON postino_jobs (channel, queue, run_at) WHERE state = 'pending' AND lane IS NULL;
+CREATE INDEX postino_jobs_lanes ON postino_jobs (channel, lane, queue, run_at) WHERE state = 'pending' AND lane IS NOT NULL;
+CREATE INDEX postino_jobs_running ON postino_jobs (channel) WHERE state = 'running';
+-- The net under the lanes: the database itself refuses a second running job of an account on a channel.
+CREATE UNIQUE INDEX postino_jobs_one_per_account ON postino_jobs (channel, lane) WHERE state = 'running' AND account IS NOT NULL;
+CREATE INDEX postino_jobs_uncertain ON postino_jobs (id) WHERE state = 'uncertain';
+CREATE INDEX postino_jobs_children ON postino_jobs (parent_id) WHERE parent_id IS NOT NULL;
+
+CREATE TABLE postino_keys (
+    channel    text NOT NULL,
+    key        text NOT NULL,
+    job_id     text NOT NULL,
+    PRIMARY KEY (channel, key)
+) WITHOUT ROWID;
+
+CREATE TABLE postino_finished (
+    id              text NOT NULL,
+    type            text NOT NULL,
+    channel         text NOT NULL,
+    queue           integer NOT NULL,
+    state           text NOT NULL CHECK (state IN ('completed', 'failed', 'cancelled')),
+    account         text,
+    brand           text,
+    user_id         text,
+    parent_id       text,
+    correlation_id  text,
+    idempotency_key text NOT NULL,
+    payload         blob NOT NULL,
+    scheduled_at    text NOT NULL,
+    run_at          text,
+    attempts        integer NOT NULL,
+    max_attempts    integer,
+    backoff         text,
+    time_limit      real,
+    generation      integer NOT NULL,
+    rescues         integer NOT NULL,
+    deferrals       integer NOT NULL,
+    sent            integer NOT NULL,
+    remote_id       text,
+    result          text,
+    last_error      text,
+    claimed_by      text,
+    claimed_at      text,
+    dispatched_at   text,
+    created_at      text NOT NULL,
+    finished_at     text NOT NULL,
+    superseded      integer NOT NULL DEFAULT 0  -- replayed since: a later generation tells the rest
+);
+CREATE INDEX postino_finished_id ON postino_finished (id);
+CREATE INDEX postino_finished_children ON postino_finished (parent_id) WHERE parent_id IS NOT NULL;
+
+CREATE TABLE postino_attempts (
+    job_id      text NOT NULL,
+    generation  integer NOT NULL,
+    number      integer NOT NULL,
+    started_at  text NOT NULL,
+    ended_at    text NOT NULL,
+    worker      text NOT NULL,
+    outcome     text NOT NULL,
+    error_class text,
+    message     text,
+    trace       text
+);
+CREATE INDEX postino_attempts_job ON postino_attempts (job_id);
+
+-- The outbox. There is one writer, so the order of the numbers is the order of the commits.
+CREATE TABLE postino_events (
+    seq    integer PRIMARY KEY AUTOINCREMENT,
+    at     text NOT NULL,
+    type   text NOT NULL,
+    job_id text,
+    data   text NOT NULL DEFAULT '{}'
+);
+
+-- Whole copies, because a dead letter is kept until a person resolves it and outlives the tables above.
+CREATE TABLE postino_dead_letters (
+    id              text NOT NULL,
+    generation      integer NOT NULL,
+    type            text NOT NULL,
+    channel         text NOT NULL,
+    queue           integer NOT NULL,
+    account         text,
+    brand           text,
+    user_id         text,
+    parent_id       text,
+    correlation_id  text,
+    idempotency_key text NOT NULL,
+    payload         blob NOT NULL,
+    scheduled_at    text NOT NULL,
+    run_at          text,
+    attempts        integer NOT NULL,
+    max_attempts    integer,
+    backoff         text,
+    time_limit      real,
+    rescues         integer NOT NULL,
+    deferrals       integer NOT NULL,
+    sent            integer NOT NULL,
+    remote_id       text,
+    last_error      text,
+    trace           text,
+    created_at      text NOT NULL,
+    died_at         text NOT NULL,
+    cause           text NOT NULL CHECK (cause IN ('exhausted', 'permanent', 'poison', 'quarantined')),
+    history         text NOT NULL,
+    resolved_at     text,
+    resolution      text CHECK (resolution IN ('replayed', 'discarded')),
+    PRIMARY KEY (id, generation),
+    CHECK ((resolved_at IS NULL) = (resolution IS NULL))
+);
+CREATE INDEX postino_dead_letters_open ON postino_dead_letters (id DESC) WHERE resolved_at IS NULL;
+
+-- Every channel that ever had a job.
+CREATE TABLE postino_channels (channel text PRIMARY KEY) WITHOUT ROWID;
+
+-- An account's (or brand's) line on a channel. 
+CREATE TABLE postino_lanes (
+    channel text NOT NULL,
+    lane    text NOT NULL,
+    account text,
+    brand   text,
+    PRIMARY KEY (channel, lane)
+);
+-- When a lane next has something to do, per queue. May be too early, never too late.
+CREATE TABLE postino_lane_due (
+    channel text NOT NULL,
+    lane    text NOT NULL,
+    queue   integer NOT NULL,
+    due_at  text NOT NULL,
+    PRIMARY KEY (channel, lane, queue)
+);
+CREATE INDEX postino_lane_due_order ON postino_lane_due (channel, queue, due_at);
+-- "Look at this lane again", inserted with every change that may have made it ready; claims fold them into lane_due.
+CREATE TABLE postino_lane_hints (
+    id      integer PRIMARY KEY,
+    channel text NOT NULL,
+    lane    text NOT NULL,
+    account text,
+    brand   text
+);
+
+CREATE TABLE postino_gates (
+    scope     text NOT NULL CHECK (scope IN ('queue', 'channel', 'brand', 'account')),
+    name      text NOT NULL,
+    paused_at text,
+    reason    text,
+    cap       integer CHECK (cap >= 0),
+    PRIMARY KEY (scope, name)
+);
+
+CREATE TABLE postino_workers (
+    id         text PRIMARY KEY,
+    host       text NOT NULL,
+    pid        integer NOT NULL,
+    started_at text NOT NULL,
+    beats      integer NOT NULL DEFAULT 0
+);
+
+CREATE TABLE postino_cursors (
+    listener      text PRIMARY KEY,
+    seq           integer NOT NULL DEFAULT 0,
+    holder        text,
+    held_until_at text
+);
+
+CREATE TABLE postino_audit (
+    seq     integer PRIMARY KEY,
+    at      text NOT NULL,
+    actor   text NOT NULL,
+    action  text NOT NULL,
+    subject text NOT NULL,
+    reason  text NOT NULL,
+    detail  text NOT NULL,
+    hash    text NOT NULL
+);
+
+-- Every job, live and finished, for plain SQL.
+CREATE VIEW postino_all_jobs AS
+SELECT id, type, channel, account, brand, user_id,
+       CASE queue WHEN 0 THEN 'high' WHEN 1 THEN 'default' ELSE 'low' END AS queue, state, scheduled_at, run_at,
+       attempts, max_attempts, idempotency_key, CAST(payload AS text) AS payload, remote_id, parent_id, correlation_id,
+       last_error, deferred, created_at, claimed_by, claimed_at, dispatched_at, NULL AS finished_at,
+       NULL AS result, generation, rescues, deferrals, sent, backoff, time_limit, token, payload AS payload_bytes
+FROM postino_jobs
+UNION ALL
+SELECT id, type, channel, account, brand, user_id,
+       CASE queue WHEN 0 THEN 'high' WHEN 1 THEN 'default' ELSE 'low' END, state, scheduled_at, run_at,
+       attempts, max_attempts, idempotency_key, CAST(payload AS text), remote_id, parent_id, correlation_id,
+       last_error, NULL, created_at, claimed_by, claimed_at, dispatched_at, finished_at,
+       result, generation, rescues, deferrals, sent, backoff, time_limit, NULL, payload
+FROM postino_finished
+WHERE NOT superseded;

@@ -1,0 +1,1 @@
+INSERT INTO postino_workers (id, host, pid, started_at) VALUES (:id, :host, :pid, :now)

@@ -1,0 +1,1 @@
+DELETE FROM postino_workers WHERE id = :id

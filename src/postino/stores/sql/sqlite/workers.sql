@@ -1,0 +1,1 @@
+SELECT * FROM postino_workers ORDER BY started_at, id

@@ -1,0 +1,2 @@
+INSERT INTO postino_audit (seq, at, actor, action, subject, reason, detail, hash)
+VALUES (:seq, :at, :actor, :action, :subject, :reason, :detail, :hash)

@@ -1,0 +1,142 @@
+"""The store of the contract: operations on a driver."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from postino.event import Cursor, Event
+from postino.job import Job, Queue
+from postino.rules.gates import Gate, Scope
+from postino.rules.settlement import Settlement
+from postino.store import (
+    Act,
+    Attempt,
+    AuditEntry,
+    ClaimOrder,
+    DeadFilter,
+    DeadLetter,
+    Ending,
+    Enqueued,
+    JobFilter,
+    NewJob,
+    QueueDepth,
+    Survey,
+    WorkerInfo,
+)
+from postino.stores.driver import Driver
+from postino.stores.operations import byhand, claim, enqueue, reading, settle
+
+
+class SqlStore:
+    """Every method is one operation, run the way it needs: alone, in a transaction, or only reading."""
+
+    def __init__(self, driver: Driver) -> None:
+        self.driver = driver
+
+    async def open(self) -> None:
+        await self.driver.open()
+
+    async def close(self) -> None:
+        await self.driver.close()
+
+    async def migrate(self) -> list[str]:
+        return await self.driver.migrate()
+
+    async def enqueue(self, jobs: Sequence[NewJob], *, patience: float | None = None) -> list[Enqueued]:
+        if all(job.key is None for job in jobs):
+            return await self.driver.perform(enqueue.enqueue(jobs))
+        return await self.driver.transact(enqueue.enqueue(jobs), patience=patience)
+
+    async def enqueue_on(self, connection: Any, jobs: Sequence[NewJob]) -> list[Enqueued]:
+        return await self.driver.join(connection, enqueue.enqueue(jobs))
+
+    async def survey(
+        self, worker: str | None, *, beat: bool = False, marks: Mapping[tuple[str, Queue], datetime] | None = None
+    ) -> Survey:
+        return await self.driver.perform(claim.survey(worker, beat, marks or {}))
+
+    async def claim(self, order: ClaimOrder) -> list[Job]:
+        run = self.driver.transact if claim.needs_locks(order) else self.driver.perform
+        return await run(claim.claim(order))
+
+    async def settle(self, endings: Sequence[Ending]) -> set[UUID]:
+        return await self.driver.perform(settle.settle(endings))
+
+    async def register(self, worker: WorkerInfo) -> None:
+        await self.driver.perform(reading.register(worker))
+
+    async def retire(self, worker: str) -> None:
+        await self.driver.perform(reading.retire(worker))
+
+    async def rescue(self, dead: Mapping[str, int], decide: Callable[[Job, datetime], Settlement]) -> list[Ending]:
+        return await self.driver.transact(settle.rescue(dead, decide))
+
+    async def dispatch_due(self) -> int:
+        return await self.driver.perform(reading.dispatch_due())
+
+    async def cancel(self, job_id: UUID, act: Act) -> Job:
+        return await self.driver.transact(byhand.cancel(job_id, act))
+
+    async def edit(self, job_id: UUID, payload: bytes, act: Act) -> Job:
+        return await self.driver.transact(byhand.edit(job_id, payload, act))
+
+    async def reschedule(self, job_id: UUID, run_at: datetime | None, act: Act) -> Job:
+        return await self.driver.transact(byhand.reschedule(job_id, run_at, act))
+
+    async def resolve(self, job_id: UUID, settlement: Settlement, act: Act) -> Job:
+        return await self.driver.transact(byhand.resolve(job_id, settlement, act))
+
+    async def replay(self, job_id: UUID, payload: bytes | None, force: bool, act: Act) -> Job:
+        return await self.driver.transact(byhand.replay(job_id, payload, force, act))
+
+    async def discard(self, job_id: UUID, act: Act) -> DeadLetter:
+        return await self.driver.transact(byhand.discard(job_id, act))
+
+    async def pause(self, scope: Scope, name: str, act: Act) -> Gate:
+        return await self.driver.transact(byhand.pause(scope, name, act))
+
+    async def resume(self, scope: Scope, name: str, act: Act) -> Gate:
+        return await self.driver.transact(byhand.resume(scope, name, act))
+
+    async def cap(self, channel: str, most: int | None, act: Act) -> Gate:
+        return await self.driver.transact(byhand.cap(channel, most, act))
+
+    async def get(self, job_id: UUID) -> Job:
+        return await self.driver.read(byhand.get(job_id))
+
+    async def find(self, channel: str, key: str) -> Job | None:
+        return await self.driver.read(reading.find(channel, key))
+
+    async def list(self, wanted: JobFilter) -> Sequence[Job]:
+        return await self.driver.read(reading.list_jobs(wanted))
+
+    async def attempts(self, job_id: UUID) -> Sequence[Attempt]:
+        return await self.driver.read(reading.attempts(job_id))
+
+    async def dead_letter(self, job_id: UUID) -> DeadLetter:
+        return await self.driver.read(reading.dead_letter(job_id))
+
+    async def dead_letters(self, wanted: DeadFilter) -> Sequence[DeadLetter]:
+        return await self.driver.read(reading.dead_letters(wanted))
+
+    async def depths(self) -> Sequence[QueueDepth]:
+        return await self.driver.read(reading.depths())
+
+    async def gates(self) -> Sequence[Gate]:
+        return await self.driver.read(reading.gates())
+
+    async def workers(self) -> Sequence[WorkerInfo]:
+        return await self.driver.read(reading.workers())
+
+    async def audit(self, limit: int = 100) -> Sequence[AuditEntry]:
+        return await self.driver.read(reading.audit(limit))
+
+    async def events(self, after: Cursor, limit: int) -> Sequence[Event]:
+        return await self.driver.read(reading.events(after, limit))
+
+    async def hold_cursor(self, listener: str, holder: str, seconds: float) -> Cursor | None:
+        return await self.driver.perform(reading.hold_cursor(listener, holder, seconds))
+
+    async def move_cursor(self, listener: str, holder: str, cursor: Cursor) -> bool:
+        return await self.driver.perform(reading.move_cursor(listener, holder, cursor))

@@ -1,0 +1,140 @@
+"""SQLite: one machine, nothing installed. One thread writes, and gathers what is waiting into one transaction."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import apsw
+
+from postino.errors import StoreUnreachable, WrongUse
+from postino.stores.driver import drive
+from postino.stores.migrations import check_complete, migrations, missing
+from postino.stores.sqlite_thread import Hand, busy_or_broken, connect, execute
+from postino.stores.sqlite_values import bound, decoded
+from postino.stores.statement import Operation, Query, Row, statement
+
+T = TypeVar("T")
+
+MIGRATIONS_TABLE = """
+CREATE TABLE IF NOT EXISTS postino_migrations (
+    number integer PRIMARY KEY, name text NOT NULL, checksum text NOT NULL,
+    applied_at text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z')
+)
+"""
+TWO_LIBRARIES = (
+    "connection: it comes from Python's sqlite3 module, which brings a second copy of the SQLite library. Two copies in"
+    " one process do not see each other's locks and can destroy the file. Open it with apsw.Connection(path) instead,"
+    " or let this process only ever enqueue with connection=."
+)
+
+
+def machine_clock() -> datetime:
+    return datetime.now(UTC)
+
+
+class Sqlite:
+    """Runs operations on one file: a writing thread, a reading thread, and callers' own connections."""
+
+    dialect = "sqlite"
+
+    def __init__(self, path: Path, *, clock: Callable[[], datetime | None] = machine_clock) -> None:
+        self.path = path
+        self.clock = clock
+        self.writer: Hand | None = None
+        self.reader: Hand | None = None
+        self.foreign_library_seen = False
+
+    async def open(self) -> None:
+        if self.writer is not None:
+            return
+        if self.foreign_library_seen:
+            raise WrongUse(TWO_LIBRARIES, field="connection")
+        await asyncio.to_thread(self.check_schema)
+        self.writer = Hand(self.path, self.clock, writes=True)
+        self.reader = Hand(self.path, self.clock, writes=False)
+
+    async def close(self) -> None:
+        hands, self.writer, self.reader = (self.writer, self.reader), None, None
+        for hand in hands:
+            if hand is not None:
+                await asyncio.to_thread(hand.stop)
+
+    def check_schema(self) -> None:
+        if not self.path.exists():
+            raise StoreUnreachable(f"There is no database at {self.path}. `postino migrate` makes one.")
+        with busy_or_broken(self.path):
+            connection = connect(self.path, writes=False)
+            try:
+                check_complete(migrations(self.dialect), applied(connection))
+            finally:
+                connection.close()
+
+    async def migrate(self) -> list[str]:
+        return await asyncio.to_thread(self.apply_missing)
+
+    def apply_missing(self) -> list[str]:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with busy_or_broken(self.path):
+            connection = connect(self.path, writes=True)
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute(MIGRATIONS_TABLE)
+                todo = missing(migrations(self.dialect), applied(connection))
+                for migration in todo:
+                    connection.execute(migration.sql)
+                    connection.execute(
+                        "INSERT INTO postino_migrations (number, name, checksum) VALUES (?, ?, ?)",
+                        (migration.number, migration.name, migration.checksum),
+                    )
+                connection.execute("COMMIT")
+            finally:
+                connection.close()  # rolls back what was not committed
+        return [migration.name for migration in todo]
+
+    async def transact(self, operation: Operation[T], *, patience: float | None = None) -> T:
+        # Nobody but the writer's own batch can hold a key, so there is nothing to be patient about.
+        if self.writer is None:
+            await self.open()
+        assert self.writer is not None
+        return await self.writer.run(operation)
+
+    perform = transact
+
+    async def read(self, operation: Operation[T]) -> T:
+        if self.reader is None:
+            await self.open()
+        assert self.reader is not None
+        return await self.reader.run(operation)
+
+    async def join(self, connection: Any, operation: Operation[T]) -> T:
+        if isinstance(connection, apsw.Connection):
+            return drive(operation, lambda query: execute(connection, query, self.clock()))
+        if isinstance(connection, sqlite3.Connection):
+            if self.writer is not None:
+                raise WrongUse(TWO_LIBRARIES, field="connection")
+            self.foreign_library_seen = True
+            return drive(operation, lambda query: execute_foreign(connection, query, self.clock()))
+        raise WrongUse(
+            f"connection: enqueue joins transactions of apsw and sqlite3, not {type(connection)!r}.", field="connection"
+        )
+
+
+def execute_foreign(connection: sqlite3.Connection, query: Query, now: datetime | None) -> Sequence[Row]:
+    """The same through Python's own module, which takes one statement at a time."""
+    found: list[Row] = []
+    for row in [{}] if query.rows is None else query.rows:
+        values = bound({"now": now, **query.params, **row})
+        for part in statement(Sqlite.dialect, query.name).text.split(";"):
+            cursor = connection.execute(part, values)
+            names = [column[0] for column in cursor.description or ()]
+            found += [decoded(names, values) for values in cursor.fetchall()]
+    return found
+
+
+def applied(connection: apsw.Connection) -> dict[int, str]:
+    if not connection.table_exists("main", "postino_migrations"):
+        return {}
+    return dict(connection.execute("SELECT number, checksum FROM postino_migrations"))
