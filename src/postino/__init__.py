@@ -1,0 +1,34 @@
+"""Postino: a publishing queue that never posts twice, never loses a post and never fails silently."""
+
+from postino.config import Config
+from postino.engine.call import Call
+from postino.engine.specs import JobSpec
+from postino.errors import Conflict, NotFound, PostinoError, WrongUse
+from postino.event import Event
+from postino.job import Job, Queue, State
+from postino.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
+from postino.rules.retry import Exponential, Schedule
+from postino.wiring import Postino
+
+__all__ = [
+    "Call",
+    "Config",
+    "Conflict",
+    "Defer",
+    "Done",
+    "Event",
+    "Exponential",
+    "Job",
+    "JobSpec",
+    "NotFound",
+    "Outcome",
+    "Postino",
+    "PostinoError",
+    "Queue",
+    "Reject",
+    "Retry",
+    "Schedule",
+    "State",
+    "Unknown",
+    "WrongUse",
+]

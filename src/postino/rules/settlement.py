@@ -76,3 +76,14 @@ def rescue(job: Job, now: datetime) -> Settlement:
         why = f"The worker died under this job {MOST_RESCUES} times. Look at what it does before replaying it."
         return failed(why, Cause.QUARANTINED)
     return Settlement(state=State.PENDING, event=EventType.RESCUED, run_at=now, refund=True, rescued=True)
+
+
+def verdict(said: Done | Retry | Reject, now: datetime) -> Settlement:
+    """A person's word about an uncertain job: it happened, do it again, or give up."""
+    match said:
+        case Done(_, remote_id):
+            return Settlement(state=State.COMPLETED, event=EventType.COMPLETED, remote_id=remote_id)
+        case Retry(why):
+            return Settlement(state=State.PENDING, event=EventType.RETRYING, run_at=now, error=why)
+        case Reject(why):
+            return failed(why, Cause.PERMANENT)

@@ -143,6 +143,8 @@ class Postgres:
                 yield connection
         except asyncpg.LockNotAvailableError as error:
             raise Blocked("Another transaction holds the same key.") from error
+        except asyncpg.QueryCanceledError as error:
+            raise Blocked(f"PostgreSQL did not finish within {STATEMENT_SECONDS} s; nothing was changed.") from error
         except (*UNREACHABLE, asyncpg.AdminShutdownError, asyncpg.CrashShutdownError) as error:
             raise StoreUnreachable(self.unreachable(error)) from error
 

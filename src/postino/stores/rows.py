@@ -43,7 +43,7 @@ def any_job(row: Row) -> Job:
         **{name: row[name] for name in SHARED},
         queue=Queue.named(row["queue"]),
         state=STATES[row["state"]],
-        payload=row["payload_bytes"],
+        payload=row["payload"],
         sent=bool(row["sent"]),
         deferred=row["deferred"],
         claimed_by=row["claimed_by"],

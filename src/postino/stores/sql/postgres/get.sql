@@ -1,1 +1,1 @@
-SELECT * FROM postino.all_jobs WHERE id = :id
+SELECT * FROM postino.stored_jobs WHERE id = :id

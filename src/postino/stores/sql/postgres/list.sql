@@ -1,4 +1,4 @@
-SELECT * FROM postino.all_jobs
+SELECT * FROM postino.stored_jobs
 WHERE (cardinality(:states::text[]) = 0 OR state = ANY (:states::text[]))
   AND (:type::text IS NULL OR type = :type)
   AND (:channel::text IS NULL OR channel = :channel)

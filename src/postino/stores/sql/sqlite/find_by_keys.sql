@@ -1,4 +1,4 @@
-SELECT known.key AS wanted_key, job.*
-FROM postino_keys AS known
-JOIN postino_all_jobs AS job ON job.id = known.job_id
-WHERE known.channel = :channel AND known.key = :key
+-- The id as a value, not as a join: only a value finds its way to the indexes below the view.
+SELECT :key AS wanted_key, job.*
+FROM postino_stored_jobs AS job
+WHERE job.id = (SELECT job_id FROM postino_keys WHERE channel = :channel AND key = :key)

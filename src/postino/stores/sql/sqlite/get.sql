@@ -1,1 +1,1 @@
-SELECT * FROM postino_all_jobs WHERE id = :id
+SELECT * FROM postino_stored_jobs WHERE id = :id

@@ -1,4 +1,4 @@
-SELECT * FROM postino_all_jobs
+SELECT * FROM postino_stored_jobs
 WHERE (json_array_length(:states) = 0 OR state IN (SELECT value FROM json_each(:states)))
   AND (:type IS NULL OR type = :type)
   AND (:channel IS NULL OR channel = :channel)

@@ -258,19 +258,27 @@ EXCEPTION WHEN OTHERS THEN
 END
 $$;
 
--- Every job, live and finished, for plain SQL.
-CREATE VIEW postino.all_jobs AS
+-- Every job, live and finished, as the store reads it.
+CREATE VIEW postino.stored_jobs AS
 SELECT id, type, channel, account, brand, user_id,
        (ARRAY['high', 'default', 'low'])[queue + 1] AS queue, state, scheduled_at, run_at,
-       attempts, max_attempts, idempotency_key, postino.readable(payload) AS payload, remote_id, parent_id, correlation_id,
+       attempts, max_attempts, idempotency_key, payload, remote_id, parent_id, correlation_id,
        last_error, deferred, created_at, claimed_by, claimed_at, dispatched_at, NULL::timestamptz AS finished_at,
-       NULL::text AS result, generation, rescues, deferrals, sent, backoff, time_limit, token, payload AS payload_bytes
+       NULL::text AS result, generation, rescues, deferrals, sent, backoff, time_limit, token
 FROM postino.jobs
 UNION ALL
 SELECT id, type, channel, account, brand, user_id,
        (ARRAY['high', 'default', 'low'])[queue + 1], state, scheduled_at, run_at,
-       attempts, max_attempts, idempotency_key, postino.readable(payload), remote_id, parent_id, correlation_id,
+       attempts, max_attempts, idempotency_key, payload, remote_id, parent_id, correlation_id,
        last_error, NULL, created_at, claimed_by, claimed_at, dispatched_at, finished_at,
-       result, generation, rescues, deferrals, sent, backoff, time_limit, NULL, payload
+       result, generation, rescues, deferrals, sent, backoff, time_limit, NULL
 FROM postino.finished
 WHERE NOT superseded;
+
+-- The same for people and plain SQL: a payload is bytes, whatever they are; people read text.
+CREATE VIEW postino.all_jobs AS
+SELECT id, type, channel, account, brand, user_id, queue, state, scheduled_at, run_at, attempts, max_attempts,
+       idempotency_key, postino.readable(payload) AS payload,
+       remote_id, parent_id, correlation_id, last_error, deferred, created_at, claimed_by, claimed_at, dispatched_at,
+       finished_at, result, generation, rescues, deferrals, sent, backoff, time_limit, token, payload AS payload_bytes
+FROM postino.stored_jobs;

@@ -216,19 +216,27 @@ CREATE TABLE postino_audit (
     hash    text NOT NULL
 );
 
--- Every job, live and finished, for plain SQL.
-CREATE VIEW postino_all_jobs AS
+-- Every job, live and finished, as the store reads it.
+CREATE VIEW postino_stored_jobs AS
 SELECT id, type, channel, account, brand, user_id,
        CASE queue WHEN 0 THEN 'high' WHEN 1 THEN 'default' ELSE 'low' END AS queue, state, scheduled_at, run_at,
-       attempts, max_attempts, idempotency_key, CAST(payload AS text) AS payload, remote_id, parent_id, correlation_id,
+       attempts, max_attempts, idempotency_key, payload, remote_id, parent_id, correlation_id,
        last_error, deferred, created_at, claimed_by, claimed_at, dispatched_at, NULL AS finished_at,
-       NULL AS result, generation, rescues, deferrals, sent, backoff, time_limit, token, payload AS payload_bytes
+       NULL AS result, generation, rescues, deferrals, sent, backoff, time_limit, token
 FROM postino_jobs
 UNION ALL
 SELECT id, type, channel, account, brand, user_id,
        CASE queue WHEN 0 THEN 'high' WHEN 1 THEN 'default' ELSE 'low' END, state, scheduled_at, run_at,
-       attempts, max_attempts, idempotency_key, CAST(payload AS text), remote_id, parent_id, correlation_id,
+       attempts, max_attempts, idempotency_key, payload, remote_id, parent_id, correlation_id,
        last_error, NULL, created_at, claimed_by, claimed_at, dispatched_at, finished_at,
-       result, generation, rescues, deferrals, sent, backoff, time_limit, NULL, payload
+       result, generation, rescues, deferrals, sent, backoff, time_limit, NULL
 FROM postino_finished
 WHERE NOT superseded;
+
+-- The same for people and plain SQL: a payload is bytes, whatever they are; people read text.
+CREATE VIEW postino_all_jobs AS
+SELECT id, type, channel, account, brand, user_id, queue, state, scheduled_at, run_at, attempts, max_attempts,
+       idempotency_key, CASE WHEN json_valid(CAST(payload AS text)) THEN CAST(payload AS text) ELSE quote(payload) END AS payload,
+       remote_id, parent_id, correlation_id, last_error, deferred, created_at, claimed_by, claimed_at, dispatched_at,
+       finished_at, result, generation, rescues, deferrals, sent, backoff, time_limit, token, payload AS payload_bytes
+FROM postino_stored_jobs;

@@ -1,0 +1,247 @@
+"""The façade: what a program that uses Postino calls."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Self, TypeVar
+from uuid import UUID
+
+from postino.config import Config
+from postino.engine.batcher import Batcher
+from postino.engine.handlers import Function, Handler, handler_of
+from postino.engine.portal import Sync
+from postino.engine.relay import Listener, Relay
+from postino.engine.specs import JobSpec, instant, new_job, payload_bytes, queue_named
+from postino.engine.worker import Worker
+from postino.errors import Conflict, WrongUse
+from postino.event import Event
+from postino.job import Job, Queue
+from postino.outcome import Done, Reject, Retry
+from postino.rules.gates import Gate, Scope
+from postino.rules.retry import Backoff, Override
+from postino.rules.settlement import verdict as verdict_on
+from postino.store import Act, DeadFilter, DeadLetter, Enqueued, NewJob, Store
+from postino.wakeup import Wakeup
+
+F = TypeVar("F", bound=Function)
+T = TypeVar("T")
+Hear = TypeVar("Hear", bound=Callable[[Event], Awaitable[None]])
+MOST_TOGETHER = 500
+SHARED_PATIENCE = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the wiring puts together."""
+
+    config: Config
+    store: Store
+    wakeup: Wakeup
+    make_ready: Callable[[], Awaitable[None]]
+
+
+class App:
+    """Handlers, and the jobs they work on."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.config = parts.config
+        self.store = parts.store
+        self.wakeup = parts.wakeup
+        self.handlers: dict[str, Handler] = {}
+        self.listeners: list[Listener] = []
+        self.sync = Sync(self.enqueue, self.close)
+        self._make_ready = parts.make_ready
+        self._ready = False
+        self._enqueuer: Batcher[NewJob, Enqueued] = Batcher(self._write, MOST_TOGETHER)
+
+    async def open(self) -> Self:
+        if not self._ready:
+            await self._make_ready()
+            self._ready = True
+        return self
+
+    async def close(self) -> None:
+        await self._enqueuer.flushed()
+        await self.wakeup.close()
+        await self.store.close()
+        self._ready = False
+
+    async def __aenter__(self) -> Self:
+        return await self.open()
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def handler(
+        self,
+        type: str,
+        *,
+        queue: str = "default",
+        max_attempts: int | None = None,
+        backoff: Backoff | None = None,
+        time_limit: float | None = None,
+    ) -> Callable[[F], F]:
+        """Registers a function for a type of job: `(job, payload, call)`, `async` or plain."""
+
+        def register(function: F) -> F:
+            override = Override(max_attempts, backoff, time_limit)
+            self.handlers[type] = handler_of(type, function, queue_named(queue), override)
+            return function
+
+        return register
+
+    def on(self, *types: str, name: str | None = None) -> Callable[[Hear], Hear]:
+        """Registers a listener for events; none named means all. Its name keeps its place in the stream."""
+
+        def register(hear: Hear) -> Hear:
+            self.listeners.append(Listener(name or f"{hear.__module__}.{hear.__qualname__}", frozenset(types), hear))
+            return hear
+
+        return register
+
+    async def enqueue(
+        self,
+        type: str,
+        payload: Any = None,
+        *,
+        at: datetime | None = None,
+        queue: str | Queue | None = None,
+        channel: str | None = None,
+        account: str | None = None,
+        brand: str | None = None,
+        user_id: str | None = None,
+        key: str | None = None,
+        parent: UUID | None = None,
+        correlation_id: str | None = None,
+        max_attempts: int | None = None,
+        backoff: Backoff | None = None,
+        time_limit: float | None = None,
+        connection: Any = None,
+    ) -> Job:
+        """Puts one job in, and returns it committed; the existing job if its key is known on that channel.
+
+        With `connection` it is written inside the caller's own transaction and exists when that commits.
+        """
+        spec = JobSpec(
+            type, payload, at, queue, channel, account, brand, user_id, key, parent, correlation_id,
+            max_attempts, backoff, time_limit,
+        )  # fmt: skip
+        if connection is not None:
+            return (await self.store.enqueue_on(connection, [self._new(spec)]))[0].job
+        return await self.enqueue_spec(spec)
+
+    async def enqueue_spec(self, spec: JobSpec) -> Job:
+        job = self._new(spec)
+        await self.open()
+        enqueued = await self._enqueuer.put(job)
+        self._wake([enqueued.job])
+        return enqueued.job
+
+    async def enqueue_many(
+        self, jobs: Sequence[JobSpec | Mapping[str, Any] | Sequence[Any]], *, connection: Any = None
+    ) -> list[Job]:
+        """Puts many jobs in, all or none; the existing jobs where keys are known."""
+        new = [self._new(JobSpec.of(wanted)) for wanted in jobs]
+        if connection is not None:
+            return [enqueued.job for enqueued in await self.store.enqueue_on(connection, new)]
+        await self.open()
+        written = [enqueued.job for enqueued in await self.store.enqueue(new)]
+        self._wake(written)
+        return written
+
+    async def work(self, *, stop: asyncio.Event | None = None) -> None:
+        """Runs a worker with this app's handlers and listeners, until `stop` is set or the task is cancelled."""
+        await self.open()
+        worker = Worker(self.store, self.wakeup, self.handlers, self.config, self.enqueue_spec)
+        relays = [Relay(self.store, listener, worker.id, self.config.worker.poll) for listener in self.listeners]
+        tasks = [asyncio.create_task(relay.run()) for relay in relays]
+        if stop is not None:
+            tasks.append(asyncio.create_task(stop_when(stop, worker)))
+        try:
+            await worker.run()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def cancel(self, job_id: UUID, *, reason: str = "", actor: str = "app") -> Job:
+        return await self._by_hand(self.store.cancel(job_id, Act(actor, reason)))
+
+    async def edit(self, job_id: UUID, payload: Any, *, reason: str = "", actor: str = "app") -> Job:
+        return await self._by_hand(self.store.edit(job_id, payload_bytes(payload), Act(actor, reason)))
+
+    async def reschedule(self, job_id: UUID, at: datetime | None, *, reason: str = "", actor: str = "app") -> Job:
+        return await self._by_hand(self.store.reschedule(job_id, instant("at", at), Act(actor, reason)))
+
+    async def replay(
+        self, job_id: UUID, *, payload: Any = None, force: bool = False, reason: str = "", actor: str = "app"
+    ) -> Job:
+        """Runs a failed job again, by hand only: its key and its history stay."""
+        edited = None if payload is None else payload_bytes(payload)
+        return await self._by_hand(self.store.replay(job_id, edited, force, Act(actor, reason)))
+
+    async def replay_many(
+        self, wanted: DeadFilter, *, force: bool = False, reason: str = "", actor: str = "app"
+    ) -> list[tuple[DeadLetter, Job | Conflict]]:
+        """Replays each of these dead letters; one that is refused does not stop the others."""
+        await self.open()
+        results: list[tuple[DeadLetter, Job | Conflict]] = []
+        for letter in await self.store.dead_letters(wanted):
+            try:
+                results.append((letter, await self.replay(letter.job.id, force=force, reason=reason, actor=actor)))
+            except Conflict as refusal:
+                results.append((letter, refusal))
+        return results
+
+    async def discard(self, job_id: UUID, *, reason: str, actor: str = "app") -> DeadLetter:
+        return await self._by_hand(self.store.discard(job_id, Act(actor, reason)))
+
+    async def resolve(self, job_id: UUID, verdict: Done | Retry | Reject, *, reason: str, actor: str = "app") -> Job:
+        """A person's word about an uncertain job: it happened, do it again, or give up."""
+        decided = verdict_on(verdict, datetime.now(UTC))
+        return await self._by_hand(self.store.resolve(job_id, decided, Act(actor, reason)))
+
+    async def pause(self, scope: str | Scope, name: str, *, reason: str = "", actor: str = "app") -> Gate:
+        return await self._by_hand(self.store.pause(scope_named(scope), name, Act(actor, reason)))
+
+    async def resume(self, scope: str | Scope, name: str, *, reason: str = "", actor: str = "app") -> Gate:
+        return await self._by_hand(self.store.resume(scope_named(scope), name, Act(actor, reason)))
+
+    async def cap(self, channel: str, most: int | None, *, reason: str = "", actor: str = "app") -> Gate:
+        """At most so many jobs of a channel run at once, over all workers; None is no cap."""
+        return await self._by_hand(self.store.cap(channel, most, Act(actor, reason)))
+
+    async def dispatch_due(self) -> int:
+        return await self._by_hand(self.store.dispatch_due())
+
+    async def _by_hand(self, work: Coroutine[Any, Any, T]) -> T:
+        await self.open()
+        result = await work
+        self.wakeup.tell()
+        return result
+
+    async def _write(self, jobs: list[NewJob]) -> Sequence[Enqueued]:
+        # A key held by somebody's open transaction delays its own caller, not those who happen to share the batch.
+        return await self.store.enqueue(jobs, patience=None if len(jobs) == 1 else SHARED_PATIENCE)
+
+    def _new(self, spec: JobSpec) -> NewJob:
+        handler = self.handlers.get(spec.type)
+        return new_job(spec, handler.queue if handler else Queue.DEFAULT)
+
+    def _wake(self, jobs: Sequence[Job]) -> None:
+        """Tells workers of what is due before they would look by themselves."""
+        soon = timedelta(seconds=self.config.worker.poll)
+        if any(job.run_at is not None and job.run_at <= job.created_at + soon for job in jobs):
+            self.wakeup.tell()
+
+
+async def stop_when(stop: asyncio.Event, worker: Worker) -> None:
+    await stop.wait()
+    worker.stop()
+
+
+def scope_named(scope: str | Scope) -> Scope:
+    if scope not in list(Scope):
+        raise WrongUse(f"scope: there is no {scope!r} to pause. There are: {', '.join(Scope)}.", field="scope")
+    return Scope(scope)

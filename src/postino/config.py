@@ -1,0 +1,183 @@
+"""Settings, read once: postino.toml < environment < flags → one frozen value. Absent stays absent."""
+
+import difflib
+import json
+import os
+import sys
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from postino.errors import ConfigError
+
+ENVIRONMENT = "POSTINO_"
+NOT_SETTINGS = frozenset({"POSTINO_DATA_DIR", "POSTINO_APP"})
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseConfig:
+    url: str = ""  # "": postino.db in the data directory
+    connections: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerConfig:
+    concurrency: int = 200
+    heartbeat: float = 5.0
+    lease: float = 20.0
+    poll: float = 1.0
+    drain: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class QueueConfig:
+    max_attempts: int = 5
+    retry_backoff: Mapping[str, float] = field(default_factory=lambda: {"base": 60, "factor": 2, "max": 3600})
+    time_limit: float = 0  # seconds; 0 is none
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelConfig:
+    """What a channel says about retrying; absent stays absent."""
+
+    max_attempts: int | None = None
+    retry_backoff: Mapping[str, float] | None = None
+    time_limit: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    data_dir: Path
+    database: DatabaseConfig = field(default_factory=DatabaseConfig)
+    worker: WorkerConfig = field(default_factory=WorkerConfig)
+    queue: QueueConfig = field(default_factory=QueueConfig)
+    channels: Mapping[str, ChannelConfig] = field(default_factory=dict)
+
+    @property
+    def database_url(self) -> str:
+        return self.database.url or f"sqlite:///{self.data_dir / 'postino.db'}"
+
+
+SECTIONS: dict[str, type] = {"database": DatabaseConfig, "worker": WorkerConfig, "queue": QueueConfig}
+
+
+def load(
+    data_dir: Path | None = None,
+    flags: Mapping[str, Mapping[str, Any]] | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> Config:
+    """The settings in force. `flags` are given as sections of keys, like the file."""
+    folder = data_dir or Path(environment.get("POSTINO_DATA_DIR") or user_data_dir(environment))
+    config = from_file(Config(folder.expanduser().absolute()), folder / "postino.toml")
+    for section, key, text in from_environment(environment):
+        name = f"{ENVIRONMENT}{section}_{key}".upper()
+        config = set_key(config, section, key, parsed(text, getattr(getattr(config, section), key), name), name)
+    for section, keys in (flags or {}).items():
+        for key, value in keys.items():
+            if value is not None:
+                config = set_key(config, section, key, value, f"{section}.{key}")
+    return checked(config)
+
+
+def from_file(config: Config, path: Path) -> Config:
+    try:
+        told = tomllib.loads(path.read_text())
+    except FileNotFoundError:
+        return config
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}.") from error
+    channels = told.pop("channels", {})
+    for section, keys in told.items():
+        known(section, SECTIONS, f"section [{section}] in {path}")
+        for key, value in keys.items():
+            config = set_key(config, section, key, value, f"{section}.{key} in {path}")
+    return replace(config, channels={name: channel(name, keys, path) for name, keys in channels.items()})
+
+
+def channel(name: str, keys: Mapping[str, Any], path: Path) -> ChannelConfig:
+    for key in keys:
+        known(key, [entry.name for entry in fields(ChannelConfig)], f"channels.{name}.{key} in {path}")
+    return ChannelConfig(**keys)
+
+
+def from_environment(environment: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    found = []
+    settings = {
+        f"{ENVIRONMENT}{section}_{entry.name}".upper(): (section, entry.name)
+        for section, values in SECTIONS.items()
+        for entry in fields(values)
+    }
+    for name, text in environment.items():
+        if name.startswith(ENVIRONMENT) and name not in NOT_SETTINGS:
+            known(name, settings, name)
+            found.append((*settings[name], text))
+    return found
+
+
+def set_key(config: Config, section: str, key: str, value: Any, name: str) -> Config:
+    old = getattr(config, section)
+    known(key, [entry.name for entry in fields(old)], name)
+    wanted = type(getattr(old, key))
+    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if not isinstance(value, wanted) or isinstance(value, bool):
+        raise ConfigError(f"{name} must be {described(wanted)}, not {value!r}.", field=key)
+    return replace(config, **{section: replace(old, **{key: value})})
+
+
+def parsed(text: str, old: Any, name: str) -> Any:
+    try:
+        return json.loads(text) if isinstance(old, dict) else type(old)(text)
+    except ValueError as error:
+        raise ConfigError(f"{name} must be {described(type(old))}, not {text!r}.", field=name) from error
+
+
+def described(wanted: type) -> str:
+    return {int: "a whole number", float: "a number", str: "a text", dict: "a table of numbers"}[wanted]
+
+
+def known(name: str, names: Any, where: str) -> None:
+    if name in names:
+        return
+    nearest = difflib.get_close_matches(name, list(names), n=1, cutoff=0.4)
+    hint = f" Did you mean {nearest[0]}?" if nearest else f" There are: {', '.join(sorted(names))}."
+    raise ConfigError(f"Unknown setting {where}.{hint}", field=name)
+
+
+def checked(config: Config) -> Config:
+    worker, queue = config.worker, config.queue
+    for name, value in (
+        ("database.connections", config.database.connections),
+        ("worker.concurrency", worker.concurrency),
+        ("worker.heartbeat", worker.heartbeat),
+        ("worker.lease", worker.lease),
+        ("queue.max_attempts", queue.max_attempts),
+    ):
+        if value <= 0:
+            raise ConfigError(f"{name} must be greater than 0, not {value}.", field=name)
+    if not 0 < worker.poll <= 1:
+        raise ConfigError(f"worker.poll must be above 0 and at most 1 second, not {worker.poll}.", field="worker.poll")
+    if worker.heartbeat >= worker.lease / 3:
+        raise ConfigError(
+            f"worker.heartbeat ({worker.heartbeat} s) must be less than a third of worker.lease ({worker.lease} s), or"
+            " a worker that is only slow would be taken for dead.",
+            field="worker.heartbeat",
+        )
+    for where, backoff in [("queue", queue.retry_backoff)] + [
+        (f"channels.{name}", entry.retry_backoff) for name, entry in config.channels.items() if entry.retry_backoff
+    ]:
+        for key in backoff:
+            known(key, ("base", "factor", "max"), f"{where}.retry_backoff.{key}")
+    if not config.database_url.startswith(("sqlite:///", "postgresql://", "postgres://")):
+        raise ConfigError("database.url must start with sqlite:/// or postgresql://.", field="database.url")
+    return config
+
+
+def user_data_dir(environment: Mapping[str, str]) -> Path:
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "postino"
+    if sys.platform == "win32":
+        return Path(environment.get("LOCALAPPDATA", Path.home())) / "postino"
+    return Path(environment.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "postino"

@@ -1,0 +1,61 @@
+"""Looking for work and taking it: what to ask the store for, and where to look next."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from postino.job import Job, Queue, new_id
+from postino.rules.gates import closed
+from postino.rules.order import next_due, open_lines
+from postino.store import ClaimOrder, Store, Survey
+
+SWEEP_SHARE = 100  # a sweep may cost a hundredth of the time between two of them
+
+
+class Claims:
+    """Remembers where the last claims of each line ended, and looks on from there.
+
+    Behind that mark lie only dead entries, which a long-open transaction elsewhere would make every look walk over.
+    What commits late appears behind it too: a sweep from the very beginning finds it, every second, or more rarely
+    where sweeping has become slow.
+    """
+
+    def __init__(self, store: Store, monotonic: Callable[[], float]) -> None:
+        self.store = store
+        self.monotonic = monotonic
+        self.marks: dict[tuple[str, Queue], datetime] = {}
+        self.sweep_at = 0.0
+
+    async def survey(self, worker: str, *, beat: bool) -> Survey:
+        started = self.monotonic()
+        sweeping = started >= self.sweep_at
+        survey = await self.store.survey(worker, beat=beat, marks={} if sweeping else self.marks)
+        if sweeping:
+            self.marks = {}
+            taken = self.monotonic() - started
+            self.sweep_at = self.monotonic() + max(1.0, SWEEP_SHARE * taken)
+        return survey
+
+    async def claim(self, worker: str, survey: Survey, free: int, low_is_running: bool) -> list[Job]:
+        gates = closed(survey.gates)
+        if not survey.hinted and not open_lines(survey.heads, gates, survey.now):
+            return []
+        order = ClaimOrder(
+            worker=worker,
+            token=new_id(),
+            free=free,
+            closed=gates,
+            survey=survey,
+            marks=self.marks,
+            low_is_running=low_is_running,
+        )
+        jobs = await self.store.claim(order)
+        for job in jobs:
+            if job.lane is None and job.run_at is not None:
+                line = job.channel, job.queue
+                self.marks[line] = max(job.run_at, self.marks.get(line, job.run_at))
+        return jobs
+
+    @staticmethod
+    def time_to_next(survey: Survey) -> timedelta | None:
+        due_at = next_due(survey.heads, closed(survey.gates), survey.now)
+        return None if due_at is None else due_at - survey.now

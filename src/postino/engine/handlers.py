@@ -1,0 +1,73 @@
+"""Handlers by job type: what they are called with, and how their payload is read."""
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import from_json
+
+from postino.errors import WrongUse
+from postino.job import Queue
+from postino.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
+from postino.rules.retry import Override
+
+Function = Callable[..., Any]
+MOST_ARGUMENTS = 3  # job, payload, call
+
+
+class UnreadablePayload(Exception):
+    """The stored bytes are not what the handler expects."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """A function for one type of job, and what its type says about queue and retries."""
+
+    type: str
+    function: Function
+    queue: Queue
+    override: Override
+    arguments: int
+    adapter: TypeAdapter[Any] | None  # None: the bytes as they are
+
+    def read(self, payload: bytes) -> Any:
+        if self.adapter is None:
+            return payload
+        try:
+            return self.adapter.validate_python(from_json(payload), strict=False)
+        except (ValidationError, ValueError) as error:
+            raise UnreadablePayload(f"The payload cannot be read as {self.type} expects it: {error}") from error
+
+    async def run(self, threads: Executor, *arguments: Any) -> Outcome:
+        arguments = arguments[: self.arguments]
+        if inspect.iscoroutinefunction(self.function):
+            result = await self.function(*arguments)
+        else:
+            result = await asyncio.get_running_loop().run_in_executor(threads, self.function, *arguments)
+        if result is None:
+            return Done()
+        if not isinstance(result, (Done, Retry, Defer, Reject, Unknown)):
+            raise TypeError(f"The handler of {self.type} must return an outcome or None, not {type(result).__name__}.")
+        return result
+
+
+def handler_of(type_: str, function: Function, queue: Queue, override: Override) -> Handler:
+    parameters = list(inspect.signature(function).parameters.values())
+    required = [parameter for parameter in parameters if parameter.default is parameter.empty]
+    if len(required) > MOST_ARGUMENTS or any(parameter.kind is parameter.KEYWORD_ONLY for parameter in required):
+        given = inspect.signature(function)
+        raise WrongUse(f"handler {function.__name__}: takes (job, payload, call) or fewer, not {given}.")
+    return Handler(
+        type_, function, queue, override, min(len(parameters), MOST_ARGUMENTS), payload_adapter(function, parameters)
+    )
+
+
+def payload_adapter(function: Function, parameters: list[inspect.Parameter]) -> TypeAdapter[Any] | None:
+    annotation = get_type_hints(function).get(parameters[1].name, Any) if len(parameters) > 1 else Any
+    return None if annotation is bytes else TypeAdapter(annotation)
+
+

@@ -1,0 +1,76 @@
+"""Runs one job's handler and turns whatever happens into what becomes of the job."""
+
+import asyncio
+import traceback
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from datetime import datetime
+
+from postino.engine.call import Call
+from postino.engine.handlers import Handler, UnreadablePayload
+from postino.job import Job
+from postino.outcome import Outcome, Retry
+from postino.rules.retry import Override, RetryPolicy, backoff_from, resolve
+from postino.rules.settlement import Cause, failed, settle
+from postino.store import Ending, Failure
+
+
+class Performer:
+    def __init__(
+        self,
+        handlers: Mapping[str, Handler],
+        default: RetryPolicy,
+        channels: Mapping[str, Override],
+        threads: Executor,
+        make_call: Callable[[Job], Call],
+        now: Callable[[], datetime],
+        jitter: Callable[[], float],
+    ) -> None:
+        self.handlers = handlers
+        self.default = default
+        self.channels = channels
+        self.threads = threads
+        self.make_call = make_call
+        self.now = now
+        self.jitter = jitter
+
+    async def perform(self, job: Job) -> Ending:
+        """Runs the job to its end. Nothing a handler does gets past here, except being told to stop."""
+        handler = self.handlers.get(job.type)
+        policy = self.policy(job, handler)
+        if handler is None:
+            return Ending(job, settle(job, Retry(self.unknown_type(job)), policy, self.now(), self.jitter()))
+        try:
+            payload = handler.read(job.payload)
+        except UnreadablePayload as error:
+            return Ending(job, failed(str(error), Cause.POISON), failure_of(error))
+        outcome, failure = await self.outcome(handler, job, payload, policy)
+        return Ending(job, settle(job, outcome, policy, self.now(), self.jitter()), failure)
+
+    async def outcome(
+        self, handler: Handler, job: Job, payload: object, policy: RetryPolicy
+    ) -> tuple[Outcome, Failure | None]:
+        try:
+            async with asyncio.timeout(policy.time_limit) as limit:
+                return await handler.run(self.threads, job, payload, self.make_call(job)), None
+        except TimeoutError as error:
+            why = f"It took longer than its time limit of {policy.time_limit} s." if limit.expired() else told(error)
+            return Retry(why), failure_of(error)
+        except Exception as error:  # noqa: BLE001 - whatever a handler raises is told, kept and tried again
+            return Retry(told(error)), failure_of(error)
+
+    def policy(self, job: Job, handler: Handler | None) -> RetryPolicy:
+        own = Override(job.max_attempts, backoff_from(job.backoff) if job.backoff else None, job.time_limit)
+        return resolve(self.default, own, self.channels.get(job.channel), handler.override if handler else None)
+
+    def unknown_type(self, job: Job) -> str:
+        known = ", ".join(sorted(self.handlers)) or "none"
+        return f"This worker has no handler for jobs of type {job.type} (it has: {known}). Start one that does."
+
+
+def failure_of(error: BaseException) -> Failure:
+    return Failure(type(error).__qualname__, told(error), "".join(traceback.format_exception(error)))
+
+
+def told(error: BaseException) -> str:
+    return f"{type(error).__qualname__}: {error}" if str(error) else type(error).__qualname__

@@ -1,0 +1,52 @@
+"""The door for code without an event loop: one thread with one loop, made when first needed."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from postino.errors import WrongUse
+from postino.job import Job
+
+T = TypeVar("T")
+
+
+class Sync:
+    """`app.sync.enqueue(…)`, and `app.sync(app.cancel(…))` for everything else."""
+
+    def __init__(
+        self, enqueue: Callable[..., Coroutine[Any, Any, Job]], close: Callable[[], Coroutine[Any, Any, None]]
+    ) -> None:
+        self._enqueue = enqueue
+        self._close = close
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.lock = threading.Lock()
+
+    def __call__(self, work: Coroutine[Any, Any, T]) -> T:
+        """Runs asynchronous work to its end and returns its result."""
+        with self.lock:
+            if self.loop is None:
+                self.loop = asyncio.new_event_loop()
+                threading.Thread(target=self.loop.run_forever, name="postino-portal", daemon=True).start()
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
+
+    def enqueue(self, type: str, payload: Any = None, *, connection: Any = None, **details: Any) -> Job:
+        work = self._enqueue(type, payload, connection=connection, **details)
+        return self(work) if connection is None else at_once(work)
+
+    def close(self) -> None:
+        if self.loop is not None:
+            self(self._close())
+            self.loop.call_soon_threadsafe(self.loop.stop)
+            self.loop = None
+
+
+def at_once(work: Coroutine[Any, Any, T]) -> T:
+    """Runs work that never waits, here in the caller's thread: what its own synchronous connection demands."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    work.close()
+    raise WrongUse("connection: an asynchronous connection needs `await app.enqueue(…)`.", field="connection")

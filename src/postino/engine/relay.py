@@ -1,0 +1,66 @@
+"""Handing events to listeners: each with its own cursor, in order, at least once."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import structlog
+
+from postino.errors import StoreUnreachable
+from postino.event import Event
+from postino.store import Store
+
+log = structlog.get_logger("postino.relay")
+TOGETHER = 200
+HELD_FOR = 30.0
+AGAIN_AFTER = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Who wants to hear what. The name keeps its place in the stream, across restarts and processes."""
+
+    name: str
+    types: frozenset[str]
+    hear: Callable[[Event], Awaitable[None]]
+
+
+class Relay:
+    """Serves one listener; of all the processes that have it, only one at a time holds its cursor."""
+
+    def __init__(self, store: Store, listener: Listener, holder: str, poll: float) -> None:
+        self.store = store
+        self.listener = listener
+        self.holder = holder
+        self.poll = poll
+
+    async def run(self) -> None:
+        while True:
+            try:
+                passed = await self.pass_on()
+            except StoreUnreachable:
+                passed = 0
+            except Exception:
+                log.exception("listener.failed", listener=self.listener.name, next=f"same event in {AGAIN_AFTER} s")
+                await asyncio.sleep(AGAIN_AFTER)
+                continue
+            if passed < TOGETHER:
+                await asyncio.sleep(self.poll)
+
+    async def pass_on(self) -> int:
+        """Hands over the next events; how many were read."""
+        cursor = await self.store.hold_cursor(self.listener.name, self.holder, HELD_FOR)
+        if cursor is None:
+            return 0
+        events = await self.store.events(cursor, TOGETHER)
+        heard = cursor
+        try:
+            for event in events:
+                if not self.listener.types or event.type in self.listener.types:
+                    await self.listener.hear(event)
+                heard = event.cursor
+        finally:
+            # Only past what was heard: a listener that fails gets the same event again, and no other.
+            if heard != cursor:
+                await self.store.move_cursor(self.listener.name, self.holder, heard)
+        return len(events)

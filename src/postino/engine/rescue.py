@@ -1,0 +1,43 @@
+"""Noticing dead workers and taking over what they held. Every worker observes; none is special."""
+
+from collections.abc import Callable, Mapping
+
+import structlog
+
+from postino.rules import settlement
+from postino.store import Ending, Store
+
+log = structlog.get_logger("postino.rescue")
+
+
+class Observer:
+    """Dead is a worker whose beats have stood still for one lease on the observer's own monotonic clock.
+
+    So a clock that steps, here or there, buries nobody.
+    """
+
+    def __init__(self, store: Store, lease: float, monotonic: Callable[[], float]) -> None:
+        self.store = store
+        self.lease = lease
+        self.monotonic = monotonic
+        self.seen: dict[str, tuple[int, float]] = {}
+
+    def dead(self, beats: Mapping[str, int]) -> dict[str, int]:
+        """Whose beats stand still for too long, and where."""
+        now = self.monotonic()
+        self.seen = {
+            worker: self.seen[worker] if worker in self.seen and self.seen[worker][0] == beat else (beat, now)
+            for worker, beat in beats.items()
+        }
+        return {worker: beat for worker, (beat, since) in self.seen.items() if now - since > self.lease}
+
+    async def observe(self, beats: Mapping[str, int]) -> list[Ending]:
+        dead = self.dead(beats)
+        endings = await self.store.rescue(dead, settlement.rescue) if dead else []
+        for worker in dead:
+            log.warning("worker.dead", worker=worker, next="its jobs go to other workers")
+        for ending in endings:
+            log.warning(
+                "job.rescued", job=str(ending.job.id), worker=ending.job.claimed_by, state=ending.settlement.state.value
+            )
+        return endings

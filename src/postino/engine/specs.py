@@ -1,0 +1,150 @@
+"""What a caller asks for, checked before anything is written: a wrong call is refused with the field's name."""
+
+import difflib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from pydantic_core import PydanticSerializationError, to_json
+
+from postino.errors import WrongUse
+from postino.job import Queue, new_id
+from postino.rules.idempotency import job_key
+from postino.rules.retry import Backoff, backoff_text
+from postino.store import NewJob
+
+MOST_BYTES = 1_000_000
+MOST_CHARACTERS = 500
+MOST_ATTEMPTS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class JobSpec:
+    """A job to be enqueued: its type, its payload, and what differs from the defaults."""
+
+    type: str
+    payload: Any = None
+    at: datetime | None = None
+    queue: str | Queue | None = None
+    channel: str | None = None
+    account: str | None = None
+    brand: str | None = None
+    user_id: str | None = None
+    key: str | None = None
+    parent: UUID | None = None
+    correlation_id: str | None = None
+    max_attempts: int | None = None
+    backoff: Backoff | None = None
+    time_limit: float | None = None
+
+    @classmethod
+    def of(cls, wanted: "JobSpec | Mapping[str, Any] | Sequence[Any]") -> "JobSpec":
+        """From what `enqueue_many` takes: a spec, its fields as a mapping, or (type, payload)."""
+        match wanted:
+            case JobSpec():
+                return wanted
+            case Mapping():
+                unknown = next((name for name in wanted if name not in cls.__slots__), None)
+                if unknown is not None:
+                    hint = nearest(unknown, cls.__slots__)
+                    raise WrongUse(f"{unknown}: a job has no such field.{hint}", field=unknown)
+                return cls(**wanted)
+            case [type_, *rest] if not isinstance(wanted, str):
+                return cls(type_, *rest)
+            case _:
+                raise WrongUse(f"jobs: expected a JobSpec, a mapping or (type, payload), not {wanted!r}.", field="jobs")
+
+
+def new_job(spec: JobSpec, default_queue: Queue) -> NewJob:
+    name = text("type", spec.type)
+    if name is None:
+        raise refusal("type", None, "the name of a handler")
+    account = text("account", spec.account)
+    key = text("key", spec.key)
+    return NewJob(
+        id=new_id(),
+        type=name,
+        channel=text("channel", spec.channel) or name,
+        queue=default_queue if spec.queue is None else queue_named(spec.queue),
+        payload=payload_bytes(spec.payload),
+        key=None if key is None else job_key(key, account),
+        run_at=instant("at", spec.at),
+        account=account,
+        brand=text("brand", spec.brand),
+        user_id=text("user_id", spec.user_id),
+        parent_id=spec.parent,
+        correlation_id=text("correlation_id", spec.correlation_id),
+        max_attempts=whole("max_attempts", spec.max_attempts),
+        backoff=None if spec.backoff is None else backoff_text(spec.backoff),
+        time_limit=seconds("time_limit", spec.time_limit),
+    )
+
+
+def payload_bytes(payload: Any) -> bytes:
+    """As stored: bytes as they are, anything else as JSON."""
+    if isinstance(payload, bytes):
+        encoded = payload
+    else:
+        try:
+            encoded = to_json(payload)
+        except PydanticSerializationError as error:
+            raise WrongUse(f"payload: cannot be written as JSON ({error}).", field="payload") from error
+    if len(encoded) > MOST_BYTES:
+        raise WrongUse(
+            f"payload: {len(encoded):,} bytes is more than {MOST_BYTES:,}. Keep it elsewhere and enqueue where it is.",
+            field="payload",
+        )
+    return encoded
+
+
+def queue_named(name: str | Queue) -> Queue:
+    if isinstance(name, Queue):
+        return name
+    labels = [queue.label for queue in Queue]
+    if name not in labels:
+        raise WrongUse(f"queue: there is no queue {name!r}. There are: {', '.join(labels)}.", field="queue")
+    return Queue.named(name)
+
+
+def instant(field: str, value: Any) -> datetime | None:
+    if value is None:
+        return None
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(UTC)
+    raise refusal(field, value, "a datetime with a time zone, for example datetime.now(UTC)")
+
+
+def text(field: str, value: Any) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, str) and 0 < len(value) <= MOST_CHARACTERS and "\x00" not in value:
+        return value
+    raise refusal(field, value, f"a text of 1 to {MOST_CHARACTERS} characters without NUL")
+
+
+def whole(field: str, value: Any) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MOST_ATTEMPTS:
+        return value
+    raise refusal(field, value, f"a whole number from 1 to {MOST_ATTEMPTS}")
+
+
+def seconds(field: str, value: Any) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf:
+        return float(value)
+    raise refusal(field, value, "a number of seconds greater than 0")
+
+
+def refusal(field: str, value: Any, wanted: str) -> WrongUse:
+    return WrongUse(f"{field}: expected {wanted}, not {value!r:.200}.", field=field)
+
+
+def nearest(name: str, names: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name, names, n=1)
+    return f" Did you mean {close[0]}?" if close else f" There are: {', '.join(names)}."

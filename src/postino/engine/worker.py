@@ -1,0 +1,212 @@
+"""A worker: looks for due jobs, takes as many as it has room for, runs them, and writes what became of them."""
+
+import asyncio
+import os
+import random
+import socket
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import structlog
+
+from postino.config import Config
+from postino.engine.batcher import Batcher
+from postino.engine.call import Call
+from postino.engine.claims import Claims
+from postino.engine.handlers import Handler
+from postino.engine.performer import Performer
+from postino.engine.rescue import Observer
+from postino.engine.specs import JobSpec
+from postino.errors import StoreUnreachable
+from postino.job import Job, Queue, State, new_id
+from postino.rules import settlement
+from postino.rules.retry import Exponential, Override, RetryPolicy
+from postino.store import Ending, Store, Survey, WorkerInfo
+from postino.wakeup import Wakeup
+
+log = structlog.get_logger("postino.worker")
+MOST_TOGETHER = 500
+FOLDED = 0.02
+STORE_AGAIN = 0.5
+
+
+class Worker:
+    def __init__(
+        self,
+        store: Store,
+        wakeup: Wakeup,
+        handlers: Mapping[str, Handler],
+        config: Config,
+        enqueue: Callable[[JobSpec], Awaitable[Job]],
+    ) -> None:
+        self.store = store
+        self.wakeup = wakeup
+        self.settings = config.worker
+        self.id = str(new_id())
+        self.claims = Claims(store, time.monotonic)
+        self.observer = Observer(store, self.settings.lease, time.monotonic)
+        self.settler: Batcher[Ending, bool] = Batcher(self.write, MOST_TOGETHER)
+        self.threads = ThreadPoolExecutor(self.settings.concurrency, thread_name_prefix="postino-handler")
+        self.performer = Performer(
+            handlers,
+            default_policy(config),
+            {name: channel_override(config, name) for name in config.channels},
+            self.threads,
+            lambda job: Call(job, enqueue),
+            self.now,
+            random.random,
+        )
+        self.running: dict[UUID, tuple[Job, asyncio.Task[None]]] = {}
+        self.unsettled = 0
+        self.skew = timedelta(0)
+        self.next_beat = 0.0
+        self.stopping = False
+
+    @property
+    def free(self) -> int:
+        """Room for more jobs; what has ended but is not written yet takes room only when there is much of it."""
+        most = self.settings.concurrency
+        return max(0, min(most - len(self.running), 2 * most - len(self.running) - self.unsettled, MOST_TOGETHER))
+
+    def now(self) -> datetime:
+        """The database's time, as far as this process knows it."""
+        return datetime.now(UTC) + self.skew
+
+    async def run(self) -> None:
+        """Works until told to stop, then lets running jobs end."""
+        await self.wakeup.listen()
+        await self.register()
+        log.info("worker.started", worker=self.id, concurrency=self.settings.concurrency)
+        try:
+            while not self.stopping:
+                try:
+                    await self.turn()
+                except StoreUnreachable as error:
+                    log.warning("store.unreachable", error=str(error), next=f"trying again in {STORE_AGAIN} s")
+                    await asyncio.sleep(STORE_AGAIN)
+        finally:
+            await self.drain()
+        log.info("worker.stopped", worker=self.id)
+
+    def stop(self) -> None:
+        """No new claims; `run` returns when the running jobs have ended."""
+        self.stopping = True
+        self.wakeup.tell()
+
+    async def turn(self) -> None:
+        """One look, one claim, and a rest if there was nothing to take."""
+        survey = await self.look()
+        claimed = await self.claims.claim(self.id, survey, self.free, self.low_is_running) if self.free else []
+        for job in claimed:
+            self.start(job)
+        if not claimed and not self.stopping:
+            await self.wakeup.wait(self.rest(survey))
+
+    async def look(self) -> Survey:
+        beat = time.monotonic() >= self.next_beat
+        survey = await self.claims.survey(self.id, beat=beat)
+        self.skew = survey.now - datetime.now(UTC)
+        if beat:
+            self.next_beat = time.monotonic() + self.settings.heartbeat - self.settings.poll / 2
+            if self.id not in survey.beats:
+                await self.start_over()
+            await self.observer.observe(survey.beats)
+        return survey
+
+    def rest(self, survey: Survey) -> float:
+        """How long to wait unless told: the safety poll, or the next due job if that is sooner."""
+        if survey.hinted:
+            return FOLDED  # the lanes just looked at may be due any moment
+        due = self.claims.time_to_next(survey)
+        longest = self.settings.poll if self.free else self.settings.heartbeat / 2
+        return longest if due is None or not self.free else min(longest, due.total_seconds())
+
+    @property
+    def low_is_running(self) -> bool:
+        return any(job.queue is Queue.LOW for job, _ in self.running.values())
+
+    def start(self, job: Job) -> None:
+        task = asyncio.create_task(self.carry_out(job))
+        self.running[job.id] = job, task
+
+    async def carry_out(self, job: Job) -> None:
+        ending = await self.performer.perform(job)
+        if not self.free:
+            self.wakeup.tell()  # this process has room again
+        self.running.pop(job.id, None)
+        self.unsettled += 1
+        try:
+            await self.settle(ending)
+        finally:
+            self.unsettled -= 1
+
+    async def settle(self, ending: Ending) -> None:
+        while True:
+            try:
+                held = await self.settler.put(ending)
+                break
+            except StoreUnreachable:
+                await asyncio.sleep(STORE_AGAIN)  # it ended, and that has to be written
+        say(ending, held)
+
+    async def write(self, endings: list[Ending]) -> list[bool]:
+        settled = await self.store.settle(endings)
+        return [ending.job.id in settled for ending in endings]
+
+    async def register(self) -> None:
+        await self.store.register(WorkerInfo(id=self.id, host=socket.gethostname(), pid=os.getpid()))
+
+    async def start_over(self) -> None:
+        """Others took this worker for dead and its jobs with it: it goes on as a new one, and settles nothing old."""
+        log.error("worker.buried", worker=self.id, jobs=len(self.running), next="starting over under a new name")
+        self.id = str(new_id())
+        await self.register()
+
+    async def drain(self) -> None:
+        """Waits for running jobs, then gives back what has not ended."""
+        tasks = [task for _, task in self.running.values()]
+        if tasks:
+            log.info("worker.draining", running=len(tasks), seconds=self.settings.drain)
+            await self.beat_until(asyncio.wait(tasks, timeout=self.settings.drain))
+        left = list(self.running.values())
+        for _, task in left:
+            task.cancel()
+        await asyncio.gather(*(task for _, task in left), return_exceptions=True)
+        if left:
+            await self.store.settle([Ending(job, settlement.rescue(job, self.now())) for job, _ in left])
+        await self.settler.flushed()
+        await self.store.retire(self.id)
+        self.threads.shutdown(wait=False, cancel_futures=True)
+
+    async def beat_until(self, done: Awaitable[object]) -> None:
+        """The beat goes on while running jobs end."""
+        waiting = asyncio.ensure_future(done)
+        while not waiting.done():
+            await self.look()
+            await asyncio.wait([waiting], timeout=self.settings.poll)
+
+
+def default_policy(config: Config) -> RetryPolicy:
+    queue = config.queue
+    return RetryPolicy(queue.max_attempts, Exponential(**queue.retry_backoff), queue.time_limit or None)
+
+
+def channel_override(config: Config, name: str) -> Override:
+    said = config.channels[name]
+    backoff = None if said.retry_backoff is None else Exponential(**said.retry_backoff)
+    return Override(said.max_attempts, backoff, said.time_limit)
+
+
+def say(ending: Ending, held: bool) -> None:
+    """Every failure is in the log, whatever else tells of it."""
+    job, decided = ending.job, ending.settlement
+    if not held:
+        log.warning("job.lost", job=str(job.id), next="another worker holds it; what this one did is not recorded")
+    elif decided.state in (State.FAILED, State.UNCERTAIN):
+        event = "job.failed" if decided.state is State.FAILED else "job.uncertain"
+        log.error(event, job=str(job.id), type=job.type, cause=decided.cause, error=decided.error)
+    elif decided.error:
+        log.warning("job.retrying", job=str(job.id), type=job.type, error=decided.error, run_at=str(decided.run_at))

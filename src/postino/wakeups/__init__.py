@@ -1,0 +1,1 @@
+"""Ways to tell a sleeping worker that there may be work."""

@@ -1,0 +1,52 @@
+"""From settings to running parts: the only file that names implementations."""
+
+from pathlib import Path
+
+from postino import config as configuration
+from postino.app import App, Parts
+from postino.config import Config
+from postino.errors import ConfigError
+from postino.store import Store
+from postino.stores.sql_store import SqlStore
+from postino.stores.sqlite import Sqlite
+from postino.wakeup import Wakeup
+from postino.wakeups.datagram import DatagramWakeup
+
+
+class Postino(App):
+    """A publishing queue: `Postino("postgresql://…")`, `Postino(config)`, or nothing for the default data directory."""
+
+    def __init__(self, where: str | Config | None = None) -> None:
+        config = where if isinstance(where, Config) else configuration.load(flags={"database": {"url": where}})
+        super().__init__(parts(config))
+
+
+def parts(config: Config) -> Parts:
+    path = sqlite_path(config.database_url)
+    if path is None:
+        store, wakeup = postgres_parts(config)
+        return Parts(config, store, wakeup, store.open)
+    store, wakeup = SqlStore(Sqlite(path)), DatagramWakeup(path)
+
+    async def make_ready() -> None:
+        if not path.exists():
+            await store.migrate()  # an embedded database that does not exist yet has nothing to lose
+        await store.open()
+
+    return Parts(config, store, wakeup, make_ready)
+
+
+def postgres_parts(config: Config) -> tuple[Store, Wakeup]:
+    try:
+        from postino.stores.postgres import Postgres
+        from postino.wakeups.postgres import PostgresWakeup
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            "database.url: PostgreSQL needs the extra: pip install 'postino[postgres]'.", field="database.url"
+        ) from error
+    store = SqlStore(Postgres(config.database_url, connections=config.database.connections))
+    return store, PostgresWakeup(config.database_url)
+
+
+def sqlite_path(url: str) -> Path | None:
+    return Path(url.removeprefix("sqlite:///")).absolute() if url.startswith("sqlite:///") else None
