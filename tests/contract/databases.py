@@ -1,0 +1,86 @@
+"""The two databases of the contract, as the tests see them from outside the store."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Protocol
+
+import apsw
+import psycopg
+import pytest
+
+from postino.stores.postgres import Postgres
+from postino.stores.sql_store import SqlStore
+from postino.stores.sqlite import Sqlite
+
+PLACE = re.compile(r"\{(\w+)\}")
+
+only_postgres = pytest.mark.parametrize(
+    "database", [pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True
+)
+only_sqlite = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+
+
+@dataclass
+class Clock:
+    """A clock the test turns by hand: by hours and days, because PostgreSQL's partitions reach nine weeks."""
+
+    now: datetime
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def turn(self, **units: float) -> datetime:
+        self.now += timedelta(**units)
+        return self.now
+
+    def later(self, **units: float) -> datetime:
+        return self.now + timedelta(**units)
+
+
+def machine_time() -> datetime:
+    return datetime.now(UTC)
+
+
+class Database(Protocol):
+    """`sql` speaks to the database directly, with {jobs}, {keys}, … for its tables; `refusal` is how it says no."""
+
+    refusal: type[Exception]
+
+    def store(self, clock: Callable[[], datetime] = machine_time) -> SqlStore: ...
+    def sql(self, text: str) -> list[tuple[Any, ...]]: ...
+
+
+@dataclass(frozen=True)
+class SqliteDatabase:
+    path: Path
+    refusal: type[Exception] = apsw.ConstraintError
+
+    def store(self, clock: Callable[[], datetime] = machine_time) -> SqlStore:
+        return SqlStore(Sqlite(self.path, clock=clock))
+
+    def sql(self, text: str) -> list[tuple[Any, ...]]:
+        connection = apsw.Connection(str(self.path))
+        try:
+            connection.set_busy_timeout(5000)
+            return list(connection.execute(PLACE.sub(r"postino_\1", text)))
+        finally:
+            connection.close()
+
+
+@dataclass(frozen=True)
+class PostgresDatabase:
+    url: str
+    refusal: type[Exception] = psycopg.errors.IntegrityError
+
+    def store(self, clock: Callable[[], datetime] = machine_time) -> SqlStore:
+        return SqlStore(Postgres(self.url, clock=clock))
+
+    def sql(self, text: str) -> list[tuple[Any, ...]]:
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            cursor = connection.execute(PLACE.sub(r"postino.\1", text).encode())
+            return cursor.fetchall() if cursor.description else []

@@ -1,0 +1,121 @@
+"""Where a test works: the store, its clock, and the engine's everyday moves in a line each."""
+
+from __future__ import annotations
+
+import dataclasses
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from postino.event import Cursor, Event
+from postino.job import Job, Queue, State, new_id
+from postino.outcome import Outcome
+from postino.rules import settlement
+from postino.rules.gates import closed
+from postino.rules.retry import RetryPolicy
+from postino.rules.settlement import Settlement
+from postino.store import Act, ClaimOrder, Ending, Failure, NewJob, WorkerInfo
+from postino.stores.sql_store import SqlStore
+from tests.contract.databases import Clock, Database
+
+POISON = b'\xff\x00\xfe{"not": json\xc3'
+ME = Act("maria", "because")
+POLICY = RetryPolicy()
+
+
+def new(**said: Any) -> NewJob:
+    """A job to enqueue, ordinary wherever nothing else is said."""
+    ordinary: dict[str, Any] = {"type": "report", "channel": "reports", "queue": Queue.DEFAULT, "payload": b"{}"}
+    return NewJob(**{"id": new_id(), **ordinary, **said})
+
+
+@dataclass
+class Desk:
+    store: SqlStore
+    clock: Clock
+    database: Database
+    visitors: AsyncExitStack = field(default_factory=AsyncExitStack)
+
+    async def another_store(self) -> SqlStore:
+        """A second process, as far as the database can tell: its own connections, the same clock."""
+        store = self.database.store(self.clock)
+        await store.open()
+        self.visitors.push_async_callback(store.close)
+        return store
+
+    async def hire(self, worker: str) -> str:
+        await self.store.register(WorkerInfo(id=worker, host="here", pid=1))
+        return worker
+
+    async def put(self, **said: Any) -> Job:
+        (enqueued,) = await self.store.enqueue([new(**said)])
+        return enqueued.job
+
+    async def put_many(self, count: int, **said: Any) -> list[Job]:
+        return [enqueued.job for enqueued in await self.store.enqueue([new(**said) for _ in range(count)])]
+
+    async def order(
+        self, free: int = 100, *, worker: str = "w1", store: SqlStore | None = None, low_is_running: bool = False
+    ) -> ClaimOrder:
+        survey = await (store or self.store).survey(worker)
+        return ClaimOrder(
+            worker=worker,
+            token=new_id(),
+            free=free,
+            closed=closed(survey.gates),
+            survey=survey,
+            low_is_running=low_is_running,
+        )
+
+    async def take(
+        self, free: int = 100, *, worker: str = "w1", store: SqlStore | None = None, low_is_running: bool = False
+    ) -> list[Job]:
+        """Looks and claims, as a worker does."""
+        order = await self.order(free, worker=worker, store=store, low_is_running=low_is_running)
+        return await (store or self.store).claim(order)
+
+    async def take_one(self) -> Job:
+        (job,) = await self.take()
+        return job
+
+    async def settle(self, job: Job, written: Settlement, failure: Failure | None = None) -> bool:
+        return await self.store.settle([Ending(job, written, failure)]) == {job.id}
+
+    async def end(
+        self, job: Job, outcome: Outcome, failure: Failure | None = None, policy: RetryPolicy = POLICY
+    ) -> bool:
+        """Whether the ending was written: only the holder of the claim's token may."""
+        return await self.settle(job, settlement.settle(job, outcome, policy, self.clock(), 0.0), failure)
+
+    async def run(self, outcome: Outcome, **said: Any) -> Job:
+        """A job from enqueue to this outcome; comes back as it is afterwards."""
+        job = await self.put(**said)
+        (claimed,) = await self.take()
+        assert claimed.id == job.id
+        assert await self.end(claimed, outcome)
+        return await self.store.get(job.id)
+
+    async def kill(self, worker: str = "w1") -> list[Ending]:
+        """The worker stops beating, and another rescues what it held."""
+        survey = await self.store.survey("observer", beat=True)
+        return await self.store.rescue({worker: survey.beats[worker]}, settlement.rescue)
+
+    async def state(self, job: Job) -> State:
+        return (await self.store.get(job.id)).state
+
+    async def events(self, after: Cursor | None = None) -> list[Event]:
+        return list(await self.store.events(after or Cursor(), 10_000))
+
+    async def told(self, job_id: UUID) -> list[str]:
+        """The types of the events about this job, in order."""
+        return [event.type for event in await self.events() if event.job_id == job_id]
+
+
+def ids(jobs: list[Job]) -> set[UUID]:
+    return {job.id for job in jobs}
+
+
+def unclaimed(job: Job) -> Job:
+    """The job without the traces of a claim, to compare what a claim must not change."""
+    return dataclasses.replace(job, state=State.PENDING, attempts=0, claimed_by=None, claimed_at=None, token=None)

@@ -1,0 +1,177 @@
+"""Putting jobs in: each key is one job on its channel, for ever."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from postino.job import Job, Queue, State, new_id
+from postino.outcome import Done, Outcome, Reject, Retry, Unknown
+from postino.rules.retry import RetryPolicy
+from postino.stores.driver import Blocked
+from postino.stores.postgres import Postgres
+from postino.stores.sql_store import SqlStore
+from tests.contract.databases import Clock, only_postgres
+from tests.contract.desk import ME, POISON, Desk, ids, new
+
+
+async def test_an_enqueued_job_comes_back_as_it_was_asked_for(store: SqlStore, clock: Clock) -> None:
+    asked = new(
+        type="export", channel="exports", queue=Queue.LOW, payload=POISON, key="k1", run_at=clock.later(hours=2),
+        account="acme", brand="shoes", user_id="u7", parent_id=new_id(), correlation_id="c9",
+        max_attempts=7, backoff="[1, 2]", time_limit=2.5,
+    )  # fmt: skip
+    (enqueued,) = await store.enqueue([asked])
+    stored = await store.get(asked.id)
+    assert enqueued.created
+    assert stored == enqueued.job
+    assert stored == Job(
+        id=asked.id, type="export", channel="exports", queue=Queue.LOW, state=State.PENDING, payload=POISON,
+        idempotency_key="k1", scheduled_at=clock.later(hours=2), run_at=clock.later(hours=2), created_at=clock(),
+        account="acme", brand="shoes", user_id="u7", parent_id=asked.parent_id, correlation_id="c9",
+        max_attempts=7, backoff="[1, 2]", time_limit=2.5,
+    )  # fmt: skip
+
+
+async def test_a_time_in_the_past_is_remembered_but_the_job_runs_from_now_on(desk: Desk) -> None:
+    asked_at = desk.clock.later(days=-2)
+    job = await desk.put(run_at=asked_at)
+    assert (job.scheduled_at, job.run_at) == (asked_at, desk.clock())
+    assert await desk.store.get(job.id) == job
+
+
+async def test_a_job_without_a_key_has_its_id_as_key(desk: Desk) -> None:
+    job = await desk.put()
+    assert job.idempotency_key == str(job.id)
+
+
+async def test_the_same_key_gives_the_same_job(store: SqlStore) -> None:
+    (first,) = await store.enqueue([new(key="k", payload=b"one")])
+    (second,) = await store.enqueue([new(key="k", payload=b"two")])
+    assert (first.created, second.created) == (True, False)
+    assert second.job == first.job
+
+
+async def test_the_same_key_on_another_channel_is_another_job(store: SqlStore) -> None:
+    first, second = await store.enqueue([new(key="k", channel="a"), new(key="k", channel="b")])
+    assert first.created
+    assert second.created
+    assert first.job.id != second.job.id
+
+
+@pytest.mark.parametrize(
+    ("outcome", "state"),
+    [
+        (Done(), State.COMPLETED),
+        (Reject("no"), State.FAILED),
+        (Unknown("?"), State.UNCERTAIN),
+        (Retry("busy"), State.PENDING),
+    ],
+)
+async def test_a_key_stays_its_jobs_whatever_became_of_it(desk: Desk, outcome: Outcome, state: State) -> None:
+    ended = await desk.run(outcome, key="k")
+    (again,) = await desk.store.enqueue([new(key="k")])
+    assert not again.created
+    assert again.job == ended
+    assert again.job.state is state
+
+
+async def test_a_key_of_a_cancelled_job_gives_the_cancelled_job(desk: Desk) -> None:
+    job = await desk.put(key="k")
+    await desk.store.cancel(job.id, ME)
+    (again,) = await desk.store.enqueue([new(key="k")])
+    assert (again.created, again.job.id, again.job.state) == (False, job.id, State.CANCELLED)
+    assert await desk.take() == []
+
+
+async def test_a_key_of_a_running_job_gives_the_running_job(desk: Desk) -> None:
+    job = await desk.put(key="k")
+    await desk.take()
+    (again,) = await desk.store.enqueue([new(key="k")])
+    assert (again.created, again.job.id, again.job.state) == (False, job.id, State.RUNNING)
+
+
+@pytest.mark.parametrize("finished", [False, True])
+async def test_a_call_repeated_with_the_same_id_and_key_is_the_same_job(desk: Desk, finished: bool) -> None:
+    asked = new(key="k")
+    await desk.store.enqueue([asked])
+    if finished:
+        assert await desk.end(await desk.take_one(), Done())
+    (again,) = await desk.store.enqueue([asked])
+    assert (again.created, again.job.id) == (False, asked.id)
+    assert len(await desk.take()) == (0 if finished else 1)
+
+
+async def test_one_key_twice_in_a_call_is_one_job_and_two_equal_answers(desk: Desk) -> None:
+    first, other, second = await desk.store.enqueue([new(key="k"), new(key="other"), new(key="k")])
+    assert [first.created, second.created].count(True) == 1
+    assert first.job == second.job
+    assert ids(await desk.take()) == {first.job.id, other.job.id}
+
+
+async def test_answers_come_in_the_order_of_the_questions(store: SqlStore) -> None:
+    await store.enqueue([new(key="b")])
+    answers = await store.enqueue([new(key=key) for key in "cab"])
+    assert [answer.job.idempotency_key for answer in answers] == ["c", "a", "b"]
+    assert [answer.created for answer in answers] == [True, True, False]
+
+
+async def test_ten_thousand_jobs_go_in_with_one_call_and_once_only(desk: Desk) -> None:
+    asked = [new(key=str(number)) for number in range(10_000)]
+    answers = await desk.store.enqueue(asked)
+    assert [answer.job.id for answer in answers] == [job.id for job in asked]
+    assert all(answer.created for answer in answers)
+    again = await desk.store.enqueue([new(key=str(number)) for number in range(10_000)])
+    assert [answer.job.id for answer in again] == [job.id for job in asked]
+    assert desk.database.sql("SELECT count(*) FROM {jobs}") == [(10_000,)]
+
+
+async def test_enqueueing_nothing_gives_nothing(store: SqlStore) -> None:
+    assert await store.enqueue([]) == []
+
+
+async def test_a_hundred_parallel_enqueues_of_one_key_give_one_job_and_equal_answers(desk: Desk) -> None:
+    stores = [desk.store, await desk.another_store(), await desk.another_store()]
+    answers = await asyncio.gather(*(stores[turn % 3].enqueue([new(key="k")]) for turn in range(100)))
+    assert sum(answer.created for (answer,) in answers) == 1
+    assert len({answer.job for (answer,) in answers}) == 1
+    assert desk.database.sql("SELECT count(*) FROM {jobs}") == [(1,)]
+
+
+async def test_callers_with_the_same_keys_in_opposite_order_both_get_their_answers(desk: Desk) -> None:
+    other = await desk.another_store()
+    keys = [str(number) for number in range(300)]
+    forwards, backwards = await asyncio.gather(
+        desk.store.enqueue([new(key=key) for key in keys]), other.enqueue([new(key=key) for key in reversed(keys)])
+    )
+    assert [answer.job for answer in forwards] == [answer.job for answer in reversed(backwards)]
+
+
+async def test_a_job_is_found_by_its_channel_and_key(desk: Desk) -> None:
+    job = await desk.put(key="k")
+    assert await desk.store.find("reports", "k") == job
+    assert await desk.store.find("elsewhere", "k") is None
+    assert await desk.store.find("reports", "other") is None
+
+
+@only_postgres
+async def test_a_key_held_by_an_open_transaction_is_waited_for_no_longer_than_patience(store: SqlStore) -> None:
+    assert isinstance(store.driver, Postgres)
+    async with store.driver.lone_connection() as caller, caller.transaction():
+        await store.enqueue_on(caller, [new(key="k")])
+        with pytest.raises(Blocked):
+            await store.enqueue([new(key="k")], patience=0.05)
+        (free,) = await store.enqueue([new(key="free")], patience=0.05)
+    (known,) = await store.enqueue([new(key="k")], patience=0.05)
+    assert (free.created, known.created) == (True, False)
+
+
+async def test_a_child_fails_without_touching_its_parent(desk: Desk) -> None:
+    parent = await desk.put(run_at=desk.clock() + timedelta(hours=1))
+    child = await desk.run(Retry("no"), parent_id=parent.id)
+    desk.clock.turn(minutes=5)
+    assert await desk.end(await desk.take_one(), Retry("no"), policy=RetryPolicy(max_attempts=2))
+    assert await desk.state(child) is State.FAILED
+    assert await desk.store.get(parent.id) == parent
