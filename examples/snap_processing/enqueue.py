@@ -1,0 +1,32 @@
+"""Takes snaps in: the application's row and Postino's job in one transaction, so there are both or neither."""
+
+import sys
+from pathlib import Path
+
+import psycopg
+
+from examples.snap_processing.app import Snap, app
+
+HERE = Path(__file__).parent
+SNAPS = [Snap("beach.jpg"), Snap("harbour.png"), Snap("dark_alley.jpg"), Snap("notes.txt")]
+
+
+def take_in(connection: psycopg.Connection, snaps: list[Snap]) -> None:
+    for snap in snaps:
+        # The key makes a file one job for ever: taken in twice, it is the same job.
+        job = app.sync.enqueue("snap.process", snap, key=snap.file, connection=connection)
+        connection.execute(
+            "INSERT INTO snap (job_id, file) VALUES (%s, %s) ON CONFLICT (job_id) DO NOTHING", (job.id, snap.file)
+        )
+        print(f"{snap.file:16} {job.state:10} {job.id}")
+
+
+def main(files: list[str]) -> None:
+    with psycopg.connect(app.config.database_url) as connection:  # commits at the end, or nothing happened
+        connection.execute((HERE / "table.sql").read_bytes())
+        connection.execute((HERE / "view.sql").read_bytes())
+        take_in(connection, [Snap(file) for file in files] or SNAPS)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

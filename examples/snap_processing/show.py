@@ -1,0 +1,22 @@
+"""Prints the view: what became of every snap."""
+
+import psycopg
+
+from examples.snap_processing.app import app
+
+QUESTION = """
+SELECT snap.file, job.status, job.attempt_count, snap.starts, job.next_retry_at, job.last_error
+FROM snap JOIN snap_processing_job AS job ON job.id = snap.job_id
+ORDER BY job.id
+"""
+
+
+def main() -> None:
+    with psycopg.connect(app.config.database_url) as connection:
+        for file, status, attempts, starts, retry_at, error in connection.execute(QUESTION):
+            when = f"  again at {retry_at:%H:%M:%S}" if retry_at else ""
+            print(f"{file:16} {status:10} attempts {attempts}  starts {starts}{when}  {error or ''}".rstrip())
+
+
+if __name__ == "__main__":
+    main()
