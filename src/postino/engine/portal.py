@@ -27,7 +27,8 @@ class Sync:
         with self.lock:
             if self.loop is None:
                 self.loop = asyncio.new_event_loop()
-                threading.Thread(target=self.loop.run_forever, name="postino-portal", daemon=True).start()
+                self.thread = threading.Thread(target=serve, args=(self.loop,), name="postino-portal", daemon=True)
+                self.thread.start()
         return asyncio.run_coroutine_threadsafe(work, self.loop).result()
 
     def enqueue(self, type: str, payload: Any = None, *, connection: Any = None, **details: Any) -> Job:
@@ -38,7 +39,13 @@ class Sync:
         if self.loop is not None:
             self(self._close())
             self.loop.call_soon_threadsafe(self.loop.stop)
+            self.thread.join()
             self.loop = None
+
+
+def serve(loop: asyncio.AbstractEventLoop) -> None:
+    loop.run_forever()
+    loop.close()
 
 
 def at_once(work: Coroutine[Any, Any, T]) -> T:

@@ -35,17 +35,23 @@ class Relay:
         self.poll = poll
 
     async def run(self) -> None:
-        while True:
-            try:
-                passed = await self.pass_on()
-            except StoreUnreachable:
-                passed = 0
-            except Exception:
-                log.exception("listener.failed", listener=self.listener.name, next=f"same event in {AGAIN_AFTER} s")
-                await asyncio.sleep(AGAIN_AFTER)
-                continue
-            if passed < TOGETHER:
-                await asyncio.sleep(self.poll)
+        """Serves until cancelled, and then lets others have the cursor."""
+        try:
+            while True:
+                rest = await self.turn()
+                await asyncio.sleep(rest)
+        finally:
+            await self.store.hold_cursor(self.listener.name, self.holder, 0)
+
+    async def turn(self) -> float:
+        """Hands over what there is; how long to rest afterwards."""
+        try:
+            return 0 if await self.pass_on() == TOGETHER else self.poll
+        except StoreUnreachable:
+            return self.poll
+        except Exception:
+            log.exception("listener.failed", listener=self.listener.name, next=f"same event in {AGAIN_AFTER} s")
+            return AGAIN_AFTER
 
     async def pass_on(self) -> int:
         """Hands over the next events; how many were read."""

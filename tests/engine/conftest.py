@@ -1,0 +1,75 @@
+"""An app on each kind of store, and a worker that runs in the background for as long as a test needs it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+from uuid import UUID
+
+import pytest
+
+from postino import Job, Postino, State
+from postino.config import Config, DatabaseConfig, QueueConfig, WorkerConfig
+
+T = TypeVar("T")
+WITHIN = 20.0  # how long a test waits before it calls something missing
+
+
+def settings(folder: Path, url: str) -> Config:
+    return Config(
+        data_dir=folder,
+        database=DatabaseConfig(url=url),
+        worker=WorkerConfig(concurrency=20, heartbeat=0.2, lease=1.0, poll=0.2, drain=5.0),
+        queue=QueueConfig(max_attempts=3, retry_backoff={"base": 0, "factor": 1, "max": 0}),
+    )
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/postino.db"
+    url: str = request.getfixturevalue("postgres_url")
+    return url
+
+
+@pytest.fixture
+async def app(database_url: str, tmp_path: Path) -> AsyncIterator[Postino]:
+    app = Postino(settings(tmp_path, database_url))
+    await app.store.migrate()
+    async with app:
+        yield app
+
+
+@asynccontextmanager
+async def working(app: Postino, **changes: Any) -> AsyncIterator[None]:
+    """A worker in the background, stopped gracefully afterwards."""
+    app.config = replace(app.config, worker=replace(app.config.worker, **changes))
+    stop = asyncio.Event()
+    worker = asyncio.create_task(app.work(stop=stop))
+    try:
+        yield
+    finally:
+        stop.set()
+        await worker
+
+
+async def ended(app: Postino, job: Job | UUID, *states: State) -> Job:
+    """The job, once it has come to one of these states (any final one if none is named)."""
+    job_id = job.id if isinstance(job, Job) else job
+
+    async def there() -> Job | None:
+        found = await app.store.get(job_id)
+        return found if found.state in (states or (State.COMPLETED, State.FAILED, State.CANCELLED)) else None
+
+    return await eventually(there)
+
+
+async def eventually(ask: Callable[[], Awaitable[T | None]]) -> T:
+    async with asyncio.timeout(WITHIN):
+        while True:
+            answer = await ask()
+            if answer:
+                return answer
+            await asyncio.sleep(0.01)

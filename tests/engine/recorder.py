@@ -1,0 +1,64 @@
+"""A worker process for tests: its handlers leave traces in a folder, which is how a test knows what really happened."""
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+from postino import Job, Postino
+from postino.config import Config, DatabaseConfig, WorkerConfig
+
+folder = Path(os.environ["RECORDS"])
+app = Postino(
+    Config(
+        data_dir=folder,
+        database=DatabaseConfig(url=os.environ["RECORDER_DATABASE"]),
+        worker=WorkerConfig(concurrency=8, heartbeat=0.2, lease=1.0, poll=0.2),
+    )
+)
+
+
+def record(line: str) -> None:
+    """One line, written at once, so that it survives a kill."""
+    file = os.open(folder / "record", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(file, f"{line}\n".encode())
+    os.close(file)
+
+
+@app.handler("record")
+async def note(job: Job) -> None:
+    record(f"{job.id} {os.getpid()}")
+
+
+@app.handler("alone")
+async def alone(job: Job, payload: str) -> None:
+    """Says so if anybody else is here with the same name."""
+    try:
+        os.close(os.open(folder / payload, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        record(f"{job.id} overlap")
+        return
+    await asyncio.sleep(0.005)
+    os.unlink(folder / payload)
+    record(f"{job.id} {os.getpid()}")
+
+
+@app.handler("hang")
+async def hang(job: Job) -> None:
+    """Hangs in the process named in a file, works in any other."""
+    record(f"{job.id} {os.getpid()}")
+    if (folder / "hanging").read_text() == str(os.getpid()):
+        await asyncio.sleep(60)
+
+
+async def main() -> None:
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    async with app:
+        print("ready", flush=True)
+        await app.work(stop=stop)
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))

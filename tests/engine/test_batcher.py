@@ -1,0 +1,80 @@
+"""Many callers, few writes."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from postino.engine.batcher import Batcher
+from postino.errors import StoreUnreachable
+
+
+async def test_what_arrives_during_a_write_is_the_next_write() -> None:
+    written: list[list[int]] = []
+
+    async def write(items: list[int]) -> Sequence[int]:
+        written.append(items)
+        await asyncio.sleep(0)
+        return [item * 10 for item in items]
+
+    batcher = Batcher(write, most=50)
+    results = await asyncio.gather(*(batcher.put(number) for number in range(100)))
+    assert results == [number * 10 for number in range(100)]
+    assert [len(items) for items in written] == [50, 50]
+
+
+async def test_one_bad_item_fails_alone() -> None:
+    async def write(items: list[int]) -> Sequence[int]:
+        if 13 in items:
+            raise ValueError("unlucky")
+        return items
+
+    batcher = Batcher(write, most=100)
+    results = await asyncio.gather(*(batcher.put(number) for number in range(40)), return_exceptions=True)
+    assert [number for number, result in enumerate(results) if isinstance(result, ValueError)] == [13]
+    assert [result for result in results if isinstance(result, int)] == [n for n in range(40) if n != 13]
+
+
+async def test_a_blocked_item_does_not_hold_up_those_who_come_after() -> None:
+    release = asyncio.Event()
+
+    async def write(items: list[str]) -> Sequence[str]:
+        if "blocked" in items:
+            if len(items) > 1:
+                raise ValueError("blocked")
+            await release.wait()
+        return items
+
+    batcher = Batcher(write, most=100)
+    blocked, other = asyncio.create_task(batcher.put("blocked")), asyncio.create_task(batcher.put("other"))
+    assert await other == "other"
+    assert await batcher.put("later") == "later"
+    release.set()
+    assert await blocked == "blocked"
+
+
+async def test_an_unreachable_store_is_told_to_everyone_and_nothing_is_halved() -> None:
+    calls = 0
+
+    async def write(items: list[int]) -> Sequence[int]:
+        nonlocal calls
+        calls += 1
+        raise StoreUnreachable("gone")
+
+    batcher = Batcher(write, most=100)
+    results = await asyncio.gather(*(batcher.put(number) for number in range(10)), return_exceptions=True)
+    assert calls == 1
+    assert all(isinstance(result, StoreUnreachable) for result in results)
+
+
+async def test_a_caller_who_gives_up_harms_nobody() -> None:
+    async def write(items: list[int]) -> Sequence[int]:
+        await asyncio.sleep(0.01)
+        return items
+
+    batcher = Batcher(write, most=100)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.001):
+            await batcher.put(1)
+    assert await batcher.put(2) == 2
+    await batcher.flushed()

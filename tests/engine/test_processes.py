@@ -1,0 +1,120 @@
+"""Several real worker processes on one store."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from postino import Job, Postino, State
+from postino.store import JobFilter
+from tests.engine.conftest import ended, eventually
+
+Start = Callable[[], "subprocess.Popen[str]"]
+Records = Callable[[], list[list[str]]]
+
+
+@pytest.fixture
+def start(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Start]:
+    """Starts worker processes, and ends those that are left."""
+    url: str = request.getfixturevalue("database_url")
+    with ExitStack() as ending:
+
+        def start_one() -> "subprocess.Popen[str]":
+            environment = os.environ | {"RECORDS": str(tmp_path), "RECORDER_DATABASE": url}
+            command = [sys.executable, "-m", "tests.engine.recorder"]
+            process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+            ending.callback(finish, process)
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            return process
+
+        yield start_one
+
+
+def finish(process: "subprocess.Popen[str]") -> None:
+    process.kill()
+    process.communicate()
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> Records:
+    def read() -> list[list[str]]:
+        path = tmp_path / "record"
+        return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
+
+    return read
+
+
+async def all_ended(app: Postino, jobs: list[Job]) -> None:
+    async def none_left() -> bool:
+        return not await app.store.list(JobFilter(states=(State.PENDING, State.RUNNING), limit=1))
+
+    await eventually(none_left)
+    states = {job.id: job.state for job in await app.store.list(JobFilter(limit=len(jobs)))}
+    assert {states[job.id] for job in jobs} == {State.COMPLETED}
+
+
+async def test_two_processes_run_each_job_once(app: Postino, start: Start, records: Records) -> None:
+    start(), start()
+    jobs = await app.enqueue_many([("record", number) for number in range(600)])
+    await all_ended(app, jobs)
+    ran = Counter(job for job, _ in records())
+    assert ran == {str(job.id): 1 for job in jobs}
+    assert len({process for _, process in records()}) == 2
+
+
+async def test_a_cap_of_one_is_never_exceeded_by_two_processes(
+    app: Postino, start: Start, records: Records
+) -> None:
+    await app.cap("alone", 1)
+    start(), start()
+    jobs = await app.enqueue_many([("alone", "one") for _ in range(60)])
+    await all_ended(app, jobs)
+    assert Counter(job for job, _ in records()) == {str(job.id): 1 for job in jobs}
+    assert "overlap" not in {process for _, process in records()}
+
+
+async def test_a_lane_never_runs_two_jobs_at_a_time_in_two_processes(
+    app: Postino, start: Start, records: Records
+) -> None:
+    start(), start()
+    accounts = [f"account-{number % 4}" for number in range(80)]
+    jobs = await app.enqueue_many([{"type": "alone", "payload": name, "account": name} for name in accounts])
+    await all_ended(app, jobs)
+    assert Counter(job for job, _ in records()) == {str(job.id): 1 for job in jobs}
+    assert "overlap" not in {process for _, process in records()}
+
+
+@pytest.mark.parametrize("account", [None, "a1"])
+async def test_the_jobs_of_a_killed_worker_run_elsewhere(
+    app: Postino, start: Start, records: Records, tmp_path: Path, account: str | None
+) -> None:
+    victim = start()
+    (tmp_path / "hanging").write_text(str(victim.pid))
+    job = await app.enqueue("hang", account=account)
+
+    async def taken() -> bool:
+        return len(records()) == 1
+
+    await eventually(taken)
+    victim.send_signal(signal.SIGKILL)
+    start()
+    done = await ended(app, job)
+    assert (done.state, done.rescues) == (State.COMPLETED, 1)
+    assert [attempt.outcome for attempt in await app.store.attempts(job.id)] == ["rescued", "completed"]
+    assert [worker.pid for worker in await app.store.workers()] != [victim.pid]
+
+
+async def test_a_worker_told_to_stop_finishes_and_says_goodbye(app: Postino, start: Start) -> None:
+    process = start()
+    await ended(app, await app.enqueue("record"))
+    process.send_signal(signal.SIGTERM)
+    assert await asyncio.to_thread(process.wait, 10) == 0
+    assert await app.store.workers() == []

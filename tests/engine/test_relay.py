@@ -1,0 +1,86 @@
+"""Listeners hear every event, in order, at least once."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from postino import Event, Job, Outcome, Postino, Reject
+from postino.engine import relay
+from tests.engine.conftest import ended, eventually, settings, working
+
+
+async def test_a_listener_hears_what_it_asked_for_in_order(app: Postino) -> None:
+    heard: list[Event] = []
+    enough = asyncio.Event()
+
+    @app.handler("work")
+    async def work(job: Job, payload: bool) -> Outcome | None:
+        return None if payload else Reject("no")
+
+    @app.on("job.completed", "job.failed")
+    async def listen(event: Event) -> None:
+        heard.append(event)
+        if len(heard) == 4:
+            enough.set()
+
+    async with working(app):
+        jobs = [await ended(app, await app.enqueue("work", good)) for good in (True, False, True, False)]
+        async with asyncio.timeout(10):
+            await enough.wait()
+    assert [(event.job_id, event.type) for event in heard] == [(job.id, f"job.{job.state}") for job in jobs]
+    assert heard[1].data["error"] == "no"
+    assert heard == sorted(heard, key=lambda event: event.cursor)
+
+
+async def test_a_listener_that_fails_gets_the_same_event_again_and_then_the_next(
+    app: Postino, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(relay, "AGAIN_AFTER", 0.01)
+    heard: list[object] = []
+    enough = asyncio.Event()
+
+    @app.handler("work")
+    async def work() -> None: ...
+
+    @app.on("job.completed")
+    async def listen(event: Event) -> None:
+        heard.append(event.job_id)
+        if len(heard) == 1:
+            raise RuntimeError("not now")
+        if len(set(heard)) == 2:
+            enough.set()
+
+    async with working(app):
+        first = await ended(app, await app.enqueue("work"))
+        second = await ended(app, await app.enqueue("work"))
+        async with asyncio.timeout(10):
+            await enough.wait()
+    assert heard == [first.id, first.id, second.id]
+
+
+async def test_a_listener_goes_on_where_it_stopped(app: Postino, database_url: str, tmp_path: Path) -> None:
+    heard: list[object] = []
+
+    async def listen(event: Event) -> None:
+        heard.append(event.job_id)
+
+    app.handler("work")(lambda: None)
+    app.on("job.completed", name="keeper")(listen)
+    async with working(app):
+        first = await ended(app, await app.enqueue("work"))
+        await heard_all(heard, 1)
+    async with Postino(settings(tmp_path, database_url)) as restarted:
+        restarted.handler("work")(lambda: None)
+        restarted.on("job.completed", name="keeper")(listen)
+        async with working(restarted):
+            second = await ended(restarted, await restarted.enqueue("work"))
+            await heard_all(heard, 2)
+    assert heard == [first.id, second.id]
+
+
+async def heard_all(heard: list[object], wanted: int) -> None:
+    async def enough() -> bool:
+        return len(heard) >= wanted
+
+    await eventually(enough)

@@ -1,0 +1,69 @@
+"""A wrong call is refused with the field's name, and nothing is written."""
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from postino import JobSpec, Postino, Queue, Schedule, WrongUse
+from postino.engine.specs import new_job
+from postino.store import JobFilter
+
+WRONG = [
+    ({"type": ""}, "type"),
+    ({"type": "x" * 501}, "type"),
+    ({"type": 7}, "type"),
+    ({"type": None}, "type"),
+    ({"at": datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)}, "at"),
+    ({"at": "tomorrow"}, "at"),
+    ({"queue": "urgent"}, "queue"),
+    ({"channel": ""}, "channel"),
+    ({"account": "a\x00b"}, "account"),
+    ({"brand": 3}, "brand"),
+    ({"key": ""}, "key"),
+    ({"user_id": "u" * 501}, "user_id"),
+    ({"correlation_id": b"c"}, "correlation_id"),
+    ({"max_attempts": 0}, "max_attempts"),
+    ({"max_attempts": -1}, "max_attempts"),
+    ({"max_attempts": True}, "max_attempts"),
+    ({"max_attempts": 2.5}, "max_attempts"),
+    ({"time_limit": 0}, "time_limit"),
+    ({"time_limit": float("inf")}, "time_limit"),
+    ({"time_limit": float("nan")}, "time_limit"),
+    ({"payload": object()}, "payload"),
+    ({"payload": "x" * 1_000_001}, "payload"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "field"), WRONG)
+async def test_a_wrong_call_names_its_field_and_writes_nothing(app: Postino, wrong: dict[str, Any], field: str) -> None:
+    with pytest.raises(WrongUse, match=f"^{field}: ") as refused:
+        await app.enqueue(**{"type": "t", **wrong})
+    assert refused.value.field == field
+    with pytest.raises(WrongUse, match=f"^{field}: "):
+        await app.enqueue_many([{"type": "fine"}, {"type": "t", **wrong}])
+    assert await app.store.list(JobFilter()) == []
+
+
+def test_an_unknown_field_names_the_nearest_one() -> None:
+    with pytest.raises(WrongUse, match=r"acount: a job has no such field\. Did you mean account\?"):
+        JobSpec.of({"type": "t", "acount": "a"})
+
+
+@pytest.mark.parametrize("wanted", ["just a text", 7, None])
+def test_something_that_is_no_job_is_refused(wanted: Any) -> None:
+    with pytest.raises(WrongUse, match=r"^jobs: expected"):
+        JobSpec.of(wanted)
+
+
+def test_times_are_kept_in_utc_and_defaults_are_filled_in() -> None:
+    rome = timezone(timedelta(hours=2))
+    job = new_job(JobSpec("t", at=datetime(2026, 7, 1, 12, tzinfo=rome), backoff=Schedule([1, 5])), Queue.LOW)
+    assert (job.run_at, job.channel, job.queue, job.key) == (datetime(2026, 7, 1, 10, tzinfo=UTC), "t", Queue.LOW, None)
+    assert job.backoff == "[1, 5]"
+
+
+def test_the_same_key_is_another_one_for_another_account() -> None:
+    keys = [new_job(JobSpec("t", key="k", account=account), Queue.DEFAULT).key for account in (None, "a", "b", "a")]
+    assert len(set(keys)) == 3
+    assert keys[1] == keys[3]

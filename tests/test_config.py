@@ -1,0 +1,58 @@
+"""Settings: file < environment < flags, and a wrong one is named with the nearest right one."""
+
+from pathlib import Path
+
+import pytest
+
+from postino.config import load
+from postino.errors import ConfigError
+
+
+def test_flags_beat_the_environment_and_the_environment_beats_the_file(tmp_path: Path) -> None:
+    (tmp_path / "postino.toml").write_text("[worker]\nconcurrency = 1\nlease = 30\n[queue]\nmax_attempts = 9\n")
+    config = load(
+        tmp_path, {"worker": {"concurrency": 3}}, {"POSTINO_WORKER_CONCURRENCY": "2", "POSTINO_WORKER_LEASE": "40"}
+    )
+    assert (config.worker.concurrency, config.worker.lease, config.queue.max_attempts) == (3, 40.0, 9)
+
+
+def test_without_anything_the_defaults_work(tmp_path: Path) -> None:
+    config = load(tmp_path, environment={})
+    assert config.database_url == f"sqlite:///{tmp_path}/postino.db"
+    assert (config.queue.max_attempts, config.queue.retry_backoff) == (5, {"base": 60, "factor": 2, "max": 3600})
+
+
+def test_the_data_directory_comes_from_the_environment(tmp_path: Path) -> None:
+    assert load(environment={"POSTINO_DATA_DIR": str(tmp_path)}).data_dir == tmp_path
+    assert load(environment={"XDG_DATA_HOME": str(tmp_path)}).data_dir == tmp_path / "postino"
+
+
+def test_a_table_may_come_from_file_and_environment(tmp_path: Path) -> None:
+    (tmp_path / "postino.toml").write_text("[channels.instagram]\nmax_attempts = 2\nretry_backoff = {base = 1}\n")
+    config = load(tmp_path, environment={"POSTINO_QUEUE_RETRY_BACKOFF": '{"base": 5, "factor": 3, "max": 50}'})
+    assert config.queue.retry_backoff == {"base": 5, "factor": 3, "max": 50}
+    assert config.channels["instagram"].max_attempts == 2
+
+
+@pytest.mark.parametrize(
+    ("file", "environment", "told"),
+    [
+        ("[worker]\nconcurency = 5", {}, "concurrency"),
+        ("[wroker]\nlease = 5", {}, "worker"),
+        ("[channels.x]\nmax_atempts = 5", {}, "max_attempts"),
+        ("", {"POSTINO_WORKER_CONCURENCY": "5"}, "POSTINO_WORKER_CONCURRENCY"),
+        ("", {"POSTINO_WORKER_CONCURRENCY": "many"}, "a whole number, not 'many'"),
+        ("[worker]\nconcurrency = 'many'", {}, "a whole number, not 'many'"),
+        ("[worker]\nconcurrency = true", {}, "a whole number, not True"),
+        ("[worker]\nconcurrency = 0", {}, "worker.concurrency must be greater than 0"),
+        ("[worker]\nheartbeat = 7", {}, "less than a third of worker.lease"),
+        ("[worker]\npoll = 2", {}, "worker.poll"),
+        ("[queue]\nretry_backoff = {bsae = 1}", {}, "base"),
+        ("[database]\nurl = 'mysql://x'", {}, "database.url must start with"),
+        ("not toml", {}, "cannot be read"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path: Path, file: str, environment: dict[str, str], told: str) -> None:
+    (tmp_path / "postino.toml").write_text(file)
+    with pytest.raises(ConfigError, match=told):
+        load(tmp_path, environment=environment)

@@ -1,0 +1,85 @@
+"""Hints arrive, and what does not arrive harms nobody."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from postino.wakeup import Wakeup
+from postino.wakeups.datagram import DatagramWakeup
+from postino.wakeups.local import LocalWakeup
+from postino.wakeups.postgres import PostgresWakeup
+
+Make = Callable[[], Wakeup]
+
+
+@pytest.fixture(params=["datagram", pytest.param("postgres", marks=pytest.mark.postgres)])
+async def make(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Make]:
+    url = request.getfixturevalue("postgres_url") if request.param == "postgres" else ""
+    async with AsyncExitStack() as closing:
+
+        def make_one() -> Wakeup:
+            wakeup: Wakeup = PostgresWakeup(url) if url else DatagramWakeup(tmp_path / "postino.db")
+            closing.push_async_callback(wakeup.close)
+            return wakeup
+
+        yield make_one
+
+
+async def test_whoever_listens_hears_another(make: Make) -> None:
+    speaker, listeners = make(), [make(), make()]
+    for listener in listeners:
+        await listener.listen()
+        await listener.wait(0.01)
+    speaker.tell()
+    assert await asyncio.gather(*(listener.wait(10) for listener in listeners)) == [True, True]
+
+
+async def test_a_hint_told_before_the_wait_is_not_lost(make: Make) -> None:
+    wakeup = make()
+    wakeup.tell()
+    assert await wakeup.wait(10)
+
+
+async def test_silence_ends_with_the_time(make: Make) -> None:
+    assert not await make().wait(0.01)
+
+
+async def test_a_thousand_hints_are_one() -> None:
+    wakeup = LocalWakeup()
+    for _ in range(1000):
+        wakeup.tell()
+    assert await wakeup.wait(10)
+    assert not await wakeup.wait(0)
+
+
+async def test_a_listener_that_died_is_forgotten(tmp_path: Path) -> None:
+    speaker, listener = DatagramWakeup(tmp_path / "postino.db"), DatagramWakeup(tmp_path / "postino.db")
+    await listener.listen()
+    assert listener.ear is not None
+    asyncio.get_running_loop().remove_reader(listener.ear)
+    listener.ear.close()
+    listener.ear = None
+    assert listener.own.exists()
+    speaker.tell()
+    assert not listener.own.exists()
+
+
+async def test_a_path_too_long_for_a_socket_is_heard_all_the_same(tmp_path: Path) -> None:
+    deep = tmp_path / ("x" * 120)
+    deep.mkdir()
+    speaker, listener = DatagramWakeup(deep / "postino.db"), DatagramWakeup(deep / "postino.db")
+    await listener.listen()
+    speaker.tell()
+    assert await listener.wait(10)
+    await listener.close()
+
+
+async def test_a_database_that_is_away_stops_neither_teller_nor_listener() -> None:
+    wakeup = PostgresWakeup("postgresql://127.0.0.1:1/nothing")
+    await wakeup.listen()
+    wakeup.tell()
+    assert await wakeup.wait(10)
+    await wakeup.close()
