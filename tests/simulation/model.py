@@ -1,0 +1,323 @@
+"""What a store must do, as dictionaries and lists.
+
+The model takes outcomes from `postino.rules` and has its own idea of everything else: who may be claimed, in which
+order, how many, and what each change leaves behind. It never looks at a store.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from postino.errors import Conflict, NotFound
+from postino.event import EventType
+from postino.job import Job, Queue, State, lane_of
+from postino.rules.gates import Scope
+from postino.rules.replay import why_not
+from postino.rules.settlement import Cause, Settlement
+from postino.store import NewJob
+
+PATIENCE_OF_LOW = timedelta(seconds=60)
+
+
+class BrokenPromise(AssertionError):
+    """A store did what no store may do."""
+
+
+@dataclass(repr=False)
+class Entry:
+    """One job, as the model sees it."""
+
+    id: UUID
+    channel: str
+    queue: Queue
+    account: str | None
+    brand: str | None
+    key: str | None
+    payload: bytes
+    scheduled_at: datetime
+    run_at: datetime | None
+    state: State = State.PENDING
+    attempts: int = 0
+    generation: int = 1
+    rescues: int = 0
+    deferrals: int = 0
+    deferred: str | None = None
+    last_error: str | None = None
+    worker: str | None = None
+    token: UUID | None = None
+    dispatched: bool = False
+    history: int = 0
+
+    @property
+    def line(self) -> tuple[str, str | None]:
+        """Where it waits: the line of its account or brand on its channel, or its channel's own."""
+        return self.channel, lane_of(self.account, self.brand)
+
+    def __repr__(self) -> str:
+        where = f"{self.channel}/{self.queue.label} {self.line[1] or 'bulk'}"
+        return f"<job {self.id.int % 10_000} {where} {self.state} at {self.run_at} #{self.attempts}>"
+
+    def seen(self) -> dict[str, object]:
+        """What must be read back from a store, word for word."""
+        return {
+            "state": self.state,
+            "attempts": self.attempts,
+            "run_at": self.run_at,
+            "scheduled_at": self.scheduled_at,
+            "deferrals": self.deferrals,
+            "deferred": self.deferred,
+            "rescues": self.rescues,
+            "generation": self.generation,
+            "last_error": self.last_error,
+            "payload": self.payload,
+            "token": self.token,
+        }
+
+
+@dataclass
+class Letter:
+    """A dead letter."""
+
+    cause: Cause
+    history: int
+    resolution: str | None = None
+
+
+@dataclass
+class Model:
+    """Everything a store holds, and what it must do next."""
+
+    now: datetime
+    jobs: dict[UUID, Entry] = field(default_factory=dict)
+    keys: dict[tuple[str, str], UUID] = field(default_factory=dict)
+    paused: set[tuple[Scope, str]] = field(default_factory=set)
+    caps: dict[str, int] = field(default_factory=dict)
+    workers: dict[str, int] = field(default_factory=dict)
+    letters: dict[tuple[UUID, int], Letter] = field(default_factory=dict)
+    events: Counter[str] = field(default_factory=Counter)
+    audit: list[tuple[str, str]] = field(default_factory=list)
+
+    # Enqueue
+
+    def enqueue(self, new: NewJob) -> tuple[UUID, bool]:
+        if new.key is not None and (new.channel, new.key) in self.keys:
+            return self.keys[new.channel, new.key], False
+        if new.key is not None:
+            self.keys[new.channel, new.key] = new.id
+        wanted = new.run_at or self.now
+        self.jobs[new.id] = Entry(
+            new.id, new.channel, new.queue, new.account, new.brand, new.key, new.payload, wanted, max(wanted, self.now)
+        )
+        return new.id, True
+
+    # Claim
+
+    def in_state(self, *states: State) -> list[Entry]:
+        return [entry for entry in self.jobs.values() if entry.state in states]
+
+    def may_run(self, entry: Entry) -> bool:
+        """Due, and behind no closed gate: whether anything else stands in its way depends on what runs beside it."""
+        gates = {(Scope.QUEUE, entry.queue.label), (Scope.CHANNEL, entry.channel)}
+        gates |= {(Scope.BRAND, entry.brand)} if entry.brand is not None else set()
+        gates |= {(Scope.ACCOUNT, entry.account)} if entry.account is not None else set()
+        due = entry.run_at is not None and entry.run_at <= self.now
+        return entry.state is State.PENDING and due and not gates & self.paused
+
+    def fit(self, together: Iterable[Entry]) -> bool:
+        """Whether all these may run beside what runs already: one for each account's lane, no channel over its cap."""
+        new = list(together)
+        running = self.in_state(State.RUNNING)
+        narrow = Counter(entry.line for entry in [*running, *new] if entry.account is not None)
+        load = Counter(entry.channel for entry in [*running, *new])
+        touched = {entry.channel for entry in new}
+        return all(narrow[entry.line] == 1 for entry in new if entry.account is not None) and all(
+            load[channel] <= cap for channel, cap in self.caps.items() if channel in touched
+        )
+
+    def claimable(self) -> list[Entry]:
+        """Each of these may run now, though perhaps not all together."""
+        return [entry for entry in self.in_state(State.PENDING) if self.may_run(entry) and self.fit([entry])]
+
+    def most_claimable(self) -> int:
+        """How many can be taken together: an account's lane gives one, a capped channel what its cap leaves."""
+        given = Counter(
+            channel
+            for channel, _, _ in {
+                (entry.channel, entry.line[1], entry.id if entry.account is None else None)
+                for entry in self.claimable()
+            }
+        )
+        load = Counter(entry.channel for entry in self.in_state(State.RUNNING))
+        return sum(min(count, self.caps.get(channel, 10**9) - load[channel]) for channel, count in given.items())
+
+    def holds_low(self, worker: str) -> bool:
+        return any(e.worker == worker and e.queue is Queue.LOW for e in self.in_state(State.RUNNING))
+
+    def check_claim(self, worker: str, claimed: list[Entry], free: int) -> None:
+        """Refuses a claim that took what it may not, in the wrong order, or too few."""
+        candidates = self.claimable() if worker in self.workers else []
+        most = self.most_claimable() if worker in self.workers else 0
+        for entry in claimed:
+            if entry not in candidates:
+                raise BrokenPromise(f"not claimable, yet claimed: {entry}")
+        if not self.fit(claimed):
+            raise BrokenPromise(f"a lane twice, or a channel over its cap: {claimed}")
+        if len(claimed) != min(free, most):
+            raise BrokenPromise(f"{len(claimed)} claimed with {free} free and {most} to be had: {claimed}")
+        left = [entry for entry in candidates if entry not in claimed]
+        self.check_order(claimed, left, self.served_first(worker, candidates, claimed, free))
+
+    def served_first(self, worker: str, candidates: list[Entry], claimed: list[Entry], free: int) -> list[Entry]:
+        """The one job of `low` that goes before all others, because `low` has waited for a minute."""
+        low = [entry for entry in claimed if entry.queue is Queue.LOW]
+        waited = [self.waited(entry) >= PATIENCE_OF_LOW for entry in candidates if entry.queue is Queue.LOW]
+        if not any(waited) or self.holds_low(worker) or not free:
+            return []
+        if not any(self.waited(entry) >= PATIENCE_OF_LOW for entry in low):
+            raise BrokenPromise(f"low starves: {claimed}")
+        return [min(low, key=self.due)]
+
+    def check_order(self, claimed: list[Entry], left: list[Entry], first: list[Entry]) -> None:
+        """Nobody left behind could have had the place of one of lower rank, or of a younger one of its own line."""
+        for taken in claimed:
+            for waiting in left:
+                swapped = [waiting if entry is taken else entry for entry in claimed]
+                same_line = (taken.line, taken.queue) == (waiting.line, waiting.queue)
+                if same_line and self.due(waiting) < self.due(taken):
+                    raise BrokenPromise(f"overtaken in its own line: {waiting} by {taken}")
+                if taken not in first and waiting.queue < taken.queue and self.fit(swapped):
+                    raise BrokenPromise(f"overtaken by a lower rank: {waiting} by {taken}, of {claimed}")
+
+    def due(self, entry: Entry) -> datetime:
+        assert entry.run_at is not None
+        return entry.run_at
+
+    def waited(self, entry: Entry) -> timedelta:
+        return self.now - self.due(entry)
+
+    def claim(self, worker: str, token: UUID, ids: Iterable[UUID], free: int) -> None:
+        claimed = [self.jobs[job_id] for job_id in ids]
+        self.check_claim(worker, claimed, free)
+        for entry in claimed:
+            entry.state, entry.worker, entry.token = State.RUNNING, worker, token
+            entry.attempts += 1
+            entry.deferred = None
+        self.events[EventType.CLAIMED] += bool(claimed)
+
+    # Settle
+
+    def settle(self, job: Job, settlement: Settlement) -> bool:
+        """Only while the claim stands: whether it did."""
+        entry = self.jobs[job.id]
+        if entry.token != job.token or entry.state is not State.RUNNING:
+            return False
+        self.end(entry, settlement)
+        return True
+
+    def end(self, entry: Entry, settlement: Settlement) -> None:
+        final = settlement.state.is_final
+        entry.state = settlement.state
+        entry.token = entry.worker = None
+        entry.last_error = settlement.error or entry.last_error
+        entry.history += final or settlement.event not in (None, EventType.DEFERRED)
+        entry.deferred = None if final else settlement.deferred
+        if not final:
+            entry.run_at = settlement.run_at
+            entry.attempts -= settlement.refund
+            entry.rescues += settlement.rescued
+            entry.deferrals += settlement.deferred is not None
+        if settlement.state is State.FAILED:
+            assert settlement.cause is not None
+            self.letters[entry.id, entry.generation] = Letter(settlement.cause, entry.history)
+        if settlement.event is not None:
+            self.events[settlement.event] += 1
+
+    def bury(self, dead: Mapping[str, int]) -> list[Entry]:
+        """Ends workers whose beats stand where they were seen; the jobs nobody holds."""
+        self.workers = {name: beats for name, beats in self.workers.items() if dead.get(name) != beats}
+        orphans = [entry for entry in self.in_state(State.RUNNING) if entry.worker not in self.workers]
+        return sorted(orphans, key=lambda entry: entry.id)
+
+    # By hand
+
+    def wanted(self, job_id: UUID, *states: State) -> Entry:
+        if job_id not in self.jobs:
+            raise NotFound
+        if self.jobs[job_id].state not in states:
+            raise Conflict
+        return self.jobs[job_id]
+
+    def record(self, entry: Entry, done: EventType) -> None:
+        self.events[done] += 1
+        self.audit.append((done, str(entry.id)))
+
+    def cancel(self, job_id: UUID) -> None:
+        entry = self.wanted(job_id, State.PENDING)
+        entry.state, entry.deferred = State.CANCELLED, None
+        self.record(entry, EventType.CANCELLED)
+
+    def edit(self, job_id: UUID, payload: bytes) -> None:
+        entry = self.wanted(job_id, State.PENDING)
+        entry.payload = payload
+        self.record(entry, EventType.EDITED)
+
+    def reschedule(self, job_id: UUID, run_at: datetime | None) -> None:
+        entry = self.wanted(job_id, State.PENDING)
+        entry.scheduled_at = run_at or self.now
+        entry.run_at = max(entry.scheduled_at, self.now)
+        entry.deferred, entry.dispatched = None, False
+        self.record(entry, EventType.RESCHEDULED)
+
+    def resolve(self, job_id: UUID, settlement: Settlement) -> None:
+        entry = self.wanted(job_id, State.UNCERTAIN)
+        self.end(entry, settlement)
+        self.record(entry, EventType.RESOLVED)
+
+    def open_letter(self, job_id: UUID) -> tuple[Entry, Letter]:
+        entry = self.wanted(job_id, State.FAILED)
+        letter = self.letters[job_id, entry.generation]
+        if letter.resolution:
+            raise Conflict
+        return entry, letter
+
+    def replay(self, job_id: UUID, payload: bytes | None, force: bool) -> None:
+        entry, letter = self.open_letter(job_id)
+        if why_not(letter.cause, edited=payload is not None, force=force):
+            raise Conflict
+        letter.resolution = "replayed"
+        entry.state, entry.run_at, entry.dispatched = State.PENDING, self.now, False
+        entry.payload = entry.payload if payload is None else payload
+        entry.attempts = entry.rescues = entry.deferrals = 0
+        entry.generation += 1
+        self.record(entry, EventType.REPLAYED)
+
+    def discard(self, job_id: UUID) -> None:
+        _, letter = self.open_letter(job_id)
+        letter.resolution = "discarded"
+        self.audit.append(("dead_letter.discarded", str(job_id)))
+
+    def pause(self, scope: Scope, name: str) -> None:
+        self.paused.add((scope, name))
+        self.events[EventType.PAUSED] += 1
+        self.audit.append((EventType.PAUSED, f"{scope}:{name}"))
+
+    def resume(self, scope: Scope, name: str) -> None:
+        if (scope, name) not in self.paused:
+            raise NotFound
+        self.paused.remove((scope, name))
+        self.events[EventType.RESUMED] += 1
+        self.audit.append((EventType.RESUMED, f"{scope}:{name}"))
+
+    def cap(self, channel: str, most: int | None) -> None:
+        self.caps.pop(channel, None)
+        if most is not None:
+            self.caps[channel] = most
+        self.audit.append(("gate.capped", f"{Scope.CHANNEL}:{channel}"))
+
+    def dispatch_due(self) -> int:
+        due = [e for e in self.in_state(State.PENDING) if self.due(e) <= self.now and not e.dispatched]
+        for entry in due:
+            entry.dispatched = True
+        return len(due)

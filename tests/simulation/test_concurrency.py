@@ -1,0 +1,188 @@
+"""Many tasks on two PostgreSQL stores at once: nothing lost, nothing twice, no lane and no cap overrun."""
+
+import asyncio
+import contextlib
+import random
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+
+from postino.errors import Conflict
+from postino.event import Cursor, EventType
+from postino.job import Job, Queue, State, new_id
+from postino.outcome import Defer, Done, Outcome, Retry
+from postino.rules import settlement
+from postino.rules.gates import closed
+from postino.rules.retry import RetryPolicy, Schedule
+from postino.store import Act, ClaimOrder, Ending, JobFilter, NewJob, WorkerInfo
+from postino.stores.postgres import Postgres
+from postino.stores.sql_store import SqlStore
+
+TASKS = 6
+TURNS = 150
+CAPS = {"capped": 3, "narrow": 1}
+CHANNELS = ("free", *CAPS)
+OWNERS = ((None, None), ("anna", "rosso"), ("bruno", None), ("carla", "rosso"), (None, "rosso"), (None, "verde"))
+POLICY = RetryPolicy(max_attempts=1000, backoff=Schedule([0]))
+
+
+@dataclass
+class Books:
+    """What the tasks did, noted outside the stores."""
+
+    put: set[UUID] = field(default_factory=set)
+    done: Counter[UUID] = field(default_factory=Counter)
+    cancelled: set[UUID] = field(default_factory=set)
+    taken: Counter[tuple[UUID, UUID | None]] = field(default_factory=Counter)
+
+    def claimed(self, jobs: Sequence[Job]) -> None:
+        for job in jobs:
+            self.taken[job.id, job.token] += 1
+            assert self.taken[job.id, job.token] == 1, f"claimed twice: {job}"
+
+
+@pytest.fixture
+async def stores(postgres_url: str) -> AsyncIterator[tuple[SqlStore, SqlStore]]:
+    pair = SqlStore(Postgres(postgres_url)), SqlStore(Postgres(postgres_url))
+    await pair[0].migrate()
+    for store in pair:
+        await store.open()
+    yield pair
+    for store in pair:
+        await store.close()
+
+
+@pytest.mark.postgres
+async def test_many_at_once_lose_nothing_and_do_nothing_twice(
+    stores: tuple[SqlStore, SqlStore], request: pytest.FixtureRequest
+) -> None:
+    given = request.config.getoption("--hypothesis-seed")
+    seed = int(given) if given not in (None, "random") else random.getrandbits(32)
+    print(f"--hypothesis-seed={seed} makes the same choices again, though not the same interleaving")
+    for channel, most in CAPS.items():
+        await stores[0].cap(channel, most, Act("test"))
+    books = Books()
+    over = asyncio.Event()
+    watcher = asyncio.create_task(watch(stores[1], over))
+    async with asyncio.TaskGroup() as group:
+        for number in range(TASKS):
+            group.create_task(busy_worker(stores[number % 2], f"w{number}", random.Random(seed + number), books))
+    over.set()
+    assert await watcher > 10, "nobody looked"
+    await drain(stores[0], books)
+    await check(stores[1], books)
+
+
+async def busy_worker(store: SqlStore, name: str, chance: random.Random, books: Books) -> None:
+    """Does this and that; now and then dies, and comes back under another name."""
+    life = 0
+    held: list[Job] = []
+    await store.register(WorkerInfo(id=f"{name}-{life}", host="here", pid=1))
+    for _ in range(TURNS):
+        match chance.choice(("enqueue", "claim", "claim", "settle", "settle", "die", "rescue", "cancel")):
+            case "enqueue":
+                await put(store, chance, books)
+            case "claim":
+                held += await claim(store, f"{name}-{life}", chance.choice((1, 3, 20)), books)
+            case "settle":
+                some, held = held[:5], held[5:]
+                await settle(store, [(job, outcome(chance)) for job in some], books)
+            case "die" if chance.random() < 0.3:
+                await store.retire(f"{name}-{life}")
+                life += 1
+                await store.register(WorkerInfo(id=f"{name}-{life}", host="here", pid=1))
+                if chance.random() < 0.5:
+                    held = []
+                # else it goes on with what it held, and is refused where a rescuer came first
+            case "rescue":
+                await store.rescue({}, lambda job, now: settlement.release(now))
+            case "cancel" if books.put:
+                await cancel(store, chance.choice(sorted(books.put)), books)
+    await settle(store, [(job, Done()) for job in held], books)
+
+
+def outcome(chance: random.Random) -> Outcome:
+    return chance.choice((Done(), Done(), Retry("again"), Defer(datetime.now(UTC), "not yet")))
+
+
+async def put(store: SqlStore, chance: random.Random, books: Books) -> None:
+    jobs = []
+    for _ in range(chance.randint(1, 8)):
+        account, brand = chance.choice(OWNERS)
+        jobs.append(
+            NewJob(
+                id=new_id(),
+                type="sim",
+                channel=chance.choice(CHANNELS),
+                queue=chance.choice(list(Queue)),
+                payload=b"{}",
+                key=str(chance.randrange(400)) if chance.random() < 0.3 else None,
+                account=account,
+                brand=brand,
+            )
+        )
+    books.put |= {answer.job.id for answer in await store.enqueue(jobs)}
+
+
+async def claim(store: SqlStore, worker: str, free: int, books: Books) -> list[Job]:
+    survey = await store.survey(worker, beat=True)
+    order = ClaimOrder(worker=worker, token=new_id(), free=free, closed=closed(survey.gates), survey=survey)
+    jobs = await store.claim(order)
+    assert len(jobs) <= free
+    books.claimed(jobs)
+    return jobs
+
+
+async def settle(store: SqlStore, told: Sequence[tuple[Job, Outcome]], books: Books) -> None:
+    now = datetime.now(UTC)
+    endings = [Ending(job, settlement.settle(job, outcome, POLICY, now, 0)) for job, outcome in told]
+    written = await store.settle(endings)
+    books.done.update(e.job.id for e in endings if e.job.id in written and e.settlement.state is State.COMPLETED)
+
+
+async def cancel(store: SqlStore, job_id: UUID, books: Books) -> None:
+    with contextlib.suppress(Conflict):
+        await store.cancel(job_id, Act("test"))
+        books.cancelled.add(job_id)
+
+
+async def watch(store: SqlStore, over: asyncio.Event) -> int:
+    """One consistent look after the other at what runs; how many looks it was."""
+    looks = 0
+    while not over.is_set():
+        running = await store.list(JobFilter(states=(State.RUNNING,), limit=10_000))
+        lanes = Counter((job.channel, job.account) for job in running if job.account is not None)
+        assert all(count == 1 for count in lanes.values()), f"two at once: {lanes}"
+        load = Counter(job.channel for job in running)
+        assert all(load[channel] <= most for channel, most in CAPS.items()), f"over the cap: {load}"
+        looks += 1
+        await asyncio.sleep(0.005)
+    return looks
+
+
+async def drain(store: SqlStore, books: Books) -> None:
+    """Everything left, by one worker: three empty claims in a row are the end."""
+    await store.rescue({}, lambda job, now: settlement.release(now))
+    await store.register(WorkerInfo(id="last", host="here", pid=1))
+    empty = 0
+    while empty < 3:
+        jobs = await claim(store, "last", 50, books)
+        await settle(store, [(job, Done()) for job in jobs], books)
+        empty = 0 if jobs else empty + 1
+
+
+async def check(store: SqlStore, books: Books) -> None:
+    jobs = await store.list(JobFilter(limit=100_000))
+    assert {job.id for job in jobs} == books.put
+    assert len(jobs) == len(books.put)
+    left = [job for job in jobs if not job.state.is_final]
+    assert not left, f"lost on the way: {left}"
+    assert {job.id for job in jobs if job.state is State.CANCELLED} == books.cancelled
+    assert books.done == dict.fromkeys(books.put - books.cancelled, 1)
+    seen = Counter(event.type for event in await store.events(Cursor(), 100_000))
+    assert seen[EventType.COMPLETED] == len(books.done)
+    assert seen[EventType.CANCELLED] == len(books.cancelled)
