@@ -18,15 +18,15 @@ from tests.servers.postgres import PostgresServer
 
 
 @pytest.fixture(scope="session")
-def postgres_template(postgres_server: PostgresServer) -> str:
-    """A migrated database to copy: four times as fast as migrating for each test."""
+def postgres_database(postgres_server: PostgresServer) -> PostgresDatabase:
+    """A migrated database for all tests, wiped between them: twenty times as fast as copying a template for each."""
     database = PostgresDatabase(postgres_server.url_of("postgres"))
     # Readers of events stay below the oldest running transaction, and an ANALYZE by the server itself would be one.
     database.sql("ALTER SYSTEM SET autovacuum = off")
     database.sql("SELECT pg_reload_conf()")
-    url = postgres_server.create_database()
-    asyncio.run(PostgresDatabase(url).store().migrate())
-    return url.rpartition("/")[2]
+    database = PostgresDatabase(postgres_server.create_database())
+    asyncio.run(database.store().migrate())
+    return database
 
 
 @pytest.fixture(scope="session")
@@ -44,10 +44,9 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databas
         shutil.copy(request.getfixturevalue("sqlite_template"), path)
         yield SqliteDatabase(path)
         return
-    server: PostgresServer = request.getfixturevalue("postgres_server")
-    url = server.create_database(template=request.getfixturevalue("postgres_template"))
-    yield PostgresDatabase(url)
-    server.drop_database(url)
+    database: PostgresDatabase = request.getfixturevalue("postgres_database")
+    database.wipe()
+    yield database
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])

@@ -17,6 +17,10 @@ from postino.stores.postgres import Postgres
 from postino.stores.sql_store import SqlStore
 from postino.stores.sqlite import Sqlite
 
+TABLES = (
+    "jobs", "keys", "finished", "attempts", "events", "dead_letters", "channels", "lanes", "lane_due", "lane_hints",
+    "gates", "workers", "cursors", "audit",
+)  # fmt: skip
 PLACE = re.compile(r"\{(\w+)\}")
 
 only_postgres = pytest.mark.parametrize(
@@ -49,7 +53,8 @@ def machine_time() -> datetime:
 class Database(Protocol):
     """`sql` speaks to the database directly, with {jobs}, {keys}, … for its tables; `refusal` is how it says no."""
 
-    refusal: type[Exception]
+    @property
+    def refusal(self) -> type[Exception]: ...
 
     def store(self, clock: Callable[[], datetime] = machine_time) -> SqlStore: ...
     def sql(self, text: str) -> list[tuple[Any, ...]]: ...
@@ -84,3 +89,16 @@ class PostgresDatabase:
         with psycopg.connect(self.url, autocommit=True) as connection:
             cursor = connection.execute(PLACE.sub(r"postino.\1", text).encode())
             return cursor.fetchall() if cursor.description else []
+
+    def wipe(self) -> None:
+        """Empties every table, after ending the connections that a failed test may have left."""
+        self.sql(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        # Deleting is much the faster way while there is little, but leaves the dead rows of a large test in the way.
+        ((size,),) = self.sql("SELECT pg_total_relation_size('{jobs}')")
+        if size > 1_000_000:
+            self.sql("TRUNCATE " + ", ".join(f"{{{table}}}" for table in TABLES))
+        else:
+            self.sql("; ".join(f"DELETE FROM {{{table}}}" for table in TABLES))

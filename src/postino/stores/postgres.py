@@ -129,9 +129,9 @@ class Postgres:
     def formatted_answer(self, connection: Any, query: Query) -> Sequence[Row]:
         sql = statement(self.dialect, query.name)
         values = columns(self.timed(query), sql.names)
-        cursor = connection.execute(sql.formatted(), dict(zip(sql.names, values, strict=True)))
-        names = [column.name for column in cursor.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in cursor] if names else []
+        cursor = connection.cursor(row_factory=psycopg_rows())  # whatever the caller's own queries give
+        cursor.execute(sql.formatted(), dict(zip(sql.names, values, strict=True)))
+        return list(cursor) if cursor.description else []
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator["Connection"]:
@@ -163,6 +163,12 @@ class Postgres:
     def unreachable(self, error: BaseException) -> str:
         where = self.url.rpartition("@")[2]
         return f"PostgreSQL at {where} does not answer ({error}). Nothing was lost; try again when it is back."
+
+
+def psycopg_rows() -> Any:
+    from psycopg.rows import dict_row  # the caller brought psycopg; Postino itself does without
+
+    return dict_row
 
 
 async def applied(connection: "LoneConnection") -> dict[int, str]:

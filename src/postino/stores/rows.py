@@ -96,7 +96,8 @@ def gate(row: Row) -> Gate:
 
 
 def worker(row: Row) -> WorkerInfo:
-    return WorkerInfo(**{name: row[name] for name in WorkerInfo.__slots__})
+    known = {name: row[name] for name in ("host", "pid", "started_at", "beats")}
+    return WorkerInfo(id=row["worker"], **known)
 
 
 def audit_entry(row: Row) -> AuditEntry:

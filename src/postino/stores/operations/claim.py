@@ -47,26 +47,45 @@ def surveyed_gate(row: Row) -> Gate:
 
 
 def claim(order: ClaimOrder) -> Operation[list[Job]]:
-    heads = list(order.survey.heads)
+    heads = order.survey.heads
     if order.survey.hinted:
-        heads += yield from fold_hints()
+        heads = tuple(merged([*heads, *(yield from fold_hints())]))
     lines = open_lines(heads, order.closed, order.survey.now)
     room = yield from remaining_room(order, lines)
     taken: list[Job] = []
     for queue, most in turns(lines, order.free, order.survey.now, order.low_is_running):
-        left = min(most, order.free - len(taken))
         due = [line for line in lines if line.queue is queue]
-        portions = [(line, share) for line, share in zip(due, shares(left, due, room), strict=True) if share > 0]
+        taken += yield from claim_queue(order, queue, due, min(most, order.free - len(taken)), room)
+    if taken:
+        data = json.dumps({"worker": order.worker, "jobs": [str(job.id) for job in taken]})
+        yield ask("tell", type=EventType.CLAIMED, job_id=None, data=data)
+    return taken
+
+
+def claim_queue(
+    order: ClaimOrder, queue: Queue, lines: Sequence[Head], most: int, room: dict[str, int]
+) -> Operation[list[Job]]:
+    """Takes shares, and shares of what is left, until all is given or no line has more: rank goes before fairness."""
+    taken: list[Job] = []
+    while lines and len(taken) < most:
+        given = shares(most - len(taken), lines, room)
+        portions = [(line, share) for line, share in zip(lines, given, strict=True) if share > 0]
+        if not portions:
+            break  # what is left is behind full caps
         claimed = yield from claim_bulk(order, queue, [portion for portion in portions if not portion[0].lanes])
         claimed += yield from claim_lanes(order, queue, [portion for portion in portions if portion[0].lanes])
         for job in claimed:
             if job.channel in room:
                 room[job.channel] -= 1
         taken += claimed
-    if taken:
-        data = json.dumps({"worker": order.worker, "jobs": [str(job.id) for job in taken]})
-        yield ask("tell", type=EventType.CLAIMED, job_id=None, data=data)
+        lines = [line for line, share in zip(lines, given, strict=True) if may_have_more(line, share, claimed)]
     return taken
+
+
+def may_have_more(line: Head, share: int, claimed: Sequence[Job]) -> bool:
+    ours = [job for job in claimed if job.channel == line.channel and (job.lane is not None) is line.lanes]
+    # A brand's lanes divide a share evenly among them, whatever each of them has.
+    return len(ours) >= share or any(job.lane is not None and job.account is None for job in ours)
 
 
 def needs_locks(order: ClaimOrder) -> bool:
@@ -128,6 +147,15 @@ def with_widths(lanes: Sequence[Row], share: Mapping[str, int]) -> list[dict[str
             for lane in ours
         ]
     return given
+
+
+def merged(heads: Sequence[Head]) -> list[Head]:
+    """Each line once: the survey knew it, and a hint may have told of it again."""
+    first: dict[tuple[str, Queue, bool], Head] = {}
+    for head in heads:
+        line = head.channel, head.queue, head.lanes
+        first[line] = min(head, first.get(line, head), key=lambda known: known.due_at)
+    return list(first.values())
 
 
 def fold_hints() -> Operation[list[Head]]:

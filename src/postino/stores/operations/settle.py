@@ -90,5 +90,5 @@ def story(job: Job, settlement: Settlement) -> str:
 
 
 def clean(text: str | None) -> str | None:
-    """PostgreSQL refuses NUL in text; a stack trace may well contain one."""
-    return text.replace("\x00", "\\x00") if text and "\x00" in text else text
+    """Databases refuse half characters, PostgreSQL refuses NUL too; a stack trace may well contain either."""
+    return text and text.replace("\x00", "\\x00").encode(errors="backslashreplace").decode()

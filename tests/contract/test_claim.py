@@ -1,0 +1,217 @@
+"""Taking jobs: one winner, never early, queue rank before due time, `low` never starved."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from datetime import timedelta
+
+import pytest
+
+from postino.event import EventType
+from postino.job import Job, Queue, State
+from postino.outcome import Defer, Done
+from postino.store import WorkerInfo
+from postino.stores.sql_store import SqlStore
+from tests.contract.desk import POISON, Desk, ids, unclaimed
+
+
+async def test_a_claim_sets_owner_token_time_and_attempt_and_nothing_else(desk: Desk) -> None:
+    job = await desk.put(payload=POISON, key="k", user_id="u", correlation_id="c", max_attempts=2, time_limit=1.5)
+    desk.clock.turn(seconds=3)
+    order = await desk.order()
+    (claimed,) = await desk.store.claim(order)
+    assert claimed.state is State.RUNNING
+    assert (claimed.claimed_by, claimed.claimed_at, claimed.token) == ("w1", desk.clock(), order.token)
+    assert claimed.attempts == 1
+    assert unclaimed(claimed) == job
+    assert await desk.store.get(job.id) == claimed
+
+
+async def test_only_one_of_two_claims_wins(desk: Desk, due_job: Job) -> None:
+    other = await desk.another_store()
+    await desk.hire("w2")
+    first, second = await desk.order(), await desk.order(worker="w2", store=other)
+    claims = await asyncio.gather(desk.store.claim(first), other.claim(second))
+    assert sorted(len(claim) for claim in claims) == [0, 1]
+
+
+@pytest.mark.parametrize("account", [None, "acme"])
+async def test_many_claimers_get_each_job_exactly_once(desk: Desk, account: str | None) -> None:
+    jobs = [await desk.put(account=account and f"{account}{number}") for number in range(60)]
+    stores = [desk.store, await desk.another_store(), await desk.another_store()]
+    claimed: list[Job] = []
+    while batch := await asyncio.gather(*(desk.take(7, store=stores[turn % 3]) for turn in range(6))):
+        if not any(batch):
+            break
+        claimed += [job for jobs in batch for job in jobs]
+    assert len(claimed) == len(jobs)
+    assert ids(claimed) == ids(jobs)
+
+
+async def test_a_claimed_job_is_not_claimed_again(desk: Desk, running_job: Job) -> None:
+    desk.clock.turn(hours=5)
+    assert await desk.take() == []
+
+
+@pytest.mark.parametrize("lane", [{}, {"account": "acme"}, {"brand": "shoes"}])
+async def test_nothing_is_claimed_early(desk: Desk, lane: dict[str, str]) -> None:
+    job = await desk.put(run_at=desk.clock.later(hours=1), **lane)
+    desk.clock.turn(minutes=59, seconds=59.999)
+    assert await desk.take() == []
+    desk.clock.turn(milliseconds=1)
+    assert ids(await desk.take()) == {job.id}
+
+
+@pytest.mark.parametrize("lane", [{}, {"account": "acme"}, {"brand": "shoes"}])
+async def test_a_survey_that_has_grown_old_does_not_make_a_job_early(desk: Desk, lane: dict[str, str]) -> None:
+    job = await desk.put(**lane)
+    assert await desk.end((await desk.take())[0], Defer(desk.clock.later(hours=1), "later"))
+    order = await desk.order()
+    later = dataclasses.replace(order.survey, now=desk.clock.later(hours=2))
+    assert await desk.store.claim(dataclasses.replace(order, survey=later)) == []
+    assert await desk.state(job) is State.PENDING
+
+
+async def test_no_more_are_claimed_than_there_are_free_slots(desk: Desk) -> None:
+    await desk.put_many(5, channel="a")
+    await desk.put_many(5, channel="b")
+    await desk.put_many(5, channel="b", brand="shoes")
+    assert len(await desk.take(7)) == 7
+    assert len(await desk.take(0)) == 0
+    assert len(await desk.take(100)) == 8
+
+
+async def test_due_time_decides_within_a_channel(desk: Desk) -> None:
+    jobs = [await desk.put(run_at=desk.clock.later(minutes=minutes)) for minutes in (30, 10, 20)]
+    desk.clock.turn(hours=1)
+    taken = [(await desk.take(1))[0].id for _ in jobs]
+    assert taken == [jobs[1].id, jobs[2].id, jobs[0].id]
+
+
+async def test_due_time_decides_within_a_lane(desk: Desk) -> None:
+    jobs = [await desk.put(run_at=desk.clock.later(minutes=minutes), account="acme") for minutes in (30, 10, 20)]
+    desk.clock.turn(hours=1)
+    taken = []
+    for _ in jobs:
+        (job,) = await desk.take()
+        taken.append(job.id)
+        assert await desk.end(job, Done())
+    assert taken == [jobs[1].id, jobs[2].id, jobs[0].id]
+
+
+async def test_queue_rank_goes_before_due_time_across_channels_and_lanes(desk: Desk) -> None:
+    default = await desk.put(channel="a", queue=Queue.DEFAULT)
+    low = await desk.put(channel="b", queue=Queue.LOW)
+    desk.clock.turn(seconds=20)
+    high = await desk.put(channel="c", queue=Queue.HIGH, account="acme")
+    high_bulk = await desk.put(channel="d", queue=Queue.HIGH)
+    desk.clock.turn(seconds=20)
+    assert ids(await desk.take(2)) == {high.id, high_bulk.id}
+    assert ids(await desk.take(1)) == {default.id}
+    assert ids(await desk.take(1)) == {low.id}
+
+
+async def test_the_channels_of_a_queue_share_the_free_slots(desk: Desk) -> None:
+    await desk.put_many(20, channel="loud")
+    desk.clock.turn(seconds=1)
+    quiet = await desk.put_many(2, channel="quiet")
+    claimed = await desk.take(6)
+    assert len(claimed) <= 6
+    assert ids(quiet) < ids(claimed)
+
+
+@pytest.mark.parametrize(
+    ("waited", "low_is_running", "expected"),
+    [
+        (59, False, [Queue.HIGH, Queue.HIGH, Queue.HIGH]),
+        (60, False, [Queue.HIGH, Queue.HIGH, Queue.LOW]),
+        (60, True, [Queue.HIGH, Queue.HIGH, Queue.HIGH]),
+    ],
+)
+@pytest.mark.parametrize("account", [None, "acme"])
+async def test_low_gets_one_slot_once_it_has_waited_a_minute(
+    desk: Desk, account: str | None, waited: int, low_is_running: bool, expected: list[Queue]
+) -> None:
+    await desk.put_many(2, queue=Queue.LOW, account=account)
+    await desk.put_many(5, queue=Queue.HIGH)
+    await desk.take(0)  # a look folds the lanes' hints, so that the survey knows how long they have waited
+    desk.clock.turn(seconds=waited)
+    claimed = await desk.take(3, low_is_running=low_is_running)
+    assert sorted(job.queue for job in claimed) == expected
+
+
+async def test_low_takes_what_the_others_leave(desk: Desk) -> None:
+    await desk.put_many(3, queue=Queue.LOW)
+    await desk.put(queue=Queue.HIGH)
+    assert len(await desk.take(3)) == 3
+
+
+async def test_a_claim_tells_who_took_what(desk: Desk) -> None:
+    jobs = await desk.put_many(2)
+    await desk.take()
+    (event,) = await desk.events()
+    assert event.type == EventType.CLAIMED
+    assert event.data["worker"] == "w1"
+    assert sorted(event.data["jobs"]) == sorted(str(job.id) for job in jobs)
+
+
+async def test_an_empty_claim_tells_nothing(desk: Desk) -> None:
+    await desk.put(run_at=desk.clock.later(hours=1))
+    await desk.take()
+    assert await desk.events() == []
+
+
+@pytest.mark.parametrize("account", [None, "acme"])
+async def test_a_worker_that_is_not_registered_claims_nothing(desk: Desk, account: str | None) -> None:
+    job = await desk.put(account=account)
+    assert await desk.take(worker="ghost") == []
+    assert ids(await desk.take()) == {job.id}
+
+
+async def test_marks_skip_what_lies_before_them_and_nothing_else(desk: Desk) -> None:
+    early = await desk.put()
+    mark = desk.clock.turn(seconds=10)
+    late = await desk.put()
+    line = ("reports", Queue.DEFAULT)
+    survey = await desk.store.survey("w1", marks={line: mark})
+    assert [head.due_at for head in survey.heads] == [late.run_at]
+    order = dataclasses.replace(await desk.order(), marks={line: mark})
+    assert ids(await desk.store.claim(order)) == {late.id}
+    assert ids(await desk.take()) == {early.id}
+
+
+async def test_a_survey_tells_the_heads_of_all_lines(desk: Desk) -> None:
+    due_at = desk.clock.later(hours=1)
+    await desk.put(channel="a", run_at=due_at + timedelta(hours=1))
+    await desk.put(channel="a", run_at=due_at)
+    await desk.put(channel="b", queue=Queue.HIGH, account="acme", run_at=due_at)
+    assert (await desk.store.survey("w1")).hinted
+    await desk.take()
+    survey = await desk.store.survey("w1")
+    assert not survey.hinted
+    assert survey.now == desk.clock()
+    heads = {(head.channel, head.queue, head.due_at, head.lanes) for head in survey.heads}
+    assert heads == {("a", Queue.DEFAULT, due_at, False), ("b", Queue.HIGH, due_at, True)}
+
+
+async def test_a_survey_counts_the_beat_of_its_worker_only_when_asked(desk: Desk) -> None:
+    await desk.hire("w2")
+    assert (await desk.store.survey("w1", beat=True)).beats == {"w1": 1, "w2": 0}
+    assert (await desk.store.survey("w1", beat=True)).beats == {"w1": 2, "w2": 0}
+    await desk.store.survey("w1")
+    assert {worker.id: worker.beats for worker in await desk.store.workers()} == {"w1": 2, "w2": 0}
+
+
+async def test_a_survey_of_a_retired_worker_does_not_list_it(desk: Desk) -> None:
+    await desk.store.retire("w1")
+    assert (await desk.store.survey("w1", beat=True)).beats == {}
+
+
+@pytest.mark.parametrize("worker", ["01a1e0c8-e320-7ff1-8033-7d38302d1d34", "x" * 36])
+async def test_a_worker_keeps_its_id_whatever_it_looks_like(store: SqlStore, worker: str) -> None:
+    await store.register(WorkerInfo(id=worker, host="here", pid=7))
+    (found,) = await store.workers()
+    assert (found.id, found.host, found.pid, found.beats) == (worker, "here", 7, 0)
+    await store.rescue({worker: 0}, lambda job, now: pytest.fail("there is no job"))
+    assert await store.workers() == []

@@ -1,0 +1,162 @@
+"""Pauses and caps: what is closed is not claimed from, and costs its neighbours nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from postino.errors import NotFound
+from postino.event import EventType
+from postino.job import Job, Queue
+from postino.outcome import Defer, Done
+from postino.rules.gates import Gate, Scope
+from postino.store import Act
+from tests.contract.desk import ME, Desk, ids
+
+BLOCKED_AND_FREE = [
+    pytest.param(Scope.QUEUE, "high", {"queue": Queue.HIGH}, {"queue": Queue.LOW}, id="queue"),
+    pytest.param(
+        Scope.QUEUE, "high", {"queue": Queue.HIGH, "account": "a"}, {"queue": Queue.LOW, "account": "b"},
+        id="queue-of-a-lane",
+    ),
+    pytest.param(Scope.CHANNEL, "x", {"channel": "x"}, {"channel": "y"}, id="channel"),
+    pytest.param(
+        Scope.CHANNEL, "x", {"channel": "x", "account": "a"}, {"channel": "y", "account": "a"}, id="channel-of-a-lane"
+    ),
+    pytest.param(Scope.BRAND, "shoes", {"brand": "shoes"}, {"brand": "hats"}, id="brand"),
+    pytest.param(
+        Scope.BRAND, "shoes", {"brand": "shoes", "account": "a"}, {"brand": "hats", "account": "b"},
+        id="brand-of-an-account",
+    ),
+    pytest.param(Scope.BRAND, "shoes", {"brand": "shoes"}, {}, id="brand-beside-none"),
+    pytest.param(Scope.ACCOUNT, "a", {"account": "a"}, {"account": "b"}, id="account"),
+    pytest.param(Scope.ACCOUNT, "a", {"account": "a", "brand": "shoes"}, {"brand": "shoes"}, id="account-beside-brand"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("scope", "name", "blocked", "free"), BLOCKED_AND_FREE)
+async def test_what_is_paused_waits_and_its_neighbours_go_on(
+    desk: Desk, scope: Scope, name: str, blocked: dict[str, Any], free: dict[str, Any]
+) -> None:
+    waiting, passing = await desk.put(**blocked), await desk.put(**free)
+    gate = await desk.store.pause(scope, name, ME)
+    assert gate == Gate(scope, name, desk.clock(), "because")
+    assert ids(await desk.take()) == {passing.id}
+    desk.clock.turn(hours=1)
+    assert await desk.take() == []
+    assert (await desk.store.resume(scope, name, ME)).paused_at is None
+    (resumed,) = await desk.take()
+    assert resumed.id == waiting.id
+    assert resumed.run_at == waiting.run_at
+
+
+async def test_jobs_of_a_paused_brand_let_the_others_of_their_account_pass(desk: Desk) -> None:
+    await desk.put(account="acme", brand="shoes")
+    desk.clock.turn(seconds=1)
+    hats = await desk.put(account="acme", brand="hats")
+    await desk.store.pause(Scope.BRAND, "shoes", ME)
+    assert ids(await desk.take()) == {hats.id}
+
+
+async def test_what_already_runs_is_not_stopped_by_a_pause(desk: Desk, running_job: Job) -> None:
+    await desk.store.pause(Scope.CHANNEL, "reports", ME)
+    assert await desk.end(running_job, Done())
+
+
+async def test_pausing_twice_keeps_the_first_time_and_the_last_reason(desk: Desk) -> None:
+    first = await desk.store.pause(Scope.BRAND, "shoes", Act("maria", "sale"))
+    desk.clock.turn(hours=1)
+    second = await desk.store.pause(Scope.BRAND, "shoes", Act("maria", "recall"))
+    assert (second.paused_at, second.reason) == (first.paused_at, "recall")
+    assert list(await desk.store.gates()) == [second]
+
+
+async def test_what_was_never_paused_cannot_be_resumed(desk: Desk) -> None:
+    with pytest.raises(NotFound, match="The channel reports is not paused"):
+        await desk.store.resume(Scope.CHANNEL, "reports", ME)
+
+
+async def test_a_survey_sees_the_gates_as_they_are_listed(desk: Desk) -> None:
+    await desk.store.pause(Scope.BRAND, "shoes", Act("maria", "two words"))
+    await desk.store.pause(Scope.ACCOUNT, "acme", Act("maria"))
+    await desk.store.cap("reports", 3, ME)
+    survey = await desk.store.survey("w1")
+    listed = await desk.store.gates()
+    assert sorted(survey.gates, key=lambda gate: gate.name) == sorted(listed, key=lambda gate: gate.name)
+    assert {(gate.scope, gate.name, gate.reason, gate.cap) for gate in listed} == {
+        (Scope.BRAND, "shoes", "two words", None),
+        (Scope.ACCOUNT, "acme", None, None),
+        (Scope.CHANNEL, "reports", None, 3),
+    }
+
+
+async def test_pause_and_resume_are_told_and_audited(desk: Desk) -> None:
+    await desk.store.pause(Scope.QUEUE, "low", ME)
+    await desk.store.resume(Scope.QUEUE, "low", ME)
+    await desk.store.cap("reports", 2, ME)
+    told = [(event.type, event.data["scope"], event.data["name"]) for event in await desk.events()]
+    assert told == [(EventType.PAUSED, "queue", "low"), (EventType.RESUMED, "queue", "low")]
+    lines = [(line.action, line.subject, line.actor, line.reason) for line in await desk.store.audit()]
+    assert lines == [
+        ("gate.capped", "channel:reports", "maria", "because"),
+        ("gate.resumed", "queue:low", "maria", "because"),
+        ("gate.paused", "queue:low", "maria", "because"),
+    ]
+
+
+@pytest.mark.parametrize("lane", [{}, {"brand": "shoes"}])
+async def test_a_cap_limits_how_many_run_and_a_settle_makes_room(desk: Desk, lane: dict[str, str]) -> None:
+    await desk.put_many(6, **lane)
+    await desk.store.cap("reports", 2, ME)
+    first, second = await desk.take()
+    assert await desk.take() == []
+    assert await desk.end(first, Done())
+    (third,) = await desk.take()
+    assert await desk.take() == []
+    assert await desk.end(second, Defer(desk.clock.later(hours=1), "later"))
+    assert await desk.end(third, Done())
+    assert len(await desk.take()) == 2
+
+
+async def test_a_cap_counts_every_path_and_queue_together(desk: Desk) -> None:
+    await desk.put_many(2, queue=Queue.HIGH)
+    await desk.put_many(2, account="acme")
+    await desk.put_many(2, brand="shoes", queue=Queue.LOW)
+    await desk.put_many(2, queue=Queue.LOW)
+    await desk.store.cap("reports", 3, ME)
+    assert len(await desk.take()) == 3
+    assert await desk.take() == []
+
+
+async def test_a_cap_leaves_other_channels_alone(desk: Desk) -> None:
+    await desk.put_many(3)
+    await desk.put_many(3, channel="exports")
+    await desk.store.cap("reports", 0, ME)
+    assert {job.channel for job in await desk.take()} == {"exports"}
+
+
+async def test_a_cap_that_is_lifted_lets_all_run(desk: Desk) -> None:
+    await desk.put_many(3)
+    await desk.store.cap("reports", 1, ME)
+    assert len(await desk.take()) == 1
+    await desk.store.cap("reports", None, ME)
+    assert len(await desk.take()) == 2
+
+
+@pytest.mark.parametrize("most", [1, 3])
+@pytest.mark.parametrize("path", ["bulk", "lanes"])
+async def test_concurrent_claimers_never_exceed_a_cap(desk: Desk, path: str, most: int) -> None:
+    await desk.store.cap("reports", most, ME)
+    for number in range(12):
+        await desk.put(account=f"acme{number}" if path == "lanes" else None)
+    stores = [desk.store, await desk.another_store(), await desk.another_store()]
+    done = 0
+    while done < 12:
+        claims = await asyncio.gather(*(desk.take(store=stores[turn % 3]) for turn in range(9)))
+        claimed = [job for claim in claims for job in claim]
+        assert 1 <= len(claimed) <= most
+        for job in claimed:
+            assert await desk.end(job, Done())
+        done += len(claimed)

@@ -1,0 +1,128 @@
+"""Dead workers: what they held is decided about once, and they come back with empty hands."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from postino.event import EventType
+from postino.job import Job, State
+from postino.outcome import Done
+from postino.rules import settlement
+from postino.rules.settlement import Cause
+from tests.contract.desk import ME, Desk, ids, unclaimed
+
+
+@pytest.mark.parametrize("lane", [{}, {"account": "acme"}, {"brand": "shoes"}])
+async def test_an_unsent_job_of_a_dead_worker_runs_elsewhere_with_its_attempt_refunded(
+    desk: Desk, lane: dict[str, str]
+) -> None:
+    job = await desk.put(**lane)
+    (lost,) = await desk.take()
+    rescued_at = desk.clock.turn(seconds=25)
+    (ending,) = await desk.kill("w1")
+    assert ending.job == lost
+    rescued = await desk.store.get(job.id)
+    assert (rescued.state, rescued.attempts, rescued.rescues) == (State.PENDING, 0, 1)
+    assert (rescued.run_at, rescued.claimed_by, rescued.token) == (rescued_at, None, None)
+    assert await desk.told(job.id) == [EventType.RESCUED]
+    await desk.hire("w2")
+    (again,) = await desk.take(worker="w2")
+    assert (again.id, again.attempts, again.claimed_by) == (job.id, 1, "w2")
+
+
+async def test_a_rescue_leaves_a_line_in_the_history(desk: Desk, running_job: Job) -> None:
+    await desk.kill("w1")
+    (line,) = await desk.store.attempts(running_job.id)
+    assert (line.outcome, line.worker, line.started_at) == ("rescued", "w1", running_job.claimed_at)
+
+
+async def test_a_worker_that_beat_meanwhile_is_not_buried(desk: Desk, running_job: Job) -> None:
+    seen = (await desk.store.survey(None, beat=True)).beats
+    await desk.store.survey("w1", beat=True)
+    assert await desk.store.rescue(seen, settlement.rescue) == []
+    assert await desk.store.get(running_job.id) == running_job
+    assert [worker.id for worker in await desk.store.workers()] == ["w1"]
+    assert await desk.end(running_job, Done())
+
+
+async def test_only_the_jobs_of_the_dead_are_rescued(desk: Desk) -> None:
+    await desk.hire("w2")
+    await desk.put_many(4)
+    lost, held = await desk.take(2), await desk.take(2, worker="w2")
+    assert ids([ending.job for ending in await desk.kill("w1")]) == ids(lost)
+    assert [await desk.state(job) for job in held] == [State.RUNNING, State.RUNNING]
+
+
+async def test_a_buried_worker_claims_nothing(desk: Desk, running_job: Job) -> None:
+    order = await desk.order()
+    await desk.kill("w1")
+    assert await desk.store.claim(order) == []
+    assert await desk.take() == []
+    assert "w1" not in (await desk.store.survey("w1", beat=True)).beats
+
+
+async def test_what_a_retired_worker_still_held_is_rescued_by_the_next_look(desk: Desk, running_job: Job) -> None:
+    await desk.store.retire("w1")
+    (ending,) = await desk.store.rescue({}, settlement.rescue)
+    assert ending.job == running_job
+
+
+async def test_a_sent_job_of_a_dead_worker_is_uncertain_and_never_sent_again(desk: Desk, running_job: Job) -> None:
+    desk.database.sql("UPDATE {jobs} SET sent = (1 = 1)")
+    (ending,) = await desk.kill("w1")
+    job = await desk.store.get(running_job.id)
+    assert ending.job.sent
+    assert (job.state, job.run_at, job.sent, job.attempts) == (State.UNCERTAIN, None, True, 1)
+    assert job.last_error is not None
+    assert await desk.told(job.id) == [EventType.UNCERTAIN]
+    await desk.hire("w2")
+    desk.clock.turn(days=1)
+    assert await desk.take(worker="w2") == []
+
+
+async def test_a_job_that_kills_three_workers_is_quarantined(desk: Desk, due_job: Job) -> None:
+    for life in range(3):
+        assert await desk.state(due_job) is State.PENDING
+        desk.clock.turn(minutes=1)
+        worker = await desk.hire(f"victim{life}")
+        assert len(await desk.take(worker=worker)) == 1
+        await desk.kill(worker)
+    assert await desk.state(due_job) is State.FAILED
+    letter = await desk.store.dead_letter(due_job.id)
+    assert (letter.cause, letter.error) == (Cause.QUARANTINED, (await desk.store.get(due_job.id)).last_error)
+    assert [line.worker for line in letter.history] == ["victim0", "victim1", "victim2"]
+    assert await desk.told(due_job.id) == [EventType.RESCUED, EventType.RESCUED, EventType.FAILED]
+
+
+async def test_observers_that_rescue_at_once_decide_about_each_job_once(desk: Desk) -> None:
+    jobs = await desk.put_many(20)
+    await desk.take()
+    beats = (await desk.store.survey("observer", beat=True)).beats
+    others = [desk.store, await desk.another_store(), await desk.another_store()]
+    rescues = await asyncio.gather(*(store.rescue(beats, settlement.rescue) for store in others))
+    rescued = [ending.job.id for endings in rescues for ending in endings]
+    assert sorted(rescued) == sorted(ids(jobs))
+    assert {(await desk.store.get(job.id)).rescues for job in jobs} == {1}
+
+
+async def test_a_rescue_frees_the_room_under_a_cap(desk: Desk) -> None:
+    await desk.store.cap("reports", 1, ME)
+    await desk.put_many(2)
+    await desk.take()
+    await desk.hire("w2")
+    assert await desk.take(worker="w2") == []
+    await desk.kill("w1")
+    assert len(await desk.take(worker="w2")) == 1
+
+
+async def test_a_rescued_job_is_otherwise_as_it_was(desk: Desk) -> None:
+    job = await desk.put(payload=b"\x00\xff", key="k", user_id="u", account="acme", max_attempts=2)
+    await desk.take()
+    await desk.kill("w1")
+    await desk.hire("w2")
+    (again,) = await desk.take(worker="w2")
+    assert again.rescues == 1
+    assert unclaimed(again) == unclaimed(await desk.store.get(job.id))
+    assert (again.payload, again.idempotency_key, again.user_id) == (job.payload, "k", "u")
