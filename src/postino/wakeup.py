@@ -4,12 +4,16 @@ from typing import Protocol
 
 
 class Wakeup(Protocol):
+    def nudge(self) -> None:
+        """Ends the wait in this process only."""
+        ...
+
     def tell(self) -> None:
         """Says that there may be work, soon and at most once for many calls. Never fails."""
         ...
 
     async def listen(self) -> None:
-        """Starts hearing what other processes tell."""
+        """Starts hearing what other processes tell; listening already is fine."""
         ...
 
     async def wait(self, seconds: float) -> bool:

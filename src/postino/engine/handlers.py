@@ -39,8 +39,11 @@ class Handler:
             return payload
         try:
             return self.adapter.validate_python(from_json(payload), strict=False)
-        except (ValidationError, ValueError) as error:
-            raise UnreadablePayload(f"The payload cannot be read as {self.type} expects it: {error}") from error
+        except ValidationError as error:
+            wrong = "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'payload'}: {fault['msg']}" for fault in error.errors())
+            raise UnreadablePayload(f"The payload is not what {self.type} expects: {wrong}.") from error
+        except ValueError as error:
+            raise UnreadablePayload(f"The payload is not JSON: {error}.") from error
 
     async def run(self, threads: Executor, *arguments: Any) -> Outcome:
         arguments = arguments[: self.arguments]

@@ -5,8 +5,9 @@ import os
 import random
 import socket
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -29,6 +30,7 @@ from postino.wakeup import Wakeup
 
 log = structlog.get_logger("postino.worker")
 MOST_TOGETHER = 500
+UNWRITTEN = 4
 FOLDED = 0.02
 STORE_AGAIN = 0.5
 
@@ -67,9 +69,10 @@ class Worker:
 
     @property
     def free(self) -> int:
-        """Room for more jobs; what has ended but is not written yet takes room only when there is much of it."""
-        most = self.settings.concurrency
-        return max(0, min(most - len(self.running), 2 * most - len(self.running) - self.unsettled, MOST_TOGETHER))
+        """Room for more jobs. What has ended takes none, unless writing it down has fallen far behind."""
+        if self.unsettled > UNWRITTEN * self.settings.concurrency:
+            return 0
+        return min(self.settings.concurrency - len(self.running), MOST_TOGETHER)
 
     def now(self) -> datetime:
         """The database's time, as far as this process knows it."""
@@ -94,7 +97,7 @@ class Worker:
     def stop(self) -> None:
         """No new claims; `run` returns when the running jobs have ended."""
         self.stopping = True
-        self.wakeup.tell()
+        self.wakeup.nudge()
 
     async def turn(self) -> None:
         """One look, one claim, and a rest if there was nothing to take."""
@@ -134,14 +137,18 @@ class Worker:
 
     async def carry_out(self, job: Job) -> None:
         ending = await self.performer.perform(job)
-        if not self.free:
-            self.wakeup.tell()  # this process has room again
-        self.running.pop(job.id, None)
-        self.unsettled += 1
-        try:
-            await self.settle(ending)
-        finally:
-            self.unsettled -= 1
+        with self.making_room():
+            self.running.pop(job.id, None)
+            self.unsettled += 1
+        await self.settle(ending)
+
+    @contextmanager
+    def making_room(self) -> Iterator[None]:
+        """Wakes the worker if this is what gives it room again."""
+        was_full = not self.free
+        yield
+        if was_full and self.free:
+            self.wakeup.nudge()
 
     async def settle(self, ending: Ending) -> None:
         while True:
@@ -154,6 +161,8 @@ class Worker:
 
     async def write(self, endings: list[Ending]) -> list[bool]:
         settled = await self.store.settle(endings)
+        with self.making_room():
+            self.unsettled -= len(endings)
         return [ending.job.id in settled for ending in endings]
 
     async def register(self) -> None:

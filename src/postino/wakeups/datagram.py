@@ -27,7 +27,7 @@ class DatagramWakeup(LocalWakeup):
         return self.folder / f"{os.getpid()}-{id(self):x}"
 
     def tell(self) -> None:
-        super().tell()
+        self.nudge()
         others = [listener for listener in self.folder.glob("*") if listener != self.own]
         if others:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as mouth, addresses(self.folder) as address:
@@ -36,6 +36,8 @@ class DatagramWakeup(LocalWakeup):
                     tell_one(mouth, listener, address(listener))
 
     async def listen(self) -> None:
+        if self.ear is not None:
+            return
         self.folder.mkdir(mode=0o700, exist_ok=True)
         self.ear = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.ear.setblocking(False)
@@ -54,7 +56,7 @@ class DatagramWakeup(LocalWakeup):
         with contextlib.suppress(BlockingIOError):
             while self.ear.recv(16):
                 pass
-        self.told.set()
+        self.nudge()
 
     async def close(self) -> None:
         if self.ear is not None:

@@ -7,8 +7,11 @@ class LocalWakeup:
     def __init__(self) -> None:
         self.told = asyncio.Event()
 
-    def tell(self) -> None:
+    def nudge(self) -> None:
         self.told.set()
+
+    def tell(self) -> None:
+        self.nudge()
 
     async def listen(self) -> None:
         """Hears everything already."""

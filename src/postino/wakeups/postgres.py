@@ -26,26 +26,29 @@ class PostgresWakeup(LocalWakeup):
         self.all_told.set()
         self.tasks: list[asyncio.Task[None]] = []
         self.teller: asyncio.Task[None] | None = None
+        self.listener: asyncio.Task[None] | None = None
 
     def tell(self) -> None:
-        super().tell()
+        self.nudge()
         self.untold.set()
         self.all_told.clear()
         if self.teller is None:
             self.teller = self.start(self.notify)
 
     async def listen(self) -> None:
+        if self.listener is not None:
+            return
         ready = asyncio.Event()
 
         async def hear(connection: Any) -> None:
             lost = asyncio.Event()
             connection.add_termination_listener(lambda _: lost.set())
-            await connection.add_listener(CHANNEL, lambda *_: self.told.set())
-            self.told.set()  # whatever was told while nobody listened
+            await connection.add_listener(CHANNEL, lambda *_: self.nudge())
+            self.nudge()  # whatever was told while nobody listened
             ready.set()
             await lost.wait()
 
-        _ = self.start(hear)
+        self.listener = self.start(hear)
         # Not hearing is no reason not to work: the poll finds everything.
         await asyncio.wait([asyncio.ensure_future(ready.wait())], timeout=AGAIN_AFTER)
 
@@ -83,5 +86,5 @@ class PostgresWakeup(LocalWakeup):
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
         self.tasks.clear()
-        self.teller = None
+        self.teller = self.listener = None
         await super().close()

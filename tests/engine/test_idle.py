@@ -1,0 +1,76 @@
+"""What a worker costs when there is nothing to do, and how it learns that there is."""
+
+import asyncio
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from postino import Job, Postino
+from postino.stores.statement import Query
+from tests.engine.conftest import ended, eventually, working
+
+
+class Counting:
+    """Counts the statements of a store's driver by name."""
+
+    def __init__(self, app: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked: Counter[str] = Counter()
+        driver: Any = app.store.driver  # type: ignore[attr-defined]
+        for name in ("transact", "perform", "read"):
+            monkeypatch.setattr(driver, name, self.counted(getattr(driver, name)))
+
+    def counted(self, run: Any) -> Any:
+        async def counting(operation: Any, **more: Any) -> Any:
+            return await run(self.watched(operation), **more)
+
+        return counting
+
+    def watched(self, operation: Any) -> Any:
+        answer = None
+        try:
+            while True:
+                query: Query = next(operation) if answer is None else operation.send(answer)
+                self.asked[query.name] += 1
+                answer = yield query
+        except StopIteration as end:
+            return end.value
+
+
+async def test_an_idle_worker_asks_one_question_per_poll(app: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
+    await app.enqueue("later", at=datetime.now(UTC) + timedelta(hours=1))
+    await app.enqueue("later", at=datetime.now(UTC) + timedelta(hours=1), account="a1")
+    counting = Counting(app, monkeypatch)
+
+    async def enough() -> bool:
+        return counting.asked["survey"] >= 12
+
+    async with working(app, poll=0.05, heartbeat=0.2):
+        await eventually(enough)
+        asked = dict(counting.asked)
+    folded = {"adopt_lanes", "lock_hinted", "drop_hints", "rearm_lanes"}  # once, for the new lane
+    assert asked.keys() == {"register", "survey"} | folded
+    assert {asked[name] for name in folded | {"register"}} == {1}
+
+
+async def test_an_idle_worker_is_woken_and_does_not_wait_for_its_poll(app: Postino) -> None:
+    started = asyncio.Event()
+
+    @app.handler("now")
+    async def now(job: Job) -> None:
+        started.set()
+
+    async with working(app, poll=1.0, heartbeat=1.0, lease=30.0):
+        told: list[bool] = []
+        wait = app.wakeup.wait
+
+        async def waiting(seconds: float) -> bool:
+            told.append(await wait(seconds))
+            return told[-1]
+
+        app.wakeup.wait = waiting  # type: ignore[method-assign]
+        job = await app.enqueue("now")
+        await started.wait()
+        await ended(app, job)
+    assert True in told
