@@ -17,6 +17,7 @@ from postino.store import Act, DeadFilter, Ending
 from postino.stores.sql_store import SqlStore
 from tests.contract.desk import ME, POISON, Desk, ids
 
+
 class Deed(Protocol):
     __name__: str
 

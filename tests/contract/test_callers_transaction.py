@@ -23,6 +23,7 @@ from postino.stores.sql_store import SqlStore
 from tests.contract.databases import PostgresDatabase, SqliteDatabase, only_postgres, only_sqlite
 from tests.contract.desk import POISON, Desk, ids, new
 
+
 class ChangedMind(Exception):
     """Makes the caller roll back."""
 

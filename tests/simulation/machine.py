@@ -133,6 +133,10 @@ class Life(RuleBasedStateMachine):
             group.append(new)
         self.put(group)
 
+    @rule(channel=st.sampled_from(CHANNELS), owner=st.sampled_from(OWNERS), queue=st.sampled_from(Queue))
+    def enqueue_one(self, channel: str, owner: tuple[str | None, str | None], queue: Queue) -> None:
+        self.enqueue([(channel, owner, queue, None, None)])
+
     @precondition(lambda self: any(job.key for job in self.enqueued))
     @rule(pick=picks)
     def enqueue_once_more(self, pick: int) -> None:
@@ -153,6 +157,12 @@ class Life(RuleBasedStateMachine):
     def claim(self, worker: str, free: int, marked: bool) -> None:
         self.tick()
         self.take(worker, free, self.marks[worker] if marked else {})
+
+    @precondition(lambda self: self.model.claimable())
+    @rule(worker=st.sampled_from(WORKERS))
+    def claim_one(self, worker: str) -> None:
+        """The tightest claim there is: whatever wastes its only slot is found out."""
+        self.claim(worker, 1, False)
 
     def take(self, worker: str, free: int, marks: dict[tuple[str, Queue], datetime]) -> list[Job]:
         token = self.new_id()

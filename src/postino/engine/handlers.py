@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import from_json
 
 from postino.errors import WrongUse
 from postino.job import Queue
@@ -38,12 +37,10 @@ class Handler:
         if self.adapter is None:
             return payload
         try:
-            return self.adapter.validate_python(from_json(payload), strict=False)
+            return self.adapter.validate_json(payload)
         except ValidationError as error:
-            wrong = "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'payload'}: {fault['msg']}" for fault in error.errors())
-            raise UnreadablePayload(f"The payload is not what {self.type} expects: {wrong}.") from error
-        except ValueError as error:
-            raise UnreadablePayload(f"The payload is not JSON: {error}.") from error
+            wrong = [f"{'.'.join(map(str, fault['loc'])) or 'payload'}: {fault['msg']}" for fault in error.errors()]
+            raise UnreadablePayload(f"The payload is not what {self.type} expects: {'; '.join(wrong)}.") from error
 
     async def run(self, threads: Executor, *arguments: Any) -> Outcome:
         arguments = arguments[: self.arguments]

@@ -119,15 +119,18 @@ def execute(connection: apsw.Connection, query: Query, now: datetime | None) -> 
     sql = statement("sqlite", query.name).text
     shared = bound({"now": now, **query.params})
     cursor = connection.cursor()
-    if query.rows is None:
-        cursor.execute(sql, shared)
-    else:
-        cursor.executemany(sql, [shared | bound(row) for row in query.rows])
     found: list[Row] = []
     names: list[str] = []
-    for values in cursor:
-        names = names or [column[0] for column in cursor.get_description()]
-        found.append(decoded(names, values))
+    try:
+        if query.rows is None:
+            cursor.execute(sql, shared)
+        else:
+            cursor.executemany(sql, [shared | bound(row) for row in query.rows])
+        for values in cursor:
+            names = names or [column[0] for column in cursor.get_description()]
+            found.append(decoded(names, values))
+    finally:
+        cursor.close(True)  # one left half read would keep its view of the database open beyond the transaction
     return found
 
 
