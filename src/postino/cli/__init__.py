@@ -1,0 +1,62 @@
+"""The command `postino`: what a person or a script asks of the queue.
+
+Exit codes: 0 done, 1 failed, 2 wrong use, 3 not found, 4 conflict, 5 store unreachable.
+"""
+
+import io
+import sys
+from collections.abc import Sequence
+from typing import Annotated, NoReturn
+
+import typer
+
+from postino.cli import database, dead, jobs, queues, refusals, up, worker
+
+cli = typer.Typer(
+    help="A publishing queue that never posts twice, never loses a post and never fails silently.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+cli.command("up")(up.bring_up)
+cli.command("worker")(worker.run_worker)
+cli.command("migrate")(database.migrate)
+cli.command("dispatch-due")(database.dispatch_due)
+cli.command("publishing:dispatch-due", hidden=True)(database.dispatch_due)
+cli.add_typer(jobs.commands, name="jobs")
+cli.add_typer(dead.commands, name="dead")
+cli.add_typer(queues.commands, name="queues")
+
+
+def show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"postino {version('postino')}")
+        raise typer.Exit
+
+
+@cli.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Say which release this is.")
+    ] = False,
+) -> None:
+    """A publishing queue that never posts twice, never loses a post and never fails silently."""
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # what a job says must not stop us from showing it
+    sys.exit(run(given))
+
+
+def run(given: Sequence[str]) -> int:
+    """Runs one command and returns its exit code."""
+    try:
+        ended = cli(given, prog_name="postino", standalone_mode=False)
+    except Exception as error:  # noqa: BLE001 - whatever it is, a person reads one paragraph and a script a number
+        return refusals.tell(error, as_json="--json" in given)
+    return ended if isinstance(ended, int) else 0

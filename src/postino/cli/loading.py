@@ -1,0 +1,73 @@
+"""From `module:attr` to the application, with a sentence for each way in which it may not be there."""
+
+import importlib
+import os
+import sys
+import traceback
+from types import ModuleType
+
+from postino.app import App
+from postino.cli.session import Where
+from postino.config import Config
+from postino.errors import PostinoError, WrongUse
+
+
+def load(target: str) -> App:
+    module_name, colon, path = target.partition(":")
+    if not module_name or not colon or not path:
+        raise wrong(f"{target!r} is not of the form module:attr, for example shop.queue:app.")
+    found = attribute(imported(module_name), path)
+    if not isinstance(found, App):
+        raise wrong(f"{target} is a {type(found).__name__}, not a Postino.")
+    if not found.handlers:
+        raise wrong(
+            f"{target} has no handlers, so a worker could only fail its jobs. Import the modules that register them"
+            f" with @{path}.handler(…) from {module_name}."
+        )
+    return found
+
+
+def imported(name: str) -> ModuleType:
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
+            raise wrong(f"there is no module {error.name}. Looked in {here} and in Python's own path.") from None
+        raise wrong(f"importing {name} failed: {error}.") from error
+    except PostinoError:
+        raise  # the application's own settings are wrong, and it says which
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        said = f"{type(error).__qualname__}: {error}"
+        raise wrong(f"importing {name} failed at {where.filename} line {where.lineno}: {said}.") from error
+
+
+def attribute(module: ModuleType, path: str) -> object:
+    found: object = module
+    for name in path.split("."):
+        if not hasattr(found, name):
+            there = [known for known, value in vars(module).items() if isinstance(value, App)]
+            hint = f" It has: {', '.join(there)}." if there else " No Postino is in it."
+            raise wrong(f"{module.__name__} has no {path}.{hint}")
+        found = getattr(found, name)
+    return found
+
+
+def check_obeyed(config: Config, target: str, where: Where, concurrency: int | None) -> None:
+    """An application that brings its own settings does not hear ours: better refused than run elsewhere."""
+    for option, said, used in (
+        ("--database-url", where.database_url, config.database_url),
+        ("--data-dir", where.data_dir and where.data_dir.expanduser().absolute(), config.data_dir),
+        ("--concurrency", concurrency, config.worker.concurrency),
+    ):
+        if said is not None and said != used:
+            raise WrongUse(
+                f"{option}: {target} names its own, so this one would not be used. Leave out one of the two."
+            )
+
+
+def wrong(said: str) -> WrongUse:
+    return WrongUse(f"app: {said}", field="app")

@@ -1,0 +1,34 @@
+"""Where logs go: to stderr, for eyes in a terminal, as JSON lines in a pipe. Stdout is for answers."""
+
+import logging
+import os
+import sys
+from collections.abc import Iterable
+
+import structlog
+from structlog.typing import Processor
+
+
+def to_stderr(level: str = "info") -> None:
+    structlog.configure(
+        processors=[*shared(), *(for_eyes() if sys.stderr.isatty() else for_programs())],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
+        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=False,
+    )
+
+
+def shared() -> Iterable[Processor]:
+    yield structlog.contextvars.merge_contextvars
+    yield structlog.processors.add_log_level
+    yield structlog.processors.TimeStamper(fmt="iso", utc=True)
+
+
+def for_eyes() -> Iterable[Processor]:
+    plain = structlog.dev.plain_traceback
+    yield structlog.dev.ConsoleRenderer(colors=not os.environ.get("NO_COLOR"), exception_formatter=plain)
+
+
+def for_programs() -> Iterable[Processor]:
+    yield structlog.processors.format_exc_info
+    yield structlog.processors.JSONRenderer()

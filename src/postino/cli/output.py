@@ -1,0 +1,131 @@
+"""How answers look: tables in a terminal, aligned lines in a pipe, JSON when asked for. Nothing here knows a job."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+Cell = str | int | float | datetime | None
+LONGEST_IN_TERMINAL = 160
+STYLES = {
+    "completed": "green", "replayed": "green", "pending": "cyan", "running": "yellow", "uncertain": "magenta",
+    "failed": "red", "refused": "red", "cancelled": "dim", "paused": "yellow", "gone": "red",
+}  # fmt: skip
+UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+
+
+def is_terminal() -> bool:
+    return sys.stdout.isatty()
+
+
+def write(text: str) -> None:
+    """Flushed at once: a pipe that is closed must be noticed here, not when Python ends."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def as_json(value: Any) -> None:
+    write(json.dumps(value, indent=2 if is_terminal() else None, allow_nan=False))
+
+
+def as_list(data: Sequence[Any], next_cursor: str | None = None, **more: Any) -> None:
+    as_json({"data": data, "next_cursor": next_cursor, **more})
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, empty: str = "", title: str = "") -> None:
+    """One row per line in a pipe, with all columns; in a terminal those that hold something."""
+    if not is_terminal():
+        if title:
+            write(f"\n{title}")
+        for line in aligned([columns, *rows]):
+            write(line)
+    elif rows:
+        rich_table(columns, rows, title)
+    elif empty:
+        write(empty)
+
+
+def aligned(rows: Sequence[Sequence[Cell]]) -> list[str]:
+    texts = [[on_one_line(shown(cell)) for cell in row] for row in rows]
+    widths = [max(len(text) for text in column) for column in zip(*texts, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in texts]
+
+
+def rich_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], title: str) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    drawn = Table(box=SIMPLE_HEAD, title=title or None, title_justify="left", title_style="bold", pad_edge=False)
+    used = [index for index, _ in enumerate(columns) if any(row[index] is not None for row in rows)]
+    for index in used:
+        whole = columns[index] in ("ID", "STATE", "CAUSE")  # an id that is cut off cannot be copied
+        width = max(len(shown(row[index])) for row in rows) if whole else None
+        drawn.add_column(columns[index], no_wrap=whole, min_width=width, overflow="fold")
+    for row in rows:
+        drawn.add_row(*(styled(shortened(row[index])) for index in used))
+    Console().print(drawn)
+
+
+def styled(text: str) -> Any:
+    from rich.text import Text
+
+    return Text(text, style=STYLES.get(text, ""))
+
+
+def fields(values: Mapping[str, Cell]) -> None:
+    """One thing, a field per line; in a terminal without the empty ones, and instants with how far away they are."""
+    if not is_terminal():
+        for line in aligned(list(values.items())):
+            write(line)
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, 2))
+    for name, value in values.items():
+        if value is not None:
+            far = f" ({distance(value - datetime.now(UTC))})" if isinstance(value, datetime) else ""
+            grid.add_row(f"[bold]{name}", styled(shown(value) + far))
+    Console().print(grid)
+
+
+def shown(cell: Cell) -> str:
+    match cell:
+        case None:
+            return "-"
+        case datetime():
+            return instant(cell)
+        case _:
+            return printable(str(cell))
+
+
+def instant(at: datetime) -> str:
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def distance(away: timedelta) -> str:
+    seconds = round(away.total_seconds())
+    size, unit = next(((size, unit) for size, unit in UNITS if abs(seconds) >= size), (1, "s"))
+    text = f"{abs(seconds) // size} {unit}"
+    return f"in {text}" if seconds > 0 else f"{text} ago"
+
+
+def printable(text: str) -> str:
+    """Without what a terminal would obey: payloads and errors come from outside."""
+    return "".join(sign if sign.isprintable() or sign == "\n" else ascii(sign)[1:-1] for sign in text)
+
+
+def on_one_line(text: str) -> str:
+    return " ".join(text.split()) or "-"
+
+
+def shortened(cell: Cell) -> str:
+    text = on_one_line(shown(cell))
+    return text if len(text) <= LONGEST_IN_TERMINAL else text[: LONGEST_IN_TERMINAL - 1] + "…"
+
+
+def hint(text: str) -> None:
+    """A word beside the answer: on stderr, so that scripts need not step over it."""
+    sys.stderr.write(text + "\n")

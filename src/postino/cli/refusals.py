@@ -1,0 +1,71 @@
+"""What a command says when it cannot: one paragraph on stderr, or one JSON object there with `--json`."""
+
+import json
+import re
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+
+from postino.errors import PostinoError
+
+FAILED = 1
+
+
+def tell(error: Exception, *, as_json: bool) -> int:
+    """Says it, and returns the exit code."""
+    refusal = described(error)
+    if as_json:
+        sys.stderr.write(json.dumps({"error": refusal}) + "\n")
+    else:
+        typer.secho(refusal["message"], err=True, fg="red" if coloured() else None)
+    code: int = refusal["exit_code"]
+    return code
+
+
+def described(error: Exception) -> dict[str, Any]:
+    """The error as `--json` shows it."""
+    match error:
+        case PostinoError():
+            kind, code, message = snake(type(error).__name__), error.exit_code, str(error)
+        case typer.TyperException():
+            kind, code, message = "wrong_use", error.exit_code, usage(error)
+        case OSError(filename=str(path)):
+            kind, code, message = "failed", FAILED, f"{path}: {error.strerror}. Nothing was changed there."
+        case OSError():
+            kind, code, message = "failed", FAILED, f"The system refused: {error}."
+        case _:
+            kind, code, message = "bug", FAILED, bug(error)
+    return {"type": kind, "message": message, "field": getattr(error, "field", None), "exit_code": code}
+
+
+def usage(error: typer.TyperException) -> str:
+    said = error.format_message()
+    context = getattr(error, "ctx", None)
+    if context is None or said.startswith("Usage:") or not said:
+        return said
+    return f"{said} `{context.command_path} --help` shows what there is."
+
+
+def bug(error: Exception) -> str:
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    said = f"{type(error).__qualname__}: {error}"
+    return f"Postino itself went wrong, at {where.filename} line {where.lineno}: {said}. Please report this."
+
+
+def exit_code(refused: Sequence[PostinoError]) -> int:
+    """Of several: 0 if none was refused, their common code, or 1 where they differ."""
+    codes = {error.exit_code for error in refused}
+    return 0 if not codes else codes.pop() if len(codes) == 1 else FAILED
+
+
+def snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+
+
+def coloured() -> bool:
+    import os
+
+    return sys.stderr.isatty() and not os.environ.get("NO_COLOR")

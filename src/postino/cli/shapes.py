@@ -1,0 +1,99 @@
+"""Jobs, dead letters and gates as `--json` shows them: every field, in plain JSON."""
+
+import base64
+import json
+from collections.abc import Sequence
+from dataclasses import fields
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from postino.job import Job, Queue
+from postino.rules.gates import Gate
+from postino.store import Attempt, DeadLetter, QueueDepth, WorkerInfo
+
+STORED_JSON = ("backoff", "result")
+
+
+def of_job(job: Job) -> dict[str, Any]:
+    shape = plain_fields(job) | {"payload": payload(job.payload)}
+    return shape | {name: stored(shape[name]) for name in STORED_JSON}
+
+
+def of_attempt(attempt: Attempt) -> dict[str, Any]:
+    return plain_fields(attempt)
+
+
+def of_letter(letter: DeadLetter) -> dict[str, Any]:
+    return {
+        "id": str(letter.job.id),
+        "cause": letter.cause.value,
+        "died_at": plain(letter.died_at),
+        "error": letter.error,
+        "trace": letter.trace,
+        "resolved_at": plain(letter.resolved_at),
+        "resolution": letter.resolution,
+        "job": of_job(letter.job),
+        "history": [of_attempt(attempt) for attempt in letter.history],
+    }
+
+
+def of_gate(gate: Gate) -> dict[str, Any]:
+    return plain_fields(gate)
+
+
+def of_worker(worker: WorkerInfo) -> dict[str, Any]:
+    return plain_fields(worker)
+
+
+def of_depths(depths: Sequence[QueueDepth]) -> list[dict[str, Any]]:
+    """One line for each channel and queue, with how many are in which state."""
+    lines: dict[tuple[str, Queue], dict[str, Any]] = {}
+    for depth in depths:
+        line = lines.setdefault(
+            (depth.channel, depth.queue),
+            {"channel": depth.channel, "queue": depth.queue.label, "pending": 0, "running": 0, "uncertain": 0}
+            | {"oldest_run_at": None},
+        )
+        line[depth.state.value] = depth.jobs
+        if depth.state == "pending":
+            line["oldest_run_at"] = plain(depth.oldest_run_at)
+    return list(lines.values())
+
+
+def plain_fields(value: Any) -> dict[str, Any]:
+    return {entry.name: plain(getattr(value, entry.name)) for entry in fields(value)}
+
+
+def plain(value: Any) -> Any:
+    match value:
+        case Queue():
+            return value.label
+        case UUID():
+            return str(value)
+        case datetime():
+            return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        case _:
+            return value
+
+
+def payload(stored: bytes) -> Any:
+    """Parsed if it is JSON that can be written again as JSON, else byte for byte."""
+    try:
+        value = json.loads(stored)
+        json.dumps(value, allow_nan=False)
+    except (ValueError, RecursionError):
+        return {"base64": base64.b64encode(stored).decode()}
+    return value
+
+
+def stored(text: str | None) -> Any:
+    return None if text is None else json.loads(text)
+
+
+def payload_text(stored: bytes) -> str:
+    """For eyes: the text as it stands, or that it is none."""
+    try:
+        return stored.decode()
+    except UnicodeDecodeError:
+        return f"{len(stored)} bytes that are not text, in base64: {base64.b64encode(stored).decode()}"

@@ -1,0 +1,108 @@
+"""`postino worker`: runs the jobs of an application until told to stop."""
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from postino.cli.options import DatabaseUrl, DataDir
+from postino.cli.session import Where
+from postino.errors import WrongUse
+
+if TYPE_CHECKING:
+    from postino.app import App
+
+GRACE = 3.0  # seconds a worker has to end what it does once the process that started it is gone
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+NO_APP = (
+    "app: say which application's jobs to run, with --app module:attr or POSTINO_APP=module:attr. For example, with"
+    " `app = Postino()` and its handlers in shop.py: postino worker --app shop:app. Postino has no job types of its own"
+    " in this release."
+)
+
+
+def run_worker(
+    app: Annotated[
+        str | None,
+        typer.Option(
+            "--app", metavar="MODULE:ATTR", envvar="POSTINO_APP", help="Where the Postino is.", show_default=False
+        ),
+    ] = None,
+    concurrency: Annotated[
+        int | None, typer.Option("--concurrency", min=1, help="At most so many jobs at once.", show_default=False)
+    ] = None,
+    until_eof: Annotated[bool, typer.Option("--until-eof", hidden=True)] = False,
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Run jobs. SIGTERM or Ctrl-C lets running ones end; a second one ends at once, and others take over."""
+    from postino.cli import logs
+    from postino.cli.loading import check_obeyed, load
+
+    if not app:
+        raise WrongUse(NO_APP, field="app")
+    logs.to_stderr()
+    tell_environment(Where(data_dir, database_url), concurrency)
+    loaded = load(app)
+    check_obeyed(loaded.config, app, Where(data_dir, database_url), concurrency)
+    with asyncio.Runner(loop_factory=fastest_loop()) as runner:
+        runner.run(work(loaded, until_eof=until_eof))
+
+
+def tell_environment(where: Where, concurrency: int | None) -> None:
+    """Before the application is imported, because it reads its settings then."""
+    if where.data_dir is not None:
+        os.environ["POSTINO_DATA_DIR"] = str(where.data_dir.expanduser().absolute())
+    if where.database_url is not None:
+        os.environ["POSTINO_DATABASE_URL"] = where.database_url
+    if concurrency is not None:
+        os.environ["POSTINO_WORKER_CONCURRENCY"] = str(concurrency)
+
+
+def fastest_loop() -> "type[asyncio.AbstractEventLoop] | None":
+    try:
+        import uvloop
+    except ModuleNotFoundError:
+        return None
+    return uvloop.Loop
+
+
+async def work(app: "App", *, until_eof: bool) -> None:
+    stop = Stop(asyncio.get_running_loop())
+    for number in SIGNALS:
+        signal.signal(number, stop.on_signal)
+    if until_eof:
+        threading.Thread(target=stop.at_eof, name="postino-lifeline", daemon=True).start()
+    try:
+        await app.work(stop=stop.event)
+    finally:
+        await app.close()
+
+
+class Stop:
+    """Asked once, the worker lets running jobs end; asked twice, the process ends."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.event = asyncio.Event()
+        self.asked = False
+
+    def on_signal(self, number: int, _: FrameType | None) -> None:
+        # Not the loop's own way: a handler that blocks the loop must not keep the second signal from being heard.
+        if self.asked:
+            os._exit(128 + number)
+        self.asked = True
+        self.loop.call_soon_threadsafe(self.event.set)
+
+    def at_eof(self) -> None:
+        """Standard input is a pipe from whoever started us; it ends when they do, however they do."""
+        while os.read(sys.stdin.fileno(), 1024):
+            pass
+        self.loop.call_soon_threadsafe(self.event.set)
+        threading.Event().wait(GRACE)
+        os._exit(1)
