@@ -57,8 +57,7 @@ class SqlStore:
         return await self.driver.perform(claim.survey(worker, beat, marks or {}))
 
     async def claim(self, order: ClaimOrder) -> list[Job]:
-        run = self.driver.transact if claim.needs_locks(order) else self.driver.perform
-        return await run(claim.claim(order))
+        return await self.driver.transact(claim.claim(order))
 
     async def settle(self, endings: Sequence[Ending]) -> set[UUID]:
         return await self.driver.perform(settle.settle(endings))

@@ -88,11 +88,6 @@ def may_have_more(line: Head, share: int, claimed: Sequence[Job]) -> bool:
     return len(ours) >= share or any(job.lane is not None and job.account is None for job in ours)
 
 
-def needs_locks(order: ClaimOrder) -> bool:
-    """Whether the claim is more than statements that stand for themselves."""
-    return order.survey.hinted or bool(order.closed.caps) or any(head.lanes for head in order.survey.heads)
-
-
 def remaining_room(order: ClaimOrder, lines: Sequence[Head]) -> Operation[dict[str, int]]:
     """How many more may run on each capped channel, counted under its lock, so that nothing leaks."""
     capped = sorted({line.channel for line in lines} & order.closed.caps.keys())
