@@ -54,6 +54,8 @@ class Database(Protocol):
     """`sql` speaks to the database directly, with {jobs}, {keys}, … for its tables; `refusal` is how it says no."""
 
     @property
+    def dialect(self) -> str: ...
+    @property
     def refusal(self) -> type[Exception]: ...
 
     def store(self, clock: Callable[[], datetime] = machine_time) -> SqlStore: ...
@@ -63,6 +65,7 @@ class Database(Protocol):
 @dataclass(frozen=True)
 class SqliteDatabase:
     path: Path
+    dialect: str = "sqlite"
     refusal: type[Exception] = apsw.ConstraintError
 
     def store(self, clock: Callable[[], datetime] = machine_time) -> SqlStore:
@@ -80,6 +83,7 @@ class SqliteDatabase:
 @dataclass(frozen=True)
 class PostgresDatabase:
     url: str
+    dialect: str = "postgres"
     refusal: type[Exception] = psycopg.errors.IntegrityError
 
     def store(self, clock: Callable[[], datetime] = machine_time) -> SqlStore:

@@ -1,0 +1,80 @@
+"""The audit trail: one unbroken chain, and a change to any line shows."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from postino.audit import first_broken
+from postino.rules.gates import Scope
+from postino.store import Act, AuditEntry
+from postino.stores.sql_store import SqlStore
+from tests.contract.databases import Clock, Database
+from tests.contract.desk import ME, Desk
+
+
+async def oldest_first(store: SqlStore) -> list[AuditEntry]:
+    return list(reversed(await store.audit(limit=1000)))
+
+
+@pytest.fixture
+async def trail(store: SqlStore, clock: Clock) -> list[AuditEntry]:
+    for number in range(5):
+        await store.pause(Scope.BRAND, f"brand {number}", Act("maria", "because è"))
+        clock.turn(minutes=7)
+    return await oldest_first(store)
+
+
+async def test_an_untouched_trail_verifies(trail: list[AuditEntry]) -> None:
+    assert [line.seq for line in trail] == [1, 2, 3, 4, 5]
+    assert first_broken(trail) is None
+
+
+async def test_the_newest_lines_are_listed_first(store: SqlStore, trail: list[AuditEntry]) -> None:
+    assert list(await store.audit(limit=2)) == [trail[4], trail[3]]
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["actor = 'mario'", "action = 'gate.resumed'", "subject = 'brand:x'", "reason = ''", "detail = 'x'",
+     "at = '2026-01-01T00:00:00.000000Z'", "hash = 'ff'"],
+)  # fmt: skip
+async def test_a_changed_line_is_found(
+    store: SqlStore, database: Database, trail: list[AuditEntry], change: str
+) -> None:
+    database.sql(f"UPDATE {{audit}} SET {change} WHERE seq = 3")
+    broken = first_broken(await oldest_first(store))
+    assert broken is not None
+    assert broken.seq == 3
+
+
+async def test_a_missing_line_is_found_by_the_one_after_it(
+    store: SqlStore, database: Database, trail: list[AuditEntry]
+) -> None:
+    database.sql("DELETE FROM {audit} WHERE seq = 2")
+    broken = first_broken(await oldest_first(store))
+    assert broken is not None
+    assert broken.seq == 3
+
+
+async def test_words_cannot_move_from_one_field_to_the_next(
+    store: SqlStore, database: Database, trail: list[AuditEntry]
+) -> None:
+    database.sql("UPDATE {audit} SET reason = 'because', detail = ' è' WHERE seq = 5")
+    assert first_broken(await oldest_first(store)) is not None
+
+
+async def test_many_hands_write_one_chain(desk: Desk) -> None:
+    stores = [desk.store, await desk.another_store(), await desk.another_store()]
+    await asyncio.gather(*(stores[turn % 3].pause(Scope.BRAND, str(turn), ME) for turn in range(30)))
+    trail = await oldest_first(desk.store)
+    assert [line.seq for line in trail] == list(range(1, 31))
+    assert first_broken(trail) is None
+
+
+async def test_a_deed_that_is_refused_leaves_no_line(desk: Desk) -> None:
+    with pytest.raises(LookupError):
+        await desk.store.resume(Scope.BRAND, "never paused", ME)
+    assert await desk.store.audit() == []
+    assert await desk.events() == []

@@ -1,0 +1,150 @@
+"""Migrations, and the net under the rules: what the database itself refuses."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from postino.errors import SchemaMismatch, StoreError, StoreUnreachable
+from postino.job import Job, State
+from postino.outcome import Reject
+from postino.stores.migrations import Migration, check_complete, migrations, missing
+from postino.stores.sqlite import Sqlite
+from tests.contract.databases import Database, SqliteDatabase, only_sqlite
+from tests.contract.desk import ME, Desk
+
+KNOWN = (Migration(1, "0001_one", "one"), Migration(2, "0002_two", "two"))
+FIRST, SECOND = (migration.checksum for migration in KNOWN)
+
+
+async def test_a_fresh_database_is_migrated_once(empty_database: Database) -> None:
+    store = empty_database.store()
+    names = [migration.name for migration in migrations(empty_database.dialect)]
+    assert names == ["0001_engine"]
+    assert await store.migrate() == names
+    assert await store.migrate() == []
+    await store.open()
+    assert await store.depths() == []
+    await store.close()
+
+
+async def test_concurrent_migrations_apply_each_once(empty_database: Database) -> None:
+    stores = [empty_database.store() for _ in range(6)]
+    applied = await asyncio.gather(*(store.migrate() for store in stores))
+    names = [migration.name for migration in migrations(empty_database.dialect)]
+    assert sorted(name for each in applied for name in each) == names
+
+
+async def test_an_unmigrated_database_is_refused_with_what_to_do(empty_database: Database) -> None:
+    empty_database.sql("SELECT 1")
+    with pytest.raises(StoreError, match="`postino migrate`"):
+        await empty_database.store().open()
+
+
+async def test_a_half_migrated_database_is_refused_with_what_to_do(database: Database) -> None:
+    ((number, name, checksum),) = database.sql("SELECT number, name, checksum FROM {migrations}")
+    database.sql("DELETE FROM {migrations}")
+    try:
+        with pytest.raises(SchemaMismatch, match=r"has 0 of 1 migrations\. Run `postino migrate` first"):
+            await database.store().open()
+    finally:
+        database.sql(
+            f"INSERT INTO {{migrations}} (number, name, checksum) VALUES ({number}, '{name}', '{checksum}')"
+        )
+
+
+async def test_a_newer_schema_is_refused_with_a_clear_sentence(database: Database) -> None:
+    database.sql("INSERT INTO {migrations} (number, name, checksum) VALUES (99, '0099_future', 'x')")
+    try:
+        for act in (database.store().open, database.store().migrate):
+            with pytest.raises(SchemaMismatch, match=r"version 99, newer than this program.* Upgrade Postino"):
+                await act()
+    finally:
+        database.sql("DELETE FROM {migrations} WHERE number = 99")
+
+
+async def test_a_migration_changed_after_it_was_applied_is_refused(database: Database) -> None:
+    ((checksum,),) = database.sql("SELECT checksum FROM {migrations} WHERE number = 1")
+    database.sql("UPDATE {migrations} SET checksum = 'x' WHERE number = 1")
+    try:
+        for act in (database.store().open, database.store().migrate):
+            with pytest.raises(SchemaMismatch, match="0001_engine was changed after it was applied"):
+                await act()
+    finally:
+        database.sql(f"UPDATE {{migrations}} SET checksum = '{checksum}' WHERE number = 1")
+
+
+@only_sqlite
+async def test_a_database_that_is_not_there_is_not_made_by_opening_it(database: SqliteDatabase) -> None:
+    path = database.path.with_name("elsewhere.db")
+    with pytest.raises(StoreUnreachable, match=r"There is no database at .*elsewhere\.db"):
+        await Sqlite(path).open()
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("applied", "expected"),
+    [({}, [1, 2]), ({1: FIRST}, [2]), ({2: SECOND}, [1]), ({1: FIRST, 2: SECOND}, [])],
+)
+def test_what_is_missing_is_applied_in_order(applied: dict[int, str], expected: list[int]) -> None:
+    assert [migration.number for migration in missing(KNOWN, applied)] == expected
+
+
+def test_a_complete_schema_is_accepted_and_an_incomplete_one_is_not() -> None:
+    check_complete(KNOWN, {1: FIRST, 2: SECOND})
+    with pytest.raises(SchemaMismatch, match="has 1 of 2 migrations"):
+        check_complete(KNOWN, {1: FIRST})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "run_at = NULL",
+        "state = 'running'",
+        "state = 'running', token = id, claimed_by = 'w1'",
+        "state = 'running', token = id, claimed_at = created_at",
+        "state = 'running', claimed_by = 'w1', claimed_at = created_at",
+        "token = id",
+        "claimed_by = 'w1'",
+        "claimed_at = created_at",
+        "state = 'uncertain', token = id",
+        "state = 'completed'",
+        "state = 'asleep'",
+        "queue = 3",
+        "attempts = -1",
+        "payload = NULL",
+        "max_attempts = 0",
+        "time_limit = 0",
+    ],
+)
+async def test_the_database_refuses_a_job_that_nobody_would_ever_run(desk: Desk, due_job: Job, change: str) -> None:
+    with pytest.raises(desk.database.refusal):
+        desk.database.sql(f"UPDATE {{jobs}} SET {change}")
+    assert await desk.store.get(due_job.id) == due_job
+
+
+async def test_the_database_accepts_an_uncertain_job_that_waits_for_a_person(desk: Desk, due_job: Job) -> None:
+    desk.database.sql("UPDATE {jobs} SET state = 'uncertain', run_at = NULL")
+    assert await desk.state(due_job) is State.UNCERTAIN
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE {finished} SET state = 'pending'",
+        "UPDATE {dead_letters} SET cause = 'bad luck'",
+        "UPDATE {dead_letters} SET resolution = 'replayed'",
+        "UPDATE {dead_letters} SET resolved_at = died_at",
+        "UPDATE {dead_letters} SET resolution = 'forgotten', resolved_at = died_at",
+        "INSERT INTO {keys} SELECT * FROM {keys}",
+        "INSERT INTO {gates} (scope, name) VALUES ('moon', 'x')",
+        "INSERT INTO {gates} (scope, name, cap) VALUES ('channel', 'x', -1)",
+        "INSERT INTO {audit} SELECT * FROM {audit}",
+    ],
+)
+async def test_the_database_refuses_what_the_rules_never_write(desk: Desk, change: str) -> None:
+    await desk.run(Reject("no"), key="k")
+    await desk.store.cap("reports", 1, ME)
+    with pytest.raises(desk.database.refusal):
+        desk.database.sql(change)

@@ -1,0 +1,32 @@
+"""Which moves a job may make, as a table."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from postino.job import State
+from postino.rules.lifecycle import MOVES, may_move
+
+LEGAL = {
+    ("pending", "running"), ("pending", "cancelled"), ("pending", "failed"),
+    ("running", "completed"), ("running", "pending"), ("running", "uncertain"), ("running", "failed"),
+    ("uncertain", "running"), ("uncertain", "completed"), ("uncertain", "pending"), ("uncertain", "failed"),
+    ("failed", "pending"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("current", "wanted"), list(itertools.product(State, State)))
+def test_a_job_makes_the_legal_moves_and_no_others(current: State, wanted: State) -> None:
+    assert may_move(current, wanted) == ((current.value, wanted.value) in LEGAL)
+
+
+def test_the_table_knows_every_state() -> None:
+    assert set(MOVES) == set(State)
+
+
+@pytest.mark.parametrize("state", State)
+def test_a_state_is_final_when_only_a_person_can_leave_it(state: State) -> None:
+    assert state.is_final == (state in (State.COMPLETED, State.FAILED, State.CANCELLED))
+    assert state.is_final == (MOVES[state] <= {State.PENDING} and state is not State.PENDING)
