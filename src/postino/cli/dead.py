@@ -89,15 +89,8 @@ def show(job_id: JobId, data_dir: DataDir = None, database_url: DatabaseUrl = No
     if as_json:
         output.as_json(shapes.of_letter(letter))
         return
-    output.fields(
-        {
-            "cause": letter.cause.value,
-            "died_at": letter.died_at,
-            "resolved_at": letter.resolved_at,
-            "resolution": letter.resolution,
-        }
-    )
-    details.show_job(letter.job)
+    about: dict[str, output.Cell] = {"cause": letter.cause.value, "died_at": letter.died_at}
+    details.show_job(letter.job, about | {"resolved_at": letter.resolved_at, "resolution": letter.resolution})
     details.show_history(letter.history)
 
 

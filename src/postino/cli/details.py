@@ -1,6 +1,6 @@
 """A job and its history, for eyes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from postino.cli import output, shapes
 from postino.job import Job, State
@@ -24,10 +24,11 @@ def next_run(job: Job) -> output.Cell:
     return None if job.state.is_final else job.run_at
 
 
-def show_job(job: Job) -> None:
+def show_job(job: Job, about: Mapping[str, output.Cell] | None = None) -> None:
+    """Its fields, after what else there is to say about it."""
     values = {name: getattr(job, name) for name in Job.__slots__} | {"payload": shapes.payload_text(job.payload)}
-    plain = {name: shapes.plain(value) for name, value in values.items()}
-    output.fields({name: values[name] if name.endswith("_at") else plain[name] for name in values})
+    cells = {name: value if name.endswith("_at") else shapes.plain(value) for name, value in values.items()}
+    output.fields({**(about or {}), **cells})
 
 
 def show_history(history: Sequence[Attempt]) -> None:

@@ -8,6 +8,9 @@ from typing import Any
 
 Cell = str | int | float | datetime | None
 LONGEST_IN_TERMINAL = 160
+WIDEST, ID_WIDTH, GAP = 24, 36, 3
+WHOLE = ("ID", "STATE", "CAUSE")  # an id that is cut off cannot be copied
+LEAST_NEEDED = ("QUEUE", "WORKER", "CHANNEL", "RUN_AT", "FINISHED_AT", "DIED_AT", "ACCOUNT", "TYPE")
 STYLES = {
     "completed": "green", "replayed": "green", "pending": "cyan", "running": "yellow", "uncertain": "magenta",
     "failed": "red", "refused": "red", "cancelled": "dim", "paused": "yellow", "gone": "red",
@@ -57,15 +60,30 @@ def rich_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], title: st
     from rich.console import Console
     from rich.table import Table
 
+    console = Console()
     drawn = Table(box=SIMPLE_HEAD, title=title or None, title_justify="left", title_style="bold", pad_edge=False)
-    used = [index for index, _ in enumerate(columns) if any(row[index] is not None for row in rows)]
+    used = fitting(columns, rows, console.width)
     for index in used:
-        whole = columns[index] in ("ID", "STATE", "CAUSE")  # an id that is cut off cannot be copied
+        whole = columns[index] in WHOLE
         width = max(len(shown(row[index])) for row in rows) if whole else None
         drawn.add_column(columns[index], no_wrap=whole, min_width=width, overflow="fold")
     for row in rows:
         drawn.add_row(*(styled(shortened(row[index])) for index in used))
-    Console().print(drawn)
+    console.print(drawn)
+
+
+def fitting(columns: Sequence[str], rows: Sequence[Sequence[Cell]], room: int) -> list[int]:
+    """Which columns to draw: those that hold something, without the least needed ones where it is narrow."""
+    widths = {
+        index: max(len(name), *(min(len(shown(row[index])), ID_WIDTH if name == "ID" else WIDEST) for row in rows))
+        + GAP
+        for index, name in enumerate(columns)
+        if any(row[index] is not None for row in rows)
+    }
+    for name in LEAST_NEEDED:
+        if sum(widths.values()) > room and name in columns:
+            widths.pop(columns.index(name), None)
+    return list(widths)
 
 
 def styled(text: str) -> Any:
@@ -95,6 +113,8 @@ def shown(cell: Cell) -> str:
     match cell:
         case None:
             return "-"
+        case bool():
+            return "yes" if cell else "no"
         case datetime():
             return instant(cell)
         case _:

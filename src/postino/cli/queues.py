@@ -39,7 +39,7 @@ def list_queues(data_dir: DataDir = None, database_url: DatabaseUrl = None, as_j
     caps = [gate for gate in gates if gate.cap is not None]
     if as_json:
         output.as_list(
-            lines,
+            [{name: shapes.plain(value) for name, value in line.items()} for line in lines],
             pauses=[shapes.of_gate(gate) for gate in pauses],
             caps=[shapes.of_gate(gate) for gate in caps],
             workers=[shapes.of_worker(worker) | {"state": state_of(worker)} for worker in workers],

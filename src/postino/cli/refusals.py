@@ -19,7 +19,7 @@ def tell(error: Exception, *, as_json: bool) -> int:
     refusal = described(error)
     if as_json:
         sys.stderr.write(json.dumps({"error": refusal}) + "\n")
-    else:
+    elif refusal["message"]:  # none where the help was shown instead
         typer.secho(refusal["message"], err=True, fg="red" if coloured() else None)
     code: int = refusal["exit_code"]
     return code
@@ -42,7 +42,7 @@ def described(error: Exception) -> dict[str, Any]:
 
 
 def usage(error: typer.TyperException) -> str:
-    said = error.format_message()
+    said = error.format_message().replace("Value error, ", "")
     context = getattr(error, "ctx", None)
     if context is None or said.startswith("Usage:") or not said:
         return said

@@ -10,8 +10,6 @@ from typing import Any, Protocol
 from postino.cli import output, shapes
 from postino.job import Job, State
 
-AFTERWARDS = ("postino jobs list", "postino dead list", "postino jobs show {id}")
-
 
 class Screen(Protocol):
     def begin(self, folder: Path, jobs: Sequence[Job]) -> None: ...
@@ -23,6 +21,9 @@ class Screen(Protocol):
 class Lines:
     """Plain text in a pipe: when, which job, what it is now."""
 
+    def __init__(self, options: str) -> None:
+        self.options = options
+
     def begin(self, folder: Path, jobs: Sequence[Job]) -> None:
         output.write(f"Postino is up on {folder}, with one worker. Example jobs: {len(jobs)}.")
         for job in jobs:
@@ -30,11 +31,11 @@ class Lines:
 
     def changed(self, job: Job) -> None:
         told = [output.instant(datetime.now(UTC)), str(job.id), job.state.value.ljust(9), f"attempts={job.attempts}"]
-        output.write("  ".join([*told, title(job), *([f"– {job.last_error}"] if trouble(job) else [])]))
+        output.write("  ".join([*told, title(job).ljust(28), trouble(job) or ""]).rstrip())
 
     def summary(self, jobs: Sequence[Job]) -> None:
         output.write(f"All ended: {counted(jobs)}. To look closer:")
-        for command in commands(jobs):
+        for command in commands(jobs, self.options):
             output.write(f"  {command}")
 
     def end(self) -> None:
@@ -65,9 +66,10 @@ class JsonLines:
 class LiveTable:
     """In a terminal: every job is a row that changes."""
 
-    def __init__(self, *, stays: bool) -> None:
+    def __init__(self, options: str, *, stays: bool) -> None:
         from rich.live import Live
 
+        self.options = options
         self.stays = stays
         self.jobs: dict[str, Job] = {}
         self.said: list[str] = []
@@ -85,7 +87,7 @@ class LiveTable:
 
     def summary(self, jobs: Sequence[Job]) -> None:
         self.said = [f"All ended: {counted(jobs)}. Try next, here or in another terminal:"]
-        self.said += [f"  {command}" for command in commands(jobs)]
+        self.said += [f"  {command}" for command in commands(jobs, self.options)]
         if self.stays:
             self.said.append("Ctrl-C ends this; the jobs stay.")
 
@@ -128,7 +130,7 @@ def counted(jobs: Iterable[Job]) -> str:
     return ", ".join(f"{count} {state}" for state, count in Counter(job.state.value for job in jobs).items())
 
 
-def commands(jobs: Sequence[Job]) -> list[str]:
+def commands(jobs: Sequence[Job], options: str) -> list[str]:
     """The job worth a closer look is one that did not simply work."""
     shown = next((job for job in jobs if job.state is State.FAILED), jobs[0])
-    return [command.format(id=shown.id) for command in AFTERWARDS]
+    return [f"postino {words}{options}" for words in ("jobs list", "dead list", f"jobs show {shown.id}")]

@@ -3,6 +3,7 @@
 import asyncio
 import getpass
 import os
+import shlex
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,11 @@ class Where:
 
         folder = None if self.data_dir is None else self.data_dir.expanduser()
         return config.load(folder, {"database": {"url": self.database_url}})
+
+    def options(self) -> str:
+        """As one would type them, to get to the same queue."""
+        said = (("--data-dir", self.data_dir), ("--database-url", self.database_url))
+        return "".join(f" {option} {shlex.quote(str(value))}" for option, value in said if value is not None)
 
 
 def perform(where: Where, work: Callable[["Postino"], Awaitable[T]]) -> T:

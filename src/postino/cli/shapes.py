@@ -57,7 +57,7 @@ def of_depths(depths: Sequence[QueueDepth]) -> list[dict[str, Any]]:
         )
         line[depth.state.value] = depth.jobs
         if depth.state == "pending":
-            line["oldest_run_at"] = plain(depth.oldest_run_at)
+            line["oldest_run_at"] = depth.oldest_run_at
     return list(lines.values())
 
 

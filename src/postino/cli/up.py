@@ -42,13 +42,16 @@ def bring_up(
     from postino.cli.lock import only_one
 
     logs.to_stderr("warning")
-    config = Where(data_dir, database_url).config()
+    where = Where(data_dir, database_url)
+    config = where.config()
     stays = output.is_terminal() and not exit_at_end and not as_json
     screen: Screen
     if as_json:
         screen = screens.JsonLines()
     else:
-        screen = screens.LiveTable(stays=stays) if output.is_terminal() else screens.Lines()
+        screen = (
+            screens.LiveTable(where.options(), stays=stays) if output.is_terminal() else screens.Lines(where.options())
+        )
     with only_one(config.data_dir):
         asyncio.run(show(config, screen, in_terminal=isinstance(screen, screens.LiveTable), stays=stays))
 
