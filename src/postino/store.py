@@ -47,11 +47,12 @@ class Enqueued:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """One look at the store: what is due where, which gates stand, which workers live."""
+    """One look at the store: what is due where, which gates stand, and, with a beat, which workers live."""
 
     now: datetime
     heads: tuple[Head, ...] = ()
-    hinted: bool = False
+    hinted: bool = False  # lanes have been told of that nobody has looked at yet
+    orphaned: bool = False  # jobs are running whose worker is gone
     gates: tuple[Gate, ...] = ()
     beats: Mapping[str, int] = field(default_factory=dict)
 

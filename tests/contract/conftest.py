@@ -18,15 +18,17 @@ from tests.servers.postgres import PostgresServer
 
 
 @pytest.fixture(scope="session")
-def postgres_database(postgres_server: PostgresServer) -> PostgresDatabase:
+def postgres_database(postgres_server: PostgresServer) -> Iterator[PostgresDatabase]:
     """A migrated database for all tests, wiped between them: twenty times as fast as copying a template for each."""
-    database = PostgresDatabase(postgres_server.url_of("postgres"))
+    maintenance = PostgresDatabase(postgres_server.url)
     # Readers of events stay below the oldest running transaction, and an ANALYZE by the server itself would be one.
-    database.sql("ALTER SYSTEM SET autovacuum = off")
-    database.sql("SELECT pg_reload_conf()")
+    maintenance.sql("ALTER SYSTEM SET autovacuum = off")
+    maintenance.sql("SELECT pg_reload_conf()")
+    maintenance.close()
     database = PostgresDatabase(postgres_server.create_database())
     asyncio.run(database.store().migrate())
-    return database
+    yield database
+    database.close()
 
 
 @pytest.fixture(scope="session")
@@ -50,11 +52,14 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databas
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def empty_database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
+def empty_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
     """A place for a database that nobody has migrated."""
     if request.param == "sqlite":
-        return SqliteDatabase(tmp_path / "postino.db")
-    return PostgresDatabase(request.getfixturevalue("postgres_url"))
+        yield SqliteDatabase(tmp_path / "postino.db")
+        return
+    database = PostgresDatabase(request.getfixturevalue("postgres_url"))
+    yield database
+    database.close()
 
 
 @pytest.fixture

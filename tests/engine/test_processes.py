@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from postino import Job, Postino, State
-from postino.store import JobFilter
+from postino.job import new_id
+from postino.rules.gates import Closed
+from postino.store import ClaimOrder, JobFilter, WorkerInfo
 from tests.engine.conftest import ended, eventually
 
 Start = Callable[[], "subprocess.Popen[str]"]
@@ -118,3 +120,15 @@ async def test_a_worker_told_to_stop_finishes_and_says_goodbye(app: Postino, sta
     process.send_signal(signal.SIGTERM)
     assert await asyncio.to_thread(process.wait, 10) == 0
     assert await app.store.workers() == []
+
+
+async def test_a_claim_that_commits_after_its_worker_was_buried_is_rescued(app: Postino, start: Start) -> None:
+    await app.store.register(WorkerInfo(id="late", host="here", pid=1))
+    job = await app.enqueue("record")
+    survey = await app.store.survey("late")
+    order = ClaimOrder(worker="late", token=new_id(), free=1, closed=Closed(), survey=survey)
+    assert [claimed.id for claimed in await app.store.claim(order)] == [job.id]
+    await app.store.retire("late")
+    start()
+    done = await ended(app, job)
+    assert (done.state, done.rescues) == (State.COMPLETED, 1)

@@ -167,35 +167,44 @@ class Model:
         if len(claimed) != min(free, most):
             raise BrokenPromise(f"{len(claimed)} claimed with {free} free and {most} to be had: {claimed}")
         left = [entry for entry in candidates if entry not in claimed]
-        self.check_order(claimed, left, self.served_first(worker, candidates, claimed, free))
+        first = self.may_go_first(worker, candidates, claimed, free)
+        complaints = [self.overtaking(claimed, left, exempt) for exempt in [None, *first]]
+        if all(complaints):
+            raise BrokenPromise(complaints[0])
 
-    def served_first(self, worker: str, candidates: list[Entry], claimed: list[Entry], free: int) -> list[Entry]:
-        """The one job of `low` that goes before all others, because `low` has waited for a minute."""
-        low = [entry for entry in claimed if entry.queue is Queue.LOW]
-        waited = [self.waited(entry) >= PATIENCE_OF_LOW for entry in candidates if entry.queue is Queue.LOW]
-        if not any(waited) or self.holds_low(worker) or not free:
+    def may_go_first(self, worker: str, candidates: list[Entry], claimed: list[Entry], free: int) -> list[Entry]:
+        """One of these may have gone before all others, because `low` has waited for a minute.
+
+        A job behind a gate counts as waiting, though it gets nothing from it: stores see when a line is due, not why
+        its head cannot go.
+        """
+        if self.holds_low(worker) or not free:
             return []
-        if not any(self.waited(entry) >= PATIENCE_OF_LOW for entry in low):
-            raise BrokenPromise(f"low starves: {claimed}")
-        return [min(low, key=self.due)]
+        low = [entry for entry in claimed if entry.queue is Queue.LOW]
+        starving = [entry for entry in self.in_state(State.PENDING) if entry.queue is Queue.LOW and self.starves(entry)]
+        reachable = [entry for entry in starving if entry in candidates]
+        if reachable and reachable == starving and not any(self.starves(entry) for entry in low):
+            raise BrokenPromise(f"low starves: {claimed} instead of {reachable}")
+        return low if starving else []
 
-    def check_order(self, claimed: list[Entry], left: list[Entry], first: list[Entry]) -> None:
-        """Nobody left behind could have had the place of one of lower rank, or of a younger one of its own line."""
+    def overtaking(self, claimed: list[Entry], left: list[Entry], exempt: Entry | None) -> str | None:
+        """Could one left behind have had the place of one of lower rank, or of a younger one of its own line?"""
         for taken in claimed:
             for waiting in left:
                 swapped = [waiting if entry is taken else entry for entry in claimed]
                 same_line = (taken.line, taken.queue) == (waiting.line, waiting.queue)
                 if same_line and self.due(waiting) < self.due(taken):
-                    raise BrokenPromise(f"overtaken in its own line: {waiting} by {taken}")
-                if taken not in first and waiting.queue < taken.queue and self.fit(swapped):
-                    raise BrokenPromise(f"overtaken by a lower rank: {waiting} by {taken}, of {claimed}")
+                    return f"overtaken in its own line: {waiting} by {taken}, of {claimed}"
+                if taken is not exempt and waiting.queue < taken.queue and self.fit(swapped):
+                    return f"overtaken by a lower rank: {waiting} by {taken}, of {claimed}"
+        return None
+
+    def starves(self, entry: Entry) -> bool:
+        return self.now - self.due(entry) >= PATIENCE_OF_LOW
 
     def due(self, entry: Entry) -> datetime:
         assert entry.run_at is not None
         return entry.run_at
-
-    def waited(self, entry: Entry) -> timedelta:
-        return self.now - self.due(entry)
 
     def claim(self, worker: str, token: UUID, ids: Iterable[UUID], free: int) -> None:
         claimed = [self.jobs[job_id] for job_id in ids]

@@ -31,6 +31,7 @@ class Handler:
     queue: Queue
     override: Override
     arguments: int
+    waits: bool  # asynchronous; a plain function runs in a thread
     adapter: TypeAdapter[Any] | None  # None: the bytes as they are
 
     def read(self, payload: bytes) -> Any:
@@ -44,7 +45,7 @@ class Handler:
 
     async def run(self, threads: Executor, *arguments: Any) -> Outcome:
         arguments = arguments[: self.arguments]
-        if inspect.iscoroutinefunction(self.function):
+        if self.waits:
             result = await self.function(*arguments)
         else:
             result = await asyncio.get_running_loop().run_in_executor(threads, self.function, *arguments)
@@ -62,7 +63,13 @@ def handler_of(type_: str, function: Function, queue: Queue, override: Override)
         given = inspect.signature(function)
         raise WrongUse(f"handler {function.__name__}: takes (job, payload, call) or fewer, not {given}.")
     return Handler(
-        type_, function, queue, override, min(len(parameters), MOST_ARGUMENTS), payload_adapter(function, parameters)
+        type_,
+        function,
+        queue,
+        override,
+        arguments=min(len(parameters), MOST_ARGUMENTS),
+        waits=inspect.iscoroutinefunction(function),
+        adapter=payload_adapter(function, parameters),
     )
 
 

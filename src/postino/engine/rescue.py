@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import structlog
 
 from postino.rules import settlement
-from postino.store import Ending, Store
+from postino.store import Ending, Store, Survey
 
 log = structlog.get_logger("postino.rescue")
 
@@ -31,9 +31,9 @@ class Observer:
         }
         return {worker: beat for worker, (beat, since) in self.seen.items() if now - since > self.lease}
 
-    async def observe(self, beats: Mapping[str, int]) -> list[Ending]:
-        dead = self.dead(beats)
-        endings = await self.store.rescue(dead, settlement.rescue) if dead else []
+    async def observe(self, survey: Survey) -> list[Ending]:
+        dead = self.dead(survey.beats)
+        endings = await self.store.rescue(dead, settlement.rescue) if dead or survey.orphaned else []
         for worker in dead:
             log.warning("worker.dead", worker=worker, next="its jobs go to other workers")
         for ending in endings:

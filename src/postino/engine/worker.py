@@ -116,7 +116,7 @@ class Worker:
             self.next_beat = time.monotonic() + self.settings.heartbeat - self.settings.poll / 2
             if self.id not in survey.beats:
                 await self.start_over()
-            await self.observer.observe(survey.beats)
+            await self.observer.observe(survey)
         return survey
 
     def rest(self, survey: Survey) -> float:
@@ -184,17 +184,22 @@ class Worker:
         for _, task in left:
             task.cancel()
         await asyncio.gather(*(task for _, task in left), return_exceptions=True)
-        if left:
-            await self.store.settle([Ending(job, settlement.rescue(job, self.now())) for job, _ in left])
-        await self.settler.flushed()
-        await self.store.retire(self.id)
         self.threads.shutdown(wait=False, cancel_futures=True)
+        await self.settler.flushed()
+        try:
+            await self.store.settle([Ending(job, settlement.rescue(job, self.now())) for job, _ in left])
+            await self.store.retire(self.id)
+        except StoreUnreachable as error:
+            log.warning("store.unreachable", error=str(error), next="other workers take over when the lease ends")
 
     async def beat_until(self, done: Awaitable[object]) -> None:
         """The beat goes on while running jobs end."""
         waiting = asyncio.ensure_future(done)
         while not waiting.done():
-            await self.look()
+            try:
+                await self.look()
+            except StoreUnreachable as error:
+                log.warning("store.unreachable", error=str(error), next="running jobs go on")
             await asyncio.wait([waiting], timeout=self.settings.poll)
 
 

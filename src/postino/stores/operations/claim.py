@@ -25,7 +25,7 @@ def survey(worker: str | None, beat: bool, marks: Marks) -> Operation[Survey]:
         mark_queue=[queue.value for _, queue in marks],
         mark_since_at=list(marks.values()),
     )
-    kinds: dict[str, list[Row]] = {kind: [] for kind in ("clock", "bulk", "lanes", "hint", "gate", "worker")}
+    kinds: dict[str, list[Row]] = {kind: [] for kind in ("clock", "bulk", "lanes", "hint", "orphan", "gate", "worker")}
     for row in found:
         kinds[row["kind"]].append(row)
     return Survey(
@@ -36,6 +36,7 @@ def survey(worker: str | None, beat: bool, marks: Marks) -> Operation[Survey]:
             for row in kinds[path]
         ),
         hinted=bool(kinds["hint"]),
+        orphaned=bool(kinds["orphan"]),
         gates=tuple(surveyed_gate(row) for row in kinds["gate"]),
         beats={row["name"]: row["amount"] for row in kinds["worker"]},
     )

@@ -30,6 +30,12 @@ CROSS JOIN LATERAL (
 UNION ALL
 SELECT 'hint', NULL, NULL, NULL, NULL, NULL WHERE EXISTS (SELECT FROM postino.lane_hints)
 UNION ALL
+SELECT 'orphan', NULL, NULL, NULL, NULL, NULL
+WHERE :beat AND EXISTS (
+    SELECT FROM postino.jobs AS job
+    WHERE state = 'running' AND NOT EXISTS (SELECT FROM postino.workers AS worker WHERE worker.id = job.claimed_by)
+)
+UNION ALL
 SELECT 'gate', name, NULL, paused_at, scope || ' ' || coalesce(reason, ''), cap FROM postino.gates
 UNION ALL
 SELECT 'worker', id, NULL, NULL, NULL, beats FROM postino.workers

@@ -31,6 +31,12 @@ SELECT kind, name, queue, due_at, NULL, NULL FROM head WHERE due_at IS NOT NULL
 UNION ALL
 SELECT 'hint', NULL, NULL, NULL, NULL, NULL WHERE EXISTS (SELECT 1 FROM postino_lane_hints)
 UNION ALL
+SELECT 'orphan', NULL, NULL, NULL, NULL, NULL
+WHERE :beat AND EXISTS (
+    SELECT 1 FROM postino_jobs AS job
+    WHERE state = 'running' AND NOT EXISTS (SELECT 1 FROM postino_workers AS worker WHERE worker.id = job.claimed_by)
+)
+UNION ALL
 SELECT 'gate', name, NULL, paused_at, scope || ' ' || coalesce(reason, ''), cap FROM postino_gates
 UNION ALL
 SELECT 'worker', id, NULL, NULL, NULL, beats FROM postino_workers WHERE :beat

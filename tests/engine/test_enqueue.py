@@ -1,0 +1,83 @@
+"""Putting jobs in through the façade: alone, many, together, and in a caller's own transaction."""
+
+import asyncio
+
+import asyncpg
+import pytest
+
+from postino import JobSpec, Postino, Queue, State
+from postino.engine.specs import new_job
+from postino.store import JobFilter
+from tests.engine.conftest import eventually
+
+
+async def test_a_hundred_callers_with_one_key_get_one_job_and_a_hundred_equal_answers(app: Postino) -> None:
+    jobs = await asyncio.gather(*(app.enqueue("once", {"n": n}, key="the one") for n in range(100)))
+    assert len({job.id for job in jobs}) == 1
+    assert {job.payload for job in jobs} == {jobs[0].payload}
+    assert len(await app.store.list(JobFilter())) == 1
+
+
+async def test_a_known_key_brings_back_the_job_with_its_state(app: Postino) -> None:
+    first = await app.enqueue("once", key="k")
+    await app.cancel(first.id)
+    again = await app.enqueue("once", key="k")
+    assert (again.id, again.state) == (first.id, State.CANCELLED)
+    assert (await app.enqueue("once", key="k", channel="another")).id != first.id
+    assert (await app.enqueue("once", key="k", account="another")).id != first.id
+
+
+async def test_many_are_all_or_none_and_come_back_in_order(app: Postino) -> None:
+    specs = [JobSpec("t", number, key=f"k{number % 3}") for number in range(6)]
+    jobs = await app.enqueue_many(specs)
+    assert [job.id for job in jobs[:3]] == [job.id for job in jobs[3:]]
+    assert [job.payload for job in jobs[:3]] == [b"0", b"1", b"2"]
+    assert len(await app.store.list(JobFilter())) == 3
+
+
+async def test_ten_thousand_in_one_call(app: Postino) -> None:
+    jobs = await app.enqueue_many([("t", number) for number in range(10_000)])
+    assert len({job.id for job in jobs}) == 10_000
+    assert sum(depth.jobs for depth in await app.store.depths()) == 10_000
+
+
+async def test_a_handlers_queue_is_the_default_of_its_jobs(app: Postino) -> None:
+    app.handler("report", queue="low")(lambda: None)
+    assert (await app.enqueue("report")).queue is Queue.LOW
+    assert (await app.enqueue("report", queue="high")).queue is Queue.HIGH
+
+
+@pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
+async def test_a_key_held_by_an_open_transaction_delays_its_own_caller_only(app: Postino, postgres_url: str) -> None:
+    other = await asyncpg.connect(postgres_url)
+    transaction = other.transaction()
+    await transaction.start()
+    held = await app.enqueue("t", key="held", connection=other)
+    # Together, so that they share a batch with the one that must wait.
+    waiting = asyncio.create_task(app.enqueue("t", key="held"))
+    free = await asyncio.gather(*(app.enqueue("t", key=f"free {number}") for number in range(50)))
+    assert len({job.id for job in free}) == 50
+    assert not waiting.done()
+    await transaction.commit()
+    assert (await waiting).id == held.id
+    await other.close()
+
+
+@pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
+async def test_a_job_in_an_open_transaction_is_there_when_that_commits(app: Postino, postgres_url: str) -> None:
+    other = await asyncpg.connect(postgres_url)
+    async with other.transaction():
+        job = await app.enqueue("t", connection=other)
+        later = await app.enqueue("t")
+        survey = await app.store.survey(None)
+        assert [head.due_at for head in survey.heads] == [later.run_at]
+    await other.close()
+
+    async def first() -> bool:
+        return [head.due_at for head in (await app.store.survey(None)).heads] == [job.run_at]
+
+    await eventually(first)
+
+
+def test_new_jobs_without_a_key_have_none() -> None:
+    assert new_job(JobSpec("t"), Queue.DEFAULT).key is None
