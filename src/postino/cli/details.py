@@ -32,10 +32,8 @@ def show_job(job: Job, about: Mapping[str, output.Cell] | None = None) -> None:
 
 
 def show_history(history: Sequence[Attempt]) -> None:
-    columns = ("ATTEMPT", "STARTED_AT", "ENDED_AT", "OUTCOME", "WORKER", "ERROR", "MESSAGE")
-    rows = [
-        (number(it), it.started_at, it.ended_at, it.outcome, it.worker, it.error_class, it.message) for it in history
-    ]
+    columns = ("ATTEMPT", "STARTED_AT", "ENDED_AT", "OUTCOME", "WORKER", "MESSAGE")
+    rows = [(number(it), it.started_at, it.ended_at, it.outcome, it.worker, it.message) for it in history]
     if rows:
         output.table(columns, rows, title="Attempts")
     traces = [attempt.trace for attempt in history if attempt.trace]

@@ -28,7 +28,7 @@ def examples(now: datetime) -> list[JobSpec]:
         spec(Example("connection lost, twice", "lost", failures=2)),
         spec(Example("refused for good", "reject")),
         spec(Example("no answer after sending", "unknown", seconds=0.5)),
-        spec(Example("planned in 4 s"), at=now + timedelta(seconds=4)),
+        spec(Example("planned in 3 s"), at=now + timedelta(seconds=3)),
     ]
 
 

@@ -64,7 +64,7 @@ def rich_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], title: st
     drawn = Table(box=SIMPLE_HEAD, title=title or None, title_justify="left", title_style="bold", pad_edge=False)
     used = fitting(columns, rows, console.width)
     for index in used:
-        whole = columns[index] in WHOLE
+        whole = columns[index] in WHOLE or columns[index].endswith("_AT")
         width = max(len(shown(row[index])) for row in rows) if whole else None
         drawn.add_column(columns[index], no_wrap=whole, min_width=width, overflow="fold")
     for row in rows:

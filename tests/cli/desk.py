@@ -1,0 +1,81 @@
+"""A queue in a data directory, and jobs in every state, for commands to be tried on."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from postino import Job, Outcome, Postino
+from postino.config import load
+from postino.engine.claims import Claims
+from postino.job import new_id
+from postino.rules.retry import RetryPolicy
+from postino.rules.settlement import settle
+from postino.store import Ending, Failure, WorkerInfo
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How a command ended and what it said."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def refusal(self) -> Any:
+        return json.loads(self.err)["error"]
+
+    @property
+    def rows(self) -> list[str]:
+        return self.out.splitlines()
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Puts jobs into a queue and settles them, without a worker."""
+
+    folder: Path
+
+    def perform(self, work: Callable[[Postino], Awaitable[T]]) -> T:
+        async def run() -> T:
+            async with Postino(load(self.folder, environment={})) as app:
+                return await work(app)
+
+        return asyncio.run(run())
+
+    def enqueue(self, type: str = "post", payload: Any = None, **details: Any) -> Job:
+        return self.perform(lambda app: app.enqueue(type, payload, **details))
+
+    def settled(self, outcome: Outcome, failure: Failure | None = None, **details: Any) -> Job:
+        """A job whose only attempt ended like this."""
+
+        async def work(app: Postino) -> Job:
+            job = await app.enqueue("post", {"text": "ciao"}, **{"max_attempts": 1, **details})
+            worker = str(new_id())
+            await app.store.register(WorkerInfo(id=worker, host="elsewhere", pid=1))
+            survey = await app.store.survey(worker)
+            claimed = await Claims(app.store, time.monotonic).claim(worker, survey, 100, False)
+            policy = RetryPolicy(max_attempts=1)
+            await app.store.settle([Ending(it, settle(it, outcome, policy, survey.now, 0), failure) for it in claimed])
+            return await app.store.get(job.id)
+
+        return self.perform(work)
+
+    def get(self, job: Job) -> Job:
+        return self.perform(lambda app: app.store.get(job.id))
+
+    def last_audit(self) -> tuple[str, str, str, str]:
+        line = self.perform(lambda app: app.store.audit(1))[0]
+        return line.actor, line.action, line.subject, line.reason

@@ -1,0 +1,75 @@
+"""`postino migrate`, `postino dispatch-due`, and ways not to reach a store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Postino
+from tests.cli.desk import Desk
+
+
+def test_migrating_tells_what_it_applied_and_then_that_there_is_nothing_to_do(folder: Path, postino: Postino) -> None:
+    first = postino("migrate")
+    assert (first.code, first.rows[0]) == (0, "applied 0001_engine")
+    assert postino("migrate").out == "Nothing to do: the database is up to date.\n"
+    assert postino("migrate", "--json").json == {"applied": []}
+    assert (folder / "postino.db").exists()
+
+
+@pytest.mark.parametrize("command", ["dispatch-due", "publishing:dispatch-due"])
+def test_due_jobs_are_dispatched_once(command: str, desk: Desk, postino: Postino) -> None:
+    desk.enqueue()
+    assert postino(command).out == "1 due job dispatched.\n"
+    assert postino(command, "--json").json == {"dispatched": 0}
+
+
+def test_the_alias_of_dispatch_due_is_not_in_the_help(postino: Postino) -> None:
+    help_text = postino("--help").out
+    assert "dispatch-due" in help_text
+    assert "publishing" not in help_text.replace("publishing queue", "")
+
+
+def test_looking_at_a_queue_never_creates_one(tmp_path: Path, postino: Postino) -> None:
+    answer = postino("jobs", "list", "--data-dir", tmp_path / "typo")
+    assert answer.code == 5
+    assert "postino migrate" in answer.err
+    assert not (tmp_path / "typo").exists()
+
+
+def test_a_database_that_does_not_answer_is_exit_code_5(postino: Postino) -> None:
+    pytest.importorskip("asyncpg")
+    answer = postino("jobs", "list", "--json", "--database-url", "postgresql://127.0.0.1:1/nothing")
+    assert (answer.code, answer.out, answer.refusal["type"]) == (5, "", "store_unreachable")
+
+
+def test_a_database_without_tables_says_to_migrate(tmp_path: Path, postino: Postino) -> None:
+    (tmp_path / "empty.db").touch()
+    answer = postino("jobs", "list", "--database-url", f"sqlite:///{tmp_path / 'empty.db'}")
+    assert answer.code == 5
+    assert "postino migrate" in answer.err
+
+
+def test_a_wrong_setting_is_named(
+    desk: Desk, folder: Path, postino: Postino, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert postino("jobs", "list", "--database-url", "mysql://x").code == 2
+    monkeypatch.setenv("POSTINO_WORKER_CONCURENCY", "3")
+    answer = postino("jobs", "list")
+    assert answer.code == 2
+    assert "POSTINO_WORKER_CONCURRENCY" in answer.err
+    monkeypatch.undo()
+
+
+def test_a_data_directory_that_is_a_file_is_told_without_a_stack_trace(tmp_path: Path, postino: Postino) -> None:
+    (tmp_path / "file").touch()
+    answer = postino("jobs", "list", "--data-dir", tmp_path / "file")
+    assert answer.code == 1
+    assert "Traceback" not in answer.err
+    assert str(tmp_path / "file") in answer.err
+
+
+def test_no_command_or_an_unknown_one_is_wrong_use(postino: Postino) -> None:
+    for arguments in ([], ["jobs"], ["frobnicate"], ["jobs", "frobnicate"]):
+        assert postino(*arguments).code == 2

@@ -1,0 +1,91 @@
+"""`postino dead`."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+from postino import Reject, Retry, State, Unknown
+from postino.store import Failure
+from tests.cli.conftest import Postino
+from tests.cli.desk import Desk
+
+
+def test_the_list_has_dead_letters_and_beside_them_what_is_uncertain(desk: Desk, postino: Postino) -> None:
+    dead, unsure = desk.settled(Reject("no")), desk.settled(Unknown("no answer"))
+    answer = postino("dead", "list")
+    assert [row.split()[:2] for row in answer.rows[1:]] == [[str(dead.id), "permanent"], [str(unsure.id), "uncertain"]]
+    shown = postino("dead", "list", "--json").json
+    assert [(it["id"], it["cause"]) for it in shown["data"]] == [(str(dead.id), "permanent")]
+    assert [it["id"] for it in shown["uncertain"]] == [str(unsure.id)]
+    assert shown["next_cursor"] is None
+
+
+def test_the_list_can_be_narrowed_and_paged(desk: Desk, postino: Postino) -> None:
+    exhausted = desk.settled(Retry("busy"), channel="x")
+    desk.settled(Reject("no"), channel="y")
+    for option in (("--cause", "exhausted"), ("--channel", "x")):
+        assert [it["id"] for it in postino("dead", "list", "--json", *option).json["data"]] == [str(exhausted.id)]
+    first = postino("dead", "list", "--json", "--limit", 1).json
+    second = postino("dead", "list", "--json", "--limit", 1, "--before", first["next_cursor"]).json
+    assert [it["id"] for it in second["data"]] == [str(exhausted.id)]
+    assert second["next_cursor"] is None
+
+
+def test_a_dead_letter_shows_all_one_needs_to_understand_it(desk: Desk, postino: Postino) -> None:
+    failure = Failure("OSError", "gone", "Traceback: there\n")
+    job = desk.settled(Retry("gone"), failure, user_id="u1", correlation_id="c1")
+    plain = postino("dead", "show", job.id)
+    for told in ("exhausted", "ciao", "gone", "Traceback: there", "u1", "c1"):
+        assert told in plain.out
+    shown = postino("dead", "show", job.id, "--json").json
+    assert (shown["cause"], shown["trace"], shown["job"]["user_id"]) == ("exhausted", "Traceback: there\n", "u1")
+    assert [it["number"] for it in shown["history"]] == [1]
+
+
+def test_a_permanent_failure_is_replayed_only_by_force_or_changed(desk: Desk, postino: Postino) -> None:
+    job, other = desk.settled(Reject("no")), desk.settled(Reject("no"))
+    refused = postino("dead", "replay", job.id)
+    assert refused.code == 4
+    assert "force" in refused.err
+    assert postino("dead", "replay", job.id, "--force").code == 0
+    assert postino("dead", "replay", other.id, "--payload", '{"text": "shorter"}').code == 0
+    assert desk.get(other).payload == b'{"text": "shorter"}'
+
+
+def test_one_that_is_refused_does_not_stop_the_others(desk: Desk, postino: Postino) -> None:
+    fine, refused, unknown = desk.settled(Retry("busy")), desk.settled(Reject("no")), uuid4()
+    answer = postino("dead", "replay", refused.id, unknown, fine.id, "--json")
+    assert answer.code == 1
+    assert [it["result"] for it in answer.json["data"]] == ["refused", "refused", "replayed"]
+    assert [it.get("error", {}).get("exit_code") for it in answer.json["data"]] == [4, 3, None]
+    assert desk.get(fine).state is State.PENDING
+
+
+def test_many_are_replayed_by_cause_type_channel_or_all(desk: Desk, postino: Postino) -> None:
+    jobs = [desk.settled(Retry("busy"), channel=channel) for channel in ("x", "x", "y")]
+    desk.settled(Reject("no"))
+    for option, expected in ((["--channel", "x"], 2), (["--cause", "exhausted"], 1)):
+        answer = postino("dead", "replay", *option)
+        assert answer.code == 0
+        assert [row.split()[1] for row in answer.rows[1:]] == ["replayed"] * expected
+    assert {desk.get(job).state for job in jobs} == {State.PENDING}
+    left = postino("dead", "replay", "--all", "--json")
+    assert (left.code, [it["result"] for it in left.json["data"]]) == (4, ["refused"])
+    assert postino("dead", "replay", "--type", "none.such", "--json").json["data"] == []
+
+
+def test_replaying_needs_to_be_told_what(desk: Desk, postino: Postino) -> None:
+    job = desk.settled(Reject("no"))
+    for wrong in ([], [job.id, "--all"], ["--all", "--payload", "{}"], [job.id, job.id, "--payload", "{}"]):
+        assert postino("dead", "replay", *wrong).code == 2
+
+
+def test_discarding_needs_a_reason_and_keeps_the_record(desk: Desk, postino: Postino) -> None:
+    job = desk.settled(Reject("no"))
+    assert postino("dead", "discard", job.id).code == 2
+    assert postino("dead", "discard", job.id, "--reason", " ").code == 2
+    assert postino("dead", "discard", job.id, "--reason", "a test post").code == 0
+    assert desk.last_audit()[1:] == ("dead_letter.discarded", str(job.id), "a test post")
+    assert postino("dead", "list", "--json").json["data"] == []
+    assert [it["id"] for it in postino("dead", "list", "--resolved", "--json").json["data"]] == [str(job.id)]
+    assert postino("dead", "discard", job.id, "--reason", "again").code == 4

@@ -1,0 +1,71 @@
+"""`postino up`, as a real process."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import psutil
+
+from postino import State
+from postino.store import JobFilter
+from tests.cli.conftest import Postino
+from tests.cli.desk import Desk
+from tests.cli.processes import DEADLINE, Command
+
+
+def states(folder: Path) -> list[str]:
+    jobs = Desk(folder).perform(lambda app: app.store.list(JobFilter(channel="example")))
+    return sorted(job.state.value for job in jobs)
+
+
+ONE_ROUND = ["completed"] * 7 + ["failed", "uncertain"]
+
+
+def test_in_a_pipe_it_tells_each_change_as_json_and_ends_when_the_examples_have_ended(
+    tmp_path: Path, folder: Path, postino: Postino
+) -> None:
+    began = time.monotonic()
+    with Command("up", "--json", folder=tmp_path) as up:
+        assert json.loads(up.wait_for("up")) == {"event": "up", "data_dir": str(folder)}
+        second = postino("up")
+        assert (second.code, second.out) == (4, "")
+        assert f"already up on {folder} (process {up.process.pid})" in second.err
+        assert up.wait() == 0, up.said
+    assert time.monotonic() - began < 12
+    told = [json.loads(line) for line in up.out]
+    assert {line["event"] for line in told[1:-1]} == {"followed", "changed"}
+    assert told[-1] == {"event": "ended", "jobs": {"completed": 7, "failed": 1, "uncertain": 1}}
+    retried = [it["job"]["state"] for it in told[1:-1] if it["title"] == "network away, once"]
+    assert retried[0] == "pending"
+    assert retried[-1] == "completed"
+    assert states(folder) == ONE_ROUND
+    assert Desk(folder).perform(lambda app: app.store.workers()) == []
+
+
+def test_killed_it_leaves_no_process_and_started_again_it_goes_on(tmp_path: Path, folder: Path) -> None:
+    with Command("up", folder=tmp_path) as up:
+        up.wait_for("running")
+        children = psutil.Process(up.process.pid).children(recursive=True)
+        assert children
+        up.process.kill()
+        up.wait()
+        _, alive = psutil.wait_procs(children, DEADLINE)
+        assert alive == []
+    assert "pending" in states(folder)
+    with Command("up", folder=tmp_path) as again:
+        assert again.wait() == 0, again.said
+    assert "\x1b" not in "".join(again.out)
+    assert again.out[-4].startswith("All ended: ")
+    assert [line.split()[1:3] for line in again.out[-3:]] == [["jobs", "list"], ["dead", "list"], ["jobs", "show"]]
+    assert states(folder) == sorted(2 * ONE_ROUND)
+
+
+def test_it_does_not_touch_a_queue_with_other_peoples_jobs(desk: Desk, postino: Postino) -> None:
+    job = desk.enqueue("invoice")
+    answer = postino("up")
+    assert answer.code == 4
+    assert "invoice" in answer.err
+    assert desk.get(job).state is State.PENDING
+    assert desk.get(job).attempts == 0

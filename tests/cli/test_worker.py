@@ -1,0 +1,136 @@
+"""`postino worker`, as a real process with an application of the test's own."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from postino import State
+from tests.cli.conftest import Postino
+from tests.cli.desk import Desk
+from tests.cli.processes import Command
+
+SHOP = """
+import asyncio, sys, time
+from pathlib import Path
+from postino import Done, Postino
+
+app = Postino()
+
+@app.handler("quick")
+async def quick(job, payload):
+    print("did", payload, flush=True)
+
+@app.handler("patient")
+async def patient(job):
+    print("started", flush=True)
+    while not Path("go").exists():
+        await asyncio.sleep(0.01)
+    return Done(remote_id="r1")
+
+@app.handler("stubborn")
+async def stubborn(job):
+    print("started", flush=True)
+    time.sleep(60)
+
+empty = Postino()
+number = 7
+"""
+
+
+@pytest.fixture
+def shop(tmp_path: Path, desk: Desk) -> Path:
+    (tmp_path / "shop.py").write_text(SHOP)
+    return tmp_path
+
+
+def test_a_worker_runs_jobs_and_lets_the_one_in_flight_end_when_told_to_stop(shop: Path, desk: Desk) -> None:
+    with Command("worker", "--app", "shop:app", "--concurrency", 5, folder=shop) as worker:
+        quick = desk.enqueue("quick", "this")
+        worker.wait_for("did this")
+        patient = desk.enqueue("patient")
+        worker.wait_for("started")
+        worker.process.send_signal(signal.SIGTERM)
+        worker.wait_for("worker.draining")
+        (shop / "go").touch()
+        assert worker.wait() == 0, worker.said
+    assert desk.get(quick).state is State.COMPLETED
+    done = desk.get(patient)
+    assert (done.state, done.remote_id, done.attempts) == (State.COMPLETED, "r1", 1)
+    assert '"concurrency": 5' in worker.err[0]
+    assert desk.perform(lambda app: app.store.workers()) == []
+
+
+def test_a_second_signal_ends_a_worker_at_once(shop: Path, desk: Desk) -> None:
+    with Command("worker", "--app", "shop:app", folder=shop) as worker:
+        desk.enqueue("patient")
+        worker.wait_for("started")
+        worker.process.send_signal(signal.SIGTERM)
+        worker.wait_for("worker.draining")
+        worker.process.send_signal(signal.SIGTERM)
+        assert worker.wait() == 128 + signal.SIGTERM
+
+
+def test_a_handler_that_blocks_does_not_keep_the_second_signal_out(shop: Path, desk: Desk) -> None:
+    with Command("worker", "--app", "shop:app", folder=shop) as worker:
+        desk.enqueue("stubborn")
+        worker.wait_for("started")
+        worker.process.send_signal(signal.SIGTERM)
+        worker.process.send_signal(signal.SIGINT)
+        assert worker.wait() in (128 + signal.SIGINT, 128 + signal.SIGTERM)
+
+
+def test_options_reach_the_application_and_logs_in_a_pipe_are_json_lines(shop: Path, tmp_path: Path) -> None:
+    elsewhere = Desk(tmp_path / "elsewhere")
+    job = elsewhere.enqueue("quick", "that")
+    with Command("worker", "--app", "shop:app", "--data-dir", "elsewhere", folder=shop) as worker:
+        assert '"event": "worker.started"' in worker.wait_for("worker.started")
+        worker.wait_for("did that")
+        worker.process.send_signal(signal.SIGINT)
+        assert worker.wait() == 0, worker.said
+    assert elsewhere.get(job).state is State.COMPLETED
+
+
+def test_an_application_that_names_its_own_database_is_not_run_on_another(shop: Path) -> None:
+    own = f"from postino import Postino\napp = Postino('sqlite:///{shop}/own.db')\napp.handler('x')(lambda: None)"
+    (shop / "own.py").write_text(own)
+    with Command("worker", "--app", "own:app", "--database-url", "sqlite:////tmp/other.db", folder=shop) as worker:
+        assert worker.wait() == 2
+    assert "--database-url" in worker.said
+
+
+@pytest.mark.parametrize(
+    ("target", "told"),
+    [
+        ("nowhere:app", "there is no module nowhere"),
+        ("shop", "not of the form module:attr"),
+        ("shop:app.", "shop has no app."),
+        ("shop:queue", "It has: app, empty"),
+        ("shop:number", "is a int, not a Postino"),
+        ("shop:empty", "has no handlers"),
+        ("broken:app", "broken.py line 2: ZeroDivisionError"),
+        ("lacking:app", "No module named 'not_installed'"),
+    ],
+)
+def test_an_application_that_is_not_there_is_told_in_a_sentence(
+    target: str, told: str, shop: Path, postino: Postino, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(shop))
+    for name in ("shop", "broken", "lacking"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    (shop / "broken.py").write_text("x = 1\nx / 0\n")
+    (shop / "lacking.py").write_text("import not_installed\n")
+    answer = postino("worker", "--app", target)
+    assert (answer.code, answer.out) == (2, "")
+    assert told in answer.err
+    assert "Traceback" not in answer.err
+
+
+def test_without_an_application_it_says_how_to_name_one(postino: Postino) -> None:
+    answer = postino("worker")
+    assert answer.code == 2
+    assert "--app module:attr" in answer.err
+    assert "POSTINO_APP" in answer.err
