@@ -11,6 +11,8 @@ from postino.job import Job, State
 from postino.outcome import Done
 from postino.rules import settlement
 from postino.rules.settlement import Cause
+from postino.stores.postgres import Postgres
+from tests.contract.databases import only_postgres
 from tests.contract.desk import ME, Desk, ids, unclaimed
 
 
@@ -96,15 +98,32 @@ async def test_a_job_that_kills_three_workers_is_quarantined(desk: Desk, due_job
     assert await desk.told(due_job.id) == [EventType.RESCUED, EventType.RESCUED, EventType.FAILED]
 
 
-async def test_observers_that_rescue_at_once_decide_about_each_job_once(desk: Desk) -> None:
+@pytest.mark.parametrize("found", ["silent", "gone"])
+async def test_observers_that_rescue_at_once_decide_about_each_job_once(desk: Desk, found: str) -> None:
     jobs = await desk.put_many(20)
     await desk.take()
     beats = (await desk.store.survey("observer", beat=True)).beats
+    if found == "gone":
+        await desk.store.retire("w1")
     others = [desk.store, await desk.another_store(), await desk.another_store()]
     rescues = await asyncio.gather(*(store.rescue(beats, settlement.rescue) for store in others))
     rescued = [ending.job.id for endings in rescues for ending in endings]
     assert sorted(rescued) == sorted(ids(jobs))
     assert {(await desk.store.get(job.id)).rescues for job in jobs} == {1}
+
+
+@only_postgres
+async def test_a_job_that_another_observer_is_deciding_about_is_left_to_it(desk: Desk) -> None:
+    assert isinstance(desk.store.driver, Postgres)
+    await desk.put_many(2)
+    taken, free = await desk.take()
+    await desk.store.retire("w1")
+    async with desk.store.driver.lone_connection() as observer, observer.transaction():
+        await observer.execute("SELECT FROM postino.jobs WHERE id = $1 FOR UPDATE", taken.id)
+        (ending,) = await desk.store.rescue({}, settlement.rescue)
+        assert ending.job.id == free.id
+    (ending,) = await desk.store.rescue({}, settlement.rescue)
+    assert ending.job.id == taken.id
 
 
 async def test_a_rescue_frees_the_room_under_a_cap(desk: Desk) -> None:
