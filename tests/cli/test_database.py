@@ -51,9 +51,7 @@ def test_a_database_without_tables_says_to_migrate(tmp_path: Path, postino: Post
     assert "postino migrate" in answer.err
 
 
-def test_a_wrong_setting_is_named(
-    desk: Desk, folder: Path, postino: Postino, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_setting_is_named(desk: Desk, folder: Path, postino: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
     assert postino("jobs", "list", "--database-url", "mysql://x").code == 2
     monkeypatch.setenv("POSTINO_WORKER_CONCURENCY", "3")
     answer = postino("jobs", "list")
@@ -68,6 +66,13 @@ def test_a_data_directory_that_is_a_file_is_told_without_a_stack_trace(tmp_path:
     assert answer.code == 1
     assert "Traceback" not in answer.err
     assert str(tmp_path / "file") in answer.err
+
+
+def test_bytes_that_are_no_text_are_wrong_use(desk: Desk, postino: Postino) -> None:
+    for arguments in (["jobs", "list", "--type", "\udcff"], ["queues", "pause", "--channel", "\udcff"]):
+        answer = postino(*arguments)
+        assert answer.code == 2
+        assert "not valid UTF-8" in answer.err
 
 
 def test_no_command_or_an_unknown_one_is_wrong_use(postino: Postino) -> None:

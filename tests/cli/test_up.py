@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from pathlib import Path
+from subprocess import PIPE
 
 import psutil
 
@@ -60,6 +63,18 @@ def test_killed_it_leaves_no_process_and_started_again_it_goes_on(tmp_path: Path
     assert again.out[-4].startswith("All ended: ")
     assert [line.split()[1:3] for line in again.out[-3:]] == [["jobs", "list"], ["dead", "list"], ["jobs", "show"]]
     assert states(folder) == sorted(2 * ONE_ROUND)
+
+
+def test_when_nobody_reads_any_more_it_ends_and_so_does_its_worker(tmp_path: Path) -> None:
+    up = subprocess.Popen([sys.executable, "-m", "postino", "up"], cwd=tmp_path, stdout=PIPE, stderr=PIPE, text=True)
+    with up:
+        assert up.stdout is not None
+        assert up.stdout.readline().startswith("Postino is up")
+        children = psutil.Process(up.pid).children(recursive=True)
+        up.stdout.close()
+        assert up.wait(DEADLINE) == 1
+        assert "Traceback" not in (up.stderr.read() if up.stderr else "")
+    assert not any(child.is_running() for child in children)
 
 
 def test_it_does_not_touch_a_queue_with_other_peoples_jobs(desk: Desk, postino: Postino) -> None:

@@ -11,6 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from postino.cli import database, dead, jobs, queues, refusals, up, worker
+from postino.errors import WrongUse
 
 cli = typer.Typer(
     help="A publishing queue that never posts twice, never loses a post and never fails silently.",
@@ -56,7 +57,17 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def run(given: Sequence[str]) -> int:
     """Runs one command and returns its exit code."""
     try:
+        check_text(given)
         ended = cli(given, prog_name="postino", standalone_mode=False)
     except Exception as error:  # noqa: BLE001 - whatever it is, a person reads one paragraph and a script a number
         return refusals.tell(error, as_json="--json" in given)
     return ended if isinstance(ended, int) else 0
+
+
+def check_text(given: Sequence[str]) -> None:
+    """Bytes that are no text get as far as this and no further: no store could keep them."""
+    for argument in given:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            raise WrongUse(f"{argument!r} is not valid UTF-8 text.") from None

@@ -1,6 +1,7 @@
 """`postino dead`: jobs that failed, until a person replays or discards them. Never by itself."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
@@ -128,8 +129,6 @@ def replay(
 
 async def replay_chosen(app: "App", wanted: DeadFilter, act: dict[str, Any]) -> list[Result]:
     """Page by page towards older jobs: one that dies again meanwhile is not taken twice."""
-    from dataclasses import replace
-
     results: list[Result] = []
     while page := await app.replay_many(wanted, **act):
         results += [(letter.job.id, result) for letter, result in page]

@@ -1,6 +1,7 @@
 """What a command says when it cannot: one paragraph on stderr, or one JSON object there with `--json`."""
 
 import json
+import os
 import re
 import sys
 import traceback
@@ -66,6 +67,4 @@ def snake(name: str) -> str:
 
 
 def coloured() -> bool:
-    import os
-
     return sys.stderr.isatty() and not os.environ.get("NO_COLOR")
