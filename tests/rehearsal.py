@@ -1,0 +1,169 @@
+"""Plays a page's blocks in their order, as a reader would: in a folder and a data directory of their own."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Self
+
+from postino import Job, Postino, Retry, State, Unknown
+from postino.config import load
+from postino.job import new_id
+from postino.rules.gates import Closed
+from postino.rules.retry import RetryPolicy
+from postino.rules.settlement import settle
+from postino.store import ClaimOrder, Ending, JobFilter, WorkerInfo
+from tests.documents import Block
+
+BIN = Path(sys.executable).parent
+PATIENCE = 30.0
+CHANNEL = "rehearsal"
+QUICK = {"POSTINO_WORKER_LEASE": "1.5", "POSTINO_WORKER_HEARTBEAT": "0.3", "POSTINO_WORKER_POLL": "0.1"}
+
+# Commands that are not run here, and what covers them.
+COVERED = {
+    "make setup": "its target exists: test_every_make_target_that_is_named_exists",
+    "make up": "its target exists, and `postino up` is run in tests/cli",
+    "make test": "its target exists, and this is it",
+    "make check": "its target exists",
+    "export POSTINO_DATABASE_URL=postgresql:///postino": "tests/examples/test_snap_processing.py runs on PostgreSQL",
+    "createdb postino": "tests/examples/test_snap_processing.py runs on PostgreSQL",
+}
+# Commands that go on until they are told to stop: what they print before they are told to.
+ENDLESS = {"postino worker": "worker.started", "postino up": ""}
+
+# Runs a block of a page as it stands: with `await` outside functions, as people try things out.
+PROGRAM = """
+import ast, asyncio, inspect, sys
+sys.path.insert(0, "")
+code = compile(open(sys.argv[1]).read(), sys.argv[1], "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+async def main():
+    result = eval(code, {"__name__": "page"})
+    if inspect.isawaitable(result):
+        await result
+asyncio.run(main())
+"""
+
+
+class Rehearsal:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "project"
+        self.folder.mkdir()
+        self.data_dir = folder / "data"
+        self.environment = {name: text for name, text in os.environ.items() if not name.startswith("POSTINO_")} | QUICK
+        self.environment |= {"POSTINO_DATA_DIR": str(self.data_dir), "PATH": f"{BIN}:{os.environ['PATH']}"}
+        self.endless: list[tuple[str, subprocess.Popen[bytes], Path]] = []
+        self.played = 0
+
+    def __enter__(self) -> Self:
+        self.run(["postino", "migrate"])
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for command, process, log in self.endless:
+            process.send_signal(signal.SIGINT)
+            assert process.wait(PATIENCE) == 0, f"{command}\n{log.read_text()}"
+
+    def play(self, block: Block) -> None:
+        self.played += 1
+        if block.not_run:
+            if block.language == "python":
+                compile(block.text, block.page.name, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+            return
+        match block.language:
+            case "python":
+                self.python(block)
+            case "toml":
+                pass  # test_every_settings_file_shown_can_be_loaded
+            case "console":
+                for command in block.commands:
+                    self.console(command.partition("  #")[0].strip())
+
+    def python(self, block: Block) -> None:
+        file = self.folder / (block.file or f"block_{self.played}.py")
+        file.write_text(block.text)
+        if block.file:
+            self.run([sys.executable, "-c", f"import {file.stem}"])
+        else:
+            self.run([sys.executable, "-c", PROGRAM, str(file)])
+
+    def console(self, command: str) -> None:
+        if command in COVERED:
+            return
+        endless = next((name for name in ENDLESS if command.startswith(name)), None)
+        if endless:
+            self.start(command, ENDLESS[endless])
+        else:
+            self.run(shlex.split(re.sub(r"\bID\b", lambda _: self.job_for(command), command)))
+
+    def run(self, command: list[str]) -> None:
+        done = subprocess.run(
+            command, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=PATIENCE,
+            check=False,
+        )
+        said = f"{shlex.join(command)[:200]}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
+        assert done.returncode == 0, said
+
+    def start(self, command: str, sign: str) -> None:
+        log = self.folder / f"log_{len(self.endless)}"
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                shlex.split(command), cwd=self.folder, env=self.environment, stdout=output, stderr=output
+            )
+        self.endless.append((command, process, log))
+        end = time.monotonic() + PATIENCE
+        while sign not in log.read_text() or not log.read_text():
+            assert process.poll() is None, f"{command}\n{log.read_text()}"
+            assert time.monotonic() < end, f"{command}\n{log.read_text()}"
+            time.sleep(0.1)
+
+    def job_for(self, command: str) -> str:
+        """The ID of the page: a job in the state that this command is for."""
+        wanted = re.match(r"postino (\w+ \w+)", command)
+        assert wanted, command
+        state = {"jobs cancel": State.PENDING, "jobs resolve": State.UNCERTAIN, "jobs show": State.PENDING}
+        return str(asyncio.run(self.make(state.get(wanted[1], State.FAILED))).id)
+
+    def settled_jobs(self, type_: str, many: int) -> list[Job]:
+        """All jobs of a type, when there are so many and none that is due waits any more."""
+        return asyncio.run(self.settled(type_, many))
+
+    async def settled(self, type_: str, many: int) -> list[Job]:
+        end = time.monotonic() + PATIENCE
+        async with Postino(load(self.data_dir, environment={})) as app:
+            while True:
+                jobs = await app.store.list(JobFilter(type=type_, limit=2 * many))
+                now = datetime.now(UTC)
+                busy = [job for job in jobs if not job.state.is_final and job.run_at and job.run_at <= now]
+                if len(jobs) >= many and not busy:
+                    return list(jobs)
+                assert time.monotonic() < end, f"{len(jobs)} jobs, {len(busy)} of them due and not ended"
+                await asyncio.sleep(0.2)
+
+    async def make(self, state: State) -> Job:
+        """Makes one by hand, on a paused channel, so that no worker of the page gets it first."""
+        async with Postino(load(self.data_dir, environment={})) as app:
+            await app.pause("channel", CHANNEL)
+            job = await app.enqueue(CHANNEL, {"made": "for the page"})
+            if state is State.PENDING:
+                return job
+            await app.store.register(WorkerInfo(id="rehearsal", host="page", pid=os.getpid()))
+            survey = await app.store.survey("rehearsal")
+            ours = replace(survey, heads=tuple(head for head in survey.heads if head.channel == CHANNEL), hinted=False)
+            order = ClaimOrder(worker="rehearsal", token=new_id(), free=100, closed=Closed(), survey=ours)
+            outcome = Unknown("No answer came back.") if state is State.UNCERTAIN else Retry("The other side was down.")
+            decided = settle(job, outcome, RetryPolicy(max_attempts=0), survey.now, jitter=0)
+            held = [claimed for claimed in await app.store.claim(order) if claimed.id == job.id]
+            await app.store.settle([Ending(claimed, decided) for claimed in held])
+            await app.store.retire("rehearsal")
+            return await app.store.get(job.id)

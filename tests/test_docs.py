@@ -1,0 +1,346 @@
+"""Docs cannot lie: what they say about the code is compared with the code, both ways, and what they show is run."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+from dataclasses import MISSING, Field, fields
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any, get_args
+from uuid import UUID
+
+import psycopg
+import pytest
+import typer
+
+from postino import config, errors
+from postino.cli import cli
+from postino.event import EventType
+from postino.job import Job, Queue, State
+from postino.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
+from postino.rules.lifecycle import MOVES
+from postino.rules.replay import why_not
+from postino.rules.retry import Exponential, RetryPolicy
+from postino.rules.settlement import Cause, settle
+from postino.stores.migrations import migrations
+from tests import documents
+from tests.documents import EVERYTHING, PAGES, README, ROOT, blocks, code, codes, table
+from tests.rehearsal import Rehearsal
+
+DOCS = ROOT / "docs"
+LIFECYCLE, OPERATING, ARCHITECTURE = DOCS / "lifecycle.md", DOCS / "operating.md", DOCS / "architecture.md"
+SOURCE = ROOT / "src" / "postino"
+SHOWING = [page for page in PAGES if blocks(page, "python", "console")]
+ALL_MOVES = {(start.value, end.value) for start, ends in MOVES.items() for end in ends}
+
+
+# --- The life of a job
+
+
+def test_the_states_are_all_there_and_no_others() -> None:
+    assert {code(row["state"]) for row in table(LIFECYCLE, "state", "meaning")} == set(State)
+
+
+def test_the_diagram_shows_every_legal_move_and_no_other() -> None:
+    [diagram] = blocks(LIFECYCLE, "mermaid")
+    arrows = re.findall(r"^\s+(\S+) --> (\S+?)(?::|$)", diagram.text, re.MULTILINE)
+    assert len(arrows) == len(set(arrows)) == diagram.text.count("-->")
+    assert {arrow for arrow in arrows if "[*]" not in arrow} == ALL_MOVES
+    assert [end for start, end in arrows if start == "[*]"] == ["pending"]
+    final = {state.value for state, ends in MOVES.items() if not ends}
+    assert {start for start, end in arrows if end == "[*]"} == final
+
+
+def test_the_table_of_moves_has_every_legal_move_and_no_other() -> None:
+    rows = table(LIFECYCLE, "from", "to", "who", "what is written with it")
+    told = [(code(row["from"]), code(row["to"])) for row in rows]
+    assert len(told) == len(set(told))
+    assert set(told) == ALL_MOVES
+
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+LATER = NOW + timedelta(hours=1)
+POLICY = RetryPolicy(3, Exponential(60))
+ENDINGS: dict[str, tuple[Outcome, int]] = {
+    "`Done(result, remote_id)`": (Done("it", "7"), 1),
+    "`Retry(reason, not_before)`": (Retry("why", LATER), 1),
+    "`Retry(reason, not_before)`, last attempt": (Retry("why", LATER), 3),
+    "`Defer(until, reason)`": (Defer(LATER, "why"), 1),
+    "`Reject(reason)`": (Reject("why"), 1),
+    "`Unknown(reason)`": (Unknown("why"), 1),
+}
+
+
+def claimed(attempts: int) -> Job:
+    return Job(
+        id=UUID(int=1), type="t", channel="t", queue=Queue.DEFAULT, state=State.RUNNING, payload=b"",
+        idempotency_key="1", scheduled_at=NOW, run_at=NOW, created_at=NOW, attempts=attempts,
+    )  # fmt: skip
+
+
+def test_what_becomes_of_each_outcome_is_what_the_rule_decides() -> None:
+    rows = table(LIFECYCLE, "outcome", "state", "attempt", "when it runs again")
+    assert [row["outcome"] for row in rows] == list(ENDINGS)
+    assert {code(name).partition("(")[0] for name in ENDINGS} == {kind.__name__ for kind in get_args(Outcome)}
+    for name, (outcome, _) in ENDINGS.items():
+        assert code(name) == f"{type(outcome).__name__}({', '.join(entry.name for entry in fields(outcome))})"
+    for row in rows:
+        outcome, attempts = ENDINGS[row["outcome"]]
+        decided = settle(claimed(attempts), outcome, POLICY, NOW, jitter=0)
+        told = codes(row["state"])
+        assert told == [decided.state] + ([decided.cause] if decided.cause else []), row
+        assert row["attempt"] == ("given back" if decided.refund else "spent"), row
+        assert (decided.run_at == LATER) == (told == ["pending"]), row
+
+
+def test_the_causes_of_dead_letters_and_which_may_be_replayed_as_they_are() -> None:
+    letters = table(LIFECYCLE, "cause", "meaning", "replay as it is?")
+    rows = {code(row["cause"]): row["replay as it is?"] for row in letters}
+    assert set(rows) == set(Cause)
+    for cause in Cause:
+        assert (rows[cause] == "yes") == (why_not(cause, edited=False, force=False) is None), cause
+        assert why_not(cause, edited=True, force=False) is None
+        assert why_not(cause, edited=False, force=True) is None
+
+
+def test_the_events_are_all_there_and_no_others() -> None:
+    assert [code(row["event"]) for row in table(LIFECYCLE, "event", "told when")] == list(EventType)
+
+
+# --- Settings, logs, exit codes
+
+
+def default_of(entry: Field[Any]) -> str:
+    value = entry.default_factory() if entry.default_factory is not MISSING else entry.default
+    return "" if value is None else f"`{value}`".replace("'", '"') if value != "" else '`""`'
+
+
+def known_settings() -> dict[str, tuple[str, str]]:
+    """Environment variable and default of each setting, as the table shows them."""
+    known = {
+        f"{section}.{entry.name}": (f"`POSTINO_{section}_{entry.name}`".upper(), default_of(entry))
+        for section, values in config.SECTIONS.items()
+        for entry in fields(values)
+    }
+    return known | {f"channels.NAME.{entry.name}": ("", default_of(entry)) for entry in fields(config.ChannelConfig)}
+
+
+def test_the_settings_their_variables_and_their_defaults() -> None:
+    rows = table(OPERATING, "setting", "environment", "default", "meaning")
+    assert {code(row["setting"]): (row["environment"], row["default"]) for row in rows} == known_settings()
+    for name in config.NOT_SETTINGS:
+        assert f"`{name}`" in documents.prose(OPERATING)
+
+
+def test_the_readme_names_only_settings_that_exist_with_their_defaults() -> None:
+    told = {code(row["setting"]): (row["environment"], row["default"]) for row in
+            table(README, "setting", "environment", "default", "meaning")}  # fmt: skip
+    assert told
+    assert told.items() <= known_settings().items()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_settings_file_shown_can_be_loaded(page: Path, tmp_path: Path) -> None:
+    for block in blocks(page, "toml"):
+        (tmp_path / "postino.toml").write_text(block.text)
+        assert tomllib.loads(block.text)
+        config.load(tmp_path, environment={})
+
+
+def test_every_line_the_engine_logs_is_explained_and_no_other() -> None:
+    logged = {
+        name
+        for path in SOURCE.rglob("*.py")
+        if "structlog.get_logger" in path.read_text()
+        for name in re.findall(r"\"((?!postino)[a-z]+\.[a-z_]+)\"", path.read_text())
+    }
+    assert {code(row["log"]) for row in table(OPERATING, "log", "meaning")} == logged
+
+
+def test_the_exit_codes_are_those_of_the_refusals() -> None:
+    rows = {int(row["exit code"]): row["meaning"] for row in table(OPERATING, "exit code", "meaning")}
+    refusals = (errors.PostinoError, errors.WrongUse, errors.NotFound, errors.Conflict, errors.StoreError)
+    codes_used = [vars(refusal)["exit_code"] for refusal in refusals]
+    assert list(rows) == [0, *codes_used]
+
+
+# --- The house
+
+
+def test_the_rooms_exist_and_every_room_is_shown() -> None:
+    shown = [name for row in table(ARCHITECTURE, "room", "what it holds") for name in codes(row["room"])]
+    paths = [name if name.startswith("src/") else f"src/postino/{name}" for name in shown]
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+    rooms = {path for path in SOURCE.iterdir() if not path.name.startswith(("_", ".")) and path.suffix in ("", ".py")}
+    assert {path.resolve() for path in map(ROOT.joinpath, paths)} == {path.resolve() for path in rooms}
+
+
+def test_the_tables_are_those_the_migrations_make() -> None:
+    rows = table(ARCHITECTURE, "table", "what it holds, and why apart")
+    told = {name for row in rows for name in codes(row["table"])}
+    for dialect, prefix in (("postgres", r"postino\."), ("sqlite", "postino_")):
+        made = {name for step in migrations(dialect) for name in re.findall(rf"CREATE TABLE {prefix}(\w+)", step.sql)}
+        assert told == made | {"migrations"}, dialect
+
+
+def test_every_promise_names_a_test_that_exists() -> None:
+    rows = table(README, "promise", "proven by")
+    assert rows
+    for row in rows:
+        for proof in codes(row["proven by"]):
+            file, _, name = proof.partition("::")
+            assert f"def {name}(" in (ROOT / file).read_text(), proof
+
+
+# --- Commands
+
+
+@cache
+def typer_commands() -> dict[str, Any]:
+    """By their words; hidden ones are left out."""
+
+    def under(command: Any, path: str) -> dict[str, Any]:
+        if not hasattr(command, "commands"):
+            return {path: command}
+        found: dict[str, Any] = {}
+        for name, child in command.commands.items():
+            if not child.hidden:
+                found |= under(child, f"{path} {name}".strip())
+        return found
+
+    return under(typer.main.get_command(cli), "")
+
+
+def mentioned(text: str) -> set[str]:
+    """The commands named in `code` or shown in blocks, as far as their words are words of the command line."""
+    return {words.strip() for words in re.findall(r"(?<![\w/.-])postino((?: [a-z][a-z-]*)+)", text)}
+
+
+def test_every_command_is_documented() -> None:
+    told = [name for row in table(OPERATING, "command", "what it does") for name in codes(row["command"])]
+    assert {name.removeprefix("postino ") for name in told} == set(typer_commands())
+
+
+@pytest.mark.parametrize("page", EVERYTHING, ids=lambda page: page.name)
+def test_every_command_that_is_named_exists(page: Path) -> None:
+    known = set(typer_commands())
+    groups = {name.partition(" ")[0] for name in known if " " in name}
+    shown = "\n".join([*codes(documents.prose(page)), *(line for block in blocks(page) for line in block.commands)])
+    for words in mentioned(shown):
+        first, *rest = words.split()
+        wanted = f"{first} {rest[0]}" if first in groups and rest else first
+        assert wanted in known | groups, f"{page.name}: postino {words}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_option_that_is_shown_exists(page: Path) -> None:
+    for command, options in shown_options(page):
+        known = {name for parameter in typer_commands()[command].params for name in parameter.opts}
+        assert set(options) <= known | {"--help"}, f"{page.name}: postino {command} {options}"
+
+
+def shown_options(page: Path) -> list[tuple[str, list[str]]]:
+    lines = [line for block in blocks(page) for line in block.commands] + codes(documents.prose(page))
+    found = []
+    for line in lines:
+        for command in sorted(typer_commands(), key=len, reverse=True):
+            if re.match(rf"(\S*/)?postino {command}\b", line):
+                found.append((command, re.findall(r"(?<=\s)--[a-z-]+", line)))
+                break
+    return found
+
+
+def test_every_make_target_that_is_named_exists() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for page in EVERYTHING:
+        assert set(re.findall(r"(?:`|\$ )make ([a-z-]+)", page.read_text())) <= targets, page.name
+
+
+# --- Links
+
+
+@pytest.mark.parametrize("page", EVERYTHING, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_relative_link_resolves(page: Path) -> None:
+    for link in documents.links(page):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{page.name}: {link}"
+        if anchor:
+            assert anchor in documents.anchors(target), f"{page.name}: {link}"
+
+
+def test_every_page_is_linked_from_the_readme() -> None:
+    linked = {(ROOT / link.partition("#")[0]).resolve() for link in documents.links(README)}
+    assert {page.resolve() for page in EVERYTHING} - {README} <= linked
+
+
+# --- Whatever is shown is run
+
+
+@pytest.mark.parametrize("page", EVERYTHING, ids=lambda page: str(page.relative_to(ROOT)))
+def test_blocks_are_of_a_kind_that_is_checked(page: Path) -> None:
+    kinds = {"python", "console", "sql", "toml", "mermaid", "text"}
+    assert {block.language for block in blocks(page)} <= kinds
+    assert all(block.file or block.not_run for block in blocks(page) if block.mark)
+    assert all(block.commands for block in blocks(page, "console"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", SHOWING, ids=lambda page: page.name)
+def test_what_a_page_shows_works_in_the_order_it_is_shown(page: Path, tmp_path: Path) -> None:
+    with Rehearsal(tmp_path) as rehearsal:
+        for block in blocks(page, "python", "console", "toml"):
+            rehearsal.play(block)
+
+
+def test_the_letters_of_the_readme_are_sent_and_the_wrong_one_is_a_dead_letter(tmp_path: Path) -> None:
+    with Rehearsal(tmp_path) as rehearsal:
+        for block in blocks(README, "python"):
+            rehearsal.play(block)
+        rehearsal.console("postino worker --app letters:app")
+        jobs = rehearsal.settled_jobs("letter.send", 1004)
+    ends = Counter(job.state for job in jobs)
+    assert ends == {State.COMPLETED: 1001, State.FAILED: 1, State.PENDING: 1, State.CANCELLED: 1}
+    [failed] = [job for job in jobs if job.state is State.FAILED]
+    assert failed.last_error == "nowhere is not an address."
+
+
+def test_every_query_shown_can_be_asked(postgres_url: str) -> None:
+    queries = [query for page in PAGES for query in blocks(page, "sql")]
+    assert queries
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        for step in migrations("postgres"):
+            connection.execute(step.sql.encode())
+        for query in queries:
+            connection.execute(query.text.encode())
+
+
+@pytest.mark.slow
+def test_what_the_readme_says_one_sees_is_what_one_sees(tmp_path: Path) -> None:
+    command = [str(Path(sys.executable).parent / "postino"), "up", "--json", "--data-dir", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=50)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    last = {line["title"]: line["job"] for line in lines if "job" in line}
+    [sample] = [block for block in blocks(README, "text") if "Postino is up" in block.text]
+    shown = re.findall(r"^ +\d+ +(\S.*?) {2,}(\w+) +(\d+)", sample.text, re.MULTILINE)
+    assert shown == [(title, job["state"], str(job["attempts"])) for title, job in last.items()]
+
+
+def test_the_rehearsal_would_notice_a_command_that_fails(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```console\n$ postino jobs show 01932c07-5b1e-7cc3-98c4-dc0c0c07398f\n```\n")
+    with Rehearsal(tmp_path) as rehearsal, pytest.raises(AssertionError, match="exit code 3"):
+        rehearsal.play(blocks(page)[0])
+
+
+def test_the_commands_come_from_this_environment() -> None:
+    assert shutil.which("postino", path=str(Path(sys.executable).parent))

@@ -1,0 +1,44 @@
+"""The public names are a promise: this list changes on purpose or not at all."""
+
+from __future__ import annotations
+
+import postino
+from tests.documents import README, codes, table
+
+PUBLIC = [
+    "Call",
+    "Config",
+    "Conflict",
+    "Defer",
+    "Done",
+    "Event",
+    "Exponential",
+    "Job",
+    "JobSpec",
+    "NotFound",
+    "Outcome",
+    "Postino",
+    "PostinoError",
+    "Queue",
+    "Reject",
+    "Retry",
+    "Schedule",
+    "State",
+    "Unknown",
+    "WrongUse",
+]
+MOST = 20
+
+
+def test_the_public_names_are_these() -> None:
+    assert postino.__all__ == PUBLIC
+    assert len(PUBLIC) <= MOST
+
+
+def test_every_public_name_can_be_imported() -> None:
+    assert [name for name in PUBLIC if not hasattr(postino, name)] == []
+
+
+def test_every_public_name_is_in_the_readme_and_no_other() -> None:
+    told = [name for row in table(README, "name", "what it is") for name in codes(row["name"])]
+    assert sorted(told) == PUBLIC
