@@ -27,6 +27,14 @@ def test_the_data_directory_comes_from_the_environment(tmp_path: Path) -> None:
     assert load(environment={"XDG_DATA_HOME": str(tmp_path)}).data_dir == tmp_path / "postino"
 
 
+def test_a_home_in_the_data_directory_is_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "queue").mkdir()
+    (tmp_path / "queue" / "postino.toml").write_text("[worker]\nconcurrency = 7\n")
+    config = load(environment={"POSTINO_DATA_DIR": "~/queue"})
+    assert (config.data_dir, config.worker.concurrency) == (tmp_path / "queue", 7)
+
+
 def test_a_table_may_come_from_file_and_environment(tmp_path: Path) -> None:
     (tmp_path / "postino.toml").write_text("[channels.instagram]\nmax_attempts = 2\nretry_backoff = {base = 1}\n")
     config = load(tmp_path, environment={"POSTINO_QUEUE_RETRY_BACKOFF": '{"base": 5, "factor": 3, "max": 50}'})

@@ -70,7 +70,8 @@ def load(
 ) -> Config:
     """The settings in force. `flags` are given as sections of keys, like the file."""
     folder = data_dir or Path(environment.get("POSTINO_DATA_DIR") or user_data_dir(environment))
-    config = from_file(Config(folder.expanduser().absolute()), folder / "postino.toml")
+    folder = folder.expanduser().absolute()
+    config = from_file(Config(folder), folder / "postino.toml")
     for section, key, text in from_environment(environment):
         name = f"{ENVIRONMENT}{section}_{key}".upper()
         config = set_key(config, section, key, parsed(text, getattr(getattr(config, section), key), name), name)

@@ -19,6 +19,7 @@ WRONG = [
     ({"queue": "urgent"}, "queue"),
     ({"channel": ""}, "channel"),
     ({"account": "a\x00b"}, "account"),
+    ({"account": "half \ud83d"}, "account"),
     ({"brand": 3}, "brand"),
     ({"key": ""}, "key"),
     ({"user_id": "u" * 501}, "user_id"),

@@ -2,6 +2,7 @@
 
 import difflib
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,6 +20,7 @@ from postino.store import NewJob
 MOST_BYTES = 1_000_000
 MOST_CHARACTERS = 500
 MOST_ATTEMPTS = 1000
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # NUL and half characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +122,9 @@ def instant(field: str, value: Any) -> datetime | None:
 def text(field: str, value: Any) -> str | None:
     if value is None:
         return None
-    if isinstance(value, str) and 0 < len(value) <= MOST_CHARACTERS and "\x00" not in value:
+    if isinstance(value, str) and 0 < len(value) <= MOST_CHARACTERS and not UNSTORABLE.search(value):
         return value
-    raise refusal(field, value, f"a text of 1 to {MOST_CHARACTERS} characters without NUL")
+    raise refusal(field, value, f"a text of 1 to {MOST_CHARACTERS} whole characters without NUL")
 
 
 def whole(field: str, value: Any) -> int | None:

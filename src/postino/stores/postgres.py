@@ -1,5 +1,6 @@
 """PostgreSQL: many machines, one truth."""
 
+import asyncio
 import inspect
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import asyncpg
 
-from postino.errors import StoreUnreachable, WrongUse
+from postino.errors import ConfigError, StoreUnreachable, WrongUse
 from postino.stores.driver import Blocked, drive
 from postino.stores.migrations import check_complete, migrations, missing
 from postino.stores.statement import Operation, Query, Row, columns, statement
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     Connection = asyncpg.pool.PoolConnectionProxy[asyncpg.Record]
     LoneConnection = asyncpg.Connection[asyncpg.Record]
 
+REFUSED = (asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError)
 UNREACHABLE = (OSError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.CannotConnectNowError)
 STATEMENT_SECONDS = 5
 MIGRATIONS_TABLE = """
@@ -44,14 +46,18 @@ class Postgres:
         self.connections = connections
         self.clock = clock
         self.pool: asyncpg.Pool[asyncpg.Record] | None = None
+        self.opening = asyncio.Lock()
 
     async def open(self) -> None:
-        if self.pool is not None:
-            return
+        async with self.opening:
+            if self.pool is None:
+                self.pool = await self.checked_pool()
+
+    async def checked_pool(self) -> "asyncpg.Pool[asyncpg.Record]":
         async with self.lone_connection() as connection:
             check_complete(migrations(self.dialect), await applied(connection))
             await connection.fetchval("SELECT postino.make_partitions(9)")
-        self.pool = await asyncpg.create_pool(
+        return await asyncpg.create_pool(
             self.url,
             min_size=0,
             max_size=self.connections,
@@ -153,15 +159,19 @@ class Postgres:
         """A connection outside the pool, for work that takes its time."""
         try:
             connection = await asyncpg.connect(self.url, server_settings={"application_name": "postino"})
-        except (*UNREACHABLE, TimeoutError) as error:
+        except (*UNREACHABLE, *REFUSED, TimeoutError) as error:
             raise StoreUnreachable(self.unreachable(error)) from error
+        except (ValueError, asyncpg.ClientConfigurationError):
+            # Nothing of the driver's own words: they may repeat the address with its password.
+            told = "database.url is not an address that PostgreSQL understands."
+            raise ConfigError(told, field="database.url") from None
         try:
             yield connection
         finally:
             await connection.close()
 
     def unreachable(self, error: BaseException) -> str:
-        where = self.url.rpartition("@")[2]
+        where = self.url.rpartition("@")[2].partition("?")[0]  # never the password
         return f"PostgreSQL at {where} does not answer ({error}). Nothing was lost; try again when it is back."
 
 

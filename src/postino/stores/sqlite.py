@@ -46,10 +46,14 @@ class Sqlite:
         self.writer: Hand | None = None
         self.reader: Hand | None = None
         self.foreign_library_seen = False
+        self.opening = asyncio.Lock()
 
     async def open(self) -> None:
-        if self.writer is not None:
-            return
+        async with self.opening:
+            if self.writer is None:
+                await self.start_hands()
+
+    async def start_hands(self) -> None:
         if self.foreign_library_seen:
             raise WrongUse(TWO_LIBRARIES, field="connection")
         await asyncio.to_thread(self.check_schema)

@@ -105,7 +105,8 @@ class Hand:
         """One operation inside the batch's transaction; if it fails, the others do not."""
         connection.execute("SAVEPOINT one")
         try:
-            result = Result(drive(operation, lambda query: execute(connection, query, now)))
+            with busy_or_broken(self.path):
+                result = Result(drive(operation, lambda query: execute(connection, query, now)))
         except Exception as error:
             if not connection.in_transaction:
                 raise  # a full disk takes the whole transaction with it

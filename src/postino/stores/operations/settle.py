@@ -6,8 +6,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from postino.errors import WrongUse
 from postino.event import EventType
 from postino.job import Job
+from postino.rules.lifecycle import may_move
 from postino.rules.settlement import Settlement
 from postino.store import Ending
 from postino.stores import rows
@@ -36,6 +38,8 @@ def rescue(dead: Mapping[str, int], decide: Callable[[Job, datetime], Settlement
 
 def shared_row(ending: Ending) -> dict[str, Any]:
     job, settlement, failure = ending.job, ending.settlement, ending.failure
+    if not may_move(job.state, settlement.state):
+        raise WrongUse(f"Job {job.id} is {job.state} and cannot become {settlement.state}.", field="state")
     return {
         "id": job.id,
         "token": job.token,

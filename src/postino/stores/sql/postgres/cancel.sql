@@ -9,5 +9,9 @@ WITH gone AS (
         idempotency_key, payload, scheduled_at, run_at, attempts, max_attempts, backoff, time_limit, generation, rescues,
         deferrals, sent, remote_id, last_error, dispatched_at, created_at, coalesce(:now::timestamptz, now())
     FROM gone
+), hint AS (
+    -- Its lane is due later now, or not at all: unhinted it would waste the slots of claims that look at it first.
+    INSERT INTO postino.lane_hints (channel, lane, account, brand)
+    SELECT channel, lane, account, brand FROM gone WHERE lane IS NOT NULL
 )
 SELECT id FROM gone

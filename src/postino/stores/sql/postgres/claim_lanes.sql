@@ -8,7 +8,7 @@ WITH line AS (
         SELECT id FROM postino.jobs
         WHERE channel = line.channel AND lane = line.lane AND queue = :queue AND state = 'pending' AND lane IS NOT NULL
           AND run_at <= coalesce(:now::timestamptz, now()) AND (brand IS NULL OR brand <> ALL (:brands::text[]))
-        ORDER BY run_at
+        ORDER BY run_at, id
         LIMIT line.width
         FOR UPDATE SKIP LOCKED
     ) AS job

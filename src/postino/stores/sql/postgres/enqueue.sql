@@ -5,12 +5,12 @@ WITH input AS (
         :id::uuid[], :type::text[], :channel::text[], :queue::smallint[], :lane::text[], :account::text[], :brand::text[],
         :user_id::text[], :parent_id::uuid[], :correlation_id::text[], :key::text[], :payload::bytea[],
         :run_at::timestamptz[], :max_attempts::int[], :backoff::text[], :time_limit::float8[]
-    ) AS i (id, type, channel, queue, lane, account, brand, user_id, parent_id, correlation_id, key, payload,
-            run_at, max_attempts, backoff, time_limit)
+    ) WITH ORDINALITY AS i (id, type, channel, queue, lane, account, brand, user_id, parent_id, correlation_id, key, payload,
+            run_at, max_attempts, backoff, time_limit, position)
 ), won AS (
     -- In key order, so that two callers with the same keys wait for each other instead of deadlocking.
     INSERT INTO postino.keys (channel, key, job_id)
-    SELECT channel, key, id FROM input WHERE key IS NOT NULL ORDER BY channel, key
+    SELECT channel, key, id FROM input WHERE key IS NOT NULL ORDER BY channel, key, position
     ON CONFLICT DO NOTHING
     RETURNING job_id
 ), job AS (

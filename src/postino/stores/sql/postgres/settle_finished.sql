@@ -15,11 +15,12 @@ WITH input AS (
 ), finished AS (
     INSERT INTO postino.finished (id, type, channel, queue, state, account, brand, user_id, parent_id, correlation_id,
         idempotency_key, payload, scheduled_at, run_at, attempts, max_attempts, backoff, time_limit, generation, rescues,
-        deferrals, sent, remote_id, result, last_error, claimed_by, claimed_at, dispatched_at, created_at, finished_at)
+        deferrals, sent, remote_id, result, last_error, claimed_by, claimed_at, token, dispatched_at,
+        created_at, finished_at)
     SELECT id, type, channel, queue, ending, account, brand, user_id, parent_id, correlation_id,
         idempotency_key, payload, scheduled_at, run_at, attempts, max_attempts, backoff, time_limit, generation, rescues,
         deferrals, sent, coalesce(new_remote_id, remote_id), result, coalesce(error, last_error), claimed_by, claimed_at,
-        dispatched_at, created_at, coalesce(:now::timestamptz, now())
+        token, dispatched_at, created_at, coalesce(:now::timestamptz, now())
     FROM gone
 ), attempt AS (
     INSERT INTO postino.attempts (job_id, generation, number, started_at, ended_at, worker, outcome, error_class, message, trace)

@@ -5,7 +5,7 @@ WHERE id IN (
     SELECT id FROM postino_jobs
     WHERE channel = :channel AND lane = :lane AND queue = :queue AND state = 'pending' AND lane IS NOT NULL AND run_at <= :now
       AND (brand IS NULL OR brand NOT IN (SELECT value FROM json_each(:brands)))
-    ORDER BY run_at
+    ORDER BY run_at, id
     LIMIT :width
 ) AND NOT EXISTS (
     SELECT 1 FROM postino_jobs AS busy

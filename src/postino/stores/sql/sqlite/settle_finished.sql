@@ -2,11 +2,12 @@
 -- (No token is a person settling an uncertain job.) Job, history, dead letter, hint and event are one truth.
 INSERT INTO postino_finished (id, type, channel, queue, state, account, brand, user_id, parent_id, correlation_id,
     idempotency_key, payload, scheduled_at, run_at, attempts, max_attempts, backoff, time_limit, generation, rescues,
-    deferrals, sent, remote_id, result, last_error, claimed_by, claimed_at, dispatched_at, created_at, finished_at)
+    deferrals, sent, remote_id, result, last_error, claimed_by, claimed_at, token, dispatched_at,
+    created_at, finished_at)
 SELECT id, type, channel, queue, :state, account, brand, user_id, parent_id, correlation_id,
     idempotency_key, payload, scheduled_at, run_at, attempts, max_attempts, backoff, time_limit, generation, rescues,
     deferrals, sent, coalesce(:remote_id, remote_id), :result, coalesce(:error, last_error), claimed_by, claimed_at,
-    dispatched_at, created_at, :now
+    token, dispatched_at, created_at, :now
 FROM postino_jobs WHERE id = :id AND token IS :token AND state <> 'pending';
 INSERT INTO postino_attempts (job_id, generation, number, started_at, ended_at, worker, outcome, error_class, message, trace)
 SELECT id, generation, :number, :started_at, :now, :worker, :outcome, :error_class, :message, :trace

@@ -42,7 +42,7 @@ CREATE TABLE postino.jobs (
 );
 -- One range per (channel, queue): a range shared by queues would walk over the future jobs of one to reach another.
 CREATE INDEX jobs_bulk ON postino.jobs (channel, queue, run_at) WHERE state = 'pending' AND lane IS NULL;
-CREATE INDEX jobs_lanes ON postino.jobs (channel, lane, queue, run_at) WHERE state = 'pending' AND lane IS NOT NULL;
+CREATE INDEX jobs_lanes ON postino.jobs (channel, lane, queue, run_at, id) WHERE state = 'pending' AND lane IS NOT NULL;
 CREATE INDEX jobs_running ON postino.jobs (channel) WHERE state = 'running';
 -- The net under the lanes: the database itself refuses a second running job of an account on a channel.
 CREATE UNIQUE INDEX jobs_one_per_account ON postino.jobs (channel, lane) WHERE state = 'running' AND account IS NOT NULL;
@@ -84,6 +84,7 @@ CREATE TABLE postino.finished (
     last_error      text,
     claimed_by      text,
     claimed_at      timestamptz,
+    token           uuid,  -- of the claim that ended it: a settle repeated after a lost answer finds itself here
     dispatched_at   timestamptz,
     created_at      timestamptz NOT NULL,
     finished_at     timestamptz NOT NULL,

@@ -42,7 +42,7 @@ CREATE TABLE postino_jobs (
 );
 -- One range per (channel, queue): a range shared by queues would walk over the future jobs of one to reach another.
 CREATE INDEX postino_jobs_bulk ON postino_jobs (channel, queue, run_at) WHERE state = 'pending' AND lane IS NULL;
-CREATE INDEX postino_jobs_lanes ON postino_jobs (channel, lane, queue, run_at) WHERE state = 'pending' AND lane IS NOT NULL;
+CREATE INDEX postino_jobs_lanes ON postino_jobs (channel, lane, queue, run_at, id) WHERE state = 'pending' AND lane IS NOT NULL;
 CREATE INDEX postino_jobs_running ON postino_jobs (channel) WHERE state = 'running';
 -- The net under the lanes: the database itself refuses a second running job of an account on a channel.
 CREATE UNIQUE INDEX postino_jobs_one_per_account ON postino_jobs (channel, lane) WHERE state = 'running' AND account IS NOT NULL;
@@ -84,6 +84,7 @@ CREATE TABLE postino_finished (
     last_error      text,
     claimed_by      text,
     claimed_at      text,
+    token           text,  -- of the claim that ended it: a settle repeated after a lost answer finds itself here
     dispatched_at   text,
     created_at      text NOT NULL,
     finished_at     text NOT NULL,

@@ -1,0 +1,47 @@
+"""What a person is told when PostgreSQL cannot be used: never the password."""
+
+import asyncio
+import traceback
+
+import pytest
+
+from postino.errors import ConfigError, StoreError, StoreUnreachable
+from postino.stores.postgres import Postgres
+from postino.stores.sql_store import SqlStore
+from tests.servers.postgres import PostgresServer
+
+
+async def told(url: str) -> tuple[type[Exception], str]:
+    with pytest.raises((ConfigError, StoreError)) as refused:
+        await SqlStore(Postgres(url)).open()
+    return refused.type, "".join(traceback.format_exception(refused.value))
+
+
+async def test_a_server_that_does_not_answer() -> None:
+    kind, text = await told("postgresql://me:hunter2@127.0.0.1:1/queue?application_name=x")
+    assert kind is StoreUnreachable
+    assert "127.0.0.1:1/queue does not answer" in text
+    assert "hunter2" not in text
+
+
+async def test_a_database_that_does_not_exist(postgres_server: PostgresServer) -> None:
+    kind, text = await told(f"{postgres_server.url.rpartition('/')[0]}/nowhere")
+    assert kind is StoreUnreachable
+    assert 'database "nowhere" does not exist' in text
+
+
+async def test_an_address_that_is_none() -> None:
+    kind, text = await told("postgresql://me:hunter2@[broken/queue")
+    assert kind is ConfigError
+    assert "hunter2" not in text
+
+
+async def test_many_who_open_at_once_share_one_pool(postgres_url: str) -> None:
+    store = SqlStore(Postgres(postgres_url))
+    await store.migrate()
+    await asyncio.gather(*(store.open() for _ in range(10)))
+    assert isinstance(store.driver, Postgres)
+    pool = store.driver.pool
+    await store.depths()
+    assert store.driver.pool is pool
+    await store.close()
