@@ -47,6 +47,7 @@ class Entry:
     last_error: str | None = None
     worker: str | None = None
     token: UUID | None = None
+    ended_by: UUID | None = None
     dispatched: bool = False
     history: int = 0
 
@@ -72,8 +73,7 @@ class Entry:
             "generation": self.generation,
             "last_error": self.last_error,
             "payload": self.payload,
-            "token": self.token,
-        }
+        } | ({} if self.state.is_final else {"token": self.token})
 
 
 @dataclass
@@ -225,15 +225,21 @@ class Model:
         self.end(entry, settlement)
         return True
 
+    def ended(self, job: Job) -> bool:
+        """Whether this very claim brought the job to its end: telling it again after a lost answer is no news."""
+        entry = self.jobs[job.id]
+        return entry.state.is_final and entry.ended_by is not None and entry.ended_by == job.token
+
     def end(self, entry: Entry, settlement: Settlement) -> None:
         final = settlement.state.is_final
         entry.state = settlement.state
+        entry.ended_by = entry.token if final else None
         entry.token = entry.worker = None
         entry.last_error = settlement.error or entry.last_error
         entry.history += final or settlement.event not in (None, EventType.DEFERRED)
         entry.deferred = None if final else settlement.deferred
         if not final:
-            entry.run_at = settlement.run_at
+            entry.run_at, entry.dispatched = settlement.run_at, False
             entry.attempts -= settlement.refund
             entry.rescues += settlement.rescued
             entry.deferrals += settlement.deferred is not None

@@ -2,6 +2,8 @@
 
 import os
 import random
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,24 +13,34 @@ from hypothesis.stateful import get_state_machine_test
 from tests.simulation.machine import Life
 from tests.simulation.world import Clock, World, opened
 
-# So many lives of so many steps; POSTINO_SIMULATION_LIVES and _STEPS make it as long as one can wait.
+# POSTINO_SIMULATION_LIVES=3000 makes it as long as one can wait; _STEPS makes each life longer. A failure is made
+# small, which takes minutes, unless POSTINO_SIMULATION_RAW is set.
 LIVES = int(os.environ.get("POSTINO_SIMULATION_LIVES", "0"))
-STEPS = int(os.environ.get("POSTINO_SIMULATION_STEPS", "30"))
-PATIENCE = 0 if LIVES else 600  # a failure takes minutes to be made small
+STEPS = int(os.environ.get("POSTINO_SIMULATION_STEPS", "40"))
+PHASES = [Phase.generate] if os.environ.get("POSTINO_SIMULATION_RAW") else [Phase.generate, Phase.shrink]
+PATIENCE = 0 if LIVES else 600
+
+
+@pytest.fixture
+def path() -> Iterator[Path]:
+    """A place for SQLite's file, in memory where possible: a thousand commits wait for the disk otherwise."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as folder:
+        yield Path(folder) / "simulation.db"
 
 
 @pytest.mark.timeout(PATIENCE)
-def test_sqlite_does_what_the_model_says(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    with opened(Clock(), tmp_path / "sqlite.db") as world:
+def test_sqlite_does_what_the_model_says(path: Path, request: pytest.FixtureRequest) -> None:
+    with opened(Clock(), path) as world:
         live(world, LIVES or 40, request)
 
 
 @pytest.mark.timeout(PATIENCE)
 @pytest.mark.postgres
 def test_sqlite_and_postgresql_do_what_the_model_says(
-    tmp_path: Path, postgres_url: str, request: pytest.FixtureRequest
+    path: Path, postgres_url: str, request: pytest.FixtureRequest
 ) -> None:
-    with opened(Clock(), tmp_path / "both.db", postgres_url) as world:
+    with opened(Clock(), path, postgres_url) as world:
         live(world, LIVES or 40, request)
 
 
@@ -39,10 +51,10 @@ def live(world: World, lives: int, request: pytest.FixtureRequest) -> None:
     rules = settings(
         max_examples=lives,
         stateful_step_count=STEPS,
+        phases=PHASES,
         deadline=None,
         database=None,
         report_multiple_bugs=False,
-        phases=[Phase.generate] if os.environ.get("POSTINO_SIMULATION_RAW") else [Phase.generate, Phase.shrink],
         suppress_health_check=list(HealthCheck),
     )
     try:

@@ -94,8 +94,14 @@ class World:
         """The answer all stores give; where their order means nothing, `order` takes it out."""
         answers = [order(answer) if order else answer for answer in self.on_all(lambda side: act(side.store))]
         for side, answer in zip(self.sides, answers, strict=True):
-            assert answer == answers[0], f"{side.name} and {self.sides[0].name} differ:\n{answer}\n{answers[0]}"
+            assert answer == answers[0], difference(side.name, answer, self.sides[0].name, answers[0])
         return answers[0]
+
+
+def difference(name: str, answer: Any, other_name: str, other: Any) -> str:
+    if isinstance(answer, list) and isinstance(other, list):
+        answer, other = [a for a in answer if a not in other], [a for a in other if a not in answer]
+    return f"{name} says {answer}\nbut {other_name} says {other}"
 
 
 @contextlib.contextmanager
