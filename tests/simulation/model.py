@@ -98,6 +98,7 @@ class Model:
     letters: dict[tuple[UUID, int], Letter] = field(default_factory=dict)
     events: Counter[str] = field(default_factory=Counter)
     audit: list[tuple[str, str]] = field(default_factory=list)
+    low_was_moved: bool = False  # since the last claim: until then a lane may look due earlier than it is
 
     # Enqueue
 
@@ -176,16 +177,17 @@ class Model:
         """One of these may have gone before all others, because `low` has waited for a minute.
 
         A job behind a gate counts as waiting, though it gets nothing from it: stores see when a line is due, not why
-        its head cannot go.
+        its head cannot go. So does one that was cancelled or rescheduled, until the next claim.
         """
         if self.holds_low(worker) or not free:
             return []
         low = [entry for entry in claimed if entry.queue is Queue.LOW]
         starving = [entry for entry in self.in_state(State.PENDING) if entry.queue is Queue.LOW and self.starves(entry)]
         reachable = [entry for entry in starving if entry in candidates]
-        if reachable and reachable == starving and not any(self.starves(entry) for entry in low):
+        exact = reachable == starving and not self.low_was_moved
+        if exact and reachable and not any(self.starves(entry) for entry in low):
             raise BrokenPromise(f"low starves: {claimed} instead of {reachable}")
-        return low if starving else []
+        return low if starving or self.low_was_moved else []
 
     def overtaking(self, claimed: list[Entry], left: list[Entry], exempt: Entry | None) -> str | None:
         """Could one left behind have had the place of one of lower rank, or of a younger one of its own line?"""
@@ -214,6 +216,7 @@ class Model:
             entry.attempts += 1
             entry.deferred = None
         self.events[EventType.CLAIMED] += bool(claimed)
+        self.low_was_moved = False
 
     # Settle
 
@@ -271,6 +274,7 @@ class Model:
     def cancel(self, job_id: UUID) -> None:
         entry = self.wanted(job_id, State.PENDING)
         entry.state, entry.deferred = State.CANCELLED, None
+        self.low_was_moved |= entry.queue is Queue.LOW
         self.record(entry, EventType.CANCELLED)
 
     def edit(self, job_id: UUID, payload: bytes) -> None:
@@ -281,6 +285,7 @@ class Model:
     def reschedule(self, job_id: UUID, run_at: datetime | None) -> None:
         entry = self.wanted(job_id, State.PENDING)
         entry.scheduled_at = run_at or self.now
+        self.low_was_moved |= entry.queue is Queue.LOW
         entry.run_at = max(entry.scheduled_at, self.now)
         entry.deferred, entry.dispatched = None, False
         self.record(entry, EventType.RESCHEDULED)
