@@ -20,6 +20,7 @@ NOT_SETTINGS = frozenset({"POSTINO_DATA_DIR", "POSTINO_APP"})
 class DatabaseConfig:
     url: str = ""  # "": postino.db in the data directory
     connections: int = 4
+    statement_timeout: float = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +152,7 @@ def checked(config: Config) -> Config:
     worker, queue = config.worker, config.queue
     for name, value in (
         ("database.connections", config.database.connections),
+        ("database.statement_timeout", config.database.statement_timeout),
         ("worker.concurrency", worker.concurrency),
         ("worker.heartbeat", worker.heartbeat),
         ("worker.lease", worker.lease),

@@ -17,6 +17,7 @@ class EventType(StrEnum):
     FAILED = "job.failed"
     UNCERTAIN = "job.uncertain"
     RESCUED = "job.rescued"
+    RELEASED = "job.released"
     CANCELLED = "job.cancelled"
     EDITED = "job.edited"
     RESCHEDULED = "job.rescheduled"

@@ -44,7 +44,12 @@ def postgres_parts(config: Config) -> tuple[Store, Wakeup]:
         raise ConfigError(
             "database.url: PostgreSQL needs the extra: pip install 'postino[postgres]'.", field="database.url"
         ) from error
-    store = SqlStore(Postgres(config.database_url, connections=config.database.connections))
+    database = config.database
+    store = SqlStore(
+        Postgres(
+            config.database_url, connections=database.connections, statement_seconds=database.statement_timeout
+        )
+    )
     return store, PostgresWakeup(config.database_url)
 
 

@@ -139,12 +139,12 @@ async def test_a_deferral_spends_no_attempt_and_leaves_no_history(desk: Desk, la
     assert (again.attempts, again.deferrals, again.deferred) == (1, 1, None)
 
 
-async def test_a_claim_given_back_is_as_if_it_had_never_been_taken(desk: Desk, due_job: Job) -> None:
+async def test_a_job_given_back_is_as_before_and_its_history_says_what_happened(desk: Desk, due_job: Job) -> None:
     claimed = await desk.take_one()
-    assert await desk.settle(claimed, settlement.release(desk.clock()))
+    assert await desk.settle(claimed, settlement.release(claimed, desk.clock()))
     assert await desk.store.get(due_job.id) == due_job
-    assert await desk.store.attempts(due_job.id) == []
-    assert await desk.told(due_job.id) == []
+    assert [attempt.outcome for attempt in await desk.store.attempts(due_job.id)] == ["released"]
+    assert await desk.told(due_job.id) == [EventType.RELEASED]
     assert ids(await desk.take()) == {due_job.id}
 
 

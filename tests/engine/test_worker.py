@@ -2,16 +2,18 @@
 
 import asyncio
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from pydantic import BaseModel
 
 from postino import Call, Defer, Done, Job, Outcome, Postino, Reject, Retry, Schedule, State, Unknown, WrongUse
 from postino.rules.settlement import Cause
-from postino.store import JobFilter
+from postino.store import Ending, JobFilter
 from tests.engine.conftest import ended, working
 
 
@@ -170,7 +172,59 @@ async def test_a_handler_that_returns_something_else_is_told_so(app: Postino) ->
 
     async with working(app):
         job = await ended(app, await app.enqueue("confused"))
-    assert "must return an outcome or None, not str" in (job.last_error or "")
+    assert "must return an outcome" in (job.last_error or "")
+    assert "not 'done'" in (job.last_error or "")
+
+
+NAIVE = datetime(2030, 1, 1, tzinfo=UTC).replace(tzinfo=None)
+
+
+@pytest.mark.parametrize(
+    "outcome", [Defer(NAIVE, "when?"), Retry("later", NAIVE), Retry(None), Reject(7), Defer("noon", "x")]  # type: ignore[arg-type]
+)
+async def test_an_outcome_that_cannot_be_acted_upon_fails_the_attempt_and_not_the_worker(
+    app: Postino, outcome: Outcome
+) -> None:
+    @app.handler("confused", max_attempts=1)
+    async def confused() -> Outcome:
+        return outcome
+
+    async with working(app):
+        job = await ended(app, await app.enqueue("confused"))
+    assert "must return an outcome" in (job.last_error or "")
+
+
+@pytest.mark.parametrize(
+    "outcome", [Done({(1, 2): 3}), Done(float("nan")), Done(remote_id="a\x00b\ud800"), Done(remote_id=7)]  # type: ignore[arg-type]
+)
+async def test_work_that_is_done_is_never_done_again_because_of_an_odd_result(app: Postino, outcome: Outcome) -> None:
+    ran = []
+
+    @app.handler("odd")
+    async def odd() -> Outcome:
+        ran.append(1)
+        return outcome
+
+    async with working(app):
+        job = await ended(app, await app.enqueue("odd"))
+    assert (job.state, len(ran)) == (State.COMPLETED, 1)
+
+
+async def test_an_ending_the_store_refuses_becomes_a_question_for_a_person(
+    app: Postino, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app.handler("work")(lambda: None)
+    write = app.store.settle
+
+    async def picky(endings: Sequence[Ending]) -> set[UUID]:
+        if any(ending.settlement.state is State.COMPLETED for ending in endings):
+            raise ValueError("not this")
+        return await write(endings)
+
+    monkeypatch.setattr(app.store, "settle", picky)
+    async with working(app):
+        job = await ended(app, await app.enqueue("work"), State.UNCERTAIN)
+    assert "could not be written down: ValueError: not this" in (job.last_error or "")
 
 
 async def test_a_time_limit_ends_an_attempt(app: Postino) -> None:
@@ -266,7 +320,7 @@ async def test_what_does_not_end_while_draining_is_given_back(app: Postino) -> N
         job = await app.enqueue("stubborn")
         await running.wait()
     left = await app.store.get(job.id)
-    assert (left.state, left.attempts, left.rescues) == (State.PENDING, 0, 1)
+    assert (left.state, left.attempts, left.rescues) == (State.PENDING, 0, 0)
 
 
 async def test_a_lane_runs_one_job_at_a_time_in_order(app: Postino) -> None:

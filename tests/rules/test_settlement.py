@@ -83,8 +83,10 @@ def test_a_failure_is_an_event_with_its_cause() -> None:
     )
 
 
-def test_a_claim_given_back_costs_nothing_and_tells_nobody() -> None:
-    assert release(NOW) == Settlement(state=State.PENDING, event=None, run_at=NOW, refund=True)
+def test_a_job_given_back_costs_neither_an_attempt_nor_a_rescue_unless_it_sent_something() -> None:
+    job = replace(JOB, attempts=2, rescues=2)
+    assert release(job, NOW) == Settlement(state=State.PENDING, event=EventType.RELEASED, run_at=NOW, refund=True)
+    assert release(replace(job, sent=True), NOW).state is State.UNCERTAIN
 
 
 @pytest.mark.parametrize(

@@ -260,7 +260,7 @@ class Life(RuleBasedStateMachine):
         self.tick()
         held = self.held()
         jobs = {held[pick % len(held)].id: held[pick % len(held)] for pick in some}.values()
-        self.write([Ending(job, self.at_a_time_of_its_own(settlement.release(self.clock.now))) for job in jobs])
+        self.write([Ending(job, self.at_a_time_of_its_own(settlement.release(job, self.clock.now))) for job in jobs])
 
     # Workers come and go
 

@@ -5,6 +5,7 @@ import inspect
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
@@ -49,11 +50,21 @@ class Handler:
             result = await self.function(*arguments)
         else:
             result = await asyncio.get_running_loop().run_in_executor(threads, self.function, *arguments)
-        if result is None:
-            return Done()
-        if not isinstance(result, (Done, Retry, Defer, Reject, Unknown)):
-            raise TypeError(f"The handler of {self.type} must return an outcome or None, not {type(result).__name__}.")
-        return result
+        return Done() if result is None else self.sound(result)
+
+    def sound(self, result: object) -> Outcome:
+        """The outcome, if it is one that can be acted upon."""
+        match result:
+            case Done() | Reject(reason=str()) | Unknown(reason=str()):
+                return result
+            case Retry(reason=str(), not_before=None):
+                return result
+            case Retry(reason=str(), not_before=datetime() as at) if at.tzinfo:
+                return result
+            case Defer(reason=str(), until=datetime() as at) if at.tzinfo:
+                return result
+        wanted = "an outcome with a text as its reason and times with a time zone, or None"
+        raise TypeError(f"The handler of {self.type} must return {wanted}, not {result!r:.200}.")
 
 
 def handler_of(type_: str, function: Function, queue: Queue, override: Override) -> Handler:

@@ -9,7 +9,7 @@ from datetime import datetime
 from postino.engine.call import Call
 from postino.engine.handlers import Handler, UnreadablePayload
 from postino.job import Job
-from postino.outcome import Outcome, Retry
+from postino.outcome import Outcome, Retry, Unknown
 from postino.rules.retry import Override, RetryPolicy, backoff_from, resolve
 from postino.rules.settlement import Cause, failed, settle
 from postino.store import Ending, Failure
@@ -58,6 +58,11 @@ class Performer:
             return Retry(why), failure_of(error)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is told, kept and tried again
             return Retry(told(error)), failure_of(error)
+
+    def unwritable(self, ending: Ending, error: Exception) -> Ending:
+        """It ended, but the store refuses to keep how. Whatever it did must not be done again by itself."""
+        why = f"The handler ended, but how could not be written down: {told(error)}"
+        return Ending(ending.job, settle(ending.job, Unknown(why), self.default, self.now(), 0))
 
     def policy(self, job: Job, handler: Handler | None) -> RetryPolicy:
         own = Override(job.max_attempts, backoff_from(job.backoff) if job.backoff else None, job.time_limit)

@@ -140,7 +140,11 @@ class Worker:
         with self.making_room():
             self.running.pop(job.id, None)
             self.unsettled += 1
-        await self.settle(ending)
+        try:
+            await self.settle(ending)
+        except Exception as error:
+            log.exception("settle.refused", job=str(job.id), next="a person is asked")
+            await self.settle(self.performer.unwritable(ending, error))
 
     @contextmanager
     def making_room(self) -> Iterator[None]:
@@ -187,7 +191,7 @@ class Worker:
         self.threads.shutdown(wait=False, cancel_futures=True)
         await self.settler.flushed()
         try:
-            await self.store.settle([Ending(job, settlement.rescue(job, self.now())) for job, _ in left])
+            await self.store.settle([Ending(job, settlement.release(job, self.now())) for job, _ in left])
             await self.store.retire(self.id)
         except StoreUnreachable as error:
             log.warning("store.unreachable", error=str(error), next="other workers take over when the lease ends")

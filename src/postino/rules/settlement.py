@@ -41,8 +41,8 @@ class Settlement:
 def settle(job: Job, outcome: Outcome, policy: RetryPolicy, now: datetime, jitter: float) -> Settlement:
     match outcome:
         case Done(result, remote_id):
-            kept = None if result is None else json.dumps(result, default=str)
-            return Settlement(state=State.COMPLETED, event=EventType.COMPLETED, remote_id=remote_id, result=kept)
+            named = None if remote_id is None else str(remote_id)
+            return Settlement(state=State.COMPLETED, event=EventType.COMPLETED, remote_id=named, result=kept(result))
         case Defer(until, why):
             return Settlement(
                 state=State.PENDING, event=EventType.DEFERRED, run_at=max(until, now), deferred=why, refund=True
@@ -58,24 +58,40 @@ def settle(job: Job, outcome: Outcome, policy: RetryPolicy, now: datetime, jitte
             return Settlement(state=State.UNCERTAIN, event=EventType.UNCERTAIN, error=why)
 
 
+def kept(result: object) -> str | None:
+    """A result as JSON. What is no JSON is kept as it prints itself: the work is done, and must not be done again."""
+    if result is None:
+        return None
+    try:
+        return json.dumps(result, default=str, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return json.dumps(repr(result))
+
+
 def failed(why: str, cause: Cause) -> Settlement:
     return Settlement(state=State.FAILED, event=EventType.FAILED, error=why, cause=cause)
-
-
-def release(now: datetime) -> Settlement:
-    """A claim given back before anything started: as if it had never been taken."""
-    return Settlement(state=State.PENDING, event=None, run_at=now, refund=True)
 
 
 def rescue(job: Job, now: datetime) -> Settlement:
     """What becomes of a job whose worker died under it."""
     if job.sent:
-        why = "The worker died after something may have been sent; nothing is sent again before that is known."
-        return Settlement(state=State.UNCERTAIN, event=EventType.UNCERTAIN, error=why, rescued=True)
+        return in_doubt("died")
     if job.rescues + 1 >= MOST_RESCUES:
         why = f"The worker died under this job {MOST_RESCUES} times. Look at what it does before replaying it."
         return failed(why, Cause.QUARANTINED)
     return Settlement(state=State.PENDING, event=EventType.RESCUED, run_at=now, refund=True, rescued=True)
+
+
+def release(job: Job, now: datetime) -> Settlement:
+    """What becomes of a job whose worker was told to stop and could not wait for it any longer."""
+    if job.sent:
+        return in_doubt("stopped")
+    return Settlement(state=State.PENDING, event=EventType.RELEASED, run_at=now, refund=True)
+
+
+def in_doubt(what: str) -> Settlement:
+    why = f"The worker {what} after something may have been sent; nothing is sent again before that is known."
+    return Settlement(state=State.UNCERTAIN, event=EventType.UNCERTAIN, error=why, rescued=True)
 
 
 def verdict(said: Done | Retry | Reject, now: datetime) -> Settlement:

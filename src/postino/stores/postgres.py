@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 REFUSED = (asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError)
 UNREACHABLE = (OSError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.CannotConnectNowError)
-STATEMENT_SECONDS = 5
 MIGRATIONS_TABLE = """
 CREATE SCHEMA IF NOT EXISTS postino;
 CREATE TABLE IF NOT EXISTS postino.migrations (
@@ -40,9 +39,15 @@ class Postgres:
     dialect = "postgres"
 
     def __init__(
-        self, url: str, *, connections: int = 4, clock: Callable[[], datetime | None] = database_clock
+        self,
+        url: str,
+        *,
+        connections: int = 4,
+        statement_seconds: float = 5,
+        clock: Callable[[], datetime | None] = database_clock,
     ) -> None:
         self.url = url
+        self.statement_seconds = statement_seconds
         self.connections = connections
         self.clock = clock
         self.pool: asyncpg.Pool[asyncpg.Record] | None = None
@@ -64,7 +69,7 @@ class Postgres:
             reset=nothing_to_reset,
             server_settings={
                 "application_name": "postino",
-                "statement_timeout": f"{STATEMENT_SECONDS}s",
+                "statement_timeout": f"{self.statement_seconds * 1000:.0f}",
                 "jit": "off",
             },
         )
@@ -150,7 +155,8 @@ class Postgres:
         except asyncpg.LockNotAvailableError as error:
             raise Blocked("Another transaction holds the same key.") from error
         except asyncpg.QueryCanceledError as error:
-            raise Blocked(f"PostgreSQL did not finish within {STATEMENT_SECONDS} s; nothing was changed.") from error
+            told = f"PostgreSQL did not finish within {self.statement_seconds} s. Nothing was changed; try again."
+            raise StoreUnreachable(told) from error
         except (*UNREACHABLE, asyncpg.AdminShutdownError, asyncpg.CrashShutdownError) as error:
             raise StoreUnreachable(self.unreachable(error)) from error
 

@@ -60,8 +60,8 @@ def shared_row(ending: Ending) -> dict[str, Any]:
 def finished_row(ending: Ending) -> dict[str, Any]:
     settlement = ending.settlement
     return shared_row(ending) | {
-        "remote_id": settlement.remote_id,
-        "result": settlement.result,
+        "remote_id": clean(settlement.remote_id),
+        "result": clean(settlement.result),
         "cause": settlement.cause,
     }
 
@@ -87,7 +87,7 @@ def story(job: Job, settlement: Settlement) -> str:
         "error": clean(settlement.error),
         "cause": settlement.cause,
         "reason": clean(settlement.deferred),
-        "remote_id": settlement.remote_id,
+        "remote_id": clean(settlement.remote_id),
         "run_at": settlement.run_at.isoformat() if settlement.run_at else None,
     }
     return json.dumps({name: value for name, value in told.items() if value is not None})
