@@ -139,7 +139,9 @@ async def claim(store: SqlStore, worker: str, free: int, books: Books) -> list[J
 
 async def settle(store: SqlStore, told: Sequence[tuple[Job, Outcome]], books: Books) -> None:
     now = datetime.now(UTC)
-    endings = [Ending(job, settlement.settle(job, outcome, POLICY, now, 0)) for job, outcome in told]
+    # A worker may hold a job twice, once by a claim it lost; the answer names jobs, so only the last is told.
+    last = {job.id: (job, outcome) for job, outcome in told}.values()
+    endings = [Ending(job, settlement.settle(job, outcome, POLICY, now, 0)) for job, outcome in last]
     written = await store.settle(endings)
     books.done.update(e.job.id for e in endings if e.job.id in written and e.settlement.state is State.COMPLETED)
 
