@@ -18,7 +18,7 @@ from postino.rules.settlement import Cause, Settlement
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewJob:
-    """A job about to be enqueued. Its id is chosen by the caller, so that a repeated call is the same job."""
+    """A job about to be enqueued, under an id of its own; a key makes a repeated call the same job."""
 
     id: UUID
     type: str

@@ -91,7 +91,7 @@ async def test_a_rescheduled_job_may_be_dispatched_again(desk: Desk, due_job: Jo
     [
         (None, "it is running now"),
         (Done(), "it is completed, and that is final"),
-        (Reject("no"), "it failed, and its dead letter decides what comes next: replay or discard"),
+        (Reject("no"), "it failed; an open dead letter can be replayed or discarded, a discarded one stays as it is"),
         (Unknown("?"), "something may already have been sent, and a person has to say whether it was"),
     ],
 )

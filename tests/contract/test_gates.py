@@ -52,14 +52,6 @@ async def test_what_is_paused_waits_and_its_neighbours_go_on(
     assert resumed.run_at == waiting.run_at
 
 
-async def test_jobs_of_a_paused_brand_let_the_others_of_their_account_pass(desk: Desk) -> None:
-    await desk.put(account="acme", brand="shoes")
-    desk.clock.turn(seconds=1)
-    hats = await desk.put(account="acme", brand="hats")
-    await desk.store.pause(Scope.BRAND, "shoes", ME)
-    assert ids(await desk.take()) == {hats.id}
-
-
 async def test_what_already_runs_is_not_stopped_by_a_pause(desk: Desk, running_job: Job) -> None:
     await desk.store.pause(Scope.CHANNEL, "reports", ME)
     assert await desk.end(running_job, Done())

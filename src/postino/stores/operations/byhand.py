@@ -122,7 +122,7 @@ def refuse(job_id: UUID, wanted: str) -> Operation[NoReturn]:
         State.RUNNING: "it is running now",
         State.UNCERTAIN: "something may already have been sent, and a person has to say whether it was",
         State.COMPLETED: "it is completed, and that is final",
-        State.FAILED: "it failed, and its dead letter decides what comes next: replay or discard",
+        State.FAILED: "it failed; an open dead letter can be replayed or discarded, a discarded one stays as it is",
         State.CANCELLED: "it was cancelled, and that is final",
     }[job.state]
     raise Conflict(f"Job {job_id} cannot be {wanted}: {because}. Nothing was changed.")

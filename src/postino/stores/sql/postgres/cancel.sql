@@ -11,7 +11,7 @@ WITH gone AS (
     FROM gone
 ), hint AS (
     -- Its lane is due later now, or not at all: unhinted it would waste the slots of claims that look at it first.
-    INSERT INTO postino.lane_hints (channel, lane, account, brand)
-    SELECT channel, lane, account, brand FROM gone WHERE lane IS NOT NULL
+    INSERT INTO postino.lane_hints (channel, lane, account)
+    SELECT channel, lane, account FROM gone WHERE lane IS NOT NULL
 )
 SELECT id FROM gone

@@ -25,8 +25,8 @@ WITH input AS (
     WHERE key IS NULL OR id IN (SELECT job_id FROM won)
     RETURNING id, channel, lane, account, brand, scheduled_at, run_at, created_at
 ), hint AS (
-    INSERT INTO postino.lane_hints (channel, lane, account, brand)
-    SELECT DISTINCT channel, lane, account, brand FROM job WHERE lane IS NOT NULL
+    INSERT INTO postino.lane_hints (channel, lane, account)
+    SELECT DISTINCT channel, lane, account FROM job WHERE lane IS NOT NULL
 ), channel AS (
     INSERT INTO postino.channels (channel)
     SELECT DISTINCT channel FROM job

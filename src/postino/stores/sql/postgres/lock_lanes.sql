@@ -6,7 +6,7 @@ CROSS JOIN LATERAL (
     FROM postino.lane_due AS due
     JOIN postino.lanes AS lane ON lane.channel = due.channel AND lane.lane = due.lane
     WHERE due.channel = line.channel AND due.queue = :queue AND due.due_at <= coalesce(:now::timestamptz, now())
-      AND (lane.brand IS NULL OR lane.brand <> ALL (:brands::text[]))
+      AND (due.brand IS NULL OR due.brand <> ALL (:brands::text[]))
       AND (lane.account IS NULL OR lane.account <> ALL (:accounts::text[]))
     ORDER BY due.due_at
     LIMIT line.share

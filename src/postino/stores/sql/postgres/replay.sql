@@ -15,5 +15,5 @@ WITH letter AS (
     FROM letter
     RETURNING channel, lane, account, brand
 )
-INSERT INTO postino.lane_hints (channel, lane, account, brand)
-SELECT channel, lane, account, brand FROM job WHERE lane IS NOT NULL
+INSERT INTO postino.lane_hints (channel, lane, account)
+SELECT channel, lane, account FROM job WHERE lane IS NOT NULL

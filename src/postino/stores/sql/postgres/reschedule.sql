@@ -5,7 +5,7 @@ WITH moved AS (
     WHERE id = :id AND state = 'pending' AND NOT sent
     RETURNING id, channel, lane, account, brand
 ), hint AS (
-    INSERT INTO postino.lane_hints (channel, lane, account, brand)
-    SELECT channel, lane, account, brand FROM moved WHERE lane IS NOT NULL
+    INSERT INTO postino.lane_hints (channel, lane, account)
+    SELECT channel, lane, account FROM moved WHERE lane IS NOT NULL
 )
 SELECT id FROM moved

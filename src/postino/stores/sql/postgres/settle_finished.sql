@@ -44,8 +44,8 @@ WITH input AS (
         ))::text
     FROM gone WHERE ending = 'failed'
 ), hint AS (
-    INSERT INTO postino.lane_hints (channel, lane, account, brand)
-    SELECT channel, lane, account, brand FROM gone WHERE lane IS NOT NULL
+    INSERT INTO postino.lane_hints (channel, lane, account)
+    SELECT channel, lane, account FROM gone WHERE lane IS NOT NULL
 ), event AS (
     INSERT INTO postino.events (at, type, job_id, data)
     SELECT coalesce(:now::timestamptz, now()), event, id, data FROM gone WHERE event IS NOT NULL

@@ -20,8 +20,8 @@ WITH input AS (
     SELECT id, generation, number, started_at, coalesce(:now::timestamptz, now()), worker, outcome, error_class, message, trace
     FROM back WHERE recorded
 ), hint AS (
-    INSERT INTO postino.lane_hints (channel, lane, account, brand)
-    SELECT channel, lane, account, brand FROM back WHERE lane IS NOT NULL
+    INSERT INTO postino.lane_hints (channel, lane, account)
+    SELECT channel, lane, account FROM back WHERE lane IS NOT NULL
 ), event AS (
     INSERT INTO postino.events (at, type, job_id, data)
     SELECT coalesce(:now::timestamptz, now()), event, id, data FROM back WHERE event IS NOT NULL

@@ -7,7 +7,7 @@ SELECT id, type, channel, queue, 'cancelled', account, brand, user_id, parent_id
     deferrals, sent, remote_id, last_error, dispatched_at, created_at, :now
 FROM postino_jobs WHERE id = :id AND state = 'pending' AND NOT sent;
 -- Its lane is due later now, or not at all: unhinted it would waste the slots of claims that look at it first.
-INSERT INTO postino_lane_hints (channel, lane, account, brand)
-SELECT channel, lane, account, brand FROM postino_jobs
+INSERT INTO postino_lane_hints (channel, lane, account)
+SELECT channel, lane, account FROM postino_jobs
 WHERE id = :id AND state = 'pending' AND NOT sent AND lane IS NOT NULL;
 DELETE FROM postino_jobs WHERE id = :id AND state = 'pending' AND NOT sent RETURNING id

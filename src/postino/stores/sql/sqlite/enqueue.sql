@@ -8,6 +8,6 @@ SELECT :id, :type, :channel, :queue, 'pending', :lane, :account, :brand, :user_i
        :backoff, :time_limit, :now
 WHERE :key IS NULL OR changes() = 1
 RETURNING id, scheduled_at, run_at, created_at;
-INSERT INTO postino_lane_hints (channel, lane, account, brand)
-SELECT channel, lane, account, brand FROM postino_jobs WHERE id = :id AND lane IS NOT NULL;
+INSERT INTO postino_lane_hints (channel, lane, account)
+SELECT channel, lane, account FROM postino_jobs WHERE id = :id AND lane IS NOT NULL;
 INSERT INTO postino_channels (channel) SELECT channel FROM postino_jobs WHERE id = :id ON CONFLICT DO NOTHING

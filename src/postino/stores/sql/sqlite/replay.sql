@@ -8,5 +8,5 @@ SELECT id, type, channel, queue, 'pending', :lane, account, brand, user_id, pare
 FROM postino_dead_letters WHERE id = :id AND generation = :generation AND resolved_at IS NULL;
 UPDATE postino_dead_letters SET resolved_at = :now, resolution = 'replayed'
 WHERE id = :id AND generation = :generation AND resolved_at IS NULL;
-INSERT INTO postino_lane_hints (channel, lane, account, brand)
-SELECT channel, lane, account, brand FROM postino_jobs WHERE id = :id AND lane IS NOT NULL
+INSERT INTO postino_lane_hints (channel, lane, account)
+SELECT channel, lane, account FROM postino_jobs WHERE id = :id AND lane IS NOT NULL

@@ -24,8 +24,8 @@ SELECT id, generation, type, channel, queue, account, brand, user_id, parent_id,
         'trace', past.trace
     )) FROM (SELECT * FROM postino_attempts WHERE job_id = :id ORDER BY started_at, rowid) AS past)
 FROM postino_jobs WHERE id = :id AND token IS :token AND state <> 'pending' AND :state = 'failed';
-INSERT INTO postino_lane_hints (channel, lane, account, brand)
-SELECT channel, lane, account, brand FROM postino_jobs
+INSERT INTO postino_lane_hints (channel, lane, account)
+SELECT channel, lane, account FROM postino_jobs
 WHERE id = :id AND token IS :token AND state <> 'pending' AND lane IS NOT NULL;
 INSERT INTO postino_events (at, type, job_id, data)
 SELECT :now, :event, id, :data FROM postino_jobs

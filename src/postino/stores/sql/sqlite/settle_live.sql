@@ -2,8 +2,8 @@
 INSERT INTO postino_attempts (job_id, generation, number, started_at, ended_at, worker, outcome, error_class, message, trace)
 SELECT id, generation, :number, :started_at, :now, :worker, :outcome, :error_class, :message, :trace
 FROM postino_jobs WHERE id = :id AND token IS :token AND state <> 'pending' AND :recorded;
-INSERT INTO postino_lane_hints (channel, lane, account, brand)
-SELECT channel, lane, account, brand FROM postino_jobs
+INSERT INTO postino_lane_hints (channel, lane, account)
+SELECT channel, lane, account FROM postino_jobs
 WHERE id = :id AND token IS :token AND state <> 'pending' AND lane IS NOT NULL;
 INSERT INTO postino_events (at, type, job_id, data)
 SELECT :now, :event, id, :data FROM postino_jobs

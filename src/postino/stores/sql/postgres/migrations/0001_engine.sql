@@ -166,15 +166,16 @@ CREATE TABLE postino.lanes (
     channel text NOT NULL,
     lane    text NOT NULL,
     account text,
-    brand   text,
     PRIMARY KEY (channel, lane)
 );
--- When a lane next has something to do, per queue. May be too early, never too late; written under the lane's lock only.
+-- When a lane next has something to do, per queue, and for which brand: that of its head.
+-- May be too early, never too late; written under the lane's lock only.
 CREATE TABLE postino.lane_due (
     channel text NOT NULL,
     lane    text NOT NULL,
     queue   smallint NOT NULL,
     due_at  timestamptz NOT NULL,
+    brand   text,
     PRIMARY KEY (channel, lane, queue)
 );
 CREATE INDEX lane_due_order ON postino.lane_due (channel, queue, due_at);
@@ -184,8 +185,7 @@ CREATE TABLE postino.lane_hints (
     id      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     channel text NOT NULL,
     lane    text NOT NULL,
-    account text,
-    brand   text
+    account text
 );
 
 CREATE TABLE postino.gates (

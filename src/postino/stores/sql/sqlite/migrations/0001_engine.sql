@@ -156,20 +156,21 @@ CREATE INDEX postino_dead_letters_open ON postino_dead_letters (id DESC) WHERE r
 -- Every channel that ever had a job.
 CREATE TABLE postino_channels (channel text PRIMARY KEY) WITHOUT ROWID;
 
--- An account's (or brand's) line on a channel. 
+-- An account's (or brand's) line on a channel.
 CREATE TABLE postino_lanes (
     channel text NOT NULL,
     lane    text NOT NULL,
     account text,
-    brand   text,
     PRIMARY KEY (channel, lane)
 );
--- When a lane next has something to do, per queue. May be too early, never too late.
+-- When a lane next has something to do, per queue, and for which brand: that of its head. May be too
+-- early, never too late.
 CREATE TABLE postino_lane_due (
     channel text NOT NULL,
     lane    text NOT NULL,
     queue   integer NOT NULL,
     due_at  text NOT NULL,
+    brand   text,
     PRIMARY KEY (channel, lane, queue)
 );
 CREATE INDEX postino_lane_due_order ON postino_lane_due (channel, queue, due_at);
@@ -178,8 +179,7 @@ CREATE TABLE postino_lane_hints (
     id      integer PRIMARY KEY,
     channel text NOT NULL,
     lane    text NOT NULL,
-    account text,
-    brand   text
+    account text
 );
 
 CREATE TABLE postino_gates (
