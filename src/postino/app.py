@@ -12,10 +12,10 @@ from postino.engine.batcher import Batcher
 from postino.engine.handlers import Function, Handler, handler_of
 from postino.engine.portal import Sync
 from postino.engine.relay import Listener, Relay
-from postino.engine.specs import JobSpec, instant, new_job, payload_bytes, queue_named
+from postino.engine.specs import JobSpec, instant, nearest, new_job, payload_bytes, queue_named, scope_named
 from postino.engine.worker import Worker
 from postino.errors import Conflict, WrongUse
-from postino.event import Event
+from postino.event import Event, EventType
 from postino.job import Job, Queue
 from postino.outcome import Done, Reject, Retry
 from postino.rules.gates import Gate, Scope
@@ -50,7 +50,7 @@ class App:
         self.wakeup = parts.wakeup
         self.handlers: dict[str, Handler] = {}
         self.listeners: list[Listener] = []
-        self.sync = Sync(self.enqueue, self.close)
+        self.sync = Sync(self.enqueue, self.enqueue_many, self.close)
         self._make_ready = parts.make_ready
         self._ready = False
         self._enqueuer: Batcher[NewJob, Enqueued] = Batcher(self._write, MOST_TOGETHER)
@@ -85,6 +85,8 @@ class App:
         """Registers a function for a type of job: `(job, payload, call)`, `async` or plain."""
 
         def register(function: F) -> F:
+            if type in self.handlers:
+                raise WrongUse(f"type: {type!r} has a handler already, {self.handlers[type].function!r}.", field="type")
             override = Override(max_attempts, backoff, time_limit)
             self.handlers[type] = handler_of(type, function, queue_named(queue), override)
             return function
@@ -93,6 +95,8 @@ class App:
 
     def on(self, *types: str, name: str | None = None) -> Callable[[Hear], Hear]:
         """Registers a listener for events; none named means all. Its name keeps its place in the stream."""
+        for unknown in set(types) - set(EventType):
+            raise WrongUse(f"on: there is no event {unknown!r}.{nearest(unknown, list(EventType))}", field="types")
 
         def register(hear: Hear) -> Hear:
             self.listeners.append(Listener(name or f"{hear.__module__}.{hear.__qualname__}", frozenset(types), hear))
@@ -239,9 +243,3 @@ class App:
 async def stop_when(stop: asyncio.Event, worker: Worker) -> None:
     await stop.wait()
     worker.stop()
-
-
-def scope_named(scope: str | Scope) -> Scope:
-    if scope not in list(Scope):
-        raise WrongUse(f"scope: there is no {scope!r} to pause. There are: {', '.join(Scope)}.", field="scope")
-    return Scope(scope)

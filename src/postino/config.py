@@ -13,6 +13,7 @@ from typing import Any
 from postino.errors import ConfigError
 
 ENVIRONMENT = "POSTINO_"
+LEAST_BACKOFF = {"base": 0, "factor": 1, "max": 0}
 NOT_SETTINGS = frozenset({"POSTINO_DATA_DIR", "POSTINO_APP"})
 
 
@@ -83,6 +84,12 @@ def load(
     return checked(config)
 
 
+def without_secrets(url: str) -> str:
+    """An address as it may be shown: neither user nor password, nor what follows a question mark."""
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}"
+
+
 def from_file(config: Config, path: Path) -> Config:
     try:
         told = tomllib.loads(path.read_text())
@@ -90,16 +97,22 @@ def from_file(config: Config, path: Path) -> Config:
         return config
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}.") from error
-    channels = told.pop("channels", {})
+    channels = table(told.pop("channels", {}), f"channels in {path}")
     for section, keys in told.items():
         known(section, SECTIONS, f"section [{section}] in {path}")
-        for key, value in keys.items():
+        for key, value in table(keys, f"{section} in {path}").items():
             config = set_key(config, section, key, value, f"{section}.{key} in {path}")
     return replace(config, channels={name: channel(name, keys, path) for name, keys in channels.items()})
 
 
-def channel(name: str, keys: Mapping[str, Any], path: Path) -> ChannelConfig:
-    for key in keys:
+def table(value: Any, name: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ConfigError(f"{name} must be a table of settings, not {value!r}.", field=name)
+    return value
+
+
+def channel(name: str, keys: Any, path: Path) -> ChannelConfig:
+    for key in table(keys, f"channels.{name} in {path}"):
         known(key, [entry.name for entry in fields(ChannelConfig)], f"channels.{name}.{key} in {path}")
     return ChannelConfig(**keys)
 
@@ -143,8 +156,9 @@ def described(wanted: type) -> str:
 def known(name: str, names: Any, where: str) -> None:
     if name in names:
         return
-    nearest = difflib.get_close_matches(name, list(names), n=1, cutoff=0.4)
-    hint = f" Did you mean {nearest[0]}?" if nearest else f" There are: {', '.join(sorted(names))}."
+    bare = {full.removeprefix(ENVIRONMENT): full for full in names}  # what all have in common makes nothing alike
+    nearest = difflib.get_close_matches(name.removeprefix(ENVIRONMENT), bare, n=1)
+    hint = f" Did you mean {bare[nearest[0]]}?" if nearest else f" There are: {', '.join(sorted(names))}."
     raise ConfigError(f"Unknown setting {where}.{hint}", field=name)
 
 
@@ -171,11 +185,17 @@ def checked(config: Config) -> Config:
     for where, backoff in [("queue", queue.retry_backoff)] + [
         (f"channels.{name}", entry.retry_backoff) for name, entry in config.channels.items() if entry.retry_backoff
     ]:
-        for key in backoff:
-            known(key, ("base", "factor", "max"), f"{where}.retry_backoff.{key}")
+        for key, value in backoff.items():
+            known(key, LEAST_BACKOFF, f"{where}.retry_backoff.{key}")
+            at_least(value, LEAST_BACKOFF[key], f"{where}.retry_backoff.{key}")
     if not config.database_url.startswith(("sqlite:///", "postgresql://", "postgres://")):
         raise ConfigError("database.url must start with sqlite:/// or postgresql://.", field="database.url")
     return config
+
+
+def at_least(value: Any, least: float, name: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < least:
+        raise ConfigError(f"{name} must be a number of at least {least}, not {value!r}.", field=name)
 
 
 def user_data_dir(environment: Mapping[str, str]) -> Path:

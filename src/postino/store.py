@@ -72,9 +72,9 @@ class ClaimOrder:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What went wrong in one attempt, for the history."""
+    """What went wrong in one attempt, for the history; without a class where no exception told of it."""
 
-    error_class: str
+    error_class: str | None
     message: str
     trace: str | None = None
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from postino import Job, Postino
+from postino import Job, Outcome, Postino, Retry, Schedule
 from postino.stores.statement import Query
 from tests.engine.conftest import ended, eventually, working
 
@@ -54,7 +54,9 @@ async def test_an_idle_worker_asks_one_question_per_poll(app: Postino, monkeypat
     assert {asked[name] for name in folded | {"register"}} == {1}
 
 
-async def test_an_idle_worker_is_woken_and_does_not_wait_for_its_poll(app: Postino) -> None:
+async def test_an_idle_worker_is_woken_and_does_not_wait_for_its_poll(
+    app: Postino, monkeypatch: pytest.MonkeyPatch
+) -> None:
     started = asyncio.Event()
 
     @app.handler("now")
@@ -62,15 +64,38 @@ async def test_an_idle_worker_is_woken_and_does_not_wait_for_its_poll(app: Posti
         started.set()
 
     async with working(app, poll=1.0, heartbeat=1.0, lease=30.0):
-        told: list[bool] = []
-        wait = app.wakeup.wait
-
-        async def waiting(seconds: float) -> bool:
-            told.append(await wait(seconds))
-            return told[-1]
-
-        app.wakeup.wait = waiting  # type: ignore[method-assign]
+        told = waits(app, monkeypatch)
         job = await app.enqueue("now")
         await started.wait()
         await ended(app, job)
     assert True in told
+
+
+@pytest.mark.parametrize("jobs", [{"account": "a1"}, {"channel": "capped"}, {"max_attempts": 10}])
+async def test_what_ends_lets_the_next_start_at_once(
+    app: Postino, monkeypatch: pytest.MonkeyPatch, jobs: dict[str, Any]
+) -> None:
+    await app.cap("capped", 1)
+
+    @app.handler("short", backoff=Schedule([0]))
+    async def short(job: Job) -> Outcome | None:
+        return Retry("again") if job.attempts < (job.max_attempts or 0) else None
+
+    async with working(app, poll=1.0, heartbeat=1.0, lease=30.0):
+        told = waits(app, monkeypatch)
+        for job in await app.enqueue_many([{"type": "short", **jobs} for _ in range(10)]):
+            await ended(app, job)
+    assert False not in told[:-1]  # every rest was ended by an event, none by the poll
+
+
+def waits(app: Postino, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """How the worker's rests end from now on: True by a hint, False by time."""
+    told: list[bool] = []
+    wait = app.wakeup.wait
+
+    async def waiting(seconds: float) -> bool:
+        told.append(await wait(seconds))
+        return told[-1]
+
+    monkeypatch.setattr(app.wakeup, "wait", waiting)
+    return told

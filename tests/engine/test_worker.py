@@ -348,3 +348,16 @@ def test_a_handler_with_too_many_arguments_is_refused_when_it_is_registered() ->
 
         @app.handler("greedy")
         async def greedy(job: Job, payload: Any, call: Call, more: Any) -> None: ...
+
+
+def test_a_second_handler_for_the_same_type_is_refused() -> None:
+    app = Postino("sqlite:////nowhere/postino.db")
+    app.handler("once")(lambda: None)
+    with pytest.raises(WrongUse, match="'once' has a handler already"):
+        app.handler("once")(lambda: None)
+
+
+def test_a_listener_for_an_event_that_does_not_exist_is_refused() -> None:
+    app = Postino("sqlite:////nowhere/postino.db")
+    with pytest.raises(WrongUse, match=r"no event 'job\.faild'\. Did you mean job\.failed\?"):
+        app.on("job.faild")

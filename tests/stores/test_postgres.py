@@ -20,7 +20,7 @@ async def told(url: str) -> tuple[type[Exception], str]:
 async def test_a_server_that_does_not_answer() -> None:
     kind, text = await told("postgresql://me:hunter2@127.0.0.1:1/queue?application_name=x")
     assert kind is StoreUnreachable
-    assert "127.0.0.1:1/queue does not answer" in text
+    assert "postgresql://127.0.0.1:1/queue does not answer" in text
     assert "hunter2" not in text
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from postino.errors import WrongUse
@@ -12,12 +12,16 @@ T = TypeVar("T")
 
 
 class Sync:
-    """`app.sync.enqueue(…)`, and `app.sync(app.cancel(…))` for everything else."""
+    """`app.sync.enqueue(…)`, `app.sync.enqueue_many(…)`, and `app.sync(app.cancel(…))` for everything else."""
 
     def __init__(
-        self, enqueue: Callable[..., Coroutine[Any, Any, Job]], close: Callable[[], Coroutine[Any, Any, None]]
+        self,
+        enqueue: Callable[..., Coroutine[Any, Any, Job]],
+        enqueue_many: Callable[..., Coroutine[Any, Any, list[Job]]],
+        close: Callable[[], Coroutine[Any, Any, None]],
     ) -> None:
         self._enqueue = enqueue
+        self._enqueue_many = enqueue_many
         self._close = close
         self.loop: asyncio.AbstractEventLoop | None = None
         self.lock = threading.Lock()
@@ -33,6 +37,10 @@ class Sync:
 
     def enqueue(self, type: str, payload: Any = None, *, connection: Any = None, **details: Any) -> Job:
         work = self._enqueue(type, payload, connection=connection, **details)
+        return self(work) if connection is None else at_once(work)
+
+    def enqueue_many(self, jobs: Sequence[Any], *, connection: Any = None) -> list[Job]:
+        work = self._enqueue_many(jobs, connection=connection)
         return self(work) if connection is None else at_once(work)
 
     def close(self) -> None:

@@ -13,6 +13,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from postino.errors import WrongUse
 from postino.job import Queue, new_id
+from postino.rules.gates import Scope
 from postino.rules.idempotency import job_key
 from postino.rules.retry import Backoff, backoff_text
 from postino.store import NewJob
@@ -109,6 +110,12 @@ def queue_named(name: str | Queue) -> Queue:
     if name not in labels:
         raise WrongUse(f"queue: there is no queue {name!r}. There are: {', '.join(labels)}.", field="queue")
     return Queue.named(name)
+
+
+def scope_named(scope: str | Scope) -> Scope:
+    if scope not in list(Scope):
+        raise WrongUse(f"scope: there is no {scope!r} to pause. There are: {', '.join(Scope)}.", field="scope")
+    return Scope(scope)
 
 
 def instant(field: str, value: Any) -> datetime | None:

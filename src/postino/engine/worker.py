@@ -13,11 +13,12 @@ from uuid import UUID
 
 import structlog
 
-from postino.config import Config
+from postino.config import Config, without_secrets
 from postino.engine.batcher import Batcher
 from postino.engine.call import Call
 from postino.engine.claims import Claims
 from postino.engine.handlers import Handler
+from postino.engine.outage import Outage
 from postino.engine.performer import Performer
 from postino.engine.rescue import Observer
 from postino.engine.specs import JobSpec
@@ -25,7 +26,7 @@ from postino.errors import StoreUnreachable
 from postino.job import Job, Queue, State, new_id
 from postino.rules import settlement
 from postino.rules.retry import Exponential, Override, RetryPolicy
-from postino.store import Ending, Store, Survey, WorkerInfo
+from postino.store import Ending, Failure, Store, Survey, WorkerInfo
 from postino.wakeup import Wakeup
 
 log = structlog.get_logger("postino.worker")
@@ -62,8 +63,15 @@ class Worker:
             random.random,
         )
         self.running: dict[UUID, tuple[Job, asyncio.Task[None]]] = {}
+        self.about = {
+            "database": without_secrets(config.database_url),
+            "types": sorted(handlers),
+            "concurrency": self.settings.concurrency,
+        }
         self.unsettled = 0
         self.skew = timedelta(0)
+        self.capped: set[str] = set()
+        self.outage = Outage(time.monotonic)
         self.next_beat = 0.0
         self.stopping = False
 
@@ -82,13 +90,13 @@ class Worker:
         """Works until told to stop, then lets running jobs end."""
         await self.wakeup.listen()
         await self.register()
-        log.info("worker.started", worker=self.id, concurrency=self.settings.concurrency)
+        log.info("worker.started", worker=self.id, **self.about)
         try:
             while not self.stopping:
                 try:
                     await self.turn()
                 except StoreUnreachable as error:
-                    log.warning("store.unreachable", error=str(error), next=f"trying again in {STORE_AGAIN} s")
+                    self.outage.seen(error)
                     await asyncio.sleep(STORE_AGAIN)
         finally:
             await self.drain()
@@ -111,7 +119,9 @@ class Worker:
     async def look(self) -> Survey:
         beat = time.monotonic() >= self.next_beat
         survey = await self.claims.survey(self.id, beat=beat)
+        self.outage.over()
         self.skew = survey.now - datetime.now(UTC)
+        self.capped = {gate.name for gate in survey.gates if gate.cap is not None}
         if beat:
             self.next_beat = time.monotonic() + self.settings.heartbeat - self.settings.poll / 2
             if self.id not in survey.beats:
@@ -167,7 +177,15 @@ class Worker:
         settled = await self.store.settle(endings)
         with self.making_room():
             self.unsettled -= len(endings)
+        if any(self.frees_others(ending) for ending in endings):
+            self.wakeup.nudge() if self.free else self.wakeup.tell()
         return [ending.job.id in settled for ending in endings]
+
+    def frees_others(self, ending: Ending) -> bool:
+        """Whether something may start now that could not before: the next of its lane or capped channel, or itself."""
+        soon = self.now() + timedelta(seconds=self.settings.poll)
+        again = ending.settlement.run_at
+        return ending.job.lane is not None or ending.job.channel in self.capped or (again is not None and again <= soon)
 
     async def register(self) -> None:
         await self.store.register(WorkerInfo(id=self.id, host=socket.gethostname(), pid=os.getpid()))
@@ -191,10 +209,16 @@ class Worker:
         self.threads.shutdown(wait=False, cancel_futures=True)
         await self.settler.flushed()
         try:
-            await self.store.settle([Ending(job, settlement.release(job, self.now())) for job, _ in left])
+            await self.release([job for job, _ in left])
             await self.store.retire(self.id)
         except StoreUnreachable as error:
             log.warning("store.unreachable", error=str(error), next="other workers take over when the lease ends")
+
+    async def release(self, jobs: list[Job]) -> None:
+        stopped = Failure(None, "Its worker was stopped before it had ended.")
+        await self.store.settle([Ending(job, settlement.release(job, self.now()), stopped) for job in jobs])
+        for job in jobs:
+            log.warning("job.released", job=str(job.id), type=job.type, next="another worker starts it anew")
 
     async def beat_until(self, done: Awaitable[object]) -> None:
         """The beat goes on while running jobs end."""
@@ -203,7 +227,7 @@ class Worker:
             try:
                 await self.look()
             except StoreUnreachable as error:
-                log.warning("store.unreachable", error=str(error), next="running jobs go on")
+                self.outage.seen(error)
             await asyncio.wait([waiting], timeout=self.settings.poll)
 
 

@@ -99,7 +99,7 @@ def verdict(said: Done | Retry | Reject, now: datetime) -> Settlement:
     match said:
         case Done(_, remote_id):
             return Settlement(state=State.COMPLETED, event=EventType.COMPLETED, remote_id=remote_id)
-        case Retry(why):
-            return Settlement(state=State.PENDING, event=EventType.RETRYING, run_at=now, error=why)
+        case Retry():
+            return Settlement(state=State.PENDING, event=EventType.RETRYING, run_at=now)  # its last error stays
         case Reject(why):
             return failed(why, Cause.PERMANENT)

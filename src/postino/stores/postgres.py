@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import asyncpg
 
+from postino.config import without_secrets
 from postino.errors import ConfigError, StoreUnreachable, WrongUse
 from postino.stores.driver import Blocked, drive
 from postino.stores.migrations import check_complete, migrations, missing
@@ -165,7 +166,10 @@ class Postgres:
         """A connection outside the pool, for work that takes its time."""
         try:
             connection = await asyncpg.connect(self.url, server_settings={"application_name": "postino"})
-        except (*UNREACHABLE, *REFUSED, TimeoutError) as error:
+        except REFUSED as error:
+            told = f"PostgreSQL refuses {without_secrets(self.url)}: {error}. Nothing was changed."
+            raise StoreUnreachable(told) from error
+        except (*UNREACHABLE, TimeoutError) as error:
             raise StoreUnreachable(self.unreachable(error)) from error
         except (ValueError, asyncpg.ClientConfigurationError):
             # Nothing of the driver's own words: they may repeat the address with its password.
@@ -177,8 +181,7 @@ class Postgres:
             await connection.close()
 
     def unreachable(self, error: BaseException) -> str:
-        where = self.url.rpartition("@")[2].partition("?")[0]  # never the password
-        return f"PostgreSQL at {where} does not answer ({error}). Nothing was lost; try again when it is back."
+        return f"{without_secrets(self.url)} does not answer ({error}). Nothing was lost; try again when it is back."
 
 
 def psycopg_rows() -> Any:

@@ -12,7 +12,7 @@ from postino.job import Job, State, lane_of
 from postino.rules.gates import Gate, Scope
 from postino.rules.replay import why_not
 from postino.rules.settlement import Settlement
-from postino.store import Act, DeadLetter, Ending
+from postino.store import Act, DeadLetter, Ending, Failure
 from postino.stores import rows
 from postino.stores.operations.settle import settle
 from postino.stores.statement import Operation, ask
@@ -52,7 +52,8 @@ def resolve(job_id: UUID, settlement: Settlement, act: Act) -> Operation[Job]:
         yield from refuse(job_id, "resolved")
     clock = yield ask("clock")
     taken = rows.with_owner(rows.live_job(locked[0]), f"person:{act.actor}", clock[0]["now_at"])
-    yield from settle([Ending(taken, settlement)])
+    said = f"{act.actor} decided: {act.reason}" if act.reason else f"{act.actor} decided."
+    yield from settle([Ending(taken, settlement, Failure(None, said))])
     return (yield from recorded(job_id, EventType.RESOLVED, act))
 
 

@@ -11,7 +11,7 @@ from postino.event import EventType
 from postino.job import Job
 from postino.rules.lifecycle import may_move
 from postino.rules.settlement import Settlement
-from postino.store import Ending
+from postino.store import Ending, Failure
 from postino.stores import rows
 from postino.stores.statement import Operation, ask, each
 
@@ -31,7 +31,8 @@ def rescue(dead: Mapping[str, int], decide: Callable[[Job, datetime], Settlement
     yield each("bury", [{"id": worker, "beats": beats} for worker, beats in dead.items()])
     orphans = [rows.live_job(row) for row in (yield ask("lock_orphans"))]
     clock = yield ask("clock")
-    endings = [Ending(job, decide(job, clock[0]["now_at"])) for job in orphans]
+    died = Failure(None, "Its worker died.")
+    endings = [Ending(job, decide(job, clock[0]["now_at"]), died) for job in orphans]
     yield from settle(endings)
     return endings
 
