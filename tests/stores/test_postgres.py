@@ -3,9 +3,13 @@
 import asyncio
 import traceback
 
+import asyncpg
+import psycopg
 import pytest
 
-from postino.errors import ConfigError, StoreError, StoreUnreachable
+from postino.errors import ConfigError, StoreError, StoreUnreachable, WrongUse
+from postino.job import Queue, new_id
+from postino.store import NewJob
 from postino.stores.postgres import Postgres
 from postino.stores.sql_store import SqlStore
 from tests.servers.postgres import PostgresServer
@@ -45,3 +49,14 @@ async def test_many_who_open_at_once_share_one_pool(postgres_url: str) -> None:
     await store.depths()
     assert store.driver.pool is pool
     await store.close()
+
+
+async def test_a_callers_connection_to_a_database_without_postino(postgres_url: str) -> None:
+    job = NewJob(id=new_id(), type="t", channel="t", queue=Queue.DEFAULT, payload=b"null")
+    store = SqlStore(Postgres(postgres_url))
+    other = await asyncpg.connect(postgres_url)
+    with pytest.raises(WrongUse, match="there is no Postino in its database"):
+        await store.enqueue_on(other, [job])
+    await other.close()
+    with psycopg.connect(postgres_url) as same, pytest.raises(WrongUse, match="there is no Postino in its database"):
+        await store.enqueue_on(same, [job])

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeVar
 
-from postino.errors import PostinoError
+from postino.errors import PostinoError, WrongUse
 from postino.stores.statement import Operation, Query, Row
 
 T = TypeVar("T")
@@ -11,6 +11,11 @@ T = TypeVar("T")
 
 class Blocked(PostinoError):
     """Another transaction holds what this one needs, for longer than it was willing to wait."""
+
+
+def no_postino_here() -> WrongUse:
+    told = "connection: there is no Postino in its database. Run `postino migrate` on it, or give another connection."
+    return WrongUse(told, field="connection")
 
 
 class Driver(Protocol):

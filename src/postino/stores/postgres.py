@@ -11,7 +11,7 @@ import asyncpg
 
 from postino.config import without_secrets
 from postino.errors import ConfigError, StoreUnreachable, WrongUse
-from postino.stores.driver import Blocked, drive
+from postino.stores.driver import Blocked, drive, no_postino_here
 from postino.stores.migrations import check_complete, migrations, missing
 from postino.stores.statement import Operation, Query, Row, columns, statement
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 REFUSED = (asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError)
 UNREACHABLE = (OSError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.CannotConnectNowError)
+UNDEFINED_TABLE = "42P01"
 MIGRATIONS_TABLE = """
 CREATE SCHEMA IF NOT EXISTS postino;
 CREATE TABLE IF NOT EXISTS postino.migrations (
@@ -128,6 +129,14 @@ class Postgres:
         return Query(query.name, {"now": self.clock(), **query.params}, query.rows)
 
     async def join(self, connection: Any, operation: Operation[T]) -> T:
+        try:
+            return await self.run_on(connection, operation)
+        except Exception as error:
+            if getattr(error, "sqlstate", None) == UNDEFINED_TABLE:
+                raise no_postino_here() from error
+            raise
+
+    async def run_on(self, connection: Any, operation: Operation[T]) -> T:
         module = type(connection).__module__.partition(".")[0]
         if module == "asyncpg":
             return await self.run(connection, operation)

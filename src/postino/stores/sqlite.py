@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import apsw
 
 from postino.errors import StoreUnreachable, WrongUse
-from postino.stores.driver import drive
+from postino.stores.driver import drive, no_postino_here
 from postino.stores.migrations import check_complete, migrations, missing
 from postino.stores.sqlite_thread import Hand, busy_or_broken, connect, execute
 from postino.stores.sqlite_values import bound, decoded
@@ -114,6 +114,14 @@ class Sqlite:
         return await self.reader.run(operation)
 
     async def join(self, connection: Any, operation: Operation[T]) -> T:
+        try:
+            return self.run_on(connection, operation)
+        except (apsw.SQLError, sqlite3.OperationalError) as error:
+            if "no such table: postino_" in str(error):
+                raise no_postino_here() from error
+            raise
+
+    def run_on(self, connection: Any, operation: Operation[T]) -> T:
         if isinstance(connection, apsw.Connection):
             return drive(operation, lambda query: execute(connection, query, self.clock()))
         if isinstance(connection, sqlite3.Connection):
