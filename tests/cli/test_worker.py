@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from postino import State
+from postino.cli.worker import ONE_STOP
 from tests.cli.conftest import Postino
 from tests.cli.desk import Desk
 from tests.cli.processes import Command
@@ -35,6 +37,16 @@ async def patient(job):
 async def stubborn(job):
     print("started", flush=True)
     time.sleep(60)
+
+@app.handler("blocked")
+def blocked(job):
+    print("started", flush=True)
+    time.sleep(60)
+
+@app.handler("blocked.elsewhere")
+async def blocked_elsewhere(job):
+    print("started", flush=True)
+    await asyncio.to_thread(time.sleep, 60)
 
 empty = Postino()
 number = 7
@@ -64,14 +76,46 @@ def test_a_worker_runs_jobs_and_lets_the_one_in_flight_end_when_told_to_stop(sho
     assert desk.perform(lambda app: app.store.workers()) == []
 
 
-def test_a_second_signal_ends_a_worker_at_once(shop: Path, desk: Desk) -> None:
+def test_a_later_second_signal_ends_a_worker_at_once(shop: Path, desk: Desk) -> None:
     with Command("worker", "--app", "shop:app", folder=shop) as worker:
         desk.enqueue("patient")
         worker.wait_for("started")
         worker.process.send_signal(signal.SIGTERM)
         worker.wait_for("worker.draining")
+        time.sleep(ONE_STOP + 0.1)
         worker.process.send_signal(signal.SIGTERM)
         assert worker.wait() == 128 + signal.SIGTERM
+
+
+def test_signals_that_come_together_are_one_request(shop: Path, desk: Desk) -> None:
+    with Command("worker", "--app", "shop:app", folder=shop) as worker:
+        patient = desk.enqueue("patient")
+        worker.wait_for("started")
+        worker.process.send_signal(signal.SIGTERM)
+        worker.process.send_signal(signal.SIGINT)
+        worker.wait_for("worker.draining")
+        worker.process.send_signal(signal.SIGTERM)
+        (shop / "go").touch()
+        assert worker.wait() == 0, worker.said
+    assert desk.get(patient).state is State.COMPLETED
+
+
+@pytest.mark.parametrize("type", ["blocked", "blocked.elsewhere"])
+def test_a_thread_that_does_not_end_is_left_behind_and_its_job_given_back(
+    type: str, shop: Path, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POSTINO_WORKER_DRAIN", "0.5")
+    with Command("worker", "--app", "shop:app", folder=shop) as worker:
+        job = desk.enqueue(type)
+        worker.wait_for("started")
+        began = time.monotonic()
+        worker.process.send_signal(signal.SIGTERM)
+        assert worker.wait() == 0, worker.said
+        assert time.monotonic() - began < 10
+    assert '"threads": 1' in worker.err[-1]
+    assert "worker.abandoned" in worker.err[-1]
+    given_back = desk.get(job)
+    assert (given_back.state, given_back.attempts) == (State.PENDING, 0)
 
 
 def test_a_handler_that_blocks_does_not_keep_the_second_signal_out(shop: Path, desk: Desk) -> None:
@@ -79,6 +123,7 @@ def test_a_handler_that_blocks_does_not_keep_the_second_signal_out(shop: Path, d
         desk.enqueue("stubborn")
         worker.wait_for("started")
         worker.process.send_signal(signal.SIGTERM)
+        time.sleep(ONE_STOP + 0.1)
         worker.process.send_signal(signal.SIGINT)
         assert worker.wait() in (128 + signal.SIGINT, 128 + signal.SIGTERM)
 
@@ -112,17 +157,26 @@ def test_an_application_that_names_its_own_database_is_not_run_on_another(shop: 
         ("shop:number", "is a int, not a Postino"),
         ("shop:empty", "has no handlers"),
         ("broken:app", "broken.py line 2: ZeroDivisionError"),
-        ("lacking:app", "No module named 'not_installed'"),
+        ("lacking:app", "lacking.py line 2: ModuleNotFoundError: No module named 'not_installed'"),
+        ("torn:app", "torn.py line 2: SyntaxError"),
+        ("deep:app", "deep.py line 2: JSONDecodeError"),
+        ("twice:app", "twice.py line 4: WrongUse"),
+        ("shop.py:app", "without .py: shop:app"),
+        ("./src/shop.py:app", "without .py: src.shop:app"),
     ],
 )
 def test_an_application_that_is_not_there_is_told_in_a_sentence(
     target: str, told: str, shop: Path, postino: Postino, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(shop))
-    for name in ("shop", "broken", "lacking"):
+    for name in ("shop", "broken", "lacking", "torn", "deep", "twice"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     (shop / "broken.py").write_text("x = 1\nx / 0\n")
-    (shop / "lacking.py").write_text("import not_installed\n")
+    (shop / "lacking.py").write_text("\nimport not_installed\n")
+    (shop / "torn.py").write_text("x = 1\nx = = 2\n")
+    (shop / "deep.py").write_text("import json\njson.loads('{')\n")
+    handlers = "app.handler('x')(lambda: None)\n" * 2
+    (shop / "twice.py").write_text(f"from postino import Postino\napp = Postino()\n{handlers}")
     answer = postino("worker", "--app", target)
     assert (answer.code, answer.out) == (2, "")
     assert told in answer.err

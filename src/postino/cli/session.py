@@ -3,17 +3,24 @@
 import asyncio
 import getpass
 import os
+import re
 import shlex
-from collections.abc import Awaitable, Callable
+import shutil
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
+
+from postino.errors import StoreError, WrongUse
 
 if TYPE_CHECKING:
     from postino.config import Config
     from postino.wiring import Postino
 
 T = TypeVar("T")
+PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^/@]*@|(?<=[?&]password=)[^&]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +33,47 @@ class Where:
     def config(self) -> "Config":
         from postino import config
 
+        self.check()
         folder = None if self.data_dir is None else self.data_dir.expanduser()
         return config.load(folder, {"database": {"url": self.database_url}})
 
+    def check(self) -> None:
+        said = "--data-dir" if self.data_dir is not None else "POSTINO_DATA_DIR"
+        folder = self.data_dir or Path(os.environ.get("POSTINO_DATA_DIR", ""))
+        if folder.expanduser().is_file():
+            raise WrongUse(f"{said}: {folder} is a file, not a directory.", field="data_dir")
+
+    def command(self, words: str) -> str:
+        """A command as one would type it here, to get to the same queue."""
+        return f"{program()} {words}{self.options()}"
+
     def options(self) -> str:
-        """As one would type them, to get to the same queue."""
-        said = (("--data-dir", self.data_dir), ("--database-url", self.database_url))
+        url = None if self.database_url is None else PASSWORD.sub(hidden, self.database_url)
+        said = (("--data-dir", self.data_dir), ("--database-url", url))
         return "".join(f" {option} {shlex.quote(str(value))}" for option, value in said if value is not None)
+
+
+def hidden(password: re.Match[str]) -> str:
+    return "…" if password[1] is None else f"{password[1]}:…@"
+
+
+def program() -> str:
+    """`postino` where that is found, else the way it was started."""
+    started_by = sys.argv[0]
+    if shutil.which("postino"):
+        return "postino"
+    if Path(started_by).name == "postino":
+        return shlex.quote(started_by)
+    return f"{shlex.quote(sys.executable)} -m postino"
+
+
+@contextmanager
+def advising(where: Where) -> Iterator[None]:
+    """The advice to migrate becomes the command that migrates this very queue."""
+    try:
+        yield
+    except StoreError as error:
+        raise type(error)(str(error).replace("`postino migrate`", f"`{where.command('migrate')}`")) from error
 
 
 def perform(where: Where, work: Callable[["Postino"], Awaitable[T]]) -> T:
@@ -60,7 +101,8 @@ def perform_closed(where: Where, work: Callable[["Postino"], Awaitable[T]]) -> T
 
     logs.to_stderr("warning")
     config = where.config()
-    return asyncio.run(run())
+    with advising(where):
+        return asyncio.run(run())
 
 
 def actor() -> str:

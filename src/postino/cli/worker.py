@@ -1,17 +1,20 @@
 """`postino worker`: runs the jobs of an application until told to stop."""
 
 import asyncio
+import logging
 import os
 import signal
 import sys
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from postino.cli.options import DatabaseUrl, DataDir
-from postino.cli.session import Where
+from postino.cli.session import Where, advising
 from postino.errors import WrongUse
 
 if TYPE_CHECKING:
@@ -19,6 +22,10 @@ if TYPE_CHECKING:
 
 GRACE = 3.0  # seconds a worker has to end what it does once the process that started it is gone
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
+ONE_STOP = 1.0  # seconds in which signals are one request: supervisors signal a process and then its whole group
+LAST_WORDS = 0.2  # seconds that threads have to end by themselves after the worker has
+OF_LOOP = "postino-loop"
+HANDLER_THREADS = ("postino-handler", OF_LOOP)  # of plain functions, and of `asyncio.to_thread` in others
 NO_APP = (
     "app: say which application's jobs to run, with --app module:attr or POSTINO_APP=module:attr. For example, with"
     " `app = Postino()` and its handlers in shop.py: postino worker --app shop:app. Postino has no job types of its own"
@@ -40,22 +47,29 @@ def run_worker(
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Run jobs. SIGTERM or Ctrl-C lets running ones end; a second one ends at once, and others take over."""
+    """Run jobs. SIGTERM or Ctrl-C lets running ones end; another one later ends at once, and others take over."""
     from postino.cli import logs
     from postino.cli.loading import check_obeyed, load
 
     if not app:
         raise WrongUse(NO_APP, field="app")
     logs.to_stderr()
-    tell_environment(Where(data_dir, database_url), concurrency)
+    where = Where(data_dir, database_url)
+    tell_environment(where, concurrency)
     loaded = load(app)
-    check_obeyed(loaded.config, app, Where(data_dir, database_url), concurrency)
-    with asyncio.Runner(loop_factory=fastest_loop()) as runner:
+    check_obeyed(loaded.config, app, where, concurrency)
+    threads = ThreadPoolExecutor(thread_name_prefix=OF_LOOP)
+    with advising(where), asyncio.Runner(loop_factory=fastest_loop()) as runner:
+        runner.get_loop().set_default_executor(threads)
         runner.run(work(loaded, until_eof=until_eof))
+        threads.shutdown(wait=False, cancel_futures=True)
+        if blocked := still_blocked():
+            leave_behind(blocked)
 
 
 def tell_environment(where: Where, concurrency: int | None) -> None:
     """Before the application is imported, because it reads its settings then."""
+    where.check()
     if where.data_dir is not None:
         os.environ["POSTINO_DATA_DIR"] = str(where.data_dir.expanduser().absolute())
     if where.database_url is not None:
@@ -84,19 +98,41 @@ async def work(app: "App", *, until_eof: bool) -> None:
         await app.close()
 
 
+def still_blocked() -> list[threading.Thread]:
+    """Threads of handlers that go on although their worker has ended."""
+    threads = [thread for thread in threading.enumerate() if thread.name.startswith(HANDLER_THREADS)]
+    until = time.monotonic() + LAST_WORDS
+    for thread in threads:
+        thread.join(max(0.0, until - time.monotonic()))
+    return [thread for thread in threads if thread.is_alive()]
+
+
+def leave_behind(blocked: list[threading.Thread]) -> NoReturn:
+    """Python would wait for them, for ever if need be: a thread cannot be stopped, but a process can end."""
+    import structlog
+
+    log = structlog.get_logger("postino.worker")
+    log.warning("worker.abandoned", threads=len(blocked), next="it ends without them; their jobs were given back")
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
+
+
 class Stop:
-    """Asked once, the worker lets running jobs end; asked twice, the process ends."""
+    """Asked once, the worker lets running jobs end; asked again later, the process ends."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self.event = asyncio.Event()
-        self.asked = False
+        self.asked_at: float | None = None
 
     def on_signal(self, number: int, _: FrameType | None) -> None:
         # Not the loop's own way: a handler that blocks the loop must not keep the second signal from being heard.
-        if self.asked:
+        if self.asked_at is None:
+            self.asked_at = time.monotonic()
+        elif time.monotonic() - self.asked_at > ONE_STOP:
             os._exit(128 + number)
-        self.asked = True
         self.loop.call_soon_threadsafe(self.event.set)
 
     def at_eof(self) -> None:
