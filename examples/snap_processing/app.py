@@ -8,6 +8,8 @@ import asyncpg
 from postino import Call, Exponential, Job, Outcome, Postino, Reject
 
 app = Postino()  # POSTINO_DATABASE_URL says where
+if not app.config.database_url.startswith("postgres"):
+    raise SystemExit("Snap processing needs PostgreSQL: export POSTINO_DATABASE_URL=postgresql:///snaps")
 few_connections = asyncio.Semaphore(4)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import psycopg
 
 from examples.snap_processing.app import Snap, app
+from examples.snap_processing.database import connected
 
 HERE = Path(__file__).parent
 SNAPS = [Snap("beach.jpg"), Snap("harbour.png"), Snap("dark_alley.jpg"), Snap("notes.txt")]
@@ -22,7 +23,7 @@ def take_in(connection: psycopg.Connection, snaps: list[Snap]) -> None:
 
 
 def main(files: list[str]) -> None:
-    with psycopg.connect(app.config.database_url) as connection:  # commits at the end, or nothing happened
+    with connected(first=".venv/bin/postino migrate") as connection:
         connection.execute((HERE / "table.sql").read_bytes())
         connection.execute((HERE / "view.sql").read_bytes())
         take_in(connection, [Snap(file) for file in files] or SNAPS)

@@ -1,8 +1,6 @@
 """Prints the view: what became of every snap."""
 
-import psycopg
-
-from examples.snap_processing.app import app
+from examples.snap_processing.database import connected
 
 QUESTION = """
 SELECT snap.file, job.status, job.attempt_count, snap.starts, job.next_retry_at, job.last_error
@@ -12,9 +10,9 @@ ORDER BY job.id
 
 
 def main() -> None:
-    with psycopg.connect(app.config.database_url) as connection:
+    with connected(first=".venv/bin/python -m examples.snap_processing.enqueue") as connection:
         for file, status, attempts, starts, retry_at, error in connection.execute(QUESTION):
-            when = f"  again at {retry_at:%H:%M:%S}" if retry_at else ""
+            when = f"  {'again' if attempts else 'due'} at {retry_at:%H:%M:%S}" if retry_at else ""
             print(f"{file:16} {status:10} attempts {attempts}  starts {starts}{when}  {error or ''}".rstrip())
 
 

@@ -193,3 +193,27 @@ def test_a_second_worker_finishes_what_a_killed_one_began(
             "SELECT outcome FROM postino.attempts WHERE job_id = %s ORDER BY started_at", (large["id"],)
         ).fetchall()
     assert [outcome for (outcome,) in history] == ["rescued", "completed"]
+
+
+@pytest.mark.parametrize("program", ["enqueue", "show"])
+def test_what_is_missing_is_told_in_one_line(program: str, environment: dict[str, str]) -> None:
+    first = {"enqueue": "postino migrate", "show": "snap_processing.enqueue"}[program]
+    for url, told in (
+        ("sqlite:////tmp/nowhere.db", "export POSTINO_DATABASE_URL=postgresql:///snaps"),
+        ("postgresql://127.0.0.1:1/snaps", "does not let us in"),
+        (environment["POSTINO_DATABASE_URL"], first),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", f"examples.snap_processing.{program}"],
+            cwd=ROOT, env=environment | {"POSTINO_DATABASE_URL": url}, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stdout) == (1, "")
+        assert told in done.stderr
+        assert done.stderr.count("\n") == 1
+
+
+def test_a_snap_that_never_ran_is_due_and_not_tried_again(environment: dict[str, str], ready: str) -> None:
+    enqueue(environment, "beach.jpg")
+    shown = run([sys.executable, "-m", "examples.snap_processing.show"], environment)
+    assert "due at" in shown
+    assert "again" not in shown
