@@ -35,24 +35,13 @@ COVERED = {
     "make setup": "its target exists: test_every_make_target_that_is_named_exists",
     "make up": "its target exists, and `postino up` is run in tests/cli",
     "make test": "its target exists, and this is it",
+    "source .venv/bin/activate": "these tests run in that environment",
     "make check": "its target exists",
     "export POSTINO_DATABASE_URL=postgresql:///postino": "tests/examples/test_snap_processing.py runs on PostgreSQL",
     "createdb postino": "tests/examples/test_snap_processing.py runs on PostgreSQL",
 }
 # Commands that go on until they are told to stop: what they print before they are told to.
 ENDLESS = {"postino worker": "worker.started", "postino up": ""}
-
-# Runs a block of a page as it stands: with `await` outside functions, as people try things out.
-PROGRAM = """
-import ast, asyncio, inspect, sys
-sys.path.insert(0, "")
-code = compile(open(sys.argv[1]).read(), sys.argv[1], "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-async def main():
-    result = eval(code, {"__name__": "page"})
-    if inspect.isawaitable(result):
-        await result
-asyncio.run(main())
-"""
 
 
 class Rehearsal:
@@ -92,10 +81,10 @@ class Rehearsal:
     def python(self, block: Block) -> None:
         file = self.folder / (block.file or f"block_{self.played}.py")
         file.write_text(block.text)
-        if block.file:
+        if not block.file:
+            self.run([sys.executable, str(file)])
+        elif "asyncio.run(" not in block.text:  # else it is a program, which the page runs itself
             self.run([sys.executable, "-c", f"import {file.stem}"])
-        else:
-            self.run([sys.executable, "-c", PROGRAM, str(file)])
 
     def console(self, command: str) -> None:
         if command in COVERED:

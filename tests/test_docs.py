@@ -306,10 +306,12 @@ def test_the_letters_of_the_readme_are_sent_and_the_wrong_one_is_a_dead_letter(t
     with Rehearsal(tmp_path) as rehearsal:
         for block in blocks(README, "python"):
             rehearsal.play(block)
+            if block.file == "write.py":
+                rehearsal.console("python write.py")
         rehearsal.console("postino worker --app letters:app")
-        jobs = rehearsal.settled_jobs("letter.send", 1004)
+        jobs = rehearsal.settled_jobs("letter.send", 1005)
     ends = Counter(job.state for job in jobs)
-    assert ends == {State.COMPLETED: 1001, State.FAILED: 1, State.PENDING: 1, State.CANCELLED: 1}
+    assert ends == {State.COMPLETED: 1002, State.FAILED: 1, State.PENDING: 1, State.CANCELLED: 1}
     [failed] = [job for job in jobs if job.state is State.FAILED]
     assert failed.last_error == "nowhere is not an address."
 

@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from postino.cli import WHAT_IT_IS
+from postino.cli.session import Where
 from tests.cli.conftest import Postino
 from tests.cli.desk import Desk
+from tests.documents import README
 
 
 def test_migrating_tells_what_it_applied_and_then_that_there_is_nothing_to_do(folder: Path, postino: Postino) -> None:
@@ -28,13 +31,19 @@ def test_due_jobs_are_dispatched_once(command: str, desk: Desk, postino: Postino
 def test_the_alias_of_dispatch_due_is_not_in_the_help(postino: Postino) -> None:
     help_text = postino("--help").out
     assert "dispatch-due" in help_text
-    assert "publishing" not in help_text.replace("publishing queue", "")
+    assert "publishing" not in help_text
+
+
+def test_the_help_says_what_the_readme_says(postino: Postino) -> None:
+    said = " ".join((README.read_text().split("\n\n")[1]).split())
+    assert said.startswith(WHAT_IT_IS)
+    assert "A queue for work that must not get lost" in postino("--help").out
 
 
 def test_looking_at_a_queue_never_creates_one(tmp_path: Path, postino: Postino) -> None:
     answer = postino("jobs", "list", "--data-dir", tmp_path / "typo")
     assert answer.code == 5
-    assert "postino migrate" in answer.err
+    assert f"postino migrate --data-dir {tmp_path / 'typo'}`" in answer.err
     assert not (tmp_path / "typo").exists()
 
 
@@ -46,9 +55,32 @@ def test_a_database_that_does_not_answer_is_exit_code_5(postino: Postino) -> Non
 
 def test_a_database_without_tables_says_to_migrate(tmp_path: Path, postino: Postino) -> None:
     (tmp_path / "empty.db").touch()
-    answer = postino("jobs", "list", "--database-url", f"sqlite:///{tmp_path / 'empty.db'}")
+    url = f"sqlite:///{tmp_path / 'empty.db'}"
+    answer = postino("jobs", "list", "--database-url", url)
     assert answer.code == 5
-    assert "postino migrate" in answer.err
+    assert f"postino migrate --database-url {url}`" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://ada:s3cret@db/p", "'postgresql://ada:…@db/p'"),
+        ("postgresql://ada@db/p?password=s3cret&x=1", "'postgresql://ada@db/p?password=…&x=1'"),
+        ("postgresql://db:5432/p", "postgresql://db:5432/p"),
+    ],
+)
+def test_a_suggested_command_tells_no_password(url: str, shown: str) -> None:
+    assert Where(database_url=url).options() == f" --database-url {shown}"
+
+
+def test_suggested_commands_can_be_typed_as_they_stand(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["/opt/the venv/bin/postino", "up"])
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    assert Where().command("jobs list") == "'/opt/the venv/bin/postino' jobs list"
+    monkeypatch.setattr("sys.argv", ["/opt/postino/__main__.py", "up"])
+    assert Where().command("jobs list").endswith(" -m postino jobs list")
+    monkeypatch.setattr("shutil.which", lambda _: "/usr/bin/postino")
+    assert Where(Path("my data")).command("jobs list") == "postino jobs list --data-dir 'my data'"
 
 
 def test_a_wrong_setting_is_named(desk: Desk, folder: Path, postino: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,12 +92,16 @@ def test_a_wrong_setting_is_named(desk: Desk, folder: Path, postino: Postino, mo
     monkeypatch.undo()
 
 
-def test_a_data_directory_that_is_a_file_is_told_without_a_stack_trace(tmp_path: Path, postino: Postino) -> None:
-    (tmp_path / "file").touch()
-    answer = postino("jobs", "list", "--data-dir", tmp_path / "file")
-    assert answer.code == 1
-    assert "Traceback" not in answer.err
-    assert str(tmp_path / "file") in answer.err
+def test_a_data_directory_that_is_a_file_is_wrong_use(
+    tmp_path: Path, postino: Postino, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    for command in (["jobs", "list"], ["migrate"], ["up"], ["worker", "--app", "any:app"]):
+        answer = postino(*command, "--data-dir", file)
+        assert (answer.code, answer.err) == (2, f"--data-dir: {file} is a file, not a directory.\n")
+    monkeypatch.setenv("POSTINO_DATA_DIR", str(file))
+    assert postino("jobs", "list").err == f"POSTINO_DATA_DIR: {file} is a file, not a directory.\n"
 
 
 def test_bytes_that_are_no_text_are_wrong_use(desk: Desk, postino: Postino) -> None:

@@ -46,7 +46,9 @@ def test_a_permanent_failure_is_replayed_only_by_force_or_changed(desk: Desk, po
     job, other = desk.settled(Reject("no")), desk.settled(Reject("no"))
     refused = postino("dead", "replay", job.id)
     assert refused.code == 4
-    assert "force" in refused.err
+    assert "edit it with --payload JSON, or say --force" in refused.err
+    assert "--payload JSON, or say --force" in postino("jobs", "replay", job.id).err
+    assert "--payload JSON, or say --force" in postino("dead", "replay", "--all").out
     assert postino("dead", "replay", job.id, "--force").code == 0
     assert postino("dead", "replay", other.id, "--payload", '{"text": "shorter"}').code == 0
     assert desk.get(other).payload == b'{"text": "shorter"}'
@@ -72,6 +74,8 @@ def test_many_are_replayed_by_cause_type_channel_or_all(desk: Desk, postino: Pos
     left = postino("dead", "replay", "--all", "--json")
     assert (left.code, [it["result"] for it in left.json["data"]]) == (4, ["refused"])
     assert postino("dead", "replay", "--type", "none.such", "--json").json["data"] == []
+    none = postino("dead", "replay", "--type", "none.such")
+    assert (none.code, none.out, none.err) == (0, "", "There are no such dead letters: nothing was done.\n")
 
 
 def test_replaying_needs_to_be_told_what(desk: Desk, postino: Postino) -> None:

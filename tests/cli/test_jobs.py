@@ -167,24 +167,27 @@ def test_a_failed_job_is_replayed_and_a_waiting_one_is_not(desk: Desk, postino: 
     [
         (["--live", "ig-7"], State.COMPLETED),
         (["--again"], State.PENDING),
-        (["--give-up", "--reason", "the account is closed"], State.FAILED),
+        (["--give-up"], State.FAILED),
     ],
 )
 def test_a_person_says_what_happened_to_an_uncertain_job(
     word: list[str], state: State, desk: Desk, postino: Postino
 ) -> None:
     job = desk.settled(Unknown("no answer"))
-    answer = postino("jobs", "resolve", job.id, *word)
+    answer = postino("jobs", "resolve", job.id, *word, "--reason", "seen with my own eyes")
     assert (answer.code, answer.out) == (0, f"Job {job.id} is resolved: it is now {state.value}.\n")
     settled = desk.get(job)
     assert settled.state is state
     assert settled.remote_id == ("ig-7" if state is State.COMPLETED else None)
-    assert desk.last_audit()[:3] == (ACTOR, "job.resolved", str(job.id))
+    assert desk.last_audit() == (ACTOR, "job.resolved", str(job.id), "seen with my own eyes")
 
 
-def test_resolving_needs_one_word_and_an_uncertain_job(desk: Desk, postino: Postino) -> None:
-    job = desk.settled(Unknown("no answer"))
-    for wrong in ([], ["--again", "--give-up"], ["--give-up"], ["--live", ""], ["--live", "x", "--again"]):
-        assert postino("jobs", "resolve", job.id, *wrong).code == 2
+def test_resolving_needs_one_word_a_reason_and_an_uncertain_job(desk: Desk, postino: Postino) -> None:
+    job, why = desk.settled(Unknown("no answer")), ("--reason", "seen")
+    for wrong in ([], ["--again", "--give-up"], ["--live", ""], ["--live", "x", "--again"]):
+        assert postino("jobs", "resolve", job.id, *wrong, *why).code == 2
+    for word in (["--again"], ["--give-up"], ["--live", "x"]):
+        assert "reason" in postino("jobs", "resolve", job.id, *word).err
+        assert postino("jobs", "resolve", job.id, *word, "--reason", " ").code == 2
     assert desk.get(job).state is State.UNCERTAIN
-    assert postino("jobs", "resolve", desk.enqueue().id, "--again").code == 4
+    assert postino("jobs", "resolve", desk.enqueue().id, "--again", *why).code == 4

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shlex
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -34,6 +36,26 @@ def test_what_is_paused_is_listed_until_it_is_resumed(
     assert postino("queues", "resume", *what).code == 0
     assert postino("queues", "list", "--json").json["pauses"] == []
     assert postino("queues", "resume", *what).code == 3
+
+
+@pytest.mark.parametrize("what", [["low"], ["--channel", "no such"], ["--brand", "b1"], ["--account", "a1"]])
+def test_pausing_prints_the_command_that_undoes_it(
+    what: list[str], folder: Path, desk: Desk, postino: Postino
+) -> None:
+    answer = postino("queues", "pause", *what, "--data-dir", folder)
+    program, undo = answer.out.partition("This undoes it: ")[2].split("postino queues ")
+    assert program == "" or program.endswith(" -m ")
+    assert shlex.split(undo) == ["resume", *what, "--data-dir", str(folder)]
+    assert postino("queues", *shlex.split(undo)).code == 0
+
+
+def test_pausing_a_channel_without_jobs_tells_which_have_some(desk: Desk, postino: Postino) -> None:
+    desk.enqueue(channel="instagram")
+    assert postino("queues", "pause", "--channel", "instagram").err == ""
+    typo = postino("queues", "pause", "--channel", "instgram")
+    assert typo.code == 0
+    assert "No job of the channel instgram is waiting or running now" in typo.err
+    assert "instagram." in typo.err
 
 
 @pytest.mark.parametrize("wrong", [[], ["urgent"], ["high", "--channel", "x"], ["--brand", ""]])

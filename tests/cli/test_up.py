@@ -61,7 +61,8 @@ def test_killed_it_leaves_no_process_and_started_again_it_goes_on(tmp_path: Path
         assert again.wait() == 0, again.said
     assert "\x1b" not in "".join(again.out)
     assert again.out[-4].startswith("All ended: ")
-    assert [line.split()[1:3] for line in again.out[-3:]] == [["jobs", "list"], ["dead", "list"], ["jobs", "show"]]
+    told = [line.partition("postino ")[2].split()[:2] for line in again.out[-3:]]
+    assert told == [["jobs", "list"], ["dead", "list"], ["jobs", "show"]]
     assert states(folder) == sorted(2 * ONE_ROUND)
 
 

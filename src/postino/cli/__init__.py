@@ -13,8 +13,12 @@ import typer
 from postino.cli import database, dead, jobs, queues, refusals, up, worker
 from postino.errors import WrongUse
 
+WHAT_IT_IS = (
+    "A queue for work that must not get lost: durable jobs on PostgreSQL, or on SQLite with nothing to install."
+)
+
 cli = typer.Typer(
-    help="A publishing queue that never posts twice, never loses a post and never fails silently.",
+    help=WHAT_IT_IS,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -37,13 +41,13 @@ def show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@cli.callback()
+@cli.callback(help=WHAT_IT_IS)
 def root(
     version: Annotated[
         bool, typer.Option("--version", callback=show_version, is_eager=True, help="Say which release this is.")
     ] = False,
 ) -> None:
-    """A publishing queue that never posts twice, never loses a post and never fails silently."""
+    """What stands before any command."""
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -17,16 +17,19 @@ from postino.cli.options import (
     JobId,
     Json,
     Limit,
+    NeededReason,
     Payload,
     Reason,
     Type,
     cursor_from,
     payload_from,
+    reason_from,
     uuid_from,
 )
 from postino.cli.session import Where, actor, perform
 from postino.errors import Conflict, NotFound, PostinoError, WrongUse
 from postino.job import Job, State
+from postino.rules.replay import why_not
 from postino.rules.settlement import Cause
 from postino.store import DeadFilter, DeadLetter, JobFilter
 
@@ -64,7 +67,8 @@ def list_dead(
         beside = await app.store.list(uncertain) if cause is None and before is None else ()
         return await app.store.dead_letters(wanted), [job for job in beside if job.run_at is None]
 
-    found, waiting = perform(Where(data_dir, database_url), read)
+    where = Where(data_dir, database_url)
+    found, waiting = perform(where, read)
     letters, cursor = found[:limit], str(found[limit - 1].job.id) if len(found) > limit else None
     if as_json:
         output.as_list([*map(shapes.of_letter, letters)], cursor, uncertain=[*map(shapes.of_job, waiting)])
@@ -73,7 +77,8 @@ def list_dead(
     rows += [row(job, "uncertain", None, job.last_error, None) for job in waiting]
     output.table(COLUMNS, rows, empty="There are no dead letters.")
     if waiting:
-        output.hint("Uncertain jobs wait for a word: postino jobs resolve ID --live REMOTE_ID | --again | --give-up")
+        said = where.command("jobs resolve ID --reason WHY")
+        output.hint(f"Uncertain jobs wait for a word: {said} --live REMOTE_ID | --again | --give-up")
     if cursor is not None:
         output.hint(f"There are more: --before {cursor}")
 
@@ -85,14 +90,24 @@ def row(job: Job, cause: str, died_at: output.Cell, error: str | None, resolutio
 @commands.command("show")
 def show(job_id: JobId, data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
     """Everything about one dead letter: why, its payload, every attempt, the last stack trace."""
-    wanted = uuid_from(job_id)
-    letter = perform(Where(data_dir, database_url), lambda app: app.store.dead_letter(wanted))
+    wanted, where = uuid_from(job_id), Where(data_dir, database_url)
+    letter = perform(where, lambda app: app.store.dead_letter(wanted))
     if as_json:
         output.as_json(shapes.of_letter(letter))
         return
     about: dict[str, output.Cell] = {"cause": letter.cause.value, "died_at": letter.died_at}
     details.show_job(letter.job, about | {"resolved_at": letter.resolved_at, "resolution": letter.resolution})
     details.show_history(letter.history)
+    if output.is_terminal() and letter.resolved_at is None:
+        output.write("\nWhat you can do")
+        for words in next_steps(letter):
+            output.write(f"  {where.command(words)}")
+
+
+def next_steps(letter: DeadLetter) -> list[str]:
+    unchanged = why_not(letter.cause, edited=False, force=False) is None
+    replays = [""] if unchanged else [" --payload JSON", " --force"]
+    return [*(f"dead replay {letter.job.id}{how}" for how in replays), f"dead discard {letter.job.id} --reason WHY"]
 
 
 @commands.command("replay")
@@ -122,16 +137,23 @@ def replay(
     async def work(app: "App") -> list[Result]:
         if chosen:
             return await replay_chosen(app, DeadFilter(type=type, channel=channel, cause=cause, limit=TOGETHER), act)
-        return await each(wanted, lambda job_id: app.replay(job_id, payload=edited, **act))
+        return await each(wanted, lambda job_id: replay_one(app, job_id, edited, act))
 
     report(perform(Where(data_dir, database_url), work), details.replayed, as_json=as_json)
+
+
+async def replay_one(app: "App", job_id: UUID, payload: bytes | None, act: dict[str, Any]) -> Job:
+    try:
+        return await app.replay(job_id, payload=payload, **act)
+    except Conflict as refusal:
+        raise details.refused(refusal) from refusal
 
 
 async def replay_chosen(app: "App", wanted: DeadFilter, act: dict[str, Any]) -> list[Result]:
     """Page by page towards older jobs: one that dies again meanwhile is not taken twice."""
     results: list[Result] = []
     while page := await app.replay_many(wanted, **act):
-        results += [(letter.job.id, result) for letter, result in page]
+        results += [(it.job.id, details.refused(end) if isinstance(end, Conflict) else end) for it, end in page]
         wanted = replace(wanted, before=page[-1][0].job.id)
     return results
 
@@ -139,18 +161,16 @@ async def replay_chosen(app: "App", wanted: DeadFilter, act: dict[str, Any]) -> 
 @commands.command("discard")
 def discard(
     ids: Ids,
-    reason: Annotated[str, typer.Option("--reason", help="Why, for the audit trail.", show_default=False)],
+    reason: NeededReason,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
     """Lay dead letters aside for good: nothing runs again, the record stays."""
-    if not reason.strip():
-        raise WrongUse("reason: say why, it is all that remains.", field="reason")
-    wanted = [uuid_from(text) for text in ids]
+    wanted, why = [uuid_from(text) for text in ids], reason_from(reason)
 
     async def work(app: "App") -> list[Result]:
-        return await each(wanted, lambda job_id: app.discard(job_id, reason=reason, actor=actor()))
+        return await each(wanted, lambda job_id: app.discard(job_id, reason=why, actor=actor()))
 
     report(perform(Where(data_dir, database_url), work), lambda _: "discarded", as_json=as_json)
 
@@ -172,6 +192,8 @@ def report(results: Sequence[Result], done: Callable[[Any], str], *, as_json: bo
     refused = [result for _, result in results if isinstance(result, PostinoError)]
     if as_json:
         output.as_list([shaped(job_id, result, done) for job_id, result in results])
+    elif not results:
+        output.hint("There are no such dead letters: nothing was done.")
     else:
         rows = [
             (str(job_id), "refused", str(result))
@@ -179,7 +201,7 @@ def report(results: Sequence[Result], done: Callable[[Any], str], *, as_json: bo
             else (str(job_id), done(result), None)
             for job_id, result in results
         ]
-        output.table(("ID", "RESULT", "WHY"), rows, empty="There are no such dead letters.")
+        output.table(("ID", "RESULT", "WHY"), rows)
     if refused:
         raise typer.Exit(refusals.exit_code(refused))
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from postino.cli import output, shapes
+from postino.errors import Conflict
 from postino.job import Job, State
 from postino.store import Attempt
 
@@ -49,3 +50,9 @@ def number(attempt: Attempt) -> str:
 def replayed(job: Job) -> str:
     """What replaying came to: a job that is out already comes back as it is."""
     return "replayed" if job.state is not State.FAILED else f"is out already as {job.remote_id}"
+
+
+def refused(refusal: Conflict) -> Conflict:
+    """A refusal to replay, in the words of the command line."""
+    said = str(refusal).replace("edit its payload, or force it", "edit it with --payload JSON, or say --force")
+    return Conflict(said)

@@ -22,8 +22,8 @@ def examples(now: datetime) -> list[JobSpec]:
     return [
         spec(Example("a post"), queue="low"),
         spec(Example("a post in a hurry"), queue="high"),
-        spec(Example("first of two for one account", seconds=0.8), account="trattoria"),
-        spec(Example("second: waits for the first", seconds=0.8), account="trattoria"),
+        spec(Example("one account: first", seconds=0.8), account="trattoria"),
+        spec(Example("one account: second", seconds=0.8), account="trattoria"),
         spec(Example("network away, once", "away", failures=1)),
         spec(Example("connection lost, twice", "lost", failures=2)),
         spec(Example("refused for good", "reject")),

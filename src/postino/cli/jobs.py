@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postino.cli import output, shapes
-from postino.cli.details import COLUMNS, replayed, row, show_history, show_job
+from postino.cli.details import COLUMNS, refused, replayed, row, show_history, show_job
 from postino.cli.options import (
     Before,
     Channel,
@@ -16,15 +16,17 @@ from postino.cli.options import (
     JobId,
     Json,
     Limit,
+    NeededReason,
     Payload,
     Reason,
     Type,
     cursor_from,
     payload_from,
+    reason_from,
     uuid_from,
 )
 from postino.cli.session import Where, actor, perform
-from postino.errors import WrongUse
+from postino.errors import Conflict, WrongUse
 from postino.job import Job, State
 from postino.outcome import Done, Reject, Retry
 from postino.store import Attempt, JobFilter
@@ -135,29 +137,32 @@ def replay(
 ) -> None:
     """Run a failed job again: attempts start from none, its key and its history stay."""
     wanted, edited = uuid_from(job_id), payload_from(payload)
-    job = perform(
-        Where(data_dir, database_url),
-        lambda app: app.replay(wanted, payload=edited, force=force, reason=reason, actor=actor()),
-    )
+    try:
+        job = perform(
+            Where(data_dir, database_url),
+            lambda app: app.replay(wanted, payload=edited, force=force, reason=reason, actor=actor()),
+        )
+    except Conflict as refusal:
+        raise refused(refusal) from refusal
     answer(job, f"Job {job.id} {replayed(job)}.", as_json=as_json)
 
 
 @commands.command("resolve")
 def resolve(
     job_id: JobId,
+    reason: NeededReason,
     live: Annotated[
         str | None,
         typer.Option("--live", metavar="REMOTE_ID", help="It is out, under this id.", show_default=False),
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="It is not out: send it again.")] = False,
     give_up: Annotated[bool, typer.Option("--give-up", help="Leave it; it becomes a dead letter.")] = False,
-    reason: Reason = "",
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
     """Say what happened to an uncertain job, which is never repeated blindly."""
-    wanted, verdict = uuid_from(job_id), verdict_from(live, again, give_up, reason)
+    wanted, verdict = uuid_from(job_id), verdict_from(live, again, give_up, reason_from(reason))
     job = perform(Where(data_dir, database_url), lambda app: app.resolve(wanted, verdict, reason=reason, actor=actor()))
     answer(job, f"Job {job.id} is resolved: it is now {job.state.value}.", as_json=as_json)
 
@@ -169,8 +174,4 @@ def verdict_from(live: str | None, again: bool, give_up: bool, reason: str) -> D
         if not live.strip():
             raise WrongUse("--live: needs the id under which it is out.", field="live")
         return Done(remote_id=live)
-    if again:
-        return Retry(reason or "A person said that nothing had arrived: sent again.")
-    if not reason:
-        raise WrongUse("--give-up needs a --reason, which stays with the dead letter.", field="reason")
-    return Reject(reason)
+    return Retry(reason) if again else Reject(reason)

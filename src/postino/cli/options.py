@@ -25,10 +25,11 @@ DatabaseUrl = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Reason = Annotated[str, typer.Option("--reason", help="Why, for the audit trail.", show_default=False)]
+NeededReason = Annotated[str, typer.Option("--reason", help="Why: it stays with the job.", show_default=False)]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")]
 Before = Annotated[
     str | None,
-    typer.Option("--before", metavar="CURSOR", help="Those after this `next_cursor`.", show_default=False),
+    typer.Option("--before", metavar="CURSOR", help="Go on after this id, told below a list.", show_default=False),
 ]
 JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id.", show_default=False)]
 Type = Annotated[str | None, typer.Option("--type", help="Only jobs of this type.", show_default=False)]
@@ -52,6 +53,12 @@ def uuid_from(text: str, field: str = "id") -> UUID:
 
 def cursor_from(text: str | None) -> UUID | None:
     return None if text is None else uuid_from(text, "before")
+
+
+def reason_from(text: str) -> str:
+    if not text.strip():
+        raise WrongUse("reason: say why; it stays with the job.", field="reason")
+    return text
 
 
 def payload_from(text: str | None) -> bytes | None:

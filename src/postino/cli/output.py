@@ -8,9 +8,10 @@ from typing import Any
 
 Cell = str | int | float | datetime | None
 LONGEST_IN_TERMINAL = 160
-WIDEST, ID_WIDTH, GAP = 24, 36, 3
-WHOLE = ("ID", "STATE", "CAUSE")  # an id that is cut off cannot be copied
-LEAST_NEEDED = ("QUEUE", "WORKER", "CHANNEL", "RUN_AT", "FINISHED_AT", "DIED_AT", "ACCOUNT", "TYPE")
+WIDEST, GAP = 24, 2
+WHOLE = ("ID", "STATE", "CAUSE", "ATTEMPTS", "WHAT_IT_IS")  # an id that is cut off cannot be copied
+CUT, LEAST_OF_CUT = ("LAST_ERROR", "ERROR"), 16  # on one line, however long
+LEAST_NEEDED = ("QUEUE", "WORKER", "CHANNEL", "FINISHED_AT", "DIED_AT", "ACCOUNT", "ATTEMPTS", "TYPE")
 STYLES = {
     "completed": "green", "replayed": "green", "pending": "cyan", "running": "yellow", "uncertain": "magenta",
     "failed": "red", "refused": "red", "cancelled": "dim", "paused": "yellow", "gone": "red",
@@ -56,40 +57,59 @@ def aligned(rows: Sequence[Sequence[Cell]]) -> list[str]:
 
 
 def rich_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], title: str) -> None:
-    from rich.box import SIMPLE_HEAD
     from rich.console import Console
-    from rich.table import Table
 
     console = Console()
-    drawn = Table(box=SIMPLE_HEAD, title=title or None, title_justify="left", title_style="bold", pad_edge=False)
     used = fitting(columns, rows, console.width)
-    for index in used:
-        whole = columns[index] in WHOLE or columns[index].endswith("_AT")
-        width = max(len(shown(row[index])) for row in rows) if whole else None
-        drawn.add_column(columns[index], no_wrap=whole, min_width=width, overflow="fold")
+    console.print(drawn([columns[index] for index in used], [[row[index] for index in used] for row in rows], title))
+
+
+def drawn(columns: Sequence[str], rows: Sequence[Sequence[Cell]], title: str = "") -> Any:
+    """A table for rich: some columns must be whole, errors are cut where there is no room, the others fold."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(
+        box=SIMPLE_HEAD, title=title or None, title_justify="left", title_style="bold", pad_edge=False,
+        padding=(0, GAP - 1, 0, 0),
+    )  # fmt: skip
+    for index, name in enumerate(columns):
+        width = max(len(shortened(row[index])) for row in rows) if is_whole(name) else None
+        table.add_column(name, no_wrap=is_whole(name), min_width=width, overflow="fold")
     for row in rows:
-        drawn.add_row(*(styled(shortened(row[index])) for index in used))
-    console.print(drawn)
+        cells = zip(columns, row, strict=True)
+        table.add_row(*(styled(shortened(cell), cut=name in CUT) for name, cell in cells))
+    return table
 
 
 def fitting(columns: Sequence[str], rows: Sequence[Sequence[Cell]], room: int) -> list[int]:
-    """Which columns to draw: those that hold something, without the least needed ones where it is narrow."""
+    """Which columns to draw: those that hold something; of the less needed ones as many as there is room for."""
     widths = {
-        index: max(len(name), *(min(len(shown(row[index])), ID_WIDTH if name == "ID" else WIDEST) for row in rows))
-        + GAP
+        index: max(len(name), *(least_width(name, row[index]) for row in rows)) + GAP
         for index, name in enumerate(columns)
         if any(row[index] is not None for row in rows)
     }
-    for name in LEAST_NEEDED:
-        if sum(widths.values()) > room and name in columns:
-            widths.pop(columns.index(name), None)
-    return list(widths)
+    used = {index for index in widths if columns[index] not in LEAST_NEEDED}
+    for name in reversed(LEAST_NEEDED):
+        index = columns.index(name) if name in columns else -1
+        if index in widths and sum(widths[it] for it in used) + widths[index] <= room:
+            used.add(index)
+    return sorted(used)
 
 
-def styled(text: str) -> Any:
+def least_width(name: str, cell: Cell) -> int:
+    width = len(shown(cell))
+    return width if is_whole(name) else min(width, LEAST_OF_CUT if name in CUT else WIDEST)
+
+
+def is_whole(column: str) -> bool:
+    return column in WHOLE or column.endswith("_AT")
+
+
+def styled(text: str, *, cut: bool = False) -> Any:
     from rich.text import Text
 
-    return Text(text, style=STYLES.get(text, ""))
+    return Text(text, style=STYLES.get(text, ""), no_wrap=cut or None, overflow="ellipsis" if cut else None)
 
 
 def fields(values: Mapping[str, Cell]) -> None:

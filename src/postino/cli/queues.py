@@ -1,6 +1,7 @@
 """`postino queues`: how much waits where, and what may not start."""
 
 import os
+import shlex
 import socket
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from postino.app import App
 
 commands = typer.Typer(help="What waits where; pause and resume.", no_args_is_help=True)
+MOST_NAMED = 10
 DEPTHS = ("CHANNEL", "QUEUE", "PENDING", "RUNNING", "UNCERTAIN", "OLDEST_RUN_AT")
 
 OfQueue = Annotated[str | None, typer.Argument(metavar="[QUEUE]", help="high, default or low.", show_default=False)]
@@ -91,8 +93,19 @@ def pause(
 ) -> None:
     """Let nothing of a queue, channel, brand or account start; what runs goes on to its end."""
     scope, name = gate_from(queue, channel, brand, account)
-    gate = perform(Where(data_dir, database_url), lambda app: app.pause(scope, name, reason=reason, actor=actor()))
-    answer(gate, f"The {scope} {name} is paused. `postino queues resume` undoes it.", as_json=as_json)
+    where = Where(data_dir, database_url)
+
+    async def work(app: "App") -> tuple[Gate, Sequence[QueueDepth]]:
+        depths = await app.store.depths() if scope is Scope.CHANNEL and not as_json else ()
+        return await app.pause(scope, name, reason=reason, actor=actor()), depths
+
+    gate, depths = perform(where, work)
+    undo = where.command(f"queues resume {'' if scope is Scope.QUEUE else f'--{scope} '}{shlex.quote(name)}")
+    answer(gate, f"The {scope} {name} is paused. This undoes it: {undo}", as_json=as_json)
+    others = sorted({depth.channel for depth in depths})
+    if scope is Scope.CHANNEL and not as_json and name not in others:
+        shown = f" The channels that have some: {', '.join(others[:MOST_NAMED])}." if others else ""
+        output.hint(f"No job of the channel {name} is waiting or running now.{shown}")
 
 
 @commands.command("resume")

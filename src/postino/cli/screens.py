@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from postino.cli import output, shapes
+from postino.cli.session import Where
 from postino.job import Job, State
+
+COLUMNS = ("JOB", "WHAT_IT_IS", "STATE", "ATTEMPTS", "RUN_AT", "LAST_ERROR")
 
 
 class Screen(Protocol):
@@ -21,8 +24,8 @@ class Screen(Protocol):
 class Lines:
     """Plain text in a pipe: when, which job, what it is now."""
 
-    def __init__(self, options: str) -> None:
-        self.options = options
+    def __init__(self, where: Where) -> None:
+        self.where = where
 
     def begin(self, folder: Path, jobs: Sequence[Job]) -> None:
         output.write(f"Postino is up on {folder}, with one worker. Example jobs: {len(jobs)}.")
@@ -35,7 +38,7 @@ class Lines:
 
     def summary(self, jobs: Sequence[Job]) -> None:
         output.write(f"All ended: {counted(jobs)}. To look closer:")
-        for command in commands(jobs, self.options):
+        for command in commands(jobs, self.where):
             output.write(f"  {command}")
 
     def end(self) -> None:
@@ -64,47 +67,49 @@ class JsonLines:
 
 
 class LiveTable:
-    """In a terminal: every job is a row that changes."""
+    """In a terminal: every job is a row that changes. Once all have ended it stands still, so that one can copy."""
 
-    def __init__(self, options: str, *, stays: bool) -> None:
+    def __init__(self, where: Where, *, stays: bool) -> None:
         from rich.live import Live
 
-        self.options = options
+        self.where = where
         self.stays = stays
         self.jobs: dict[str, Job] = {}
-        self.said: list[str] = []
-        self.heading = ""
-        self.live = Live(get_renderable=self.drawn, refresh_per_second=5)
+        self.live: Live | None = None
 
     def begin(self, folder: Path, jobs: Sequence[Job]) -> None:
-        self.heading = f"Postino is up on {folder}, with one worker."
+        output.write(f"Postino is up on {folder}, with one worker.")
         for job in jobs:
             self.changed(job)
-        self.live.start()
 
     def changed(self, job: Job) -> None:
+        from rich.live import Live
+
         self.jobs[str(job.id)] = job
+        if self.live is None:
+            self.live = Live(get_renderable=self.drawn, refresh_per_second=5)
+            self.live.start()
 
     def summary(self, jobs: Sequence[Job]) -> None:
-        self.said = [f"All ended: {counted(jobs)}. Try next, here or in another terminal:"]
-        self.said += [f"  {command}" for command in commands(jobs, self.options)]
+        """Not part of the live table, which would break long commands into lines."""
+        self.end()
+        output.write(f"All ended: {counted(jobs)}. Try next{', in another terminal' if self.stays else ''}:")
+        for command in commands(jobs, self.where):
+            output.write(f"  {command}")
         if self.stays:
-            self.said.append("Ctrl-C ends this; the jobs stay.")
+            output.write("Ctrl-C ends this; the jobs stay.")
 
     def end(self) -> None:
-        self.live.stop()
+        if self.live is not None:
+            self.live.stop()
+            self.live = None
 
     def drawn(self) -> Any:
-        from rich.box import SIMPLE_HEAD
-        from rich.console import Group
-        from rich.table import Table
-        from rich.text import Text
-
-        table = Table("JOB", "WHAT IT IS", "STATE", "TRIES", "NEXT RUN", "LAST ERROR", box=SIMPLE_HEAD, pad_edge=False)
-        for number, job in enumerate(self.jobs.values(), 1):
-            cells = (str(number), title(job), job.state.value, str(job.attempts), wait(job), trouble(job) or "")
-            table.add_row(*(output.styled(cell) for cell in cells))
-        return Group(Text(self.heading, style="bold"), table, *(Text(line) for line in self.said))
+        rows = [
+            (str(number), title(job), job.state.value, str(job.attempts), wait(job), trouble(job))
+            for number, job in enumerate(self.jobs.values(), 1)
+        ]
+        return output.drawn(COLUMNS, rows)
 
 
 def title(job: Job) -> str:
@@ -119,7 +124,7 @@ def trouble(job: Job) -> str | None:
 
 def wait(job: Job) -> str:
     if job.state is State.UNCERTAIN:
-        return "a person's word"
+        return "when told"
     if job.state is not State.PENDING or job.run_at is None:
         return ""
     seconds = (job.run_at - datetime.now(UTC)).total_seconds()
@@ -130,7 +135,7 @@ def counted(jobs: Iterable[Job]) -> str:
     return ", ".join(f"{count} {state}" for state, count in Counter(job.state.value for job in jobs).items())
 
 
-def commands(jobs: Sequence[Job], options: str) -> list[str]:
+def commands(jobs: Sequence[Job], where: Where) -> list[str]:
     """The job worth a closer look is one that did not simply work."""
     shown = next((job for job in jobs if job.state is State.FAILED), jobs[0])
-    return [f"postino {words}{options}" for words in ("jobs list", "dead list", f"jobs show {shown.id}")]
+    return [where.command(words) for words in ("jobs list", "dead list", f"jobs show {shown.id}")]

@@ -49,9 +49,7 @@ def bring_up(
     if as_json:
         screen = screens.JsonLines()
     else:
-        screen = (
-            screens.LiveTable(where.options(), stays=stays) if output.is_terminal() else screens.Lines(where.options())
-        )
+        screen = screens.LiveTable(where, stays=stays) if output.is_terminal() else screens.Lines(where)
     with only_one(config.data_dir):
         asyncio.run(show(config, screen, in_terminal=isinstance(screen, screens.LiveTable), stays=stays))
 
