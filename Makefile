@@ -1,14 +1,15 @@
 # Everything happens in .venv; `make` alone lists what there is.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup up servers lint types check test clean
+.PHONY: help setup up servers lint types check test bench bench-large clean
 
 BIN := .venv/bin
 CODE := $(wildcard src tests examples benchmarks)
 PYTEST := $(BIN)/python -m pytest -n 2
+BENCH = $(if $(ONLY),--only $(ONLY)) $(if $(PEERS),--peers $(PEERS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SIZE),--size $(SIZE))
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: .venv/.ready  ## .venv with Postino and the development tools
 	@:
@@ -33,6 +34,12 @@ check: setup lint types  ## the inner loop: lint, types, architecture, fast test
 
 test: setup servers lint types  ## everything: servers, lint, types, architecture, all tests
 	@$(PYTEST)
+
+bench: setup servers  ## Postino beside its peers, about half an hour; fewer: ONLY=drain,idle PEERS=pgqueuer ROUNDS=3
+	@$(BIN)/python -m benchmarks $(BENCH)
+
+bench-large: setup servers  ## the same with ten million rows, for which it needs some 15 GB of disk
+	@$(BIN)/python -m benchmarks --large $(BENCH)
 
 clean:  ## remove .venv, caches and build results
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

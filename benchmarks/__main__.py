@@ -1,0 +1,67 @@
+"""`python -m benchmarks`: measures, prints the table last, and writes JSON and plots under build/bench/."""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Console
+
+from benchmarks.catalogue import WORKLOADS, chosen
+from benchmarks.install import ROOT
+from benchmarks.plot import svg
+from benchmarks.results import Result
+from benchmarks.run import failures, run
+from benchmarks.subjects import SUBJECTS, Role
+from benchmarks.table import show
+
+PEERS = [name for name, subject in SUBJECTS.items() if subject.role is Role.PEER]
+
+
+def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--only", default="", help=f"workloads, with commas between: {', '.join(WORKLOADS)}")
+    parser.add_argument("--peers", default=",".join(PEERS), help=f"peers, with commas between: {', '.join(PEERS)}")
+    parser.add_argument("--rounds", type=int, default=5, help="how often each is repeated; long ones less often")
+    parser.add_argument("--size", type=float, default=1.0, help="a fraction of the full sizes, to try things out")
+    parser.add_argument("--large", action="store_true", help="the runs with ten million rows")
+    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "bench", help="where the results go")
+    return parser.parse_args(given)
+
+
+def peers(names: str) -> list[str]:
+    wanted = [name for name in names.split(",") if name and name != "none"]
+    for unknown in set(wanted) - set(PEERS):
+        raise SystemExit(f"There is no peer {unknown!r}. There are: {', '.join(PEERS)}, and none.")
+    return wanted
+
+
+def write(folder: Path, results: Sequence[Result], about: dict[str, object]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    told = {"at": datetime.now(UTC).isoformat(), **about, "results": [result.told() for result in results]}
+    name = "results-large.json" if any(result.workload.large for result in results) else "results.json"
+    (folder / name).write_text(json.dumps(told, indent=1))
+    for result in results:
+        (folder / f"{result.workload.name}.svg").write_text(svg([result]))
+    (folder / "all.svg").write_text(svg(results))
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    wanted = arguments(given)
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    workloads = chosen(wanted.only, large=wanted.large)
+    results, about = run(
+        workloads, peers(wanted.peers), wanted.rounds, wanted.size, lambda line: console.print(line, highlight=False)
+    )
+    write(wanted.folder, results, about)
+    show(console, results)
+    console.print(f"JSON and plots: {wanted.folder}")
+    for failure in failures(results):
+        console.print(failure, markup=False)
+    return 1 if failures(results) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,16 @@
+"""Every workload, by its name."""
+
+from benchmarks.workload import Workload
+from benchmarks.workloads import crowds, dispatch, drain, enqueue, killed, naps, punctual
+
+PARTS = (drain, enqueue, punctual, crowds, dispatch, naps, killed)
+WORKLOADS: dict[str, Workload] = {workload.name: workload for part in PARTS for workload in part.WORKLOADS}
+
+
+def chosen(names: str, *, large: bool) -> list[Workload]:
+    """Those named, with commas between; or all of the usual run, or of the large one."""
+    if not names:
+        return [workload for workload in WORKLOADS.values() if workload.large is large]
+    for unknown in set(names.split(",")) - set(WORKLOADS):
+        raise SystemExit(f"There is no workload {unknown!r}. There are: {', '.join(WORKLOADS)}.")
+    return [WORKLOADS[name] for name in names.split(",")]

@@ -1,0 +1,97 @@
+"""How many pages a claim and a settle touch, as the server itself counts them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from psycopg.rows import dict_row, scalar_row
+
+from postino.job import Queue, new_id
+from postino.outcome import Done
+from postino.rules.retry import Exponential, RetryPolicy
+from postino.rules.settlement import settle
+from postino.store import Ending
+from postino.stores import rows
+from postino.stores.operations.settle import finished_row
+from postino.stores.statement import Query, columns, statement
+
+CHANNEL, WORKER = "default", "bench"
+POLICY = RetryPolicy(5, Exponential(60, 2, 3600), None)
+LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+NOBODY = "DELETE FROM postino.workers"
+SOMEBODY = f"INSERT INTO postino.workers (id, host, pid, started_at) VALUES ('{WORKER}', 'here', 1, now())"
+
+Plan = dict[str, Any]
+
+
+def pages_touched(url: str, share: int, since: datetime = LONG_AGO) -> dict[str, int]:
+    """Pages for a look and a claim of `share` jobs, and for settling them; nothing is changed."""
+    most = {"claim": 0, "settle": 0}
+    for plans in ("force_custom_plan", "force_generic_plan"):  # the server itself changes from one to the other
+        with undone(url) as connection:
+            connection.execute(f"SET plan_cache_mode = {plans}".encode())
+            token, now = new_id(), datetime.now(UTC) + timedelta(seconds=1)
+            claim = counted(connection, survey(now, since)) + counted(connection, claim_of(share, token, now, since))
+            ended = counted(connection, settling(connection, token, now, share))
+        most = {"claim": max(most["claim"], claim), "settle": max(most["settle"], ended)}
+    return most
+
+
+@contextmanager
+def undone(url: str) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(url, cursor_factory=psycopg.ClientCursor) as connection:
+        connection.execute("SET jit = off")
+        connection.execute(NOBODY)
+        connection.execute(SOMEBODY)
+        yield connection
+        connection.rollback()
+
+
+def survey(now: datetime, since: datetime) -> Query:
+    marks = {"mark_channel": [CHANNEL], "mark_queue": [Queue.DEFAULT.value], "mark_since_at": [since]}
+    return Query("survey", {"worker": WORKER, "beat": False, "now": now, **marks})
+
+
+def claim_of(share: int, token: UUID, now: datetime, since: datetime) -> Query:
+    line = {"channel": CHANNEL, "share": share, "since_at": since}
+    told = {"queue": Queue.DEFAULT.value, "worker": WORKER, "token": token, "now": now}
+    return Query("claim_bulk", told, [line])
+
+
+def settling(connection: psycopg.Connection[Any], token: UUID, now: datetime, share: int) -> Query:
+    with connection.cursor(row_factory=dict_row) as cursor:
+        cursor.execute("SELECT * FROM postino.jobs WHERE token = %s", [token])
+        jobs = [rows.live_job(row) for row in cursor]
+    assert len(jobs) == share, f"claimed {len(jobs)} of {share}"
+    return Query("settle_finished", {"now": now}, [
+        finished_row(Ending(job, settle(job, Done(), POLICY, now, 0))) for job in jobs
+    ])  # fmt: skip
+
+
+def counted(connection: psycopg.Connection[Any], query: Query) -> int:
+    """Does it, as a prepared statement, the way workers do."""
+    sql = statement("postgres", query.name)
+    marks = ", ".join(["%s"] * len(sql.names))
+    connection.execute(f"PREPARE {query.name} AS {sql.numbered()}".encode(), prepare=False)
+    asked = f"EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) EXECUTE {query.name} ({marks})"
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        cursor.execute(asked.encode(), columns(query, sql.names))
+        [explained] = cursor.fetchall()
+    return touched(explained[0]["Plan"])
+
+
+def touched(plan: Plan) -> int:
+    """The statement's pages: those of its top, and those of the writes nothing reads from, which are done after it."""
+    nodes = list(every_node(plan))
+    read_from = {node.get("CTE Name") for node in nodes}
+    after = [node for node in nodes if node.get("Subplan Name", "").removeprefix("CTE ") not in read_from | {""}]
+    return sum(node["Shared Hit Blocks"] + node["Shared Read Blocks"] for node in [plan, *after])
+
+
+def every_node(plan: Plan) -> Iterator[Plan]:
+    yield plan
+    for child in plan.get("Plans", []):
+        yield from every_node(child)

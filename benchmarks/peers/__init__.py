@@ -1,0 +1,1 @@
+"""One file for each contestant, all with the same interface: see protocol.py. Each runs in its own environment."""

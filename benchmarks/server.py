@@ -1,0 +1,21 @@
+"""A PostgreSQL server for the run: durable, the same for all, and gone afterwards."""
+
+import psycopg
+
+from tests.servers.postgres import PostgresServer
+
+SETTINGS = {"shared_buffers": "1GB", "max_wal_size": "4GB", "fsync": "on", "synchronous_commit": "on"}
+SHOWN = (*SETTINGS, "full_page_writes", "wal_sync_method", "server_version")
+
+
+class BenchServer(PostgresServer):
+    def __init__(self, **settings: str) -> None:
+        super().__init__(durable=True)
+        self._settings = self._settings | SETTINGS | settings
+
+    def shown(self) -> dict[str, str]:
+        """The settings in force, as the server itself tells them."""
+        with psycopg.connect(self.url) as connection:
+            return {
+                name: connection.execute("SELECT current_setting(%s)", [name]).fetchall()[0][0] for name in SHOWN
+            }

@@ -1,0 +1,136 @@
+"""One contestant on a fresh store: its processes are started here, and ended by their ids."""
+
+import contextlib
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import psutil
+import psycopg
+
+from benchmarks.install import ROOT, Installed
+from benchmarks.marks import Marks
+from benchmarks.server import BenchServer
+
+PATIENCE = 120.0
+Store = Literal["postgres", "sqlite"]
+
+
+class Failed(Exception):
+    """A contestant did not do what it was asked."""
+
+
+class Trial:
+    def __init__(self, server: BenchServer, installed: Installed, store: Store = "postgres") -> None:
+        self.server = server
+        self.installed = installed
+        self.folder = Path(tempfile.mkdtemp(prefix="postino-bench-"))
+        self.file = self.folder / "bench.db"
+        self.marks = Marks(self.folder / "marks")
+        self.workers: list[subprocess.Popen[str]] = []
+        self.counter: psycopg.Connection[Any] | None = None
+        self.store = store
+        self.url = f"sqlite:///{self.file}" if store == "sqlite" else server.create_database()
+
+    def __enter__(self) -> Self:
+        try:
+            self.counting: str = self.ask("setup")["left"]
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill()
+        if self.counter is not None:
+            self.counter.close()
+        if self.store == "postgres" and self.server.running:
+            self.server.drop_database(self.url)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def ask(self, verb: str, **wanted: Any) -> dict[str, Any]:
+        """One verb of the adapter, in a process of its own; its last line is the answer."""
+        command = [*self.installed.command, verb, json.dumps(wanted)]
+        ran = subprocess.run(
+            command, env=self.environment(), cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False
+        )
+        if ran.returncode:
+            raise Failed(f"{self.installed.subject.title}: {verb} failed: {ran.stderr.strip()[-600:]}")
+        answer: dict[str, Any] = json.loads(ran.stdout.strip().splitlines()[-1])
+        return answer
+
+    def start(self, concurrency: int, workers: int = 1) -> None:
+        """Starts workers, and lets them go when all have loaded what they need."""
+        for _ in range(workers):
+            command = [*outliving_nobody(), *self.installed.command, "work", json.dumps({"concurrency": concurrency})]
+            with (self.folder / "log").open("a") as log:
+                worker = subprocess.Popen(
+                    command, env=self.environment(), cwd=ROOT, text=True,
+                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
+                )  # fmt: skip
+            self.workers.append(worker)
+        for worker in self.workers[-workers:]:
+            assert worker.stdout is not None
+            if worker.stdout.readline() != "ready\n":
+                raise Failed(self.last_words())
+        for worker in self.workers[-workers:]:
+            assert worker.stdin is not None
+            worker.stdin.write("go\n")
+            worker.stdin.flush()
+
+    def check(self) -> None:
+        if any(worker.poll() is not None for worker in self.workers):
+            raise Failed(self.last_words())
+
+    def last_words(self) -> str:
+        return f"{self.installed.subject.title}: the worker ended: {(self.folder / 'log').read_text().strip()[-600:]}"
+
+    def kill(self) -> None:
+        """SIGKILL for the workers and whatever they started."""
+        for worker in self.workers:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                for child in psutil.Process(worker.pid).children(recursive=True):
+                    child.kill()
+            worker.kill()
+            worker.communicate()
+        self.workers.clear()
+
+    def memory(self) -> float:
+        """Resident megabytes of the workers."""
+        return sum(psutil.Process(worker.pid).memory_info().rss for worker in self.workers) / 1e6
+
+    def left(self) -> int:
+        """How many jobs have no end in the store yet."""
+        if self.store == "sqlite":
+            with contextlib.closing(sqlite3.connect(self.file, timeout=5)) as connection:
+                return int(connection.execute(self.counting).fetchone()[0])
+        if self.counter is None:
+            self.counter = psycopg.connect(self.url, autocommit=True)
+        return int(self.counter.execute(self.counting.encode()).fetchall()[0][0])
+
+    def acknowledged(self, seconds: float) -> tuple[int, float]:
+        """Waits until nothing is left: how many still are, and when that was."""
+        deadline = time.monotonic() + seconds
+        while (left := self.left()) and time.monotonic() < deadline:
+            self.check()
+            time.sleep(0.005)
+        return left, time.time()
+
+    def environment(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "POSTINO_"))}
+        told = {"BENCH_URL": self.url, "BENCH_MARKS": str(self.marks.path), "BENCH_MODULES": self.installed.modules}
+        return kept | told
+
+
+def outliving_nobody() -> list[str]:
+    """A run that is killed takes its workers along."""
+    return ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []

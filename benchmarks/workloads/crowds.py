@@ -1,0 +1,137 @@
+"""A million other rows in the tables: what a claim and a settle touch then, beside what they touch in empty ones."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from typing import LiteralString
+
+import psycopg
+
+from benchmarks.install import Installed
+from benchmarks.pages import LONG_AGO, pages_touched
+from benchmarks.trial import Failed, Trial
+from benchmarks.workload import Figure, Stage, Target, Workload
+
+CROWD, LARGE_CROWD = 1_000_000, 10_000_000
+READY, CLAIMED = 1_000, 100
+CHURN, CHURNING = 20_000, 60.0  # jobs that come and go while a transaction is open, and the seconds they may take
+
+# Ordered like real ones, which begin with their time; older than any of today.
+ID: LiteralString = "('00000000-0000-7000-8000-' || lpad(to_hex(number), 12, '0'))::uuid"
+FUTURE: LiteralString = f"""
+INSERT INTO postino.jobs (id, type, channel, queue, state, idempotency_key, payload, scheduled_at, run_at, created_at)
+SELECT {ID}, 'noop', 'default', 1, 'pending', {ID}::text, '\\x7b7d', at, at, now()
+FROM generate_series(1, %s) AS number, LATERAL (SELECT now() + interval '1 day' + number * interval '1 ms' AS at) AS t
+"""
+FINISHED: LiteralString = f"""
+INSERT INTO postino.finished (id, type, channel, queue, state, idempotency_key, payload, scheduled_at, run_at, attempts,
+    generation, rescues, deferrals, sent, claimed_by, claimed_at, created_at, finished_at)
+SELECT {ID}, 'noop', 'default', 1, 'completed', {ID}::text, '\\x7b7d', now(), now(), 1, 1, 0, 0, false, 'w',
+    now(), now(), now() FROM generate_series(1, %s) AS number
+"""
+HISTORY: LiteralString = f"""
+INSERT INTO postino.attempts (job_id, generation, number, started_at, ended_at, worker, outcome)
+SELECT {ID}, 1, 1, now(), now(), 'w', 'completed' FROM generate_series(1, %s) AS number
+"""
+EVENTS: LiteralString = f"""
+INSERT INTO postino.events (at, type, job_id) SELECT now(), 'job.completed', {ID}
+FROM generate_series(1, %s) AS number
+"""
+CROWDS: dict[str, tuple[LiteralString, ...]] = {"future": (FUTURE,), "finished": (FINISHED, HISTORY, EVENTS)}
+
+
+def crowds(stage: Stage, installed: Installed) -> Mapping[str, float]:
+    empty = beside(stage, installed, (), 0)
+    found = {name: beside(stage, installed, fills, stage.size(CROWD)) for name, fills in CROWDS.items()}
+    return compared(empty, found)
+
+
+def held_open(stage: Stage, installed: Installed) -> Mapping[str, float]:
+    """The transaction is opened before the churn, so that none of the churn's dead rows can be cleared away."""
+    empty = beside(stage, installed, (), 0)
+    crowd = stage.size(LARGE_CROWD)
+    return compared(empty, {"finished": beside(stage, installed, CROWDS["finished"], crowd, held=True)})
+
+
+def beside(
+    stage: Stage, installed: Installed, fills: tuple[LiteralString, ...], crowd: int, held: bool = False
+) -> dict[str, int]:
+    ready = stage.size(READY)
+    with Trial(stage.server, installed) as trial:
+        with psycopg.connect(trial.url, autocommit=True) as connection:
+            for fill in fills:
+                connection.execute(fill, [crowd])
+        if not held:
+            trial.ask("bulk", count=ready)
+            tidy(trial.url)
+            return pages_touched(trial.url, min(CLAIMED, ready))
+        tidy(trial.url)
+        with open_transaction(trial.url):
+            mark = churn(trial, stage.size(CHURN))
+            trial.ask("bulk", count=ready)
+            return pages_touched(trial.url, min(CLAIMED, ready), mark)
+
+
+def churn(trial: Trial, count: int) -> datetime:
+    """Jobs that are enqueued, claimed and finished; returns where a worker would look on from."""
+    trial.ask("bulk", count=count)
+    trial.start(concurrency=200)
+    if trial.marks.wait_for(count, CHURNING, trial.check):
+        trial.acknowledged(CHURNING)
+    trial.kill()
+    if trial.left():
+        raise Failed(f"{trial.left()} of {count} jobs were not done in {CHURNING:.0f} s.")
+    with psycopg.connect(trial.url) as connection:
+        [[mark]] = connection.execute("SELECT max(run_at) FROM postino.finished WHERE token IS NOT NULL").fetchall()
+    return mark or LONG_AGO
+
+
+def tidy(url: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("VACUUM ANALYZE")
+
+
+@contextmanager
+def open_transaction(url: str) -> Iterator[None]:
+    with psycopg.connect(url) as connection:
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        connection.execute("SELECT pg_current_xact_id()")
+        yield
+        connection.rollback()
+
+
+def compared(empty: Mapping[str, int], found: Mapping[str, Mapping[str, int]]) -> Mapping[str, float]:
+    told: dict[str, float] = {f"empty-{verb}": pages for verb, pages in empty.items()}
+    for name, pages in found.items():
+        told |= {f"{name}-{verb}": pages[verb] / empty[verb] for verb in empty}
+    return told
+
+
+def figures(*names: str) -> tuple[Figure, ...]:
+    plain = [Figure(f"empty-{verb}", f"pages per {verb} of 100, empty tables", "pages") for verb in ("claim", "settle")]
+    return *plain, *(
+        Figure(f"{name}-{verb}", f"pages per {verb}, beside {name} rows", "× empty", targets=(Target(1.2),))
+        for name in names
+        for verb in ("claim", "settle")
+    )
+
+
+WORKLOADS = (
+    Workload(
+        "crowds",
+        "1,000,000 future or finished rows: pages touched",
+        ("postino",),
+        figures("future", "finished"),
+        crowds,
+        most_rounds=1,
+    ),
+    Workload(
+        "crowds-large",
+        "10,000,000 finished rows and a transaction held open since before: pages touched",
+        ("postino",),
+        figures("finished"),
+        held_open,
+        most_rounds=1,
+        large=True,
+    ),
+)
