@@ -19,10 +19,13 @@ from typing import Self
 from postino import Job, Postino, Retry, State, Unknown
 from postino.config import load
 from postino.job import new_id
-from postino.rules.gates import Closed
+from postino.rules.gates import Scope
 from postino.rules.retry import RetryPolicy
 from postino.rules.settlement import settle
-from postino.store import ClaimOrder, Ending, JobFilter, WorkerInfo
+from postino.store import Act, ClaimOrder, Ending, JobFilter, WorkerInfo
+from postino.stores.operations import byhand, claim
+from postino.stores.sql_store import SqlStore
+from postino.stores.statement import Operation
 from tests.documents import Block
 
 BIN = Path(sys.executable).parent
@@ -149,10 +152,20 @@ class Rehearsal:
             await app.store.register(WorkerInfo(id="rehearsal", host="page", pid=os.getpid()))
             survey = await app.store.survey("rehearsal")
             ours = replace(survey, heads=tuple(head for head in survey.heads if head.channel == CHANNEL), hinted=False)
-            order = ClaimOrder(worker="rehearsal", token=new_id(), free=100, closed=Closed(), survey=ours)
+            order = ClaimOrder(worker="rehearsal", token=new_id(), free=100, survey=ours)
             outcome = Unknown("No answer came back.") if state is State.UNCERTAIN else Retry("The other side was down.")
             decided = settle(job, outcome, RetryPolicy(max_attempts=0), survey.now, jitter=0)
-            held = [claimed for claimed in await app.store.claim(order) if claimed.id == job.id]
+            assert isinstance(app.store, SqlStore)
+            held = [claimed for claimed in await app.store.driver.transact(claim_alone(order)) if claimed.id == job.id]
             await app.store.settle([Ending(claimed, decided) for claimed in held])
             await app.store.retire("rehearsal")
             return await app.store.get(job.id)
+
+
+def claim_alone(order: ClaimOrder) -> Operation[list[Job]]:
+    """Opens the channel for this claim only: in one transaction, so that nobody else finds it open."""
+    us = Act("rehearsal")
+    yield from byhand.resume(Scope.CHANNEL, CHANNEL, us)
+    claimed = yield from claim.claim(order)
+    yield from byhand.pause(Scope.CHANNEL, CHANNEL, us)
+    return claimed

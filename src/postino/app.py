@@ -12,7 +12,7 @@ from postino.engine.batcher import Batcher
 from postino.engine.handlers import Function, Handler, handler_of
 from postino.engine.portal import Sync
 from postino.engine.relay import Listener, Relay
-from postino.engine.specs import JobSpec, instant, nearest, new_job, payload_bytes, queue_named, scope_named
+from postino.engine.specs import JobSpec, instant, named, nearest, new_job, payload_bytes, queue_named, scope_named
 from postino.engine.worker import Worker
 from postino.errors import Conflict, WrongUse
 from postino.event import Event, EventType
@@ -50,22 +50,25 @@ class App:
         self.wakeup = parts.wakeup
         self.handlers: dict[str, Handler] = {}
         self.listeners: list[Listener] = []
-        self.sync = Sync(self.enqueue, self.enqueue_many, self.close)
+        self.sync = Sync(self.enqueue, self.enqueue_many, self.close, lambda: self._loop)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._opening = asyncio.Lock()
         self._make_ready = parts.make_ready
-        self._ready = False
+        self._ready, self._loop = False, None
         self._enqueuer: Batcher[NewJob, Enqueued] = Batcher(self._write, MOST_TOGETHER)
 
     async def open(self) -> Self:
-        if not self._ready:
-            await self._make_ready()
-            self._ready = True
+        async with self._opening:
+            if not self._ready:
+                await self._make_ready()
+                self._ready, self._loop = True, asyncio.get_running_loop()
         return self
 
     async def close(self) -> None:
         await self._enqueuer.flushed()
         await self.wakeup.close()
         await self.store.close()
-        self._ready = False
+        self._ready, self._loop = False, None
 
     async def __aenter__(self) -> Self:
         return await self.open()
@@ -99,7 +102,10 @@ class App:
             raise WrongUse(f"on: there is no event {unknown!r}.{nearest(unknown, list(EventType))}", field="types")
 
         def register(hear: Hear) -> Hear:
-            self.listeners.append(Listener(name or f"{hear.__module__}.{hear.__qualname__}", frozenset(types), hear))
+            listener = Listener(name or f"{hear.__module__}.{hear.__qualname__}", frozenset(types), hear)
+            if listener.name in (other.name for other in self.listeners):
+                raise WrongUse(f"name: there is a listener {listener.name!r} already; give each its own.", field="name")
+            self.listeners.append(listener)
             return hear
 
         return register
@@ -123,10 +129,8 @@ class App:
         time_limit: float | None = None,
         connection: Any = None,
     ) -> Job:
-        """Puts one job in, and returns it committed; the existing job if its key is known on that channel.
-
-        With `connection` it is written inside the caller's own transaction and exists when that commits.
-        """
+        """Puts one job in, and returns it committed; the existing one if its key is known on that channel.
+        With `connection` it is written inside the caller's own transaction and exists when that commits."""
         spec = JobSpec(
             type, payload, at, queue, channel, account, brand, user_id, key, parent, correlation_id,
             max_attempts, backoff, time_limit,
@@ -181,7 +185,7 @@ class App:
     async def replay(
         self, job_id: UUID, *, payload: Any = None, force: bool = False, reason: str = "", actor: str = "app"
     ) -> Job:
-        """Runs a failed job again, by hand only: its key and its history stay."""
+        """Runs a failed job again: its key and its history stay."""
         edited = None if payload is None else payload_bytes(payload)
         return await self._by_hand(self.store.replay(job_id, edited, force, Act(actor, reason)))
 
@@ -207,14 +211,14 @@ class App:
         return await self._by_hand(self.store.resolve(job_id, decided, Act(actor, reason)))
 
     async def pause(self, scope: str | Scope, name: str, *, reason: str = "", actor: str = "app") -> Gate:
-        return await self._by_hand(self.store.pause(scope_named(scope), name, Act(actor, reason)))
+        return await self._by_hand(self.store.pause(scope_named(scope), named(name), Act(actor, reason)))
 
     async def resume(self, scope: str | Scope, name: str, *, reason: str = "", actor: str = "app") -> Gate:
         return await self._by_hand(self.store.resume(scope_named(scope), name, Act(actor, reason)))
 
     async def cap(self, channel: str, most: int | None, *, reason: str = "", actor: str = "app") -> Gate:
         """At most so many jobs of a channel run at once, over all workers; None is no cap."""
-        return await self._by_hand(self.store.cap(channel, most, Act(actor, reason)))
+        return await self._by_hand(self.store.cap(named(channel), most, Act(actor, reason)))
 
     async def dispatch_due(self) -> int:
         return await self._by_hand(self.store.dispatch_due())

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from postino.event import Cursor, Event
 from postino.job import Job, Queue, State
-from postino.rules.gates import Closed, Gate, Scope
+from postino.rules.gates import Gate, Scope
 from postino.rules.order import Head
 from postino.rules.settlement import Cause, Settlement
 
@@ -64,7 +64,6 @@ class ClaimOrder:
     worker: str
     token: UUID
     free: int
-    closed: Closed
     survey: Survey
     marks: Mapping[tuple[str, Queue], datetime] = field(default_factory=dict)
     low_is_running: bool = False
@@ -243,4 +242,6 @@ class Store(Protocol):
         """The listener's cursor if nobody else holds it, held for so many seconds."""
         ...
 
-    async def move_cursor(self, listener: str, holder: str, cursor: Cursor) -> bool: ...
+    async def move_cursor(self, listener: str, holder: str, cursor: Cursor, seconds: float = 0) -> bool:
+        """Moves it on and holds it for so many seconds more; False if another holds it now."""
+        ...

@@ -14,7 +14,7 @@ from postino.wakeups.datagram import DatagramWakeup
 
 
 class Postino(App):
-    """A publishing queue: `Postino("postgresql://…")`, `Postino(config)`, or nothing for the default data directory."""
+    """A queue of durable jobs: `Postino("postgresql://…")`, `Postino(config)`, or the default data directory."""
 
     def __init__(self, where: str | Config | None = None) -> None:
         config = where if isinstance(where, Config) else configuration.load(flags={"database": {"url": where}})
@@ -26,11 +26,12 @@ def parts(config: Config) -> Parts:
     if path is None:
         store, wakeup = postgres_parts(config)
         return Parts(config, store, wakeup, store.open)
-    store, wakeup = SqlStore(Sqlite(path)), DatagramWakeup(path)
+    driver = Sqlite(path)
+    store, wakeup = SqlStore(driver), DatagramWakeup(path)
 
     async def make_ready() -> None:
-        if not path.exists():
-            await store.migrate()  # an embedded database that does not exist yet has nothing to lose
+        if await driver.is_new():
+            await store.migrate()  # an embedded database without anything has nothing to lose
         await store.open()
 
     return Parts(config, store, wakeup, make_ready)

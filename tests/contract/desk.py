@@ -12,7 +12,6 @@ from postino.event import Cursor, Event
 from postino.job import Job, Queue, State, new_id
 from postino.outcome import Outcome
 from postino.rules import settlement
-from postino.rules.gates import closed
 from postino.rules.retry import RetryPolicy
 from postino.rules.settlement import Settlement
 from postino.store import Act, ClaimOrder, Ending, Failure, NewJob, WorkerInfo
@@ -63,7 +62,6 @@ class Desk:
             worker=worker,
             token=new_id(),
             free=free,
-            closed=closed(survey.gates),
             survey=survey,
             low_is_running=low_is_running,
         )

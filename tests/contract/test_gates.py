@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import asyncpg
 import pytest
 
 from postino.errors import NotFound
@@ -13,6 +14,7 @@ from postino.job import Job, Queue
 from postino.outcome import Defer, Done
 from postino.rules.gates import Gate, Scope
 from postino.store import Act
+from tests.contract.databases import PostgresDatabase, only_postgres
 from tests.contract.desk import ME, Desk, ids
 
 BLOCKED_AND_FREE = [
@@ -152,3 +154,27 @@ async def test_concurrent_claimers_never_exceed_a_cap(desk: Desk, path: str, mos
         for job in claimed:
             assert await desk.end(job, Done())
         done += len(claimed)
+
+
+@only_postgres
+async def test_a_claimer_frozen_with_a_capped_channels_gate_in_its_hands_stops_nobody_else(
+    desk: Desk, database: PostgresDatabase
+) -> None:
+    await desk.store.cap("capped", 5, ME)
+    await desk.put(channel="capped")
+    other = await desk.put(channel="other")
+    frozen = await asyncpg.connect(database.url)
+    async with frozen.transaction():
+        await frozen.execute("SELECT FROM postino.gates WHERE name = 'capped' FOR UPDATE")
+        assert ids(await desk.take()) == {other.id}
+    await frozen.close()
+    assert len(await desk.take()) == 1
+
+
+async def test_a_claim_goes_by_the_gates_of_now_and_not_by_those_it_saw_before(desk: Desk) -> None:
+    await desk.put_many(3, channel="capped")
+    await desk.put_many(3, channel="paused")
+    seen = await desk.order()
+    await desk.store.cap("capped", 1, ME)
+    await desk.store.pause(Scope.CHANNEL, "paused", ME)
+    assert [job.channel for job in await desk.store.claim(seen)] == ["capped"]

@@ -49,7 +49,7 @@ async def test_an_idle_worker_asks_one_question_per_poll(app: Postino, monkeypat
     async with working(app, poll=0.05, heartbeat=0.2):
         await eventually(enough)
         asked = dict(counting.asked)
-    folded = {"adopt_lanes", "lock_hinted", "drop_hints", "rearm_lanes"}  # once, for the new lane
+    folded = {"gates", "adopt_lanes", "lock_hinted", "drop_hints", "rearm_lanes"}  # once, for the new lane
     assert asked.keys() == {"register", "survey"} | folded
     assert {asked[name] for name in folded | {"register"}} == {1}
 

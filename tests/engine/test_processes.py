@@ -14,7 +14,6 @@ import pytest
 
 from postino import Job, Postino, State
 from postino.job import new_id
-from postino.rules.gates import Closed
 from postino.store import ClaimOrder, JobFilter, WorkerInfo
 from tests.engine.conftest import ended, eventually
 
@@ -126,7 +125,7 @@ async def test_a_claim_that_commits_after_its_worker_was_buried_is_rescued(app: 
     await app.store.register(WorkerInfo(id="late", host="here", pid=1))
     job = await app.enqueue("record")
     survey = await app.store.survey("late")
-    order = ClaimOrder(worker="late", token=new_id(), free=1, closed=Closed(), survey=survey)
+    order = ClaimOrder(worker="late", token=new_id(), free=1, survey=survey)
     assert [claimed.id for claimed in await app.store.claim(order)] == [job.id]
     await app.store.retire("late")
     start()

@@ -84,3 +84,27 @@ async def heard_all(heard: list[object], wanted: int) -> None:
         return len(heard) >= wanted
 
     await eventually(enough)
+
+
+async def test_a_slow_listener_moves_on_and_loses_its_place_to_nobody(
+    app: Postino, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(relay, "HELD_FOR", 0.2)
+    monkeypatch.setattr(relay, "MOVED_EVERY", 0.05)
+    heard: list[object] = []
+
+    async def slowly(event: Event) -> None:
+        await asyncio.sleep(0.03)
+        heard.append(event.job_id)
+
+    app.handler("work")(lambda: None)
+    async with working(app):
+        jobs = [await ended(app, await app.enqueue("work")) for _ in range(20)]
+    listener = relay.Listener("slow", frozenset({"job.completed"}), slowly)
+    rivals = [relay.Relay(app.store, listener, holder, poll=0.01) for holder in ("one", "two")]
+    tasks = [asyncio.create_task(rival.run()) for rival in rivals]
+    await heard_all(heard, 20)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert heard == [job.id for job in jobs]

@@ -9,18 +9,40 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, model_validator
 
-from postino import Call, Defer, Done, Job, Outcome, Postino, Reject, Retry, Schedule, State, Unknown, WrongUse
+from postino import Call, Defer, Done, Event, Job, Outcome, Postino, Reject, Retry, Schedule, State, Unknown, WrongUse
+from postino.engine import worker
+from postino.errors import StoreUnreachable
 from postino.rules.settlement import Cause
-from postino.store import Ending, JobFilter
+from postino.store import ClaimOrder, Ending, JobFilter
 from tests.engine.conftest import ended, working
+
+
+def repr_type(error: BaseException) -> str:
+    return type(error).__name__
 
 
 @dataclass
 class Snap:
     id: int
     taken_at: datetime | None = None
+
+
+class Unprintable(BaseException):
+    def __repr__(self) -> str:
+        raise ValueError("no words")
+
+    __str__ = __repr__
+
+
+class Strict(BaseModel):
+    """Its validator has a bug of its own."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def check(cls, value: Any) -> Any:
+        return value["missing"]
 
 
 class Caption(BaseModel):
@@ -176,11 +198,13 @@ async def test_a_handler_that_returns_something_else_is_told_so(app: Postino) ->
     assert "not 'done'" in (job.last_error or "")
 
 
+NEVER = datetime.max.replace(tzinfo=UTC)
 NAIVE = datetime(2030, 1, 1, tzinfo=UTC).replace(tzinfo=None)
 
 
 @pytest.mark.parametrize(
-    "outcome", [Defer(NAIVE, "when?"), Retry("later", NAIVE), Retry(None), Reject(7), Defer("noon", "x")]  # type: ignore[arg-type]
+    "outcome",
+    [Defer(NAIVE, "when?"), Defer(NEVER, "never"), Retry("later", NAIVE), Retry(None), Reject(7), Defer("noon", "x")],  # type: ignore[arg-type]
 )
 async def test_an_outcome_that_cannot_be_acted_upon_fails_the_attempt_and_not_the_worker(
     app: Postino, outcome: Outcome
@@ -195,7 +219,15 @@ async def test_an_outcome_that_cannot_be_acted_upon_fails_the_attempt_and_not_th
 
 
 @pytest.mark.parametrize(
-    "outcome", [Done({(1, 2): 3}), Done(float("nan")), Done(remote_id="a\x00b\ud800"), Done(remote_id=7)]  # type: ignore[arg-type]
+    "outcome",
+    [
+        Done({(1, 2): 3}),
+        Done(float("nan")),
+        Done(remote_id="a\x00b\ud800"),
+        Done(remote_id=7),  # type: ignore[arg-type]
+        Done(Unprintable()),
+        Done(remote_id=Unprintable()),  # type: ignore[arg-type]
+    ],
 )
 async def test_work_that_is_done_is_never_done_again_because_of_an_odd_result(app: Postino, outcome: Outcome) -> None:
     ran = []
@@ -208,6 +240,124 @@ async def test_work_that_is_done_is_never_done_again_because_of_an_odd_result(ap
     async with working(app):
         job = await ended(app, await app.enqueue("odd"))
     assert (job.state, len(ran)) == (State.COMPLETED, 1)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), asyncio.CancelledError(), Unprintable()],
+    ids=repr_type,
+)
+@pytest.mark.parametrize("plain", [False, True])
+async def test_whatever_a_handler_raises_is_its_failure_and_not_the_workers(
+    app: Postino, error: BaseException, plain: bool
+) -> None:
+    async def waits() -> None:
+        raise error
+
+    def blocks() -> None:
+        raise error
+
+    app.handler("bad", max_attempts=2, backoff=Schedule([0]))(blocks if plain else waits)
+    app.handler("good")(lambda: None)
+    async with working(app, concurrency=1):
+        bad = await ended(app, await app.enqueue("bad", account="a"))
+        good = await ended(app, await app.enqueue("good", account="a"))
+    assert (bad.state, bad.attempts, good.state) == (State.FAILED, 2, State.COMPLETED)
+    assert (bad.last_error or "").startswith(type(error).__name__)
+
+
+async def test_a_handler_whose_inner_task_was_cancelled_has_failed(app: Postino) -> None:
+    @app.handler("bad", max_attempts=1)
+    async def bad() -> None:
+        inner = asyncio.create_task(asyncio.sleep(60))
+        inner.cancel()
+        await inner
+
+    async with working(app, concurrency=1):
+        assert (await ended(app, await app.enqueue("bad"))).state is State.FAILED
+
+
+async def test_a_bug_in_reading_a_payload_is_poison_too(app: Postino) -> None:
+    @app.handler("strict")
+    async def strict(job: Job, payload: Strict) -> None: ...
+
+    async with working(app):
+        job = await ended(app, await app.enqueue("strict", {}))
+    assert (await app.store.dead_letter(job.id)).cause is Cause.POISON
+
+
+async def test_a_plain_handler_may_enqueue_through_the_sync_door(app: Postino) -> None:
+    @app.handler("parent")
+    def parent(job: Job) -> None:
+        app.sync.enqueue_many([("child", number) for number in range(3)])
+        app.sync.enqueue("child", 3, key="k")
+
+    app.handler("child")(lambda: None)
+    async with working(app):
+        for job in [await app.enqueue("parent") for _ in range(10)]:
+            assert (await ended(app, job)).state is State.COMPLETED
+        with pytest.raises(WrongUse, match="use `await`"):
+            app.sync.enqueue("child")
+    assert len(await app.store.list(JobFilter(type="child", limit=100))) == 31
+
+
+async def test_functions_that_hang_keep_their_slots_and_nobody_elses(app: Postino) -> None:
+    hang, called = threading.Event(), []
+
+    @app.handler("hang", max_attempts=1, time_limit=0.05)
+    def hanging() -> None:
+        hang.wait(20)
+
+    @app.handler("quick", time_limit=5)
+    def quick() -> None:
+        called.append(1)
+
+    async with working(app, concurrency=3):
+        for job in [await app.enqueue("hang") for _ in range(2)]:
+            assert (await ended(app, job)).state is State.FAILED
+        for job in [await app.enqueue("quick") for _ in range(5)]:
+            assert (await ended(app, job)).attempts == 1
+        hang.set()
+    assert len(called) == 5
+
+
+async def test_a_worker_outlives_its_own_bugs(app: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "TROUBLE_AGAIN", 0.01)
+    app.handler("work")(lambda: None)
+    claim, failures = app.store.claim, iter([ValueError("a bug"), KeyError("another")])
+
+    async def failing(order: ClaimOrder) -> list[Job]:
+        for error in failures:
+            raise error
+        return await claim(order)
+
+    monkeypatch.setattr(app.store, "claim", failing)
+    async with working(app):
+        assert (await ended(app, await app.enqueue("work"))).state is State.COMPLETED
+
+
+async def test_what_has_ended_is_written_before_a_worker_leaves(app: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "STORE_AGAIN", 0.05)
+    done = asyncio.Event()
+
+    @app.handler("work")
+    async def work() -> None:
+        done.set()
+
+    write, away = app.store.settle, 4
+
+    async def unreachable(endings: Sequence[Ending]) -> set[UUID]:
+        nonlocal away
+        away -= 1
+        if away > 0:
+            raise StoreUnreachable("gone for a moment")
+        return await write(endings)
+
+    monkeypatch.setattr(app.store, "settle", unreachable)
+    async with working(app):
+        job = await app.enqueue("work")
+        await done.wait()
+    assert (await app.store.get(job.id)).state is State.COMPLETED
 
 
 async def test_an_ending_the_store_refuses_becomes_a_question_for_a_person(
@@ -361,3 +511,13 @@ def test_a_listener_for_an_event_that_does_not_exist_is_refused() -> None:
     app = Postino("sqlite:////nowhere/postino.db")
     with pytest.raises(WrongUse, match=r"no event 'job\.faild'\. Did you mean job\.failed\?"):
         app.on("job.faild")
+
+
+def test_a_second_listener_of_the_same_name_is_refused() -> None:
+    app = Postino("sqlite:////nowhere/postino.db")
+
+    async def hear(event: Event) -> None: ...
+
+    app.on(name="alarm")(hear)
+    with pytest.raises(WrongUse, match="there is a listener 'alarm' already"):
+        app.on(name="alarm")(hear)

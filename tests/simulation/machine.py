@@ -19,7 +19,7 @@ from postino.event import Cursor, EventType
 from postino.job import Job, Queue, State
 from postino.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
 from postino.rules import settlement
-from postino.rules.gates import Scope, closed
+from postino.rules.gates import Scope
 from postino.rules.retry import RetryPolicy, Schedule
 from postino.rules.settlement import Cause, Settlement
 from postino.store import Act, ClaimOrder, DeadFilter, Ending, Enqueued, JobFilter, NewJob, WorkerInfo
@@ -193,7 +193,6 @@ class Life(RuleBasedStateMachine):
                 worker=worker,
                 token=token,
                 free=free,
-                closed=closed(survey.gates),
                 survey=survey,
                 marks=marks,
                 low_is_running=low_is_running,

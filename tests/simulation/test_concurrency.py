@@ -16,7 +16,6 @@ from postino.event import Cursor, EventType
 from postino.job import Job, Queue, State, new_id
 from postino.outcome import Defer, Done, Outcome, Retry
 from postino.rules import settlement
-from postino.rules.gates import closed
 from postino.rules.retry import RetryPolicy, Schedule
 from postino.store import Act, ClaimOrder, Ending, JobFilter, NewJob, WorkerInfo
 from postino.stores.postgres import Postgres
@@ -130,7 +129,7 @@ async def put(store: SqlStore, chance: random.Random, books: Books) -> None:
 
 async def claim(store: SqlStore, worker: str, free: int, books: Books) -> list[Job]:
     survey = await store.survey(worker, beat=True)
-    order = ClaimOrder(worker=worker, token=new_id(), free=free, closed=closed(survey.gates), survey=survey)
+    order = ClaimOrder(worker=worker, token=new_id(), free=free, survey=survey)
     jobs = await store.claim(order)
     assert len(jobs) <= free
     books.claimed(jobs)

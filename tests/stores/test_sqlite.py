@@ -1,11 +1,14 @@
 """What a person is told when a SQLite file cannot be used."""
 
+import asyncio
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
 
+from postino import Postino
 from postino.errors import StoreUnreachable, WrongUse
 from postino.job import Queue, new_id
 from postino.store import NewJob
@@ -31,3 +34,28 @@ async def test_a_callers_connection_to_a_database_without_postino(tmp_path: Path
         with pytest.raises(WrongUse, match="there is no Postino in its database"):
             await store.enqueue_on(connection, [job])
         connection.close()
+
+
+@pytest.mark.parametrize("library", ["apsw", "sqlite3"])
+async def test_a_callers_own_way_of_reading_rows_is_left_alone(tmp_path: Path, library: str) -> None:
+    store = SqlStore(Sqlite(tmp_path / "postino.db"))
+    await store.migrate()
+    connection: Any
+    if library == "apsw":
+        connection = apsw.Connection(str(tmp_path / "postino.db"))
+        connection.row_trace = lambda cursor, row: {"first": row[0]}
+    else:
+        connection = sqlite3.connect(tmp_path / "postino.db")
+        connection.row_factory = lambda cursor, row: {"first": row[0]}
+    job = NewJob(id=new_id(), type="t", channel="t", queue=Queue.DEFAULT, payload=b"null", key="k")
+    assert [(await store.enqueue_on(connection, [job]))[0].created for _ in range(2)] == [True, False]
+    assert next(iter(connection.execute("SELECT 7"))) == {"first": 7}
+    connection.close()
+
+
+async def test_many_who_use_a_new_file_at_once_all_find_it_ready(tmp_path: Path) -> None:
+    apps = [Postino(f"sqlite:///{tmp_path}/new.db") for _ in range(10)]
+    jobs = await asyncio.gather(*(app.enqueue("t", key="k") for app in apps for _ in range(3)))
+    assert len({job.id for job in jobs}) == 1
+    for app in apps:
+        await app.close()

@@ -9,6 +9,7 @@ from postino.rules.order import next_due, open_lines
 from postino.store import ClaimOrder, Store, Survey
 
 SWEEP_SHARE = 100  # a sweep may cost a hundredth of the time between two of them
+SOONEST_SWEEP, LATEST_SWEEP = 1.0, 10.0  # seconds
 
 
 class Claims:
@@ -16,7 +17,7 @@ class Claims:
 
     Behind that mark lie only dead entries, which a long-open transaction elsewhere would make every look walk over.
     What commits late appears behind it too: a sweep from the very beginning finds it, every second, or more rarely
-    where sweeping has become slow.
+    where sweeping has become slow, but every ten.
     """
 
     def __init__(self, store: Store, monotonic: Callable[[], float]) -> None:
@@ -32,7 +33,7 @@ class Claims:
         if sweeping:
             self.marks = {}
             taken = self.monotonic() - started
-            self.sweep_at = self.monotonic() + max(1.0, SWEEP_SHARE * taken)
+            self.sweep_at = self.monotonic() + min(max(SOONEST_SWEEP, SWEEP_SHARE * taken), LATEST_SWEEP)
         return survey
 
     async def claim(self, worker: str, survey: Survey, free: int, low_is_running: bool) -> list[Job]:
@@ -43,7 +44,6 @@ class Claims:
             worker=worker,
             token=new_id(),
             free=free,
-            closed=gates,
             survey=survey,
             marks=self.marks,
             low_is_running=low_is_running,

@@ -1,15 +1,14 @@
 """Handlers by job type: what they are called with, and how their payload is read."""
 
-import asyncio
 import inspect
 from collections.abc import Callable
-from concurrent.futures import Executor
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
+from postino.engine.specs import is_instant
+from postino.engine.threads import Threads
 from postino.errors import WrongUse
 from postino.job import Queue
 from postino.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
@@ -43,13 +42,15 @@ class Handler:
         except ValidationError as error:
             wrong = [f"{'.'.join(map(str, fault['loc'])) or 'payload'}: {fault['msg']}" for fault in error.errors()]
             raise UnreadablePayload(f"The payload is not what {self.type} expects: {'; '.join(wrong)}.") from error
+        except Exception as error:
+            raise UnreadablePayload(f"The payload cannot be read as {self.type} expects it: {error!r}.") from error
 
-    async def run(self, threads: Executor, *arguments: Any) -> Outcome:
+    async def run(self, threads: Threads, *arguments: Any) -> Outcome:
         arguments = arguments[: self.arguments]
         if self.waits:
             result = await self.function(*arguments)
         else:
-            result = await asyncio.get_running_loop().run_in_executor(threads, self.function, *arguments)
+            result = await threads.run(self.function, *arguments)
         return Done() if result is None else self.sound(result)
 
     def sound(self, result: object) -> Outcome:
@@ -59,9 +60,9 @@ class Handler:
                 return result
             case Retry(reason=str(), not_before=None):
                 return result
-            case Retry(reason=str(), not_before=datetime() as at) if at.tzinfo:
+            case Retry(reason=str(), not_before=at) if is_instant(at):
                 return result
-            case Defer(reason=str(), until=datetime() as at) if at.tzinfo:
+            case Defer(reason=str(), until=at) if is_instant(at):
                 return result
         wanted = "an outcome with a text as its reason and times with a time zone, or None"
         raise TypeError(f"The handler of {self.type} must return {wanted}, not {result!r:.200}.")

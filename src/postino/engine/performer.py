@@ -3,11 +3,11 @@
 import asyncio
 import traceback
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor
 from datetime import datetime
 
 from postino.engine.call import Call
 from postino.engine.handlers import Handler, UnreadablePayload
+from postino.engine.threads import Threads
 from postino.job import Job
 from postino.outcome import Outcome, Retry, Unknown
 from postino.rules.retry import Override, RetryPolicy, backoff_from, resolve
@@ -21,7 +21,7 @@ class Performer:
         handlers: Mapping[str, Handler],
         default: RetryPolicy,
         channels: Mapping[str, Override],
-        threads: Executor,
+        threads: Threads,
         make_call: Callable[[Job], Call],
         now: Callable[[], datetime],
         jitter: Callable[[], float],
@@ -35,7 +35,15 @@ class Performer:
         self.jitter = jitter
 
     async def perform(self, job: Job) -> Ending:
-        """Runs the job to its end. Nothing a handler does gets past here, except being told to stop."""
+        """Runs the job to its end. Nothing a handler does gets past here, except this worker's own word to stop."""
+        try:
+            return await self.ending(job)
+        except BaseException as error:
+            if stopped_by_us(error):
+                raise
+            return Ending(job, settle(job, Retry(told(error)), self.default, self.now(), 0), failure_of(error))
+
+    async def ending(self, job: Job) -> Ending:
         handler = self.handlers.get(job.type)
         policy = self.policy(job, handler)
         if handler is None:
@@ -56,8 +64,10 @@ class Performer:
         except TimeoutError as error:
             why = f"It took longer than its time limit of {policy.time_limit} s." if limit.expired() else told(error)
             return Retry(why), failure_of(error)
-        except Exception as error:  # noqa: BLE001 - whatever a handler raises is told, kept and tried again
-            return Retry(told(error)), failure_of(error)
+        except BaseException as error:
+            if stopped_by_us(error):
+                raise
+            return Retry(told(error)), failure_of(error)  # whatever a handler raises, sys.exit() included
 
     def unwritable(self, ending: Ending, error: Exception) -> Ending:
         """It ended, but the store refuses to keep how. Whatever it did must not be done again by itself."""
@@ -73,9 +83,19 @@ class Performer:
         return f"This worker has no handler for jobs of type {job.type} (it has: {known}). Start one that does."
 
 
+def stopped_by_us(error: BaseException) -> bool:
+    """A cancellation of this very task; a handler may also end with one that it met elsewhere, which is its failure."""
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
+
+
 def failure_of(error: BaseException) -> Failure:
     return Failure(type(error).__qualname__, told(error), "".join(traceback.format_exception(error)))
 
 
 def told(error: BaseException) -> str:
-    return f"{type(error).__qualname__}: {error}" if str(error) else type(error).__qualname__
+    name = type(error).__qualname__
+    try:
+        return f"{name}: {error}" if str(error) else name
+    except Exception:  # noqa: BLE001 - an exception that cannot even say what it is
+        return name

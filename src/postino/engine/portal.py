@@ -19,21 +19,37 @@ class Sync:
         enqueue: Callable[..., Coroutine[Any, Any, Job]],
         enqueue_many: Callable[..., Coroutine[Any, Any, list[Job]]],
         close: Callable[[], Coroutine[Any, Any, None]],
+        home: Callable[[], asyncio.AbstractEventLoop | None],
     ) -> None:
         self._enqueue = enqueue
         self._enqueue_many = enqueue_many
         self._close = close
+        self._home = home
         self.loop: asyncio.AbstractEventLoop | None = None
         self.lock = threading.Lock()
 
     def __call__(self, work: Coroutine[Any, Any, T]) -> T:
-        """Runs asynchronous work to its end and returns its result."""
+        """Runs asynchronous work to its end and returns its result: on the loop the app lives on, or one of its own."""
+        home = self._home()
+        if home is not None and home is not self.loop and home.is_running():
+            return self.on_anothers(home, work)
         with self.lock:
             if self.loop is None:
                 self.loop = asyncio.new_event_loop()
                 self.thread = threading.Thread(target=serve, args=(self.loop,), name="postino-portal", daemon=True)
                 self.thread.start()
         return asyncio.run_coroutine_threadsafe(work, self.loop).result()
+
+    @staticmethod
+    def on_anothers(home: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
+        try:
+            here = asyncio.get_running_loop()
+        except RuntimeError:
+            here = None
+        if here is home:
+            work.close()
+            raise WrongUse("app.sync is for code without an event loop; here, use `await`.")
+        return asyncio.run_coroutine_threadsafe(work, home).result()
 
     def enqueue(self, type: str, payload: Any = None, *, connection: Any = None, **details: Any) -> Job:
         work = self._enqueue(type, payload, connection=connection, **details)

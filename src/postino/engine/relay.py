@@ -1,6 +1,7 @@
 """Handing events to listeners: each with its own cursor, in order, at least once."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from postino.store import Store
 log = structlog.get_logger("postino.relay")
 TOGETHER = 200
 HELD_FOR = 30.0
+MOVED_EVERY = 1.0
 AGAIN_AFTER = 5.0
 
 
@@ -33,6 +35,7 @@ class Relay:
         self.listener = listener
         self.holder = holder
         self.poll = poll
+        self.monotonic = time.monotonic
 
     async def run(self) -> None:
         """Serves until cancelled, and then lets others have the cursor."""
@@ -59,14 +62,18 @@ class Relay:
         if cursor is None:
             return 0
         events = await self.store.events(cursor, TOGETHER)
-        heard = cursor
+        heard, moved_at = cursor, self.monotonic()
         try:
             for event in events:
                 if not self.listener.types or event.type in self.listener.types:
                     await self.listener.hear(event)
                 heard = event.cursor
+                if self.monotonic() - moved_at > MOVED_EVERY:
+                    cursor, moved_at = heard, self.monotonic()
+                    if not await self.store.move_cursor(self.listener.name, self.holder, heard, HELD_FOR):
+                        return 0  # we were too slow for our hold, and another process goes on from here
         finally:
             # Only past what was heard: a listener that fails gets the same event again, and no other.
             if heard != cursor:
-                await self.store.move_cursor(self.listener.name, self.holder, heard)
+                await self.store.move_cursor(self.listener.name, self.holder, heard, HELD_FOR)
         return len(events)

@@ -21,10 +21,16 @@ class Observer:
         self.lease = lease
         self.monotonic = monotonic
         self.seen: dict[str, tuple[int, float]] = {}
+        self.looked_at = monotonic()
 
     def dead(self, beats: Mapping[str, int]) -> dict[str, int]:
         """Whose beats stand still for too long, and where."""
         now = self.monotonic()
+        unseen = now - self.looked_at
+        if unseen > self.lease / 2:
+            # Nobody could beat while the store was away, or we were not there to see it: that time does not count.
+            self.seen = {worker: (beat, since + unseen) for worker, (beat, since) in self.seen.items()}
+        self.looked_at = now
         self.seen = {
             worker: self.seen[worker] if worker in self.seen and self.seen[worker][0] == beat else (beat, now)
             for worker, beat in beats.items()

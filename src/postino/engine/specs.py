@@ -78,7 +78,7 @@ def new_job(spec: JobSpec, default_queue: Queue) -> NewJob:
         account=account,
         brand=text("brand", spec.brand),
         user_id=text("user_id", spec.user_id),
-        parent_id=spec.parent,
+        parent_id=parent_of(spec.parent),
         correlation_id=text("correlation_id", spec.correlation_id),
         max_attempts=whole("max_attempts", spec.max_attempts),
         backoff=None if spec.backoff is None else backoff_text(spec.backoff),
@@ -121,9 +121,20 @@ def scope_named(scope: str | Scope) -> Scope:
 def instant(field: str, value: Any) -> datetime | None:
     if value is None:
         return None
-    if isinstance(value, datetime) and value.tzinfo is not None:
-        return value.astimezone(UTC)
-    raise refusal(field, value, "a datetime with a time zone, for example datetime.now(UTC)")
+    if is_instant(value):
+        return value.astimezone(UTC)  # type: ignore[no-any-return]
+    raise refusal(field, value, "a datetime with a time zone, from 1970 to 9000, for example datetime.now(UTC)")
+
+
+def is_instant(value: Any) -> bool:
+    """Whether databases can keep it: their first and last moments are special to some of them."""
+    return isinstance(value, datetime) and value.tzinfo is not None and 1970 < value.year < 9000
+
+
+def parent_of(value: Any) -> UUID | None:
+    if value is None or isinstance(value, UUID):
+        return value
+    raise refusal("parent", value, "the id of a job, a UUID")
 
 
 def text(field: str, value: Any) -> str | None:
@@ -132,6 +143,13 @@ def text(field: str, value: Any) -> str | None:
     if isinstance(value, str) and 0 < len(value) <= MOST_CHARACTERS and not UNSTORABLE.search(value):
         return value
     raise refusal(field, value, f"a text of 1 to {MOST_CHARACTERS} whole characters without NUL")
+
+
+def named(name: Any) -> str:
+    checked = text("name", name)
+    if checked is None:
+        raise refusal("name", name, "a name")
+    return checked
 
 
 def whole(field: str, value: Any) -> int | None:

@@ -6,10 +6,8 @@ import random
 import socket
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from uuid import UUID
 
 import structlog
 
@@ -22,6 +20,7 @@ from postino.engine.outage import Outage
 from postino.engine.performer import Performer
 from postino.engine.rescue import Observer
 from postino.engine.specs import JobSpec
+from postino.engine.threads import Threads
 from postino.errors import StoreUnreachable
 from postino.job import Job, Queue, State, new_id
 from postino.rules import settlement
@@ -34,6 +33,7 @@ MOST_TOGETHER = 500
 UNWRITTEN = 4
 FOLDED = 0.02
 STORE_AGAIN = 0.5
+TROUBLE_AGAIN = 2.0
 
 
 class Worker:
@@ -52,7 +52,7 @@ class Worker:
         self.claims = Claims(store, time.monotonic)
         self.observer = Observer(store, self.settings.lease, time.monotonic)
         self.settler: Batcher[Ending, bool] = Batcher(self.write, MOST_TOGETHER)
-        self.threads = ThreadPoolExecutor(self.settings.concurrency, thread_name_prefix="postino-handler")
+        self.threads = Threads()
         self.performer = Performer(
             handlers,
             default_policy(config),
@@ -62,7 +62,8 @@ class Worker:
             self.now,
             random.random,
         )
-        self.running: dict[UUID, tuple[Job, asyncio.Task[None]]] = {}
+        self.running: dict[asyncio.Task[None], Job] = {}  # whose handler has not ended
+        self.settling: set[asyncio.Task[None]] = set()  # whose handler has ended, but not everywhere
         self.about = {
             "database": without_secrets(config.database_url),
             "types": sorted(handlers),
@@ -80,7 +81,8 @@ class Worker:
         """Room for more jobs. What has ended takes none, unless writing it down has fallen far behind."""
         if self.unsettled > UNWRITTEN * self.settings.concurrency:
             return 0
-        return min(self.settings.concurrency - len(self.running), MOST_TOGETHER)
+        busy = len(self.running) + self.threads.still_running()
+        return max(0, min(self.settings.concurrency - busy, MOST_TOGETHER))
 
     def now(self) -> datetime:
         """The database's time, as far as this process knows it."""
@@ -93,11 +95,7 @@ class Worker:
         log.info("worker.started", worker=self.id, **self.about)
         try:
             while not self.stopping:
-                try:
-                    await self.turn()
-                except StoreUnreachable as error:
-                    self.outage.seen(error)
-                    await asyncio.sleep(STORE_AGAIN)
+                await self.patiently(self.turn)
         finally:
             await self.drain()
         log.info("worker.stopped", worker=self.id)
@@ -137,24 +135,37 @@ class Worker:
         longest = self.settings.poll if self.free else self.settings.heartbeat / 2
         return longest if due is None or not self.free else min(longest, due.total_seconds())
 
+    async def patiently(self, act: Callable[[], Awaitable[object]]) -> None:
+        """Does it, and rests a little if it could not be done: a worker outlives its store's troubles, and its own."""
+        try:
+            await act()
+        except StoreUnreachable as error:
+            self.outage.seen(error)
+            await asyncio.sleep(STORE_AGAIN)
+        except Exception:
+            log.exception("worker.trouble", next=f"going on in {TROUBLE_AGAIN} s")
+            await asyncio.sleep(TROUBLE_AGAIN)
+
     @property
     def low_is_running(self) -> bool:
-        return any(job.queue is Queue.LOW for job, _ in self.running.values())
+        return any(job.queue is Queue.LOW for job in self.running.values())
 
     def start(self, job: Job) -> None:
         task = asyncio.create_task(self.carry_out(job))
-        self.running[job.id] = job, task
+        self.running[task] = job
 
     async def carry_out(self, job: Job) -> None:
+        task = asyncio.current_task()
+        assert task is not None
         ending = await self.performer.perform(job)
         with self.making_room():
-            self.running.pop(job.id, None)
+            self.running.pop(task, None)
+            self.settling.add(task)
             self.unsettled += 1
         try:
             await self.settle(ending)
-        except Exception as error:
-            log.exception("settle.refused", job=str(job.id), next="a person is asked")
-            await self.settle(self.performer.unwritable(ending, error))
+        finally:
+            self.settling.discard(task)
 
     @contextmanager
     def making_room(self) -> Iterator[None]:
@@ -165,13 +176,18 @@ class Worker:
             self.wakeup.nudge()
 
     async def settle(self, ending: Ending) -> None:
+        """Writes it down, however long that takes: it ended, and that has to be known."""
         while True:
             try:
                 held = await self.settler.put(ending)
-                break
+                return say(ending, held)
             except StoreUnreachable:
-                await asyncio.sleep(STORE_AGAIN)  # it ended, and that has to be written
-        say(ending, held)
+                await asyncio.sleep(STORE_AGAIN)
+            except Exception as error:
+                log.exception("settle.refused", job=str(ending.job.id), next="a person is asked")
+                if ending.settlement.state is State.UNCERTAIN:
+                    await asyncio.sleep(TROUBLE_AGAIN)
+                ending = self.performer.unwritable(ending, error)
 
     async def write(self, endings: list[Ending]) -> list[bool]:
         settled = await self.store.settle(endings)
@@ -197,22 +213,21 @@ class Worker:
         await self.register()
 
     async def drain(self) -> None:
-        """Waits for running jobs, then gives back what has not ended."""
-        tasks = [task for _, task in self.running.values()]
+        """Waits for running jobs, and for what has ended to be written, then gives back what has not ended."""
+        tasks = [*self.running, *self.settling]
         if tasks:
-            log.info("worker.draining", running=len(tasks), seconds=self.settings.drain)
+            log.info("worker.draining", running=len(self.running), seconds=self.settings.drain)
             await self.beat_until(asyncio.wait(tasks, timeout=self.settings.drain))
-        left = list(self.running.values())
-        for _, task in left:
+        left = dict(self.running)
+        for task in [*left, *self.settling]:
             task.cancel()
-        await asyncio.gather(*(task for _, task in left), return_exceptions=True)
-        self.threads.shutdown(wait=False, cancel_futures=True)
+        await asyncio.gather(*left, *self.settling, return_exceptions=True)
         await self.settler.flushed()
-        try:
-            await self.release([job for job, _ in left])
-            await self.store.retire(self.id)
-        except StoreUnreachable as error:
-            log.warning("store.unreachable", error=str(error), next="other workers take over when the lease ends")
+        await self.patiently(lambda: self.leave(list(left.values())))
+
+    async def leave(self, jobs: list[Job]) -> None:
+        await self.release(jobs)
+        await self.store.retire(self.id)
 
     async def release(self, jobs: list[Job]) -> None:
         stopped = Failure(None, "Its worker was stopped before it had ended.")
@@ -224,10 +239,7 @@ class Worker:
         """The beat goes on while running jobs end."""
         waiting = asyncio.ensure_future(done)
         while not waiting.done():
-            try:
-                await self.look()
-            except StoreUnreachable as error:
-                self.outage.seen(error)
+            await self.patiently(self.look)
             await asyncio.wait([waiting], timeout=self.settings.poll)
 
 

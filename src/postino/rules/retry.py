@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 MOST_JITTER = 0.2
+MOST_SECONDS = 366 * 86400.0  # nobody waits longer than a year
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ def resolve(default: RetryPolicy, *overrides: Override | None) -> RetryPolicy:
 
 def delay(attempt: int, backoff: Backoff, jitter: float) -> timedelta:
     """How long to wait after this attempt. `jitter` is a chance in 0…1, worth up to 20 % more, never less."""
-    return timedelta(seconds=backoff.seconds(attempt) * (1 + MOST_JITTER * jitter))
+    return timedelta(seconds=min(backoff.seconds(attempt) * (1 + MOST_JITTER * jitter), MOST_SECONDS))
 
 
 def backoff_text(backoff: Backoff) -> str:

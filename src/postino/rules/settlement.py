@@ -1,6 +1,7 @@
 """What becomes of a job after its handler ended, or after its worker died."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -41,7 +42,7 @@ class Settlement:
 def settle(job: Job, outcome: Outcome, policy: RetryPolicy, now: datetime, jitter: float) -> Settlement:
     match outcome:
         case Done(result, remote_id):
-            named = None if remote_id is None else str(remote_id)
+            named = remote_id if remote_id is None else printed(remote_id, str)
             return Settlement(state=State.COMPLETED, event=EventType.COMPLETED, remote_id=named, result=kept(result))
         case Defer(until, why):
             return Settlement(
@@ -64,8 +65,15 @@ def kept(result: object) -> str | None:
         return None
     try:
         return json.dumps(result, default=str, allow_nan=False)
-    except (TypeError, ValueError, RecursionError):
-        return json.dumps(repr(result))
+    except Exception:  # noqa: BLE001 - an object may do anything when it is asked to print itself
+        return json.dumps(printed(result, repr))
+
+
+def printed(value: object, how: Callable[[object], str]) -> str:
+    try:
+        return how(value)
+    except Exception:  # noqa: BLE001 - likewise
+        return f"<{type(value).__qualname__}>"
 
 
 def failed(why: str, cause: Cause) -> Settlement:

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     Connection = asyncpg.pool.PoolConnectionProxy[asyncpg.Record]
     LoneConnection = asyncpg.Connection[asyncpg.Record]
 
-REFUSED = (asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError)
+# Connection lost, resources short, an operator's or the system's doing; failover, deadlock and the like: they pass.
+PASSING_CLASSES = ("08", "53", "57", "58")
+PASSING = ("25006", "25P03", "40001", "40P01", "0A000")
 UNREACHABLE = (OSError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.CannotConnectNowError)
 UNDEFINED_TABLE = "42P01"
 MIGRATIONS_TABLE = """
@@ -72,6 +74,8 @@ class Postgres:
             server_settings={
                 "application_name": "postino",
                 "statement_timeout": f"{self.statement_seconds * 1000:.0f}",
+                # A process frozen in the middle of a transaction must not keep its locks.
+                "idle_in_transaction_session_timeout": f"{self.statement_seconds * 1000:.0f}",
                 "jit": "off",
             },
         )
@@ -167,15 +171,21 @@ class Postgres:
         except asyncpg.QueryCanceledError as error:
             told = f"PostgreSQL did not finish within {self.statement_seconds} s. Nothing was changed; try again."
             raise StoreUnreachable(told) from error
-        except (*UNREACHABLE, asyncpg.AdminShutdownError, asyncpg.CrashShutdownError) as error:
+        except (*UNREACHABLE, TimeoutError) as error:
             raise StoreUnreachable(self.unreachable(error)) from error
+        except asyncpg.PostgresError as error:
+            if passes(error):
+                raise StoreUnreachable(self.unreachable(error)) from error
+            raise
 
     @asynccontextmanager
     async def lone_connection(self) -> AsyncIterator["LoneConnection"]:
         """A connection outside the pool, for work that takes its time."""
         try:
             connection = await asyncpg.connect(self.url, server_settings={"application_name": "postino"})
-        except REFUSED as error:
+        except asyncpg.PostgresError as error:
+            if passes(error):
+                raise StoreUnreachable(self.unreachable(error)) from error
             told = f"PostgreSQL refuses {without_secrets(self.url)}: {error}. Nothing was changed."
             raise StoreUnreachable(told) from error
         except (*UNREACHABLE, TimeoutError) as error:
@@ -197,6 +207,11 @@ def psycopg_rows() -> Any:
     from psycopg.rows import dict_row  # the caller brought psycopg; Postino itself does without
 
     return dict_row
+
+
+def passes(error: asyncpg.PostgresError) -> bool:
+    state = error.sqlstate or ""
+    return state in PASSING or state.startswith(PASSING_CLASSES)
 
 
 async def applied(connection: "LoneConnection") -> dict[int, str]:

@@ -1,5 +1,6 @@
 """The store of the contract: operations on a driver."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -27,12 +28,15 @@ from postino.store import (
 from postino.stores.driver import Driver
 from postino.stores.operations import byhand, claim, enqueue, reading, settle
 
+MOST_WAITING = 2
+
 
 class SqlStore:
     """Every method is one operation, run the way it needs: alone, in a transaction, or only reading."""
 
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
+        self.waiting_for_keys = asyncio.Semaphore(MOST_WAITING)
 
     async def open(self) -> None:
         await self.driver.open()
@@ -46,7 +50,9 @@ class SqlStore:
     async def enqueue(self, jobs: Sequence[NewJob], *, patience: float | None = None) -> list[Enqueued]:
         if all(job.key is None for job in jobs):
             return await self.driver.perform(enqueue.enqueue(jobs))
-        return await self.driver.transact(enqueue.enqueue(jobs), patience=patience)
+        # Keys may have to wait for somebody's open transaction: never on all connections at once.
+        async with self.waiting_for_keys:
+            return await self.driver.transact(enqueue.enqueue(jobs), patience=patience)
 
     async def enqueue_on(self, connection: Any, jobs: Sequence[NewJob]) -> list[Enqueued]:
         return await self.driver.join(connection, enqueue.enqueue(jobs))
@@ -60,7 +66,10 @@ class SqlStore:
         return await self.driver.transact(claim.claim(order))
 
     async def settle(self, endings: Sequence[Ending]) -> set[UUID]:
-        return await self.driver.perform(settle.settle(endings))
+        # Each statement is atomic for its jobs; with both kinds, one that fails must not leave the other written.
+        mixed = len({ending.settlement.state.is_final for ending in endings}) > 1
+        run = self.driver.transact if mixed else self.driver.perform
+        return await run(settle.settle(endings))
 
     async def register(self, worker: WorkerInfo) -> None:
         await self.driver.perform(reading.register(worker))
@@ -137,5 +146,5 @@ class SqlStore:
     async def hold_cursor(self, listener: str, holder: str, seconds: float) -> Cursor | None:
         return await self.driver.perform(reading.hold_cursor(listener, holder, seconds))
 
-    async def move_cursor(self, listener: str, holder: str, cursor: Cursor) -> bool:
-        return await self.driver.perform(reading.move_cursor(listener, holder, cursor))
+    async def move_cursor(self, listener: str, holder: str, cursor: Cursor, seconds: float = 0) -> bool:
+        return await self.driver.perform(reading.move_cursor(listener, holder, cursor, seconds))

@@ -66,15 +66,21 @@ class Sqlite:
             if hand is not None:
                 await asyncio.to_thread(hand.stop)
 
-    def check_schema(self) -> None:
-        if not self.path.exists():
-            raise StoreUnreachable(f"There is no database at {self.path}. `postino migrate` makes one.")
+    async def is_new(self) -> bool:
+        return await asyncio.to_thread(lambda: not self.path.exists() or not self.applied())
+
+    def applied(self) -> dict[int, str]:
         with busy_or_broken(self.path):
             connection = connect(self.path, writes=False)
             try:
-                check_complete(migrations(self.dialect), applied(connection))
+                return applied(connection)
             finally:
                 connection.close()
+
+    def check_schema(self) -> None:
+        if not self.path.exists():
+            raise StoreUnreachable(f"There is no database at {self.path}. `postino migrate` makes one.")
+        check_complete(migrations(self.dialect), self.applied())
 
     async def migrate(self) -> list[str]:
         return await asyncio.to_thread(self.apply_missing)
@@ -140,7 +146,9 @@ def execute_foreign(connection: sqlite3.Connection, query: Query, now: datetime 
     for row in [{}] if query.rows is None else query.rows:
         values = bound({"now": now, **query.params, **row})
         for part in statement(Sqlite.dialect, query.name).text.split(";"):
-            cursor = connection.execute(part, values)
+            cursor = connection.cursor()
+            cursor.row_factory = None  # whatever a caller's own queries give
+            cursor.execute(part, values)
             names = [column[0] for column in cursor.description or ()]
             found += [decoded(names, values) for values in cursor.fetchall()]
     return found

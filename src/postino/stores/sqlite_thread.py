@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import apsw
+import structlog
 
 from postino.errors import StoreError, StoreUnreachable
 from postino.stores.driver import drive
@@ -18,6 +19,7 @@ from postino.stores.sqlite_values import bound, decoded
 from postino.stores.statement import Operation, Query, Row, statement
 
 T = TypeVar("T")
+log = structlog.get_logger("postino.store")
 MOST_TOGETHER = 1000
 PATIENCE_MS = 5000
 
@@ -120,6 +122,7 @@ def execute(connection: apsw.Connection, query: Query, now: datetime | None) -> 
     sql = statement("sqlite", query.name).text
     shared = bound({"now": now, **query.params})
     cursor = connection.cursor()
+    cursor.row_trace = plain_row  # whatever a caller's own queries give
     found: list[Row] = []
     names: list[str] = []
     try:
@@ -135,12 +138,18 @@ def execute(connection: apsw.Connection, query: Query, now: datetime | None) -> 
     return found
 
 
+def plain_row(_: apsw.Cursor, row: tuple[Any, ...]) -> tuple[Any, ...]:
+    return row
+
+
 def deliver(batch: Sequence[Work], results: Sequence[Result]) -> None:
     """Hands results over, with one call for each event loop that waits."""
     for loop in {id(work.loop): work.loop for work in batch}.values():
         ours = [(work.future, result) for work, result in zip(batch, results, strict=True) if work.loop is loop]
-        if not loop.is_closed():
+        try:
             loop.call_soon_threadsafe(settle_futures, ours)
+        except RuntimeError:
+            log.warning("sqlite.nobody_waits", operations=len(ours), next="they are written; their loop is closed")
 
 
 def settle_futures(results: Sequence[tuple[asyncio.Future[Any], Result]]) -> None:

@@ -28,6 +28,12 @@ class DatagramWakeup(LocalWakeup):
 
     def tell(self) -> None:
         self.nudge()
+        try:
+            self.tell_others()
+        except OSError as error:  # out of descriptors, a folder that just went
+            log.info("wakeup.failed", error=str(error), next="their polls find the work")
+
+    def tell_others(self) -> None:
         others = [listener for listener in self.folder.glob("*") if listener != self.own]
         if others:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as mouth, addresses(self.folder) as address:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from postino.event import EventType
 from postino.job import Job, Queue
-from postino.rules.gates import Gate, Scope
+from postino.rules.gates import Closed, Gate, Scope, closed
 from postino.rules.order import Head, open_lines, shares, turns
 from postino.store import ClaimOrder, Survey
 from postino.stores import rows
@@ -48,15 +48,16 @@ def surveyed_gate(row: Row) -> Gate:
 
 
 def claim(order: ClaimOrder) -> Operation[list[Job]]:
+    gates = closed([rows.gate(row) for row in (yield ask("gates"))])
     heads = order.survey.heads
     if order.survey.hinted:
         heads = tuple(merged([*heads, *(yield from fold_hints())]))
-    lines = open_lines(heads, order.closed, order.survey.now)
-    room = yield from remaining_room(order, lines)
+    lines = open_lines(heads, gates, order.survey.now)
+    room = yield from remaining_room(gates, lines)
     taken: list[Job] = []
     for queue, most in turns(lines, order.free, order.survey.now, order.low_is_running):
         due = [line for line in lines if line.queue is queue]
-        taken += yield from claim_queue(order, queue, due, min(most, order.free - len(taken)), room)
+        taken += yield from claim_queue(order, gates, queue, due, min(most, order.free - len(taken)), room)
     if taken:
         data = json.dumps({"worker": order.worker, "jobs": [str(job.id) for job in taken]})
         yield ask("tell", type=EventType.CLAIMED, job_id=None, data=data)
@@ -64,7 +65,7 @@ def claim(order: ClaimOrder) -> Operation[list[Job]]:
 
 
 def claim_queue(
-    order: ClaimOrder, queue: Queue, lines: Sequence[Head], most: int, room: dict[str, int]
+    order: ClaimOrder, gates: Closed, queue: Queue, lines: Sequence[Head], most: int, room: dict[str, int]
 ) -> Operation[list[Job]]:
     """Takes shares, and shares of what is left, until all is given or no line has more: rank goes before fairness."""
     taken: list[Job] = []
@@ -74,7 +75,7 @@ def claim_queue(
         if not portions:
             break  # what is left is behind full caps
         claimed = yield from claim_bulk(order, queue, [portion for portion in portions if not portion[0].lanes])
-        claimed += yield from claim_lanes(order, queue, [portion for portion in portions if portion[0].lanes])
+        claimed += yield from claim_lanes(order, gates, queue, [portion for portion in portions if portion[0].lanes])
         for job in claimed:
             if job.channel in room:
                 room[job.channel] -= 1
@@ -89,15 +90,16 @@ def may_have_more(line: Head, share: int, claimed: Sequence[Job]) -> bool:
     return len(ours) >= share or any(job.lane is not None and job.account is None for job in ours)
 
 
-def remaining_room(order: ClaimOrder, lines: Sequence[Head]) -> Operation[dict[str, int]]:
+def remaining_room(gates: Closed, lines: Sequence[Head]) -> Operation[dict[str, int]]:
     """How many more may run on each capped channel, counted under its lock, so that nothing leaks."""
-    capped = sorted({line.channel for line in lines} & order.closed.caps.keys())
+    capped = sorted({line.channel for line in lines} & gates.caps.keys())
     if not capped:
         return {}
-    yield ask("lock_gates", channels=capped)
+    locked = yield ask("lock_gates", channels=capped)
     counted = yield ask("count_running", channels=capped)
     running = {row["channel"]: row["running"] for row in counted}
-    return {channel: order.closed.caps[channel] - running.get(channel, 0) for channel in capped}
+    caps = {row["name"]: row["cap"] for row in locked if row["cap"] is not None}
+    return {channel: caps.get(channel, 0) - running.get(channel, 0) for channel in capped}
 
 
 def claim_bulk(order: ClaimOrder, queue: Queue, portions: Sequence[tuple[Head, int]]) -> Operation[list[Job]]:
@@ -114,8 +116,10 @@ def claim_bulk(order: ClaimOrder, queue: Queue, portions: Sequence[tuple[Head, i
     return [rows.live_job(row) for row in claimed]
 
 
-def claim_lanes(order: ClaimOrder, queue: Queue, portions: Sequence[tuple[Head, int]]) -> Operation[list[Job]]:
-    brands, accounts = sorted(order.closed.brands), sorted(order.closed.accounts)
+def claim_lanes(
+    order: ClaimOrder, gates: Closed, queue: Queue, portions: Sequence[tuple[Head, int]]
+) -> Operation[list[Job]]:
+    brands, accounts = sorted(gates.brands), sorted(gates.accounts)
     locked = yield each(
         "lock_lanes",
         [{"channel": line.channel, "share": share} for line, share in portions],

@@ -82,8 +82,10 @@ def hold_cursor(listener: str, holder: str, seconds: float) -> Operation[Cursor 
     return Cursor(held[0]["xid"], held[0]["seq"]) if held else None
 
 
-def move_cursor(listener: str, holder: str, cursor: Cursor) -> Operation[bool]:
-    moved = yield ask("move_cursor", listener=listener, holder=holder, xid=cursor.xid, seq=cursor.seq)
+def move_cursor(listener: str, holder: str, cursor: Cursor, seconds: float) -> Operation[bool]:
+    moved = yield ask(
+        "move_cursor", listener=listener, holder=holder, xid=cursor.xid, seq=cursor.seq, seconds=seconds
+    )
     return bool(moved)
 
 

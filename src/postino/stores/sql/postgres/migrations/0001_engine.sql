@@ -36,6 +36,7 @@ CREATE TABLE postino.jobs (
     created_at      timestamptz NOT NULL,
     -- The net under the rules: a pending job always has a time, a running one always an owner.
     CHECK (state <> 'pending' OR run_at IS NOT NULL),
+    CHECK (isfinite(run_at)),
     CHECK ((state = 'running') = (token IS NOT NULL)),
     CHECK ((state = 'running') = (claimed_by IS NOT NULL)),
     CHECK ((state = 'running') = (claimed_at IS NOT NULL))
@@ -187,6 +188,7 @@ CREATE TABLE postino.lane_hints (
     lane    text NOT NULL,
     account text
 );
+CREATE INDEX lane_hints_lane ON postino.lane_hints (channel, lane);
 
 CREATE TABLE postino.gates (
     scope     text NOT NULL CHECK (scope IN ('queue', 'channel', 'brand', 'account')),

@@ -181,6 +181,7 @@ CREATE TABLE postino_lane_hints (
     lane    text NOT NULL,
     account text
 );
+CREATE INDEX postino_lane_hints_lane ON postino_lane_hints (channel, lane);
 
 CREATE TABLE postino_gates (
     scope     text NOT NULL CHECK (scope IN ('queue', 'channel', 'brand', 'account')),

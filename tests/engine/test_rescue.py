@@ -1,0 +1,48 @@
+"""When a worker is taken for dead, as seen by another; the observer's clock is turned by hand."""
+
+from typing import Any, cast
+
+from postino.engine.rescue import Observer
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def observer(clock: Clock) -> Observer:
+    return Observer(cast(Any, None), lease=20, monotonic=clock)
+
+
+def test_beats_that_stand_still_for_a_lease_are_death() -> None:
+    clock = Clock()
+    observing = observer(clock)
+    dead = []
+    for _ in range(6):
+        dead.append(observing.dead({"w": 7}))
+        clock.now += 5
+    assert dead == [{}, {}, {}, {}, {}, {"w": 7}]
+
+
+def test_a_beat_is_life() -> None:
+    clock = Clock()
+    observing = observer(clock)
+    for beat in range(20):
+        assert observing.dead({"w": beat // 4}) == {}
+        clock.now += 5
+
+
+def test_time_in_which_nobody_could_beat_does_not_count() -> None:
+    clock = Clock()
+    observing = observer(clock)
+    assert observing.dead({"w": 7}) == {}
+    clock.now += 3600  # the store was away for an hour, and this observer is the first to be back
+    assert observing.dead({"w": 7}) == {}
+    for _ in range(4):
+        clock.now += 5
+        assert observing.dead({"w": 7}) == {}
+    clock.now += 5
+    assert observing.dead({"w": 7}) == {"w": 7}
