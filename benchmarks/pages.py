@@ -18,7 +18,7 @@ from postino.stores import rows
 from postino.stores.operations.settle import finished_row
 from postino.stores.statement import Query, columns, statement
 
-CHANNEL, WORKER = "default", "bench"
+CHANNEL, WORKER = "noop", "bench"  # a job that names no channel goes by its type
 POLICY = RetryPolicy(5, Exponential(60, 2, 3600), None)
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 NOBODY = "DELETE FROM postino.workers"

@@ -17,7 +17,7 @@ import psycopg
 
 from benchmarks.install import ROOT, Installed
 from benchmarks.marks import Marks
-from benchmarks.server import BenchServer
+from tests.servers.postgres import PostgresServer
 
 PATIENCE = 120.0
 Store = Literal["postgres", "sqlite"]
@@ -28,7 +28,7 @@ class Failed(Exception):
 
 
 class Trial:
-    def __init__(self, server: BenchServer, installed: Installed, store: Store = "postgres") -> None:
+    def __init__(self, server: PostgresServer, installed: Installed, store: Store = "postgres") -> None:
         self.server = server
         self.installed = installed
         self.folder = Path(tempfile.mkdtemp(prefix="postino-bench-"))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from benchmarks.install import Installed
-from benchmarks.server import BenchServer
+from tests.servers.postgres import PostgresServer
 
 BEST_PEER = "best peer"
 
@@ -30,7 +30,7 @@ class Figure:
 class Stage:
     """Where and how large: the server of this run, and the scale of its sizes."""
 
-    server: BenchServer
+    server: PostgresServer
     scale: float = 1.0
 
     def size(self, full: int) -> int:

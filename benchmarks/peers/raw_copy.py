@@ -37,7 +37,7 @@ class Copy:
         now, queue, state = datetime.now(UTC), Queue.DEFAULT.value, State.PENDING.value
         ids = [new_id() for _ in range(batch.count)]
         records = [
-            (job, batch.kind, "default", queue, state, str(job), json.dumps(payload).encode(), now, now, now)
+            (job, batch.kind, batch.kind, queue, state, str(job), json.dumps(payload).encode(), now, now, now)
             for job, payload in zip(ids, batch.payloads(), strict=True)
         ]
         await self.connection.copy_records_to_table("jobs", schema_name="postino", columns=COLUMNS, records=records)

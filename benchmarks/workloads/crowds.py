@@ -20,13 +20,13 @@ CHURN, CHURNING = 20_000, 60.0  # jobs that come and go while a transaction is o
 ID: LiteralString = "('00000000-0000-7000-8000-' || lpad(to_hex(number), 12, '0'))::uuid"
 FUTURE: LiteralString = f"""
 INSERT INTO postino.jobs (id, type, channel, queue, state, idempotency_key, payload, scheduled_at, run_at, created_at)
-SELECT {ID}, 'noop', 'default', 1, 'pending', {ID}::text, '\\x7b7d', at, at, now()
+SELECT {ID}, 'noop', 'noop', 1, 'pending', {ID}::text, '\\x7b7d', at, at, now()
 FROM generate_series(1, %s) AS number, LATERAL (SELECT now() + interval '1 day' + number * interval '1 ms' AS at) AS t
 """
 FINISHED: LiteralString = f"""
 INSERT INTO postino.finished (id, type, channel, queue, state, idempotency_key, payload, scheduled_at, run_at, attempts,
     generation, rescues, deferrals, sent, claimed_by, claimed_at, created_at, finished_at)
-SELECT {ID}, 'noop', 'default', 1, 'completed', {ID}::text, '\\x7b7d', now(), now(), 1, 1, 0, 0, false, 'w',
+SELECT {ID}, 'noop', 'noop', 1, 'completed', {ID}::text, '\\x7b7d', now(), now(), 1, 1, 0, 0, false, 'w',
     now(), now(), now() FROM generate_series(1, %s) AS number
 """
 HISTORY: LiteralString = f"""

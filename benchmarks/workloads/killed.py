@@ -29,8 +29,9 @@ def killed(stage: Stage, installed: Installed) -> Mapping[str, float]:
             trial.check()
             time.sleep(0.2)
         marks = trial.marks.read()
+    unrun = count - len({mark.number for mark in marks})
     last_at = max(mark.started_at for mark in marks)
-    return {"unrun": count - len({mark.number for mark in marks}), "seconds": max(0, last_at - restarted_at)}
+    return {"unrun": unrun, "seconds": LONGEST if unrun else max(0, last_at - restarted_at)}
 
 
 WORKLOADS = (
