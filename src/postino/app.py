@@ -39,6 +39,7 @@ class Parts:
     store: Store
     wakeup: Wakeup
     make_ready: Callable[[], Awaitable[None]]
+    make_store: Callable[[], Store]  # one more on the same database, for another event loop
 
 
 class App:
@@ -53,7 +54,7 @@ class App:
         self.sync = Sync(self.enqueue, self.enqueue_many, self.close, lambda: self._loop)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._opening = asyncio.Lock()
-        self._make_ready = parts.make_ready
+        self._make_ready, self._make_store = parts.make_ready, parts.make_store
         self._ready, self._loop = False, None
         self._enqueuer: Batcher[NewJob, Enqueued] = Batcher(self._write, MOST_TOGETHER)
 
@@ -161,7 +162,7 @@ class App:
     async def work(self, *, stop: asyncio.Event | None = None) -> None:
         """Runs a worker with this app's handlers and listeners, until `stop` is set or the task is cancelled."""
         await self.open()
-        worker = Worker(self.store, self.wakeup, self.handlers, self.config, self.enqueue_spec)
+        worker = Worker(self.store, self.wakeup, self.handlers, self.config, self.enqueue_spec, self._make_store)
         relays = [Relay(self.store, listener, worker.id, self.config.worker.poll) for listener in self.listeners]
         tasks = [asyncio.create_task(relay.run()) for relay in relays]
         if stop is not None:

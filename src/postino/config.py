@@ -31,6 +31,7 @@ class WorkerConfig:
     lease: float = 20.0
     poll: float = 1.0
     drain: float = 30.0
+    stall: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +171,7 @@ def checked(config: Config) -> Config:
         ("worker.concurrency", worker.concurrency),
         ("worker.heartbeat", worker.heartbeat),
         ("worker.lease", worker.lease),
+        ("worker.stall", worker.stall),
         ("queue.max_attempts", queue.max_attempts),
     ):
         if value <= 0:

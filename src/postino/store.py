@@ -55,6 +55,7 @@ class Survey:
     orphaned: bool = False  # jobs are running whose worker is gone
     gates: tuple[Gate, ...] = ()
     beats: Mapping[str, int] = field(default_factory=dict)
+    held: frozenset[tuple[UUID, UUID]] = frozenset()  # what the asking worker runs, by job and token; with a beat only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,6 +211,10 @@ class Store(Protocol):
         ...
 
     async def register(self, worker: WorkerInfo) -> None: ...
+    async def beat(self, worker: str) -> bool:
+        """One beat without a survey; False if the worker has been buried."""
+        ...
+
     async def retire(self, worker: str) -> None: ...
     async def rescue(self, dead: Mapping[str, int], decide: Callable[[Job, datetime], Settlement]) -> list[Ending]:
         """Buries workers whose beats still stand where they were seen, and decides about every job nobody holds."""

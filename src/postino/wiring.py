@@ -1,5 +1,6 @@
 """From settings to running parts: the only file that names implementations."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from postino import config as configuration
@@ -24,8 +25,9 @@ class Postino(App):
 def parts(config: Config) -> Parts:
     path = sqlite_path(config.database_url)
     if path is None:
-        store, wakeup = postgres_parts(config)
-        return Parts(config, store, wakeup, store.open)
+        make_store, wakeup = postgres_parts(config)
+        store = make_store()
+        return Parts(config, store, wakeup, store.open, make_store)
     driver = Sqlite(path)
     store, wakeup = SqlStore(driver), DatagramWakeup(path)
 
@@ -34,10 +36,10 @@ def parts(config: Config) -> Parts:
             await store.migrate()  # an embedded database without anything has nothing to lose
         await store.open()
 
-    return Parts(config, store, wakeup, make_ready)
+    return Parts(config, store, wakeup, make_ready, lambda: SqlStore(Sqlite(path)))
 
 
-def postgres_parts(config: Config) -> tuple[Store, Wakeup]:
+def postgres_parts(config: Config) -> tuple[Callable[[], Store], Wakeup]:
     try:
         from postino.stores.postgres import Postgres
         from postino.wakeups.postgres import PostgresWakeup
@@ -45,13 +47,14 @@ def postgres_parts(config: Config) -> tuple[Store, Wakeup]:
         raise ConfigError(
             "database.url: PostgreSQL needs the extra: pip install 'postino[postgres]'.", field="database.url"
         ) from error
-    database = config.database
-    store = SqlStore(
-        Postgres(
-            config.database_url, connections=database.connections, statement_seconds=database.statement_timeout
+    url, database = config.database_url, config.database
+
+    def make_store() -> Store:
+        return SqlStore(
+            Postgres(url, connections=database.connections, statement_seconds=database.statement_timeout)
         )
-    )
-    return store, PostgresWakeup(config.database_url)
+
+    return make_store, PostgresWakeup(url)
 
 
 def sqlite_path(url: str) -> Path | None:

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 from postino import Job, Postino
@@ -14,7 +15,9 @@ app = Postino(
     Config(
         data_dir=folder,
         database=DatabaseConfig(url=os.environ["RECORDER_DATABASE"]),
-        worker=WorkerConfig(concurrency=8, heartbeat=0.2, lease=1.0, poll=0.2),
+        worker=WorkerConfig(
+            concurrency=8, heartbeat=0.2, lease=1.0, poll=0.2, stall=float(os.environ.get("STALL", "60"))
+        ),
     )
 )
 
@@ -50,6 +53,14 @@ async def hang(job: Job) -> None:
     record(f"{job.id} {os.getpid()}")
     if (folder / "hanging").read_text() == str(os.getpid()):
         await asyncio.sleep(60)
+
+
+@app.handler("block")
+async def block(job: Job, payload: float) -> None:
+    """Blocks the loop of the process named in a file, works in any other."""
+    record(f"{job.id} {os.getpid()}")
+    if (folder / "hanging").read_text() == str(os.getpid()):
+        time.sleep(payload)  # noqa: ASYNC251 - this is the mistake
 
 
 async def main() -> None:

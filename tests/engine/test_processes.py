@@ -131,3 +131,33 @@ async def test_a_claim_that_commits_after_its_worker_was_buried_is_rescued(app: 
     start()
     done = await ended(app, job)
     assert (done.state, done.rescues) == (State.COMPLETED, 1)
+
+
+async def test_a_handler_that_blocks_the_loop_past_the_lease_is_not_taken_for_dead(
+    app: Postino, start: Start, records: Records, tmp_path: Path
+) -> None:
+    blocked = start()
+    (tmp_path / "hanging").write_text(str(blocked.pid))
+    job = await app.enqueue("block", 2.5)
+
+    async def taken() -> bool:
+        return len(records()) == 1
+
+    await eventually(taken)
+    start()  # an observer, which sees beats go on while the loop of the other stands still
+    done = await ended(app, job)
+    assert (done.state, done.rescues) == (State.COMPLETED, 0)
+    assert records() == [[str(job.id), str(blocked.pid)]]
+
+
+async def test_a_process_whose_loop_is_stuck_ends_itself_and_its_jobs_run_elsewhere(
+    app: Postino, start: Start, records: Records, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STALL", "0.6")
+    stuck = start()
+    (tmp_path / "hanging").write_text(str(stuck.pid))
+    job = await app.enqueue("block", 60)
+    assert await asyncio.to_thread(stuck.wait, 20) == 70
+    start()
+    assert (await ended(app, job)).state is State.COMPLETED
+    assert next(int(process) for _, process in records()) == stuck.pid

@@ -473,6 +473,30 @@ async def test_what_does_not_end_while_draining_is_given_back(app: Postino) -> N
     assert (left.state, left.attempts, left.rescues) == (State.PENDING, 0, 0)
 
 
+async def test_a_job_that_others_took_over_is_stopped_here(app: Postino) -> None:
+    running, stopped = asyncio.Event(), asyncio.Event()
+
+    @app.handler("long")
+    async def long(job: Job) -> None:
+        if job.rescues:
+            return
+        running.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            stopped.set()
+
+    async with working(app):
+        job = await app.enqueue("long", account="a")
+        await running.wait()
+        (alive,) = await app.store.workers()
+        await app.store.retire(alive.id)  # as if others had buried it
+        async with asyncio.timeout(10):
+            await stopped.wait()
+        done = await ended(app, job)
+    assert (done.state, done.rescues) == (State.COMPLETED, 1)
+
+
 async def test_a_lane_runs_one_job_at_a_time_in_order(app: Postino) -> None:
     at_once, most, order = 0, 0, []
 

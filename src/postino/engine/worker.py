@@ -16,6 +16,7 @@ from postino.engine.batcher import Batcher
 from postino.engine.call import Call
 from postino.engine.claims import Claims
 from postino.engine.handlers import Handler
+from postino.engine.heart import Heart
 from postino.engine.outage import Outage
 from postino.engine.performer import Performer
 from postino.engine.rescue import Observer
@@ -44,12 +45,16 @@ class Worker:
         handlers: Mapping[str, Handler],
         config: Config,
         enqueue: Callable[[JobSpec], Awaitable[Job]],
+        make_store: Callable[[], Store],
     ) -> None:
         self.store = store
         self.wakeup = wakeup
         self.settings = config.worker
         self.id = str(new_id())
         self.claims = Claims(store, time.monotonic)
+        self.heart = Heart(
+            lambda: self.id, make_store, self.settings.heartbeat, self.settings.stall, time.monotonic
+        )
         self.observer = Observer(store, self.settings.lease, time.monotonic)
         self.settler: Batcher[Ending, bool] = Batcher(self.write, MOST_TOGETHER)
         self.threads = Threads()
@@ -92,12 +97,14 @@ class Worker:
         """Works until told to stop, then lets running jobs end."""
         await self.wakeup.listen()
         await self.register()
+        self.heart.start()
         log.info("worker.started", worker=self.id, **self.about)
         try:
             while not self.stopping:
                 await self.patiently(self.turn)
         finally:
             await self.drain()
+            await self.heart.stop()
         log.info("worker.stopped", worker=self.id)
 
     def stop(self) -> None:
@@ -115,17 +122,27 @@ class Worker:
             await self.wakeup.wait(self.rest(survey))
 
     async def look(self) -> Survey:
-        beat = time.monotonic() >= self.next_beat
+        before = time.monotonic()
+        beat = before >= self.next_beat
         survey = await self.claims.survey(self.id, beat=beat)
         self.outage.over()
         self.skew = survey.now - datetime.now(UTC)
         self.capped = {gate.name for gate in survey.gates if gate.cap is not None}
         if beat:
             self.next_beat = time.monotonic() + self.settings.heartbeat - self.settings.poll / 2
+            self.heart.beaten_at = before
+            self.drop_revoked(survey)
             if self.id not in survey.beats:
                 await self.start_over()
             await self.observer.observe(survey)
         return survey
+
+    def drop_revoked(self, survey: Survey) -> None:
+        """Stops what others have taken over: whatever it still does, nobody would write it down."""
+        for task, job in self.running.items():
+            if (job.id, job.token) not in survey.held:
+                log.warning("job.revoked", job=str(job.id), type=job.type, next="another worker has it")
+                task.cancel()
 
     def rest(self, survey: Survey) -> float:
         """How long to wait unless told: the safety poll, or the next due job if that is sooner."""
@@ -157,11 +174,13 @@ class Worker:
     async def carry_out(self, job: Job) -> None:
         task = asyncio.current_task()
         assert task is not None
-        ending = await self.performer.perform(job)
-        with self.making_room():
-            self.running.pop(task, None)
-            self.settling.add(task)
-            self.unsettled += 1
+        try:
+            ending = await self.performer.perform(job)
+        finally:
+            with self.making_room():
+                self.running.pop(task, None)
+        self.settling.add(task)
+        self.unsettled += 1
         try:
             await self.settle(ending)
         finally:

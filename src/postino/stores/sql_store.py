@@ -74,6 +74,9 @@ class SqlStore:
     async def register(self, worker: WorkerInfo) -> None:
         await self.driver.perform(reading.register(worker))
 
+    async def beat(self, worker: str) -> bool:
+        return await self.driver.perform(reading.beat(worker))
+
     async def retire(self, worker: str) -> None:
         await self.driver.perform(reading.retire(worker))
 

@@ -1,8 +1,10 @@
 """Taking jobs: one transaction, one winner, closed gates left alone."""
 
 import json
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from uuid import UUID
 
 from postino.event import EventType
 from postino.job import Job, Queue
@@ -25,7 +27,7 @@ def survey(worker: str | None, beat: bool, marks: Marks) -> Operation[Survey]:
         mark_queue=[queue.value for _, queue in marks],
         mark_since_at=list(marks.values()),
     )
-    kinds: dict[str, list[Row]] = {kind: [] for kind in ("clock", "bulk", "lanes", "hint", "orphan", "gate", "worker")}
+    kinds: dict[str, list[Row]] = defaultdict(list)
     for row in found:
         kinds[row["kind"]].append(row)
     return Survey(
@@ -39,6 +41,7 @@ def survey(worker: str | None, beat: bool, marks: Marks) -> Operation[Survey]:
         orphaned=bool(kinds["orphan"]),
         gates=tuple(surveyed_gate(row) for row in kinds["gate"]),
         beats={row["name"]: row["amount"] for row in kinds["worker"]},
+        held=frozenset((UUID(row["name"]), UUID(row["detail"])) for row in kinds["held"]),
     )
 
 

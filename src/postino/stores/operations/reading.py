@@ -93,6 +93,10 @@ def register(worker: WorkerInfo) -> Operation[None]:
     yield ask("register", id=worker.id, host=worker.host, pid=worker.pid)
 
 
+def beat(worker: str) -> Operation[bool]:
+    return bool((yield ask("beat", worker=worker)))
+
+
 def retire(worker: str) -> Operation[None]:
     yield ask("retire", id=worker)
 

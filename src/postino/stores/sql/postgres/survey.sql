@@ -36,6 +36,9 @@ WHERE :beat AND EXISTS (
     WHERE state = 'running' AND NOT EXISTS (SELECT FROM postino.workers AS worker WHERE worker.id = job.claimed_by)
 )
 UNION ALL
+SELECT 'held', id::text, NULL, NULL, token::text, NULL FROM postino.jobs
+WHERE :beat AND state = 'running' AND claimed_by = :worker
+UNION ALL
 SELECT 'gate', name, NULL, paused_at, scope || ' ' || coalesce(reason, ''), cap FROM postino.gates
 UNION ALL
 SELECT 'worker', id, NULL, NULL, NULL, beats FROM postino.workers

@@ -37,6 +37,9 @@ WHERE :beat AND EXISTS (
     WHERE state = 'running' AND NOT EXISTS (SELECT 1 FROM postino_workers AS worker WHERE worker.id = job.claimed_by)
 )
 UNION ALL
+SELECT 'held', id, NULL, NULL, token, NULL FROM postino_jobs
+WHERE :beat AND state = 'running' AND claimed_by = :worker
+UNION ALL
 SELECT 'gate', name, NULL, paused_at, scope || ' ' || coalesce(reason, ''), cap FROM postino_gates
 UNION ALL
 SELECT 'worker', id, NULL, NULL, NULL, beats FROM postino_workers WHERE :beat

@@ -1,0 +1,1 @@
+UPDATE postino.workers SET beats = beats + 1 WHERE id = :worker RETURNING beats
