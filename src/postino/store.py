@@ -189,6 +189,10 @@ class QueueDepth:
     oldest_run_at: datetime | None
 
 
+# About a job whose worker died: the job, the time, and whether it may have been this job's doing.
+Decide = Callable[[Job, datetime, bool], Settlement]
+
+
 class Store(Protocol):
     """One database. Every method is one transaction, or part of the caller's where it takes a connection."""
 
@@ -216,7 +220,11 @@ class Store(Protocol):
         ...
 
     async def retire(self, worker: str) -> None: ...
-    async def rescue(self, dead: Mapping[str, int], decide: Callable[[Job, datetime], Settlement]) -> list[Ending]:
+    async def suspect(self, worker: str, job_id: UUID) -> None:
+        """Notes which of the jobs that were rescued before a worker is about to run."""
+        ...
+
+    async def rescue(self, dead: Mapping[str, int], decide: Decide) -> list[Ending]:
         """Buries workers whose beats still stand where they were seen, and decides about every job nobody holds."""
         ...
 

@@ -213,5 +213,5 @@ async def test_a_worker_keeps_its_id_whatever_it_looks_like(store: SqlStore, wor
     await store.register(WorkerInfo(id=worker, host="here", pid=7))
     (found,) = await store.workers()
     assert (found.id, found.host, found.pid, found.beats) == (worker, "here", 7, 0)
-    await store.rescue({worker: 0}, lambda job, now: pytest.fail("there is no job"))
+    await store.rescue({worker: 0}, lambda job, now, suspected: pytest.fail("there is no job"))
     assert await store.workers() == []

@@ -84,12 +84,26 @@ async def test_a_sent_job_of_a_dead_worker_is_uncertain_and_never_sent_again(des
     assert await desk.take(worker="w2") == []
 
 
+async def test_a_second_death_counts_only_against_the_job_that_was_running(desk: Desk) -> None:
+    guilty, innocent = await desk.put(), await desk.put()
+    await desk.take()
+    await desk.kill()
+    await desk.hire("w2")
+    await desk.take(worker="w2")
+    await desk.store.suspect("w2", guilty.id)
+    survey = await desk.store.survey("w2", beat=True)
+    await desk.store.rescue({"w2": survey.beats["w2"]}, settlement.rescue)
+    assert (await desk.store.get(guilty.id)).rescues == 2
+    assert (await desk.store.get(innocent.id)).rescues == 1
+
+
 async def test_a_job_that_kills_three_workers_is_quarantined(desk: Desk, due_job: Job) -> None:
     for life in range(3):
         assert await desk.state(due_job) is State.PENDING
         desk.clock.turn(minutes=1)
         worker = await desk.hire(f"victim{life}")
         assert len(await desk.take(worker=worker)) == 1
+        await desk.store.suspect(worker, due_job.id)
         await desk.kill(worker)
     assert await desk.state(due_job) is State.FAILED
     letter = await desk.store.dead_letter(due_job.id)

@@ -55,6 +55,18 @@ async def hang(job: Job) -> None:
         await asyncio.sleep(60)
 
 
+@app.handler("kill")
+async def kill(job: Job) -> None:
+    record(f"{job.id} {os.getpid()}")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@app.handler("slow")
+async def slow(job: Job) -> None:
+    await asyncio.sleep(0.3)
+    record(f"{job.id} {os.getpid()}")
+
+
 @app.handler("block")
 async def block(job: Job, payload: float) -> None:
     """Blocks the loop of the process named in a file, works in any other."""

@@ -14,6 +14,7 @@ import pytest
 
 from postino import Job, Postino, State
 from postino.job import new_id
+from postino.rules.settlement import Cause
 from postino.store import ClaimOrder, JobFilter, WorkerInfo
 from tests.engine.conftest import ended, eventually
 
@@ -161,3 +162,20 @@ async def test_a_process_whose_loop_is_stuck_ends_itself_and_its_jobs_run_elsewh
     start()
     assert (await ended(app, job)).state is State.COMPLETED
     assert next(int(process) for _, process in records()) == stuck.pid
+
+
+async def test_a_job_that_kills_its_workers_is_quarantined_and_its_neighbours_are_unharmed(
+    app: Postino, start: Start
+) -> None:
+    neighbours = await app.enqueue_many([("slow", number) for number in range(5)])
+    killer = await app.enqueue("kill")
+    while (await app.store.get(killer.id)).state is not State.FAILED:
+        process = start()
+        waiting = asyncio.create_task(asyncio.to_thread(process.wait))
+        quarantined = asyncio.create_task(ended(app, killer))
+        await asyncio.wait([waiting, quarantined], return_when=asyncio.FIRST_COMPLETED)
+        quarantined.cancel()
+    assert (await app.store.dead_letter(killer.id)).cause is Cause.QUARANTINED
+    for job in neighbours:
+        done = await ended(app, job)
+        assert (done.state, done.rescues <= 1) == (State.COMPLETED, True)

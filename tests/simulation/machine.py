@@ -272,7 +272,7 @@ class Life(RuleBasedStateMachine):
         orphans = self.model.bury(seen)
         times = {entry.id: self.instant(0) for entry in orphans}
 
-        def decide(job: Job, now: datetime) -> Settlement:
+        def decide(job: Job, now: datetime, suspected: bool = True) -> Settlement:
             decided = settlement.rescue(job, now)
             return decided if decided.run_at is None else replace(decided, run_at=times[job.id])
 

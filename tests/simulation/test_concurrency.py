@@ -98,7 +98,7 @@ async def busy_worker(store: SqlStore, name: str, chance: random.Random, books: 
                     held = []
                 # else it goes on with what it held, and is refused where a rescuer came first
             case "rescue":
-                await store.rescue({}, settlement.release)
+                await store.rescue({}, lambda job, now, suspected: settlement.release(job, now))
             case "cancel" if books.put:
                 await cancel(store, chance.choice(sorted(books.put)), books)
     await settle(store, [(job, Done()) for job in held], books)
@@ -167,7 +167,7 @@ async def watch(store: SqlStore, over: asyncio.Event) -> int:
 
 async def drain(store: SqlStore, books: Books) -> None:
     """Everything left, by one worker: three empty claims in a row are the end."""
-    await store.rescue({}, settlement.release)
+    await store.rescue({}, lambda job, now, suspected: settlement.release(job, now))
     await store.register(WorkerInfo(id="last", host="here", pid=1))
     empty = 0
     while empty < 3:

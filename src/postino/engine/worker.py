@@ -74,6 +74,7 @@ class Worker:
             "types": sorted(handlers),
             "concurrency": self.settings.concurrency,
         }
+        self.alone = asyncio.Lock()
         self.unsettled = 0
         self.skew = timedelta(0)
         self.capped: set[str] = set()
@@ -175,7 +176,7 @@ class Worker:
         task = asyncio.current_task()
         assert task is not None
         try:
-            ending = await self.performer.perform(job)
+            ending = await (self.perform_alone(job) if job.rescues else self.performer.perform(job))
         finally:
             with self.making_room():
                 self.running.pop(task, None)
@@ -185,6 +186,16 @@ class Worker:
             await self.settle(ending)
         finally:
             self.settling.discard(task)
+
+    async def perform_alone(self, job: Job) -> Ending:
+        """A job whose worker died under it before: one at a time, so that a second death shows whose doing it was."""
+        async with self.alone:
+            while True:
+                try:
+                    await self.store.suspect(self.id, job.id)
+                    return await self.performer.perform(job)
+                except StoreUnreachable:
+                    await asyncio.sleep(STORE_AGAIN)
 
     @contextmanager
     def making_room(self) -> Iterator[None]:

@@ -80,10 +80,16 @@ def failed(why: str, cause: Cause) -> Settlement:
     return Settlement(state=State.FAILED, event=EventType.FAILED, error=why, cause=cause)
 
 
-def rescue(job: Job, now: datetime) -> Settlement:
-    """What becomes of a job whose worker died under it."""
+def rescue(job: Job, now: datetime, suspected: bool = True) -> Settlement:
+    """What becomes of a job whose worker died under it.
+
+    A first death counts against all it ran, since nobody knows whose doing it was. After that they run one at a time,
+    and a further one counts only against the one that was running.
+    """
     if job.sent:
         return in_doubt("died")
+    if job.rescues and not suspected:
+        return Settlement(state=State.PENDING, event=EventType.RESCUED, run_at=now, refund=True)
     if job.rescues + 1 >= MOST_RESCUES:
         why = f"The worker died under this job {MOST_RESCUES} times. Look at what it does before replaying it."
         return failed(why, Cause.QUARANTINED)

@@ -1,7 +1,7 @@
 """The store of the contract: operations on a driver."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -17,6 +17,7 @@ from postino.store import (
     ClaimOrder,
     DeadFilter,
     DeadLetter,
+    Decide,
     Ending,
     Enqueued,
     JobFilter,
@@ -80,7 +81,10 @@ class SqlStore:
     async def retire(self, worker: str) -> None:
         await self.driver.perform(reading.retire(worker))
 
-    async def rescue(self, dead: Mapping[str, int], decide: Callable[[Job, datetime], Settlement]) -> list[Ending]:
+    async def suspect(self, worker: str, job_id: UUID) -> None:
+        await self.driver.perform(reading.suspect(worker, job_id))
+
+    async def rescue(self, dead: Mapping[str, int], decide: Decide) -> list[Ending]:
         return await self.driver.transact(settle.rescue(dead, decide))
 
     async def dispatch_due(self) -> int:

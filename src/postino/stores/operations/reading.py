@@ -97,6 +97,10 @@ def beat(worker: str) -> Operation[bool]:
     return bool((yield ask("beat", worker=worker)))
 
 
+def suspect(worker: str, job_id: UUID) -> Operation[None]:
+    yield ask("suspect", worker=worker, job_id=job_id)
+
+
 def retire(worker: str) -> Operation[None]:
     yield ask("retire", id=worker)
 

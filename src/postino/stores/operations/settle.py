@@ -1,8 +1,7 @@
 """Writing what became of jobs: fenced by the claim's token; history, events and dead letters with it."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -11,7 +10,7 @@ from postino.event import EventType
 from postino.job import Job
 from postino.rules.lifecycle import may_move
 from postino.rules.settlement import Settlement
-from postino.store import Ending, Failure
+from postino.store import Decide, Ending, Failure
 from postino.stores import rows
 from postino.stores.statement import Operation, ask, each
 
@@ -27,12 +26,16 @@ def settle(endings: Sequence[Ending]) -> Operation[set[UUID]]:
     return settled
 
 
-def rescue(dead: Mapping[str, int], decide: Callable[[Job, datetime], Settlement]) -> Operation[list[Ending]]:
-    yield each("bury", [{"id": worker, "beats": beats} for worker, beats in dead.items()])
+def rescue(dead: Mapping[str, int], decide: Decide) -> Operation[list[Ending]]:
+    buried = yield each("bury", [{"id": worker, "beats": beats} for worker, beats in dead.items()])
+    suspects = {row["worker"]: row["suspect"] for row in buried}
     orphans = [rows.live_job(row) for row in (yield ask("lock_orphans"))]
     clock = yield ask("clock")
     died = Failure(None, "Its worker died.")
-    endings = [Ending(job, decide(job, clock[0]["now_at"]), died) for job in orphans]
+    endings = [
+        Ending(job, decide(job, clock[0]["now_at"], suspects.get(job.claimed_by, str(job.id)) == str(job.id)), died)
+        for job in orphans
+    ]
     yield from settle(endings)
     return endings
 

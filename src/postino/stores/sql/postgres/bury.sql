@@ -2,4 +2,4 @@
 DELETE FROM postino.workers AS worker
 USING unnest(:id::text[], :beats::bigint[]) AS dead (id, beats)
 WHERE worker.id = dead.id AND worker.beats = dead.beats
-RETURNING worker.id AS worker
+RETURNING worker.id AS worker, worker.suspect::text AS suspect

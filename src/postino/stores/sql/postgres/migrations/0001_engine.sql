@@ -204,7 +204,8 @@ CREATE TABLE postino.workers (
     host       text NOT NULL,
     pid        int NOT NULL,
     started_at timestamptz NOT NULL,
-    beats      bigint NOT NULL DEFAULT 0
+    beats      bigint NOT NULL DEFAULT 0,
+    suspect    uuid  -- of the jobs rescued before, the one it runs now: they run one at a time
 );
 
 CREATE TABLE postino.cursors (

@@ -197,7 +197,8 @@ CREATE TABLE postino_workers (
     host       text NOT NULL,
     pid        integer NOT NULL,
     started_at text NOT NULL,
-    beats      integer NOT NULL DEFAULT 0
+    beats      integer NOT NULL DEFAULT 0,
+    suspect    text  -- of the jobs rescued before, the one it runs now: they run one at a time
 );
 
 CREATE TABLE postino_cursors (
