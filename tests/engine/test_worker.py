@@ -497,6 +497,27 @@ async def test_a_job_that_others_took_over_is_stopped_here(app: Postino) -> None
     assert (done.state, done.rescues) == (State.COMPLETED, 1)
 
 
+async def test_a_claim_whose_answer_was_lost_is_given_back_and_runs(
+    app: Postino, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app.handler("work")(lambda: None)
+    claim = app.store.claim
+    lost: list[Job] = []
+
+    async def losing(order: ClaimOrder) -> list[Job]:
+        claimed = await claim(order)
+        if claimed and not lost:
+            lost.extend(claimed)
+            raise StoreUnreachable("the answer to COMMIT was lost")
+        return claimed
+
+    monkeypatch.setattr(app.store, "claim", losing)
+    async with working(app):
+        job = await ended(app, await app.enqueue("work", account="a"))
+    assert [claimed.id for claimed in lost] == [job.id]
+    assert (job.state, job.attempts, job.rescues) == (State.COMPLETED, 1, 0)
+
+
 async def test_a_lane_runs_one_job_at_a_time_in_order(app: Postino) -> None:
     at_once, most, order = 0, 0, []
 

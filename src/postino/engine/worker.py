@@ -19,13 +19,13 @@ from postino.engine.handlers import Handler
 from postino.engine.heart import Heart
 from postino.engine.outage import Outage
 from postino.engine.performer import Performer
+from postino.engine.policies import channel_overrides, default_policy
 from postino.engine.rescue import Observer
 from postino.engine.specs import JobSpec
 from postino.engine.threads import Threads
 from postino.errors import StoreUnreachable
 from postino.job import Job, Queue, State, new_id
 from postino.rules import settlement
-from postino.rules.retry import Exponential, Override, RetryPolicy
 from postino.store import Ending, Failure, Store, Survey, WorkerInfo
 from postino.wakeup import Wakeup
 
@@ -61,14 +61,14 @@ class Worker:
         self.performer = Performer(
             handlers,
             default_policy(config),
-            {name: channel_override(config, name) for name in config.channels},
+            channel_overrides(config),
             self.threads,
             lambda job: Call(job, enqueue),
             self.now,
             random.random,
         )
         self.running: dict[asyncio.Task[None], Job] = {}  # whose handler has not ended
-        self.settling: set[asyncio.Task[None]] = set()  # whose handler has ended, but not everywhere
+        self.settling: dict[asyncio.Task[None], Job] = {}  # whose handler has ended, but is not written down
         self.about = {
             "database": without_secrets(config.database_url),
             "types": sorted(handlers),
@@ -133,6 +133,7 @@ class Worker:
             self.next_beat = time.monotonic() + self.settings.heartbeat - self.settings.poll / 2
             self.heart.beaten_at = before
             self.drop_revoked(survey)
+            await self.give_back_strays(survey)
             if self.id not in survey.beats:
                 await self.start_over()
             await self.observer.observe(survey)
@@ -144,6 +145,13 @@ class Worker:
             if (job.id, job.token) not in survey.held:
                 log.warning("job.revoked", job=str(job.id), type=job.type, next="another worker has it")
                 task.cancel()
+
+    async def give_back_strays(self, survey: Survey) -> None:
+        """Gives back what the store says is ours and we know nothing of: the answer to its claim was lost."""
+        ours = {(job.id, job.token) for job in (*self.running.values(), *self.settling.values())}
+        strays = [await self.store.get(job_id) for job_id, _ in survey.held - ours]
+        # Looked up once more: what was settled since the survey is no stray.
+        await self.release([job for job in strays if (job.id, job.token) in survey.held - ours])
 
     def rest(self, survey: Survey) -> float:
         """How long to wait unless told: the safety poll, or the next due job if that is sooner."""
@@ -180,12 +188,12 @@ class Worker:
         finally:
             with self.making_room():
                 self.running.pop(task, None)
-        self.settling.add(task)
+        self.settling[task] = job
         self.unsettled += 1
         try:
             await self.settle(ending)
         finally:
-            self.settling.discard(task)
+            self.settling.pop(task, None)
 
     async def perform_alone(self, job: Job) -> Ending:
         """A job whose worker died under it before: one at a time, so that a second death shows whose doing it was."""
@@ -260,7 +268,9 @@ class Worker:
         await self.store.retire(self.id)
 
     async def release(self, jobs: list[Job]) -> None:
-        stopped = Failure(None, "Its worker was stopped before it had ended.")
+        if not jobs:
+            return
+        stopped = Failure(None, "Its worker gave it back before it had ended.")
         await self.store.settle([Ending(job, settlement.release(job, self.now()), stopped) for job in jobs])
         for job in jobs:
             log.warning("job.released", job=str(job.id), type=job.type, next="another worker starts it anew")
@@ -271,17 +281,6 @@ class Worker:
         while not waiting.done():
             await self.patiently(self.look)
             await asyncio.wait([waiting], timeout=self.settings.poll)
-
-
-def default_policy(config: Config) -> RetryPolicy:
-    queue = config.queue
-    return RetryPolicy(queue.max_attempts, Exponential(**queue.retry_backoff), queue.time_limit or None)
-
-
-def channel_override(config: Config, name: str) -> Override:
-    said = config.channels[name]
-    backoff = None if said.retry_backoff is None else Exponential(**said.retry_backoff)
-    return Override(said.max_attempts, backoff, said.time_limit)
 
 
 def say(ending: Ending, held: bool) -> None:

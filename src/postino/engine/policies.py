@@ -1,0 +1,20 @@
+"""What the settings say about retrying, as the rules want it."""
+
+from postino.config import Config
+from postino.rules.retry import Exponential, Override, RetryPolicy
+
+
+def default_policy(config: Config) -> RetryPolicy:
+    queue = config.queue
+    return RetryPolicy(queue.max_attempts, Exponential(**queue.retry_backoff), queue.time_limit or None)
+
+
+def channel_overrides(config: Config) -> dict[str, Override]:
+    return {
+        name: Override(
+            said.max_attempts,
+            None if said.retry_backoff is None else Exponential(**said.retry_backoff),
+            said.time_limit,
+        )
+        for name, said in config.channels.items()
+    }
