@@ -2,7 +2,6 @@
 
 import os
 import platform
-import subprocess
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,7 +10,6 @@ from benchmarks.install import Installed, Missing, install
 from benchmarks.results import OURS, Result
 from benchmarks.server import BenchServer
 from benchmarks.subjects import SUBJECTS, Role
-from benchmarks.trial import Failed
 from benchmarks.workload import Stage, Workload
 
 Say = Callable[[str], None]
@@ -62,8 +60,8 @@ def take_turn(result: Result, stage: Stage, installed: Installed, say: Say) -> N
     name, started = installed.subject.name, time.monotonic()
     try:
         measured = result.workload.measure(stage, installed)
-    except (Failed, subprocess.TimeoutExpired) as error:
-        result.missing[name] = str(error)
+    except Exception as error:  # noqa: BLE001 - the trouble of one must not cost the others their figures
+        result.missing[name] = f"{type(error).__name__}: {error}"
         say(f"{result.workload.name:14} {name:14} failed: {error}")
         return
     result.rounds.append((name, measured))

@@ -41,7 +41,7 @@ def spread(result: Result, name: str, figure: Figure) -> str:
     median = result.median(name, figure)
     if median is None:
         return "missing" if name in result.missing else "not asked"
-    if len(values) == 1:
+    if min(values) == max(values):
         return number(median)
     return f"{number(median)} ({number(min(values))}–{number(max(values))})"
 

@@ -1,5 +1,7 @@
 """A million other rows in the tables: what a claim and a settle touch then, beside what they touch in empty ones."""
 
+import shutil
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -14,6 +16,8 @@ from benchmarks.workload import Figure, Stage, Target, Workload
 
 CROWD, LARGE_CROWD = 1_000_000, 10_000_000
 READY, CLAIMED = 1_000, 100
+BYTES_EACH, WAL = 1_000, 5_000_000_000  # of a finished job with its history and events; of the log before it is cleared
+LONGEST_FILL = "-c statement_timeout=900s"
 CHURN, CHURNING = 20_000, 60.0  # jobs that come and go while a transaction is open, and the seconds they may take
 
 # Ordered like real ones, which begin with their time; older than any of today.
@@ -48,8 +52,10 @@ def crowds(stage: Stage, installed: Installed) -> Mapping[str, float]:
 
 def held_open(stage: Stage, installed: Installed) -> Mapping[str, float]:
     """The transaction is opened before the churn, so that none of the churn's dead rows can be cleared away."""
-    empty = beside(stage, installed, (), 0)
     crowd = stage.size(LARGE_CROWD)
+    if shutil.disk_usage(tempfile.gettempdir()).free < crowd * BYTES_EACH + WAL:
+        raise Failed(f"{crowd:,} rows need {(crowd * BYTES_EACH + WAL) / 1e9:.0f} GB free in {tempfile.gettempdir()}.")
+    empty = beside(stage, installed, (), 0)
     return compared(empty, {"finished": beside(stage, installed, CROWDS["finished"], crowd, held=True)})
 
 
@@ -58,7 +64,7 @@ def beside(
 ) -> dict[str, int]:
     ready = stage.size(READY)
     with Trial(stage.server, installed) as trial:
-        with psycopg.connect(trial.url, autocommit=True) as connection:
+        with psycopg.connect(trial.url, autocommit=True, options=LONGEST_FILL) as connection:
             for fill in fills:
                 connection.execute(fill, [crowd])
         if not held:
