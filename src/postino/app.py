@@ -4,11 +4,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, Self, TypeVar
 from uuid import UUID
 
 from postino.config import Config
 from postino.engine.batcher import Batcher
+from postino.engine.enqueue import enqueue_surely, enqueue_together
 from postino.engine.handlers import Function, Handler, handler_of
 from postino.engine.portal import Sync
 from postino.engine.relay import Listener, Relay
@@ -28,7 +30,6 @@ F = TypeVar("F", bound=Function)
 T = TypeVar("T")
 Hear = TypeVar("Hear", bound=Callable[[Event], Awaitable[None]])
 MOST_TOGETHER = 500
-SHARED_PATIENCE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class App:
         self._opening = asyncio.Lock()
         self._make_ready, self._make_store = parts.make_ready, parts.make_store
         self._ready, self._loop = False, None
-        self._enqueuer: Batcher[NewJob, Enqueued] = Batcher(self._write, MOST_TOGETHER)
+        self._enqueuer: Batcher[NewJob, Enqueued] = Batcher(partial(enqueue_together, parts.store), MOST_TOGETHER)
 
     async def open(self) -> Self:
         async with self._opening:
@@ -155,7 +156,7 @@ class App:
         if connection is not None:
             return [enqueued.job for enqueued in await self.store.enqueue_on(connection, new)]
         await self.open()
-        written = [enqueued.job for enqueued in await self.store.enqueue(new)]
+        written = [enqueued.job for enqueued in await enqueue_surely(self.store, new)]
         self._wake(written)
         return written
 
@@ -229,10 +230,6 @@ class App:
         result = await work
         self.wakeup.tell()
         return result
-
-    async def _write(self, jobs: list[NewJob]) -> Sequence[Enqueued]:
-        # A key held by somebody's open transaction delays its own caller, not those who happen to share the batch.
-        return await self.store.enqueue(jobs, patience=None if len(jobs) == 1 else SHARED_PATIENCE)
 
     def _new(self, spec: JobSpec) -> NewJob:
         handler = self.handlers.get(spec.type)

@@ -200,8 +200,13 @@ class Store(Protocol):
     async def close(self) -> None: ...
     async def migrate(self) -> list[str]: ...
 
-    async def enqueue(self, jobs: Sequence[NewJob], *, patience: float | None = None) -> list[Enqueued]:
-        """All or none. With `patience`, a key held by another open transaction for longer is an error, not a wait."""
+    async def enqueue(
+        self, jobs: Sequence[NewJob], *, patience: float | None = None, again: bool = False
+    ) -> list[Enqueued]:
+        """All or none. With `patience`, a key held by another open transaction for longer is an error, not a wait.
+
+        `again` repeats a call whose answer was lost: what it may have written the first time is not written twice.
+        """
         ...
 
     async def enqueue_on(self, connection: Any, jobs: Sequence[NewJob]) -> list[Enqueued]: ...

@@ -1,13 +1,16 @@
 """Putting jobs in through the façade: alone, many, together, and in a caller's own transaction."""
 
 import asyncio
+from collections.abc import Sequence
 
 import asyncpg
 import pytest
 
 from postino import JobSpec, Postino, Queue, State
+from postino.engine import enqueue as enqueuing
 from postino.engine.specs import new_job
-from postino.store import JobFilter
+from postino.errors import StoreUnreachable
+from postino.store import Enqueued, JobFilter, NewJob
 from tests.engine.conftest import eventually
 
 
@@ -81,3 +84,34 @@ async def test_a_job_in_an_open_transaction_is_there_when_that_commits(app: Post
 
 def test_new_jobs_without_a_key_have_none() -> None:
     assert new_job(JobSpec("t"), Queue.DEFAULT).key is None
+
+
+@pytest.mark.parametrize("key", [None, "k"])
+@pytest.mark.parametrize("many", [False, True])
+async def test_a_call_whose_answer_was_lost_leaves_one_job(
+    app: Postino, monkeypatch: pytest.MonkeyPatch, key: str | None, many: bool
+) -> None:
+    enqueue, lost = app.store.enqueue, 2
+
+    async def losing(jobs: Sequence[NewJob], *, patience: float | None = None, again: bool = False) -> list[Enqueued]:
+        nonlocal lost
+        done = await enqueue(jobs, patience=patience, again=again)
+        lost -= 1
+        if lost >= 0:
+            raise StoreUnreachable("the answer to COMMIT was lost")
+        return done
+
+    monkeypatch.setattr(app.store, "enqueue", losing)
+    monkeypatch.setattr(enqueuing, "AGAIN_AFTER", 0.01)
+    job = (await app.enqueue_many([JobSpec("t", key=key)]))[0] if many else await app.enqueue("t", key=key)
+    assert [found.id for found in await app.store.list(JobFilter())] == [job.id]
+
+
+async def test_a_store_that_stays_away_is_told_to_the_caller(app: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def away(jobs: Sequence[NewJob], *, patience: float | None = None, again: bool = False) -> list[Enqueued]:
+        raise StoreUnreachable("nobody there")
+
+    monkeypatch.setattr(app.store, "enqueue", away)
+    monkeypatch.setattr(enqueuing, "KEEP_TRYING", 0)
+    with pytest.raises(StoreUnreachable, match="nobody there"):
+        await app.enqueue("t")

@@ -48,12 +48,14 @@ class SqlStore:
     async def migrate(self) -> list[str]:
         return await self.driver.migrate()
 
-    async def enqueue(self, jobs: Sequence[NewJob], *, patience: float | None = None) -> list[Enqueued]:
+    async def enqueue(
+        self, jobs: Sequence[NewJob], *, patience: float | None = None, again: bool = False
+    ) -> list[Enqueued]:
         if all(job.key is None for job in jobs):
-            return await self.driver.perform(enqueue.enqueue(jobs))
+            return await self.driver.perform(enqueue.enqueue(jobs, again))
         # Keys may have to wait for somebody's open transaction: never on all connections at once.
         async with self.waiting_for_keys:
-            return await self.driver.transact(enqueue.enqueue(jobs), patience=patience)
+            return await self.driver.transact(enqueue.enqueue(jobs, again), patience=patience)
 
     async def enqueue_on(self, connection: Any, jobs: Sequence[NewJob]) -> list[Enqueued]:
         return await self.driver.join(connection, enqueue.enqueue(jobs))

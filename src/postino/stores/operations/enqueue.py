@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 from postino.job import Job, State, lane_of
 from postino.store import Enqueued, NewJob
 from postino.stores import rows
-from postino.stores.statement import Operation, Row, each
+from postino.stores.statement import Operation, Row, ask, each
 
 FIELDS = (
     "id", "type", "channel", "queue", "account", "brand", "user_id", "parent_id", "correlation_id", "key", "payload",
@@ -14,18 +15,27 @@ FIELDS = (
 )  # fmt: skip
 
 
-def enqueue(jobs: Sequence[NewJob]) -> Operation[list[Enqueued]]:
-    made = yield each("enqueue", [values(job) for job in jobs])
+def enqueue(jobs: Sequence[NewJob], again: bool = False) -> Operation[list[Enqueued]]:
+    made = yield each("enqueue", [values(job) for job in jobs], again=again)
     created = {row["id"]: row for row in made}
     lost = [job for job in jobs if job.id not in created]
-    known = yield each("find_by_keys", [{"channel": job.channel, "key": job.key} for job in lost])
-    existing = {(row["channel"], row["wanted_key"]): rows.any_job(row) for row in known}
+    existing = yield from existing_jobs(lost)
     return [
-        Enqueued(fresh(job, created[job.id]), True)
-        if job.id in created
-        else Enqueued(existing[job.channel, job.key], False)
+        Enqueued(fresh(job, created[job.id]), True) if job.id in created else Enqueued(existing[job.id], False)
         for job in jobs
     ]
+
+
+def existing_jobs(lost: Sequence[NewJob]) -> Operation[dict[UUID, Job]]:
+    """The jobs that were there already, by the id that was offered for them."""
+    keyed = [job for job in lost if job.key is not None]
+    known = yield each("find_by_keys", [{"channel": job.channel, "key": job.key} for job in keyed])
+    by_key = {(row["channel"], row["wanted_key"]): rows.any_job(row) for row in known}
+    existing = {job.id: by_key[job.channel, job.key] for job in keyed}
+    for job in lost:
+        if job.key is None:
+            existing[job.id] = rows.any_job((yield ask("get", id=job.id))[0])
+    return existing
 
 
 def values(job: NewJob) -> dict[str, Any]:

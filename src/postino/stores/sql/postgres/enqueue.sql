@@ -22,7 +22,12 @@ WITH input AS (
            greatest(run_at, coalesce(:now::timestamptz, now())), max_attempts, backoff, time_limit,
            coalesce(:now::timestamptz, now())
     FROM input
-    WHERE key IS NULL OR id IN (SELECT job_id FROM won)
+    WHERE CASE
+        WHEN key IS NOT NULL THEN id IN (SELECT job_id FROM won)
+        -- Asked again after a lost answer: the first call may have got through, and its job may have ended since.
+        WHEN :again THEN NOT EXISTS (SELECT FROM postino.stored_jobs AS stored WHERE stored.id = input.id)
+        ELSE true
+    END
     RETURNING id, channel, lane, account, brand, scheduled_at, run_at, created_at
 ), hint AS (
     INSERT INTO postino.lane_hints (channel, lane, account)
