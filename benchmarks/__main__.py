@@ -45,7 +45,8 @@ def write(folder: Path, results: Sequence[Result], about: dict[str, object]) -> 
     (folder / name).write_text(json.dumps(told, indent=1))
     for result in results:
         (folder / f"{result.workload.name}.svg").write_text(svg([result]))
-    (folder / "all.svg").write_text(svg(results))
+    compared = [result for result in results if len(result.workload.contestants) > 1]
+    (folder / "all.svg").write_text(svg(compared))
 
 
 def main(given: Sequence[str] | None = None) -> int:

@@ -8,7 +8,7 @@ from benchmarks.subjects import SUBJECTS, Role
 from benchmarks.table import number
 from benchmarks.workload import Figure
 
-WIDTH, NAMES, BARS, LINE, TOP = 760, 170, 430, 26, 40
+WIDTH, NAMES, BARS, LINE, TOP = 900, 170, 560, 26, 40
 COLOURS = {Role.OURS: "#c2410c", Role.PEER: "#64748b", Role.LIMIT: "#cbd5e1"}
 STYLE = "text { font: 13px sans-serif; fill: #334155 } .title { font-weight: bold } .small { fill: #64748b }"
 
