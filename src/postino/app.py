@@ -10,6 +10,7 @@ from uuid import UUID
 
 from postino.config import Config
 from postino.engine.batcher import Batcher
+from postino.engine.duties import Duties, pruning
 from postino.engine.enqueue import enqueue_surely, enqueue_together
 from postino.engine.handlers import Function, Handler, handler_of
 from postino.engine.portal import Sync
@@ -164,8 +165,10 @@ class App:
         """Runs a worker with this app's handlers and listeners, until `stop` is set or the task is cancelled."""
         await self.open()
         worker = Worker(self.store, self.wakeup, self.handlers, self.config, self.enqueue_spec, self._make_store)
-        relays = [Relay(self.store, listener, worker.id, self.config.worker.poll) for listener in self.listeners]
-        tasks = [asyncio.create_task(relay.run()) for relay in relays]
+        poll, kept = self.config.worker.poll, self.config.retention
+        relays = [Relay(self.store, listener, worker.id, poll).run() for listener in self.listeners]
+        duties = Duties(self.store, worker.id, [pruning(self.store, kept)]).run()
+        tasks = [asyncio.create_task(beside) for beside in (*relays, duties)]
         if stop is not None:
             tasks.append(asyncio.create_task(stop_when(stop, worker)))
         try:

@@ -42,6 +42,15 @@ class QueueConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class RetentionConfig:
+    """How many days things are kept once they are over; keys are kept for ever."""
+
+    finished_days: int = 180
+    dead_letter_days: int = 90
+    event_days: int = 30
+
+
+@dataclass(frozen=True, slots=True)
 class ChannelConfig:
     """What a channel says about retrying; absent stays absent."""
 
@@ -56,6 +65,7 @@ class Config:
     database: DatabaseConfig = field(default_factory=DatabaseConfig)
     worker: WorkerConfig = field(default_factory=WorkerConfig)
     queue: QueueConfig = field(default_factory=QueueConfig)
+    retention: RetentionConfig = field(default_factory=RetentionConfig)
     channels: Mapping[str, ChannelConfig] = field(default_factory=dict)
 
     @property
@@ -63,7 +73,12 @@ class Config:
         return self.database.url or f"sqlite:///{self.data_dir / 'postino.db'}"
 
 
-SECTIONS: dict[str, type] = {"database": DatabaseConfig, "worker": WorkerConfig, "queue": QueueConfig}
+SECTIONS: dict[str, type] = {
+    "database": DatabaseConfig,
+    "worker": WorkerConfig,
+    "queue": QueueConfig,
+    "retention": RetentionConfig,
+}
 
 
 def load(
@@ -173,6 +188,9 @@ def checked(config: Config) -> Config:
         ("worker.lease", worker.lease),
         ("worker.stall", worker.stall),
         ("queue.max_attempts", queue.max_attempts),
+        ("retention.finished_days", config.retention.finished_days),
+        ("retention.dead_letter_days", config.retention.dead_letter_days),
+        ("retention.event_days", config.retention.event_days),
     ):
         if value <= 0:
             raise ConfigError(f"{name} must be greater than 0, not {value}.", field=name)

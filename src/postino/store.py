@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
 
+from postino.config import RetentionConfig
 from postino.event import Cursor, Event
 from postino.job import Job, Queue, State
 from postino.rules.gates import Gate, Scope
@@ -231,6 +232,15 @@ class Store(Protocol):
 
     async def rescue(self, dead: Mapping[str, int], decide: Decide) -> list[Ending]:
         """Buries workers whose beats still stand where they were seen, and decides about every job nobody holds."""
+        ...
+
+    async def take_duty(self, duty: str, holder: str, *, seconds: float, every: float) -> bool:
+        """Whether a periodic duty is due and nobody else does it: it is then held for so many seconds."""
+        ...
+
+    async def finish_duty(self, duty: str, holder: str) -> None: ...
+    async def prune(self, kept: RetentionConfig) -> int:
+        """Makes room for what comes, and drops a bounded part of what is past its time; how much it dropped."""
         ...
 
     async def dispatch_due(self) -> int: ...

@@ -50,8 +50,9 @@ async def test_an_idle_worker_asks_one_question_per_poll(app: Postino, monkeypat
         await eventually(enough)
         asked = dict(counting.asked)
     folded = {"gates", "adopt_lanes", "lock_hinted", "drop_hints", "rearm_lanes"}  # once, for the new lane
-    assert asked.keys() == {"register", "survey"} | folded
-    assert {asked[name] for name in folded | {"register"}} == {1}
+    duty = {"take_duty", "prune", "prune_dead_letters", "finish_duty"}  # once a day, by one of the workers
+    assert asked.keys() == {"register", "survey"} | folded | duty
+    assert {asked[name] for name in folded | duty | {"register"}} == {1}
 
 
 async def test_an_idle_worker_is_woken_and_does_not_wait_for_its_poll(

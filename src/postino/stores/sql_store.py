@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from postino.config import RetentionConfig
 from postino.event import Cursor, Event
 from postino.job import Job, Queue
 from postino.rules.gates import Gate, Scope
@@ -27,9 +28,10 @@ from postino.store import (
     WorkerInfo,
 )
 from postino.stores.driver import Driver
-from postino.stores.operations import byhand, claim, enqueue, reading, settle
+from postino.stores.operations import byhand, claim, enqueue, reading, settle, upkeep
 
 MOST_WAITING = 2
+PRUNE_PATIENCE = 0.2
 
 
 class SqlStore:
@@ -88,6 +90,15 @@ class SqlStore:
 
     async def rescue(self, dead: Mapping[str, int], decide: Decide) -> list[Ending]:
         return await self.driver.transact(settle.rescue(dead, decide))
+
+    async def take_duty(self, duty: str, holder: str, *, seconds: float, every: float) -> bool:
+        return await self.driver.perform(upkeep.take_duty(duty, holder, seconds, every))
+
+    async def finish_duty(self, duty: str, holder: str) -> None:
+        await self.driver.perform(upkeep.finish_duty(duty, holder))
+
+    async def prune(self, kept: RetentionConfig) -> int:
+        return await self.driver.transact(upkeep.prune(kept), patience=PRUNE_PATIENCE)
 
     async def dispatch_due(self) -> int:
         return await self.driver.perform(reading.dispatch_due())

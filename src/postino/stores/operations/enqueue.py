@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+from postino.errors import Conflict
 from postino.job import Job, State, lane_of
 from postino.store import Enqueued, NewJob
 from postino.stores import rows
@@ -31,7 +32,14 @@ def existing_jobs(lost: Sequence[NewJob]) -> Operation[dict[UUID, Job]]:
     keyed = [job for job in lost if job.key is not None]
     known = yield each("find_by_keys", [{"channel": job.channel, "key": job.key} for job in keyed])
     by_key = {(row["channel"], row["wanted_key"]): rows.any_job(row) for row in known}
-    existing = {job.id: by_key[job.channel, job.key] for job in keyed}
+    existing: dict[UUID, Job] = {}
+    for job in keyed:
+        if (job.channel, job.key) not in by_key:
+            raise Conflict(
+                f"This key was used before on channel {job.channel}, by a job that ended so long ago that it is not"
+                " kept any more. Nothing was enqueued. To do it again, give another key."
+            )
+        existing[job.id] = by_key[job.channel, job.key]
     for job in lost:
         if job.key is None:
             existing[job.id] = rows.any_job((yield ask("get", id=job.id))[0])

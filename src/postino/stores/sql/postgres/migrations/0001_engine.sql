@@ -216,6 +216,14 @@ CREATE TABLE postino.cursors (
     held_until_at timestamptz
 );
 
+-- Periodic work that any worker may do, but only one at a time.
+CREATE TABLE postino.duties (
+    duty          text PRIMARY KEY,
+    holder        text,
+    held_until_at timestamptz,
+    done_at       timestamptz
+);
+
 CREATE TABLE postino.audit (
     seq     bigint PRIMARY KEY,
     at      timestamptz NOT NULL,
@@ -252,6 +260,24 @@ BEGIN
 END
 $$;
 SELECT postino.make_partitions(9);
+
+-- Whole weeks go at once, never row by row. Waits for nobody: a lock that is not to be had is tried for another day.
+CREATE FUNCTION postino.drop_partitions(parent text, before timestamptz) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+    child   text;
+    dropped int := 0;
+BEGIN
+    FOR child IN
+        SELECT relname FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
+        WHERE inhparent = ('postino.' || parent)::regclass
+          AND to_timestamp(right(relname, 8), 'YYYYMMDD') + interval '8 days' <= before
+    LOOP
+        EXECUTE format('DROP TABLE postino.%I', child);
+        dropped := dropped + 1;
+    END LOOP;
+    RETURN dropped;
+END
+$$;
 
 -- A payload is bytes, whatever they are; people read text.
 CREATE FUNCTION postino.readable(payload bytea) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$

@@ -91,6 +91,7 @@ CREATE TABLE postino_finished (
     superseded      integer NOT NULL DEFAULT 0  -- replayed since: a later generation tells the rest
 );
 CREATE INDEX postino_finished_id ON postino_finished (id);
+CREATE INDEX postino_finished_when ON postino_finished (finished_at);
 CREATE INDEX postino_finished_children ON postino_finished (parent_id) WHERE parent_id IS NOT NULL;
 
 CREATE TABLE postino_attempts (
@@ -106,6 +107,7 @@ CREATE TABLE postino_attempts (
     trace       text
 );
 CREATE INDEX postino_attempts_job ON postino_attempts (job_id);
+CREATE INDEX postino_attempts_when ON postino_attempts (ended_at);
 
 -- The outbox. There is one writer, so the order of the numbers is the order of the commits.
 CREATE TABLE postino_events (
@@ -206,6 +208,14 @@ CREATE TABLE postino_cursors (
     seq           integer NOT NULL DEFAULT 0,
     holder        text,
     held_until_at text
+);
+
+-- Periodic work that any worker may do, but only one at a time.
+CREATE TABLE postino_duties (
+    duty          text PRIMARY KEY,
+    holder        text,
+    held_until_at text,
+    done_at       text
 );
 
 CREATE TABLE postino_audit (

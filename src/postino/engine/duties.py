@@ -1,0 +1,57 @@
+"""Periodic work, done by whichever worker comes first: no scheduler, no leader."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import structlog
+
+from postino.config import RetentionConfig
+from postino.errors import PostinoError
+from postino.store import Store
+
+log = structlog.get_logger("postino.duty")
+LOOK_EVERY = 60.0
+HELD_FOR = 300.0
+DAY = 86400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Duty:
+    name: str
+    every: float  # seconds
+    act: Callable[[], Awaitable[None]]
+
+
+class Duties:
+    """Looks now and then whether a duty is due that nobody does."""
+
+    def __init__(self, store: Store, holder: str, duties: list[Duty]) -> None:
+        self.store = store
+        self.holder = holder
+        self.duties = duties
+
+    async def run(self) -> None:
+        while True:
+            for duty in self.duties:
+                await self.attempt(duty)
+            await asyncio.sleep(LOOK_EVERY)
+
+    async def attempt(self, duty: Duty) -> None:
+        try:
+            if await self.store.take_duty(duty.name, self.holder, seconds=HELD_FOR, every=duty.every):
+                await duty.act()
+                await self.store.finish_duty(duty.name, self.holder)
+        except PostinoError as error:
+            log.warning("duty.failed", duty=duty.name, error=str(error), next="tried again within minutes")
+
+
+def pruning(store: Store, kept: RetentionConfig) -> Duty:
+    async def prune() -> None:
+        total = 0
+        while pruned := await store.prune(kept):
+            total += pruned
+            await asyncio.sleep(0)  # let others in between
+        log.info("duty.done", duty="prune", pruned=total)
+
+    return Duty("prune", DAY, prune)

@@ -1,0 +1,95 @@
+"""Duties any worker may do, one at a time, and what is pruned when its time is over."""
+
+from __future__ import annotations
+
+import asyncio
+
+import asyncpg
+import pytest
+
+from postino.config import RetentionConfig
+from postino.errors import Conflict, NotFound
+from postino.event import Cursor
+from postino.outcome import Done, Reject
+from postino.stores.driver import Blocked
+from tests.contract.databases import PostgresDatabase, only_postgres, only_sqlite
+from tests.contract.desk import ME, Desk
+
+SHORT = RetentionConfig(finished_days=10, dead_letter_days=10, event_days=10)
+
+
+def a_week_of_2020(table: str) -> str:
+    return (
+        f"CREATE TABLE postino.{table}_20200106 PARTITION OF postino.{table}"
+        " FOR VALUES FROM ('2020-01-06Z') TO ('2020-01-13Z')"
+    )
+
+
+async def test_a_duty_is_done_by_one_at_a_time_and_not_again_before_it_is_due(desk: Desk) -> None:
+    async def takes(holder: str) -> bool:
+        return await desk.store.take_duty("prune", holder, seconds=60, every=3600)
+
+    assert sorted(await asyncio.gather(*(takes(f"w{number}") for number in range(5)))) == [False] * 4 + [True]
+    assert not await takes("another")
+    desk.clock.turn(seconds=61)
+    assert await takes("another"), "whoever held it died"
+    await desk.store.finish_duty("prune", "another")
+    desk.clock.turn(seconds=3000)
+    assert not await takes("w0")
+    desk.clock.turn(seconds=601)
+    assert await takes("w0")
+
+
+@only_sqlite
+async def test_what_is_past_its_time_goes_and_the_rest_stays(desk: Desk) -> None:
+    old = await desk.run(Done(), key="old")
+    dead = await desk.run(Reject("no"))
+    await desk.store.discard(dead.id, ME)
+    unresolved = await desk.run(Reject("no"))
+    desk.clock.turn(days=11)
+    young, live = await desk.run(Done()), await desk.put()
+    while await desk.store.prune(SHORT):
+        pass
+    for gone in (old, dead):
+        with pytest.raises(NotFound):
+            await desk.store.get(gone.id)
+    with pytest.raises(NotFound):
+        await desk.store.dead_letter(dead.id)
+    assert (await desk.store.dead_letter(unresolved.id)).job.id == unresolved.id
+    assert {(await desk.store.get(kept.id)).id for kept in (young, live)} == {young.id, live.id}
+    assert await desk.store.attempts(old.id) == []
+    assert {event.job_id for event in await desk.store.events(Cursor(), 100)} <= {young.id, None}
+    with pytest.raises(Conflict, match="ended so long ago that it is not kept any more"):
+        await desk.put(key="old")
+
+
+@only_postgres
+async def test_weeks_past_their_time_are_dropped_whole_and_new_ones_are_ready(
+    desk: Desk, database: PostgresDatabase
+) -> None:
+    async def weeks() -> int:
+        counted = "SELECT count(*) FROM pg_inherits WHERE inhparent = 'postino.finished'::regclass"
+        return int(await connection.fetchval(counted))
+
+    connection = await asyncpg.connect(database.url)
+    for name in ("finished", "attempts", "events"):
+        await connection.execute(a_week_of_2020(name))
+    before = await weeks()
+    live = await desk.put()
+    assert await desk.store.prune(RetentionConfig()) == 3
+    assert await weeks() == before - 1
+    assert await desk.store.prune(RetentionConfig()) == 0
+    assert (await desk.store.get(live.id)).id == live.id
+    await connection.close()
+
+
+@only_postgres
+async def test_pruning_waits_for_nobody(desk: Desk, database: PostgresDatabase) -> None:
+    reader = await asyncpg.connect(database.url)
+    await reader.execute(a_week_of_2020("finished"))
+    async with reader.transaction():
+        await reader.fetch("SELECT * FROM postino.finished")
+        with pytest.raises(Blocked):
+            await desk.store.prune(RetentionConfig())
+    assert await desk.store.prune(RetentionConfig()) == 1
+    await reader.close()
