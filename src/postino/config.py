@@ -14,7 +14,7 @@ from postino.errors import ConfigError
 
 ENVIRONMENT = "POSTINO_"
 LEAST_BACKOFF = {"base": 0, "factor": 1, "max": 0}
-NOT_SETTINGS = frozenset({"POSTINO_DATA_DIR", "POSTINO_APP"})
+NOT_SETTINGS = frozenset({"POSTINO_DATA_DIR", "POSTINO_APP", "POSTINO_CRASH"})
 
 
 @dataclass(frozen=True, slots=True)

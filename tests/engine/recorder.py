@@ -16,7 +16,12 @@ app = Postino(
         data_dir=folder,
         database=DatabaseConfig(url=os.environ["RECORDER_DATABASE"]),
         worker=WorkerConfig(
-            concurrency=8, heartbeat=0.2, lease=1.0, poll=0.2, stall=float(os.environ.get("STALL", "60"))
+            concurrency=8,
+            heartbeat=0.2,
+            lease=1.0,
+            poll=0.2,
+            stall=float(os.environ.get("STALL", "60")),
+            drain=float(os.environ.get("DRAIN", "30")),
         ),
     )
 )

@@ -18,7 +18,7 @@ from postino.rules.settlement import Cause
 from postino.store import ClaimOrder, JobFilter, WorkerInfo
 from tests.engine.conftest import ended, eventually
 
-Start = Callable[[], "subprocess.Popen[str]"]
+Start = Callable[..., "subprocess.Popen[str]"]
 Records = Callable[[], list[list[str]]]
 
 
@@ -28,11 +28,13 @@ def start(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Start]:
     url: str = request.getfixturevalue("database_url")
     with ExitStack() as ending:
 
-        def start_one() -> "subprocess.Popen[str]":
+        def start_one(*, hanging: bool = False) -> "subprocess.Popen[str]":
             environment = os.environ | {"RECORDS": str(tmp_path), "RECORDER_DATABASE": url}
             command = [sys.executable, "-m", "tests.engine.recorder"]
             process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
             ending.callback(finish, process)
+            if hanging:
+                (tmp_path / "hanging").write_text(str(process.pid))
             assert process.stdout is not None
             assert process.stdout.readline() == "ready\n"
             return process

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from postino.engine.crashpoints import crashpoint
 from postino.job import Job, Queue, new_id
 from postino.rules.gates import closed
 from postino.rules.order import next_due, open_lines
@@ -29,7 +30,9 @@ class Claims:
     async def survey(self, worker: str, *, beat: bool) -> Survey:
         started = self.monotonic()
         sweeping = started >= self.sweep_at
+        crashpoint("survey.before")
         survey = await self.store.survey(worker, beat=beat, marks={} if sweeping else self.marks)
+        crashpoint("survey.after")
         if sweeping:
             self.marks = {}
             taken = self.monotonic() - started
@@ -48,7 +51,10 @@ class Claims:
             marks=self.marks,
             low_is_running=low_is_running,
         )
+        crashpoint("claim.before")
         jobs = await self.store.claim(order)
+        if jobs:
+            crashpoint("claim.after")
         for job in jobs:
             if job.lane is None and job.run_at is not None:
                 line = job.channel, job.queue

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 
+from postino.engine.crashpoints import crashpoint
 from postino.errors import StoreUnreachable
 from postino.store import Enqueued, NewJob, Store
 
@@ -22,7 +23,10 @@ async def enqueue_surely(store: Store, jobs: Sequence[NewJob], patience: float |
     started, again = time.monotonic(), False
     while True:
         try:
-            return await store.enqueue(jobs, patience=patience, again=again)
+            crashpoint("enqueue.before")
+            enqueued = await store.enqueue(jobs, patience=patience, again=again)
+            crashpoint("enqueue.after")
+            return enqueued
         except StoreUnreachable:
             if time.monotonic() - started > KEEP_TRYING:
                 raise

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 import structlog
 
+from postino.engine.crashpoints import crashpoint
 from postino.rules import settlement
 from postino.store import Ending, Store, Survey
 
@@ -39,7 +40,11 @@ class Observer:
 
     async def observe(self, survey: Survey) -> list[Ending]:
         dead = self.dead(survey.beats)
-        endings = await self.store.rescue(dead, settlement.rescue) if dead or survey.orphaned else []
+        if not dead and not survey.orphaned:
+            return []
+        crashpoint("rescue.before")
+        endings = await self.store.rescue(dead, settlement.rescue)
+        crashpoint("rescue.after")
         for worker in dead:
             log.warning("worker.dead", worker=worker, next="its jobs go to other workers")
         for ending in endings:

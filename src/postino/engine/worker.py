@@ -15,6 +15,7 @@ from postino.config import Config, without_secrets
 from postino.engine.batcher import Batcher
 from postino.engine.call import Call
 from postino.engine.claims import Claims
+from postino.engine.crashpoints import crashpoint
 from postino.engine.handlers import Handler
 from postino.engine.heart import Heart
 from postino.engine.outage import Outage
@@ -184,7 +185,9 @@ class Worker:
         task = asyncio.current_task()
         assert task is not None
         try:
+            crashpoint("perform.before")
             ending = await (self.perform_alone(job) if job.rescues else self.performer.perform(job))
+            crashpoint("perform.after")
         finally:
             with self.making_room():
                 self.running.pop(task, None)
@@ -228,7 +231,9 @@ class Worker:
                 ending = self.performer.unwritable(ending, error)
 
     async def write(self, endings: list[Ending]) -> list[bool]:
+        crashpoint("settle.before")
         settled = await self.store.settle(endings)
+        crashpoint("settle.after")
         with self.making_room():
             self.unsettled -= len(endings)
         if any(self.frees_others(ending) for ending in endings):
@@ -271,7 +276,9 @@ class Worker:
         if not jobs:
             return
         stopped = Failure(None, "Its worker gave it back before it had ended.")
+        crashpoint("release.before")
         await self.store.settle([Ending(job, settlement.release(job, self.now()), stopped) for job in jobs])
+        crashpoint("release.after")
         for job in jobs:
             log.warning("job.released", job=str(job.id), type=job.type, next="another worker starts it anew")
 

@@ -1,0 +1,50 @@
+"""Where a process may be killed on purpose: before and after everything that changes the world.
+
+`POSTINO_CRASH=name:n` kills the process at the n-th passage of a point, without a word, as a power cut would. The crash
+suite visits every point of this list.
+"""
+
+import os
+import signal
+from functools import cache
+
+POINTS = (
+    "enqueue.before",
+    "enqueue.after",
+    "survey.before",
+    "survey.after",
+    "claim.before",
+    "claim.after",
+    "perform.before",
+    "perform.after",
+    "settle.before",
+    "settle.after",
+    "rescue.before",
+    "rescue.after",
+    "release.before",
+    "release.after",
+)
+
+
+class Passages:
+    """Counts down to the passage that kills."""
+
+    def __init__(self, point: str, left: int) -> None:
+        self.point = point
+        self.left = left
+
+
+@cache
+def armed() -> Passages | None:
+    point, _, passage = os.environ.get("POSTINO_CRASH", "").partition(":")
+    return Passages(point, int(passage or 1)) if point else None
+
+
+def crashpoint(name: str) -> None:
+    assert name in POINTS, f"{name} is not a registered crash point"
+    passages = armed()
+    if passages is None or passages.point != name:
+        return
+    passages.left -= 1
+    if passages.left <= 0:
+        os.kill(os.getpid(), signal.SIGKILL)
