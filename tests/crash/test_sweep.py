@@ -98,7 +98,8 @@ async def check_books(app: Postino, jobs: list[Job], records: Records) -> None:
         history = await app.store.attempts(job.id)
         assert [attempt.outcome for attempt in history].count("completed") == 1
         assert history[-1].outcome == "completed"
-    told = Counter(event.job_id for event in await app.store.events(Cursor(), 1000) if event.type == EventType.COMPLETED)
+    events = await app.store.events(Cursor(), 1000)
+    told = Counter(event.job_id for event in events if event.type == EventType.COMPLETED)
     assert told == {job.id: 1 for job in jobs}
     runs = Counter(job for job, _ in records())
     assert set(runs) >= {str(job.id) for job in jobs}
