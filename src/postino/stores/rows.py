@@ -17,41 +17,28 @@ SHARED = (
     "scheduled_at", "run_at", "attempts", "max_attempts", "backoff", "time_limit", "generation", "rescues", "deferrals",
     "remote_id", "last_error", "created_at",
 )  # fmt: skip
+LIVE = ("payload", "deferred", "claimed_by", "claimed_at", "token", "dispatched_at")
 STATES = {state.value: state for state in State}
 QUEUES = tuple(Queue)
 
 
 def live_job(row: Row) -> Job:
     """A row of the table of live jobs."""
-    return Job(
-        **{name: row[name] for name in SHARED},
-        queue=QUEUES[row["queue"]],
-        state=STATES[row["state"]],
-        payload=row["payload"],
-        sent=bool(row["sent"]),
-        deferred=row["deferred"],
-        claimed_by=row["claimed_by"],
-        claimed_at=row["claimed_at"],
-        token=row["token"],
-        dispatched_at=row["dispatched_at"],
-    )
+    return whole_job(row, QUEUES[row["queue"]])
 
 
 def any_job(row: Row) -> Job:
     """A row of the view over live and finished jobs."""
+    return whole_job(row, Queue.named(row["queue"]), finished_at=row["finished_at"], result=row["result"])
+
+
+def whole_job(row: Row, queue: Queue, **ending: Any) -> Job:
     return Job(
-        **{name: row[name] for name in SHARED},
-        queue=Queue.named(row["queue"]),
+        **{name: row[name] for name in (*SHARED, *LIVE)},
+        queue=queue,
         state=STATES[row["state"]],
-        payload=row["payload"],
         sent=bool(row["sent"]),
-        deferred=row["deferred"],
-        claimed_by=row["claimed_by"],
-        claimed_at=row["claimed_at"],
-        token=row["token"],
-        dispatched_at=row["dispatched_at"],
-        finished_at=row["finished_at"],
-        result=row["result"],
+        **ending,
     )
 
 
