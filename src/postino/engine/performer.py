@@ -2,7 +2,7 @@
 
 import asyncio
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 
 from postino.engine.call import Call
@@ -33,6 +33,7 @@ class Performer:
         self.make_call = make_call
         self.now = now
         self.jitter = jitter
+        self.usual: dict[tuple[str, str], RetryPolicy] = {}  # by channel and type
 
     async def perform(self, job: Job) -> Ending:
         """Runs the job to its end. Nothing a handler does gets past here, except this worker's own word to stop."""
@@ -59,11 +60,10 @@ class Performer:
         self, handler: Handler, job: Job, payload: object, policy: RetryPolicy
     ) -> tuple[Outcome, Failure | None]:
         try:
-            async with asyncio.timeout(policy.time_limit) as limit:
-                return await handler.run(self.threads, job, payload, self.make_call(job)), None
-        except TimeoutError as error:
-            why = f"It took longer than its time limit of {policy.time_limit} s." if limit.expired() else told(error)
-            return Retry(why), failure_of(error)
+            work = handler.run(self.threads, job, payload, self.make_call(job))
+            return await (work if policy.time_limit is None else within(policy.time_limit, work)), None
+        except TookTooLong as error:
+            return Retry(str(error)), failure_of(error)
         except BaseException as error:
             if stopped_by_us(error):
                 raise
@@ -75,12 +75,32 @@ class Performer:
         return Ending(ending.job, settle(ending.job, Unknown(why), self.default, self.now(), 0))
 
     def policy(self, job: Job, handler: Handler | None) -> RetryPolicy:
-        own = Override(job.max_attempts, backoff_from(job.backoff) if job.backoff else None, job.time_limit)
-        return resolve(self.default, own, self.channels.get(job.channel), handler.override if handler else None)
+        usual = self.usual.get((job.channel, job.type))
+        if usual is None:
+            channel, type_ = self.channels.get(job.channel), handler.override if handler else None
+            usual = self.usual[job.channel, job.type] = resolve(self.default, channel, type_)
+        if job.max_attempts is None and job.backoff is None and job.time_limit is None:
+            return usual
+        backoff = backoff_from(job.backoff) if job.backoff else None
+        return resolve(usual, Override(job.max_attempts, backoff, job.time_limit))
 
     def unknown_type(self, job: Job) -> str:
         known = ", ".join(sorted(self.handlers)) or "none"
         return f"This worker has no handler for jobs of type {job.type} (it has: {known}). Start one that does."
+
+
+class TookTooLong(Exception):
+    """The time limit ended an attempt."""
+
+
+async def within(seconds: float, work: Awaitable[Outcome]) -> Outcome:
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            return await work
+    except TimeoutError as error:
+        if limit.expired():
+            raise TookTooLong(f"It took longer than its time limit of {seconds} s.") from error
+        raise  # a time-out that the handler met elsewhere
 
 
 def stopped_by_us(error: BaseException) -> bool:
