@@ -48,12 +48,12 @@ class Enqueued:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """One look at the store: what is due where, which gates stand, and, with a beat, which workers live."""
+    """One look at the store: what is due where, which gates stand, how far each worker's beats have come."""
 
     now: datetime
     heads: tuple[Head, ...] = ()
     hinted: bool = False  # lanes have been told of that nobody has looked at yet
-    orphaned: bool = False  # jobs are running whose worker is gone
+    orphaned: bool = False  # jobs are running whose worker is gone; with a beat only
     gates: tuple[Gate, ...] = ()
     beats: Mapping[str, int] = field(default_factory=dict)
     held: frozenset[tuple[UUID, UUID]] = frozenset()  # what the asking worker runs, by job and token; with a beat only

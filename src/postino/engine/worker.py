@@ -137,7 +137,7 @@ class Worker:
             await self.give_back_strays(survey)
             if self.id not in survey.beats:
                 await self.start_over()
-            await self.observer.observe(survey)
+        await self.observer.observe(survey)
         return survey
 
     def drop_revoked(self, survey: Survey) -> None:

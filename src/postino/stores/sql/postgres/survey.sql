@@ -41,7 +41,6 @@ WHERE :beat AND state = 'running' AND claimed_by = :worker
 UNION ALL
 SELECT 'gate', name, NULL, paused_at, scope || ' ' || coalesce(reason, ''), cap FROM postino.gates
 UNION ALL
-SELECT 'worker', id, NULL, NULL, NULL, beats FROM postino.workers
-WHERE :beat AND id NOT IN (SELECT id FROM beat)
+SELECT 'worker', id, NULL, NULL, NULL, beats FROM postino.workers WHERE id NOT IN (SELECT id FROM beat)
 UNION ALL
 SELECT 'worker', id, NULL, NULL, NULL, beats FROM beat

@@ -42,4 +42,4 @@ WHERE :beat AND state = 'running' AND claimed_by = :worker
 UNION ALL
 SELECT 'gate', name, NULL, paused_at, scope || ' ' || coalesce(reason, ''), cap FROM postino_gates
 UNION ALL
-SELECT 'worker', id, NULL, NULL, NULL, beats FROM postino_workers WHERE :beat
+SELECT 'worker', id, NULL, NULL, NULL, beats FROM postino_workers
