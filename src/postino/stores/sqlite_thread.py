@@ -3,6 +3,7 @@
 import asyncio
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -166,9 +167,22 @@ def connect(path: Path, *, writes: bool) -> apsw.Connection:
     flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if writes else 0)
     connection = apsw.Connection(str(path), flags=flags)
     connection.set_busy_timeout(PATIENCE_MS)
-    connection.execute("PRAGMA journal_mode = WAL")
+    use_write_ahead_log(connection)
     connection.execute("PRAGMA synchronous = FULL")  # accepted means on disk
     return connection
+
+
+def use_write_ahead_log(connection: apsw.Connection) -> None:
+    """SQLite does not wait by itself where somebody else is just making the same change to a new file."""
+    give_up_at = time.monotonic() + PATIENCE_MS / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except apsw.BusyError:
+            if time.monotonic() > give_up_at:
+                raise
+            time.sleep(0.01)
 
 
 @contextmanager
