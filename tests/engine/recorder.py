@@ -39,6 +39,14 @@ async def note(job: Job) -> None:
     record(f"{job.id} {os.getpid()}")
 
 
+@app.handler("meet")
+async def meet(job: Job, payload: int) -> None:
+    """Ends only when so many have come: more than fit into one process need a second one."""
+    record(f"{job.id} {os.getpid()}")
+    while len((folder / "record").read_text().splitlines()) < payload:  # noqa: ASYNC110 - other processes come too
+        await asyncio.sleep(0.02)
+
+
 @app.handler("alone")
 async def alone(job: Job, payload: str) -> None:
     """Says so if anybody else is here with the same name."""
