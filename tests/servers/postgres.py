@@ -114,7 +114,7 @@ class PostgresServer:
         first_time = not self.port
         for tries_left in (2, 1, 0):
             if first_time:
-                self.port = _free_port()
+                self.port = free_port()
             if self._launch():
                 return
             # The port is chosen before the server can hold it: another run may have been quicker.
@@ -249,7 +249,7 @@ def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("PG")} | {"LC_ALL": "C"}
 
 
-def _free_port() -> int:
+def free_port() -> int:
     """Below the range the kernel gives to clients: there a client that knocks again and again while the server is down
     may be given the server's own port, and connect to itself."""
     for port in random.sample(range(20_000, 32_000), 100):
