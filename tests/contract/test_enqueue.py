@@ -118,6 +118,45 @@ async def test_answers_come_in_the_order_of_the_questions(store: SqlStore) -> No
     assert [answer.created for answer in answers] == [True, True, False]
 
 
+async def test_jobs_of_every_kind_go_in_together_and_come_back_as_they_are_stored(desk: Desk) -> None:
+    taken = await desk.put(key="taken", channel="old")
+    later, earlier = desk.clock.later(hours=2), desk.clock.later(hours=-2)
+    asked = [
+        new(),
+        new(key="k", channel="new"),
+        new(key="taken", channel="old"),
+        new(key="k", channel="new", payload=b"another"),
+        new(account="acme", run_at=later, key="a", channel="new"),
+        new(account="acme", brand="shoes", channel="lanes"),
+        new(brand="shoes", run_at=earlier, queue=Queue.HIGH),
+        new(user_id="u", parent_id=taken.id, correlation_id="c", max_attempts=2, backoff="[1]", time_limit=1.5),
+    ]
+    answers = await desk.store.enqueue(asked)
+    assert [answer.created for answer in answers] == [True, True, False, False, True, True, True, True]
+    assert answers[2].job == taken
+    assert answers[3].job == answers[1].job
+    assert [answer.job for answer in answers] == [await desk.store.get(answer.job.id) for answer in answers]
+    assert [(job.scheduled_at, job.run_at) for job in (answers[4].job, answers[6].job)] == [
+        (later, later),
+        (earlier, desk.clock()),
+    ]
+    assert set(desk.database.sql("SELECT channel FROM {channels}")) == {("old",), ("new",), ("reports",), ("lanes",)}
+    hints = desk.database.sql("SELECT channel, lane, account FROM {lane_hints}")
+    assert set(hints) == {("new", "@acme", "acme"), ("lanes", "@acme", "acme"), ("reports", "#shoes", None)}
+
+
+async def test_asked_again_after_a_lost_answer_only_what_is_missing_goes_in(desk: Desk) -> None:
+    ended, waiting, keyed = new(), new(run_at=desk.clock.later(hours=1)), new(key="k", run_at=desk.clock.later(hours=1))
+    await desk.store.enqueue([ended, waiting, keyed])
+    assert await desk.end(await desk.take_one(), Done())
+    missing, missing_keyed = new(), new(key="l")
+    asked = [ended, missing, keyed, waiting, missing_keyed]
+    for created in (True, False):
+        answers = await desk.store.enqueue(asked, again=True)
+        assert [answer.job for answer in answers] == [await desk.store.get(job.id) for job in asked]
+        assert [answer.created for answer in answers] == [False, created, False, False, created]
+
+
 async def test_ten_thousand_jobs_go_in_with_one_call_and_once_only(desk: Desk) -> None:
     asked = [new(key=str(number)) for number in range(10_000)]
     answers = await desk.store.enqueue(asked)

@@ -67,4 +67,10 @@ def columns(query: Query, names: Sequence[str]) -> list[Any]:
     """The values of a query's parameters; those of its rows as one array for each name."""
     if query.rows is None:
         return [query.params[name] for name in names]
-    return [query.params[name] if name in query.params else [row[name] for row in query.rows] for name in names]
+    return [query.params[name] if name in query.params else column(query.rows, name) for name in names]
+
+
+def column(rows: Sequence[Mapping[str, Any]], name: str) -> list[Any] | None:
+    """One value of each row; nothing where all are nothing: `unnest` fills up with NULLs, at no cost for each."""
+    values = [row[name] for row in rows]
+    return None if values[0] is None and values.count(None) == len(values) else values

@@ -22,13 +22,8 @@ WITH input AS (
            greatest(run_at, coalesce(:now::timestamptz, now())), max_attempts, backoff, time_limit,
            coalesce(:now::timestamptz, now())
     FROM input
-    WHERE CASE
-        WHEN key IS NOT NULL THEN id IN (SELECT job_id FROM won)
-        -- Asked again after a lost answer: the first call may have got through, and its job may have ended since.
-        WHEN :again THEN NOT EXISTS (SELECT FROM postino.stored_jobs AS stored WHERE stored.id = input.id)
-        ELSE true
-    END
-    RETURNING id, channel, lane, account, brand, scheduled_at, run_at, created_at
+    WHERE key IS NULL OR id IN (SELECT job_id FROM won)
+    RETURNING id, channel, lane, account, created_at
 ), hint AS (
     INSERT INTO postino.lane_hints (channel, lane, account)
     SELECT DISTINCT channel, lane, account FROM job WHERE lane IS NOT NULL
@@ -37,4 +32,8 @@ WITH input AS (
     SELECT DISTINCT channel FROM job
     WHERE NOT EXISTS (SELECT FROM postino.channels AS known WHERE known.channel = job.channel)
 )
-SELECT id, scheduled_at, run_at, created_at FROM job
+-- One row without an id says that all of them were written.
+SELECT NULL::uuid AS id, coalesce(:now::timestamptz, now()) AS created_at
+WHERE (SELECT count(*) FROM job) = cardinality(:id::uuid[])
+UNION ALL
+SELECT id, created_at FROM job WHERE (SELECT count(*) FROM job) < cardinality(:id::uuid[])

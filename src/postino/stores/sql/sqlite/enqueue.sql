@@ -6,13 +6,8 @@ INSERT INTO postino_jobs (id, type, channel, queue, state, lane, account, brand,
 SELECT :id, :type, :channel, :queue, 'pending', :lane, :account, :brand, :user_id, :parent_id, :correlation_id,
        coalesce(:key, :id), :payload, coalesce(:run_at, :now), max(coalesce(:run_at, :now), :now), :max_attempts,
        :backoff, :time_limit, :now
-WHERE CASE
-    WHEN :key IS NOT NULL THEN changes() = 1
-    -- Asked again after a lost answer: the first call may have got through, and its job may have ended since.
-    WHEN :again THEN NOT EXISTS (SELECT 1 FROM postino_stored_jobs WHERE id = :id)
-    ELSE true
-END
-RETURNING id, scheduled_at, run_at, created_at;
+WHERE :key IS NULL OR changes() = 1
+RETURNING id, created_at;
 INSERT INTO postino_lane_hints (channel, lane, account)
 SELECT channel, lane, account FROM postino_jobs WHERE id = :id AND lane IS NOT NULL;
 INSERT INTO postino_channels (channel) SELECT channel FROM postino_jobs WHERE id = :id ON CONFLICT DO NOTHING

@@ -1,0 +1,1 @@
+SELECT * FROM postino_stored_jobs WHERE id = :id
