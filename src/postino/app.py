@@ -10,21 +10,22 @@ from uuid import UUID
 
 from postino.config import Config
 from postino.engine.batcher import Batcher
+from postino.engine.deeds import act, cap_of, gate_named, job_id_of
 from postino.engine.duties import Duties, pruning
 from postino.engine.enqueue import enqueue_surely, enqueue_together
 from postino.engine.handlers import Function, Handler, handler_of
 from postino.engine.portal import Sync
 from postino.engine.relay import Listener, Relay
-from postino.engine.specs import JobSpec, instant, named, nearest, new_job, payload_bytes, queue_named, scope_named
+from postino.engine.specs import JobSpec, instant, named, nearest, new_job, override_of, payload_bytes, queue_named
 from postino.engine.worker import Worker
 from postino.errors import Conflict, WrongUse
 from postino.event import Event, EventType
 from postino.job import Job, Queue
 from postino.outcome import Done, Reject, Retry
 from postino.rules.gates import Gate, Scope
-from postino.rules.retry import Backoff, Override
+from postino.rules.retry import Backoff
 from postino.rules.settlement import verdict as verdict_on
-from postino.store import Act, DeadFilter, DeadLetter, Enqueued, NewJob, Store
+from postino.store import DeadFilter, DeadLetter, Enqueued, NewJob, Store
 from postino.wakeup import Wakeup
 
 F = TypeVar("F", bound=Function)
@@ -55,9 +56,8 @@ class App:
         self.listeners: list[Listener] = []
         self.sync = Sync(self.enqueue, self.enqueue_many, self.close, lambda: self._loop)
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._opening = asyncio.Lock()
+        self._opening, self._ready = asyncio.Lock(), False
         self._make_ready, self._make_store = parts.make_ready, parts.make_store
-        self._ready, self._loop = False, None
         self._enqueuer: Batcher[NewJob, Enqueued] = Batcher(partial(enqueue_together, parts.store), MOST_TOGETHER)
 
     async def open(self) -> Self:
@@ -91,9 +91,9 @@ class App:
         """Registers a function for a type of job: `(job, payload, call)`, `async` or plain."""
 
         def register(function: F) -> F:
-            if type in self.handlers:
+            if named(type, "type") in self.handlers:
                 raise WrongUse(f"type: {type!r} has a handler already, {self.handlers[type].function!r}.", field="type")
-            override = Override(max_attempts, backoff, time_limit)
+            override = override_of(max_attempts, backoff, time_limit)
             self.handlers[type] = handler_of(type, function, queue_named(queue), override)
             return function
 
@@ -179,20 +179,20 @@ class App:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def cancel(self, job_id: UUID, *, reason: str = "", actor: str = "app") -> Job:
-        return await self._by_hand(self.store.cancel(job_id, Act(actor, reason)))
+        return await self._by_hand(self.store.cancel(job_id_of(job_id), act(actor, reason)))
 
     async def edit(self, job_id: UUID, payload: Any, *, reason: str = "", actor: str = "app") -> Job:
-        return await self._by_hand(self.store.edit(job_id, payload_bytes(payload), Act(actor, reason)))
+        return await self._by_hand(self.store.edit(job_id_of(job_id), payload_bytes(payload), act(actor, reason)))
 
     async def reschedule(self, job_id: UUID, at: datetime | None, *, reason: str = "", actor: str = "app") -> Job:
-        return await self._by_hand(self.store.reschedule(job_id, instant("at", at), Act(actor, reason)))
+        return await self._by_hand(self.store.reschedule(job_id_of(job_id), instant("at", at), act(actor, reason)))
 
     async def replay(
         self, job_id: UUID, *, payload: Any = None, force: bool = False, reason: str = "", actor: str = "app"
     ) -> Job:
         """Runs a failed job again: its key and its history stay."""
         edited = None if payload is None else payload_bytes(payload)
-        return await self._by_hand(self.store.replay(job_id, edited, force, Act(actor, reason)))
+        return await self._by_hand(self.store.replay(job_id_of(job_id), edited, force, act(actor, reason)))
 
     async def replay_many(
         self, wanted: DeadFilter, *, force: bool = False, reason: str = "", actor: str = "app"
@@ -208,22 +208,22 @@ class App:
         return results
 
     async def discard(self, job_id: UUID, *, reason: str, actor: str = "app") -> DeadLetter:
-        return await self._by_hand(self.store.discard(job_id, Act(actor, reason)))
+        return await self._by_hand(self.store.discard(job_id_of(job_id), act(actor, reason)))
 
     async def resolve(self, job_id: UUID, verdict: Done | Retry | Reject, *, reason: str, actor: str = "app") -> Job:
         """A person's word about an uncertain job: it happened, do it again, or give up."""
         decided = verdict_on(verdict, datetime.now(UTC))
-        return await self._by_hand(self.store.resolve(job_id, decided, Act(actor, reason)))
+        return await self._by_hand(self.store.resolve(job_id_of(job_id), decided, act(actor, reason)))
 
     async def pause(self, scope: str | Scope, name: str, *, reason: str = "", actor: str = "app") -> Gate:
-        return await self._by_hand(self.store.pause(scope_named(scope), named(name), Act(actor, reason)))
+        return await self._by_hand(self.store.pause(*gate_named(scope, name), act(actor, reason)))
 
     async def resume(self, scope: str | Scope, name: str, *, reason: str = "", actor: str = "app") -> Gate:
-        return await self._by_hand(self.store.resume(scope_named(scope), name, Act(actor, reason)))
+        return await self._by_hand(self.store.resume(*gate_named(scope, name), act(actor, reason)))
 
     async def cap(self, channel: str, most: int | None, *, reason: str = "", actor: str = "app") -> Gate:
         """At most so many jobs of a channel run at once, over all workers; None is no cap."""
-        return await self._by_hand(self.store.cap(named(channel), most, Act(actor, reason)))
+        return await self._by_hand(self.store.cap(named(channel), cap_of(most), act(actor, reason)))
 
     async def dispatch_due(self) -> int:
         return await self._by_hand(self.store.dispatch_due())

@@ -157,6 +157,9 @@ def test_a_failed_job_is_replayed_and_a_waiting_one_is_not(desk: Desk, postino: 
     job = desk.settled(Reject("no"))
     assert postino("jobs", "replay", job.id).code == 4
     assert postino("jobs", "replay", job.id, "--payload", '{"text":').code == 2
+    large = postino("jobs", "replay", job.id, "--payload", f'"{"x" * 1_000_000}"')
+    assert (large.code, large.out) == (2, "")
+    assert "payload: 1,000,002 bytes is more than 1,000,000" in large.err
     edited = postino("jobs", "replay", job.id, "--payload", '{"text": "other"}', "--json")
     assert (edited.code, edited.json["state"], edited.json["payload"]) == (0, "pending", {"text": "other"})
     assert postino("jobs", "replay", job.id).code == 4

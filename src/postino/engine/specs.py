@@ -13,9 +13,8 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from postino.errors import WrongUse
 from postino.job import Queue, new_id
-from postino.rules.gates import Scope
 from postino.rules.idempotency import job_key
-from postino.rules.retry import Backoff, backoff_text
+from postino.rules.retry import Backoff, Exponential, Override, Schedule, backoff_text
 from postino.store import NewJob
 
 MOST_BYTES = 1_000_000
@@ -54,17 +53,15 @@ class JobSpec:
                 if unknown is not None:
                     hint = nearest(unknown, cls.__slots__)
                     raise WrongUse(f"{unknown}: a job has no such field.{hint}", field=unknown)
-                return cls(**wanted)
-            case [type_, *rest] if not isinstance(wanted, str):
+                return cls(**{"type": None, **wanted})
+            case [type_, *rest] if not isinstance(wanted, str) and len(rest) < len(cls.__slots__):
                 return cls(type_, *rest)
             case _:
                 raise WrongUse(f"jobs: expected a JobSpec, a mapping or (type, payload), not {wanted!r}.", field="jobs")
 
 
 def new_job(spec: JobSpec, default_queue: Queue) -> NewJob:
-    name = text("type", spec.type)
-    if name is None:
-        raise refusal("type", None, "the name of a handler")
+    name = named(spec.type, "type")
     account = text("account", spec.account)
     key = text("key", spec.key)
     return NewJob(
@@ -81,8 +78,17 @@ def new_job(spec: JobSpec, default_queue: Queue) -> NewJob:
         parent_id=parent_of(spec.parent),
         correlation_id=text("correlation_id", spec.correlation_id),
         max_attempts=whole("max_attempts", spec.max_attempts),
-        backoff=None if spec.backoff is None else backoff_text(spec.backoff),
+        backoff=None if spec.backoff is None else backoff_text(backoff_of(spec.backoff)),
         time_limit=seconds("time_limit", spec.time_limit),
+    )
+
+
+def override_of(max_attempts: Any, backoff: Any, time_limit: Any) -> Override:
+    """What a handler says about its type of job."""
+    return Override(
+        whole("max_attempts", max_attempts),
+        None if backoff is None else backoff_of(backoff),
+        seconds("time_limit", time_limit),
     )
 
 
@@ -112,10 +118,10 @@ def queue_named(name: str | Queue) -> Queue:
     return Queue.named(name)
 
 
-def scope_named(scope: str | Scope) -> Scope:
-    if scope not in list(Scope):
-        raise WrongUse(f"scope: there is no {scope!r} to pause. There are: {', '.join(Scope)}.", field="scope")
-    return Scope(scope)
+def backoff_of(value: Any) -> Backoff:
+    if isinstance(value, Exponential | Schedule):
+        return value
+    raise refusal("backoff", value, "Exponential(…) or Schedule([…])")
 
 
 def instant(field: str, value: Any) -> datetime | None:
@@ -145,10 +151,10 @@ def text(field: str, value: Any) -> str | None:
     raise refusal(field, value, f"a text of 1 to {MOST_CHARACTERS} whole characters without NUL")
 
 
-def named(name: Any) -> str:
-    checked = text("name", name)
+def named(name: Any, field: str = "name") -> str:
+    checked = text(field, name)
     if checked is None:
-        raise refusal("name", name, "a name")
+        raise refusal(field, name, "a name")
     return checked
 
 

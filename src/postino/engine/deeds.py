@@ -1,0 +1,41 @@
+"""What a person asks for, checked before anything is written: a wrong call is refused with the field's name."""
+
+from typing import Any
+from uuid import UUID
+
+from postino.engine.specs import UNSTORABLE, named, queue_named, refusal
+from postino.errors import WrongUse
+from postino.rules.gates import Scope
+from postino.store import Act
+
+MOST_CAPPED = 1_000_000
+
+
+def act(actor: Any, reason: Any) -> Act:
+    """Who and why, as every database can keep it."""
+    for field, value in (("actor", actor), ("reason", reason)):
+        if not isinstance(value, str) or UNSTORABLE.search(value):
+            raise refusal(field, value, "a text of whole characters without NUL")
+    return Act(actor, reason)
+
+
+def job_id_of(value: Any) -> UUID:
+    if isinstance(value, UUID):
+        return value
+    try:
+        return UUID(value)
+    except (ValueError, TypeError, AttributeError):
+        raise refusal("job_id", value, "the id of a job, a UUID") from None
+
+
+def gate_named(scope: str | Scope, name: Any) -> tuple[Scope, str]:
+    if scope not in list(Scope):
+        raise WrongUse(f"scope: there is no {scope!r} to pause. There are: {', '.join(Scope)}.", field="scope")
+    return Scope(scope), queue_named(name).label if scope == Scope.QUEUE else named(name)
+
+
+def cap_of(value: Any) -> int | None:
+    """None is no cap; 0 lets nothing start."""
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_CAPPED):
+        return value
+    raise refusal("most", value, f"a whole number from 0 to {MOST_CAPPED:,}, or None")
