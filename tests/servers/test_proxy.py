@@ -17,6 +17,7 @@ from tests.servers.proxy import Proxy, any_of, nth, share
 INSERT = "INSERT INTO notes VALUES ($1)"
 GONE = (OSError, asyncpg.PostgresConnectionError)
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+Write: TypeAlias = Callable[[Connection, int], Awaitable[None]]
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ async def insert_in_transaction(connection: Connection, number: int) -> None:
 
 @pytest.mark.parametrize(("write", "last"), [(insert, INSERT), (insert_in_transaction, "COMMIT;")])
 async def test_what_is_answered_with_silence_was_committed(
-    proxy: Proxy, direct: Connection, through: Connection, write: Callable[[Connection, int], Awaitable[None]], last: str
+    proxy: Proxy, direct: Connection, through: Connection, write: Write, last: str
 ) -> None:
     await write(through, 1)
     proxy.loses = nth(2, any_of(INSERT))
