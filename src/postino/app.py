@@ -143,11 +143,11 @@ class App:
         return await self.enqueue_spec(spec)
 
     async def enqueue_spec(self, spec: JobSpec) -> Job:
-        job = self._new(spec)
-        await self.open()
-        enqueued = await self._enqueuer.put(job)
-        self._wake([enqueued.job])
-        return enqueued.job
+        new = self._new(spec)
+        if not self._ready:
+            await self.open()
+        self._wake([job := (await self._enqueuer.put(new)).job])
+        return job
 
     async def enqueue_many(
         self, jobs: Sequence[JobSpec | Mapping[str, Any] | Sequence[Any]], *, connection: Any = None

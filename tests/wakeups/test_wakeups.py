@@ -37,6 +37,15 @@ async def test_whoever_listens_hears_another(make: Make) -> None:
     assert await asyncio.gather(*(listener.wait(10) for listener in listeners)) == [True, True]
 
 
+async def test_a_hint_soon_after_another_is_told_as_well(make: Make) -> None:
+    speaker, listener = make(), make()
+    await listener.listen()
+    await listener.wait(0.01)
+    for _ in range(5):
+        speaker.tell()
+        assert await listener.wait(10)
+
+
 async def test_a_hint_told_before_the_wait_is_not_lost(make: Make) -> None:
     wakeup = make()
     wakeup.tell()

@@ -15,6 +15,7 @@ from postino.wakeups.local import LocalWakeup
 log = structlog.get_logger("postino.wakeup")
 CHANNEL = "postino"
 AGAIN_AFTER = 1.0
+BREATH = 0.005
 
 
 class PostgresWakeup(LocalWakeup):
@@ -59,6 +60,7 @@ class PostgresWakeup(LocalWakeup):
             await connection.execute(f"NOTIFY {CHANNEL}")
             if not self.untold.is_set():
                 self.all_told.set()
+            await asyncio.sleep(BREATH)  # what comes in a flurry is told once; the first of it at once
 
     def start(self, use: Any) -> asyncio.Task[None]:
         task = asyncio.create_task(self.connected(use))

@@ -15,11 +15,13 @@ from postino.stores.statement import Operation, each
 def enqueue(jobs: Sequence[NewJob], again: bool = False) -> Operation[list[Enqueued]]:
     # After a lost answer: the first call may have got through, and its jobs may have ended since.
     known = (yield from known_by_id(jobs)) if again else {}
-    new = [job for job in jobs if job.id not in known]
+    new = [job for job in jobs if job.id not in known] if known else jobs
     made = yield each("enqueue", [values(job) for job in new])
     created = {row["id"] for row in made}
     if created != {None}:  # one row without an id: all of them
         known |= yield from known_by_key([job for job in new if job.id not in created])
+    if not known:
+        return [Enqueued(fresh(job, made[0]["created_at"]), True) for job in jobs]
     return [
         Enqueued(known[job.id], False) if job.id in known else Enqueued(fresh(job, made[0]["created_at"]), True)
         for job in jobs
