@@ -79,8 +79,9 @@ class Proxy:
 
     async def refuse(self) -> None:
         """New connections are refused; those that are there stay."""
-        assert self.listener is not None
-        self.listener.close()
+        if self.listener is not None:
+            self.listener.close()
+            self.listener = None
 
     async def cut(self) -> None:
         """Ends every connection without a word."""
@@ -96,11 +97,18 @@ class Proxy:
     def thaw(self) -> None:
         self.flowing.set()
 
+    def fail_over(self) -> None:
+        """What is frozen stays so for ever, without a word; new connections are served, as if by another machine."""
+        self.flowing = asyncio.Event()
+        self.flowing.set()
+
     async def connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         link = asyncio.current_task()
         assert link is not None
         self.links.add(link)
         try:
+            if self.listener is None:
+                return  # it knocked just before the door was closed
             with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
                 await self.carry(reader, writer)
         finally:
@@ -207,6 +215,7 @@ class Line:
 
     def __init__(self, proxy: Proxy, writer: asyncio.StreamWriter) -> None:
         self.proxy = proxy
+        self.flowing = proxy.flowing
         self.writer = writer
         self.waiting: asyncio.Queue[bytes] = asyncio.Queue()
 
@@ -217,7 +226,7 @@ class Line:
         while True:
             parts = [await self.waiting.get()]
             await asyncio.sleep(self.proxy.delay())
-            await self.proxy.flowing.wait()
+            await self.flowing.wait()
             while not self.waiting.empty():
                 parts.append(self.waiting.get_nowait())
             self.writer.write(b"".join(parts))

@@ -109,6 +109,20 @@ async def test_what_is_frozen_goes_on_when_it_thaws(proxy: Proxy, through: Conne
     assert await asking == 7
 
 
+async def test_after_a_fail_over_the_old_connections_stay_silent_and_new_ones_are_served(
+    proxy: Proxy, postgres_url: str, through: Connection
+) -> None:
+    proxy.freeze()
+    asking = asyncio.create_task(through.fetchval("SELECT 7"))
+    proxy.fail_over()
+    again = await asyncpg.connect(proxy.url(postgres_url))
+    assert await again.fetchval("SELECT 7") == 7
+    assert not asking.done()
+    again.terminate()
+    asking.cancel()
+    await asyncio.wait([asking])
+
+
 async def test_notifications_pass_and_so_do_a_servers_last_words(
     proxy: Proxy, direct: Connection, through: Connection
 ) -> None:
