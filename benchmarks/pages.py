@@ -7,19 +7,12 @@ from typing import Any
 from uuid import UUID
 
 import psycopg
-from psycopg.rows import dict_row, scalar_row
+from psycopg.rows import scalar_row
 
 from postino.job import Queue, new_id
-from postino.outcome import Done
-from postino.rules.retry import Exponential, RetryPolicy
-from postino.rules.settlement import settle
-from postino.store import Ending
-from postino.stores import rows
-from postino.stores.operations.settle import finished_row
 from postino.stores.statement import Query, columns, statement
 
 CHANNEL, WORKER = "noop", "bench"  # a job that names no channel goes by its type
-POLICY = RetryPolicy(5, Exponential(60, 2, 3600), None)
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 NOBODY = "DELETE FROM postino.workers"
 SOMEBODY = f"INSERT INTO postino.workers (id, host, pid, started_at) VALUES ('{WORKER}', 'here', 1, now())"
@@ -61,18 +54,20 @@ def survey(now: datetime, since: datetime) -> Query:
 
 def claim_of(share: int, token: UUID, now: datetime, since: datetime) -> Query:
     line = {"channel": CHANNEL, "share": share, "since_at": since}
-    told = {"queue": Queue.DEFAULT.value, "worker": WORKER, "token": token, "now": now}
+    told = {
+        "queue": Queue.DEFAULT.value, "queue_name": "default", "counted": [],
+        "worker": WORKER, "token": token, "now": now,
+    }  # fmt: skip
     return Query("claim_bulk", told, [line])
 
 
 def settling(connection: psycopg.Connection[Any], token: UUID, now: datetime, share: int) -> Query:
-    with connection.cursor(row_factory=dict_row) as cursor:
-        cursor.execute("SELECT * FROM postino.jobs WHERE token = %s", [token])
-        jobs = [rows.live_job(row) for row in cursor]
-    assert len(jobs) == share, f"claimed {len(jobs)} of {share}"
-    return Query("settle_finished", {"now": now}, [
-        finished_row(Ending(job, settle(job, Done(), POLICY, now, 0))) for job in jobs
-    ])  # fmt: skip
+    ids = [row[0] for row in connection.execute("SELECT id FROM postino.jobs WHERE token = %s", [token])]
+    assert len(ids) == share, f"claimed {len(ids)} of {share}"
+    nothing = [None] * share
+    return Query("settle_completed", {
+        "id": ids, "token": [token] * share, "remote_id": nothing, "result": nothing, "now": now,
+    })  # fmt: skip
 
 
 def counted(connection: psycopg.Connection[Any], query: Query) -> int:

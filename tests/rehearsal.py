@@ -151,7 +151,8 @@ class Rehearsal:
                 return job
             await app.store.register(WorkerInfo(id="rehearsal", host="page", pid=os.getpid()))
             survey = await app.store.survey("rehearsal")
-            ours = replace(survey, heads=tuple(head for head in survey.heads if head.channel == CHANNEL), hinted=False)
+            heads = tuple(head for head in survey.heads if head.channel == CHANNEL)
+            ours = replace(survey, heads=heads, gates=(), hinted=False)
             order = ClaimOrder(worker="rehearsal", token=new_id(), free=100, survey=ours)
             outcome = Unknown("No answer came back.") if state is State.UNCERTAIN else Retry("The other side was down.")
             decided = settle(job, outcome, RetryPolicy(max_attempts=0), survey.now, jitter=0)

@@ -72,12 +72,12 @@ class Job:
     deferred: str | None = None
     sent: bool = False
     remote_id: str | None = None
-    result: str | None = None
     last_error: str | None = None
     claimed_by: str | None = None
     claimed_at: datetime | None = None
     token: UUID | None = None
     dispatched_at: datetime | None = None
+    result: str | None = None
     finished_at: datetime | None = None
 
     @property

@@ -216,8 +216,11 @@ class Store(Protocol):
         self, worker: str | None, *, beat: bool = False, marks: Mapping[tuple[str, Queue], datetime] | None = None
     ) -> Survey: ...
     async def claim(self, order: ClaimOrder) -> list[Job]: ...
-    async def settle(self, endings: Sequence[Ending]) -> set[UUID]:
-        """Writes what became of these jobs; the ids that come back are those still held. The others were lost."""
+    async def settle(self, endings: Sequence[Ending], *, again: bool = False) -> set[UUID]:
+        """Writes what became of these jobs; the ids that come back are those still held. The others were lost.
+
+        `again` after a lost answer: what had been written all the same counts as held.
+        """
         ...
 
     async def register(self, worker: WorkerInfo) -> None: ...

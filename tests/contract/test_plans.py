@@ -78,7 +78,8 @@ def test_a_bulk_claim_touches_few_pages_beside_crowds_that_may_not_run(crowded: 
     for plan in EITHER_PLAN:
         touched, claimed, told = pages(
             crowded, "claim_bulk", plan,
-            channel=["reports"], share=[10], since_at=[LONG_AGO], queue=1, worker="w1", token=new_id(),
+            channel=["reports"], share=[10], since_at=[LONG_AGO], queue=1, queue_name="default", counted=[],
+            worker="w1", token=new_id(),
         )  # fmt: skip
         assert claimed == 10, told
         assert "Seq Scan on jobs" not in told
@@ -123,8 +124,12 @@ def test_a_survey_touches_few_pages_whatever_waits(crowded: PostgresDatabase) ->
 
 @only_sqlite
 @pytest.mark.parametrize(
-    "name", ["claim_bulk", "claim_lanes", "count_running", "find_by_keys", "get", "settle_finished", "settle_live"]
-)
+    "name",
+    [
+        "claim_bulk", "claim_lanes", "count_running", "find_by_keys", "get",
+        "settle_completed", "settle_finished", "settle_live", "settled_before",
+    ],
+)  # fmt: skip
 def test_sqlite_reads_jobs_through_an_index(database: SqliteDatabase, name: str) -> None:
     for part in statement("sqlite", name).text.split(";"):
         values = re.sub(r":[a-z_]+", "'[]'", part)

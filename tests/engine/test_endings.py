@@ -247,7 +247,7 @@ async def test_an_ending_the_store_refuses_becomes_a_question_for_a_person(
     app.handler("work")(lambda: None)
     write = app.store.settle
 
-    async def picky(endings: Sequence[Ending]) -> set[UUID]:
+    async def picky(endings: Sequence[Ending], *, again: bool = False) -> set[UUID]:
         if any(ending.settlement.state is State.COMPLETED for ending in endings):
             raise ValueError("not this")
         return await write(endings)

@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel
 
 from postino import Call, Done, Event, Job, Outcome, Postino, Reject, Schedule, State, WrongUse
-from postino.engine import worker
+from postino.engine import settler, worker
 from postino.errors import StoreUnreachable
 from postino.store import ClaimOrder, Ending, JobFilter
 from tests.engine.conftest import ended, working
@@ -118,7 +118,7 @@ async def test_a_worker_outlives_its_own_bugs(app: Postino, monkeypatch: pytest.
 
 
 async def test_what_has_ended_is_written_before_a_worker_leaves(app: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "STORE_AGAIN", 0.05)
+    monkeypatch.setattr(settler, "STORE_AGAIN", 0.05)
     done = asyncio.Event()
 
     @app.handler("work")
@@ -127,7 +127,7 @@ async def test_what_has_ended_is_written_before_a_worker_leaves(app: Postino, mo
 
     write, away = app.store.settle, 4
 
-    async def unreachable(endings: Sequence[Ending]) -> set[UUID]:
+    async def unreachable(endings: Sequence[Ending], *, again: bool = False) -> set[UUID]:
         nonlocal away
         away -= 1
         if away > 0:

@@ -1,7 +1,8 @@
 """Looking for work and taking it: what to ask the store for, and where to look next."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from postino.engine.crashpoints import crashpoint
 from postino.job import Job, Queue, new_id
@@ -10,6 +11,8 @@ from postino.rules.order import next_due, open_lines
 from postino.store import ClaimOrder, Store, Survey
 
 SWEEP_SHARE = 100  # a sweep may cost a hundredth of the time between two of them
+FRESH = 0.02  # seconds for which one look serves further claims, as long as they come back full
+REMEMBERED = 600.0  # far longer than a statement may take
 SOONEST_SWEEP, LATEST_SWEEP = 1.0, 10.0  # seconds
 
 
@@ -26,6 +29,14 @@ class Claims:
         self.monotonic = monotonic
         self.marks: dict[tuple[str, Queue], datetime] = {}
         self.sweep_at = 0.0
+        self.last: Survey
+        self.looked_at = -FRESH
+        self.full = False  # the last claim took all there was room for
+        self.lost: dict[UUID, float] = {}  # claims that were never answered, and when: they may hold jobs all the same
+
+    def still_serves(self, free: int) -> bool:
+        """Whether the last look is good enough: nothing can be taken, or there was more than could be."""
+        return (self.full or not free) and self.monotonic() < self.looked_at + FRESH
 
     async def survey(self, worker: str, *, beat: bool) -> Survey:
         started = self.monotonic()
@@ -37,9 +48,11 @@ class Claims:
             self.marks = {}
             taken = self.monotonic() - started
             self.sweep_at = self.monotonic() + min(max(SOONEST_SWEEP, SWEEP_SHARE * taken), LATEST_SWEEP)
+        self.last, self.looked_at = survey, started
         return survey
 
     async def claim(self, worker: str, survey: Survey, free: int, low_is_running: bool) -> list[Job]:
+        self.full = False
         gates = closed(survey.gates)
         if not survey.hinted and not open_lines(survey.heads, gates, survey.now):
             return []
@@ -52,14 +65,24 @@ class Claims:
             low_is_running=low_is_running,
         )
         crashpoint("claim.before")
-        jobs = await self.store.claim(order)
+        try:
+            jobs = await self.store.claim(order)
+        except BaseException:
+            self.lost[order.token] = self.monotonic()
+            raise
         if jobs:
             crashpoint("claim.after")
+        self.full = len(jobs) == free and not survey.hinted
         for job in jobs:
             if job.lane is None and job.run_at is not None:
                 line = job.channel, job.queue
                 self.marks[line] = max(job.run_at, self.marks.get(line, job.run_at))
         return jobs
+
+    def strays(self, held: Iterable[tuple[UUID, UUID]]) -> list[UUID]:
+        """Which of the jobs that the store says are ours we know nothing of: the answer to their claim was lost."""
+        self.lost = {token: at for token, at in self.lost.items() if self.monotonic() < at + REMEMBERED}
+        return [job_id for job_id, token in held if token in self.lost]
 
     @staticmethod
     def time_to_next(survey: Survey) -> timedelta | None:

@@ -15,6 +15,7 @@ from postino.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
 from postino.rules.retry import Override
 
 Function = Callable[..., Any]
+DONE = Done()
 MOST_ARGUMENTS = 3  # job, payload, call
 
 
@@ -51,7 +52,7 @@ class Handler:
             result = await self.function(*arguments)
         else:
             result = await threads.run(self.function, *arguments)
-        return Done() if result is None else self.sound(result)
+        return DONE if result is None else self.sound(result)
 
     def sound(self, result: object) -> Outcome:
         """The outcome, if it is one that can be acted upon."""

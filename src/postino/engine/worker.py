@@ -5,14 +5,12 @@ import os
 import random
 import socket
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime, timedelta
 
 import structlog
 
 from postino.config import Config, without_secrets
-from postino.engine.batcher import Batcher
 from postino.engine.call import Call
 from postino.engine.claims import Claims
 from postino.engine.crashpoints import crashpoint
@@ -22,10 +20,11 @@ from postino.engine.outage import Outage
 from postino.engine.performer import Performer
 from postino.engine.policies import channel_overrides, default_policy
 from postino.engine.rescue import Observer
+from postino.engine.settler import Settler
 from postino.engine.specs import JobSpec
 from postino.engine.threads import Threads
 from postino.errors import StoreUnreachable
-from postino.job import Job, Queue, State, new_id
+from postino.job import Job, Queue, new_id
 from postino.rules import settlement
 from postino.store import Ending, Failure, Store, Survey, WorkerInfo
 from postino.wakeup import Wakeup
@@ -57,7 +56,6 @@ class Worker:
             lambda: self.id, make_store, self.settings.heartbeat, self.settings.stall, time.monotonic
         )
         self.observer = Observer(store, self.settings.lease, time.monotonic)
-        self.settler: Batcher[Ending, bool] = Batcher(self.write, MOST_TOGETHER)
         self.threads = Threads()
         self.performer = Performer(
             handlers,
@@ -68,15 +66,15 @@ class Worker:
             self.now,
             random.random,
         )
+        self.settler = Settler(store, self.performer.unwritable, self.written)
         self.running: dict[asyncio.Task[None], Job] = {}  # whose handler has not ended
-        self.settling: dict[asyncio.Task[None], Job] = {}  # whose handler has ended, but is not written down
         self.about = {
             "database": without_secrets(config.database_url),
             "types": sorted(handlers),
             "concurrency": self.settings.concurrency,
         }
         self.alone = asyncio.Lock()
-        self.unsettled = 0
+        self.waits_for_room = False
         self.skew = timedelta(0)
         self.capped: set[str] = set()
         self.outage = Outage(time.monotonic)
@@ -86,7 +84,7 @@ class Worker:
     @property
     def free(self) -> int:
         """Room for more jobs. What has ended takes none, unless writing it down has fallen far behind."""
-        if self.unsettled > UNWRITTEN * self.settings.concurrency:
+        if self.settler.unwritten > UNWRITTEN * self.settings.concurrency:
             return 0
         busy = len(self.running) + self.threads.still_running()
         return max(0, min(self.settings.concurrency - busy, MOST_TOGETHER))
@@ -117,15 +115,19 @@ class Worker:
     async def turn(self) -> None:
         """One look, one claim, and a rest if there was nothing to take."""
         survey = await self.look()
-        claimed = await self.claims.claim(self.id, survey, self.free, self.low_is_running) if self.free else []
+        free = self.free
+        claimed = await self.claims.claim(self.id, survey, free, self.low_is_running) if free else []
         for job in claimed:
             self.start(job)
         if not claimed and not self.stopping:
+            self.waits_for_room = not free
             await self.wakeup.wait(self.rest(survey))
 
     async def look(self) -> Survey:
         before = time.monotonic()
         beat = before >= self.next_beat
+        if not beat and self.claims.still_serves(self.free):
+            return self.claims.last
         survey = await self.claims.survey(self.id, beat=beat)
         self.outage.over()
         self.skew = survey.now - datetime.now(UTC)
@@ -148,11 +150,10 @@ class Worker:
                 task.cancel()
 
     async def give_back_strays(self, survey: Survey) -> None:
-        """Gives back what the store says is ours and we know nothing of: the answer to its claim was lost."""
-        ours = {(job.id, job.token) for job in (*self.running.values(), *self.settling.values())}
-        strays = [await self.store.get(job_id) for job_id, _ in survey.held - ours]
-        # Looked up once more: what was settled since the survey is no stray.
-        await self.release([job for job in strays if (job.id, job.token) in survey.held - ours])
+        """Gives back what the store says is ours and we know nothing of."""
+        strays = [await self.store.get(job_id) for job_id in self.claims.strays(survey.held)]
+        # Looked up once more: what was given back since the survey is no stray.
+        await self.release([job for job in strays if job.token in self.claims.lost])
 
     def rest(self, survey: Survey) -> float:
         """How long to wait unless told: the safety poll, or the next due job if that is sooner."""
@@ -189,14 +190,9 @@ class Worker:
             ending = await (self.perform_alone(job) if job.rescues else self.performer.perform(job))
             crashpoint("perform.after")
         finally:
-            with self.making_room():
-                self.running.pop(task, None)
-        self.settling[task] = job
-        self.unsettled += 1
-        try:
-            await self.settle(ending)
-        finally:
-            self.settling.pop(task, None)
+            self.running.pop(task, None)
+            self.say_there_is_room()
+        self.settler.put(ending)
 
     async def perform_alone(self, job: Job) -> Ending:
         """A job whose worker died under it before: one at a time, so that a second death shows whose doing it was."""
@@ -208,43 +204,23 @@ class Worker:
                 except StoreUnreachable:
                     await asyncio.sleep(STORE_AGAIN)
 
-    @contextmanager
-    def making_room(self) -> Iterator[None]:
-        """Wakes the worker if this is what gives it room again."""
-        was_full = not self.free
-        yield
-        if was_full and self.free:
+    def say_there_is_room(self) -> None:
+        """Wakes the worker if room is what it waits for."""
+        if self.waits_for_room and self.free:
+            self.waits_for_room = False
             self.wakeup.nudge()
 
-    async def settle(self, ending: Ending) -> None:
-        """Writes it down, however long that takes: it ended, and that has to be known."""
-        while True:
-            try:
-                held = await self.settler.put(ending)
-                return say(ending, held)
-            except StoreUnreachable:
-                await asyncio.sleep(STORE_AGAIN)
-            except Exception as error:
-                log.exception("settle.refused", job=str(ending.job.id), next="a person is asked")
-                if ending.settlement.state is State.UNCERTAIN:
-                    await asyncio.sleep(TROUBLE_AGAIN)
-                ending = self.performer.unwritable(ending, error)
-
-    async def write(self, endings: list[Ending]) -> list[bool]:
-        crashpoint("settle.before")
-        settled = await self.store.settle(endings)
-        crashpoint("settle.after")
-        with self.making_room():
-            self.unsettled -= len(endings)
+    def written(self, endings: list[Ending]) -> None:
+        self.say_there_is_room()
         if any(self.frees_others(ending) for ending in endings):
             self.wakeup.nudge() if self.free else self.wakeup.tell()
-        return [ending.job.id in settled for ending in endings]
 
     def frees_others(self, ending: Ending) -> bool:
         """Whether something may start now that could not before: the next of its lane or capped channel, or itself."""
-        soon = self.now() + timedelta(seconds=self.settings.poll)
-        again = ending.settlement.run_at
-        return ending.job.lane is not None or ending.job.channel in self.capped or (again is not None and again <= soon)
+        job, again = ending.job, ending.settlement.run_at
+        if job.account is not None or job.brand is not None or job.channel in self.capped:
+            return True
+        return again is not None and again <= self.now() + timedelta(seconds=self.settings.poll)
 
     async def register(self) -> None:
         await self.store.register(WorkerInfo(id=self.id, host=socket.gethostname(), pid=os.getpid()))
@@ -257,16 +233,20 @@ class Worker:
 
     async def drain(self) -> None:
         """Waits for running jobs, and for what has ended to be written, then gives back what has not ended."""
-        tasks = [*self.running, *self.settling]
-        if tasks:
+        if self.running or self.settler.unwritten:
             log.info("worker.draining", running=len(self.running), seconds=self.settings.drain)
-            await self.beat_until(asyncio.wait(tasks, timeout=self.settings.drain))
+            await self.beat_until(asyncio.wait([asyncio.create_task(self.all_ended())], timeout=self.settings.drain))
         left = dict(self.running)
-        for task in [*left, *self.settling]:
+        for task in left:
             task.cancel()
-        await asyncio.gather(*left, *self.settling, return_exceptions=True)
-        await self.settler.flushed()
+        await asyncio.gather(*left, return_exceptions=True)
+        await self.settler.give_up()
         await self.patiently(lambda: self.leave(list(left.values())))
+
+    async def all_ended(self) -> None:
+        while self.running:
+            await asyncio.wait(self.running)
+        await self.settler.flushed()
 
     async def leave(self, jobs: list[Job]) -> None:
         await self.release(jobs)
@@ -288,15 +268,3 @@ class Worker:
         while not waiting.done():
             await self.patiently(self.look)
             await asyncio.wait([waiting], timeout=self.settings.poll)
-
-
-def say(ending: Ending, held: bool) -> None:
-    """Every failure is in the log, whatever else tells of it."""
-    job, decided = ending.job, ending.settlement
-    if not held:
-        log.warning("job.lost", job=str(job.id), next="another worker holds it; what this one did is not recorded")
-    elif decided.state in (State.FAILED, State.UNCERTAIN):
-        event = "job.failed" if decided.state is State.FAILED else "job.uncertain"
-        log.error(event, job=str(job.id), type=job.type, cause=decided.cause, error=decided.error)
-    elif decided.error:
-        log.warning("job.retrying", job=str(job.id), type=job.type, error=decided.error, run_at=str(decided.run_at))

@@ -39,8 +39,13 @@ class Settlement:
     result: str | None = None
 
 
+WORKED = Settlement(state=State.COMPLETED, event=EventType.COMPLETED)
+
+
 def settle(job: Job, outcome: Outcome, policy: RetryPolicy, now: datetime, jitter: float) -> Settlement:
     match outcome:
+        case Done(None, None):
+            return WORKED
         case Done(result, remote_id):
             named = remote_id if remote_id is None else printed(remote_id, str)
             return Settlement(state=State.COMPLETED, event=EventType.COMPLETED, remote_id=named, result=kept(result))

@@ -1,55 +1,50 @@
 """From database rows to the values of the contract."""
 
 import json
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import fields, replace
 from datetime import datetime
+from operator import itemgetter
 from typing import Any
 
 from postino.event import Cursor, Event
-from postino.job import Job, Queue, State
+from postino.job import Job, Queue, State, make_job
 from postino.rules.gates import Gate, Scope
 from postino.rules.settlement import Cause
 from postino.store import Attempt, AuditEntry, DeadLetter, QueueDepth, WorkerInfo
 from postino.stores.statement import Row
 
-SHARED = (
-    "id", "type", "channel", "account", "brand", "user_id", "parent_id", "correlation_id", "idempotency_key",
-    "scheduled_at", "run_at", "attempts", "max_attempts", "backoff", "time_limit", "generation", "rescues", "deferrals",
-    "remote_id", "last_error", "created_at",
-)  # fmt: skip
-LIVE = ("payload", "deferred", "claimed_by", "claimed_at", "token", "dispatched_at")
+NAMES = tuple(field.name for field in fields(Job))
+KEPT = frozenset(NAMES) - {"deferred", "claimed_by", "claimed_at", "token", "dispatched_at", "result", "finished_at"}
 STATES = {state.value: state for state in State}
 QUEUES = tuple(Queue)
+columns_of_live = itemgetter(*(name for name in NAMES if name not in ("result", "finished_at")))
+columns_of_any = itemgetter(*NAMES)
 
 
-def live_job(row: Row) -> Job:
-    """A row of the table of live jobs."""
-    return whole_job(row, QUEUES[row["queue"]])
+def live_jobs(found: Sequence[Row]) -> list[Job]:
+    """Rows of the table of live jobs."""
+    jobs = []
+    for row in found:
+        id_, type_, channel, queue, state, *others = columns_of_live(row)
+        jobs.append(make_job(id_, type_, channel, QUEUES[queue], STATES[state], *others))
+    return jobs
 
 
 def any_job(row: Row) -> Job:
     """A row of the view over live and finished jobs."""
-    return whole_job(row, Queue.named(row["queue"]), finished_at=row["finished_at"], result=row["result"])
-
-
-def whole_job(row: Row, queue: Queue, **ending: Any) -> Job:
-    return Job(
-        **{name: row[name] for name in (*SHARED, *LIVE)},
-        queue=queue,
-        state=STATES[row["state"]],
-        sent=bool(row["sent"]),
-        **ending,
-    )
+    id_, type_, channel, queue, state, *others = columns_of_any(row)
+    return make_job(id_, type_, channel, Queue.named(queue), STATES[state], *others)
 
 
 def dead_letter(row: Row) -> DeadLetter:
     job = Job(
-        **{name: row[name] for name in SHARED},
-        queue=QUEUES[row["queue"]],
-        state=State.FAILED,
-        payload=row["payload"],
-        sent=bool(row["sent"]),
-        finished_at=row["died_at"],
+        **{
+            **{name: row[name] for name in KEPT - {"state"}},
+            "queue": QUEUES[row["queue"]],
+            "state": State.FAILED,
+            "finished_at": row["died_at"],
+        }
     )
     return DeadLetter(
         job=job,

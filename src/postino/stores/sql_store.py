@@ -68,13 +68,14 @@ class SqlStore:
         return await self.driver.perform(claim.survey(worker, beat, marks or {}))
 
     async def claim(self, order: ClaimOrder) -> list[Job]:
-        return await self.driver.transact(claim.claim(order))
+        run = self.driver.perform if claim.stands_alone(order) else self.driver.transact
+        return await run(claim.claim(order))
 
-    async def settle(self, endings: Sequence[Ending]) -> set[UUID]:
-        # Each statement is atomic for its jobs; with both kinds, one that fails must not leave the other written.
-        mixed = len({ending.settlement.state.is_final for ending in endings}) > 1
+    async def settle(self, endings: Sequence[Ending], *, again: bool = False) -> set[UUID]:
+        # Each statement is atomic for its jobs; with several kinds, one that fails must not leave another written.
+        mixed = sum(map(bool, settle.by_kind(endings))) > 1
         run = self.driver.transact if mixed else self.driver.perform
-        return await run(settle.settle(endings))
+        return await run(settle.settle(endings, again))
 
     async def register(self, worker: WorkerInfo) -> None:
         await self.driver.perform(reading.register(worker))

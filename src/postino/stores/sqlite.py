@@ -149,7 +149,7 @@ def execute_foreign(connection: sqlite3.Connection, query: Query, now: datetime 
             cursor = connection.cursor()
             cursor.row_factory = None  # whatever a caller's own queries give
             cursor.execute(part, values)
-            names = [column[0] for column in cursor.description or ()]
+            names = tuple(column[0] for column in cursor.description or ())
             found += [decoded(names, values) for values in cursor.fetchall()]
     return found
 

@@ -125,14 +125,14 @@ def execute(connection: apsw.Connection, query: Query, now: datetime | None) -> 
     cursor = connection.cursor()
     cursor.row_trace = plain_row  # whatever a caller's own queries give
     found: list[Row] = []
-    names: list[str] = []
+    names: tuple[str, ...] = ()
     try:
         if query.rows is None:
             cursor.execute(sql, shared)
         else:
             cursor.executemany(sql, [shared | bound(row) for row in query.rows])
         for values in cursor:
-            names = names or [column[0] for column in cursor.get_description()]
+            names = names or tuple(column[0] for column in cursor.get_description())
             found.append(decoded(names, values))
     finally:
         cursor.close(True)  # one left half read would keep its view of the database open beyond the transaction

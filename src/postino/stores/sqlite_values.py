@@ -1,12 +1,15 @@
 """Between Python's values and SQLite's: instants as sortable texts, lists as JSON, ids as texts."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 from uuid import UUID
 
 IDS = frozenset({"id", "job_id", "parent_id", "token"})
+LENGTH_OF_ID = 36
+TRUTHS = frozenset({"sent"})
 
 
 def bound(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -27,17 +30,25 @@ def encoded(value: Any) -> Any:
             raise TypeError(f"SQLite cannot keep {value!r}")
 
 
-def decoded(names: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
-    """The names say what the texts are: instants end in `_at`."""
+def decoded(names: tuple[str, ...], values: Sequence[Any]) -> dict[str, Any]:
     row = dict(zip(names, values, strict=True))
-    for name, value in row.items():
-        if value is None:
-            continue
-        if name.endswith("_at") or name == "at":
-            row[name] = datetime.fromisoformat(value)
-        elif name in IDS and len(value) == 36:
-            row[name] = UUID(value)
+    for name, meant in meanings(names):
+        if row[name] is not None:
+            row[name] = meant(row[name])
     return row
+
+
+@cache
+def meanings(names: tuple[str, ...]) -> list[tuple[str, Callable[[Any], Any]]]:
+    """The names say what the texts are: instants end in `_at`."""
+    instants = [(name, datetime.fromisoformat) for name in names if name.endswith("_at") or name == "at"]
+    ids = [(name, id_of) for name in names if name in IDS]
+    truths = [(name, bool) for name in names if name in TRUTHS]
+    return [*instants, *ids, *truths]
+
+
+def id_of(text: str) -> UUID | str:
+    return UUID(text) if len(text) == LENGTH_OF_ID else text
 
 
 def text_of(instant: datetime) -> str:

@@ -51,7 +51,7 @@ def resolve(job_id: UUID, settlement: Settlement, act: Act) -> Operation[Job]:
     if not locked or locked[0]["state"] != State.UNCERTAIN:
         yield from refuse(job_id, "resolved")
     clock = yield ask("clock")
-    taken = rows.with_owner(rows.live_job(locked[0]), f"person:{act.actor}", clock[0]["now_at"])
+    taken = rows.with_owner(rows.live_jobs(locked)[0], f"person:{act.actor}", clock[0]["now_at"])
     said = f"{act.actor} decided: {act.reason}" if act.reason else f"{act.actor} decided."
     yield from settle([Ending(taken, settlement, Failure(None, said))])
     return (yield from recorded(job_id, EventType.RESOLVED, act))

@@ -1,12 +1,10 @@
 """Taking jobs: one transaction, one winner, closed gates left alone."""
 
-import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from uuid import UUID
 
-from postino.event import EventType
 from postino.job import Job, Queue
 from postino.rules.gates import Closed, Gate, Scope, closed
 from postino.rules.order import Head, open_lines, shares, turns
@@ -50,9 +48,18 @@ def surveyed_gate(row: Row) -> Gate:
     return Gate(Scope(scope), row["name"], row["due_at"], reason or None, row["amount"])
 
 
+def stands_alone(order: ClaimOrder) -> bool:
+    """Whether nothing has to be locked or counted first: each statement of the claim is then complete by itself."""
+    gates = closed(order.survey.gates)
+    lines = open_lines(order.survey.heads, gates, order.survey.now)
+    return not order.survey.hinted and not any(line.lanes or line.channel in gates.caps for line in lines)
+
+
 def claim(order: ClaimOrder) -> Operation[list[Job]]:
-    gates = closed([rows.gate(row) for row in (yield ask("gates"))])
+    gates = closed(order.survey.gates)
     heads = order.survey.heads
+    if not stands_alone(order):
+        gates = closed([rows.gate(row) for row in (yield ask("gates"))])
     if order.survey.hinted:
         heads = tuple(merged([*heads, *(yield from fold_hints())]))
     lines = open_lines(heads, gates, order.survey.now)
@@ -61,9 +68,6 @@ def claim(order: ClaimOrder) -> Operation[list[Job]]:
     for queue, most in turns(lines, order.free, order.survey.now, order.low_is_running):
         due = [line for line in lines if line.queue is queue]
         taken += yield from claim_queue(order, gates, queue, due, min(most, order.free - len(taken)), room)
-    if taken:
-        data = json.dumps({"worker": order.worker, "jobs": [str(job.id) for job in taken]})
-        yield ask("tell", type=EventType.CLAIMED, job_id=None, data=data)
     return taken
 
 
@@ -77,7 +81,7 @@ def claim_queue(
         portions = [(line, share) for line, share in zip(lines, given, strict=True) if share > 0]
         if not portions:
             break  # what is left is behind full caps
-        claimed = yield from claim_bulk(order, queue, [portion for portion in portions if not portion[0].lanes])
+        claimed = yield from claim_bulk(order, queue, [portion for portion in portions if not portion[0].lanes], room)
         claimed += yield from claim_lanes(order, gates, queue, [portion for portion in portions if portion[0].lanes])
         for job in claimed:
             if job.channel in room:
@@ -105,7 +109,9 @@ def remaining_room(gates: Closed, lines: Sequence[Head]) -> Operation[dict[str, 
     return {channel: caps.get(channel, 0) - running.get(channel, 0) for channel in capped}
 
 
-def claim_bulk(order: ClaimOrder, queue: Queue, portions: Sequence[tuple[Head, int]]) -> Operation[list[Job]]:
+def claim_bulk(
+    order: ClaimOrder, queue: Queue, portions: Sequence[tuple[Head, int]], counted: Iterable[str]
+) -> Operation[list[Job]]:
     claimed = yield each(
         "claim_bulk",
         [
@@ -113,10 +119,12 @@ def claim_bulk(order: ClaimOrder, queue: Queue, portions: Sequence[tuple[Head, i
             for line, share in portions
         ],
         queue=queue.value,
+        queue_name=queue.label,
+        counted=sorted(counted),
         worker=order.worker,
         token=order.token,
     )
-    return [rows.live_job(row) for row in claimed]
+    return rows.live_jobs(claimed)
 
 
 def claim_lanes(
@@ -135,7 +143,7 @@ def claim_lanes(
         "claim_lanes", lanes, queue=queue.value, worker=order.worker, token=order.token, brands=brands
     )
     yield each("rearm_lanes", lanes)
-    return [rows.live_job(row) for row in claimed]
+    return rows.live_jobs(claimed)
 
 
 def with_widths(lanes: Sequence[Row], share: Mapping[str, int]) -> list[dict[str, object]]:

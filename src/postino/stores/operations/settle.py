@@ -7,7 +7,7 @@ from uuid import UUID
 
 from postino.errors import WrongUse
 from postino.event import EventType
-from postino.job import Job
+from postino.job import Job, State
 from postino.rules.lifecycle import may_move
 from postino.rules.settlement import Settlement
 from postino.store import Decide, Ending, Failure
@@ -15,21 +15,46 @@ from postino.stores import rows
 from postino.stores.statement import Operation, ask, each
 
 
-def settle(endings: Sequence[Ending]) -> Operation[set[UUID]]:
-    finished = [finished_row(ending) for ending in endings if ending.settlement.state.is_final]
-    live = [live_row(ending) for ending in endings if not ending.settlement.state.is_final]
+def settle(endings: Sequence[Ending], again: bool = False) -> Operation[set[UUID]]:
+    done, finished, live = by_kind(endings)
     settled: set[UUID] = set()
+    if done:
+        found = yield ask(
+            "settle_completed",
+            id=[ending.job.id for ending in done],
+            token=[ending.job.token for ending in done],
+            remote_id=[clean(ending.settlement.remote_id) for ending in done],
+            result=[clean(ending.settlement.result) for ending in done],
+        )
+        settled.update(row["id"] for row in found)
     if finished:
-        settled |= {row["id"] for row in (yield each("settle_finished", finished))}
+        settled |= {row["id"] for row in (yield each("settle_finished", [finished_row(ending) for ending in finished]))}
     if live:
-        settled |= {row["id"] for row in (yield each("settle_live", live))}
+        settled |= {row["id"] for row in (yield each("settle_live", [live_row(ending) for ending in live]))}
+    if again:
+        missing = [shared_row(ending) for ending in endings if ending.job.id not in settled]
+        settled |= {row["id"] for row in (yield each("settled_before", missing))}
     return settled
+
+
+def by_kind(endings: Sequence[Ending]) -> tuple[list[Ending], list[Ending], list[Ending]]:
+    """Those that a worker completed, those that end otherwise, and those that go on. Each kind is one statement."""
+    done: list[Ending] = []
+    finished: list[Ending] = []
+    live: list[Ending] = []
+    for ending in endings:
+        state, job = ending.settlement.state, ending.job
+        if ending.settlement.event is EventType.COMPLETED and job.state is State.RUNNING and job.token is not None:
+            done.append(ending)
+        else:
+            (finished if state.is_final else live).append(ending)
+    return done, finished, live
 
 
 def rescue(dead: Mapping[str, int], decide: Decide) -> Operation[list[Ending]]:
     buried = yield each("bury", [{"id": worker, "beats": beats} for worker, beats in dead.items()])
     suspects = {row["worker"]: row["suspect"] for row in buried}
-    orphans = [rows.live_job(row) for row in (yield ask("lock_orphans"))]
+    orphans = rows.live_jobs((yield ask("lock_orphans")))
     clock = yield ask("clock")
     died = Failure(None, "Its worker died.")
     endings = [

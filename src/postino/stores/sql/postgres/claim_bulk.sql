@@ -1,7 +1,14 @@
 -- Each line gives its share, oldest first. The ids go through an array so that the planner, who cannot know how few
--- they are, keeps to the primary key.
+-- they are, keeps to the primary key. The look that chose the lines is a moment old: those closed since give nothing,
+-- nor do capped ones, unless they were counted under their lock.
 WITH line AS (
     SELECT * FROM unnest(:channel::text[], :share::int[], :since_at::timestamptz[]) AS l (channel, share, since_at)
+    WHERE NOT EXISTS (
+        SELECT FROM postino.gates
+        WHERE (scope = 'channel' AND name = l.channel
+               AND (paused_at IS NOT NULL OR cap IS NOT NULL AND name <> ALL (:counted::text[])))
+           OR (scope = 'queue' AND name = :queue_name AND paused_at IS NOT NULL)
+    )
 ), chosen AS (
     SELECT job.id
     FROM line
@@ -13,9 +20,15 @@ WITH line AS (
         LIMIT line.share
         FOR UPDATE SKIP LOCKED
     ) AS job
+), taken AS (
+    UPDATE postino.jobs
+    SET state = 'running', claimed_by = :worker, claimed_at = coalesce(:now::timestamptz, now()), token = :token,
+        attempts = attempts + 1, deferred = NULL
+    WHERE id = ANY (ARRAY (SELECT id FROM chosen)) AND EXISTS (SELECT FROM postino.workers WHERE id = :worker)
+    RETURNING *
+), told AS (
+    INSERT INTO postino.events (at, type, data)
+    SELECT coalesce(:now::timestamptz, now()), 'job.claimed', json_build_object('worker', :worker::text, 'jobs', json_agg(id))::text
+    FROM taken HAVING count(*) > 0
 )
-UPDATE postino.jobs
-SET state = 'running', claimed_by = :worker, claimed_at = coalesce(:now::timestamptz, now()), token = :token,
-    attempts = attempts + 1, deferred = NULL
-WHERE id = ANY (ARRAY (SELECT id FROM chosen)) AND EXISTS (SELECT FROM postino.workers WHERE id = :worker)
-RETURNING *
+SELECT * FROM taken

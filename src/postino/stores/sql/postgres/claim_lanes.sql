@@ -16,9 +16,15 @@ WITH line AS (
         SELECT FROM postino.jobs AS busy
         WHERE busy.channel = line.channel AND busy.lane = line.lane AND busy.state = 'running' AND busy.account IS NOT NULL
     )
+), taken AS (
+    UPDATE postino.jobs
+    SET state = 'running', claimed_by = :worker, claimed_at = coalesce(:now::timestamptz, now()), token = :token,
+        attempts = attempts + 1, deferred = NULL
+    WHERE id = ANY (ARRAY (SELECT id FROM chosen)) AND EXISTS (SELECT FROM postino.workers WHERE id = :worker)
+    RETURNING *
+), told AS (
+    INSERT INTO postino.events (at, type, data)
+    SELECT coalesce(:now::timestamptz, now()), 'job.claimed', json_build_object('worker', :worker::text, 'jobs', json_agg(id))::text
+    FROM taken HAVING count(*) > 0
 )
-UPDATE postino.jobs
-SET state = 'running', claimed_by = :worker, claimed_at = coalesce(:now::timestamptz, now()), token = :token,
-    attempts = attempts + 1, deferred = NULL
-WHERE id = ANY (ARRAY (SELECT id FROM chosen)) AND EXISTS (SELECT FROM postino.workers WHERE id = :worker)
-RETURNING *
+SELECT * FROM taken

@@ -1,3 +1,4 @@
+-- The look that chose the lines is a moment old: those closed since give nothing, nor do capped ones, unless counted.
 UPDATE postino_jobs
 SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token, attempts = attempts + 1, deferred = NULL
 WHERE id IN (
@@ -5,5 +6,14 @@ WHERE id IN (
     WHERE channel = :channel AND queue = :queue AND state = 'pending' AND lane IS NULL AND run_at >= :since_at AND run_at <= :now
     ORDER BY run_at
     LIMIT :share
-) AND EXISTS (SELECT 1 FROM postino_workers WHERE postino_workers.id = :worker)
-RETURNING *
+) AND EXISTS (SELECT 1 FROM postino_workers WHERE postino_workers.id = :worker) AND NOT EXISTS (
+    SELECT 1 FROM postino_gates
+    WHERE (scope = 'channel' AND name = :channel
+           AND (paused_at IS NOT NULL OR cap IS NOT NULL AND name NOT IN (SELECT value FROM json_each(:counted))))
+       OR (scope = 'queue' AND name = :queue_name AND paused_at IS NOT NULL)
+)
+RETURNING *;
+INSERT INTO postino_events (at, type, data)
+SELECT :now, 'job.claimed', json_object('worker', :worker, 'jobs', json_group_array(id))
+FROM postino_jobs WHERE state = 'running' AND channel = :channel AND token = :token AND lane IS NULL
+HAVING count(*) > 0

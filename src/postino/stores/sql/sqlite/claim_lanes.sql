@@ -11,4 +11,8 @@ WHERE id IN (
     SELECT 1 FROM postino_jobs AS busy
     WHERE busy.channel = :channel AND busy.lane = :lane AND busy.state = 'running' AND busy.account IS NOT NULL
 ) AND EXISTS (SELECT 1 FROM postino_workers WHERE postino_workers.id = :worker)
-RETURNING *
+RETURNING *;
+INSERT INTO postino_events (at, type, data)
+SELECT :now, 'job.claimed', json_object('worker', :worker, 'jobs', json_group_array(id))
+FROM postino_jobs WHERE state = 'running' AND channel = :channel AND token = :token AND lane = :lane
+HAVING count(*) > 0

@@ -270,7 +270,8 @@ BEGIN
     FOR child IN
         SELECT relname FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
         WHERE inhparent = ('postino.' || parent)::regclass
-          AND to_timestamp(right(relname, 8), 'YYYYMMDD') + interval '8 days' <= before
+          -- (Not by position: the planner may look at the names of other tables first.)
+          AND to_timestamp(substring(relname FROM '_(\d{8})$'), 'YYYYMMDD') + interval '8 days' <= before
     LOOP
         EXECUTE format('DROP TABLE postino.%I', child);
         dropped := dropped + 1;
