@@ -20,7 +20,7 @@ from postino.engine.specs import JobSpec, instant, named, nearest, new_job, over
 from postino.engine.worker import Worker
 from postino.errors import Conflict, WrongUse
 from postino.event import Event, EventType
-from postino.job import Job, Queue
+from postino.job import Job, Queue, new_ids
 from postino.outcome import Done, Reject, Retry
 from postino.rules.gates import Gate, Scope
 from postino.rules.retry import Backoff
@@ -153,12 +153,12 @@ class App:
         self, jobs: Sequence[JobSpec | Mapping[str, Any] | Sequence[Any]], *, connection: Any = None
     ) -> list[Job]:
         """Puts many jobs in, all or none; the existing jobs where keys are known."""
-        new = [self._new(JobSpec.of(wanted)) for wanted in jobs]
+        specs = [JobSpec.of(wanted) for wanted in jobs]
+        new = [self._new(spec, job_id) for spec, job_id in zip(specs, new_ids(len(specs)), strict=True)]
         if connection is not None:
             return [enqueued.job for enqueued in await self.store.enqueue_on(connection, new)]
         await self.open()
-        written = [enqueued.job for enqueued in await enqueue_surely(self.store, new)]
-        self._wake(written)
+        self._wake(written := [enqueued.job for enqueued in await enqueue_surely(self.store, new)])
         return written
 
     async def work(self, *, stop: asyncio.Event | None = None) -> None:
@@ -234,9 +234,9 @@ class App:
         self.wakeup.tell()
         return result
 
-    def _new(self, spec: JobSpec) -> NewJob:
+    def _new(self, spec: JobSpec, job_id: UUID | None = None) -> NewJob:
         handler = self.handlers.get(spec.type)
-        return new_job(spec, handler.queue if handler else Queue.DEFAULT)
+        return new_job(spec, handler.queue if handler else Queue.DEFAULT, job_id)
 
     def _wake(self, jobs: Sequence[Job]) -> None:
         """Tells workers of what is due before they would look by themselves."""

@@ -119,12 +119,17 @@ _last_tick = 0
 
 
 def new_id() -> UUID:
-    """A UUIDv7: unique everywhere, and those made here later sort after those made earlier.
+    """A UUIDv7: unique everywhere, and those made here later sort after those made earlier."""
+    return new_ids(1)[0]
+
+
+def new_ids(count: int) -> list[UUID]:
+    """So many, in order, which share their random part.
 
     48 bits of milliseconds and 12 bits of their fraction are one tick, which never stands still or goes back.
     """
     global _last_tick
-    tick = (time.time_ns() << 12) // 1_000_000
-    _last_tick = tick = max(tick, _last_tick + 1)
-    random = int.from_bytes(os.urandom(8), "big") >> 2
-    return UUID(int=(tick >> 12) << 80 | 0x7 << 76 | (tick & 0xFFF) << 64 | 0x2 << 62 | random)
+    first = max((time.time_ns() << 12) // 1_000_000, _last_tick + 1)
+    _last_tick = first + count - 1
+    rest = 0x7 << 76 | 0x2 << 62 | int.from_bytes(os.urandom(8), "big") >> 2
+    return [UUID(int=(tick >> 12) << 80 | (tick & 0xFFF) << 64 | rest) for tick in range(first, first + count)]

@@ -63,12 +63,12 @@ class JobSpec:
 make_new_job = drafted(NewJob)
 
 
-def new_job(spec: JobSpec, default_queue: Queue) -> NewJob:
+def new_job(spec: JobSpec, default_queue: Queue, id: UUID | None = None) -> NewJob:
     name = named(spec.type, "type")
     account = text("account", spec.account)
     key = text("key", spec.key)
     return make_new_job(
-        new_id(),
+        id or new_id(),
         name,
         text("channel", spec.channel) or name,
         default_queue if spec.queue is None else queue_named(spec.queue),
