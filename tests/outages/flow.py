@@ -1,0 +1,148 @@
+"""Jobs that keep coming while their database is away, and what became of each of them."""
+
+import asyncio
+import itertools
+import subprocess
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from postino import Job, Postino, State
+from postino.errors import StoreUnreachable
+from postino.event import Cursor, Event, EventType
+from postino.store import JobFilter
+from postino.stores import postgres
+from postino.stores.postgres import numbered
+from tests.engine.conftest import ended, eventually, working
+from tests.servers.proxy import Loses, Proxy, any_of
+
+BACK_WITHIN = 2.0  # seconds after the database accepts connections
+STATEMENTS = Path(postgres.__file__).parent / "sql" / "postgres"
+Start = Callable[..., "subprocess.Popen[str]"]
+Ran = Callable[[], Counter[str]]
+Logs = Sequence[Mapping[str, Any]]
+ALARMS = {"worker.trouble", "worker.dead", "worker.buried", "job.lost", "job.revoked", "job.rescued", "settle.refused"}
+
+
+class Flow:
+    """Asks for jobs of several kinds all the time; notes what was accepted and what ran."""
+
+    def __init__(self, app: Postino) -> None:
+        self.app = app
+        self.accepted: dict[UUID, Job] = {}
+        self.starts: Counter[UUID] = Counter()
+        self.numbers = itertools.count()
+        app.handler("flow")(self.handle)
+
+    async def handle(self, job: Job) -> None:
+        self.starts[job.id] += 1
+        await asyncio.sleep(0)
+
+    async def ask(self) -> None:
+        """One with nothing, one with a key, some of one account; a refusal is for the caller to repeat."""
+        number = next(self.numbers)
+        try:
+            jobs = [await self.app.enqueue("flow", number), await self.app.enqueue("flow", number, key=str(number))]
+            jobs += await self.app.enqueue_many([{"type": "flow", "account": f"a{number % 3}"}] * 2)
+        except StoreUnreachable:
+            return
+        self.accepted |= {job.id: job for job in jobs}
+
+    async def go_on(self) -> None:
+        while True:
+            await self.ask()
+            await asyncio.sleep(0.01)
+
+    async def more(self, jobs: int = 20) -> None:
+        """Returns when so many more than now have begun."""
+        goal = len(self.starts) + jobs
+
+        async def there() -> bool:
+            return len(self.starts) >= goal
+
+        await eventually(there)
+
+    async def back(self) -> float:
+        """After how many seconds a job that is asked for now has been done: at most what is promised."""
+        asked_at = time.monotonic()
+        async with asyncio.timeout(BACK_WITHIN):
+            job = await self.app.enqueue("flow")
+            self.accepted[job.id] = job
+            await ended(self.app, job)
+        return time.monotonic() - asked_at
+
+    async def all_ended(self) -> None:
+        async def none_left() -> bool:
+            return not await self.app.store.list(JobFilter(states=(State.PENDING, State.RUNNING), limit=1))
+
+        await eventually(none_left)
+
+    async def check(self, *, given_back: bool = False) -> None:
+        """Every job there is was done once, and its history and its events say so; all that was accepted is there."""
+        found = await self.app.store.list(JobFilter(limit=10_000))
+        assert self.accepted.keys() <= {job.id for job in found}
+        assert {job.state for job in found} == {State.COMPLETED}
+        assert self.starts == {job.id: 1 for job in found}
+        told = Counter((event.type, event.job_id) for event in await all_events(self.app) if event.job_id)
+        allowed = {EventType.COMPLETED, EventType.RELEASED} if given_back else {EventType.COMPLETED}
+        assert {kind for kind, _ in told} <= allowed
+        for job in found:
+            assert told[EventType.COMPLETED, job.id] == 1
+            outcomes = [attempt.outcome for attempt in await self.app.store.attempts(job.id)]
+            assert outcomes == ["released"] * told[EventType.RELEASED, job.id] + ["completed"]
+
+
+async def all_events(app: Postino) -> list[Event]:
+    events: list[Event] = []
+    while page := await app.store.events(events[-1].cursor if events else Cursor(), 1000):
+        events += page
+    return events
+
+
+@asynccontextmanager
+async def flowing(flow: Flow, *, askers: int = 1, **changes: Any) -> AsyncIterator[None]:
+    """A worker, and jobs that keep coming; afterwards all of them have ended."""
+    async with working(flow.app, **changes):
+        async with asyncio.TaskGroup() as group:
+            asking = [group.create_task(flow.go_on()) for _ in range(askers)]
+            await flow.more()
+            yield
+            await flow.more()
+            for coming in asking:
+                coming.cancel()
+        await flow.all_ended()
+
+
+def asking(*patterns: str) -> Loses:
+    """Transactions with a statement of the store whose file is named like one of these."""
+    names = [path.stem for pattern in patterns for path in STATEMENTS.glob(f"{pattern}.sql")]
+    assert names
+    return any_of(*(numbered(name) for name in names))
+
+
+async def told(logs: Logs, event: str) -> bool:
+    return event in [line["event"] for line in logs]
+
+
+def line_with(process: "subprocess.Popen[str]", words: str) -> str:
+    """The first line a process says that has these words."""
+    assert process.stdout is not None
+    return next((line for line in process.stdout if words in line), f"never said {words}")
+
+
+async def lost(proxy: Proxy, answers: int) -> None:
+    """Returns when so many answers were lost."""
+
+    async def there() -> bool:
+        return len(proxy.lost) >= answers
+
+    await eventually(there)
+
+
+def alarms(logs: Logs) -> list[Mapping[str, Any]]:
+    """What has no place in a log while nobody died."""
+    return [line for line in logs if line["event"] in ALARMS]

@@ -1,0 +1,112 @@
+"""The disk of a SQLite file fills up: whoever enqueues is told, the worker waits, and goes on when there is room."""
+
+import asyncio
+import resource
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from postino import Done, Job, Outcome, Postino, State
+from postino.engine import enqueue as enqueuing
+from postino.errors import StoreUnreachable
+from tests.engine.conftest import ended, settings
+from tests.outages.flow import Flow, Logs, Ran, Start, alarms, flowing, line_with
+
+ROOM = 1 << 30
+
+
+class Disk:
+    """As large as it is told to be, for every connection of this process: SQLite itself says when it is full."""
+
+    def __init__(self) -> None:
+        self.pages = ROOM
+
+    def watch(self, connection: apsw.Connection) -> None:
+        connection.exec_trace = self.before
+
+    def before(self, cursor: apsw.Cursor, sql: str, _: Any) -> bool:
+        if sql.startswith("BEGIN IMMEDIATE"):
+            connection = cursor.connection
+            connection.exec_trace = None
+            connection.execute(f"PRAGMA max_page_count = {self.pages}")
+            connection.exec_trace = self.before
+        return True
+
+
+@pytest.fixture
+def disk() -> Iterator[Disk]:
+    disk = Disk()
+    apsw.connection_hooks.append(disk.watch)
+    yield disk
+    apsw.connection_hooks.remove(disk.watch)
+
+
+@pytest.fixture
+async def app(disk: Disk, tmp_path: Path) -> AsyncIterator[Postino]:
+    async with Postino(settings(tmp_path, f"sqlite:///{tmp_path}/postino.db")) as app:
+        yield app
+
+
+@pytest.fixture
+def refused(app: Postino, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Set when the worker could not write how a job ended."""
+    refused, settle = asyncio.Event(), app.store.settle
+
+    async def watched(*arguments: Any, **options: Any) -> Any:
+        try:
+            return await settle(*arguments, **options)
+        except StoreUnreachable:
+            refused.set()
+            raise
+
+    monkeypatch.setattr(app.store, "settle", watched)
+    return refused
+
+
+async def test_a_full_disk_is_told_and_everything_goes_on_when_there_is_room(
+    app: Postino, flow: Flow, disk: Disk, refused: asyncio.Event, logs: Logs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(enqueuing, "KEEP_TRYING", 0)
+    started, finish = asyncio.Event(), asyncio.Event()
+
+    @app.handler("large")
+    async def large(job: Job) -> Outcome:
+        flow.starts[job.id] += 1
+        started.set()
+        await finish.wait()
+        return Done("x" * 100_000)
+
+    async with flowing(flow):
+        job = await app.enqueue("large")
+        await started.wait()
+        disk.pages = 1  # no more than there are
+        with pytest.raises(StoreUnreachable, match=r"disk of .*postino\.db is full\. Nothing was lost; free some"):
+            await app.enqueue("flow", "x" * 900_000)
+        finish.set()
+        await refused.wait()
+        disk.pages = ROOM
+        await flow.back()
+        assert (await ended(app, job)).state is State.COMPLETED
+    await flow.check(given_back=True)
+    assert alarms(logs) == []
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="only Linux can take away another process's room")
+async def test_a_process_that_cannot_write_a_byte_more_goes_on_when_it_can(
+    tmp_path: Path, start: Start, ran: Ran
+) -> None:
+    url = f"sqlite:///{tmp_path}/postino.db"
+    async with Postino(settings(tmp_path, url)) as app:
+        process = start(url)
+        jobs = [await app.enqueue("record")]
+        await ended(app, jobs[0])
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+        jobs += await app.enqueue_many([("record", number) for number in range(20)])
+        assert "disk I/O error" in await asyncio.to_thread(line_with, process, "store.unreachable")
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        for job in jobs:
+            assert (await ended(app, job)).rescues == 0
+    assert ran() == {str(job.id): 1 for job in jobs}

@@ -1,0 +1,76 @@
+"""Handlers that take more than there is, or never give anything back: their own jobs suffer, and nobody else's."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from postino import Job, Postino, State
+from postino.rules.settlement import Cause
+from tests.engine.conftest import ended, settings, working
+from tests.outages.flow import Ran, Start
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/postino.db"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the memory of a process cannot be limited")
+async def test_a_handler_that_eats_all_memory_fails_its_attempt_and_its_worker_goes_on(
+    url: str, tmp_path: Path, start: Start, ran: Ran
+) -> None:
+    async with Postino(settings(tmp_path, url)) as app:
+        start(url, program="tests.outages.glutton")
+        neighbours = await app.enqueue_many([("slow", number) for number in range(4)])
+        eater = await ended(app, await app.enqueue("eat"))
+        neighbours += await app.enqueue_many([("record", number) for number in range(4)])
+        for job in neighbours:
+            assert (await ended(app, job)).state is State.COMPLETED
+        letter = await app.store.dead_letter(eater.id)
+    assert (letter.cause, letter.error, eater.rescues) == (Cause.EXHAUSTED, "MemoryError", 0)
+    assert ran() == {str(job.id): 1 for job in [eater, *neighbours]}
+
+
+@pytest.mark.parametrize("plain", [False, True])
+async def test_an_allocation_that_is_refused_is_an_exception_like_any_other(
+    url: str, tmp_path: Path, plain: bool
+) -> None:
+    async def waits() -> None:
+        bytearray(1 << 62)
+
+    def blocks() -> None:
+        bytearray(1 << 62)
+
+    async with Postino(settings(tmp_path, url)) as app:
+        app.handler("greedy", max_attempts=2)(blocks if plain else waits)
+        app.handler("modest")(lambda: None)
+        async with working(app, concurrency=1):
+            greedy = await ended(app, await app.enqueue("greedy"))
+            modest = await ended(app, await app.enqueue("modest"))
+        attempts = await app.store.attempts(greedy.id)
+    assert [attempt.error_class for attempt in attempts] == ["MemoryError", "MemoryError"]
+    assert (greedy.state, modest.state) == (State.FAILED, State.COMPLETED)
+
+
+async def test_a_handler_that_never_returns_keeps_its_slot_and_nobody_elses_and_is_given_back_at_the_end(
+    url: str, tmp_path: Path
+) -> None:
+    running = asyncio.Event()
+    async with Postino(settings(tmp_path, url)) as app:
+
+        @app.handler("endless")
+        async def endless(job: Job) -> None:
+            running.set()
+            await asyncio.Event().wait()
+
+        app.handler("quick")(lambda: None)
+        async with working(app, concurrency=2, drain=0.1):
+            job = await app.enqueue("endless")
+            await running.wait()
+            for quick in await app.enqueue_many([("quick", number) for number in range(10)]):
+                assert (await ended(app, quick)).state is State.COMPLETED
+        left = await app.store.get(job.id)
+        outcomes = [attempt.outcome for attempt in await app.store.attempts(job.id)]
+    assert (left.state, left.attempts, left.rescues, outcomes) == (State.PENDING, 0, 0, ["released"])

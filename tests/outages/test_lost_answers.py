@@ -1,0 +1,59 @@
+"""The database did what it was asked, and the answer never came: nothing is lost by that, and nothing done twice."""
+
+import pytest
+
+from postino import Postino, State
+from postino.event import EventType
+from postino.job import new_id
+from postino.store import ClaimOrder, JobFilter, WorkerInfo
+from tests.engine.conftest import ended, working
+from tests.outages.flow import Flow, Logs, alarms, all_events, asking, flowing, lost
+from tests.servers.proxy import Proxy, nth
+
+
+@pytest.mark.parametrize("key", [None, "k"])
+async def test_an_enqueue_whose_answer_is_lost_is_asked_again_and_leaves_one_job(
+    app: Postino, proxy: Proxy, key: str | None
+) -> None:
+    proxy.loses = nth(1, asking("enqueue"))
+    job = await app.enqueue("flow", key=key)
+    proxy.loses = nth(1, asking("enqueue"))
+    many = await app.enqueue_many([{"type": "flow", "key": key and f"{key}{number}"} for number in range(10)])
+    assert len(proxy.lost) == 2
+    assert {found.id for found in await app.store.list(JobFilter())} == {job.id, *(job.id for job in many)}
+
+
+@pytest.mark.parametrize(
+    ("names", "given_back"), [(("claim_bulk",), True), (("claim_lanes",), True), (("survey",), False)], ids=str
+)
+async def test_a_worker_that_hears_no_answer_goes_on_and_runs_every_job_once(
+    flow: Flow, proxy: Proxy, logs: Logs, names: tuple[str, ...], given_back: bool
+) -> None:
+    async with flowing(flow):
+        for answers in (1, 2, 3):
+            proxy.loses = nth(2, asking(*names))
+            await lost(proxy, answers)
+            await flow.back()
+    await flow.check(given_back=given_back)
+    assert alarms(logs) == []
+
+
+async def test_a_rescue_whose_answer_is_lost_happened_once(app: Postino, flow: Flow, proxy: Proxy) -> None:
+    job = await app.enqueue("flow")
+    await app.store.register(WorkerInfo(id="dead", host="here", pid=1))
+    order = ClaimOrder(worker="dead", token=new_id(), free=1, survey=await app.store.survey("dead"))
+    assert [claimed.id for claimed in await app.store.claim(order)] == [job.id]
+    proxy.loses = nth(1, asking("bury"))
+    async with working(app):
+        done = await ended(app, job)
+    assert len(proxy.lost) == 1
+    assert (done.state, done.rescues, flow.starts[job.id]) == (State.COMPLETED, 1, 1)
+    assert [event.type for event in await all_events(app)].count(EventType.RESCUED) == 1
+
+
+async def test_a_goodbye_whose_answer_is_lost_was_heard(app: Postino, flow: Flow, proxy: Proxy) -> None:
+    async with working(app):
+        await ended(app, await app.enqueue("flow"))
+        proxy.loses = nth(1, asking("retire"))
+    assert len(proxy.lost) == 1
+    assert await app.store.workers() == []
