@@ -23,6 +23,22 @@ POINTS = (
     "rescue.after",
     "release.before",
     "release.after",
+    "beat.before",
+    "beat.after",
+    "take_duty.before",
+    "take_duty.after",
+    "prune.before",
+    "prune.after",
+    "finish_duty.before",
+    "finish_duty.after",
+    "hold_cursor.before",
+    "hold_cursor.after",
+    "hear.before",
+    "hear.after",
+    "move_cursor.before",
+    "move_cursor.after",
+    "drop_cursor.before",
+    "drop_cursor.after",
 )
 
 

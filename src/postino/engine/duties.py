@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import structlog
 
 from postino.config import RetentionConfig
-from postino.errors import PostinoError
+from postino.engine.crashpoints import crashpoint
 from postino.store import Store
 
 log = structlog.get_logger("postino.duty")
@@ -39,17 +39,25 @@ class Duties:
 
     async def attempt(self, duty: Duty) -> None:
         try:
-            if await self.store.take_duty(duty.name, self.holder, seconds=HELD_FOR, every=duty.every):
+            crashpoint("take_duty.before")
+            taken = await self.store.take_duty(duty.name, self.holder, seconds=HELD_FOR, every=duty.every)
+            crashpoint("take_duty.after")
+            if taken:
                 await duty.act()
+                crashpoint("finish_duty.before")
                 await self.store.finish_duty(duty.name, self.holder)
-        except PostinoError as error:
+                crashpoint("finish_duty.after")
+        except Exception as error:  # noqa: BLE001 - it is periodic work: whatever went wrong may go right next time
             log.warning("duty.failed", duty=duty.name, error=str(error), next="tried again within minutes")
 
 
 def pruning(store: Store, kept: RetentionConfig) -> Duty:
     async def prune() -> None:
-        total = 0
-        while pruned := await store.prune(kept):
+        total, pruned = 0, 1
+        while pruned:
+            crashpoint("prune.before")
+            pruned = await store.prune(kept)
+            crashpoint("prune.after")
             total += pruned
             await asyncio.sleep(0)  # let others in between
         log.info("duty.done", duty="prune", pruned=total)

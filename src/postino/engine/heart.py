@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import structlog
 
-from postino.errors import PostinoError
+from postino.engine.crashpoints import crashpoint
 from postino.store import Store
 
 log = structlog.get_logger("postino.heart")
@@ -67,11 +67,14 @@ class Heart:
     async def beat(self, store: Store) -> None:
         before = self.monotonic()
         try:
-            await store.beat(self.worker())
-        except PostinoError as error:
+            crashpoint("beat.before")
+            beaten = await store.beat(self.worker())
+            crashpoint("beat.after")
+        except Exception as error:  # noqa: BLE001 - without a heart a busy worker would be taken for dead
             log.warning("beat.failed", worker=self.worker(), error=str(error), next="trying again")
         else:
-            self.beaten_at = before
+            # A worker that was buried has no beats: its loop hears of it with its next look.
+            self.beaten_at = before if beaten else self.beaten_at
 
     def see_loop(self) -> None:
         self.loop_seen_at = self.monotonic()

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import structlog
 
+from postino.engine.crashpoints import crashpoint
 from postino.errors import StoreUnreachable
-from postino.event import Event
+from postino.event import Cursor, Event
 from postino.store import Store
 
 log = structlog.get_logger("postino.relay")
@@ -44,7 +45,9 @@ class Relay:
                 rest = await self.turn()
                 await asyncio.sleep(rest)
         finally:
+            crashpoint("drop_cursor.before")
             await self.store.hold_cursor(self.listener.name, self.holder, 0)
+            crashpoint("drop_cursor.after")
 
     async def turn(self) -> float:
         """Hands over what there is; how long to rest afterwards."""
@@ -58,7 +61,9 @@ class Relay:
 
     async def pass_on(self) -> int:
         """Hands over the next events; how many were read."""
+        crashpoint("hold_cursor.before")
         cursor = await self.store.hold_cursor(self.listener.name, self.holder, HELD_FOR)
+        crashpoint("hold_cursor.after")
         if cursor is None:
             return 0
         events = await self.store.events(cursor, TOGETHER)
@@ -66,14 +71,22 @@ class Relay:
         try:
             for event in events:
                 if not self.listener.types or event.type in self.listener.types:
+                    crashpoint("hear.before")
                     await self.listener.hear(event)
+                    crashpoint("hear.after")
                 heard = event.cursor
                 if self.monotonic() - moved_at > MOVED_EVERY:
                     cursor, moved_at = heard, self.monotonic()
-                    if not await self.store.move_cursor(self.listener.name, self.holder, heard, HELD_FOR):
+                    if not await self.move(heard):
                         return 0  # we were too slow for our hold, and another process goes on from here
         finally:
             # Only past what was heard: a listener that fails gets the same event again, and no other.
             if heard != cursor:
-                await self.store.move_cursor(self.listener.name, self.holder, heard, HELD_FOR)
+                await self.move(heard)
         return len(events)
+
+    async def move(self, heard: Cursor) -> bool:
+        crashpoint("move_cursor.before")
+        held = await self.store.move_cursor(self.listener.name, self.holder, heard, HELD_FOR)
+        crashpoint("move_cursor.after")
+        return held
