@@ -1,7 +1,7 @@
 # Everything happens in .venv; `make` alone lists what there is.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup up servers lint types check test bench bench-large clean
+.PHONY: help setup up servers lint types check test crash bench bench-large clean
 
 BIN := .venv/bin
 CODE := $(wildcard src tests examples benchmarks)
@@ -34,6 +34,9 @@ check: setup lint types  ## the inner loop: lint, types, architecture, fast test
 
 test: setup servers lint types  ## everything: servers, lint, types, architecture, all tests
 	@$(PYTEST)
+
+crash: setup servers  ## kills workers at every point and at random, until KILLS=2000, some minutes; again: SEED=…
+	@$(BIN)/python -m tests.crash $(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED))
 
 bench: setup servers  ## Postino beside its peers, about half an hour; fewer: ONLY=drain,idle PEERS=pgqueuer ROUNDS=3
 	@$(BIN)/python -m benchmarks $(BENCH)

@@ -1,6 +1,53 @@
-"""The engine's fixtures, for tests that kill processes on purpose."""
+"""The engine's app on each store, and worker processes that a test may kill."""
 
-from tests.engine.conftest import app, database_url
-from tests.engine.test_processes import records, start
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 
-__all__ = ["app", "database_url", "records", "start"]
+import pytest
+
+from tests.crash.verdict import Runs, read_record
+from tests.crash.workers import Workers, forker, workers_on
+from tests.engine.conftest import app
+from tests.servers.postgres import PostgresServer
+
+__all__ = ["app"]
+
+
+@pytest.fixture(scope="session")
+def migrated(postgres_server: PostgresServer) -> str:
+    """The name of a database to copy: quicker than making every table again for each of a hundred tests."""
+    url = postgres_server.create_database()
+    postino = Path(sys.executable).parent / "postino"
+    subprocess.run([postino, "migrate", "--database-url", url], check=True, capture_output=True)
+    return url.rpartition("/")[2]
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/postino.db"
+        return
+    template: str = request.getfixturevalue("migrated")
+    server: PostgresServer = request.getfixturevalue("postgres_server")
+    url = server.create_database(template)
+    yield url
+    server.drop_database(url)
+
+
+@pytest.fixture(scope="session")
+def forker_address() -> Iterator[str]:
+    with forker() as address:
+        yield address
+
+
+@pytest.fixture
+async def workers(forker_address: str, tmp_path: Path, database_url: str) -> AsyncIterator[Workers]:
+    async with workers_on(forker_address, tmp_path, database_url) as workers:
+        yield workers
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Callable[[], Runs]:
+    return lambda: read_record(tmp_path)

@@ -1,12 +1,8 @@
 """kill -9 at every registered point, on both stores: nothing is lost, and nothing runs again once it has completed."""
 
-import asyncio
-import os
 import signal
-import subprocess
-import sys
 from collections import Counter
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
@@ -14,84 +10,88 @@ from postino import Job, Postino, State
 from postino.engine.crashpoints import POINTS
 from postino.event import Cursor, EventType
 from postino.store import JobFilter
+from tests.crash.verdict import Runs
+from tests.crash.workers import Process, Workers
 from tests.engine.conftest import ended, eventually
-from tests.engine.test_processes import Records, Start
 
-WORKERS = [point for point in POINTS if not point.startswith("enqueue.")]
-ONCE = ("rescue.", "release.")  # there is one dead worker and one stop
-CASES = [(point, passage) for point in WORKERS for passage in (1, 3) if passage == 1 or not point.startswith(ONCE)]
+ReadRuns = Callable[[], Runs]
+
+OFTEN = ("survey.", "claim.", "perform.", "settle.")  # passed often enough that a later passage is another case
+AFTER_A_DEATH = ("rescue.", "suspect.")
+ON_THE_WAY_OUT = ("release.", "retire.", "drop_cursor.")
+LISTENING = ("hold_cursor.", "hear.", "move_cursor.", "drop_cursor.")
+DUTIES = ("take_duty.", "prune.", "finish_duty.")
+BLOCKED = ("beat.",)  # the thread beside the loop beats only while the loop cannot
+CALLERS = [f"{point}:{passage}" for passage in (1, 2) for point in ("enqueue.before", "enqueue.after")]
+CASES = [
+    f"{point}:{passage}"
+    for point in POINTS
+    for passage in ((1, 3) if point.startswith(OFTEN) else (1,))
+    if not point.startswith("enqueue.")
+]
 
 
 @pytest.mark.crash
-@pytest.mark.parametrize(("point", "passage"), CASES)
+@pytest.mark.parametrize("crash", CASES)
 async def test_a_worker_killed_here_leaves_everything_to_the_next(
-    app: Postino,
-    start: Start,
-    records: Records,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    point: str,
-    passage: int,
+    app: Postino, workers: Workers, runs: ReadRuns, crash: str
 ) -> None:
-    (tmp_path / "hanging").write_text("")
-    jobs = await app.enqueue_many([{"type": "record", "account": f"a{n % 3}"} for n in range(6)])
-    jobs += await app.enqueue_many([("record", n) for n in range(6)])
-    if point.startswith("rescue."):
-        jobs.append(await leave_a_dead_worker(app, start, records, tmp_path))
-    monkeypatch.setenv("POSTINO_CRASH", f"{point}:{passage}")
-    monkeypatch.setenv("DRAIN", "0.1")
-    if point.startswith("release."):
+    jobs = [await leave_a_dead_worker(app, workers)] if crash.startswith(AFTER_A_DEATH) else []
+    jobs += await app.enqueue_many([{"type": "plain", "payload": 0.0, "account": f"a{n % 3}"} for n in range(6)])
+    jobs += await app.enqueue_many([("plain", 0.0)] * 6)
+    if crash.startswith(BLOCKED):
+        jobs.append(await app.enqueue("block", 0.5))
+    if crash.startswith(ON_THE_WAY_OUT):
         jobs.append(await app.enqueue("hang"))
-        victim = start(hanging=True)
-        await until_hanging(app, jobs[-1])
-        victim.send_signal(signal.SIGTERM)
-    else:
-        victim = start()
-    assert await asyncio.to_thread(victim.wait, 20) == -signal.SIGKILL, f"{point} was never reached"
-    (tmp_path / "hanging").write_text("")
-    monkeypatch.delenv("POSTINO_CRASH")
-    start()
+    special = {"listens": crash.startswith(LISTENING), "dutiful": crash.startswith(DUTIES)}
+    victim = await workers.start(crash=crash, hangs=True, drain=0.1, **special)
+    if crash.startswith(ON_THE_WAY_OUT):
+        await until_running(app, jobs[-1])
+        victim.signal(signal.SIGTERM)
+    assert await victim.wait(20) == -signal.SIGKILL, f"{crash} was never reached"
+    await workers.start()
     for job in jobs:
         assert (await ended(app, job)).state is State.COMPLETED
-    await check_books(app, jobs, records)
+    await check_books(app, jobs, runs(), deaths=2 if crash.startswith(AFTER_A_DEATH) else 1)
 
 
 @pytest.mark.crash
-@pytest.mark.parametrize("point", ["enqueue.before:1", "enqueue.after:1", "enqueue.before:2", "enqueue.after:2"])
+@pytest.mark.parametrize("crash", CALLERS)
 async def test_a_caller_killed_here_may_simply_call_again(
-    app: Postino, database_url: str, start: Start, records: Records, point: str
+    app: Postino, workers: Workers, runs: ReadRuns, crash: str
 ) -> None:
-    for crash, code in ((point, -signal.SIGKILL), ("", 0)):
-        environment = os.environ | {"RECORDER_DATABASE": database_url, "POSTINO_CRASH": crash}
-        command = [sys.executable, "-m", "tests.crash.enqueuer"]
-        assert (await asyncio.to_thread(subprocess.run, command, env=environment, check=False)).returncode == code
+    for point, code in ((crash, -signal.SIGKILL), ("", 0)):
+        caller = await workers.start(crash=point, enqueues=True)
+        assert await caller.wait(20) == code
     jobs = list(await app.store.list(JobFilter()))
     assert len(jobs) == 6
-    start()
+    await workers.start()
     for job in jobs:
         assert (await ended(app, job)).state is State.COMPLETED
-    await check_books(app, jobs, records)
+    await check_books(app, jobs, runs(), deaths=0)
 
 
-async def leave_a_dead_worker(app: Postino, start: Start, records: Records, tmp_path: Path) -> Job:
-    await app.pause("channel", "record")
+async def leave_a_dead_worker(app: Postino, workers: Workers) -> Job:
     job = await app.enqueue("hang")
-    dead = start(hanging=True)
-    await until_hanging(app, job)
-    dead.kill()
-    await asyncio.to_thread(dead.wait)
-    await app.resume("channel", "record")
+    dead = await workers.start(hangs=True)
+    await until_running(app, job)
+    await end(dead)
     return job
 
 
-async def until_hanging(app: Postino, job: Job) -> None:
+async def end(process: Process) -> None:
+    process.kill()
+    await process.ended
+
+
+async def until_running(app: Postino, job: Job) -> None:
     async def running() -> bool:
         return (await app.store.get(job.id)).state is State.RUNNING
 
     await eventually(running)
 
 
-async def check_books(app: Postino, jobs: list[Job], records: Records) -> None:
+async def check_books(app: Postino, jobs: list[Job], runs: Runs, *, deaths: int) -> None:
     """One completed attempt each, told once; and no trace of a run after it."""
     for job in jobs:
         history = await app.store.attempts(job.id)
@@ -100,6 +100,6 @@ async def check_books(app: Postino, jobs: list[Job], records: Records) -> None:
     events = await app.store.events(Cursor(), 1000)
     told = Counter(event.job_id for event in events if event.type == EventType.COMPLETED)
     assert told == {job.id: 1 for job in jobs}
-    runs = Counter(job for job, _ in records())
-    assert set(runs) >= {str(job.id) for job in jobs}
-    assert max(runs.values()) <= 2, "one run before the kill, one after it"
+    started = Counter(job for (job, _), _ in runs.starts)
+    assert set(started) >= {job.id for job in jobs}
+    assert max(started.values()) <= deaths + 1, "one run for each worker that died, and one after them"

@@ -1,0 +1,84 @@
+"""How the life of each worker goes, drawn by a seeded chance: the same seed gives the same lives in the same order."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from postino.engine.crashpoints import POINTS
+from tests.crash.program import LEASE
+
+SOON = 0.4  # seconds a worker lives, on average
+UNBORN = 0.15  # how many are killed before they have begun
+VETERANS = (2.5, 5.0)  # in leases: one post is held by workers old enough to notice the deaths of others
+FREQUENT = ("survey.", "claim.", "perform.", "settle.")
+RESCUING = ("rescue.", "suspect.")
+LEAVING = ("release.", "retire.")
+MOST_PASSAGES = 12
+
+
+class Ending(StrEnum):
+    """What ends a worker, or interrupts it."""
+
+    KILL = "kill -9"
+    CRASH = "crash point"
+    STOP = "SIGTERM"
+    FREEZE = "SIGSTOP"
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What happens to a worker after so many seconds at work; a frozen one wakes up after `asleep`, and is killed."""
+
+    ending: Ending
+    after: float
+    unborn: bool = False  # the seconds count from its very start
+    crash: str = ""
+    asleep: float = 0.0
+    drain: float = 30.0
+    listens: bool = False
+
+    @property
+    def stops(self) -> bool:
+        """Whether it is told to stop, be it only to reach a point on the way out."""
+        return self.ending is Ending.STOP or self.crash.startswith(LEAVING)
+
+
+CHANCES = {Ending.KILL: 50, Ending.CRASH: 35, Ending.FREEZE: 8, Ending.STOP: 7}
+
+
+def lives(seed: int, post: int) -> Iterator[Fate]:
+    """The fates of the workers that hold one post, one after the other."""
+    chance = random.Random(f"{seed} worker {post}")
+    while True:
+        yield veteran(chance) if post == 0 else ordinary(chance)
+
+
+def veteran(chance: random.Random) -> Fate:
+    return Fate(Ending.KILL, LEASE * chance.uniform(*VETERANS))
+
+
+def ordinary(chance: random.Random) -> Fate:
+    [ending] = chance.choices(list(CHANCES), list(CHANCES.values()))
+    after = min(chance.expovariate(1 / SOON), 2 * LEASE)
+    unborn = chance.random() < UNBORN
+    listens = chance.random() < 0.2
+    drain = chance.choice([0.0, 0.1, 5.0])
+    match ending:
+        case Ending.CRASH:
+            return doomed(chance, after, listens)
+        case Ending.FREEZE:
+            return Fate(ending, after, asleep=LEASE * chance.uniform(1.1, 2.2), listens=listens)
+        case _:
+            return Fate(ending, after, unborn=unborn, drain=drain, listens=listens)
+
+
+def doomed(chance: random.Random, after: float, listens: bool) -> Fate:
+    """A worker with a crash point on its way; it is killed otherwise if it does not come there in time."""
+    point = chance.choice(POINTS)
+    passages = MOST_PASSAGES if point.startswith(FREQUENT) else 1
+    crash = f"{point}:{chance.randint(1, passages)}"
+    if point.startswith(LEAVING):
+        return Fate(Ending.CRASH, after, crash=crash, drain=0.0)
+    in_time = 2.5 * LEASE if point.startswith(RESCUING) else LEASE
+    return Fate(Ending.CRASH, in_time, crash=crash, listens=listens)

@@ -1,0 +1,147 @@
+"""What the killed workers do: handlers that leave a line on disk when they start and when they end.
+
+The lines are written at once, each by one write, so that they survive a kill: they are how the suite knows what really
+happened, whatever the store says.
+"""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from postino import Call, Defer, Event, Job, JobSpec, Outcome, Postino, Reject, Unknown
+from postino.config import Config, DatabaseConfig, QueueConfig, WorkerConfig
+from postino.engine import duties
+
+LEASE = 1.0
+
+
+def settings(order: dict[str, Any]) -> Config:
+    return Config(
+        data_dir=Path(order["folder"]),
+        database=DatabaseConfig(url=order["url"]),
+        worker=WorkerConfig(concurrency=8, heartbeat=0.2, lease=LEASE, poll=0.2, drain=order.get("drain", 30.0)),
+        queue=QueueConfig(max_attempts=5, retry_backoff={"base": 0, "factor": 1, "max": 0}),
+    )
+
+
+class Record:
+    """The handlers' own record of what they did."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "record"
+
+    def write(self, *words: object) -> None:
+        file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        os.write(file, (" ".join(map(str, words)) + "\n").encode())
+        os.close(file)
+
+    @contextmanager
+    def of(self, job: Job) -> Iterator[None]:
+        """Around the work of one run; a run that is stopped from outside has no end."""
+        self.write("start", job.id, job.token, time.time_ns(), os.getpid())
+        try:
+            yield
+        except Exception:
+            self.write("end", job.id, job.token, time.time_ns(), os.getpid())
+            raise
+        self.write("end", job.id, job.token, time.time_ns(), os.getpid())
+
+
+def application(order: dict[str, Any]) -> Postino:
+    app = Postino(settings(order))
+    record = Record(Path(order["folder"]))
+    add_work(app, record)
+    add_trouble(app, record)
+    add_hanging(app, record, hangs=order.get("hangs", False))
+    if order.get("listens"):
+        add_listener(app, record)
+    if order.get("dutiful"):  # a duty that could not be done is tried again within seconds, not minutes
+        duties.LOOK_EVERY, duties.HELD_FOR = 0.2, 1.0
+    return app
+
+
+def add_work(app: Postino, record: Record) -> None:
+    @app.handler("plain")
+    async def plain(job: Job, seconds: float) -> None:
+        with record.of(job):
+            await asyncio.sleep(seconds)
+
+    @app.handler("thread")
+    def thread(job: Job, seconds: float) -> None:
+        with record.of(job):
+            time.sleep(seconds)
+
+    @app.handler("block")
+    async def block(job: Job, seconds: float) -> None:
+        with record.of(job):
+            time.sleep(seconds)  # noqa: ASYNC251 - this is the mistake that makes the thread beside the loop beat
+
+    @app.handler("parent")
+    async def parent(job: Job, children: int, call: Call) -> None:
+        with record.of(job):
+            for number in range(children):
+                child = await call.enqueue("plain", 0.0, key=f"{job.id} {number}")
+                record.write("child", child.id)
+
+
+def add_trouble(app: Postino, record: Record) -> None:
+    @app.handler("flaky")
+    async def flaky(job: Job, times: int) -> None:
+        with record.of(job):
+            if job.attempts <= times:
+                raise ConnectionError("The network is away.")
+
+    @app.handler("hopeless")
+    async def hopeless(job: Job) -> Outcome:
+        with record.of(job):
+            return Reject("It can never work.")
+
+    @app.handler("later")
+    async def later(job: Job) -> Outcome | None:
+        with record.of(job):
+            soon = datetime.now(UTC) + timedelta(seconds=0.1)
+            return None if job.deferrals else Defer(soon, "not now")
+
+    @app.handler("unsure")
+    async def unsure(job: Job) -> Outcome | None:
+        with record.of(job):
+            return Unknown("No answer came.") if job.attempts == 1 else None
+
+
+def add_hanging(app: Postino, record: Record, *, hangs: bool) -> None:
+    @app.handler("hang")
+    async def hang(job: Job) -> None:
+        with record.of(job):
+            if hangs:
+                await asyncio.Event().wait()
+
+
+def add_listener(app: Postino, record: Record) -> None:
+    @app.on("job.completed", name="hears")
+    async def hear(event: Event) -> None:
+        record.write("heard", event.job_id)
+
+
+async def act(order: dict[str, Any]) -> None:
+    """What a forked process does: it works, or it is a caller that enqueues a little."""
+    await (call(order) if order.get("enqueues") else work(order))
+
+
+async def call(order: dict[str, Any]) -> None:
+    async with Postino(settings(order)) as app:
+        await app.enqueue("plain", 0.0, key="one")
+        await app.enqueue_many([JobSpec("plain", 0.0, key=f"many {number}", account="a") for number in range(5)])
+
+
+async def work(order: dict[str, Any]) -> None:
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    app = application(order)
+    async with app:
+        await app.work(stop=stop)

@@ -1,0 +1,75 @@
+"""SIGSTOP past the lease, then SIGCONT: whoever slept through its own burial does no harm when it wakes up."""
+
+import asyncio
+import signal
+from collections.abc import Callable
+
+import pytest
+
+from postino import Job, Postino, State
+from tests.crash.test_sweep import check_books, end, until_running
+from tests.crash.verdict import Runs
+from tests.crash.workers import Process, Workers
+from tests.engine.conftest import ended, eventually
+
+ReadRuns = Callable[[], Runs]
+
+
+async def until_back(app: Postino, process: Process) -> None:
+    """Until it works again, under a new name."""
+
+    async def back() -> bool:
+        return process.pid in {worker.pid for worker in await app.store.workers() if worker.beats}
+
+    await eventually(back)
+
+
+@pytest.mark.crash
+async def test_a_run_that_wakes_up_after_another_completed_the_job_settles_nothing(
+    app: Postino, workers: Workers, runs: ReadRuns
+) -> None:
+    job = await app.enqueue("plain", 0.3)
+    frozen = await workers.start()
+    await until_running(app, job)
+    frozen.signal(signal.SIGSTOP)
+    await workers.start()
+    assert (await ended(app, job)).state is State.COMPLETED
+    frozen.signal(signal.SIGCONT)
+    await until_back(app, frozen)
+    await check_books(app, [job], runs(), deaths=1)
+
+
+@pytest.mark.xfail(strict=False, reason="it starts if its turn comes before the worker hears that it was buried")
+@pytest.mark.crash
+async def test_what_waited_its_turn_in_a_frozen_worker_does_not_start_after_it_completed_elsewhere(
+    app: Postino, workers: Workers, runs: ReadRuns
+) -> None:
+    """Jobs rescued before run one at a time; the second one's turn comes when the sleeper wakes up."""
+    jobs = await app.enqueue_many([("plain", 0.4), ("plain", 0.4)])
+    await all_running(app, jobs, await workers.start())
+    frozen = await workers.start()
+    await all_running(app, jobs, None)
+
+    async def one_started() -> bool:
+        return len({token for (_, token), _ in runs().starts}) >= 2
+
+    await eventually(one_started)
+    frozen.signal(signal.SIGSTOP)
+    await workers.start()
+    for job in jobs:
+        assert (await ended(app, job)).state is State.COMPLETED
+    before = len(runs().starts)
+    frozen.signal(signal.SIGCONT)
+    await until_back(app, frozen)
+    await asyncio.sleep(0.5)
+    assert len(runs().starts) == before
+
+
+async def all_running(app: Postino, jobs: list[Job], killed: Process | None) -> None:
+    async def rescued_or_not() -> bool:
+        found = [await app.store.get(job.id) for job in jobs]
+        return all(job.state is State.RUNNING and job.rescues == (killed is None) for job in found)
+
+    await eventually(rescued_or_not)
+    if killed is not None:
+        await end(killed)

@@ -1,0 +1,112 @@
+"""A suite that could not find fault would prove nothing: each kind of wrong is made here, and must be noticed."""
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from postino import Job, Postino, State
+from postino.job import new_id
+from postino.store import ClaimOrder, WorkerInfo
+from tests.crash.books import Books
+from tests.crash.load import WORKS
+from tests.crash.program import Record
+from tests.crash.verdict import Verdict, judge, read_record
+from tests.crash.watch import CARRIED_OUT, TAKEN_OVER, Watch
+from tests.crash.workers import Workers
+from tests.engine.conftest import ended
+
+Judge = Callable[..., Awaitable[Verdict]]
+NOBODY = 0
+
+
+@pytest.fixture
+async def books(app: Postino, database_url: str) -> AsyncIterator[Books]:
+    books = Books(database_url)
+    yield books
+    books.close()
+
+
+@pytest.fixture
+async def done(app: Postino, workers: Workers) -> Job:
+    """A job that was completed in the ordinary way."""
+    job = await app.enqueue("plain", 0.0)
+    await workers.start()
+    return await ended(app, job)
+
+
+@pytest.fixture
+def verdict(app: Postino, books: Books, tmp_path: Path) -> Judge:
+    async def judged(ends: dict[UUID, frozenset[State]]) -> Verdict:
+        return await judge(books, app.store, read_record(tmp_path), ends)
+
+    return judged
+
+
+async def test_what_went_well_is_left_alone(done: Job, verdict: Judge) -> None:
+    found = await verdict({done.id: WORKS})
+    assert (found.lost, found.again, found.wrong) == ([], [], [])
+    assert found.states == {State.COMPLETED: 1}
+
+
+async def test_a_job_that_is_not_there_is_lost(done: Job, verdict: Judge) -> None:
+    assert len((await verdict({new_id(): WORKS})).lost) == 1
+
+
+async def test_a_child_that_its_parent_heard_of_counts_as_accepted(done: Job, verdict: Judge, tmp_path: Path) -> None:
+    Record(tmp_path).write("child", new_id())
+    assert len((await verdict({})).lost) == 1
+
+
+async def test_a_run_that_starts_after_the_end_is_noticed(done: Job, verdict: Judge, tmp_path: Path) -> None:
+    Record(tmp_path).write("start", done.id, new_id(), time.time_ns(), NOBODY)
+    assert len((await verdict({})).again) == 1
+
+
+async def test_a_claim_that_runs_twice_is_noticed(done: Job, verdict: Judge, tmp_path: Path) -> None:
+    [((job, token), _)] = read_record(tmp_path).starts
+    Record(tmp_path).write("start", job, token, time.time_ns(), NOBODY)
+    assert len((await verdict({})).wrong) == 1
+
+
+async def test_an_end_without_a_run_is_noticed(done: Job, verdict: Judge, tmp_path: Path) -> None:
+    (tmp_path / "record").write_text("")
+    assert len((await verdict({})).wrong) == 1
+
+
+async def test_another_end_than_expected_is_noticed(done: Job, verdict: Judge) -> None:
+    assert len((await verdict({done.id: frozenset({State.CANCELLED})})).wrong) == 1
+
+
+async def test_a_job_that_never_ends_is_noticed(app: Postino, verdict: Judge) -> None:
+    job = await app.enqueue("plain", 0.0)
+    assert len((await verdict({job.id: WORKS})).wrong) == 1
+
+
+async def claimed_by(app: Postino, pid: int) -> None:
+    await app.enqueue("plain", 0.0)
+    await app.store.register(WorkerInfo(id="w", host="here", pid=pid))
+    order = ClaimOrder(worker="w", token=new_id(), free=1, survey=await app.store.survey("w"))
+    assert len(await app.store.claim(order)) == 1
+
+
+@pytest.mark.parametrize("alive", [True, False])
+async def test_a_claim_that_nothing_becomes_of_is_noticed(app: Postino, books: Books, alive: bool) -> None:
+    await claimed_by(app, 7)
+    watch = Watch(books, app.store, lambda: {7} if alive else set(), lambda: 1)
+    await watch.look()
+    assert watch.wrong == []
+    claims, patience = (watch.held_for, CARRIED_OUT) if alive else (watch.dead_for, TAKEN_OVER)
+    claims.update(dict.fromkeys(claims, patience))
+    watch.looked_at -= 1
+    await watch.look()
+    assert len(watch.wrong) == 1
+
+
+async def test_jobs_that_vanish_are_noticed(app: Postino, books: Books) -> None:
+    await app.enqueue("plain", 0.0)
+    watch = Watch(books, app.store, set, lambda: 2)
+    await watch.look()
+    assert len(watch.wrong) == 1

@@ -1,0 +1,132 @@
+"""The end of a run: the handlers' own record is held against the books."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from postino import State
+from postino.store import Store
+from tests.crash.books import Books, identity, instant
+
+FINISHED = "SELECT id, state, finished_at, token FROM postino.finished WHERE NOT superseded"
+LIVE = "SELECT id, state FROM postino.jobs"
+TOLD = "SELECT job_id, count(*) FROM postino.events WHERE type = 'job.completed' GROUP BY job_id"
+RESCUES = "SELECT count(*) FROM postino.events WHERE type = 'job.rescued'"
+Claim = tuple[UUID, UUID]
+
+
+@dataclass(frozen=True)
+class Runs:
+    """What the handlers say they did."""
+
+    starts: list[tuple[Claim, datetime]]
+    ends: set[Claim]
+    children: set[UUID]
+
+
+@dataclass(frozen=True)
+class End:
+    state: State
+    at: datetime
+    token: UUID | None  # of the claim that ended it; None: a person did
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How the jobs ended, and what ought not to have happened; each line names a job."""
+
+    states: Counter[State]
+    lost: list[str]
+    again: list[str]
+    wrong: list[str]
+    rescues: int
+
+
+def read_record(folder: Path) -> Runs:
+    runs = Runs([], set(), set())
+    path = folder / "record"
+    for line in path.read_text().splitlines() if path.exists() else []:
+        match line.split():
+            case ["start", job, token, at, _]:
+                started_at = datetime.fromtimestamp(int(at) / 1e9, UTC)
+                runs.starts.append(((UUID(job), UUID(token)), started_at))
+            case ["end", job, token, _, _]:
+                runs.ends.add((UUID(job), UUID(token)))
+            case ["child", job]:
+                runs.children.add(UUID(job))
+    return runs
+
+
+async def judge(books: Books, store: Store, runs: Runs, ends: Mapping[UUID, frozenset[State]]) -> Verdict:
+    expected = {child: frozenset({State.COMPLETED}) for child in runs.children} | dict(ends)
+    rows = books.ask(FINISHED)
+    finished = {identity(job): end_of(*rest) for job, *rest in rows}
+    live = {identity(job): state for job, state in books.ask(LIVE)}
+    wrong = [f"{job} is {state} and was never ended" for job, state in live.items()]
+    times = Counter(identity(job) for job, *_ in rows)
+    wrong += [f"{job} has ended twice" for job in times if times[job] > 1]
+    wrong += badly_ended(finished, expected)
+    told = {identity(job): count for job, count in books.ask(TOLD)}
+    wrong += completed_otherwise_than_once("events", told, finished)
+    wrong += completed_otherwise_than_once("history", await histories(store, finished), finished)
+    wrong += completed_without_a_run(finished, runs)
+    wrong += [f"{job} was started twice with one claim" for job in repeated(runs)]
+    return Verdict(
+        states=Counter(end.state for end in finished.values()),
+        lost=[f"{job} was accepted, and is not there" for job in expected if job not in finished and job not in live],
+        again=list(started_after_the_end(finished, runs)),
+        wrong=wrong,
+        rescues=books.ask(RESCUES)[0][0],
+    )
+
+
+def end_of(state: str, at: Any, token: Any) -> End:
+    return End(State(state), instant(at), token and identity(token))
+
+
+def badly_ended(finished: Mapping[UUID, End], expected: Mapping[UUID, frozenset[State]]) -> Iterator[str]:
+    for job, states in expected.items():
+        if job in finished and finished[job].state not in states:
+            yield f"{job} ended {finished[job].state} instead of {' or '.join(sorted(states))}"
+
+
+async def histories(store: Store, finished: Mapping[UUID, End]) -> dict[UUID, int]:
+    """How often each job completed, by its attempts."""
+    times: dict[UUID, int] = {}
+    for job in finished:
+        outcomes = [attempt.outcome for attempt in await store.attempts(job)]
+        times[job] = outcomes.count("completed")
+    return times
+
+
+def completed_otherwise_than_once(
+    where: str, times: Mapping[UUID, int], finished: Mapping[UUID, End]
+) -> Iterator[str]:
+    for job in times.keys() | finished.keys():
+        once = int(job in finished and finished[job].state is State.COMPLETED)
+        if times.get(job, 0) != once:
+            yield f"{job} completed {times.get(job, 0)} times in its {where}, not {once}"
+
+
+def completed_without_a_run(finished: Mapping[UUID, End], runs: Runs) -> Iterator[str]:
+    for job, end in finished.items():
+        if end.state is State.COMPLETED and end.token and (job, end.token) not in runs.ends:
+            yield f"{job} completed, and its handler never ended"
+
+
+def repeated(runs: Runs) -> Iterator[UUID]:
+    for (job, _), times in Counter(claim for claim, _ in runs.starts).items():
+        if times > 1:
+            yield job
+
+
+def started_after_the_end(finished: Mapping[UUID, End], runs: Runs) -> Iterator[str]:
+    """A run that was frozen and goes on is not one; it had started before."""
+    for (job, token), at in runs.starts:
+        end = finished.get(job)
+        if end is not None and at > end.at and token != end.token:
+            yield f"{job} {end.state} at {end.at}, and was started at {at} with claim {token}"
