@@ -38,23 +38,19 @@ class Performer:
     async def perform(self, job: Job) -> Ending:
         """Runs the job to its end. Nothing a handler does gets past here, except this worker's own word to stop."""
         try:
-            return await self.ending(job)
+            handler = self.handlers.get(job.type)
+            policy = self.policy(job, handler)
+            if handler is None:
+                return Ending(job, settle(job, Retry(self.unknown_type(job)), policy, self.now(), self.jitter()))
+            payload = handler.read(job.payload)
+            outcome, failure = await self.outcome(handler, job, payload, policy)
+            return Ending(job, settle(job, outcome, policy, self.now(), self.jitter()), failure)
+        except UnreadablePayload as error:
+            return Ending(job, failed(str(error), Cause.POISON), failure_of(error))
         except BaseException as error:
             if stopped_by_us(error):
                 raise
             return Ending(job, settle(job, Retry(told(error)), self.default, self.now(), 0), failure_of(error))
-
-    async def ending(self, job: Job) -> Ending:
-        handler = self.handlers.get(job.type)
-        policy = self.policy(job, handler)
-        if handler is None:
-            return Ending(job, settle(job, Retry(self.unknown_type(job)), policy, self.now(), self.jitter()))
-        try:
-            payload = handler.read(job.payload)
-        except UnreadablePayload as error:
-            return Ending(job, failed(str(error), Cause.POISON), failure_of(error))
-        outcome, failure = await self.outcome(handler, job, payload, policy)
-        return Ending(job, settle(job, outcome, policy, self.now(), self.jitter()), failure)
 
     async def outcome(
         self, handler: Handler, job: Job, payload: object, policy: RetryPolicy

@@ -37,6 +37,16 @@ STORE_AGAIN = 0.5
 TROUBLE_AGAIN = 2.0
 
 
+class Run:
+    """A job in the hands of its handler."""
+
+    __slots__ = ("job", "task")
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.task: asyncio.Task[None]
+
+
 class Worker:
     def __init__(
         self,
@@ -67,7 +77,7 @@ class Worker:
             random.random,
         )
         self.settler = Settler(store, self.performer.unwritable, self.written)
-        self.running: dict[asyncio.Task[None], Job] = {}  # whose handler has not ended
+        self.running: set[Run] = set()  # whose handler has not ended
         self.about = {
             "database": without_secrets(config.database_url),
             "types": sorted(handlers),
@@ -95,6 +105,7 @@ class Worker:
 
     async def run(self) -> None:
         """Works until told to stop, then lets running jobs end."""
+        self.loop = asyncio.get_running_loop()
         await self.wakeup.listen()
         await self.register()
         self.heart.start()
@@ -144,10 +155,11 @@ class Worker:
 
     def drop_revoked(self, survey: Survey) -> None:
         """Stops what others have taken over: whatever it still does, nobody would write it down."""
-        for task, job in self.running.items():
+        for run in self.running:
+            job = run.job
             if (job.id, job.token) not in survey.held:
                 log.warning("job.revoked", job=str(job.id), type=job.type, next="another worker has it")
-                task.cancel()
+                run.task.cancel()
 
     async def give_back_strays(self, survey: Survey) -> None:
         """Gives back what the store says is ours and we know nothing of."""
@@ -176,21 +188,21 @@ class Worker:
 
     @property
     def low_is_running(self) -> bool:
-        return any(job.queue is Queue.LOW for job in self.running.values())
+        return any(run.job.queue is Queue.LOW for run in self.running)
 
     def start(self, job: Job) -> None:
-        task = asyncio.create_task(self.carry_out(job))
-        self.running[task] = job
+        run = Run(job)
+        self.running.add(run)
+        run.task = self.loop.create_task(self.carry_out(run))
 
-    async def carry_out(self, job: Job) -> None:
-        task = asyncio.current_task()
-        assert task is not None
+    async def carry_out(self, run: Run) -> None:
+        job = run.job
         try:
             crashpoint("perform.before")
             ending = await (self.perform_alone(job) if job.rescues else self.performer.perform(job))
             crashpoint("perform.after")
         finally:
-            self.running.pop(task, None)
+            self.running.discard(run)
             self.say_there_is_room()
         self.settler.put(ending)
 
@@ -236,16 +248,16 @@ class Worker:
         if self.running or self.settler.unwritten:
             log.info("worker.draining", running=len(self.running), seconds=self.settings.drain)
             await self.beat_until(asyncio.wait([asyncio.create_task(self.all_ended())], timeout=self.settings.drain))
-        left = dict(self.running)
-        for task in left:
-            task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        left = list(self.running)
+        for run in left:
+            run.task.cancel()
+        await asyncio.gather(*(run.task for run in left), return_exceptions=True)
         await self.settler.give_up()
-        await self.patiently(lambda: self.leave(list(left.values())))
+        await self.patiently(lambda: self.leave([run.job for run in left]))
 
     async def all_ended(self) -> None:
         while self.running:
-            await asyncio.wait(self.running)
+            await asyncio.wait([run.task for run in self.running])
         await self.settler.flushed()
 
     async def leave(self, jobs: list[Job]) -> None:

@@ -23,6 +23,7 @@ T = TypeVar("T")
 log = structlog.get_logger("postino.store")
 MOST_TOGETHER = 1000
 PATIENCE_MS = 5000
+PAGES_IN_LOG = 8000  # of 4 kB
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +170,8 @@ def connect(path: Path, *, writes: bool) -> apsw.Connection:
     connection.set_busy_timeout(PATIENCE_MS)
     use_write_ahead_log(connection)
     connection.execute("PRAGMA synchronous = FULL")  # accepted means on disk
+    # A queue writes the same pages over and over: the fewer times they are copied back, the better.
+    connection.execute(f"PRAGMA wal_autocheckpoint = {PAGES_IN_LOG}")
     return connection
 
 
