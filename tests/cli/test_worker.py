@@ -28,25 +28,34 @@ async def quick(job, payload):
 
 @app.handler("patient")
 async def patient(job):
-    print("started", flush=True)
+    print("has begun", flush=True)
     while not Path("go").exists():
         await asyncio.sleep(0.01)
     return Done(remote_id="r1")
 
 @app.handler("stubborn")
 async def stubborn(job):
-    print("started", flush=True)
+    print("has begun", flush=True)
     time.sleep(60)
 
 @app.handler("blocked")
 def blocked(job):
-    print("started", flush=True)
+    print("has begun", flush=True)
     time.sleep(60)
 
 @app.handler("blocked.elsewhere")
 async def blocked_elsewhere(job):
-    print("started", flush=True)
+    print("has begun", flush=True)
     await asyncio.to_thread(time.sleep, 60)
+
+@app.handler("swallows")
+async def swallows(job):
+    print("has begun", flush=True)
+    while True:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            pass
 
 empty = Postino()
 number = 7
@@ -64,7 +73,7 @@ def test_a_worker_runs_jobs_and_lets_the_one_in_flight_end_when_told_to_stop(sho
         quick = desk.enqueue("quick", "this")
         worker.wait_for("did this")
         patient = desk.enqueue("patient")
-        worker.wait_for("started")
+        worker.wait_for("has begun")
         worker.process.send_signal(signal.SIGTERM)
         worker.wait_for("worker.draining")
         (shop / "go").touch()
@@ -79,7 +88,7 @@ def test_a_worker_runs_jobs_and_lets_the_one_in_flight_end_when_told_to_stop(sho
 def test_a_later_second_signal_ends_a_worker_at_once(shop: Path, desk: Desk) -> None:
     with Command("worker", "--app", "shop:app", folder=shop) as worker:
         desk.enqueue("patient")
-        worker.wait_for("started")
+        worker.wait_for("has begun")
         worker.process.send_signal(signal.SIGTERM)
         worker.wait_for("worker.draining")
         time.sleep(ONE_STOP + 0.1)
@@ -90,7 +99,7 @@ def test_a_later_second_signal_ends_a_worker_at_once(shop: Path, desk: Desk) -> 
 def test_signals_that_come_together_are_one_request(shop: Path, desk: Desk) -> None:
     with Command("worker", "--app", "shop:app", folder=shop) as worker:
         patient = desk.enqueue("patient")
-        worker.wait_for("started")
+        worker.wait_for("has begun")
         worker.process.send_signal(signal.SIGTERM)
         worker.process.send_signal(signal.SIGINT)
         worker.wait_for("worker.draining")
@@ -100,19 +109,19 @@ def test_signals_that_come_together_are_one_request(shop: Path, desk: Desk) -> N
     assert desk.get(patient).state is State.COMPLETED
 
 
-@pytest.mark.parametrize("type", ["blocked", "blocked.elsewhere"])
-def test_a_thread_that_does_not_end_is_left_behind_and_its_job_given_back(
+@pytest.mark.parametrize("type", ["blocked", "blocked.elsewhere", "swallows"])
+def test_a_handler_that_does_not_end_is_left_behind_and_its_job_given_back(
     type: str, shop: Path, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("POSTINO_WORKER_DRAIN", "0.5")
     with Command("worker", "--app", "shop:app", folder=shop) as worker:
         job = desk.enqueue(type)
-        worker.wait_for("started")
+        worker.wait_for("has begun")
         began = time.monotonic()
         worker.process.send_signal(signal.SIGTERM)
         assert worker.wait() == 0, worker.said
         assert time.monotonic() - began < 10
-    assert '"threads": 1' in worker.err[-1]
+    assert '"handlers": 1' in worker.err[-1]
     assert "worker.abandoned" in worker.err[-1]
     given_back = desk.get(job)
     assert (given_back.state, given_back.attempts) == (State.PENDING, 0)
@@ -121,7 +130,7 @@ def test_a_thread_that_does_not_end_is_left_behind_and_its_job_given_back(
 def test_a_handler_that_blocks_does_not_keep_the_second_signal_out(shop: Path, desk: Desk) -> None:
     with Command("worker", "--app", "shop:app", folder=shop) as worker:
         desk.enqueue("stubborn")
-        worker.wait_for("started")
+        worker.wait_for("has begun")
         worker.process.send_signal(signal.SIGTERM)
         time.sleep(ONE_STOP + 0.1)
         worker.process.send_signal(signal.SIGINT)

@@ -1,6 +1,7 @@
 """How a handler may end, well or badly, and what becomes of its job; the worker goes on whatever it does."""
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import pytest
 from pydantic import BaseModel, model_validator
 
 from postino import Defer, Done, Job, Outcome, Postino, Reject, Retry, Schedule, State, Unknown
+from postino.engine import performer
 from postino.rules.settlement import Cause
 from postino.store import Ending
 from tests.engine.conftest import ended, working
@@ -278,3 +280,39 @@ async def test_a_time_out_inside_a_handler_is_not_taken_for_the_time_limit(app: 
     assert job.last_error == "TimeoutError: the other side"
 
 
+
+
+async def test_a_handler_that_swallows_its_cancellation_is_left_alone_and_keeps_its_slot(
+    app: Postino, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(performer, "GRACE", 0.05)
+    returned, let_go = asyncio.Event(), asyncio.Event()
+
+    @app.handler("stubborn", max_attempts=1, time_limit=0.05)
+    async def stubborn() -> None:
+        while not let_go.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await let_go.wait()
+        returned.set()
+
+    app.handler("plain")(lambda: None)
+    async with working(app, concurrency=2):
+        job = await ended(app, await app.enqueue("stubborn"))
+        assert (job.state, job.last_error) == (State.FAILED, "It took longer than its time limit of 0.05 s.")
+        assert (await ended(app, await app.enqueue("plain"))).state is State.COMPLETED
+        let_go.set()
+        await returned.wait()
+
+
+async def test_a_handler_may_still_say_how_it_ended_when_its_time_is_up(app: Postino) -> None:
+    @app.handler("tidy", time_limit=0.05)
+    async def tidy() -> Done:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            return Done("half of it")
+        raise AssertionError
+
+    async with working(app):
+        job = await ended(app, await app.enqueue("tidy"))
+    assert (job.state, job.result) == (State.COMPLETED, '"half of it"')

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 GRACE = 3.0  # seconds a worker has to end what it does once the process that started it is gone
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 ONE_STOP = 1.0  # seconds in which signals are one request: supervisors signal a process and then its whole group
-LAST_WORDS = 0.2  # seconds that threads have to end by themselves after the worker has
+LAST_WORDS = 0.2  # seconds that handlers have to end by themselves after the worker has
 OF_LOOP = "postino-loop"
 HANDLER_THREADS = ("postino-handler", OF_LOOP)  # of plain functions, and of `asyncio.to_thread` in others
 NO_APP = (
@@ -63,8 +63,8 @@ def run_worker(
         runner.get_loop().set_default_executor(threads)
         runner.run(work(loaded, until_eof=until_eof))
         threads.shutdown(wait=False, cancel_futures=True)
-        if blocked := still_blocked():
-            leave_behind(blocked)
+        if left := [*runner.run(still_stubborn()), *still_blocked()]:
+            leave_behind(len(left))
 
 
 def tell_environment(where: Where, concurrency: int | None) -> None:
@@ -98,6 +98,14 @@ async def work(app: "App", *, until_eof: bool) -> None:
         await app.close()
 
 
+async def still_stubborn() -> list["asyncio.Task[object]"]:
+    """Handlers that do not let themselves be stopped although their worker has ended."""
+    tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    for task in tasks:
+        task.cancel()
+    return list((await asyncio.wait(tasks, timeout=LAST_WORDS))[1]) if tasks else []
+
+
 def still_blocked() -> list[threading.Thread]:
     """Threads of handlers that go on although their worker has ended."""
     threads = [thread for thread in threading.enumerate() if thread.name.startswith(HANDLER_THREADS)]
@@ -107,12 +115,12 @@ def still_blocked() -> list[threading.Thread]:
     return [thread for thread in threads if thread.is_alive()]
 
 
-def leave_behind(blocked: list[threading.Thread]) -> NoReturn:
-    """Python would wait for them, for ever if need be: a thread cannot be stopped, but a process can end."""
+def leave_behind(handlers: int) -> NoReturn:
+    """Python would wait for them, for ever if need be: they cannot be stopped, but a process can end."""
     import structlog
 
     log = structlog.get_logger("postino.worker")
-    log.warning("worker.abandoned", threads=len(blocked), next="it ends without them; their jobs were given back")
+    log.warning("worker.abandoned", handlers=handlers, next="it ends without them; their jobs were given back")
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()

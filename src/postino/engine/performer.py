@@ -2,8 +2,11 @@
 
 import asyncio
 import traceback
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from datetime import datetime
+from typing import Any
+
+import structlog
 
 from postino.engine.call import Call
 from postino.engine.handlers import Handler, UnreadablePayload
@@ -13,6 +16,9 @@ from postino.outcome import Outcome, Retry, Unknown
 from postino.rules.retry import Override, RetryPolicy, backoff_from, resolve
 from postino.rules.settlement import Cause, failed, settle
 from postino.store import Ending, Failure
+
+log = structlog.get_logger("postino.worker")
+GRACE = 1.0  # seconds a handler has to clean up after it was told to stop
 
 
 class Performer:
@@ -33,6 +39,7 @@ class Performer:
         self.make_call = make_call
         self.now = now
         self.jitter = jitter
+        self.stubborn: set[asyncio.Task[Outcome]] = set()
         self.usual: dict[tuple[str, str], RetryPolicy] = {}  # by channel and type
 
     async def perform(self, job: Job) -> Ending:
@@ -57,13 +64,40 @@ class Performer:
     ) -> tuple[Outcome, Failure | None]:
         try:
             work = handler.run(self.threads, job, payload, self.make_call(job))
-            return await (work if policy.time_limit is None else within(policy.time_limit, work)), None
+            return await (work if policy.time_limit is None else self.within(policy.time_limit, work, job.type)), None
         except TookTooLong as error:
             return Retry(str(error)), failure_of(error)
         except BaseException as error:
             if stopped_by_us(error):
                 raise
             return Retry(told(error)), failure_of(error)  # whatever a handler raises, sys.exit() included
+
+    async def within(self, seconds: float, work: Coroutine[Any, Any, Outcome], type_: str) -> Outcome:
+        """In a task of its own, so that one that does not let itself be stopped can be left alone."""
+        task = asyncio.create_task(work)
+        try:
+            await asyncio.wait([task], timeout=seconds)
+        except asyncio.CancelledError:
+            await self.stop(task, type_)
+            raise
+        if not task.done():
+            await self.stop(task, type_)
+            if not task.done() or task.cancelled():
+                raise TookTooLong(f"It took longer than its time limit of {seconds} s.")
+        return task.result()
+
+    async def stop(self, task: "asyncio.Task[Outcome]", type_: str) -> None:
+        task.cancel()
+        await asyncio.wait([task], timeout=GRACE)
+        if not task.done():
+            self.stubborn.add(task)
+            task.add_done_callback(self.stubborn.discard)
+            told = "it does not let itself be stopped; it keeps its slot of this worker until it returns"
+            log.warning("handler.abandoned", type=type_, next=told)
+
+    def still_running(self) -> int:
+        """How many handlers go on although nobody waits for them any more."""
+        return len(self.stubborn) + self.threads.still_running()
 
     def unwritable(self, ending: Ending, error: Exception) -> Ending:
         """It ended, but the store refuses to keep how. Whatever it did must not be done again by itself."""
@@ -87,16 +121,6 @@ class Performer:
 
 class TookTooLong(Exception):
     """The time limit ended an attempt."""
-
-
-async def within(seconds: float, work: Awaitable[Outcome]) -> Outcome:
-    try:
-        async with asyncio.timeout(seconds) as limit:
-            return await work
-    except TimeoutError as error:
-        if limit.expired():
-            raise TookTooLong(f"It took longer than its time limit of {seconds} s.") from error
-        raise  # a time-out that the handler met elsewhere
 
 
 def stopped_by_us(error: BaseException) -> bool:

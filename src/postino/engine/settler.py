@@ -15,6 +15,7 @@ log = structlog.get_logger("postino.worker")
 MOST_TOGETHER = 500
 STORE_AGAIN = 0.25
 TROUBLE_AGAIN = 2.0
+LAST_CHANCE = 1.0
 
 
 class Settler:
@@ -94,7 +95,9 @@ class Settler:
             await asyncio.wait(self.tasks)
 
     async def give_up(self) -> None:
-        """Leaves unwritten what is unwritten: the jobs are rescued once their worker is known to be gone."""
+        """Leaves unwritten what cannot be written now: the jobs are rescued once their worker is known to be gone."""
+        if self.tasks:
+            await asyncio.wait(self.tasks, timeout=LAST_CHANCE)
         for task in self.tasks:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)

@@ -17,7 +17,7 @@ from postino.engine.crashpoints import crashpoint
 from postino.engine.handlers import Handler
 from postino.engine.heart import Heart
 from postino.engine.outage import Outage
-from postino.engine.performer import Performer
+from postino.engine.performer import GRACE, Performer
 from postino.engine.policies import channel_overrides, default_policy
 from postino.engine.rescue import Observer
 from postino.engine.settler import Settler
@@ -38,12 +38,13 @@ TROUBLE_AGAIN = 2.0
 
 
 class Run:
-    """A job in the hands of its handler."""
+    """A job in this worker's hands. Not begun: it waits for its turn among those that run one at a time."""
 
-    __slots__ = ("job", "task")
+    __slots__ = ("begun", "job", "task")
 
     def __init__(self, job: Job) -> None:
         self.job = job
+        self.begun = False
         self.task: asyncio.Task[None]
 
 
@@ -66,12 +67,11 @@ class Worker:
             lambda: self.id, make_store, self.settings.heartbeat, self.settings.stall, time.monotonic
         )
         self.observer = Observer(store, self.settings.lease, time.monotonic)
-        self.threads = Threads()
         self.performer = Performer(
             handlers,
             default_policy(config),
             channel_overrides(config),
-            self.threads,
+            Threads(),
             lambda job: Call(job, enqueue),
             self.now,
             random.random,
@@ -96,7 +96,7 @@ class Worker:
         """Room for more jobs. What has ended takes none, unless writing it down has fallen far behind."""
         if self.settler.unwritten > UNWRITTEN * self.settings.concurrency:
             return 0
-        busy = len(self.running) + self.threads.still_running()
+        busy = len(self.running) + self.performer.still_running()
         return max(0, min(self.settings.concurrency - busy, MOST_TOGETHER))
 
     def now(self) -> datetime:
@@ -128,9 +128,12 @@ class Worker:
         survey = await self.look()
         free = self.free
         claimed = await self.claims.claim(self.id, survey, free, self.low_is_running) if free else []
+        if self.stopping:
+            await self.release(claimed)
+            return
         for job in claimed:
             self.start(job)
-        if not claimed and not self.stopping:
+        if not claimed:
             self.waits_for_room = not free
             await self.wakeup.wait(self.rest(survey))
 
@@ -196,25 +199,32 @@ class Worker:
         run.task = self.loop.create_task(self.carry_out(run))
 
     async def carry_out(self, run: Run) -> None:
-        job = run.job
         try:
-            crashpoint("perform.before")
-            ending = await (self.perform_alone(job) if job.rescues else self.performer.perform(job))
-            crashpoint("perform.after")
+            ending = await (self.perform_alone(run) if run.job.rescues else self.perform(run))
         finally:
             self.running.discard(run)
             self.say_there_is_room()
         self.settler.put(ending)
 
-    async def perform_alone(self, job: Job) -> Ending:
+    async def perform(self, run: Run) -> Ending:
+        run.begun = True
+        crashpoint("perform.before")
+        ending = await self.performer.perform(run.job)
+        crashpoint("perform.after")
+        return ending
+
+    async def perform_alone(self, run: Run) -> Ending:
         """A job whose worker died under it before: one at a time, so that a second death shows whose doing it was."""
         async with self.alone:
-            while True:
-                try:
-                    await self.store.suspect(self.id, job.id)
-                    return await self.performer.perform(job)
-                except StoreUnreachable:
-                    await asyncio.sleep(STORE_AGAIN)
+            await self.until_done(lambda: self.store.suspect(self.id, run.job.id))
+            return await self.perform(run)
+
+    async def until_done(self, act: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            try:
+                return await act()
+            except StoreUnreachable:
+                await asyncio.sleep(STORE_AGAIN)
 
     def say_there_is_room(self) -> None:
         """Wakes the worker if room is what it waits for."""
@@ -244,25 +254,31 @@ class Worker:
         await self.register()
 
     async def drain(self) -> None:
-        """Waits for running jobs, and for what has ended to be written, then gives back what has not ended."""
+        """Gives back what has not begun, waits until what has is over and written down, then gives back the rest."""
+        await self.patiently(lambda: self.give_back(lambda run: not run.begun))
         if self.running or self.settler.unwritten:
             log.info("worker.draining", running=len(self.running), seconds=self.settings.drain)
-            await self.beat_until(asyncio.wait([asyncio.create_task(self.all_ended())], timeout=self.settings.drain))
-        left = list(self.running)
+            ending = asyncio.create_task(self.all_ended())
+            await self.beat_until(asyncio.wait([ending], timeout=self.settings.drain))
+            ending.cancel()
+        await self.patiently(lambda: self.give_back(lambda _: True))
+        await self.settler.give_up()
+        await self.patiently(lambda: self.store.retire(self.id))
+
+    async def give_back(self, which: Callable[[Run], bool]) -> None:
+        left = [run for run in self.running if which(run)]
         for run in left:
             run.task.cancel()
-        await asyncio.gather(*(run.task for run in left), return_exceptions=True)
-        await self.settler.give_up()
-        await self.patiently(lambda: self.leave([run.job for run in left]))
+        if left:
+            # Not for ever: a handler may not let itself be stopped.
+            await asyncio.wait([run.task for run in left], timeout=GRACE)
+        self.running.difference_update(left)
+        await self.release([run.job for run in left if run.task.cancelled() or not run.task.done()])
 
     async def all_ended(self) -> None:
         while self.running:
             await asyncio.wait([run.task for run in self.running])
         await self.settler.flushed()
-
-    async def leave(self, jobs: list[Job]) -> None:
-        await self.release(jobs)
-        await self.store.retire(self.id)
 
     async def release(self, jobs: list[Job]) -> None:
         if not jobs:

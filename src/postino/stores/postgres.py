@@ -23,7 +23,14 @@ if TYPE_CHECKING:
 # Connection lost, resources short, an operator's or the system's doing; failover, deadlock and the like: they pass.
 PASSING_CLASSES = ("08", "53", "57", "58")
 PASSING = ("25006", "25P03", "40001", "40P01", "0A000")
-UNREACHABLE = (OSError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.CannotConnectNowError)
+UNREACHABLE = (
+    OSError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # used after the server's last words, before its end of the wire was closed
+    asyncpg.CannotConnectNowError,
+)
+WIRE_SECONDS = 1.0
 UNDEFINED_TABLE = "42P01"
 MIGRATIONS_TABLE = """
 CREATE SCHEMA IF NOT EXISTS postino;
@@ -71,6 +78,9 @@ class Postgres:
             min_size=0,
             max_size=self.connections,
             reset=nothing_to_reset,
+            timeout=self.statement_seconds,
+            # The server gives up a statement by itself; this is for a wire on which nothing comes back any more.
+            command_timeout=self.statement_seconds + WIRE_SECONDS,
             server_settings={
                 "application_name": "postino",
                 "statement_timeout": f"{self.statement_seconds * 1000:.0f}",
@@ -169,7 +179,7 @@ class Postgres:
             await self.open()
         assert self.pool is not None
         try:
-            async with self.pool.acquire() as connection:
+            async with self.pool.acquire(timeout=self.statement_seconds) as connection:
                 yield connection
         except asyncpg.LockNotAvailableError as error:
             raise Blocked("Another transaction holds the same key.") from error
@@ -187,7 +197,9 @@ class Postgres:
     async def lone_connection(self) -> AsyncIterator["LoneConnection"]:
         """A connection outside the pool, for work that takes its time."""
         try:
-            connection = await asyncpg.connect(self.url, server_settings={"application_name": "postino"})
+            connection = await asyncpg.connect(
+                self.url, timeout=self.statement_seconds, server_settings={"application_name": "postino"}
+            )
         except asyncpg.PostgresError as error:
             if passes(error):
                 raise StoreUnreachable(self.unreachable(error)) from error
@@ -201,11 +213,18 @@ class Postgres:
             raise ConfigError(told, field="database.url") from None
         try:
             yield connection
+        except (*UNREACHABLE, TimeoutError) as error:
+            raise StoreUnreachable(self.unreachable(error)) from error
+        except asyncpg.PostgresError as error:
+            if passes(error):
+                raise StoreUnreachable(self.unreachable(error)) from error
+            raise
         finally:
-            await connection.close()
+            connection.terminate()
 
     def unreachable(self, error: BaseException) -> str:
-        return f"{without_secrets(self.url)} does not answer ({error}). Nothing was lost; try again when it is back."
+        told = str(error) or "nothing came back in time"
+        return f"{without_secrets(self.url)} does not answer ({told}). Nothing was lost; try again when it is back."
 
 
 def psycopg_rows() -> Any:

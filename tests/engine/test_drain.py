@@ -1,0 +1,76 @@
+"""A worker that is told to stop: what has begun may end, what has not goes to others at once."""
+
+import asyncio
+
+from postino import Job, Postino, State
+from postino.event import Cursor, EventType
+from postino.job import new_id
+from postino.store import ClaimOrder, WorkerInfo
+from tests.engine.conftest import ended, eventually, working
+
+
+async def rescued_jobs(app: Postino, type: str, many: int) -> list[Job]:
+    """Jobs under which a worker died before: they run one at a time."""
+    await app.store.register(WorkerInfo(id="dead", host="here", pid=1))
+    jobs = await app.enqueue_many([(type, number) for number in range(many)])
+    survey = await app.store.survey("dead")
+    await app.store.claim(ClaimOrder(worker="dead", token=new_id(), free=many, survey=survey))
+    await app.store.retire("dead")
+    return jobs
+
+
+async def test_what_has_not_begun_is_given_back_at_once_and_unspent(app: Postino) -> None:
+    began, finish = asyncio.Event(), asyncio.Event()
+
+    @app.handler("work")
+    async def work(job: Job) -> None:
+        began.set()
+        await finish.wait()
+
+    jobs = await rescued_jobs(app, "work", 3)
+    stop = asyncio.Event()
+    worker = asyncio.create_task(app.work(stop=stop))
+    await began.wait()
+
+    async def all_held() -> bool:
+        return all([(await app.store.get(job.id)).state is State.RUNNING for job in jobs])
+
+    await eventually(all_held)
+    stop.set()
+
+    async def two_given_back() -> bool:
+        now = [await app.store.get(job.id) for job in jobs]
+        return sorted((job.state, job.attempts) for job in now) == [
+            (State.PENDING, 0), (State.PENDING, 0), (State.RUNNING, 1),
+        ]  # fmt: skip
+
+    await eventually(two_given_back)  # although one still runs
+    assert not worker.done()
+    finish.set()
+    await worker
+    states = sorted([(await app.store.get(job.id)).state for job in jobs])
+    assert states == [State.COMPLETED, State.PENDING, State.PENDING]
+
+
+async def test_a_claim_answered_after_the_word_to_stop_is_given_back(app: Postino) -> None:
+    ran: list[Job] = []
+    app.handler("work")(lambda job: ran.append(job))
+    stop, claim = asyncio.Event(), app.store.claim
+
+    async def late(order: ClaimOrder) -> list[Job]:
+        claimed = await claim(order)
+        stop.set()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        return claimed
+
+    app.store.claim = late  # type: ignore[method-assign]
+    job = await app.enqueue("work")
+    await app.work(stop=stop)
+    given_back = await app.store.get(job.id)
+    assert (ran, given_back.state, given_back.attempts) == ([], State.PENDING, 0)
+    told = [event.type for event in await app.store.events(Cursor(), 100) if event.job_id == job.id]
+    assert told == [EventType.RELEASED]
+    app.store.claim = claim  # type: ignore[method-assign]
+    async with working(app):
+        assert (await ended(app, job)).attempts == 1

@@ -1,0 +1,24 @@
+"""The database goes away while a program is just beginning to use it."""
+
+from pathlib import Path
+
+import pytest
+
+from postino import Postino
+from postino.errors import StoreUnreachable
+from tests.engine.conftest import settings
+from tests.servers.proxy import Proxy, any_of, nth
+
+BEGINNING = any_of("SELECT postino.make_partitions(9)")
+
+
+async def test_a_beginning_that_is_cut_off_is_told_like_any_outage_and_may_be_repeated(
+    app: Postino, proxy: Proxy, postgres_url: str, tmp_path: Path
+) -> None:
+    proxy.loses = nth(1, BEGINNING)
+    other = Postino(settings(tmp_path, proxy.url(postgres_url)))
+    with pytest.raises(StoreUnreachable, match="does not answer"):
+        await other.open()
+    async with other:
+        job = await other.enqueue("flow")
+    assert (await app.store.get(job.id)).id == job.id
