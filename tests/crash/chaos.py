@@ -160,13 +160,9 @@ async def telling(chaos: Chaos, tell: Callable[[Chaos], None]) -> None:
 
 @asynccontextmanager
 async def side_by_side(*works: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """These go on for as long as the block does; whatever they stumbled over is raised at its end."""
-    tasks = [asyncio.create_task(work) for work in works]
-    try:
+    """These go on for as long as the block does; if one of them stumbles, so does the block."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(work) for work in works]
         yield
-    finally:
         for task in tasks:
             task.cancel()
-        for ended in await asyncio.gather(*tasks, return_exceptions=True):
-            if isinstance(ended, Exception):
-                raise ended

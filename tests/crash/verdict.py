@@ -14,6 +14,7 @@ from tests.crash.books import Books, identity, instant
 
 FINISHED = "SELECT id, state, finished_at, token FROM postino.finished WHERE NOT superseded"
 LIVE = "SELECT id, state FROM postino.jobs"
+LATEST = "SELECT job_id, max(at) FROM postino.events WHERE job_id IS NOT NULL GROUP BY job_id"
 TOLD = "SELECT job_id, count(*) FROM postino.events WHERE type = 'job.completed' GROUP BY job_id"
 RESCUES = "SELECT count(*) FROM postino.events WHERE type = 'job.rescued'"
 Claim = tuple[UUID, UUID]
@@ -64,7 +65,8 @@ def read_record(folder: Path) -> Runs:
 async def judge(books: Books, store: Store, runs: Runs, ends: Mapping[UUID, frozenset[State]]) -> Verdict:
     expected = {child: frozenset({State.COMPLETED}) for child in runs.children} | dict(ends)
     rows = books.ask(FINISHED)
-    finished = {identity(job): end_of(*rest) for job, *rest in rows}
+    latest = {identity(job): instant(at) for job, at in books.ask(LATEST)}
+    finished = {identity(job): end_of(state, at, token, latest[identity(job)]) for job, state, at, token in rows}
     live = {identity(job): state for job, state in books.ask(LIVE)}
     wrong = [f"{job} is {state} and was never ended" for job, state in live.items()]
     times = Counter(identity(job) for job, *_ in rows)
@@ -84,8 +86,10 @@ async def judge(books: Books, store: Store, runs: Runs, ends: Mapping[UUID, froz
     )
 
 
-def end_of(state: str, at: Any, token: Any) -> End:
-    return End(State(state), instant(at), token and identity(token))
+def end_of(state: str, at: Any, token: Any, latest: datetime) -> End:
+    """PostgreSQL's time is that of a transaction's beginning: one that had to wait for the job ended it later than it
+    says, but not before anything else that happened to the job."""
+    return End(State(state), max(instant(at), latest), token and identity(token))
 
 
 def badly_ended(finished: Mapping[UUID, End], expected: Mapping[UUID, frozenset[State]]) -> Iterator[str]:

@@ -80,8 +80,9 @@ class Watch:
                 self.wrong.append(f"{job} is running without a claim")
                 continue
             claim = identity(job), identity(token)
-            self.held_for[claim] = held.get(claim, 0.0) + step
-            if pid not in awake:
+            if pid in awake:
+                self.held_for[claim] = held.get(claim, 0.0) + step
+            else:
                 self.dead_for[claim] = dead.get(claim, 0.0) + step
         self.longest = max([self.longest, *self.dead_for.values()])
         self.complain(dead, self.dead_for, TAKEN_OVER, "its worker is dead, and nobody took it over")

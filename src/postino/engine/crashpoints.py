@@ -57,10 +57,10 @@ def armed() -> Passages | None:
 
 
 def crashpoint(name: str) -> None:
-    assert name in POINTS, f"{name} is not a registered crash point"
     passages = armed()
     if passages is None or passages.point != name:
         return
+    assert name in POINTS, f"{name} is not a registered crash point"
     passages.left -= 1
     if passages.left <= 0:
         os.kill(os.getpid(), signal.SIGKILL)
