@@ -12,7 +12,7 @@ from postino.config import Config
 from postino.engine.batcher import Batcher
 from postino.engine.deeds import act, cap_of, gate_named, job_id_of
 from postino.engine.duties import Duties, pruning
-from postino.engine.enqueue import enqueue_surely, enqueue_together
+from postino.engine.enqueue import enqueue_surely, enqueue_together, surely
 from postino.engine.handlers import Function, Handler, handler_of
 from postino.engine.portal import Sync
 from postino.engine.relay import Listener, Relay
@@ -145,7 +145,7 @@ class App:
     async def enqueue_spec(self, spec: JobSpec) -> Job:
         new = self._new(spec)
         if not self._ready:
-            await self.open()
+            await surely(lambda _: self.open())
         self._wake([job := (await self._enqueuer.put(new)).job])
         return job
 
@@ -157,7 +157,7 @@ class App:
         new = [self._new(spec, job_id) for spec, job_id in zip(specs, new_ids(len(specs)), strict=True)]
         if connection is not None:
             return [enqueued.job for enqueued in await self.store.enqueue_on(connection, new)]
-        await self.open()
+        await surely(lambda _: self.open())
         self._wake(written := [enqueued.job for enqueued in await enqueue_surely(self.store, new)])
         return written
 

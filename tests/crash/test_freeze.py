@@ -39,7 +39,6 @@ async def test_a_run_that_wakes_up_after_another_completed_the_job_settles_nothi
     await check_books(app, [job], runs(), deaths=1)
 
 
-@pytest.mark.xfail(strict=False, reason="it starts if its turn comes before the worker hears that it was buried")
 @pytest.mark.crash
 async def test_what_waited_its_turn_in_a_frozen_worker_does_not_start_after_it_completed_elsewhere(
     app: Postino, workers: Workers, runs: ReadRuns

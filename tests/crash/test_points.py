@@ -83,10 +83,7 @@ def is_pair(before: Passage, after: Passage) -> bool:
     return before.is_point and after.is_point and side == "before" and after.what == f"{name}.after"
 
 
-LACKING = pytest.mark.xfail(reason="register, retire and suspect have no crash points yet")
-
-
-@pytest.mark.parametrize("module", [pytest.param(name, marks=[LACKING] * (name == "worker.py")) for name in MODULES])
+@pytest.mark.parametrize("module", MODULES)
 def test_every_write_and_every_call_outside_has_a_crash_point_on_either_side(module: str) -> None:
     assert unguarded((ENGINE / module).read_text(), module) == []
 

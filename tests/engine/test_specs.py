@@ -35,6 +35,8 @@ WRONG = [
     ({"time_limit": float("inf")}, "time_limit"),
     ({"time_limit": float("nan")}, "time_limit"),
     ({"payload": object()}, "payload"),
+    ({"payload": {"x": float("nan")}}, "payload"),
+    ({"payload": [float("-inf")]}, "payload"),
     ({"payload": "x" * 1_000_001}, "payload"),
 ]
 

@@ -190,7 +190,7 @@ def test_a_second_worker_finishes_what_a_killed_one_began(
     assert found["quick.jpg"]["starts"] == 1
     with psycopg.connect(ready) as connection:
         history = connection.execute(
-            "SELECT outcome FROM postino.attempts WHERE job_id = %s ORDER BY started_at", (large["id"],)
+            "SELECT outcome FROM postino.all_attempts WHERE job_id = %s ORDER BY started_at", (large["id"],)
         ).fetchall()
     assert [outcome for (outcome,) in history] == ["rescued", "completed"]
 

@@ -215,7 +215,7 @@ class Model:
             entry.state, entry.worker, entry.token = State.RUNNING, worker, token
             entry.attempts += 1
             entry.deferred = None
-        self.events[EventType.CLAIMED] += bool(claimed)
+        self.events[EventType.CLAIMED] += len(claimed)
         self.low_was_moved = False
 
     # Settle

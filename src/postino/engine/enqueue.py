@@ -2,12 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
 from postino.engine.crashpoints import crashpoint
 from postino.errors import StoreUnreachable
 from postino.store import Enqueued, NewJob, Store
 
+T = TypeVar("T")
 SHARED_PATIENCE = 0.1
 KEEP_TRYING = 5.0
 AGAIN_AFTER = 0.25
@@ -20,13 +22,22 @@ async def enqueue_together(store: Store, jobs: list[NewJob]) -> Sequence[Enqueue
 
 async def enqueue_surely(store: Store, jobs: Sequence[NewJob], patience: float | None = None) -> Sequence[Enqueued]:
     """Asks again where no answer came: the ids stay, so that what got through the first time is not there twice."""
+
+    async def enqueue(again: bool) -> Sequence[Enqueued]:
+        crashpoint("enqueue.before")
+        enqueued = await store.enqueue(jobs, patience=patience, again=again)
+        crashpoint("enqueue.after")
+        return enqueued
+
+    return await surely(enqueue)
+
+
+async def surely(act: Callable[[bool], Awaitable[T]]) -> T:
+    """Does it, again for some seconds while the store is away; tells what it does whether it is not the first time."""
     started, again = time.monotonic(), False
     while True:
         try:
-            crashpoint("enqueue.before")
-            enqueued = await store.enqueue(jobs, patience=patience, again=again)
-            crashpoint("enqueue.after")
-            return enqueued
+            return await act(again)
         except StoreUnreachable:
             if time.monotonic() - started > KEEP_TRYING:
                 raise

@@ -1,12 +1,13 @@
 """What a caller asks for, checked before anything is written: a wrong call is refused with the field's name."""
 
 import difflib
+import json
 import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NoReturn
 from uuid import UUID
 
 from pydantic_core import PydanticSerializationError, to_json
@@ -102,7 +103,9 @@ def payload_bytes(payload: Any) -> bytes:
     else:
         try:
             encoded = to_json(payload)
-        except PydanticSerializationError as error:
+            if b"NaN" in encoded or b"Infinity" in encoded:  # perhaps inside a text
+                json.loads(encoded, parse_constant=no_number)
+        except (PydanticSerializationError, ValueError) as error:
             raise WrongUse(f"payload: cannot be written as JSON ({error}).", field="payload") from error
     if len(encoded) > MOST_BYTES:
         raise WrongUse(
@@ -110,6 +113,10 @@ def payload_bytes(payload: Any) -> bytes:
             field="payload",
         )
     return encoded
+
+
+def no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number that JSON knows")
 
 
 def queue_named(name: str | Queue) -> Queue:

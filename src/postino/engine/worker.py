@@ -84,6 +84,7 @@ class Worker:
             "concurrency": self.settings.concurrency,
         }
         self.alone = asyncio.Lock()
+        self.heard = asyncio.Event()  # what the last beat was answered
         self.waits_for_room = False
         self.skew = timedelta(0)
         self.capped: set[str] = set()
@@ -107,7 +108,7 @@ class Worker:
         """Works until told to stop, then lets running jobs end."""
         self.loop = asyncio.get_running_loop()
         await self.wakeup.listen()
-        await self.register()
+        await self.until_done(self.register)
         self.heart.start()
         log.info("worker.started", worker=self.id, **self.about)
         try:
@@ -150,6 +151,7 @@ class Worker:
             self.next_beat = time.monotonic() + self.settings.heartbeat - self.settings.poll / 2
             self.heart.beaten_at = before
             self.drop_revoked(survey)
+            self.heard.set()
             await self.give_back_strays(survey)
             if self.id not in survey.beats:
                 await self.start_over()
@@ -207,6 +209,8 @@ class Worker:
         self.settler.put(ending)
 
     async def perform(self, run: Run) -> Ending:
+        if self.overslept():
+            await self.next_beat_heard()
         run.begun = True
         crashpoint("perform.before")
         ending = await self.performer.perform(run.job)
@@ -216,8 +220,19 @@ class Worker:
     async def perform_alone(self, run: Run) -> Ending:
         """A job whose worker died under it before: one at a time, so that a second death shows whose doing it was."""
         async with self.alone:
+            crashpoint("suspect.before")
             await self.until_done(lambda: self.store.suspect(self.id, run.job.id))
+            crashpoint("suspect.after")
             return await self.perform(run)
+
+    def overslept(self) -> bool:
+        return time.monotonic() - self.heart.beaten_at > self.settings.lease
+
+    async def next_beat_heard(self) -> None:
+        """Whoever was frozen past its lease may have been buried: the next beat stops what others have taken over."""
+        while self.overslept():
+            self.heard.clear()
+            await self.heard.wait()
 
     async def until_done(self, act: Callable[[], Awaitable[None]]) -> None:
         while True:
@@ -245,7 +260,9 @@ class Worker:
         return again is not None and again <= self.now() + timedelta(seconds=self.settings.poll)
 
     async def register(self) -> None:
+        crashpoint("register.before")
         await self.store.register(WorkerInfo(id=self.id, host=socket.gethostname(), pid=os.getpid()))
+        crashpoint("register.after")
 
     async def start_over(self) -> None:
         """Others took this worker for dead and its jobs with it: it goes on as a new one, and settles nothing old."""
@@ -263,7 +280,9 @@ class Worker:
             ending.cancel()
         await self.patiently(lambda: self.give_back(lambda _: True))
         await self.settler.give_up()
+        crashpoint("retire.before")
         await self.patiently(lambda: self.store.retire(self.id))
+        crashpoint("retire.after")
 
     async def give_back(self, which: Callable[[Run], bool]) -> None:
         left = [run for run in self.running if which(run)]

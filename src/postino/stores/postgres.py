@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import asyncpg
+import structlog
 
 from postino.config import without_secrets
 from postino.errors import ConfigError, StoreUnreachable, WrongUse
@@ -16,6 +17,7 @@ from postino.stores.migrations import check_complete, migrations, missing
 from postino.stores.statement import Operation, Query, Row, columns, statement
 
 T = TypeVar("T")
+log = structlog.get_logger("postino.store")
 if TYPE_CHECKING:
     Connection = asyncpg.pool.PoolConnectionProxy[asyncpg.Record]
     LoneConnection = asyncpg.Connection[asyncpg.Record]
@@ -189,9 +191,17 @@ class Postgres:
         except (*UNREACHABLE, TimeoutError) as error:
             raise StoreUnreachable(self.unreachable(error)) from error
         except asyncpg.PostgresError as error:
-            if passes(error):
-                raise StoreUnreachable(self.unreachable(error)) from error
-            raise
+            if lacks_partition(error):
+                await self.make_partitions(error)
+            elif not passes(error):
+                raise
+            raise StoreUnreachable(self.unreachable(error)) from error
+
+    async def make_partitions(self, error: asyncpg.PostgresError) -> None:
+        told = "made now; look at the log of the last weeks for duty.failed"
+        log.critical("partition.missing", error=str(error), next=told)
+        async with self.lone_connection() as connection:
+            await connection.fetchval("SELECT postino.make_partitions(9)")
 
     @asynccontextmanager
     async def lone_connection(self) -> AsyncIterator["LoneConnection"]:
@@ -231,6 +241,11 @@ def psycopg_rows() -> Any:
     from psycopg.rows import dict_row  # the caller brought psycopg; Postino itself does without
 
     return dict_row
+
+
+def lacks_partition(error: asyncpg.PostgresError) -> bool:
+    """PostgreSQL calls it a violated check, but names none."""
+    return isinstance(error, asyncpg.CheckViolationError) and error.constraint_name is None
 
 
 def passes(error: asyncpg.PostgresError) -> bool:

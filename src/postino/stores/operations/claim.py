@@ -67,28 +67,34 @@ def claim(order: ClaimOrder) -> Operation[list[Job]]:
     taken: list[Job] = []
     for queue, most in turns(lines, order.free, order.survey.now, order.low_is_running):
         due = [line for line in lines if line.queue is queue]
-        taken += yield from claim_queue(order, gates, queue, due, min(most, order.free - len(taken)), room)
+        yield from claim_queue(order, gates, queue, due, min(len(taken) + most, order.free), room, taken)
     return taken
 
 
 def claim_queue(
-    order: ClaimOrder, gates: Closed, queue: Queue, lines: Sequence[Head], most: int, room: dict[str, int]
-) -> Operation[list[Job]]:
+    order: ClaimOrder,
+    gates: Closed,
+    queue: Queue,
+    lines: Sequence[Head],
+    most: int,
+    room: dict[str, int],
+    taken: list[Job],
+) -> Operation[None]:
     """Takes shares, and shares of what is left, until all is given or no line has more: rank goes before fairness."""
-    taken: list[Job] = []
     while lines and len(taken) < most:
         given = shares(most - len(taken), lines, room)
         portions = [(line, share) for line, share in zip(lines, given, strict=True) if share > 0]
         if not portions:
             break  # what is left is behind full caps
-        claimed = yield from claim_bulk(order, queue, [portion for portion in portions if not portion[0].lanes], room)
-        claimed += yield from claim_lanes(order, gates, queue, [portion for portion in portions if portion[0].lanes])
+        bulk = [portion for portion in portions if not portion[0].lanes]
+        claimed = yield from claim_bulk(order, queue, bulk, room, taken)
+        lanes = [portion for portion in portions if portion[0].lanes]
+        claimed += yield from claim_lanes(order, gates, queue, lanes, taken)
         for job in claimed:
             if job.channel in room:
                 room[job.channel] -= 1
         taken += claimed
         lines = [line for line, share in zip(lines, given, strict=True) if may_have_more(line, share, claimed)]
-    return taken
 
 
 def may_have_more(line: Head, share: int, claimed: Sequence[Job]) -> bool:
@@ -110,7 +116,7 @@ def remaining_room(gates: Closed, lines: Sequence[Head]) -> Operation[dict[str, 
 
 
 def claim_bulk(
-    order: ClaimOrder, queue: Queue, portions: Sequence[tuple[Head, int]], counted: Iterable[str]
+    order: ClaimOrder, queue: Queue, portions: Sequence[tuple[Head, int]], counted: Iterable[str], taken: Sequence[Job]
 ) -> Operation[list[Job]]:
     claimed = yield each(
         "claim_bulk",
@@ -121,6 +127,7 @@ def claim_bulk(
         queue=queue.value,
         queue_name=queue.label,
         counted=sorted(counted),
+        taken=[job.id for job in taken],
         worker=order.worker,
         token=order.token,
     )
@@ -128,7 +135,7 @@ def claim_bulk(
 
 
 def claim_lanes(
-    order: ClaimOrder, gates: Closed, queue: Queue, portions: Sequence[tuple[Head, int]]
+    order: ClaimOrder, gates: Closed, queue: Queue, portions: Sequence[tuple[Head, int]], taken: Sequence[Job]
 ) -> Operation[list[Job]]:
     brands, accounts = sorted(gates.brands), sorted(gates.accounts)
     locked = yield each(
@@ -140,7 +147,13 @@ def claim_lanes(
     )
     lanes = with_widths(locked, {line.channel: share for line, share in portions})
     claimed = yield each(
-        "claim_lanes", lanes, queue=queue.value, worker=order.worker, token=order.token, brands=brands
+        "claim_lanes",
+        lanes,
+        queue=queue.value,
+        worker=order.worker,
+        token=order.token,
+        brands=brands,
+        taken=[job.id for job in taken],
     )
     yield each("rearm_lanes", lanes)
     return rows.live_jobs(claimed)

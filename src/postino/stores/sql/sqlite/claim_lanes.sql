@@ -15,4 +15,5 @@ RETURNING *;
 INSERT INTO postino_events (at, type, data)
 SELECT :now, 'job.claimed', json_object('worker', :worker, 'jobs', json_group_array(id))
 FROM postino_jobs WHERE state = 'running' AND channel = :channel AND token = :token AND lane = :lane
+  AND id NOT IN (SELECT value FROM json_each(:taken))
 HAVING count(*) > 0

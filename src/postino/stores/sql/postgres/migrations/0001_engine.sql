@@ -313,3 +313,12 @@ SELECT id, type, channel, account, brand, user_id, queue, state, scheduled_at, r
        remote_id, parent_id, correlation_id, last_error, deferred, created_at, claimed_by, claimed_at, dispatched_at,
        finished_at, result, generation, rescues, deferrals, sent, backoff, time_limit, token, payload AS payload_bytes
 FROM postino.stored_jobs;
+
+-- Every try. The one that completed a job is its finished row; without a token it was a person's word, and has its line.
+CREATE VIEW postino.all_attempts AS
+SELECT job_id, generation, number, started_at, ended_at, worker, outcome, error_class, message, trace
+FROM postino.attempts
+UNION ALL
+SELECT id, generation, attempts, claimed_at, finished_at, claimed_by, state, NULL, NULL, NULL
+FROM postino.finished
+WHERE state = 'completed' AND token IS NOT NULL;
