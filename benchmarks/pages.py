@@ -64,9 +64,9 @@ def claim_of(share: int, token: UUID, now: datetime, since: datetime) -> Query:
 def settling(connection: psycopg.Connection[Any], token: UUID, now: datetime, share: int) -> Query:
     ids = [row[0] for row in connection.execute("SELECT id FROM postino.jobs WHERE token = %s", [token])]
     assert len(ids) == share, f"claimed {len(ids)} of {share}"
-    nothing = [None] * share
+    tokens, data = [token] * share, ["{}"] * share
     return Query("settle_completed", {
-        "id": ids, "token": [token] * share, "remote_id": nothing, "result": nothing, "now": now,
+        "id": ids, "token": tokens, "remote_id": None, "result": None, "data": data, "now": now,
     })  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from postino.rules.order import next_due, open_lines
 from postino.store import ClaimOrder, Store, Survey
 
 SWEEP_SHARE = 100  # a sweep may cost a hundredth of the time between two of them
-FRESH = 0.02  # seconds for which one look serves further claims, as long as they come back full
+FRESH = 0.05  # seconds for which one look serves further claims, as long as they come back full
 REMEMBERED = 600.0  # far longer than a statement may take
 SOONEST_SWEEP, LATEST_SWEEP = 1.0, 10.0  # seconds
 

@@ -21,31 +21,20 @@ from postino.engine.performer import GRACE, Performer
 from postino.engine.policies import channel_overrides, default_policy
 from postino.engine.rescue import Observer
 from postino.engine.settler import Settler
+from postino.engine.slots import Run, Slots
 from postino.engine.specs import JobSpec
 from postino.engine.threads import Threads
 from postino.errors import StoreUnreachable
-from postino.job import Job, Queue, new_id
+from postino.job import Job, new_id
 from postino.rules import settlement
 from postino.store import Ending, Failure, Store, Survey, WorkerInfo
 from postino.wakeup import Wakeup
 
 log = structlog.get_logger("postino.worker")
-MOST_TOGETHER = 500
 UNWRITTEN = 4
 FOLDED = 0.02
 STORE_AGAIN = 0.5
 TROUBLE_AGAIN = 2.0
-
-
-class Run:
-    """A job in this worker's hands. Not begun: it waits for its turn among those that run one at a time."""
-
-    __slots__ = ("begun", "job", "task")
-
-    def __init__(self, job: Job) -> None:
-        self.job = job
-        self.begun = False
-        self.task: asyncio.Task[None]
 
 
 class Worker:
@@ -77,7 +66,7 @@ class Worker:
             random.random,
         )
         self.settler = Settler(store, self.performer.unwritable, self.written)
-        self.running: set[Run] = set()  # whose handler has not ended
+        self.slots = Slots(self.settings.concurrency, time.monotonic)
         self.about = {
             "database": without_secrets(config.database_url),
             "types": sorted(handlers),
@@ -97,8 +86,7 @@ class Worker:
         """Room for more jobs. What has ended takes none, unless writing it down has fallen far behind."""
         if self.settler.unwritten > UNWRITTEN * self.settings.concurrency:
             return 0
-        busy = len(self.running) + self.performer.still_running()
-        return max(0, min(self.settings.concurrency - busy, MOST_TOGETHER))
+        return self.slots.wanted(self.performer.still_running())
 
     def now(self) -> datetime:
         """The database's time, as far as this process knows it."""
@@ -126,15 +114,13 @@ class Worker:
 
     async def turn(self) -> None:
         """One look, one claim, and a rest if there was nothing to take."""
+        self.slots.count()
         survey = await self.look()
         free = self.free
-        claimed = await self.claims.claim(self.id, survey, free, self.low_is_running) if free else []
-        if self.stopping:
-            await self.release(claimed)
-            return
-        for job in claimed:
-            self.start(job)
-        if not claimed:
+        claimed = await self.claims.claim(self.id, survey, free, self.slots.low_is_running()) if free else []
+        self.slots.ready.extend(claimed)
+        self.start_next()
+        if not claimed and not self.stopping:
             self.waits_for_room = not free
             await self.wakeup.wait(self.rest(survey))
 
@@ -160,10 +146,12 @@ class Worker:
 
     def drop_revoked(self, survey: Survey) -> None:
         """Stops what others have taken over: whatever it still does, nobody would write it down."""
-        for run in self.running:
-            job = run.job
-            if (job.id, job.token) not in survey.held:
-                log.warning("job.revoked", job=str(job.id), type=job.type, next="another worker has it")
+        taken_over = [job for job in self.slots.jobs() if (job.id, job.token) not in survey.held]
+        for job in taken_over:
+            log.warning("job.revoked", job=str(job.id), type=job.type, next="another worker has it")
+        self.slots.give_up(lambda job: job in taken_over)
+        for run in self.slots.running:
+            if run.job in taken_over:
                 run.task.cancel()
 
     async def give_back_strays(self, survey: Survey) -> None:
@@ -191,20 +179,20 @@ class Worker:
             log.exception("worker.trouble", next=f"going on in {TROUBLE_AGAIN} s")
             await asyncio.sleep(TROUBLE_AGAIN)
 
-    @property
-    def low_is_running(self) -> bool:
-        return any(run.job.queue is Queue.LOW for run in self.running)
-
-    def start(self, job: Job) -> None:
-        run = Run(job)
-        self.running.add(run)
-        run.task = self.loop.create_task(self.carry_out(run))
+    def start_next(self) -> None:
+        """Fills the slots with those that wait for one; once told to stop, they are given back instead."""
+        abandoned = self.performer.still_running()
+        while not self.stopping and (job := self.slots.next(abandoned)) is not None:
+            run = Run(job)
+            self.slots.running.add(run)
+            run.task = self.loop.create_task(self.carry_out(run))
 
     async def carry_out(self, run: Run) -> None:
         try:
             ending = await (self.perform_alone(run) if run.job.rescues else self.perform(run))
         finally:
-            self.running.discard(run)
+            self.slots.end(run)
+            self.start_next()
             self.say_there_is_room()
         self.settler.put(ending)
 
@@ -266,15 +254,15 @@ class Worker:
 
     async def start_over(self) -> None:
         """Others took this worker for dead and its jobs with it: it goes on as a new one, and settles nothing old."""
-        log.error("worker.buried", worker=self.id, jobs=len(self.running), next="starting over under a new name")
+        log.error("worker.buried", worker=self.id, jobs=len(self.slots.running), next="starting over under a new name")
         self.id = str(new_id())
         await self.register()
 
     async def drain(self) -> None:
         """Gives back what has not begun, waits until what has is over and written down, then gives back the rest."""
         await self.patiently(lambda: self.give_back(lambda run: not run.begun))
-        if self.running or self.settler.unwritten:
-            log.info("worker.draining", running=len(self.running), seconds=self.settings.drain)
+        if self.slots or self.settler.unwritten:
+            log.info("worker.draining", running=len(self.slots.running), seconds=self.settings.drain)
             ending = asyncio.create_task(self.all_ended())
             await self.beat_until(asyncio.wait([ending], timeout=self.settings.drain))
             ending.cancel()
@@ -285,18 +273,20 @@ class Worker:
         crashpoint("retire.after")
 
     async def give_back(self, which: Callable[[Run], bool]) -> None:
-        left = [run for run in self.running if which(run)]
+        waiting = self.slots.give_up(lambda _: True)
+        left = [run for run in self.slots.running if which(run)]
         for run in left:
             run.task.cancel()
         if left:
             # Not for ever: a handler may not let itself be stopped.
             await asyncio.wait([run.task for run in left], timeout=GRACE)
-        self.running.difference_update(left)
-        await self.release([run.job for run in left if run.task.cancelled() or not run.task.done()])
+        self.slots.running.difference_update(left)
+        unended = [run.job for run in left if run.task.cancelled() or not run.task.done()]
+        await self.release([*waiting, *unended])
 
     async def all_ended(self) -> None:
-        while self.running:
-            await asyncio.wait([run.task for run in self.running])
+        while self.slots.running:
+            await asyncio.wait([run.task for run in self.slots.running])
         await self.settler.flushed()
 
     async def release(self, jobs: list[Job]) -> None:

@@ -71,6 +71,9 @@ def columns(query: Query, names: Sequence[str]) -> list[Any]:
 
 
 def column(rows: Sequence[Mapping[str, Any]], name: str) -> list[Any] | None:
+    return given([row[name] for row in rows])
+
+
+def given(values: list[Any]) -> list[Any] | None:
     """One value of each row; nothing where all are nothing: `unnest` fills up with NULLs, at no cost for each."""
-    values = [row[name] for row in rows]
     return None if values[0] is None and values.count(None) == len(values) else values

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -12,7 +13,7 @@ from postino.rules.lifecycle import may_move
 from postino.rules.settlement import Settlement
 from postino.store import Decide, Ending, Failure
 from postino.stores import rows
-from postino.stores.statement import Operation, ask, each
+from postino.stores.statement import Operation, ask, each, given
 
 
 def settle(endings: Sequence[Ending], again: bool = False) -> Operation[set[UUID]]:
@@ -23,8 +24,9 @@ def settle(endings: Sequence[Ending], again: bool = False) -> Operation[set[UUID
             "settle_completed",
             id=[ending.job.id for ending in done],
             token=[ending.job.token for ending in done],
-            remote_id=[clean(ending.settlement.remote_id) for ending in done],
-            result=[clean(ending.settlement.result) for ending in done],
+            remote_id=given([clean(ending.settlement.remote_id) for ending in done]),
+            result=given([clean(ending.settlement.result) for ending in done]),
+            data=[success(ending) for ending in done],
         )
         settled.update(row["id"] for row in found)
     if finished:
@@ -119,6 +121,19 @@ def story(job: Job, settlement: Settlement) -> str:
         "remote_id": clean(settlement.remote_id),
         "run_at": settlement.run_at.isoformat() if settlement.run_at else None,
     }
+    return json.dumps({name: value for name, value in told.items() if value is not None})
+
+
+def success(ending: Ending) -> str:
+    """The same words for most jobs of a type."""
+    job, settlement = ending.job, ending.settlement
+    known_as = settlement.remote_id or job.remote_id
+    return told_of_success(job.type, job.channel, job.attempts, clean(known_as))
+
+
+@lru_cache(1024)
+def told_of_success(type_: str, channel: str, attempts: int, remote_id: str | None) -> str:
+    told = {"type": type_, "channel": channel, "attempts": attempts, "remote_id": remote_id}
     return json.dumps({name: value for name, value in told.items() if value is not None})
 
 

@@ -16,12 +16,7 @@ SELECT channel, lane, account FROM json_each(:id) AS input
 JOIN postino_jobs AS job ON job.id = input.value AND job.token = json_extract(:token, '$[' || input.key || ']')
 WHERE lane IS NOT NULL;
 INSERT INTO postino_events (at, type, job_id, data)
-SELECT :now, 'job.completed', job.id,
-    CASE WHEN coalesce(json_extract(:remote_id, '$[' || input.key || ']'), remote_id) IS NULL
-         THEN json_object('type', job.type, 'channel', channel, 'attempts', attempts)
-         ELSE json_object('type', job.type, 'channel', channel, 'attempts', attempts,
-                          'remote_id', coalesce(json_extract(:remote_id, '$[' || input.key || ']'), remote_id)) END
-FROM json_each(:id) AS input
+SELECT :now, 'job.completed', job.id, json_extract(:data, '$[' || input.key || ']') FROM json_each(:id) AS input
 JOIN postino_jobs AS job ON job.id = input.value AND job.token = json_extract(:token, '$[' || input.key || ']');
 DELETE FROM postino_jobs WHERE id IN (
     SELECT job.id FROM json_each(:id) AS input

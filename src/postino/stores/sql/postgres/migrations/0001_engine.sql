@@ -44,10 +44,9 @@ CREATE TABLE postino.jobs (
 -- One range per (channel, queue): a range shared by queues would walk over the future jobs of one to reach another.
 CREATE INDEX jobs_bulk ON postino.jobs (channel, queue, run_at) WHERE state = 'pending' AND lane IS NULL;
 CREATE INDEX jobs_lanes ON postino.jobs (channel, lane, queue, run_at, id) WHERE state = 'pending' AND lane IS NOT NULL;
-CREATE INDEX jobs_running ON postino.jobs (channel) WHERE state = 'running';
+CREATE INDEX jobs_busy ON postino.jobs (state, channel) WHERE state <> 'pending';
 -- The net under the lanes: the database itself refuses a second running job of an account on a channel.
 CREATE UNIQUE INDEX jobs_one_per_account ON postino.jobs (channel, lane) WHERE state = 'running' AND account IS NOT NULL;
-CREATE INDEX jobs_uncertain ON postino.jobs (id) WHERE state = 'uncertain';
 CREATE INDEX jobs_children ON postino.jobs (parent_id) WHERE parent_id IS NOT NULL;
 
 CREATE TABLE postino.keys (

@@ -1,0 +1,72 @@
+"""How many jobs a worker takes before it has slots for them: those that get one in a moment, none behind long ones."""
+
+from datetime import UTC, datetime
+
+from postino.engine.slots import AHEAD, Run, Slots
+from postino.job import Job, Queue, State, new_id
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def a_job(queue: Queue = Queue.DEFAULT) -> Job:
+    now = datetime.now(UTC)
+    return Job(
+        id=new_id(), type="t", channel="c", queue=queue, state=State.RUNNING, payload=b"", idempotency_key="k",
+        scheduled_at=now, run_at=now, created_at=now,
+    )  # fmt: skip
+
+
+def run_all(slots: Slots) -> list[Run]:
+    runs = []
+    while (job := slots.next(abandoned=0)) is not None:
+        runs.append(Run(job))
+        slots.running.add(runs[-1])
+    return runs
+
+
+def test_at_first_there_is_one_job_for_each_slot() -> None:
+    slots = Slots(10, Clock())
+    assert slots.wanted(abandoned=0) == 10
+    assert slots.wanted(abandoned=3) == 7
+    slots.ready.extend(a_job() for _ in range(10))
+    assert len(run_all(slots)) == 10
+    assert slots.wanted(abandoned=0) == 0
+
+
+def test_short_jobs_are_fetched_ahead_and_long_ones_are_not() -> None:
+    clock = Clock()
+    slots = Slots(10, clock)
+    for ended, ahead in ((8, 8), (100, 20), (0, 0)):
+        for _ in range(ended):
+            slots.end(Run(a_job()))
+        clock.now += AHEAD
+        slots.count()
+        assert slots.ahead == ahead
+        assert slots.wanted(abandoned=0) == 10 + ahead
+
+
+def test_as_long_as_there_are_enough_next_ones_no_claim_is_worth_it() -> None:
+    slots = Slots(10, Clock())
+    slots.ahead = 8
+    slots.ready.extend(a_job() for _ in range(18))
+    runs = run_all(slots)
+    assert (len(runs), slots.wanted(abandoned=0)) == (10, 0)
+    slots.end(runs[0])
+    assert (len(run_all(slots)), slots.wanted(abandoned=0)) == (1, 0)  # for one job
+    slots.end(runs[1])
+    assert slots.wanted(abandoned=0) == 2
+
+
+def test_those_that_wait_count_and_can_be_given_up() -> None:
+    slots = Slots(1, Clock())
+    low, high = a_job(Queue.LOW), a_job(Queue.HIGH)
+    slots.ready.extend([low, high])
+    assert slots.low_is_running()
+    assert slots.give_up(lambda job: job is low) == [low]
+    assert not slots.low_is_running()
+    assert list(slots.jobs()) == [high]
