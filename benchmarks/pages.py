@@ -10,6 +10,7 @@ import psycopg
 from psycopg.rows import scalar_row
 
 from postino.job import Queue, new_id
+from postino.stores.postgres import PLANNED
 from postino.stores.statement import Query, columns, statement
 
 CHANNEL, WORKER = "noop", "bench"  # a job that names no channel goes by its type
@@ -20,16 +21,14 @@ SOMEBODY = f"INSERT INTO postino.workers (id, host, pid, started_at) VALUES ('{W
 Plan = dict[str, Any]
 
 
-def pages_touched(url: str, share: int, since: datetime = LONG_AGO, *, small: bool = False) -> dict[str, int]:
-    """Pages for a look and a claim of `share` jobs, and for settling them; nothing is changed.
-
-    `small` tables are read by their indexes too: reading them from end to end is cheap, but compares with nothing.
-    """
+def pages_touched(url: str, share: int, since: datetime = LONG_AGO) -> dict[str, int]:
+    """Pages for a look and a claim of `share` jobs, and for settling them, planned as Postino's own connections do;
+    nothing is changed."""
     most = {"claim": 0, "settle": 0}
-    for plans in ("force_custom_plan", "force_generic_plan"):  # the server itself changes from one to the other
+    for plans in ("force_custom_plan", "force_generic_plan"):
         with undone(url) as connection:
-            connection.execute(f"SET plan_cache_mode = {plans}".encode())
-            connection.execute(f"SET enable_seqscan = {'off' if small else 'on'}".encode())
+            for setting, value in {**PLANNED, "plan_cache_mode": plans}.items():
+                connection.execute(f"SET {setting} = {value}".encode())
             token, now = new_id(), datetime.now(UTC) + timedelta(seconds=1)
             claim = counted(connection, survey(now, since)) + counted(connection, claim_of(share, token, now, since))
             ended = counted(connection, settling(connection, token, now, share))

@@ -70,7 +70,7 @@ def beside(
         if not held:
             trial.ask("bulk", count=ready)
             tidy(trial.url)
-            return pages_touched(trial.url, min(CLAIMED, ready), small=not fills)
+            return pages_touched(trial.url, min(CLAIMED, ready))
         tidy(trial.url)
         with open_transaction(trial.url):
             mark = churn(trial, stage.size(CHURN))

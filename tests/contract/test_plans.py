@@ -11,6 +11,7 @@ import pytest
 
 from postino.job import new_id
 from postino.stores.operations.claim import LONG_AGO
+from postino.stores.postgres import PLANNED
 from postino.stores.statement import statement
 from tests.contract.databases import Database, PostgresDatabase, SqliteDatabase, only_postgres, only_sqlite
 
@@ -55,7 +56,8 @@ def pages(database: PostgresDatabase, name: str, plan: str, **values: Any) -> tu
     sql = statement("postgres", name)
     values |= {"now": datetime.now(UTC) + timedelta(seconds=1)}
     with psycopg.connect(database.url, cursor_factory=psycopg.ClientCursor) as connection:
-        connection.execute(f"SET plan_cache_mode = {plan}".encode())
+        for setting, value in {**PLANNED, "plan_cache_mode": plan}.items():
+            connection.execute(f"SET {setting} = {value}".encode())
         connection.execute("SET jit = off")
         connection.execute(f"PREPARE it AS {sql.numbered()}".encode(), prepare=False)
         marks = ", ".join(["%s"] * len(sql.names))

@@ -41,10 +41,10 @@ def test_at_first_there_is_one_job_for_each_slot() -> None:
 def test_short_jobs_are_fetched_ahead_and_long_ones_are_not() -> None:
     clock = Clock()
     slots = Slots(10, clock)
-    for ended, ahead in ((8, 8), (100, 20), (0, 0)):
+    for ended, ahead in ((17, 8), (100, 20), (0, 0)):
         for _ in range(ended):
             slots.end(Run(a_job()))
-        clock.now += AHEAD
+        clock.now += 2 * AHEAD
         slots.count()
         assert slots.ahead == ahead
         assert slots.wanted(abandoned=0) == 10 + ahead

@@ -34,6 +34,13 @@ UNREACHABLE = (
     asyncpg.CannotConnectNowError,
 )
 WIRE_SECONDS = 1.0
+# A queue's tables are small when a plan is made and large when it is used: by the indexes, always.
+PLANNED = {
+    "plan_cache_mode": "force_generic_plan",
+    "enable_seqscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+}
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)  # PostgreSQL's
 MICROSECOND = timedelta(microseconds=1)
 UNDEFINED_TABLE = "42P01"
@@ -93,11 +100,7 @@ class Postgres:
                 # A process frozen in the middle of a transaction must not keep its locks.
                 "idle_in_transaction_session_timeout": f"{self.statement_seconds * 1000:.0f}",
                 "jit": "off",
-                # A queue's tables are small when a plan is made and large when it is used: by the indexes, always.
-                "plan_cache_mode": "force_generic_plan",
-                "enable_seqscan": "off",
-                "enable_hashjoin": "off",
-                "enable_mergejoin": "off",
+                **PLANNED,
             },
         )
 
