@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -25,7 +25,7 @@ def encoded(value: Any) -> Any:
         case UUID():
             return str(value)
         case list() | tuple():
-            return json.dumps([encoded(item) for item in value])
+            return json.dumps(value, default=encoded)
         case _:
             raise TypeError(f"SQLite cannot keep {value!r}")
 
@@ -42,13 +42,16 @@ def decoded(names: tuple[str, ...], values: Sequence[Any]) -> dict[str, Any]:
 def meanings(names: tuple[str, ...]) -> list[tuple[str, Callable[[Any], Any]]]:
     """The names say what the texts are: instants end in `_at`."""
     instants = [(name, datetime.fromisoformat) for name in names if name.endswith("_at") or name == "at"]
-    ids = [(name, id_of) for name in names if name in IDS]
+    ids = [(name, token_of if name == "token" else id_of) for name in names if name in IDS]
     truths = [(name, bool) for name in names if name in TRUTHS]
     return [*instants, *ids, *truths]
 
 
 def id_of(text: str) -> UUID | str:
     return UUID(text) if len(text) == LENGTH_OF_ID else text
+
+
+token_of = lru_cache(64)(id_of)  # jobs that were claimed together share theirs
 
 
 def text_of(instant: datetime) -> str:
