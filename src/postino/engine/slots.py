@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from postino.job import Job, Queue
 
 AHEAD = 0.02  # seconds: as many jobs may wait here for a slot as are likely to get one in this time
+SAMPLE = 0.005  # seconds: how long to watch before guessing
 WORTH = 4  # a claim is worth it when a quarter of them are gone
 MOST_TOGETHER = 500
 
@@ -62,7 +63,7 @@ class Slots:
     def count(self) -> None:
         """How many are likely to end in the next moment: as many as did in the last."""
         now = self.monotonic()
-        if now - self.counted_at >= AHEAD:
+        if now - self.counted_at >= SAMPLE:
             self.ahead = min(2 * self.most, int(self.ended * AHEAD / (now - self.counted_at)))
             self.ended, self.counted_at = 0, now
 

@@ -149,9 +149,10 @@ class Worker:
         taken_over = [job for job in self.slots.jobs() if (job.id, job.token) not in survey.held]
         for job in taken_over:
             log.warning("job.revoked", job=str(job.id), type=job.type, next="another worker has it")
-        self.slots.give_up(lambda job: job in taken_over)
+        gone = set(map(id, taken_over))
+        self.slots.give_up(lambda job: id(job) in gone)
         for run in self.slots.running:
-            if run.job in taken_over:
+            if id(run.job) in gone:
                 run.task.cancel()
 
     async def give_back_strays(self, survey: Survey) -> None:
