@@ -20,6 +20,7 @@ from benchmarks.table import show
 
 PEERS = [name for name, subject in SUBJECTS.items() if subject.role is Role.PEER]
 
+SHOWN = ("drain", "drain-two", "drain-sqlite", "enqueue-16", "enqueue-100", "due")  # in the README, as docs/speed.svg
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
@@ -48,6 +49,7 @@ def write(folder: Path, results: Sequence[Result], about: dict[str, object]) -> 
         (folder / f"{result.workload.name}.svg").write_text(svg([result]))
     compared = [result for result in results if len(result.workload.contestants) > 1]
     (folder / "all.svg").write_text(svg(compared))
+    (folder / "speed.svg").write_text(svg([result for result in results if result.workload.name in SHOWN]))
 
 
 def main(given: Sequence[str] | None = None) -> int:
