@@ -97,6 +97,7 @@ class Worker:
         self.loop = asyncio.get_running_loop()
         await self.wakeup.listen()
         await self.until_done(self.register)
+        await self.until_done(self.warm_up)
         self.heart.start()
         log.info("worker.started", worker=self.id, **self.about)
         try:
@@ -248,6 +249,10 @@ class Worker:
             return True
         return again is not None and again <= self.now() + timedelta(seconds=self.settings.poll)
 
+    async def warm_up(self) -> None:
+        """Two questions at once, so that both connections are there before the first job: to claim and to settle."""
+        await asyncio.gather(self.store.gates(), self.store.gates())
+
     async def register(self) -> None:
         crashpoint("register.before")
         await self.store.register(WorkerInfo(id=self.id, host=socket.gethostname(), pid=os.getpid()))
@@ -261,6 +266,7 @@ class Worker:
 
     async def drain(self) -> None:
         """Gives back what has not begun, waits until what has is over and written down, then gives back the rest."""
+        self.stopping = True
         await self.patiently(lambda: self.give_back(lambda run: not run.begun))
         if self.slots or self.settler.unwritten:
             log.info("worker.draining", running=len(self.slots.running), seconds=self.settings.drain)

@@ -87,7 +87,7 @@ class Postgres:
             await connection.fetchval("SELECT postino.make_partitions(9)")
         return await asyncpg.create_pool(
             self.url,
-            min_size=min(2, self.connections),  # a worker claims with one and settles with another
+            min_size=0,
             max_size=self.connections,
             reset=nothing_to_reset,
             init=read_instants_quickly,
