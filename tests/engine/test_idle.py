@@ -49,6 +49,7 @@ async def test_an_idle_worker_asks_one_question_per_poll(app: Postino, monkeypat
     async with working(app, poll=0.05, heartbeat=0.2):
         await eventually(enough)
         asked = dict(counting.asked)
+    asked["gates"] -= 2  # at its start, to warm up
     folded = {"gates", "adopt_lanes", "lock_hinted", "drop_hints", "rearm_lanes"}  # once, for the new lane
     duty = {"take_duty", "prune", "prune_dead_letters", "finish_duty"}  # once a day, by one of the workers
     assert asked.keys() == {"register", "survey"} | folded | duty
