@@ -1,6 +1,9 @@
 """A worker that is told to stop: what has begun may end, what has not goes to others at once."""
 
 import asyncio
+import contextlib
+
+import pytest
 
 from postino import Job, Postino, State
 from postino.event import Cursor, EventType
@@ -74,3 +77,19 @@ async def test_a_claim_answered_after_the_word_to_stop_is_given_back(app: Postin
     app.store.claim = claim  # type: ignore[method-assign]
     async with working(app):
         assert (await ended(app, job)).attempts == 1
+
+
+@pytest.mark.parametrize("limit", [None, 60])
+async def test_a_handler_that_ends_well_when_told_to_stop_has_ended_well(app: Postino, limit: float | None) -> None:
+    began = asyncio.Event()
+
+    @app.handler("work", time_limit=limit)
+    async def work() -> None:
+        began.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(60)
+
+    async with working(app, drain=0.05):
+        job = await app.enqueue("work")
+        await began.wait()
+    assert (await app.store.get(job.id)).state is State.COMPLETED

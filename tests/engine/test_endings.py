@@ -16,7 +16,7 @@ from postino import Defer, Done, Job, Outcome, Postino, Reject, Retry, Schedule,
 from postino.engine import performer
 from postino.rules.settlement import Cause
 from postino.store import Ending
-from tests.engine.conftest import ended, working
+from tests.engine.conftest import ended, eventually, working
 
 
 def repr_type(error: BaseException) -> str:
@@ -113,6 +113,12 @@ async def test_each_outcome_leads_where_it_should(app: Postino) -> None:
         jobs = {name: await app.enqueue("any", name) for name in outcomes}
         rejected = await ended(app, jobs["rejected"])
         unknown = await ended(app, jobs["unknown"], State.UNCERTAIN)
+
+        async def put_off() -> bool:
+            waiting = [await app.store.get(jobs[name].id) for name in ("deferred", "retried")]
+            return all(job.run_at is not None and job.run_at >= soon for job in waiting)
+
+        await eventually(put_off)
     deferred, retried = await app.store.get(jobs["deferred"].id), await app.store.get(jobs["retried"].id)
     assert (rejected.state, rejected.last_error) == (State.FAILED, "never")
     assert (unknown.run_at, unknown.last_error) == (None, "no answer")
@@ -185,8 +191,9 @@ async def test_work_that_is_done_is_never_done_again_because_of_an_odd_result(ap
     ids=repr_type,
 )
 @pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("limit", [None, 60])
 async def test_whatever_a_handler_raises_is_its_failure_and_not_the_workers(
-    app: Postino, error: BaseException, plain: bool
+    app: Postino, error: BaseException, plain: bool, limit: float | None
 ) -> None:
     async def waits() -> None:
         raise error
@@ -194,7 +201,7 @@ async def test_whatever_a_handler_raises_is_its_failure_and_not_the_workers(
     def blocks() -> None:
         raise error
 
-    app.handler("bad", max_attempts=2, backoff=Schedule([0]))(blocks if plain else waits)
+    app.handler("bad", max_attempts=2, backoff=Schedule([0]), time_limit=limit)(blocks if plain else waits)
     app.handler("good")(lambda: None)
     async with working(app, concurrency=1):
         bad = await ended(app, await app.enqueue("bad", account="a"))

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from postino.engine.slots import AHEAD, Run, Slots
+from postino.engine.slots import AHEAD, UNMOVED, Run, Slots
 from postino.job import Job, Queue, State, new_id
 
 
@@ -24,7 +24,7 @@ def a_job(queue: Queue = Queue.DEFAULT) -> Job:
 def run_all(slots: Slots) -> list[Run]:
     runs = []
     while (job := slots.next(abandoned=0)) is not None:
-        runs.append(Run(job))
+        runs.append(Run(job, slots.monotonic()))
         slots.running.add(runs[-1])
     return runs
 
@@ -43,11 +43,36 @@ def test_short_jobs_are_fetched_ahead_and_long_ones_are_not() -> None:
     slots = Slots(10, clock)
     for ended, ahead in ((17, 8), (100, 20), (0, 0)):
         for _ in range(ended):
-            slots.end(Run(a_job()))
+            slots.end(Run(a_job(), clock.now))
         clock.now += 2 * AHEAD
         slots.count()
         assert slots.ahead == ahead
         assert slots.wanted(abandoned=0) == 10 + ahead
+
+
+def test_long_jobs_that_end_together_are_no_short_ones() -> None:
+    clock = Clock()
+    slots = Slots(10, clock)
+    runs = [Run(a_job(), clock.now) for _ in range(10)]
+    clock.now += 60
+    slots.count()
+    for run in runs:
+        slots.end(run)
+    clock.now += 2 * AHEAD
+    slots.count()
+    assert slots.ahead == 0
+
+
+def test_those_that_wait_in_vain_are_given_back() -> None:
+    clock = Clock()
+    slots = Slots(1, clock)
+    waiting = a_job()
+    slots.ready.extend([a_job(), waiting])
+    run_all(slots)
+    assert slots.stuck() == []
+    clock.now += UNMOVED + 0.1
+    assert slots.stuck() == [waiting]
+    assert not slots.ready
 
 
 def test_as_long_as_there_are_enough_next_ones_no_claim_is_worth_it() -> None:

@@ -1,6 +1,7 @@
 """`postino worker`: runs the jobs of an application until told to stop."""
 
 import asyncio
+import contextlib
 import logging
 import os
 import signal
@@ -141,7 +142,8 @@ class Stop:
             self.asked_at = time.monotonic()
         elif time.monotonic() - self.asked_at > ONE_STOP:
             os._exit(128 + number)
-        self.loop.call_soon_threadsafe(self.event.set)
+        with contextlib.suppress(RuntimeError):  # the loop is closed: it ends already
+            self.loop.call_soon_threadsafe(self.event.set)
 
     def at_eof(self) -> None:
         """Standard input is a pipe from whoever started us; it ends when they do, however they do."""

@@ -81,8 +81,12 @@ class Claims:
 
     def strays(self, held: Iterable[tuple[UUID, UUID]]) -> list[UUID]:
         """Which of the jobs that the store says are ours we know nothing of: the answer to their claim was lost."""
-        self.lost = {token: at for token, at in self.lost.items() if self.monotonic() < at + REMEMBERED}
-        return [job_id for job_id, token in held if token in self.lost]
+        strays = [(job_id, token) for job_id, token in held if token in self.lost]
+        found = {token for _, token in strays}
+        self.lost = {
+            token: at for token, at in self.lost.items() if token in found or self.monotonic() < at + REMEMBERED
+        }
+        return [job_id for job_id, _ in strays]
 
     @staticmethod
     def time_to_next(survey: Survey) -> timedelta | None:

@@ -68,7 +68,8 @@ class Heart:
         before = self.monotonic()
         try:
             crashpoint("beat.before")
-            beaten = await store.beat(self.worker())
+            async with asyncio.timeout(self.heartbeat):
+                beaten = await store.beat(self.worker())
             crashpoint("beat.after")
         except Exception as error:  # noqa: BLE001 - without a heart a busy worker would be taken for dead
             log.warning("beat.failed", worker=self.worker(), error=str(error), next="trying again")

@@ -18,6 +18,7 @@ from postino.rules.settlement import Cause, failed, settle
 from postino.store import Ending, Failure
 
 log = structlog.get_logger("postino.worker")
+Caught = tuple[Outcome | None, BaseException | None]
 GRACE = 1.0  # seconds a handler has to clean up after it was told to stop
 
 
@@ -39,7 +40,7 @@ class Performer:
         self.make_call = make_call
         self.now = now
         self.jitter = jitter
-        self.stubborn: set[asyncio.Task[Outcome]] = set()
+        self.stubborn: set[asyncio.Task[Caught]] = set()
         self.usual: dict[tuple[str, str], RetryPolicy] = {}  # by channel and type
 
     async def perform(self, job: Job) -> Ending:
@@ -57,7 +58,11 @@ class Performer:
         except BaseException as error:
             if stopped_by_us(error):
                 raise
-            return Ending(job, settle(job, Retry(told(error)), self.default, self.now(), 0), failure_of(error))
+            return self.broken(job, error)
+
+    def broken(self, job: Job, error: BaseException) -> Ending:
+        """Something went wrong around the handler."""
+        return Ending(job, settle(job, Retry(told(error)), self.default, self.now(), 0), failure_of(error))
 
     async def outcome(
         self, handler: Handler, job: Job, payload: object, policy: RetryPolicy
@@ -74,24 +79,29 @@ class Performer:
 
     async def within(self, seconds: float, work: Coroutine[Any, Any, Outcome], type_: str) -> Outcome:
         """In a task of its own, so that one that does not let itself be stopped can be left alone."""
-        task = asyncio.create_task(work)
+        task = asyncio.create_task(caught(work))
         try:
             await asyncio.wait([task], timeout=seconds)
         except asyncio.CancelledError:
             await self.stop(task, type_)
-            raise
+            if not task.done() or task.cancelled():
+                raise
         if not task.done():
             await self.stop(task, type_)
             if not task.done() or task.cancelled():
                 raise TookTooLong(f"It took longer than its time limit of {seconds} s.")
-        return task.result()
+        outcome, ended_all = task.result()
+        if ended_all is not None:
+            raise ended_all
+        assert outcome is not None
+        return outcome
 
-    async def stop(self, task: "asyncio.Task[Outcome]", type_: str) -> None:
+    async def stop(self, task: "asyncio.Task[Caught]", type_: str) -> None:
         task.cancel()
+        self.stubborn.add(task)
+        task.add_done_callback(self.stubborn.discard)
         await asyncio.wait([task], timeout=GRACE)
         if not task.done():
-            self.stubborn.add(task)
-            task.add_done_callback(self.stubborn.discard)
             told = "it does not let itself be stopped; it keeps its slot of this worker until it returns"
             log.warning("handler.abandoned", type=type_, next=told)
 
@@ -117,6 +127,14 @@ class Performer:
     def unknown_type(self, job: Job) -> str:
         known = ", ".join(sorted(self.handlers)) or "none"
         return f"This worker has no handler for jobs of type {job.type} (it has: {known}). Start one that does."
+
+
+async def caught(work: Coroutine[Any, Any, Outcome]) -> Caught:
+    """What asyncio would let end the whole process, as a value."""
+    try:
+        return await work, None
+    except (SystemExit, KeyboardInterrupt) as error:
+        return None, error
 
 
 class TookTooLong(Exception):

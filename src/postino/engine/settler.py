@@ -50,8 +50,7 @@ class Settler:
         finally:
             self.running = False
 
-    async def write(self, endings: list[Ending]) -> None:
-        again = False
+    async def write(self, endings: list[Ending], again: bool = False) -> None:
         while True:
             try:
                 crashpoint("settle.before")
@@ -61,18 +60,18 @@ class Settler:
                 again = True
                 await asyncio.sleep(STORE_AGAIN)
             except Exception as error:  # noqa: BLE001 - told with the one that is to blame
-                return await self.write_apart(endings, error)
+                return await self.write_apart(endings, error, again)
             else:
                 self.unwritten -= len(endings)
                 self.written(endings)
                 return say(endings, held)
 
-    async def write_apart(self, endings: list[Ending], error: Exception) -> None:
+    async def write_apart(self, endings: list[Ending], error: Exception, again: bool) -> None:
         """A batch that is refused is halved until the culprit stands alone."""
         if len(endings) > 1:
             middle = len(endings) // 2
-            await self.write(endings[:middle])
-            await self.write(endings[middle:])
+            await self.write(endings[:middle], again)
+            await self.write(endings[middle:], again)
             return
         [ending] = endings
         log.error("settle.refused", job=str(ending.job.id), exc_info=error, next="a person is asked")

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from postino.job import Job, Queue
 
 AHEAD = 0.02  # seconds: as many jobs may wait here for a slot as are likely to get one in this time
+SHORT = 0.2  # seconds: behind longer jobs nobody waits
+UNMOVED = 1.0  # seconds without a slot after which those that wait are given back
 SAMPLE = 0.005  # seconds: how long to watch before guessing
 WORTH = 4  # a claim is worth it when a quarter of them are gone
 MOST_TOGETHER = 500
@@ -15,12 +17,19 @@ MOST_TOGETHER = 500
 class Run:
     """A job in this worker's hands. Not begun: it waits for its turn among those that run one at a time."""
 
-    __slots__ = ("begun", "job", "task")
+    __slots__ = ("begun", "entered", "job", "started_at", "stopped", "task")
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, started_at: float) -> None:
         self.job = job
+        self.started_at = started_at
+        self.entered = False  # a task that is cancelled before its first step clears nothing up
         self.begun = False
+        self.stopped = False  # by its worker
         self.task: asyncio.Task[None]
+
+    def stop(self) -> None:
+        self.stopped = True
+        self.task.cancel()
 
 
 class Slots:
@@ -36,7 +45,7 @@ class Slots:
         self.ready: deque[Job] = deque()  # claimed, and waiting for a slot
         self.ahead = 0
         self.ended = 0
-        self.counted_at = monotonic()
+        self.counted_at = self.moved_at = monotonic()
 
     def __bool__(self) -> bool:
         return bool(self.running or self.ready)
@@ -54,11 +63,18 @@ class Slots:
         return max(0, min(room, MOST_TOGETHER))
 
     def next(self, abandoned: int) -> Job | None:
-        return self.ready.popleft() if self.ready and len(self.running) + abandoned < self.most else None
+        if not self.ready or len(self.running) + abandoned >= self.most:
+            return None
+        self.moved_at = self.monotonic()
+        return self.ready.popleft()
 
     def end(self, run: Run) -> None:
         self.running.discard(run)
-        self.ended += 1
+        self.ended += self.monotonic() - run.started_at < SHORT
+
+    def stuck(self) -> list[Job]:
+        """Those that were claimed ahead in vain, taken out: what they wait behind is not short after all."""
+        return self.give_up(lambda _: True) if self.monotonic() - self.moved_at > UNMOVED else []
 
     def count(self) -> None:
         """How many are likely to end in the next moment: as many as did in the last."""

@@ -140,6 +140,7 @@ class Worker:
             self.drop_revoked(survey)
             self.heard.set()
             await self.give_back_strays(survey)
+            await self.give_back_stuck()
             if self.id not in survey.beats:
                 await self.start_over()
         await self.observer.observe(survey)
@@ -147,14 +148,17 @@ class Worker:
 
     def drop_revoked(self, survey: Survey) -> None:
         """Stops what others have taken over: whatever it still does, nobody would write it down."""
-        taken_over = [job for job in self.slots.jobs() if (job.id, job.token) not in survey.held]
+        held = survey.held if self.id in survey.beats else frozenset()  # the dead hold nothing, whatever is listed
+        taken_over = [job for job in self.slots.jobs() if (job.id, job.token) not in held]
         for job in taken_over:
             log.warning("job.revoked", job=str(job.id), type=job.type, next="another worker has it")
         gone = set(map(id, taken_over))
         self.slots.give_up(lambda job: id(job) in gone)
-        for run in self.slots.running:
-            if id(run.job) in gone:
-                run.task.cancel()
+        for run in [run for run in self.slots.running if id(run.job) in gone]:
+            run.stop()
+            if not run.entered:
+                self.slots.end(run)
+        self.start_next()
 
     async def give_back_strays(self, survey: Survey) -> None:
         """Gives back what the store says is ours and we know nothing of."""
@@ -164,7 +168,7 @@ class Worker:
 
     def rest(self, survey: Survey) -> float:
         """How long to wait unless told: the safety poll, or the next due job if that is sooner."""
-        if survey.hinted:
+        if survey.hinted and self.free:
             return FOLDED  # the lanes just looked at may be due any moment
         due = self.claims.time_to_next(survey)
         longest = self.settings.poll if self.free else self.settings.heartbeat / 2
@@ -185,13 +189,18 @@ class Worker:
         """Fills the slots with those that wait for one; once told to stop, they are given back instead."""
         abandoned = self.performer.still_running()
         while not self.stopping and (job := self.slots.next(abandoned)) is not None:
-            run = Run(job)
+            run = Run(job, time.monotonic())
             self.slots.running.add(run)
             run.task = self.loop.create_task(self.carry_out(run))
 
     async def carry_out(self, run: Run) -> None:
+        run.entered = True
         try:
             ending = await (self.perform_alone(run) if run.job.rescues else self.perform(run))
+        except BaseException as error:
+            if run.stopped:
+                raise
+            ending = self.performer.broken(run.job, error)
         finally:
             self.slots.end(run)
             self.start_next()
@@ -275,6 +284,9 @@ class Worker:
             ending.cancel()
         await self.patiently(lambda: self.give_back(lambda _: True))
         await self.settler.give_up()
+        if self.claims.lost:
+            self.next_beat = 0.0
+            await self.patiently(self.look)
         crashpoint("retire.before")
         await self.patiently(lambda: self.store.retire(self.id))
         crashpoint("retire.after")
@@ -283,13 +295,16 @@ class Worker:
         waiting = self.slots.give_up(lambda _: True)
         left = [run for run in self.slots.running if which(run)]
         for run in left:
-            run.task.cancel()
+            run.stop()
         if left:
             # Not for ever: a handler may not let itself be stopped.
             await asyncio.wait([run.task for run in left], timeout=GRACE)
         self.slots.running.difference_update(left)
         unended = [run.job for run in left if run.task.cancelled() or not run.task.done()]
         await self.release([*waiting, *unended])
+
+    async def give_back_stuck(self) -> None:
+        await self.release(self.slots.stuck())
 
     async def all_ended(self) -> None:
         while self.slots.running:
@@ -300,9 +315,13 @@ class Worker:
         if not jobs:
             return
         stopped = Failure(None, "Its worker gave it back before it had ended.")
-        crashpoint("release.before")
-        await self.store.settle([Ending(job, settlement.release(job, self.now()), stopped) for job in jobs])
-        crashpoint("release.after")
+        try:
+            crashpoint("release.before")
+            await self.store.settle([Ending(job, settlement.release(job, self.now()), stopped) for job in jobs])
+            crashpoint("release.after")
+        except BaseException:
+            self.slots.ready.extend(jobs)  # still in our hands
+            raise
         for job in jobs:
             log.warning("job.released", job=str(job.id), type=job.type, next="another worker starts it anew")
 

@@ -100,6 +100,7 @@ class Postgres:
                 # A process frozen in the middle of a transaction must not keep its locks.
                 "idle_in_transaction_session_timeout": f"{self.statement_seconds * 1000:.0f}",
                 "jit": "off",
+                "lock_timeout": "0",  # whatever the role says: only who is impatient sets one
                 **PLANNED,
             },
         )
@@ -207,8 +208,12 @@ class Postgres:
     async def make_partitions(self, error: asyncpg.PostgresError) -> None:
         told = "made now; look at the log of the last weeks for duty.failed"
         log.critical("partition.missing", error=str(error), next=told)
-        async with self.lone_connection() as connection:
-            await connection.fetchval("SELECT postino.make_partitions(9)")
+        try:
+            async with self.lone_connection() as connection:
+                await connection.fetchval("SELECT postino.make_partitions(9)")
+        except asyncpg.PostgresError as refusal:
+            lacks = f"The tables lack a partition, and PostgreSQL refuses to make it: {refusal}."
+            raise StoreUnreachable(lacks) from error
 
     @asynccontextmanager
     async def lone_connection(self) -> AsyncIterator["LoneConnection"]:

@@ -41,6 +41,8 @@ WHERE :beat AND state = 'running' AND claimed_by = :worker
 UNION ALL
 SELECT 'gate', name, NULL, paused_at, scope || ' ' || coalesce(reason, ''), cap FROM postino.gates
 UNION ALL
-SELECT 'worker', id, NULL, NULL, NULL, beats FROM postino.workers WHERE id NOT IN (SELECT id FROM beat)
+SELECT 'worker', id, NULL, NULL, NULL, beats FROM postino.workers
+-- Buried while its beat waited: its old row is still in this statement's sight, but its beat did not count.
+WHERE id NOT IN (SELECT id FROM beat) AND NOT (:beat AND id = :worker)
 UNION ALL
 SELECT 'worker', id, NULL, NULL, NULL, beats FROM beat

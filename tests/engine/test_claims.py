@@ -1,0 +1,45 @@
+"""What a worker remembers of its claims."""
+
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import pytest
+
+from postino.engine.claims import REMEMBERED, Claims
+from postino.errors import StoreUnreachable
+from postino.job import Queue, new_id
+from postino.rules.order import Head
+from postino.store import ClaimOrder, Store, Survey
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Away:
+    """A store that never answers a claim."""
+
+    asked: ClaimOrder
+
+    async def claim(self, order: ClaimOrder) -> Any:
+        self.asked = order
+        raise StoreUnreachable("the answer was lost")
+
+
+async def test_a_claim_without_an_answer_is_remembered_for_as_long_as_the_store_says_that_it_holds_something() -> None:
+    clock, store = Clock(), Away()
+    claims = Claims(cast(Store, store), clock)
+    now = datetime.now(UTC)
+    due = Survey(now=now, heads=(Head("c", Queue.DEFAULT, now),))
+    with pytest.raises(StoreUnreachable):
+        await claims.claim("w", due, 10, False)
+    job, token = new_id(), store.asked.token
+    clock.now += 2 * REMEMBERED  # the store was away
+    assert claims.strays({(job, token), (new_id(), new_id())}) == [job]
+    assert token in claims.lost
+    assert claims.strays(set()) == []
+    assert token not in claims.lost
+
