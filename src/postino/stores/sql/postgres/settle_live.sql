@@ -8,11 +8,7 @@ WITH input AS (
             outcome, error_class, message, trace, event, data)
 ), back AS (
     UPDATE postino.jobs AS job
-    SET state = input.state,
-        -- Never in the past: claims start looking where they last found something.
-        run_at = CASE WHEN input.state = 'pending' THEN greatest(input.run_at, coalesce(:now::timestamptz, now()))
-                      ELSE input.run_at END,
-        attempts = job.attempts - input.refund::int,
+    SET state = input.state, run_at = input.run_at, attempts = job.attempts - input.refund::int,
         rescues = job.rescues + input.rescued::int, deferrals = job.deferrals + (input.deferred IS NOT NULL)::int,
         deferred = input.deferred, last_error = coalesce(input.error, job.last_error),
         claimed_by = NULL, claimed_at = NULL, token = NULL, dispatched_at = NULL

@@ -9,8 +9,7 @@ INSERT INTO postino_events (at, type, job_id, data)
 SELECT :now, :event, id, :data FROM postino_jobs
 WHERE id = :id AND token IS :token AND state <> 'pending' AND :event IS NOT NULL;
 UPDATE postino_jobs
--- Never in the past: claims start looking where they last found something.
-SET state = :state, run_at = CASE WHEN :state = 'pending' THEN max(:run_at, :now) ELSE :run_at END, attempts = attempts - :refund, rescues = rescues + :rescued,
+SET state = :state, run_at = :run_at, attempts = attempts - :refund, rescues = rescues + :rescued,
     deferrals = deferrals + (:deferred IS NOT NULL), deferred = :deferred, last_error = coalesce(:error, last_error),
     claimed_by = NULL, claimed_at = NULL, token = NULL, dispatched_at = NULL
 WHERE id = :id AND token IS :token AND state <> 'pending'
