@@ -1,0 +1,276 @@
+"""The door says exactly whether anything left, and lets nothing out twice."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+
+import pytest
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from postino.outbound.http import MOST_ANSWER, Door, Passage
+from postino.provider import Garbled, NoAnswer, NotSent
+from tests.outbound.conftest import Serve
+from tests.outbound.raw_server import Behaviour, Visit, polite
+
+SOON = timedelta(seconds=5)
+IDEMPOTENT = ["GET", "PUT", "DELETE"]
+EVERY_METHOD = [*IDEMPOTENT, "POST"]
+
+
+def visible(door: Door, **more: object) -> Passage:
+    return door.open(timeout=SOON, visible=True, **more)  # type: ignore[arg-type]
+
+
+def inert(door: Door) -> Passage:
+    return door.open(timeout=SOON, visible=False)
+
+
+def free_port() -> int:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        return int(unused.getsockname()[1])
+
+
+# --- What comes back
+
+
+async def test_whatever_the_server_says_is_an_answer(door: Door, serve: Serve) -> None:
+    async def refuse(visit: Visit) -> None:
+        await visit.request()
+        await visit.answer(503, b"busy", Retry_After="7")
+
+    answer = await visible(door).request("POST", (await serve(refuse)).url, json={"text": "hello"})
+    assert (answer.status, answer.body, answer.headers["retry-after"]) == (503, b"busy", "7")
+
+
+@pytest.mark.parametrize("visibly", [True, False])
+async def test_a_redirect_is_an_answer_and_nobody_follows_it(door: Door, serve: Serve, visibly: bool) -> None:
+    target = await serve(polite)
+
+    async def redirect(visit: Visit) -> None:
+        await visit.request()
+        await visit.answer(302, Location=target.url)
+
+    answer = await door.open(timeout=SOON, visible=visibly).request("GET", (await serve(redirect)).url)
+    assert answer.status == 302
+    assert target.connections == 0
+
+
+async def test_what_is_sent_arrives(door: Door, serve: Serve) -> None:
+    server = await serve(polite)
+    await visible(door).request("POST", server.url, json={"a": "ü"}, params={"q": "1 2"}, headers={"X-Key": "k"})
+    await visible(door).request("POST", server.url, form={"a": "1", "b": "x y"})
+    await visible(door).request("PUT", server.url, body=b"\0" * 2_000_000, headers={"Content-Type": "image/png"})
+    as_json, as_form, as_bytes = server.requests
+    assert as_json.startswith(b"POST /?q=1+2 ")
+    assert b"X-Key: k" in as_json
+    assert as_json.endswith(b'{"a": "\\u00fc"}')
+    assert as_form.endswith(b"a=1&b=x+y")
+    assert b"Content-Type: image/png" in as_bytes
+    assert as_bytes.endswith(b"\0" * 2_000_000)
+
+
+async def test_what_one_account_is_given_is_not_shown_for_another(door: Door, serve: Serve) -> None:
+    async def give_a_cookie(visit: Visit) -> None:
+        await visit.request()
+        await visit.answer(Set_Cookie="session=alice")
+
+    server = await serve(give_a_cookie)
+    for _ in range(2):
+        await visible(door).request("GET", server.url)
+    assert b"alice" not in server.requests[1]
+
+
+# --- Nothing left
+
+
+async def test_nothing_was_sent_where_nobody_listens(door: Door) -> None:
+    with pytest.raises(NotSent, match=r"127\.0\.0\.1:\d+ cannot be reached"):
+        await visible(door).request("POST", f"http://127.0.0.1:{free_port()}")
+
+
+async def test_nothing_was_sent_where_the_handshake_fails(door: Door, serve: Serve) -> None:
+    async def babble(visit: Visit) -> None:
+        await visit.reader.read(10)
+        await visit.say(b"this is no TLS at all\r\n")
+
+    server = await serve(babble)
+    with pytest.raises(NotSent, match="cannot be reached"):
+        await visible(door).request("POST", f"https://127.0.0.1:{server.port}")
+    assert server.connections == 1
+
+
+async def test_nothing_was_sent_where_the_handshake_never_ends(door: Door, serve: Serve) -> None:
+    server = await serve(stay_silent)
+    with pytest.raises(NotSent, match=r"no connection within 0\.1 s"):
+        await visible(door).request("POST", f"https://127.0.0.1:{server.port}", timeout=0.1)
+
+
+class Nameless(AbstractResolver):
+    async def resolve(self, host: str, port: int = 0, family: int = 0) -> list[ResolveResult]:
+        raise OSError(None, "No such name")
+
+    async def close(self) -> None:
+        pass
+
+
+async def test_nothing_was_sent_where_the_name_is_unknown() -> None:
+    async with Door(resolver=Nameless()) as door:
+        with pytest.raises(NotSent, match=r"social\.test cannot be reached \(No such name\)"):
+            await visible(door).request("POST", "http://social.test/post")
+
+
+@pytest.mark.parametrize("url", ["http://[::1", "http://", "nonsense", "ftp://127.0.0.1/", "http://a:99999999/"])
+async def test_nothing_was_sent_to_what_is_no_address(door: Door, url: str) -> None:
+    with pytest.raises(NotSent):
+        await visible(door).request("POST", url)
+
+
+async def test_nothing_was_sent_with_a_credential_that_breaks_the_line(door: Door, serve: Serve) -> None:
+    server = await serve(polite)
+    with pytest.raises(NotSent, match="Enter it again") as raised:
+        await visible(door).request("POST", server.url, headers={"Authorization": "Bearer abc\ndef"})
+    assert "abc" not in str(raised.value)
+    assert server.connections == 0
+
+
+async def test_what_is_too_late_does_not_even_connect(door: Door, serve: Serve) -> None:
+    server = await serve(polite)
+    with pytest.raises(NotSent, match="the lease is over"):
+        await visible(door, may_send=lambda: "the lease is over").request("POST", server.url)
+    assert server.connections == 0
+
+
+async def test_what_becomes_too_late_while_connecting_sends_not_one_byte(door: Door, serve: Serve) -> None:
+    heard = asyncio.get_running_loop().create_future()
+
+    async def listen(visit: Visit) -> None:
+        heard.set_result(await visit.reader.read())
+
+    reasons: Iterator[str | None] = iter([None, "it is past the last moment to begin"])
+    server = await serve(listen)
+    with pytest.raises(NotSent, match="past the last moment"):
+        await visible(door, may_send=lambda: next(reasons)).request("POST", server.url, json={"text": "late"})
+    assert await heard == b""
+
+
+# --- Something left
+
+
+async def reset_at_once(visit: Visit) -> None:
+    visit.reset()
+
+
+async def reset_after_reading(visit: Visit) -> None:
+    await visit.request()
+    visit.reset()
+
+
+async def hang_up_after_reading(visit: Visit) -> None:
+    await visit.request()
+
+
+async def stop_within_the_head(visit: Visit) -> None:
+    await visit.request()
+    await visit.say(b"HTTP/1.1 200 OK\r\nContent-Le")
+
+
+async def stop_within_the_body(visit: Visit) -> None:
+    await visit.request()
+    await visit.say(b'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"id": ')
+
+
+async def stop_within_a_chunk(visit: Visit) -> None:
+    await visit.request()
+    await visit.say(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n40\r\n{")
+
+
+async def stay_silent(visit: Visit) -> None:
+    await asyncio.Event().wait()
+
+
+async def fall_silent(visit: Visit) -> None:
+    await visit.request()
+    await visit.say(b'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"id": ')
+    await asyncio.Event().wait()
+
+
+async def babble(visit: Visit) -> None:
+    await visit.request()
+    await visit.say(b"what do you want?\r\n\r\n")
+
+
+LOST: list[Behaviour] = [
+    reset_at_once,
+    reset_after_reading,
+    hang_up_after_reading,
+    stop_within_the_head,
+    stop_within_the_body,
+    stop_within_a_chunk,
+    stay_silent,
+    fall_silent,
+    babble,
+]
+
+
+@pytest.mark.parametrize("method", EVERY_METHOD)
+@pytest.mark.parametrize("lose", LOST, ids=lambda behaviour: behaviour.__name__)
+async def test_a_lost_answer_is_told_from_nothing_sent_and_nothing_is_repeated(
+    door: Door, serve: Serve, lose: Behaviour, method: str
+) -> None:
+    server = await serve(lose)
+    for passage in (visible(door), inert(door)):
+        server.connections = 0
+        with pytest.raises(NoAnswer):
+            await passage.request(method, server.url, timeout=0.3)
+        assert server.connections == 1
+
+
+async def test_an_answer_without_end_is_not_read_to_the_end(door: Door, serve: Serve) -> None:
+    async def go_on(visit: Visit) -> None:
+        await visit.request()
+        await visit.say(b"HTTP/1.1 200 OK\r\n\r\n")
+        while True:
+            await visit.say(b"x" * 100_000)
+
+    with pytest.raises(Garbled, match=f"more than {MOST_ANSWER:,} bytes"):
+        await visible(door).request("GET", (await serve(go_on)).url)
+
+
+async def test_no_answer_names_the_server_and_what_may_have_happened(door: Door, serve: Serve) -> None:
+    server = await serve(stay_silent)
+    with pytest.raises(NoAnswer) as raised:
+        await visible(door).request("POST", f"{server.url}/post?q=1", timeout=0.05)
+    expected = f"127.0.0.1:{server.port} did not answer in full within 0.05 s; what was sent may have arrived."
+    assert str(raised.value) == expected
+
+
+# --- Connections
+
+
+@pytest.mark.parametrize(("opening", "connections"), [(visible, 3), (inert, 1)])
+async def test_what_is_visible_has_a_connection_of_its_own(
+    door: Door, serve: Serve, opening: Callable[[Door], Passage], connections: int
+) -> None:
+    server = await serve(polite)
+    for _ in range(3):
+        await opening(door).request("POST", server.url)
+    assert (server.connections, len(server.requests)) == (connections, 3)
+
+
+@pytest.mark.parametrize("method", EVERY_METHOD)
+async def test_a_kept_connection_that_breaks_is_not_tried_again(door: Door, serve: Serve, method: str) -> None:
+    async def answer_once(visit: Visit) -> None:
+        await visit.request()
+        await visit.answer()
+        await visit.request()
+        visit.reset()
+
+    server = await serve(answer_once)
+    await inert(door).request(method, server.url)
+    with pytest.raises(NoAnswer):
+        await inert(door).request(method, server.url)
+    assert (server.connections, len(server.requests)) == (1, 2)

@@ -1,0 +1,184 @@
+"""Nobody makes Postino fetch from the machine it runs on or the network it stands in."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from datetime import timedelta
+
+import pytest
+from aiohttp.abc import AbstractResolver, ResolveResult
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postino.outbound.http import MOST_REDIRECTS, Door
+from postino.outbound.ssrf import CheckedResolver, Refused, check_url, checked_socket, is_public
+from tests.outbound.conftest import Serve
+from tests.outbound.raw_server import Visit, polite
+
+SOON = timedelta(seconds=5)
+
+INSIDE = [
+    "127.0.0.1", "127.1.2.3", "0.0.0.0", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.100.100.200",
+    "192.0.0.192", "168.63.129.16", "224.0.0.1", "240.0.0.1", "255.255.255.255", "198.18.0.1", "192.0.2.1",
+    "[::1]", "[::]", "[fe80::1]", "[fc00::1]", "[fd00:ec2::254]", "[ff02::1]", "[2001:db8::1]",
+    "[::ffff:127.0.0.1]", "[::ffff:10.0.0.1]", "[::127.0.0.1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]",
+    "localhost", "LOCALHOST", "localhost.", "api.localhost", "printer.local", "metadata.google.internal",
+]  # fmt: skip
+ODD_FORMS = [
+    "2130706433", "017700000001", "0x7f000001", "0x7f.1", "127.1", "127.0.1", "0177.0.0.1", "127.0.0.1.", "0",
+    "0x7f.0x0.0.1",
+]  # fmt: skip
+OUTSIDE = ["93.184.216.34", "[2606:2800:220:1:248:1893:25c8:1946]", "[64:ff9b::5db8:d822]", "example.com", "münchen.de"]
+
+
+@pytest.mark.parametrize("host", [*INSIDE, *ODD_FORMS])
+@pytest.mark.parametrize("shape", ["http://{}/a.png", "https://{}:8080/a.png"])
+def test_an_address_that_leads_inside_is_refused_by_its_text(shape: str, host: str) -> None:
+    assert check_url(shape.format(host)) is not None
+
+
+@pytest.mark.parametrize("host", OUTSIDE)
+def test_a_public_address_is_taken(host: str) -> None:
+    assert check_url(f"https://{host}/a.png?size=2#top") is None
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("ftp://example.com/a", "http"),
+        ("file:///etc/passwd", "http"),
+        ("gopher://example.com/", "http"),
+        ("example.com/a.png", "http"),
+        ("", "http"),
+        ("http://user@example.com/", "password"),
+        ("http://user:pass@example.com/", "password"),
+        ("http:///a.png", "host"),
+        ("http://exa mple.com/", "blanks"),
+        ("http://example.com\\@127.0.0.1/", "blanks"),
+        ("http://example.com/\n", "blanks"),
+        ("http://[::1", "not an address"),
+        ("http://example.com:99999/", "not an address"),
+        ("http://１２７.０.０.１/", "private network"),
+    ],
+)
+def test_what_is_no_plain_address_is_refused_with_the_reason(url: str, why: str) -> None:
+    assert why in (check_url(url) or "")
+
+
+@given(st.ip_addresses(v=4))
+def test_wrapping_an_address_makes_it_no_more_public(address: ipaddress.IPv4Address) -> None:
+    wrapped = [ipaddress.ip_address(f"{prefix}{address}") for prefix in ("::ffff:", "64:ff9b::")]
+    assert {is_public(one) for one in wrapped} == {is_public(address)}
+
+
+@given(st.ip_addresses())
+def test_what_is_not_global_is_never_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
+    assert address.is_global or not is_public(address) or address.version == 6
+
+
+def test_our_own_origins_are_let_in_exactly() -> None:
+    allowed = ["http://127.0.0.1:8701", "https://media.local"]
+    assert check_url("http://127.0.0.1:8701/media/1", allowed) is None
+    assert check_url("https://media.local:443/1", allowed) is None
+    others = ["https://127.0.0.1:8701/", "http://127.0.0.1:8702/", "http://127.0.0.1/", "http://localhost:8701/"]
+    assert all(check_url(url, allowed) for url in [*others, "http://media.local/", "http://a@127.0.0.1:8701/"])
+
+
+# --- At the door
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "2130706433", "[::1]"])
+async def test_nothing_is_fetched_from_inside(door: Door, serve: Serve, host: str) -> None:
+    server = await serve(polite)
+    with pytest.raises(Refused) as raised:
+        await door.open(timeout=SOON, visible=False).fetch(f"http://{host}:{server.port}/a.png", most=100)
+    assert raised.value.field == "url"
+    assert server.connections == 0
+
+
+class Names(AbstractResolver):
+    """Answers with the next of its lists every time it is asked."""
+
+    def __init__(self, *answers: list[str]) -> None:
+        self.answers = list(answers)
+
+    async def resolve(self, host: str, port: int = 0, family: int = 0) -> list[ResolveResult]:
+        found = self.answers.pop(0)
+        return [
+            ResolveResult(hostname=host, host=it, port=port, family=socket.AF_INET, proto=0, flags=0) for it in found
+        ]
+
+    async def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("addresses", [["127.0.0.1"], ["93.184.216.34", "127.0.0.1"], ["10.0.0.1"]])
+async def test_a_name_that_leads_inside_is_refused_wherever_else_it_leads(serve: Serve, addresses: list[str]) -> None:
+    server = await serve(polite)
+    async with Door(resolver=Names(addresses)) as door:
+        with pytest.raises(Refused, match=r"social\.test \([\d.]+\) leads to"):
+            await door.open(timeout=SOON, visible=False).fetch(f"http://social.test:{server.port}/", most=100)
+    assert server.connections == 0
+
+
+async def test_the_address_connected_to_is_the_one_that_was_checked() -> None:
+    found = await CheckedResolver(Names(["93.184.216.34"])).resolve("social.test", 80)
+    assert [one["host"] for one in found] == ["93.184.216.34"]
+    with pytest.raises(Refused):
+        checked_socket((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", 80)))
+    checked_socket((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("93.184.216.34", 80))).close()
+
+
+async def test_our_own_media_is_fetched(serve: Serve) -> None:
+    async def show(visit: Visit) -> None:
+        await visit.request()
+        await visit.answer(200, b"picture", Content_Type="image/png")
+
+    server = await serve(show)
+    async with Door(allowed=[server.url]) as door:
+        answer = await door.open(timeout=SOON, visible=False).fetch(f"{server.url}/media/1", most=7)
+    assert (answer.body, answer.headers["content-type"]) == (b"picture", "image/png")
+
+
+async def test_a_redirect_to_the_inside_is_refused_even_from_our_own(serve: Serve) -> None:
+    inside = await serve(polite)
+
+    async def redirect(visit: Visit) -> None:
+        await visit.request()
+        await visit.answer(307, Location=f"{inside.url}/secrets")
+
+    server = await serve(redirect)
+    async with Door(allowed=[server.url]) as door:
+        with pytest.raises(Refused, match="leads to this machine"):
+            await door.open(timeout=SOON, visible=False).fetch(server.url, most=100)
+    assert inside.connections == 0
+
+
+async def test_redirects_come_to_an_end(serve: Serve) -> None:
+    async def go_round(visit: Visit) -> None:
+        while True:
+            await visit.request()
+            await visit.answer(302, Location="/again")
+
+    server = await serve(go_round)
+    async with Door(allowed=[server.url]) as door:
+        with pytest.raises(Refused, match="redirects"):
+            await door.open(timeout=SOON, visible=False).fetch(server.url, most=100)
+    assert len(server.requests) == MOST_REDIRECTS + 1
+
+
+@pytest.mark.parametrize("head", [b"Content-Length: 101\r\n", b"", b"Transfer-Encoding: chunked\r\n"])
+async def test_no_more_is_read_than_was_asked_for(serve: Serve, head: bytes) -> None:
+    async def show(visit: Visit) -> None:
+        await visit.request()
+        body = b"65\r\n" + b"x" * 101 + b"\r\n0\r\n\r\n" if b"chunked" in head else b"x" * 101
+        await visit.say(b"HTTP/1.1 200 OK\r\n" + head + b"\r\n" + body)
+        if not head:
+            await asyncio.Event().wait()
+
+    server = await serve(show)
+    async with Door(allowed=[server.url]) as door:
+        with pytest.raises(Refused, match="larger than the 100 bytes"):
+            await door.open(timeout=SOON, visible=False).fetch(server.url, most=100)
