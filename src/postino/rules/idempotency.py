@@ -1,12 +1,90 @@
-"""The key of a job: the same key on the same channel is the same job, for ever."""
+"""The key of a job: the same key on the same channel is the same job, for ever.
+
+Every part is preceded by its length and every list by its count, so that no two different inputs run together.
+"""
 
 import hashlib
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+from postino.content import Content
+from postino.rules.rendering import chosen, used_placeholders
+
+SAME_WITHIN = timedelta(minutes=10)  # the same published now again within this is taken for a second click
 
 
 def job_key(caller_key: str, account: str | None) -> str:
     """From a caller's own key. Length-prefixed, so that no two pairs run together into one text."""
+    return _digest(caller_key, account or "")
+
+
+def plan_key(
+    *,
+    brand: str | None,
+    channel: str,
+    account: str | None,
+    scheduled_at: datetime,
+    media_hash: str,
+    caption_hash: str,
+) -> str:
+    """From a plan: the same things said at the same instant by the same account are the same job."""
+    if scheduled_at.tzinfo is None:
+        raise ValueError(f"scheduled_at must be aware, not {scheduled_at!r}")
+    instant = scheduled_at.astimezone(UTC).isoformat(timespec="microseconds")
+    return _digest(brand or "", channel, account or "", instant, media_hash, caption_hash)
+
+
+def media_hash(references: Sequence[str]) -> str:
+    """From the checksums of pictures and films, or their addresses, in their order."""
+    return _digest(*_listed(references))
+
+
+def caption_hash(
+    text: str,
+    placeholders: Mapping[str, str],
+    *,
+    thread: Sequence[str] = (),
+    title: str | None = None,
+    hashtags: Sequence[str] = (),
+) -> str:
+    """From what is said on a channel, before it is filled in, and the placeholders used in it."""
+    pairs = [part for pair in sorted(placeholders.items()) for part in pair]
+    return _digest(text, *_listed(pairs), *_listed(thread), title or "", *_listed(hashtags))
+
+
+def content_key(
+    content: Content, *, brand: str | None, channel: str, account: str | None, scheduled_at: datetime
+) -> str:
+    """The plan's key of a content on one channel: what is overridden there counts as it is said there."""
+    said = chosen(content, channel)
+    return plan_key(
+        brand=brand,
+        channel=channel,
+        account=account,
+        scheduled_at=scheduled_at,
+        media_hash=media_hash([ref.reference for ref in said.media]),
+        caption_hash=caption_hash(
+            said.body,
+            used_placeholders(said, content.placeholders),
+            thread=said.thread,
+            title=said.title,
+            hashtags=said.hashtags,
+        ),
+    )
+
+
+def fingerprint(account: str, parts: tuple[str, ...], media: Sequence[str]) -> str:
+    """By which the same, published now by the same account, is recognised within ten minutes."""
+    return _digest(account, *_listed(parts), *_listed(media))
+
+
+def _listed(parts: Sequence[str]) -> list[str]:
+    return [str(len(parts)), *parts]
+
+
+def _digest(*parts: str) -> str:
     digest = hashlib.sha256()
-    for part in (caller_key, account or ""):
+    for part in parts:
         encoded = part.encode()
         digest.update(len(encoded).to_bytes(8, "big"))
         digest.update(encoded)

@@ -1,0 +1,140 @@
+"""What people write once for many networks: frozen values, refused when they are made if Postino cannot take them.
+
+What a network takes is another matter: `rules.rendering` and `rules.limits` tell.
+"""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from postino.errors import WrongUse
+
+MOST_TITLE = 500
+MOST_BODY = 5000
+MOST_HASHTAGS = 30
+
+NETWORKS: Mapping[str, str] = {
+    "instagram": "Instagram",
+    "facebook": "Facebook",
+    "threads": "Threads",
+    "tiktok": "TikTok",
+    "youtube": "YouTube",
+    "x": "X",
+    "linkedin": "LinkedIn",
+    "bluesky": "Bluesky",
+    "mastodon": "Mastodon",
+    "pinterest": "Pinterest",
+    "wordpress": "WordPress",
+    "google_business": "Google Business Profile",
+    "telegram": "Telegram",
+    "discord": "Discord",
+}  # as people call them
+
+
+class MediaKind(StrEnum):
+    IMAGE = "image"
+    VIDEO = "video"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MediaRef:
+    """A picture or film by its address. What is absent is not known: the kind is then guessed from the address."""
+
+    url: str
+    alt: str = ""
+    kind: MediaKind | None = None
+    checksum: str | None = None
+    size: int | None = None  # bytes
+
+    @property
+    def reference(self) -> str:
+        """What tells it from another one: its checksum, else its address."""
+        return f"checksum:{self.checksum}" if self.checksum else f"url:{self.url}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Override:
+    """What is said otherwise on one network; None: as everywhere."""
+
+    body: str | None = None
+    thread: tuple[str, ...] | None = None
+    title: str | None = None
+    hashtags: tuple[str, ...] | None = None
+    media: tuple[MediaRef, ...] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """What is to be said. `thread` holds the parts after the body; `placeholders` what to put for `{{name}}`."""
+
+    body: str = ""
+    thread: tuple[str, ...] = ()
+    title: str | None = None
+    hashtags: tuple[str, ...] = ()
+    media: tuple[MediaRef, ...] = ()
+    placeholders: Mapping[str, str] = field(default_factory=dict)
+    overrides: Mapping[str, Override] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _check(self, "")
+        for name, text in self.placeholders.items():
+            _sound(name, "placeholders")
+            _sound(text, f"placeholders.{name}")
+        for network, override in self.overrides.items():
+            _known(network)
+            _check(override, f"overrides.{network}.")
+
+
+class Severity(StrEnum):
+    ERROR = "error"  # the network would refuse it
+    WARNING = "warning"  # it would go out, but perhaps not as meant
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with a content on a network, in words for who wrote it. `field` is as in `POST /v1/posts`."""
+
+    severity: Severity
+    field: str
+    message: str
+
+
+def _check(said: Content | Override, prefix: str) -> None:
+    _text(said.body or "", f"{prefix}text", MOST_BODY)
+    _text(said.title or "", f"{prefix}title", MOST_TITLE)
+    for number, part in enumerate(said.thread or ()):
+        _text(part, f"{prefix}thread[{number}]", MOST_BODY)
+    for number, ref in enumerate(said.media or ()):
+        _sound(ref.url, f"{prefix}media[{number}].url")
+        _text(ref.alt, f"{prefix}media[{number}].alt", MOST_BODY)
+    _tags(said.hashtags or (), f"{prefix}hashtags")
+
+
+def _tags(hashtags: Sequence[str], name: str) -> None:
+    if len(hashtags) > MOST_HASHTAGS:
+        raise WrongUse(f"{name}: {len(hashtags)} hashtags are too many, {MOST_HASHTAGS} are the most.", field=name)
+    for tag in hashtags:
+        _text(tag, name, MOST_TITLE)
+
+
+def _text(text: str, name: str, most: int) -> None:
+    if len(text) > most:
+        excess = f"{len(text) - most:,} of its {len(text):,} characters are too many"
+        raise WrongUse(f"{name} is too long: {excess}, {most:,} are the most.", field=name)
+    _sound(text, name)
+
+
+def _sound(text: str, name: str) -> None:
+    """NUL and halves of surrogate pairs cannot be stored, sent or hashed."""
+    if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise WrongUse(f"{name} holds a broken character: type it again instead of pasting it.", field=name)
+
+
+def _known(network: str) -> None:
+    if network not in NETWORKS:
+        nearest = difflib.get_close_matches(network, NETWORKS, n=1)
+        hint = f"Did you mean {nearest[0]}?" if nearest else f"There are: {', '.join(NETWORKS)}."
+        raise WrongUse(f"overrides: there is no network {network!r}. {hint}", field="overrides")

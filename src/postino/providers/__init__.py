@@ -1,0 +1,1 @@
+"""The networks: one file each, and what each of them takes."""

@@ -1,0 +1,68 @@
+"""How hashtags are written: without doubles, and not again where the text already says them."""
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+import regex
+
+from postino.content import Problem, Severity
+
+SIGNS = "#＃"
+LETTER = r"[\p{L}\p{M}\p{N}_]"
+WHOLE = regex.compile(f"{LETTER}+")
+IN_TEXT = regex.compile(rf"(?<![\p{{L}}\p{{M}}\p{{N}}_&/{SIGNS}])[{SIGNS}]({LETTER}+)")  # not &#39; nor page#part
+LAST_LINE_OF_TAGS = regex.compile(rf"(?:^|\n)[ \t]*[{SIGNS}]{LETTER}+(?:[ \t]+[{SIGNS}]{LETTER}+)*\Z")
+
+
+def tag_of(written: str) -> str:
+    """A hashtag without its sign and spaces: `# New York ` is `NewYork`."""
+    return unicodedata.normalize("NFC", "".join(written.split())).lstrip(SIGNS)
+
+
+def tags_of(written: Iterable[str]) -> tuple[str, ...]:
+    """In their order, the first spelling of each; `#Rome` and `#rome` are one."""
+    tags: dict[str, str] = {}
+    for tag in map(tag_of, written):
+        tags.setdefault(_alike(tag), tag)
+    tags.pop("", None)
+    return tuple(tags.values())
+
+
+def tags_in(text: str) -> tuple[str, ...]:
+    """Those a network would find in a text."""
+    return tags_of(IN_TEXT.findall(text))
+
+
+def appended(parts: Sequence[str], tags: Iterable[str]) -> str:
+    """The first part with those hashtags at its end that no part says yet."""
+    there = {_alike(tag) for part in parts for tag in (*tags_in(part), *_words(part))}
+    line = " ".join(f"#{tag}" for tag in tags if _alike(tag) not in there)
+    text = parts[0]
+    if not (text and line):
+        return text or line
+    return f"{text} {line}" if LAST_LINE_OF_TAGS.search(text) else f"{text}\n\n{line}"
+
+
+def tag_problems(written: Iterable[str], where: str) -> list[Problem]:
+    """Hashtags that networks would cut or not see."""
+    return [Problem(Severity.WARNING, where, said) for tag in tags_of(written) if (said := _wrong(tag)) is not None]
+
+
+def _wrong(tag: str) -> str | None:
+    if (head := WHOLE.match(tag)) is None:
+        return f"“#{tag}” is no hashtag: networks take letters, digits and “_”. Write it otherwise, or leave it out."
+    if head.end() < len(tag):
+        stop = tag[head.end()]
+        return f"“#{tag}” would be cut to “#{head[0]}”: no “{stop}” can be in a hashtag. Write it without."
+    if tag.isdigit():
+        return f"“#{tag}” has only digits, and most networks take that for a number: add a letter."
+    return None
+
+
+def _words(text: str) -> list[str]:
+    """What was meant for a hashtag, though no network would take it for one."""
+    return [word.lstrip(SIGNS) for word in text.split() if word[0] in SIGNS]
+
+
+def _alike(tag: str) -> str:
+    return unicodedata.normalize("NFC", tag).casefold()

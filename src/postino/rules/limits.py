@@ -1,0 +1,123 @@
+"""What a network takes, as dated values, and what is wrong with a finished post on it, in words for who wrote it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date
+
+from postino.content import NETWORKS, Problem, Severity
+from postino.rules.hashtags import tags_in
+from postino.rules.measuring import Length, Measure
+from postino.rules.media import MediaLimits, media_problems
+from postino.rules.rendering import Rendered
+
+REMARKS = {
+    Measure.GRAPHEMES: "",
+    Measure.CHARACTERS: "",
+    Measure.UTF16: " (most emoji count as two)",
+    Measure.BYTES: " (an accented letter counts as two, an emoji as four or more)",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one network takes, when that was last looked up, and where."""
+
+    network: str
+    checked: date
+    source: str
+    text: tuple[Length, ...]
+    caption: tuple[Length, ...] = ()  # of a text with media, where that differs
+    title: tuple[Length, ...] = ()  # none: the network has no titles
+    threads: bool = False
+    hashtags: int | None = None  # at most so many; None: no matter
+    media: MediaLimits = field(default_factory=MediaLimits)
+
+    @property
+    def name(self) -> str:
+        return NETWORKS.get(self.network, self.network)
+
+
+def check(rendered: Rendered, limits: Limits) -> list[Problem]:
+    """Everything that speaks against it, errors first; with an error the network would refuse it."""
+    where = rendered.said.where
+    problems = [
+        *rendered.problems,
+        *_empty(rendered, limits),
+        *_parts(rendered, limits),
+        *_title(rendered, limits),
+        *_hashtags(rendered, limits),
+        *media_problems(rendered.media, limits.media, limits.name, where("media")),
+    ]
+    return sorted(problems, key=lambda problem: problem.severity is not Severity.ERROR)
+
+
+def _empty(rendered: Rendered, limits: Limits) -> Iterator[Problem]:
+    where = rendered.said.where
+    if not any(rendered.parts) and not rendered.media:
+        yield Problem(Severity.ERROR, where("text"), f"There is nothing to publish on {limits.name}: write a text.")
+        return
+    if len(rendered.parts) > 1 and not rendered.parts[0] and not rendered.media:
+        message = "The thread begins with an empty part: write a text, or leave it out."
+        yield Problem(Severity.ERROR, where("text"), message)
+    for number, part in enumerate(rendered.parts[1:]):
+        if not part:
+            message = f"Part {number + 2} of the thread is empty: write a text, or leave it out."
+            yield Problem(Severity.ERROR, where(f"thread[{number}]"), message)
+
+
+def _parts(rendered: Rendered, limits: Limits) -> Iterator[Problem]:
+    where = rendered.said.where
+    if len(rendered.parts) > 1 and not limits.threads:
+        message = f"{limits.name} has no threads: put it all into one text there, or leave the further parts out."
+        yield Problem(Severity.ERROR, where("thread"), message)
+    with_media = bool(limits.caption and rendered.media)
+    for number, part in enumerate(rendered.parts):
+        is_caption = with_media and number == 0
+        for length in limits.caption if is_caption else limits.text:
+            if (count := length.of(part)) > length.most:
+                field = "text" if number == 0 else f"thread[{number - 1}]"
+                what = "The text" if number == 0 else f"Part {number + 1} of the thread"
+                said = _too_long(what, count, length, limits, is_caption)
+                yield Problem(Severity.ERROR, where(field), f"{said} {_remedy(limits, is_caption)}")
+
+
+def _too_long(what: str, count: int, length: Length, limits: Limits, is_caption: bool) -> str:
+    excess = count - length.most
+    unit = ("byte" if length.measure is Measure.BYTES else "character") + ("s" if excess > 1 else "")
+    under = " under a picture or video" if is_caption else ""
+    link = f" (every link counts as {length.link})" if length.link is not None else ""
+    return (
+        f"{what} is {excess:,} {unit} too long for {limits.name}: it has {count:,}, and {length.most:,} are the"
+        f" most{under}{link}{REMARKS[length.measure]}."
+    )
+
+
+def _remedy(limits: Limits, is_caption: bool) -> str:
+    ways = ["Shorten it"]
+    if is_caption and limits.text[0].most > limits.caption[0].most:
+        ways.append(f"leave out the attachments ({limits.text[0].most:,} fit without)")
+    if limits.threads:
+        ways.append("split it into a thread")
+    ways.append(f"write another one for {limits.name} alone")
+    return f"{', '.join(ways[:-1])} or {ways[-1]}."
+
+
+def _title(rendered: Rendered, limits: Limits) -> Iterator[Problem]:
+    if rendered.title is None:
+        return
+    field = rendered.said.where("title")
+    if not limits.title:
+        message = f"{limits.name} shows no titles: yours is left out there. What all should read belongs into the text."
+        yield Problem(Severity.WARNING, field, message)
+    for length in limits.title:
+        if (count := length.of(rendered.title)) > length.most:
+            said = _too_long("The title", count, length, limits, is_caption=False)
+            yield Problem(Severity.ERROR, field, f"{said} Shorten it or write another one for {limits.name} alone.")
+
+
+def _hashtags(rendered: Rendered, limits: Limits) -> Iterator[Problem]:
+    count = len({tag.casefold() for part in rendered.parts for tag in tags_in(part)})
+    if limits.hashtags is not None and count > limits.hashtags:
+        excess = f"takes {limits.hashtags} hashtags, and there are {count}"
+        message = f"{limits.name} {excess}: leave out {count - limits.hashtags} of them there."
+        yield Problem(Severity.ERROR, rendered.said.where("hashtags"), message)

@@ -1,0 +1,48 @@
+"""How long a text is, as a network counts."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import regex
+
+GRAPHEME = regex.compile(r"\X")
+# A link ends before punctuation that belongs to the sentence around it. Where in doubt it ends early: the rest counts.
+LINK = regex.compile(
+    r"""(?<![\w@#$])https?://(?:[\w-]+\.)+\p{L}{2,}(?::\d+)?"""
+    r"""(?:[/?#](?:[^\s<>()"]*[^\s<>()?!*"'「」;:=,.$%\[\]~&|@])?)?""",
+    regex.IGNORECASE,
+)
+REMOTE_MENTION = regex.compile(r"(?<![=/\w])(@[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?)@\w+(?:[.-]+\w+)*", regex.IGNORECASE)
+
+
+class Measure(StrEnum):
+    GRAPHEMES = "graphemes"  # what people see as one character
+    CHARACTERS = "characters"  # code points
+    UTF16 = "utf16"  # 16-bit units
+    BYTES = "bytes"  # in UTF-8
+
+
+COUNT: Mapping[Measure, Callable[[str], int]] = {
+    Measure.GRAPHEMES: lambda text: len(GRAPHEME.findall(text)),
+    Measure.CHARACTERS: len,
+    Measure.UTF16: lambda text: len(text.encode("utf-16-le")) // 2,
+    Measure.BYTES: lambda text: len(text.encode()),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Length:
+    """At most so many. `link`: what every link counts, however long; `short_mentions`: `@me@home.example` as `@me`."""
+
+    measure: Measure
+    most: int
+    link: int | None = None
+    short_mentions: bool = False
+
+    def of(self, text: str) -> int:
+        if self.link is not None:
+            text = LINK.sub("x" * self.link, text)
+        if self.short_mentions:
+            text = REMOTE_MENTION.sub(r"\1", text)
+        return COUNT[self.measure](text)

@@ -1,0 +1,167 @@
+"""How a post and a content stand, as told to people: derived from the job whenever somebody asks, never stored."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from postino.job import State
+
+LATE_AFTER = timedelta(minutes=5)  # as the alert for late posts has it
+
+
+class PostStatus(StrEnum):
+    SCHEDULED = "scheduled"
+    PUBLISHING = "publishing"
+    PUBLISHED = "published"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    UNCERTAIN = "uncertain"
+
+
+STATUS = {
+    State.PENDING: PostStatus.SCHEDULED,
+    State.RUNNING: PostStatus.PUBLISHING,
+    State.COMPLETED: PostStatus.PUBLISHED,
+    State.FAILED: PostStatus.FAILED,
+    State.CANCELLED: PostStatus.CANCELLED,
+    State.UNCERTAIN: PostStatus.UNCERTAIN,
+}
+
+
+class Flag(StrEnum):
+    RETRYING = "retrying"
+    DEFERRED = "deferred"
+    LATE = "late"
+    AT_RISK = "at_risk"
+
+
+class ContentStatus(StrEnum):
+    DRAFT = "draft"
+    SCHEDULED = "scheduled"
+    PUBLISHING = "publishing"
+    PUBLISHED = "published"
+    PARTIALLY_PUBLISHED = "partially_published"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    UNCERTAIN = "uncertain"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A post's status and what else there is to say about it, each flag with its reason."""
+
+    status: PostStatus
+    flags: Mapping[Flag, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What a post's standing depends on. `deferred`: why it waits, by its own word or a closed gate's."""
+
+    state: State
+    scheduled_at: datetime
+    run_at: datetime | None = None
+    published_at: datetime | None = None
+    publish_until_at: datetime | None = None
+    attempts: int = 0
+    max_attempts: int | None = None
+    deferred: str | None = None
+    token_expired: bool = False
+
+
+def post_status(facts: Facts, now: datetime) -> Standing:
+    """
+    | state     | status     | may be                                   |
+    |-----------|------------|------------------------------------------|
+    | pending   | scheduled  | retrying, deferred, late, at_risk        |
+    | running   | publishing | retrying, late                           |
+    | completed | published  | late: it went out later than asked for   |
+    | failed    | failed     |                                          |
+    | cancelled | cancelled  |                                          |
+    | uncertain | uncertain  |                                          |
+    """
+    said = {
+        Flag.RETRYING: _retrying(facts),
+        Flag.DEFERRED: facts.deferred if facts.state is State.PENDING else None,
+        Flag.LATE: _late(facts, now),
+        Flag.AT_RISK: _at_risk(facts),
+    }
+    return Standing(STATUS[facts.state], {flag: why for flag, why in said.items() if why is not None})
+
+
+def content_status(posts: Iterable[PostStatus]) -> ContentStatus:
+    """The first line that fits. Cancelled posts do not count, unless there are no others.
+
+    | its posts                                         | content             |
+    |---------------------------------------------------|---------------------|
+    | none                                              | draft               |
+    | all cancelled                                     | cancelled           |
+    | one uncertain: a person may be needed             | uncertain           |
+    | one on its way                                    | publishing          |
+    | all published                                     | published           |
+    | some published; others failed or are yet to come  | partially_published |
+    | some failed; none published                       | failed              |
+    | all yet to come                                   | scheduled           |
+    """
+    there = set(posts)
+    if not there:
+        return ContentStatus.DRAFT
+    match there - {PostStatus.CANCELLED}:
+        case left if not left:
+            return ContentStatus.CANCELLED
+        case left if PostStatus.UNCERTAIN in left:
+            return ContentStatus.UNCERTAIN
+        case left if PostStatus.PUBLISHING in left:
+            return ContentStatus.PUBLISHING
+        case left if left == {PostStatus.PUBLISHED}:
+            return ContentStatus.PUBLISHED
+        case left if PostStatus.PUBLISHED in left:
+            return ContentStatus.PARTIALLY_PUBLISHED
+        case left if PostStatus.FAILED in left:
+            return ContentStatus.FAILED
+        case _:
+            return ContentStatus.SCHEDULED
+
+
+def _retrying(facts: Facts) -> str | None:
+    """An attempt is counted when it starts: a running job is at its last one, a waiting job has it behind it."""
+    match facts.state:
+        case State.PENDING:
+            behind = facts.attempts
+        case State.RUNNING:
+            behind = facts.attempts - 1
+        case _:
+            behind = 0
+    if behind < 1:
+        return None
+    return "One attempt has failed." if behind == 1 else f"{behind} attempts have failed."
+
+
+def _late(facts: Facts, now: datetime) -> str | None:
+    match facts.state:
+        case State.PENDING | State.RUNNING:
+            late, verb = now - facts.scheduled_at, "is"
+        case State.COMPLETED if facts.published_at is not None:
+            late, verb = facts.published_at - facts.scheduled_at, "went out"
+        case _:
+            return None
+    return f"It {verb} {_minutes(late)} late." if late > LATE_AFTER else None
+
+
+def _at_risk(facts: Facts) -> str | None:
+    if facts.state is not State.PENDING:
+        return None
+    if facts.token_expired:
+        return "The account's access has ended: reconnect it, or this post cannot go out."
+    if facts.publish_until_at is not None and facts.run_at is not None and facts.run_at >= facts.publish_until_at:
+        return "It cannot go out before the time after which it should not: reschedule it, or it will be missed."
+    if facts.max_attempts is not None and 0 < facts.attempts == facts.max_attempts - 1:
+        return "Its last attempt is next: if that fails too, the post fails."
+    return None
+
+
+def _minutes(late: timedelta) -> str:
+    minutes = int(late.total_seconds() // 60)
+    hours, rest = divmod(minutes, 60)
+    return f"{minutes} minutes" if not hours else f"{hours} h {rest} min"

@@ -1,0 +1,100 @@
+"""The dated limits as delivered, and how they are read."""
+
+from __future__ import annotations
+
+import pytest
+
+from postino.content import NETWORKS, Content, MediaKind, MediaRef
+from postino.providers.limits import load_limits, parse_limits
+from postino.rules.limits import Limits, check
+from postino.rules.measuring import Length, Measure
+from postino.rules.rendering import render
+
+LIMITS = load_limits()
+PICTURE = MediaRef(url="https://a.example/1.jpg")
+VIDEO = MediaRef(url="https://a.example/1.mp4")
+EVERY = pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS.keys())
+
+
+@EVERY
+def test_every_network_has_a_name_a_date_and_a_source(limits: Limits) -> None:
+    assert limits.network in NETWORKS
+    assert limits.checked.year >= 2026
+    assert limits.source
+    assert limits.text
+
+
+@EVERY
+def test_what_a_network_takes_makes_sense(limits: Limits) -> None:
+    lengths = [*limits.text, *limits.caption, *limits.title]
+    assert all(length.most > 0 for length in lengths)
+    assert limits.media.most <= sum(kind.most for kind in limits.media.kinds.values())
+    assert all(kind.most <= limits.media.most for kind in limits.media.kinds.values())
+    for kind, taken in limits.media.kinds.items():
+        files = [MediaRef(url=f"https://a.example/1.{ending}", kind=kind) for ending in taken.types]
+        assert files
+        for ref in files:
+            assert check(render(Content(body="a", media=(ref,)), limits.network), limits) == []
+
+
+def errors(network: str, content: Content) -> int:
+    return len(check(render(content, network), LIMITS[network]))
+
+
+@pytest.mark.parametrize(
+    ("network", "fits", "does_not"),
+    [
+        ("bluesky", Content(body="👨‍👩‍👧‍👦" * 120), Content(body="👨‍👩‍👧‍👦" * 121)),  # 25 bytes each
+        ("bluesky", Content(body="a" * 300), Content(body="a" * 301)),
+        ("bluesky", Content(media=(PICTURE,) * 4), Content(media=(PICTURE,) * 5)),
+        ("bluesky", Content(media=(VIDEO,)), Content(media=(VIDEO, PICTURE))),
+        ("mastodon", Content(body="👨‍👩‍👧‍👦" * 500), Content(body="a" * 501)),
+        ("mastodon", Content(body="a" * 476 + " https://a.example/" + "b" * 99), Content(body="a" * 501)),
+        ("mastodon", Content(media=(PICTURE,) * 4), Content(media=(VIDEO,) * 2)),
+        ("telegram", Content(body="😀" * 2048), Content(body="😀" * 2048 + "a")),
+        ("telegram", Content(body="a" * 1024, media=(PICTURE,)), Content(body="a" * 1025, media=(VIDEO,))),
+        ("telegram", Content(media=(PICTURE, VIDEO) * 5), Content(media=(PICTURE, VIDEO) * 5 + (PICTURE,))),
+    ],
+)
+def test_networks_take_what_they_are_known_to_take_and_no_more(network: str, fits: Content, does_not: Content) -> None:
+    assert errors(network, fits) == 0
+    assert errors(network, does_not) == 1
+
+
+WHOLE = """
+[instagram]
+checked = 2026-11-16
+source = "somewhere"
+text = [{ measure = "characters", most = 2200 }]
+title = [{ measure = "bytes", most = 100, link = 23, short_mentions = true }]
+hashtags = 30
+[instagram.media]
+most = 10
+least = 1
+mixed = true
+image = { most = 10, types = ["jpg"], bytes = 8388608, alt = { measure = "utf16", most = 100 } }
+"""
+
+
+def test_a_network_with_everything_there_is_can_be_told() -> None:
+    limits = parse_limits(WHOLE)["instagram"]
+    assert limits.title == (Length(measure=Measure.BYTES, most=100, link=23, short_mentions=True),)
+    assert limits.hashtags == 30
+    assert (limits.media.least, limits.media.mixed) == (1, True)
+    assert limits.media.kinds[MediaKind.IMAGE].alt == Length(measure=Measure.UTF16, most=100)
+    assert MediaKind.VIDEO not in limits.media.kinds
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("hashtags", "hashtag"),
+        ("least", "fewest"),
+        ("characters", "letters"),
+        ("bytes = 8388608", "size = 1"),
+        ("most = 2200", "max = 1"),
+    ],
+)
+def test_a_limit_that_is_misspelt_is_not_overlooked(right: str, wrong: str) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        parse_limits(WHOLE.replace(right, wrong, 1))

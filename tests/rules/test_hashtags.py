@@ -1,0 +1,87 @@
+"""How hashtags are written."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postino.rules.hashtags import appended, tag_of, tag_problems, tags_in, tags_of
+
+TAGS = st.lists(st.text(alphabet="abAB éß", max_size=5), max_size=6)
+
+
+@pytest.mark.parametrize(
+    ("written", "tag"),
+    [("#rome", "rome"), (" ## Rome ", "Rome"), ("＃東京", "東京"), ("new york", "newyork"), ("#", "")],
+)
+def test_a_hashtag_is_written_without_sign_and_spaces(written: str, tag: str) -> None:
+    assert tag_of(written) == tag
+
+
+def test_a_hashtag_in_two_spellings_is_one_and_the_first_counts() -> None:
+    assert tags_of(["Rome", "#rome", "", "ROME", "café", unicodedata.normalize("NFD", "Café")]) == ("Rome", "café")
+
+
+@pytest.mark.parametrize(
+    ("text", "tags"),
+    [
+        ("#a, (#b) #c!", ("a", "b", "c")),
+        ("हम #हिन्दी में", ("हिन्दी",)),
+        ("＃東京", ("東京",)),
+        ("https://a.example/#part page#part &#39; a##b", ()),
+        ("#a-b", ("a",)),
+        ("# a", ()),
+    ],
+)
+def test_hashtags_are_found_where_networks_find_them(text: str, tags: tuple[str, ...]) -> None:
+    assert tags_in(text) == tags
+
+
+@pytest.mark.parametrize(
+    ("parts", "tags", "result"),
+    [
+        (["text"], ["a", "b"], "text\n\n#a #b"),
+        (["text"], [], "text"),
+        ([""], ["a"], "#a"),
+        (["I love #Rome"], ["rome", "b"], "I love #Rome\n\n#b"),
+        (["one", "two #a"], ["a"], "one"),
+        (["text\n\n#a #b"], ["c"], "text\n\n#a #b #c"),
+        (["#a"], ["b"], "#a #b"),
+        (["I love #a"], ["b"], "I love #a\n\n#b"),
+    ],
+)
+def test_hashtags_are_appended_without_saying_any_twice(parts: list[str], tags: list[str], result: str) -> None:
+    assert appended(parts, tags) == result
+
+
+@given(st.text(alphabet="ab# \n", max_size=20), TAGS)
+def test_every_hashtag_is_in_the_text_and_none_is_appended_twice(text: str, written: list[str]) -> None:
+    tags = tags_of(written)
+    result = appended([text], tags)
+    assert result.startswith(text)
+    assert {tag.casefold() for tag in tags} <= {tag.casefold() for tag in tags_in(result)}
+    assert appended([result], tags) == result
+
+
+@pytest.mark.parametrize(
+    ("tag", "said"),
+    [
+        ("rock-n-roll", "cut to “#rock”"),
+        ("c++", "no “+” can be"),
+        ("2026", "only digits"),
+        ("!", "is no hashtag"),
+        ("😀", "is no hashtag"),
+    ],
+)
+def test_a_hashtag_that_would_not_work_is_a_warning(tag: str, said: str) -> None:
+    (problem,) = tag_problems([tag], "hashtags")
+    assert said in problem.message
+    assert f"“#{tag}”" in problem.message
+
+
+@pytest.mark.parametrize("tag", ["rome", "new_york", "2026goals", "東京", "हिन्दी", "", "#ok"])
+def test_a_hashtag_that_works_is_none(tag: str) -> None:
+    assert tag_problems([tag], "hashtags") == []

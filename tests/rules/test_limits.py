@@ -1,0 +1,165 @@
+"""What is wrong with a post on a network, in words for who wrote it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postino.content import Content, MediaKind, MediaRef, Override, Problem, Severity
+from postino.rules.limits import Limits, check
+from postino.rules.measuring import Length, Measure
+from postino.rules.media import KindLimits, MediaLimits
+from postino.rules.rendering import render
+
+PICTURE = MediaRef(url="https://a.example/1.png")
+LIMITS = Limits(
+    network="mastodon",
+    checked=date(2026, 11, 16),
+    source="here",
+    text=(Length(measure=Measure.GRAPHEMES, most=20), Length(measure=Measure.BYTES, most=40)),
+    threads=True,
+    media=MediaLimits(most=1, kinds={MediaKind.IMAGE: KindLimits(most=1, types=("png",))}),
+)
+SHORT_CAPTION = replace(LIMITS, caption=(Length(measure=Measure.UTF16, most=5),))
+
+
+def problems(content: Content, limits: Limits = LIMITS) -> list[Problem]:
+    return check(render(content, limits.network), limits)
+
+
+def the_problem(content: Content, limits: Limits = LIMITS) -> Problem:
+    (problem,) = problems(content, limits)
+    return problem
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        Content(body="a" * 20),
+        Content(body="a" * 20, thread=("b" * 20, "c")),
+        Content(media=(PICTURE,)),
+        Content(body="a" * 20, media=(PICTURE,)),
+    ],
+)
+def test_what_fits_has_no_problem(content: Content) -> None:
+    assert problems(content) == []
+
+
+def test_a_text_that_is_too_long_is_told_by_how_much_where_and_what_to_do() -> None:
+    assert the_problem(Content(body="a" * 32)) == Problem(
+        Severity.ERROR,
+        "text",
+        "The text is 12 characters too long for Mastodon: it has 32, and 20 are the most."
+        " Shorten it, split it into a thread or write another one for Mastodon alone.",
+    )
+
+
+def test_one_character_too_many_is_one() -> None:
+    assert "is 1 character too long" in the_problem(Content(body="a" * 21)).message
+
+
+def test_every_measure_of_a_network_counts() -> None:
+    message = the_problem(Content(body="😀" * 15)).message
+    assert "20 bytes too long for Mastodon: it has 60, and 40 are the most (an accented letter" in message
+
+
+def test_hashtags_are_part_of_the_length() -> None:
+    assert "it has 25, and 20" in the_problem(Content(body="a" * 18, hashtags=("rome",))).message
+
+
+def test_each_part_of_a_thread_is_measured_by_itself() -> None:
+    problem = the_problem(Content(body="a", thread=("b", "c" * 21)))
+    assert problem.field == "thread[1]"
+    assert problem.message.startswith("Part 3 of the thread is 1 character too long for Mastodon")
+
+
+def test_where_there_are_no_threads_the_further_parts_are_refused() -> None:
+    problem = the_problem(Content(body="a", thread=("b",)), replace(LIMITS, threads=False))
+    assert problem.field == "thread"
+    assert "Mastodon has no threads" in problem.message
+
+
+def test_a_caption_has_its_own_length_and_only_with_media() -> None:
+    assert problems(Content(body="a" * 20), SHORT_CAPTION) == []
+    problem = the_problem(Content(body="😀😀😀", thread=("b" * 20,), media=(PICTURE,)), SHORT_CAPTION)
+    assert problem.message == (
+        "The text is 1 character too long for Mastodon: it has 6, and 5 are the most under a picture or video (most"
+        " emoji count as two). Shorten it, leave out the attachments (20 fit without), split it into a thread or"
+        " write another one for Mastodon alone."
+    )
+
+
+def test_links_are_counted_as_the_network_does_and_that_is_said() -> None:
+    limits = replace(LIMITS, text=(Length(measure=Measure.GRAPHEMES, most=30, link=23),))
+    assert problems(Content(body="look: https://a.example/" + "x" * 100), limits) == []
+    assert "(every link counts as 23)" in the_problem(Content(body="look here: https://a.example"), limits).message
+
+
+@pytest.mark.parametrize("body", ["", "  \n"])
+def test_nothing_at_all_cannot_be_published(body: str) -> None:
+    problem = the_problem(Content(body=body, thread=("",)))
+    assert (problem.severity, problem.field) == (Severity.ERROR, "text")
+    assert "nothing to publish on Mastodon" in problem.message
+
+
+def test_an_empty_part_of_a_thread_is_named() -> None:
+    assert the_problem(Content(body="a", thread=("b", " "))).message.startswith("Part 3 of the thread is empty")
+    assert the_problem(Content(thread=("b",))).message.startswith("The thread begins with an empty part")
+    assert problems(Content(thread=("b",), media=(PICTURE,))) == []
+
+
+def test_a_title_where_there_is_none_is_a_warning() -> None:
+    problem = the_problem(Content(body="a", title="Sale"))
+    assert (problem.severity, problem.field) == (Severity.WARNING, "title")
+    assert problem.message.startswith("Mastodon shows no titles")
+
+
+def test_a_title_where_there_is_one_has_a_length() -> None:
+    limits = replace(LIMITS, title=(Length(measure=Measure.CHARACTERS, most=3),))
+    assert problems(Content(body="a", title="Sal"), limits) == []
+    assert the_problem(Content(body="a", title="Sale"), limits).message == (
+        "The title is 1 character too long for Mastodon: it has 4, and 3 are the most."
+        " Shorten it or write another one for Mastodon alone."
+    )
+
+
+def test_hashtags_are_counted_wherever_they_are() -> None:
+    limits = replace(LIMITS, hashtags=2)
+    assert problems(Content(body="#a #A", hashtags=("b",)), limits) == []
+    message = the_problem(Content(body="#a #A", thread=("#c",), hashtags=("b",)), limits).message
+    assert message == "Mastodon takes 2 hashtags, and there are 3: leave out 1 of them there."
+
+
+def test_a_problem_says_where_it_was_written() -> None:
+    said = Override(body="a" * 21, media=(PICTURE, PICTURE), title="T")
+    content = Content(body="a", thread=("b" * 21,), overrides={"mastodon": said})
+    assert [problem.field for problem in problems(content)] == [
+        "overrides.mastodon.text",
+        "thread[0]",
+        "overrides.mastodon.media",
+        "overrides.mastodon.title",
+    ]
+
+
+def test_what_rendering_met_with_is_told_too_and_errors_come_first() -> None:
+    found = problems(Content(body="{{x}}", hashtags=("2026",), title="T", media=(PICTURE, PICTURE)))
+    assert [str(problem.severity) for problem in found] == ["error", "error", "warning", "warning"]
+    assert "{{x}}" in found[0].message
+
+
+@given(st.text(alphabet="aè😀\n ", max_size=60))
+def test_a_text_has_an_error_exactly_if_it_is_beyond_a_measure(body: str) -> None:
+    (text,) = render(Content(body=body), "mastodon").parts
+    fits = bool(text) and all(length.of(text) <= length.most for length in LIMITS.text)
+    assert (problems(Content(body=body)) == []) == fits
+
+
+@given(st.integers(1, 200))
+def test_cutting_what_is_told_to_be_too_much_is_enough(count: int) -> None:
+    found = problems(Content(body="a" * count))
+    excess = int(found[0].message.split()[3]) if found else 0
+    assert count - excess == min(count, 20)

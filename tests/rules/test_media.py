@@ -1,0 +1,109 @@
+"""Which pictures and films a network takes."""
+
+from __future__ import annotations
+
+import pytest
+
+from postino.content import MediaKind, MediaRef
+from postino.rules.measuring import Length, Measure
+from postino.rules.media import KindLimits, MediaLimits, kind_of, kind_problems, media_problems, type_of, with_kinds
+
+PICTURES = KindLimits(most=4, types=("jpg", "png"), bytes=2_000_000, alt=Length(measure=Measure.CHARACTERS, most=10))
+VIDEOS = KindLimits(most=1, types=("mp4",))
+APART = MediaLimits(most=4, kinds={MediaKind.IMAGE: PICTURES, MediaKind.VIDEO: VIDEOS})
+TOGETHER = MediaLimits(most=4, mixed=True, kinds={MediaKind.IMAGE: PICTURES, MediaKind.VIDEO: VIDEOS})
+PICTURES_ONLY = MediaLimits(most=4, least=1, kinds={MediaKind.IMAGE: PICTURES})
+NOTHING = MediaLimits()
+
+
+@pytest.mark.parametrize(
+    ("url", "type", "kind"),
+    [
+        ("https://a.example/1.jpg", "jpg", MediaKind.IMAGE),
+        ("https://a.example/1.JPEG?w=100&x=.mp4#.gif", "jpg", MediaKind.IMAGE),
+        ("https://a.example/clip.final.mp4", "mp4", MediaKind.VIDEO),
+        ("https://a.example/clip.MOV", "mov", MediaKind.VIDEO),
+        ("https://a.example/media/17", None, None),
+        ("https://a.example.png", None, None),
+        ("https://a.png/media", None, None),
+        ("https://a.example/report.pdf", None, None),
+        ("https://[broken/1.png", None, None),
+        ("", None, None),
+    ],
+)
+def test_a_kind_is_guessed_from_the_end_of_the_path(url: str, type: str | None, kind: MediaKind | None) -> None:
+    assert type_of(url) == type
+    assert kind_of(MediaRef(url=url)) is kind
+
+
+def test_a_kind_that_was_given_is_believed() -> None:
+    assert kind_of(MediaRef(url="https://a.example/1.gif", kind=MediaKind.VIDEO)) is MediaKind.VIDEO
+
+
+def test_what_cannot_be_told_is_taken_for_a_picture_with_a_warning() -> None:
+    media = [MediaRef(url="https://a.example/1.png"), MediaRef(url="https://a.example/2")]
+    assert [ref.kind for ref in with_kinds(media)] == [MediaKind.IMAGE, MediaKind.IMAGE]
+    (problem,) = kind_problems(media, "media")
+    assert problem.field == "media[1]"
+    assert "attachment 2" in problem.message
+
+
+def told(urls: list[str], limits: MediaLimits) -> list[tuple[str, str]]:
+    media = with_kinds([MediaRef(url=f"https://a.example/{url}") for url in urls])
+    return [(problem.field, problem.message) for problem in media_problems(media, limits, "Anywhere", "media")]
+
+
+@pytest.mark.parametrize(
+    ("urls", "limits"),
+    [
+        ([], APART),
+        ([], NOTHING),
+        (["1.jpg"] * 4, APART),
+        (["1.mp4"], APART),
+        (["unknown"], APART),
+        (["1.mp4", "1.jpg", "2.jpeg", "3.png"], TOGETHER),
+        (["1.png"], PICTURES_ONLY),
+    ],
+)
+def test_what_fits_is_taken(urls: list[str], limits: MediaLimits) -> None:
+    assert told(urls, limits) == []
+
+
+@pytest.mark.parametrize(
+    ("urls", "limits", "said"),
+    [
+        (["1.jpg"] * 5, APART, "Anywhere takes 4 pictures in a post, and there are 5: leave out 1 of them there."),
+        (["1.mp4"] * 3, APART, "Anywhere takes 1 video in a post, and there are 3: leave out 2 of them there."),
+        (["1.mp4", "1.jpg"], APART, "does not take pictures and videos in one post"),
+        (["1.mp4", *["1.jpg"] * 4], TOGETHER, "Anywhere takes 4 attachments in a post, and there are 5: leave out 1"),
+        (["1.mp4"], PICTURES_ONLY, "Anywhere takes no videos: leave it out there."),
+        (["1.mp4", "2.mp4", "1.jpg"], PICTURES_ONLY, "Anywhere takes no videos: leave them out there."),
+        (["1.jpg"], NOTHING, "Anywhere takes no pictures"),
+        ([], PICTURES_ONLY, "Anywhere publishes nothing without a picture: add one."),
+    ],
+)
+def test_what_is_too_much_or_too_little_is_said_once(urls: list[str], limits: MediaLimits, said: str) -> None:
+    ((field, message),) = told(urls, limits)
+    assert field == "media"
+    assert said in message
+
+
+def test_a_file_of_a_type_the_network_does_not_take_is_named() -> None:
+    assert told(["1.jpg", "2.webp"], APART) == [
+        ("media[1]", "Picture 2 is a WEBP file, which Anywhere does not take there: save it as one of JPG, PNG."),
+    ]
+
+
+def test_what_is_known_of_sizes_and_descriptions_is_checked_too() -> None:
+    ref = MediaRef(url="https://a.example/1.jpg", kind=MediaKind.IMAGE, size=2_500_000, alt="a" * 12)
+    problems = list(media_problems([ref], APART, "Anywhere", "overrides.x.media"))
+    assert [(problem.field, problem.message) for problem in problems] == [
+        (
+            "overrides.x.media[0]",
+            "Picture 1 is too large: it has 2.5 MB, and Anywhere takes 2 MB. Make it smaller.",
+        ),
+        (
+            "overrides.x.media[0].alt",
+            "The description of picture 1 is 2 characters too long for Anywhere: shorten it.",
+        ),
+    ]

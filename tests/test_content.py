@@ -1,0 +1,69 @@
+"""What Postino takes as a content, whatever the network."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from postino.content import MOST_BODY, MOST_HASHTAGS, MOST_TITLE, NETWORKS, Content, MediaRef, Override
+from postino.errors import WrongUse
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {},
+        {"body": "a" * MOST_BODY},
+        {"body": "😀" * MOST_BODY},
+        {"title": "a" * MOST_TITLE},
+        {"hashtags": ("a",) * MOST_HASHTAGS},
+        {"thread": ("a" * MOST_BODY,) * 3},
+        {"overrides": {network: Override(body="a" * MOST_BODY) for network in NETWORKS}},
+    ],
+)
+def test_what_is_within_the_limits_is_taken(said: dict[str, Any]) -> None:
+    Content(**said)
+
+
+@pytest.mark.parametrize(
+    ("said", "field"),
+    [
+        ({"body": "a" * (MOST_BODY + 1)}, "text"),
+        ({"title": "a" * (MOST_TITLE + 1)}, "title"),
+        ({"hashtags": ("a",) * (MOST_HASHTAGS + 1)}, "hashtags"),
+        ({"thread": ("fine", "a" * (MOST_BODY + 1))}, "thread[1]"),
+        ({"overrides": {"x": Override(body="a" * (MOST_BODY + 1))}}, "overrides.x.text"),
+        ({"overrides": {"x": Override(title="a" * (MOST_TITLE + 1))}}, "overrides.x.title"),
+        ({"overrides": {"mastdon": Override()}}, "overrides"),
+        ({"body": "nul\0"}, "text"),
+        ({"body": "half \ud83d"}, "text"),
+        ({"placeholders": {"name": "\udc80"}}, "placeholders.name"),
+        ({"media": (MediaRef(url="http://a.example/\0"),)}, "media[0].url"),
+        ({"overrides": {"x": Override(media=(MediaRef(url="", alt="\0"),))}}, "overrides.x.media[0].alt"),
+    ],
+)
+def test_what_is_not_is_refused_by_the_name_of_its_field(said: dict[str, Any], field: str) -> None:
+    with pytest.raises(WrongUse) as refused:
+        Content(**said)
+    assert refused.value.field == field
+    assert str(refused.value).startswith(field)
+
+
+def test_a_refusal_says_how_much_is_too_much() -> None:
+    with pytest.raises(WrongUse, match=r"12 of its 5,012 characters are too many, 5,000 are the most"):
+        Content(body="a" * 5012)
+
+
+def test_a_misspelt_network_is_answered_with_the_nearest_one() -> None:
+    with pytest.raises(WrongUse, match=r"Did you mean mastodon\?"):
+        Content(overrides={"mastdon": Override()})
+    with pytest.raises(WrongUse, match="There are: instagram, facebook"):
+        Content(overrides={"q": Override()})
+
+
+def test_a_checksum_is_never_taken_for_an_address() -> None:
+    address = MediaRef(url="abc")
+    assert MediaRef(url="http://a.example/1.png", checksum="abc").reference != address.reference
+    assert MediaRef(url="http://b.example/2.png", checksum="abc", alt="x") != address
+    assert MediaRef(url="", checksum="abc").reference == MediaRef(url="elsewhere", checksum="abc").reference
