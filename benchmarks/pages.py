@@ -54,7 +54,7 @@ def survey(now: datetime, since: datetime) -> Query:
 def claim_of(share: int, token: UUID, now: datetime, since: datetime) -> Query:
     line = {"channel": CHANNEL, "share": share, "since_at": since}
     told = {
-        "queue": Queue.DEFAULT.value, "queue_name": "default", "counted": [],
+        "queue": Queue.DEFAULT.value, "queue_name": "default", "counted": [], "limits": None, "grace": 0.0,
         "worker": WORKER, "token": token, "now": now,
     }  # fmt: skip
     return Query("claim_bulk", told, [line])

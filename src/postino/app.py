@@ -2,14 +2,16 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Self, TypeVar
 from uuid import UUID
 
 from postino.config import Config
 from postino.engine.batcher import Batcher
+from postino.engine.call import Door
 from postino.engine.deeds import act, cap_of, gate_named, job_id_of
 from postino.engine.duties import Duties, pruning
 from postino.engine.enqueue import enqueue_surely, enqueue_together, surely
@@ -24,7 +26,6 @@ from postino.job import Job, Queue, new_ids
 from postino.outcome import Done, Reject, Retry
 from postino.rules.gates import Gate, Scope
 from postino.rules.retry import Backoff
-from postino.rules.settlement import verdict as verdict_on
 from postino.store import DeadFilter, DeadLetter, Enqueued, NewJob, Store
 from postino.wakeup import Wakeup
 
@@ -43,6 +44,7 @@ class Parts:
     wakeup: Wakeup
     make_ready: Callable[[], Awaitable[None]]
     make_store: Callable[[], Store]  # one more on the same database, for another event loop
+    make_door: Callable[[], AbstractAsyncContextManager[Door]]
 
 
 class App:
@@ -57,7 +59,7 @@ class App:
         self.sync = Sync(self.enqueue, self.enqueue_many, self.close, lambda: self._loop)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._opening, self._ready = asyncio.Lock(), False
-        self._make_ready, self._make_store = parts.make_ready, parts.make_store
+        self._make_ready, self._make_store, self._make_door = parts.make_ready, parts.make_store, parts.make_door
         self._enqueuer: Batcher[NewJob, Enqueued] = Batcher(partial(enqueue_together, parts.store), MOST_TOGETHER)
 
     async def open(self) -> Self:
@@ -164,7 +166,11 @@ class App:
     async def work(self, *, stop: asyncio.Event | None = None) -> None:
         """Runs a worker with this app's handlers and listeners, until `stop` is set or the task is cancelled."""
         await self.open()
-        worker = Worker(self.store, self.wakeup, self.handlers, self.config, self.enqueue_spec, self._make_store)
+        async with self._make_door() as door:
+            await self._work(stop, door)
+
+    async def _work(self, stop: asyncio.Event | None, door: Door) -> None:
+        worker = Worker(self.store, self.wakeup, self.handlers, self.config, self.enqueue_spec, self._make_store, door)
         poll, kept = self.config.worker.poll, self.config.retention
         relays = [Relay(self.store, listener, worker.id, poll).run() for listener in self.listeners]
         duties = Duties(self.store, worker.id, [pruning(self.store, kept)]).run()
@@ -212,8 +218,7 @@ class App:
 
     async def resolve(self, job_id: UUID, verdict: Done | Retry | Reject, *, reason: str, actor: str = "app") -> Job:
         """A person's word about an uncertain job: it happened, do it again, or give up."""
-        decided = verdict_on(verdict, datetime.now(UTC))
-        return await self._by_hand(self.store.resolve(job_id_of(job_id), decided, act(actor, reason)))
+        return await self._by_hand(self.store.resolve(job_id_of(job_id), verdict, act(actor, reason)))
 
     async def pause(self, scope: str | Scope, name: str, *, reason: str = "", actor: str = "app") -> Gate:
         return await self._by_hand(self.store.pause(*gate_named(scope, name), act(actor, reason)))

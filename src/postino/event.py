@@ -23,6 +23,7 @@ class EventType(StrEnum):
     RESCHEDULED = "job.rescheduled"
     REPLAYED = "job.replayed"
     RESOLVED = "job.resolved"
+    DUPLICATED = "job.duplicated"
     PAUSED = "gate.paused"
     RESUMED = "gate.resumed"
 

@@ -71,6 +71,7 @@ class Job:
     deferrals: int = 0
     deferred: str | None = None
     sent: bool = False
+    look_at: datetime | None = None  # something may be out there: when the network may be asked about it
     remote_id: str | None = None
     last_error: str | None = None
     claimed_by: str | None = None

@@ -38,9 +38,13 @@ class Reject:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Something may have left and no definite answer came back: never repeated blindly."""
+    """Something may have left and no definite answer came back: never repeated blindly.
+
+    With `look_at` the job is looked at again then; without it a person is asked.
+    """
 
     reason: str
+    look_at: datetime | None = None
 
 
 Outcome = Done | Retry | Defer | Reject | Unknown

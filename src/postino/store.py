@@ -12,6 +12,8 @@ from uuid import UUID
 from postino.config import RetentionConfig
 from postino.event import Cursor, Event
 from postino.job import Job, Queue, State
+from postino.ledger import LedgerStore
+from postino.outcome import Done, Reject, Retry
 from postino.rules.gates import Gate, Scope
 from postino.rules.order import Head
 from postino.rules.settlement import Cause, Settlement
@@ -69,6 +71,10 @@ class ClaimOrder:
     survey: Survey
     marks: Mapping[tuple[str, Queue], datetime] = field(default_factory=dict)
     low_is_running: bool = False
+    # Seconds a run may take, by "channel NAME", "type NAME" and "" for all others; a job's own limit goes before them.
+    # So long and a grace after its claim, a job that has not ended is taken from its worker.
+    limits: Mapping[str, float] = field(default_factory=dict)
+    grace: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +200,7 @@ class QueueDepth:
 Decide = Callable[[Job, datetime, bool], Settlement]
 
 
-class Store(Protocol):
+class Store(LedgerStore, Protocol):
     """One database. Every method is one transaction, or part of the caller's where it takes a connection."""
 
     async def open(self) -> None: ...
@@ -250,7 +256,7 @@ class Store(Protocol):
     async def cancel(self, job_id: UUID, act: Act) -> Job: ...
     async def edit(self, job_id: UUID, payload: bytes, act: Act) -> Job: ...
     async def reschedule(self, job_id: UUID, run_at: datetime | None, act: Act) -> Job: ...
-    async def resolve(self, job_id: UUID, settlement: Settlement, act: Act) -> Job: ...
+    async def resolve(self, job_id: UUID, verdict: Done | Retry | Reject, act: Act) -> Job: ...
     async def replay(self, job_id: UUID, payload: bytes | None, force: bool, act: Act) -> Job: ...
     async def discard(self, job_id: UUID, act: Act) -> DeadLetter: ...
     async def pause(self, scope: Scope, name: str, act: Act) -> Gate: ...

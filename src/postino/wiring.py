@@ -1,11 +1,13 @@
 """From settings to running parts: the only file that names implementations."""
 
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from postino import config as configuration
 from postino.app import App, Parts
 from postino.config import Config
+from postino.engine.call import Door
 from postino.errors import ConfigError
 from postino.store import Store
 from postino.stores.sql_store import SqlStore
@@ -27,7 +29,7 @@ def parts(config: Config) -> Parts:
     if path is None:
         make_store, wakeup = postgres_parts(config)
         store = make_store()
-        return Parts(config, store, wakeup, store.open, make_store)
+        return Parts(config, store, wakeup, store.open, make_store, make_door)
     driver = Sqlite(path)
     store, wakeup = SqlStore(driver), DatagramWakeup(path)
 
@@ -36,7 +38,14 @@ def parts(config: Config) -> Parts:
             await store.migrate()  # an embedded database without anything has nothing to lose
         await store.open()
 
-    return Parts(config, store, wakeup, make_ready, lambda: SqlStore(Sqlite(path)))
+    return Parts(config, store, wakeup, make_ready, lambda: SqlStore(Sqlite(path)), make_door)
+
+
+def make_door() -> AbstractAsyncContextManager[Door]:
+    """Imported when something is about to leave: a caller that only enqueues has no use for it."""
+    from postino.outbound.http import Door as OutboundDoor
+
+    return OutboundDoor()
 
 
 def postgres_parts(config: Config) -> tuple[Callable[[], Store], Wakeup]:

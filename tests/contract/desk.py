@@ -10,6 +10,7 @@ from uuid import UUID
 
 from postino.event import Cursor, Event
 from postino.job import Job, Queue, State, new_id
+from postino.ledger import IntentEntry, NewIntent
 from postino.outcome import Outcome
 from postino.rules import settlement
 from postino.rules.retry import RetryPolicy
@@ -76,6 +77,22 @@ class Desk:
     async def take_one(self) -> Job:
         (job,) = await self.take()
         return job
+
+    async def intend(
+        self, job: Job, step: str = "post", number: int = 1, *, send_within: float = 5, settles_within: float = 35
+    ) -> IntentEntry | None:
+        """As a run does just before its visible call."""
+        intent = NewIntent(
+            job_id=job.id,
+            token=job.token,
+            step=step,
+            position=0,
+            number=number,
+            send_within=send_within,
+            settles_within=settles_within,
+        )
+        (entry,) = await self.store.intend([intent])
+        return entry
 
     async def settle(self, job: Job, written: Settlement, failure: Failure | None = None) -> bool:
         return await self.store.settle([Ending(job, written, failure)]) == {job.id}

@@ -12,7 +12,7 @@ from postino.errors import Conflict, NotFound, WrongUse
 from postino.event import EventType
 from postino.job import Job, State, new_id
 from postino.outcome import Done, Outcome, Reject, Retry, Unknown
-from postino.rules.settlement import Cause, Settlement, failed
+from postino.rules.settlement import Settlement
 from postino.store import Act, DeadFilter, Ending
 from postino.stores.sql_store import SqlStore
 from tests.contract.desk import ME, POISON, Desk, ids
@@ -37,7 +37,7 @@ async def reschedule(store: SqlStore, job: Job) -> Job:
 
 
 async def resolve(store: SqlStore, job: Job) -> Job:
-    return await store.resolve(job.id, Settlement(state=State.COMPLETED, event=EventType.COMPLETED), ME)
+    return await store.resolve(job.id, Done(), ME)
 
 
 BEFORE_SENDING = [cancel, edit, reschedule]
@@ -158,8 +158,7 @@ async def test_every_deed_is_audited_with_who_and_why(desk: Desk, due_job: Job, 
 async def test_an_uncertain_job_is_resolved_as_done(desk: Desk) -> None:
     job = await desk.run(Unknown("no answer"), account="acme")
     seen_at = desk.clock.turn(hours=1)
-    said = Settlement(state=State.COMPLETED, event=EventType.COMPLETED, remote_id="remote-1")
-    resolved = await desk.store.resolve(job.id, said, Act("maria", "I saw it"))
+    resolved = await desk.store.resolve(job.id, Done(remote_id="remote-1"), Act("maria", "I saw it"))
     assert (resolved.state, resolved.remote_id, resolved.finished_at) == (State.COMPLETED, "remote-1", seen_at)
     assert (await desk.told(job.id))[1:] == [EventType.COMPLETED, EventType.RESOLVED]
     last = (await desk.store.attempts(job.id))[-1]
@@ -170,15 +169,14 @@ async def test_an_uncertain_job_is_resolved_as_done(desk: Desk) -> None:
 
 async def test_an_uncertain_job_is_resolved_to_be_sent_again(desk: Desk) -> None:
     job = await desk.run(Unknown("no answer"), account="acme")
-    said = Settlement(state=State.PENDING, event=EventType.RETRYING, run_at=desk.clock())
-    assert (await desk.store.resolve(job.id, said, ME)).state is State.PENDING
+    assert (await desk.store.resolve(job.id, Retry("again"), ME)).state is State.PENDING
     (again,) = await desk.take()
     assert (again.id, again.attempts) == (job.id, 2)
 
 
 async def test_an_uncertain_job_is_given_up_and_becomes_a_dead_letter(desk: Desk) -> None:
     job = await desk.run(Unknown("no answer"))
-    resolved = await desk.store.resolve(job.id, failed("given up", Cause.PERMANENT), ME)
+    resolved = await desk.store.resolve(job.id, Reject("given up"), ME)
     assert (resolved.state, resolved.last_error) == (State.FAILED, "given up")
     (letter,) = await desk.store.dead_letters(DeadFilter())
     assert [line.worker for line in letter.history] == ["w1", "person:maria"]

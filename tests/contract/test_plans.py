@@ -81,7 +81,7 @@ def test_a_bulk_claim_touches_few_pages_beside_crowds_that_may_not_run(crowded: 
         touched, claimed, told = pages(
             crowded, "claim_bulk", plan,
             channel=["reports"], share=[10], since_at=[LONG_AGO], queue=1, queue_name="default", counted=[],
-            worker="w1", token=new_id(),
+            worker="w1", token=new_id(), limits=None, grace=0.0,
         )  # fmt: skip
         assert claimed == 10, told
         assert "Seq Scan on jobs" not in told
@@ -99,6 +99,7 @@ def test_a_lane_behind_a_crowd_of_a_paused_account_is_found_in_few_pages(crowded
         touched, claimed, told = pages(
             crowded, "claim_lanes", plan,
             channel=["posts"], lane=["@open"], width=[1], queue=1, brands=[], worker="w1", token=new_id(),
+            limits=None, grace=0.0,
         )  # fmt: skip
         assert claimed == 1, told
         assert "Seq Scan on jobs" not in told

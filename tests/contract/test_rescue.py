@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 
@@ -71,17 +72,24 @@ async def test_what_a_retired_worker_still_held_is_rescued_by_the_next_look(desk
     assert ending.job == running_job
 
 
-async def test_a_sent_job_of_a_dead_worker_is_uncertain_and_never_sent_again(desk: Desk, running_job: Job) -> None:
-    desk.database.sql("UPDATE {jobs} SET sent = (1 = 1)")
+async def test_a_job_in_doubt_of_a_dead_worker_is_uncertain_and_taken_again_only_to_look(
+    desk: Desk, running_job: Job
+) -> None:
+    await desk.intend(running_job, send_within=10, settles_within=50)
     (ending,) = await desk.kill("w1")
     job = await desk.store.get(running_job.id)
     assert ending.job.sent
-    assert (job.state, job.run_at, job.sent, job.attempts) == (State.UNCERTAIN, None, True, 1)
+    assert (job.state, job.sent, job.attempts) == (State.UNCERTAIN, True, 1)
+    assert job.run_at is not None
+    assert abs(job.run_at - desk.clock.later(seconds=60)) < timedelta(milliseconds=1)
     assert job.last_error is not None
     assert await desk.told(job.id) == [EventType.UNCERTAIN]
     await desk.hire("w2")
-    desk.clock.turn(days=1)
+    desk.clock.turn(seconds=59)
     assert await desk.take(worker="w2") == []
+    desk.clock.turn(seconds=2)
+    (again,) = await desk.take(worker="w2")
+    assert (again.id, again.look_at, again.attempts) == (job.id, job.look_at, 2)
 
 
 async def test_a_second_death_counts_only_against_the_job_that_was_running(desk: Desk) -> None:

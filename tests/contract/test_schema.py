@@ -21,7 +21,7 @@ FIRST, SECOND = (migration.checksum for migration in KNOWN)
 async def test_a_fresh_database_is_migrated_once(empty_database: Database) -> None:
     store = empty_database.store()
     names = [migration.name for migration in migrations(empty_database.dialect)]
-    assert names == ["0001_engine"]
+    assert names[0] == "0001_engine"
     assert await store.migrate() == names
     assert await store.migrate() == []
     await store.open()
@@ -43,15 +43,16 @@ async def test_an_unmigrated_database_is_refused_with_what_to_do(empty_database:
 
 
 async def test_a_half_migrated_database_is_refused_with_what_to_do(database: Database) -> None:
-    ((number, name, checksum),) = database.sql("SELECT number, name, checksum FROM {migrations}")
+    applied = database.sql("SELECT number, name, checksum FROM {migrations}")
     database.sql("DELETE FROM {migrations}")
     try:
-        with pytest.raises(SchemaMismatch, match=r"has 0 of 1 migrations\. Run `postino migrate` first"):
+        with pytest.raises(SchemaMismatch, match=r"has 0 of \d+ migrations\. Run `postino migrate` first"):
             await database.store().open()
     finally:
-        database.sql(
-            f"INSERT INTO {{migrations}} (number, name, checksum) VALUES ({number}, '{name}', '{checksum}')"
-        )
+        for number, name, checksum in applied:
+            database.sql(
+                f"INSERT INTO {{migrations}} (number, name, checksum) VALUES ({number}, '{name}', '{checksum}')"
+            )
 
 
 async def test_a_newer_schema_is_refused_with_a_clear_sentence(database: Database) -> None:

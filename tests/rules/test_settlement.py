@@ -17,6 +17,7 @@ from postino.rules.retry import RetryPolicy, Schedule
 from postino.rules.settlement import Cause, Settlement, failed, release, rescue, settle
 
 NOW = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
+LATER = NOW + timedelta(minutes=1)
 POLICY = RetryPolicy(max_attempts=3, backoff=Schedule([60, 300, 900]))
 JOB = Job(
     id=UUID(int=1), type="report", channel="reports", queue=Queue.DEFAULT, state=State.RUNNING, payload=b"",
@@ -86,7 +87,8 @@ def test_a_failure_is_an_event_with_its_cause() -> None:
 def test_a_job_given_back_costs_neither_an_attempt_nor_a_rescue_unless_it_sent_something() -> None:
     job = replace(JOB, attempts=2, rescues=2)
     assert release(job, NOW) == Settlement(state=State.PENDING, event=EventType.RELEASED, run_at=NOW, refund=True)
-    assert release(replace(job, sent=True), NOW).state is State.UNCERTAIN
+    assert release(replace(job, sent=True, look_at=NOW), NOW).state is State.UNCERTAIN
+    assert release(replace(job, sent=True), NOW).state is State.PENDING, "all that was sent was answered"
 
 
 @pytest.mark.parametrize(
@@ -96,8 +98,9 @@ def test_a_job_given_back_costs_neither_an_attempt_nor_a_rescue_unless_it_sent_s
         ({"rescues": 1}, State.PENDING, EventType.RESCUED, True),
         ({"rescues": 2}, State.FAILED, EventType.FAILED, False),
         ({"rescues": 3}, State.FAILED, EventType.FAILED, False),
-        ({"rescues": 0, "sent": True}, State.UNCERTAIN, EventType.UNCERTAIN, False),
-        ({"rescues": 2, "sent": True}, State.UNCERTAIN, EventType.UNCERTAIN, False),
+        ({"rescues": 0, "sent": True}, State.PENDING, EventType.RESCUED, True),
+        ({"rescues": 0, "sent": True, "look_at": LATER}, State.UNCERTAIN, EventType.UNCERTAIN, False),
+        ({"rescues": 2, "sent": True, "look_at": LATER}, State.UNCERTAIN, EventType.UNCERTAIN, False),
     ],
 )
 def test_what_a_dead_worker_held_is_rescued_quarantined_or_uncertain(
@@ -105,7 +108,8 @@ def test_what_a_dead_worker_held_is_rescued_quarantined_or_uncertain(
 ) -> None:
     decided = rescue(replace(JOB, **life), NOW)
     assert (decided.state, decided.event, decided.refund) == (state, event, refund)
-    assert decided.run_at == (NOW if state is State.PENDING else None)
+    looked_at = LATER if state is State.UNCERTAIN and life["rescues"] < 2 else None
+    assert decided.run_at == (NOW if state is State.PENDING else looked_at)
     assert decided.rescued == (state is not State.FAILED)
     assert decided.cause == (Cause.QUARANTINED if state is State.FAILED else None)
     assert (decided.error is None) == (state is State.PENDING)

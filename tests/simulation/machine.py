@@ -21,7 +21,7 @@ from postino.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
 from postino.rules import settlement
 from postino.rules.gates import Scope
 from postino.rules.retry import RetryPolicy, Schedule
-from postino.rules.settlement import Cause, Settlement
+from postino.rules.settlement import Settlement
 from postino.store import Act, ClaimOrder, DeadFilter, Ending, Enqueued, JobFilter, NewJob, WorkerInfo
 from postino.stores.sql_store import SqlStore
 from tests.simulation.model import Entry, Model
@@ -353,12 +353,16 @@ class Life(RuleBasedStateMachine):
     @rule(pick=picks, apt=mostly, answer=st.sampled_from(("live", "again", "give up")))
     def resolve(self, pick: int, apt: bool, answer: str) -> None:
         job_id = self.somebody(pick, apt, State.UNCERTAIN)
-        decided = {
-            "live": Settlement(state=State.COMPLETED, event=EventType.COMPLETED, remote_id="seen"),
-            "again": Settlement(state=State.PENDING, event=EventType.RETRYING, run_at=self.instant(0)),
-            "give up": settlement.failed("nobody knows", Cause.PERMANENT),
-        }[answer]
-        self.by_hand(lambda: self.model.resolve(job_id, decided), lambda store: store.resolve(job_id, decided, ACT))
+        answers: dict[str, Done | Retry | Reject] = {
+            "live": Done(remote_id="seen"),
+            "again": Retry("again"),
+            "give up": Reject("nobody knows"),
+        }
+        said = answers[answer]
+        self.by_hand(
+            lambda: self.model.resolve(job_id, settlement.verdict(said, self.clock.now)),
+            lambda store: store.resolve(job_id, said, ACT),
+        )
 
     @precondition(lambda self: self.model.in_state(State.FAILED))
     @rule(pick=picks, apt=mostly, payload=st.sampled_from((None, b"better")), force=st.booleans())

@@ -1,27 +1,269 @@
-"""What a handler may do besides its own work: further jobs, which belong to it."""
+"""What a handler may do besides its own work: steps that are remembered, one visible call at a time, further jobs."""
 
+import json
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Protocol
 
+from postino.engine.crashpoints import crashpoint
+from postino.engine.ledger import JobLedger, Stopped
 from postino.engine.specs import JobSpec
 from postino.job import Job
+from postino.ledger import Fact, IntentEntry, NewIntent, Source, Verdict
+from postino.outcome import Defer, Outcome, Retry, Unknown
+from postino.provider import Act, Failure, Http, Intent, Look, NoAnswer, NotSent, Receipt, Resend
+from postino.rules.failures import refuses
+from postino.rules.ledger import (
+    Accepted,
+    AskPerson,
+    Clear,
+    InDoubt,
+    LookAgain,
+    SendAgain,
+    after_look,
+    outcome_of,
+    standing,
+    without_look,
+)
+
+
+class Door(Protocol):
+    """Opens the way outwards for one act."""
+
+    def open(self, *, timeout: timedelta, may_send: Callable[[], str | None], visible: bool, secrets: Any) -> Http: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Manners:
+    """How to deal with whoever is called: how long an answer may take, how long a new thing may stay unseen there."""
+
+    timeout: timedelta = timedelta(seconds=30)
+    visibility: timedelta = timedelta(seconds=5)
+    send_within: timedelta = timedelta(seconds=5)
+    secrets: frozenset[str] = frozenset()
+    # What a refusal means beyond this job; None: what it usually means.
+    refused: Callable[[Failure], Awaitable[Outcome | None]] | None = None
+
+
+USUAL = Manners()
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What calls of one worker have in common. `awake` is a clock that goes on while the machine sleeps."""
+
+    enqueue: Callable[[JobSpec], Awaitable[Job]]
+    door: Door
+    now: Callable[[], datetime]
+    awake: Callable[[], float]
+    may_send: Callable[[], str | None]  # why nothing may leave any more: the lease may be over
+    grace: float = 0.0  # seconds between the time limit of a step and the job's deadline
 
 
 class Call:
     """Handed to a handler with its job."""
 
-    def __init__(self, job: Job, enqueue: Callable[[JobSpec], Awaitable[Job]]) -> None:
-        self.job = job
-        self._enqueue = enqueue
+    def __init__(self, ledger: JobLedger, reach: Reach, manners: Manners | None = None) -> None:
+        self._ledger = ledger
+        self._reach = reach
+        self._manners = manners or USUAL
+
+    @property
+    def job(self) -> Job:
+        """As it is now."""
+        return self._ledger.job
+
+    @property
+    def progress_at(self) -> float:
+        """When the last step began."""
+        return self._ledger.progress_at
+
+    def limit_steps(self, seconds: float) -> None:
+        """Each step may take so long, from now on."""
+        self._ledger.progress_at = self._reach.awake()
+        self._ledger.limit = seconds + self._reach.grace
+
+    @property
+    def http(self) -> Http:
+        """The way out for what is neither remembered nor visible."""
+        return self._open(visible=False)
+
+    def toward(self, manners: Manners) -> "Call":
+        """The same call, with the manners of a network."""
+        return Call(self._ledger, self._reach, manners)
 
     async def enqueue(self, type: str, payload: Any = None, **details: Any) -> Job:
         """Enqueues a child of this job. What becomes of the child never changes its parent."""
         spec = JobSpec(type, payload, **details)
-        return await self._enqueue(
+        return await self._reach.enqueue(
             replace(
                 spec,
                 parent=self.job.id,
                 correlation_id=spec.correlation_id or self.job.correlation_id or str(self.job.id),
             )
+        )
+
+    async def step(self, name: str, act: Act, *arguments: Any) -> Any:
+        """Inert: may be repeated after a crash. What came of it is remembered, so it must be JSON."""
+        position = await self._enter(name)
+        entry = self._ledger.remembered(name)
+        if entry is not None and entry.result is not None:
+            return json.loads(entry.result)
+        result = await self._inert(act, arguments)
+        entry = await self._ledger.remember(name, position, result)
+        return json.loads(entry.result or "null")  # as it would be read after a crash
+
+    async def until(self, name: str, ready: Act, *arguments: Any, every: timedelta, patience: timedelta) -> Any:
+        """Asks until the answer is not None; between two questions the job is parked and holds nothing."""
+        position = await self._enter(name)
+        entry = self._ledger.remembered(name)
+        if entry is not None and entry.result is not None:
+            return json.loads(entry.result)
+        result = await self._inert(ready, arguments)
+        if result is not None:
+            await self._ledger.remember(name, position, result)
+            return result
+        entry = entry or await self._ledger.remember(name, position, None, done=False)
+        now = self._reach.now()
+        if now >= entry.asked_at + patience:
+            await self._ledger.forget(name)
+            raise Stopped(Retry(f"{name}: not there after {patience}. The next attempt starts anew."))
+        raise Stopped(Defer(min(now + every, entry.asked_at + patience), f"waiting until {name}"))
+
+    async def once(self, name: str, act: Act, *arguments: Any, found: Look | None, resend: Resend) -> Receipt:
+        """Visible. If its answer is lost, `found` looks for it before anything is sent again, if it ever is."""
+        position = await self._enter(name)
+        match standing(await self._ledger.read(), name):
+            case Accepted(receipt):
+                return receipt
+            case InDoubt() as doubt:
+                receipt_found = await self._look(doubt, found, resend, arguments)
+                if receipt_found is not None:
+                    return await self._accept(name, doubt.intent.number, receipt_found, Source.LOOK)
+                return await self._send(name, position, doubt.number, act, arguments)
+            case Clear(number):
+                return await self._send(name, position, number, act, arguments)
+
+    async def held_by_others(self, remote_ids: list[str]) -> set[str]:
+        """Which of these posts of this account belong to other jobs."""
+        return await self._ledger.store.held_by_others(self.job, remote_ids)
+
+    async def _enter(self, name: str) -> int:
+        self._ledger.progress_at = self._reach.awake()
+        return await self._ledger.enter(name)
+
+    async def _inert(self, act: Act, arguments: tuple[Any, ...]) -> Any:
+        try:
+            crashpoint("act.before")
+            result = await act(self._open(visible=False), *arguments)
+            crashpoint("act.after")
+        except (NotSent, NoAnswer) as error:
+            raise Stopped(Retry(str(error))) from error
+        if isinstance(result, Failure):
+            raise Stopped(await self._outcome(result))
+        return result
+
+    async def _send(
+        self, name: str, position: int, number: int, act: Act, arguments: tuple[Any, ...]
+    ) -> Receipt:
+        began = self._reach.awake()  # before the store knows of it, so that our time is over before the store's
+        manners = self._manners
+        intent = await self._ledger.intend(
+            NewIntent(
+                job_id=self.job.id,
+                token=self.job.token,
+                step=name,
+                position=position,
+                number=number,
+                send_within=manners.send_within.total_seconds(),
+                settles_within=(manners.timeout + manners.visibility).total_seconds(),
+                limit=self._ledger.limit,
+            )
+        )
+        try:
+            crashpoint("send.before")
+            result = await act(self._open(visible=True, until=began + manners.send_within.total_seconds()), *arguments)
+            crashpoint("send.after")
+        except NotSent as error:
+            await self._refuse(intent, str(error))
+            raise Stopped(Retry(str(error))) from error
+        except Exception as error:
+            # Whatever it is, it happened after something may have left.
+            raise Stopped(Unknown(f"No answer that could be read came back: {error}", intent.look_at)) from error
+        match result:
+            case Failure() if refuses(result):
+                await self._refuse(intent, result.message)
+                raise Stopped(await self._outcome(result))
+            case Failure():
+                raise Stopped(Unknown(f"It may be out there although it was refused: {result.message}", intent.look_at))
+            case Receipt():
+                return await self._accept(name, number, result, Source.CALL)
+        raise Stopped(Unknown(f"The answer made no sense: {result!r:.200}", intent.look_at))
+
+    async def _look(
+        self, doubt: InDoubt, found: Look | None, resend: Resend, arguments: tuple[Any, ...]
+    ) -> Receipt | None:
+        """What was found, or None where it may be sent again. Everything else ends the run."""
+        if self._reach.now() < doubt.intent.look_at:
+            raise Stopped(Unknown("It may still be on its way.", doubt.intent.look_at))
+        if found is None:
+            decided: Accepted | SendAgain | LookAgain | AskPerson = without_look(doubt, resend, self._reach.now())
+        else:
+            decided = await self._asked(doubt, found, resend, arguments)
+        match decided:
+            case Accepted(receipt):
+                return receipt
+            case SendAgain():
+                return None
+            case LookAgain(why):
+                raise Stopped(Unknown(why, doubt.intent.look_at))
+            case AskPerson(why):
+                raise Stopped(Unknown(why))
+
+    async def _asked(
+        self, doubt: InDoubt, found: Look, resend: Resend, arguments: tuple[Any, ...]
+    ) -> Accepted | SendAgain | LookAgain:
+        asked_about = Intent(
+            number=doubt.intent.number,
+            intended_at=doubt.first_intended_at,
+            send_before_at=doubt.intent.send_before_at,
+        )
+        try:
+            crashpoint("look.before")
+            sighting = await found(self._open(visible=False), asked_about, *arguments)
+            crashpoint("look.after")
+        except (NotSent, NoAnswer) as error:
+            raise Stopped(Retry(str(error))) from error
+        if isinstance(sighting, Failure):
+            raise Stopped(await self._outcome(sighting))
+        return after_look(sighting, doubt, resend, self._reach.now())
+
+    async def _accept(self, name: str, number: int, receipt: Receipt, told_by: Source) -> Receipt:
+        fact = Fact(step=name, number=number, verdict=Verdict.ACCEPTED, told_by=told_by, receipt=receipt)
+        noted = await self._ledger.note(fact)
+        if noted.held_by is not None:
+            told = f"The network named {receipt.remote_id}, which is what job {noted.held_by} became."
+            raise Stopped(Unknown(told))
+        return receipt
+
+    async def _refuse(self, intent: IntentEntry, why: str) -> None:
+        fact = Fact(
+            step=intent.step, number=intent.number, verdict=Verdict.REFUSED, told_by=Source.CALL, why=why
+        )
+        await self._ledger.note(fact)
+
+    async def _outcome(self, failure: Failure) -> Outcome:
+        decided = None if self._manners.refused is None else await self._manners.refused(failure)
+        return decided or outcome_of(failure, self._reach.now())
+
+    def _open(self, *, visible: bool, until: float | None = None) -> Http:
+        def may_send() -> str | None:
+            if until is not None and self._reach.awake() > until:
+                return "It was too late to begin: what was intended for one moment is not sent in another."
+            return self._reach.may_send()
+
+        manners = self._manners
+        return self._reach.door.open(
+            timeout=manners.timeout, may_send=may_send, visible=visible, secrets=manners.secrets
         )

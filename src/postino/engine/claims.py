@@ -1,6 +1,6 @@
 """Looking for work and taking it: what to ask the store for, and where to look next."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -24,9 +24,13 @@ class Claims:
     where sweeping has become slow, but every ten.
     """
 
-    def __init__(self, store: Store, monotonic: Callable[[], float]) -> None:
+    def __init__(
+        self, store: Store, monotonic: Callable[[], float], limits: Mapping[str, float] = {}, grace: float = 0.0
+    ) -> None:
         self.store = store
         self.monotonic = monotonic
+        self.limits = limits
+        self.grace = grace
         self.marks: dict[tuple[str, Queue], datetime] = {}
         self.sweep_at = 0.0
         self.last: Survey
@@ -63,6 +67,8 @@ class Claims:
             survey=survey,
             marks=self.marks,
             low_is_running=low_is_running,
+            limits=self.limits,
+            grace=self.grace,
         )
         crashpoint("claim.before")
         try:

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import threading
+import time
 from collections.abc import Callable
 
 import structlog
@@ -12,7 +13,13 @@ from postino.engine.crashpoints import crashpoint
 from postino.store import Store
 
 log = structlog.get_logger("postino.heart")
+BOOTTIME = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # where there is none, that of a machine awake
 STUCK = 70  # exit code: an internal error, restart me
+
+
+def awake() -> float:
+    """A clock that is never set, and goes on while the machine sleeps: others bury a sleeper meanwhile."""
+    return time.clock_gettime(BOOTTIME)
 
 
 class Heart:

@@ -10,11 +10,13 @@ import structlog
 
 from postino.engine.call import Call
 from postino.engine.handlers import Handler, UnreadablePayload
+from postino.engine.heart import awake
+from postino.engine.ledger import Stopped
 from postino.engine.threads import Threads
 from postino.job import Job
 from postino.outcome import Outcome, Retry, Unknown
 from postino.rules.retry import Override, RetryPolicy, backoff_from, resolve
-from postino.rules.settlement import Cause, failed, settle
+from postino.rules.settlement import settle, unreadable
 from postino.store import Ending, Failure
 
 log = structlog.get_logger("postino.worker")
@@ -43,33 +45,37 @@ class Performer:
         self.stubborn: set[asyncio.Task[Caught]] = set()
         self.usual: dict[tuple[str, str], RetryPolicy] = {}  # by channel and type
 
-    async def perform(self, job: Job) -> Ending:
+    async def perform(self, job: Job, follow: Callable[[Call], None]) -> Ending:
         """Runs the job to its end. Nothing a handler does gets past here, except this worker's own word to stop."""
+        call = self.make_call(job)
+        follow(call)
         try:
             handler = self.handlers.get(job.type)
             policy = self.policy(job, handler)
             if handler is None:
                 return Ending(job, settle(job, Retry(self.unknown_type(job)), policy, self.now(), self.jitter()))
             payload = handler.read(job.payload)
-            outcome, failure = await self.outcome(handler, job, payload, policy)
-            return Ending(job, settle(job, outcome, policy, self.now(), self.jitter()), failure)
+            outcome, failure = await self.outcome(handler, call, payload, policy)
+            return Ending(call.job, settle(call.job, outcome, policy, self.now(), self.jitter()), failure)
         except UnreadablePayload as error:
-            return Ending(job, failed(str(error), Cause.POISON), failure_of(error))
+            return Ending(job, unreadable(job, str(error)), failure_of(error))
         except BaseException as error:
             if stopped_by_us(error):
                 raise
-            return self.broken(job, error)
+            return self.broken(call.job, error)
 
     def broken(self, job: Job, error: BaseException) -> Ending:
         """Something went wrong around the handler."""
         return Ending(job, settle(job, Retry(told(error)), self.default, self.now(), 0), failure_of(error))
 
     async def outcome(
-        self, handler: Handler, job: Job, payload: object, policy: RetryPolicy
+        self, handler: Handler, call: Call, payload: object, policy: RetryPolicy
     ) -> tuple[Outcome, Failure | None]:
         try:
-            work = handler.run(self.threads, job, payload, self.make_call(job))
-            return await (work if policy.time_limit is None else self.within(policy.time_limit, work, job.type)), None
+            work = handler.run(self.threads, call.job, payload, call)
+            return await (work if policy.time_limit is None else self.within(policy.time_limit, work, call)), None
+        except Stopped as stop:
+            return stop.outcome, None
         except TookTooLong as error:
             return Retry(str(error)), failure_of(error)
         except BaseException as error:
@@ -77,17 +83,22 @@ class Performer:
                 raise
             return Retry(told(error)), failure_of(error)  # whatever a handler raises, sys.exit() included
 
-    async def within(self, seconds: float, work: Coroutine[Any, Any, Outcome], type_: str) -> Outcome:
-        """In a task of its own, so that one that does not let itself be stopped can be left alone."""
+    async def within(self, seconds: float, work: Coroutine[Any, Any, Outcome], call: Call) -> Outcome:
+        """In a task of its own, so that one that does not let itself be stopped can be left alone.
+
+        The limit is that of a step: each step of a call has so long.
+        """
         task = asyncio.create_task(caught(work))
+        call.limit_steps(seconds)
         try:
-            await asyncio.wait([task], timeout=seconds)
+            while not task.done() and (left := call.progress_at + seconds - awake()) > 0:
+                await asyncio.wait([task], timeout=left)
         except asyncio.CancelledError:
-            await self.stop(task, type_)
+            await self.stop(task, call.job.type)
             if not task.done() or task.cancelled():
                 raise
         if not task.done():
-            await self.stop(task, type_)
+            await self.stop(task, call.job.type)
             if not task.done() or task.cancelled():
                 raise TookTooLong(f"It took longer than its time limit of {seconds} s.")
         outcome, ended_all = task.result()

@@ -4,6 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator
 
+from postino.engine.call import Call
 from postino.job import Job, Queue
 
 AHEAD = 0.02  # seconds: as many jobs may wait here for a slot as are likely to get one in this time
@@ -17,7 +18,7 @@ MOST_TOGETHER = 500
 class Run:
     """A job in this worker's hands. Not begun: it waits for its turn among those that run one at a time."""
 
-    __slots__ = ("begun", "entered", "job", "started_at", "stopped", "task")
+    __slots__ = ("begun", "call", "entered", "job", "started_at", "stopped", "task")
 
     def __init__(self, job: Job, started_at: float) -> None:
         self.job = job
@@ -25,7 +26,15 @@ class Run:
         self.entered = False  # a task that is cancelled before its first step clears nothing up
         self.begun = False
         self.stopped = False  # by its worker
+        self.call: Call | None = None
         self.task: asyncio.Task[None]
+
+    def follow(self, call: Call) -> None:
+        self.call = call
+
+    def job_now(self) -> Job:
+        """As claimed, or as its run has made it since: something may have been sent."""
+        return self.job if self.call is None else self.call.job
 
     def stop(self) -> None:
         self.stopped = True

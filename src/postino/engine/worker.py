@@ -11,14 +11,16 @@ from datetime import UTC, datetime, timedelta
 import structlog
 
 from postino.config import Config, without_secrets
-from postino.engine.call import Call
+from postino.engine.batcher import Batcher
+from postino.engine.call import Call, Door, Reach
 from postino.engine.claims import Claims
 from postino.engine.crashpoints import crashpoint
 from postino.engine.handlers import Handler
-from postino.engine.heart import Heart
+from postino.engine.heart import Heart, awake
+from postino.engine.ledger import JobLedger, intending
 from postino.engine.outage import Outage
 from postino.engine.performer import GRACE, Performer
-from postino.engine.policies import channel_overrides, default_policy
+from postino.engine.policies import channel_overrides, default_policy, time_limits
 from postino.engine.rescue import Observer
 from postino.engine.settler import Settler
 from postino.engine.slots import Run, Slots
@@ -33,6 +35,7 @@ from postino.wakeup import Wakeup
 log = structlog.get_logger("postino.worker")
 UNWRITTEN = 4
 FOLDED = 0.02
+MOST_INTENTS = 100
 STORE_AGAIN = 0.5
 TROUBLE_AGAIN = 2.0
 
@@ -46,22 +49,25 @@ class Worker:
         config: Config,
         enqueue: Callable[[JobSpec], Awaitable[Job]],
         make_store: Callable[[], Store],
+        door: Door,
     ) -> None:
         self.store = store
         self.wakeup = wakeup
         self.settings = config.worker
         self.id = str(new_id())
-        self.claims = Claims(store, time.monotonic)
-        self.heart = Heart(
-            lambda: self.id, make_store, self.settings.heartbeat, self.settings.stall, time.monotonic
-        )
+        default, channels = default_policy(config), channel_overrides(config)
+        types = {name: handler.override for name, handler in handlers.items()}
+        self.claims = Claims(store, time.monotonic, time_limits(default, channels, types), self.settings.lease)
+        self.heart = Heart(lambda: self.id, make_store, self.settings.heartbeat, self.settings.stall, awake)
         self.observer = Observer(store, self.settings.lease, time.monotonic)
+        reach = Reach(enqueue, door, self.now, awake, self.may_send, self.settings.lease)
+        intents = Batcher(intending(store), MOST_INTENTS)
         self.performer = Performer(
             handlers,
-            default_policy(config),
-            channel_overrides(config),
+            default,
+            channels,
             Threads(),
-            lambda job: Call(job, enqueue),
+            lambda job: Call(JobLedger(store, intents.put, job), reach),
             self.now,
             random.random,
         )
@@ -126,8 +132,8 @@ class Worker:
             await self.wakeup.wait(self.rest(survey))
 
     async def look(self) -> Survey:
-        before = time.monotonic()
-        beat = before >= self.next_beat
+        before = awake()
+        beat = time.monotonic() >= self.next_beat
         if not beat and self.claims.still_serves(self.free):
             return self.claims.last
         survey = await self.claims.survey(self.id, beat=beat)
@@ -200,7 +206,7 @@ class Worker:
         except BaseException as error:
             if run.stopped:
                 raise
-            ending = self.performer.broken(run.job, error)
+            ending = self.performer.broken(run.job_now(), error)
         finally:
             self.slots.end(run)
             self.start_next()
@@ -212,7 +218,7 @@ class Worker:
             await self.next_beat_heard()
         run.begun = True
         crashpoint("perform.before")
-        ending = await self.performer.perform(run.job)
+        ending = await self.performer.perform(run.job, run.follow)
         crashpoint("perform.after")
         return ending
 
@@ -225,7 +231,11 @@ class Worker:
             return await self.perform(run)
 
     def overslept(self) -> bool:
-        return time.monotonic() - self.heart.beaten_at > self.settings.lease
+        return awake() - self.heart.beaten_at > self.settings.lease
+
+    def may_send(self) -> str | None:
+        """Others take a worker for dead whose last beat is a lease ago; it sends nothing from then on."""
+        return "This worker may have been taken for dead, so it sends nothing." if self.overslept() else None
 
     async def next_beat_heard(self) -> None:
         """Whoever was frozen past its lease may have been buried: the next beat stops what others have taken over."""
@@ -300,7 +310,7 @@ class Worker:
             # Not for ever: a handler may not let itself be stopped.
             await asyncio.wait([run.task for run in left], timeout=GRACE)
         self.slots.running.difference_update(left)
-        unended = [run.job for run in left if run.task.cancelled() or not run.task.done()]
+        unended = [run.job_now() for run in left if run.task.cancelled() or not run.task.done()]
         await self.release([*waiting, *unended])
 
     async def give_back_stuck(self) -> None:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -12,6 +12,7 @@ from postino.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
 from postino.rules.retry import RetryPolicy, delay
 
 MOST_RESCUES = 3
+FEWEST_LOOKS = 3  # attempts: asking a network what it has harms nobody, however few tries a job has
 
 
 class Cause(StrEnum):
@@ -43,6 +44,24 @@ WORKED = Settlement(state=State.COMPLETED, event=EventType.COMPLETED)
 
 
 def settle(job: Job, outcome: Outcome, policy: RetryPolicy, now: datetime, jitter: float) -> Settlement:
+    settlement = plainly(job, outcome, policy, now, jitter)
+    return settlement if job.look_at is None else in_doubt(settlement, job.look_at)
+
+
+def in_doubt(settlement: Settlement, look_at: datetime) -> Settlement:
+    """As long as something may be out there, a job is neither simply tried again nor given up."""
+    match settlement.state:
+        case State.PENDING:
+            assert settlement.run_at is not None
+            again = max(settlement.run_at, look_at)
+            return replace(settlement, state=State.UNCERTAIN, event=EventType.UNCERTAIN, run_at=again)
+        case State.FAILED:
+            return replace(settlement, state=State.UNCERTAIN, event=EventType.UNCERTAIN, cause=None)
+        case _:
+            return settlement
+
+
+def plainly(job: Job, outcome: Outcome, policy: RetryPolicy, now: datetime, jitter: float) -> Settlement:
     match outcome:
         case Done(None, None):
             return WORKED
@@ -60,8 +79,18 @@ def settle(job: Job, outcome: Outcome, policy: RetryPolicy, now: datetime, jitte
             return Settlement(state=State.PENDING, event=EventType.RETRYING, run_at=again, error=why)
         case Reject(why):
             return failed(why, Cause.PERMANENT)
-        case Unknown(why):
-            return Settlement(state=State.UNCERTAIN, event=EventType.UNCERTAIN, error=why)
+        case Unknown(why, look_at):
+            at = None if look_at is None else next_look(job, look_at, policy, now, jitter)
+            return Settlement(state=State.UNCERTAIN, event=EventType.UNCERTAIN, run_at=at, error=why)
+
+
+def next_look(job: Job, look_at: datetime, policy: RetryPolicy, now: datetime, jitter: float) -> datetime | None:
+    """The first when the quarantine ends, those after it as often as one would try again; None: a person is asked."""
+    if look_at > now:
+        return look_at
+    if job.attempts >= max(policy.max_attempts, FEWEST_LOOKS):
+        return None
+    return now + delay(job.attempts, policy.backoff, jitter)
 
 
 def kept(result: object) -> str | None:
@@ -81,6 +110,11 @@ def printed(value: object, how: Callable[[object], str]) -> str:
         return f"<{type(value).__qualname__}>"
 
 
+def unreadable(job: Job, why: str) -> Settlement:
+    settlement = failed(why, Cause.POISON)
+    return settlement if job.look_at is None else in_doubt(settlement, job.look_at)
+
+
 def failed(why: str, cause: Cause) -> Settlement:
     return Settlement(state=State.FAILED, event=EventType.FAILED, error=why, cause=cause)
 
@@ -91,8 +125,8 @@ def rescue(job: Job, now: datetime, suspected: bool = True) -> Settlement:
     A first death counts against all it ran, since nobody knows whose doing it was. After that they run one at a time,
     and a further one counts only against the one that was running.
     """
-    if job.sent:
-        return in_doubt("died")
+    if job.look_at is not None:
+        return left_in_doubt("died", None if job.rescues + 1 >= MOST_RESCUES else max(job.look_at, now))
     if job.rescues and not suspected:
         return Settlement(state=State.PENDING, event=EventType.RESCUED, run_at=now, refund=True)
     if job.rescues + 1 >= MOST_RESCUES:
@@ -103,14 +137,14 @@ def rescue(job: Job, now: datetime, suspected: bool = True) -> Settlement:
 
 def release(job: Job, now: datetime) -> Settlement:
     """What becomes of a job whose worker was told to stop and could not wait for it any longer."""
-    if job.sent:
-        return in_doubt("stopped")
+    if job.look_at is not None:
+        return left_in_doubt("stopped", max(job.look_at, now))
     return Settlement(state=State.PENDING, event=EventType.RELEASED, run_at=now, refund=True)
 
 
-def in_doubt(what: str) -> Settlement:
+def left_in_doubt(what: str, look_at: datetime | None) -> Settlement:
     why = f"The worker {what} after something may have been sent; nothing is sent again before that is known."
-    return Settlement(state=State.UNCERTAIN, event=EventType.UNCERTAIN, error=why, rescued=True)
+    return Settlement(state=State.UNCERTAIN, event=EventType.UNCERTAIN, run_at=look_at, error=why, rescued=True)
 
 
 def verdict(said: Done | Retry | Reject, now: datetime) -> Settlement:

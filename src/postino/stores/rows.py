@@ -15,7 +15,8 @@ from postino.store import Attempt, AuditEntry, DeadLetter, QueueDepth, WorkerInf
 from postino.stores.statement import Row
 
 NAMES = tuple(field.name for field in fields(Job))
-KEPT = frozenset(NAMES) - {"deferred", "claimed_by", "claimed_at", "token", "dispatched_at", "result", "finished_at"}
+OF_LIVE = {"look_at", "deferred", "claimed_by", "claimed_at", "token", "dispatched_at"}
+KEPT = frozenset(NAMES) - OF_LIVE - {"result", "finished_at"}
 STATES = {state.value: state for state in State}
 QUEUES = tuple(Queue)
 columns_of_live = itemgetter(*(name for name in NAMES if name not in ("result", "finished_at")))

@@ -9,8 +9,9 @@ from uuid import UUID
 from postino.config import RetentionConfig
 from postino.event import Cursor, Event
 from postino.job import Job, Queue
+from postino.ledger import Fact, IntentEntry, Ledger, NewIntent, Noted, StepEntry
+from postino.outcome import Done, Reject, Retry
 from postino.rules.gates import Gate, Scope
-from postino.rules.settlement import Settlement
 from postino.store import (
     Act,
     Attempt,
@@ -28,7 +29,7 @@ from postino.store import (
     WorkerInfo,
 )
 from postino.stores.driver import Driver
-from postino.stores.operations import byhand, claim, enqueue, reading, settle, upkeep
+from postino.stores.operations import byhand, claim, enqueue, ledger, reading, settle, upkeep
 
 MOST_WAITING = 2
 PRUNE_PATIENCE = 0.2
@@ -77,6 +78,26 @@ class SqlStore:
         run = self.driver.transact if mixed else self.driver.perform
         return await run(settle.settle(endings, again))
 
+    async def ledger(self, job_id: UUID) -> Ledger:
+        return await self.driver.read(ledger.ledger(job_id))
+
+    async def remember(
+        self, job: Job, name: str, position: int, result: str | None, *, done: bool, limit: float | None = None
+    ) -> StepEntry | None:
+        return await self.driver.perform(ledger.remember(job, name, position, result, done, limit))
+
+    async def forget(self, job: Job, name: str) -> bool:
+        return await self.driver.perform(ledger.forget(job, name))
+
+    async def intend(self, intents: Sequence[NewIntent]) -> Sequence[IntentEntry | None]:
+        return await self.driver.perform(ledger.intend(intents))
+
+    async def note(self, job_id: UUID, fact: Fact) -> Noted:
+        return await self.driver.transact(ledger.note(job_id, fact))
+
+    async def held_by_others(self, job: Job, remote_ids: Sequence[str]) -> set[str]:
+        return await self.driver.read(ledger.held_by_others(job, remote_ids))
+
     async def register(self, worker: WorkerInfo) -> None:
         await self.driver.perform(reading.register(worker))
 
@@ -113,8 +134,8 @@ class SqlStore:
     async def reschedule(self, job_id: UUID, run_at: datetime | None, act: Act) -> Job:
         return await self.driver.transact(byhand.reschedule(job_id, run_at, act))
 
-    async def resolve(self, job_id: UUID, settlement: Settlement, act: Act) -> Job:
-        return await self.driver.transact(byhand.resolve(job_id, settlement, act))
+    async def resolve(self, job_id: UUID, verdict: Done | Retry | Reject, act: Act) -> Job:
+        return await self.driver.transact(byhand.resolve(job_id, verdict, act))
 
     async def replay(self, job_id: UUID, payload: bytes | None, force: bool, act: Act) -> Job:
         return await self.driver.transact(byhand.replay(job_id, payload, force, act))

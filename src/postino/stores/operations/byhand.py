@@ -6,14 +6,19 @@ from typing import NoReturn
 from uuid import UUID
 
 from postino.audit import START, chained
-from postino.errors import Conflict, NotFound
+from postino.errors import Conflict, NotFound, WrongUse
 from postino.event import EventType
 from postino.job import Job, State, lane_of
+from postino.ledger import Fact, Source, Verdict
+from postino.outcome import Done, Reject, Retry
+from postino.provider import Receipt
 from postino.rules.gates import Gate, Scope
+from postino.rules.ledger import doubts, is_out, unanswered
 from postino.rules.replay import why_not
-from postino.rules.settlement import Settlement
+from postino.rules.settlement import verdict as verdict_on
 from postino.store import Act, DeadLetter, Ending, Failure
 from postino.stores import rows
+from postino.stores.operations import ledger
 from postino.stores.operations.settle import settle
 from postino.stores.statement import Operation, ask
 
@@ -36,6 +41,7 @@ def edit(job_id: UUID, payload: bytes, act: Act) -> Operation[Job]:
     done = yield ask("edit", id=job_id, payload=payload)
     if not done:
         yield from refuse(job_id, "edited")
+    yield ask("forget_steps", job_id=job_id)
     return (yield from recorded(job_id, EventType.EDITED, act))
 
 
@@ -46,15 +52,46 @@ def reschedule(job_id: UUID, run_at: datetime | None, act: Act) -> Operation[Job
     return (yield from recorded(job_id, EventType.RESCHEDULED, act))
 
 
-def resolve(job_id: UUID, settlement: Settlement, act: Act) -> Operation[Job]:
+def resolve(job_id: UUID, verdict: Done | Retry | Reject, act: Act) -> Operation[Job]:
     locked = yield ask("lock_job", id=job_id)
     if not locked or locked[0]["state"] != State.UNCERTAIN:
         yield from refuse(job_id, "resolved")
     clock = yield ask("clock")
-    taken = rows.with_owner(rows.live_jobs(locked)[0], f"person:{act.actor}", clock[0]["now_at"])
+    job = rows.live_jobs(locked)[0]
+    goes_on = yield from answer_for(job, verdict, act)
+    # With the answer in the ledger the job goes on by itself: nothing is sent that is out there, and what follows is.
+    settlement = verdict_on(Retry("") if goes_on else verdict, clock[0]["now_at"])
     said = f"{act.actor} decided: {act.reason}" if act.reason else f"{act.actor} decided."
+    taken = rows.with_owner(job, f"person:{act.actor}", clock[0]["now_at"])
     yield from settle([Ending(taken, settlement, Failure(None, said))])
     return (yield from recorded(job_id, EventType.RESOLVED, act))
+
+
+def answer_for(job: Job, verdict: Done | Retry | Reject, act: Act) -> Operation[bool]:
+    """A person's word in the place of the network's, about each visible call that is in doubt."""
+    known = yield from ledger.ledger(job.id)
+    in_doubt = doubts(known)
+    if not in_doubt or isinstance(verdict, Reject):
+        return False
+    if isinstance(verdict, Done):
+        if not verdict.remote_id:
+            told = f"remote_id: say which post job {job.id} became, by its id on the network. Nothing was changed."
+            raise WrongUse(told, field="remote_id")
+        step, number = in_doubt[-1].step, in_doubt[-1].number
+        facts = [said_by_person(step, number, act, Receipt(remote_id=verdict.remote_id))]
+    else:
+        facts = [said_by_person(intent.step, intent.number, act) for intent in unanswered(known)]
+    for fact in facts:
+        noted = yield from ledger.note(job.id, fact)
+        if noted.held_by is not None:
+            raise Conflict(f"That remote post belongs to job {noted.held_by}, not to {job.id}. Nothing was changed.")
+    return True
+
+
+def said_by_person(step: str, number: int, act: Act, receipt: Receipt | None = None) -> Fact:
+    verdict = Verdict.REFUSED if receipt is None else Verdict.ACCEPTED
+    why = act.reason or None
+    return Fact(step=step, number=number, verdict=verdict, told_by=Source.PERSON, receipt=receipt, why=why)
 
 
 def replay(job_id: UUID, payload: bytes | None, force: bool, act: Act) -> Operation[Job]:
@@ -64,6 +101,12 @@ def replay(job_id: UUID, payload: bytes | None, force: bool, act: Act) -> Operat
     refusal = why_not(letter.cause, edited=payload is not None, force=force)
     if refusal:
         raise Conflict(f"Job {job_id} was not replayed. {refusal}")
+    out = is_out((yield from ledger.ledger(job_id)))
+    if out and payload is not None:
+        told = "something of it is out there, or may be, and what is out there cannot be edited. Replay it as it is."
+        raise Conflict(f"Job {job_id} was not replayed: {told}")
+    if not out:
+        yield ask("forget_steps", job_id=job_id)
     lane = lane_of(letter.job.account, letter.job.brand)
     yield ask("replay", id=job_id, generation=letter.job.generation, payload=payload, lane=lane)
     return (yield from recorded(job_id, EventType.REPLAYED, act))

@@ -1,5 +1,6 @@
 """Taking jobs: one transaction, one winner, closed gates left alone."""
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -130,6 +131,8 @@ def claim_bulk(
         taken=[job.id for job in taken],
         worker=order.worker,
         token=order.token,
+        limits=json.dumps(order.limits) if order.limits else None,
+        grace=order.grace,
     )
     return rows.live_jobs(claimed)
 
@@ -152,6 +155,8 @@ def claim_lanes(
         queue=queue.value,
         worker=order.worker,
         token=order.token,
+        limits=json.dumps(order.limits) if order.limits else None,
+        grace=order.grace,
         brands=brands,
         taken=[job.id for job in taken],
     )

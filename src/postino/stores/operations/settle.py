@@ -15,6 +15,9 @@ from postino.store import Decide, Ending, Failure
 from postino.stores import rows
 from postino.stores.statement import Operation, ask, each, given
 
+DIED = Failure(None, "Its worker died.")
+OVERDUE = Failure(None, "Its deadline passed, and its worker had not ended it.")
+
 
 def settle(endings: Sequence[Ending], again: bool = False) -> Operation[set[UUID]]:
     done, finished, live = by_kind(endings)
@@ -56,13 +59,13 @@ def by_kind(endings: Sequence[Ending]) -> tuple[list[Ending], list[Ending], list
 def rescue(dead: Mapping[str, int], decide: Decide) -> Operation[list[Ending]]:
     buried = yield each("bury", [{"id": worker, "beats": beats} for worker, beats in dead.items()])
     suspects = {row["worker"]: row["suspect"] for row in buried}
-    orphans = rows.live_jobs((yield ask("lock_orphans")))
+    found = yield ask("lock_orphans")
     clock = yield ask("clock")
-    died = Failure(None, "Its worker died.")
-    endings = [
-        Ending(job, decide(job, clock[0]["now_at"], suspects.get(job.claimed_by, str(job.id)) == str(job.id)), died)
-        for job in orphans
-    ]
+    endings = []
+    for job, row in zip(rows.live_jobs(found), found, strict=True):
+        suspect = row["suspect"] if row["overdue"] else suspects.get(job.claimed_by, str(job.id))
+        settlement = decide(job, clock[0]["now_at"], suspect == str(job.id))
+        endings.append(Ending(job, settlement, OVERDUE if row["overdue"] else DIED))
     yield from settle(endings)
     return endings
 

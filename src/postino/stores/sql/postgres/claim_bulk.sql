@@ -14,7 +14,7 @@ WITH line AS (
     FROM line
     CROSS JOIN LATERAL (
         SELECT id FROM postino.jobs
-        WHERE channel = line.channel AND queue = :queue AND state = 'pending' AND lane IS NULL
+        WHERE channel = line.channel AND queue = :queue AND state <> 'running' AND run_at IS NOT NULL AND lane IS NULL
           AND run_at >= line.since_at AND run_at <= coalesce(:now::timestamptz, now())
         ORDER BY run_at
         LIMIT line.share
@@ -23,7 +23,10 @@ WITH line AS (
 ), taken AS (
     UPDATE postino.jobs
     SET state = 'running', claimed_by = :worker, claimed_at = coalesce(:now::timestamptz, now()), token = :token,
-        attempts = attempts + 1, deferred = NULL
+        attempts = attempts + 1, deferred = NULL,
+        deadline_at = coalesce(:now::timestamptz, now()) + make_interval(secs => :grace + coalesce(time_limit,
+            (:limits::jsonb ->> ('channel ' || channel))::float8, (:limits::jsonb ->> ('type ' || type))::float8,
+            (:limits::jsonb ->> '')::float8))
     WHERE id = ANY (ARRAY (SELECT id FROM chosen)) AND EXISTS (SELECT FROM postino.workers WHERE id = :worker)
     RETURNING *
 ), told AS (

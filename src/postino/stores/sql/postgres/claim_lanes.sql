@@ -6,7 +6,7 @@ WITH line AS (
     FROM line
     CROSS JOIN LATERAL (
         SELECT id FROM postino.jobs
-        WHERE channel = line.channel AND lane = line.lane AND queue = :queue AND state = 'pending' AND lane IS NOT NULL
+        WHERE channel = line.channel AND lane = line.lane AND queue = :queue AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL
           AND run_at <= coalesce(:now::timestamptz, now()) AND (brand IS NULL OR brand <> ALL (:brands::text[]))
         ORDER BY run_at, id
         LIMIT line.width
@@ -19,7 +19,10 @@ WITH line AS (
 ), taken AS (
     UPDATE postino.jobs
     SET state = 'running', claimed_by = :worker, claimed_at = coalesce(:now::timestamptz, now()), token = :token,
-        attempts = attempts + 1, deferred = NULL
+        attempts = attempts + 1, deferred = NULL,
+        deadline_at = coalesce(:now::timestamptz, now()) + make_interval(secs => :grace + coalesce(time_limit,
+            (:limits::jsonb ->> ('channel ' || channel))::float8, (:limits::jsonb ->> ('type ' || type))::float8,
+            (:limits::jsonb ->> '')::float8))
     WHERE id = ANY (ARRAY (SELECT id FROM chosen)) AND EXISTS (SELECT FROM postino.workers WHERE id = :worker)
     RETURNING *
 ), told AS (

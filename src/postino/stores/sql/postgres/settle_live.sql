@@ -11,7 +11,7 @@ WITH input AS (
     SET state = input.state, run_at = input.run_at, attempts = job.attempts - input.refund::int,
         rescues = job.rescues + input.rescued::int, deferrals = job.deferrals + (input.deferred IS NOT NULL)::int,
         deferred = input.deferred, last_error = coalesce(input.error, job.last_error),
-        claimed_by = NULL, claimed_at = NULL, token = NULL, dispatched_at = NULL
+        claimed_by = NULL, claimed_at = NULL, token = NULL, deadline_at = NULL, dispatched_at = NULL
     FROM input
     WHERE job.id = input.id AND job.token IS NOT DISTINCT FROM input.token AND job.state <> 'pending'
     RETURNING job.channel, job.lane, job.account, job.brand, job.generation, input.*

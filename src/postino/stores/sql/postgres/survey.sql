@@ -16,7 +16,7 @@ SELECT 'bulk', line.channel, line.queue, head.run_at, NULL, NULL
 FROM line
 CROSS JOIN LATERAL (
     SELECT run_at FROM postino.jobs
-    WHERE channel = line.channel AND queue = line.queue AND state = 'pending' AND lane IS NULL AND run_at >= line.since_at
+    WHERE channel = line.channel AND queue = line.queue AND state <> 'running' AND run_at IS NOT NULL AND lane IS NULL AND run_at >= line.since_at
     ORDER BY run_at LIMIT 1
 ) AS head
 UNION ALL
@@ -33,7 +33,10 @@ UNION ALL
 SELECT 'orphan', NULL, NULL, NULL, NULL, NULL
 WHERE :beat AND EXISTS (
     SELECT FROM postino.jobs AS job
-    WHERE state = 'running' AND NOT EXISTS (SELECT FROM postino.workers AS worker WHERE worker.id = job.claimed_by)
+    WHERE state = 'running' AND (
+        deadline_at < coalesce(:now::timestamptz, now())
+        OR NOT EXISTS (SELECT FROM postino.workers AS worker WHERE worker.id = job.claimed_by)
+    )
 )
 UNION ALL
 SELECT 'held', id::text, NULL, NULL, token::text, NULL FROM postino.jobs

@@ -1,9 +1,13 @@
 -- The look that chose the lines is a moment old: those closed since give nothing, nor do capped ones, unless counted.
 UPDATE postino_jobs
-SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token, attempts = attempts + 1, deferred = NULL
+SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token, attempts = attempts + 1, deferred = NULL,
+    deadline_at = strftime('%Y-%m-%dT%H:%M:%f', :now, (:grace + coalesce(time_limit,
+        (SELECT value FROM json_each(:limits) WHERE key = 'channel ' || postino_jobs.channel),
+        (SELECT value FROM json_each(:limits) WHERE key = 'type ' || postino_jobs.type),
+        (SELECT value FROM json_each(:limits) WHERE key = ''))) || ' seconds') || '000Z'
 WHERE id IN (
     SELECT id FROM postino_jobs
-    WHERE channel = :channel AND queue = :queue AND state = 'pending' AND lane IS NULL AND run_at >= :since_at AND run_at <= :now
+    WHERE channel = :channel AND queue = :queue AND state <> 'running' AND run_at IS NOT NULL AND lane IS NULL AND run_at >= :since_at AND run_at <= :now
     ORDER BY run_at
     LIMIT :share
 ) AND EXISTS (SELECT 1 FROM postino_workers WHERE postino_workers.id = :worker) AND NOT EXISTS (

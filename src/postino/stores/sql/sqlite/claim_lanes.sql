@@ -1,9 +1,13 @@
 -- The head of the lane; an account's lane only while none of its jobs runs.
 UPDATE postino_jobs
-SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token, attempts = attempts + 1, deferred = NULL
+SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token, attempts = attempts + 1, deferred = NULL,
+    deadline_at = strftime('%Y-%m-%dT%H:%M:%f', :now, (:grace + coalesce(time_limit,
+        (SELECT value FROM json_each(:limits) WHERE key = 'channel ' || postino_jobs.channel),
+        (SELECT value FROM json_each(:limits) WHERE key = 'type ' || postino_jobs.type),
+        (SELECT value FROM json_each(:limits) WHERE key = ''))) || ' seconds') || '000Z'
 WHERE id IN (
     SELECT id FROM postino_jobs
-    WHERE channel = :channel AND lane = :lane AND queue = :queue AND state = 'pending' AND lane IS NOT NULL AND run_at <= :now
+    WHERE channel = :channel AND lane = :lane AND queue = :queue AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND run_at <= :now
       AND (brand IS NULL OR brand NOT IN (SELECT value FROM json_each(:brands)))
     ORDER BY run_at, id
     LIMIT :width

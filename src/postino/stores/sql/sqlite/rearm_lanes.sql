@@ -5,7 +5,7 @@ SELECT head.channel, head.lane, head.queue, head.run_at, head.brand
 FROM json_each('[0, 1, 2]') AS queue
 JOIN postino_jobs AS head ON head.rowid = (
     SELECT job.rowid FROM postino_jobs AS job
-    WHERE job.channel = :channel AND job.lane = :lane AND job.queue = queue.value AND job.state = 'pending' AND job.lane IS NOT NULL
+    WHERE job.channel = :channel AND job.lane = :lane AND job.queue = queue.value AND job.state <> 'running' AND job.run_at IS NOT NULL AND job.lane IS NOT NULL
     ORDER BY job.run_at, job.id
     LIMIT 1
 )

@@ -12,7 +12,7 @@ WITH line AS (
 ), head AS (
     SELECT 'bulk' AS kind, line.channel AS name, line.queue, (
         SELECT run_at FROM postino_jobs AS job
-        WHERE job.channel = line.channel AND job.queue = line.queue AND job.state = 'pending' AND job.lane IS NULL
+        WHERE job.channel = line.channel AND job.queue = line.queue AND job.state <> 'running' AND job.run_at IS NOT NULL AND job.lane IS NULL
           AND job.run_at >= line.since_at
         ORDER BY run_at LIMIT 1
     ) AS due_at
@@ -34,7 +34,9 @@ UNION ALL
 SELECT 'orphan', NULL, NULL, NULL, NULL, NULL
 WHERE :beat AND EXISTS (
     SELECT 1 FROM postino_jobs AS job
-    WHERE state = 'running' AND NOT EXISTS (SELECT 1 FROM postino_workers AS worker WHERE worker.id = job.claimed_by)
+    WHERE state = 'running' AND (
+        deadline_at < :now OR NOT EXISTS (SELECT 1 FROM postino_workers AS worker WHERE worker.id = job.claimed_by)
+    )
 )
 UNION ALL
 SELECT 'held', id, NULL, NULL, token, NULL FROM postino_jobs

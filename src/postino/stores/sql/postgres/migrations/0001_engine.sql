@@ -27,11 +27,13 @@ CREATE TABLE postino.jobs (
     deferrals       int NOT NULL DEFAULT 0,
     deferred        text,
     sent            boolean NOT NULL DEFAULT false,
+    look_at         timestamptz,  -- something may be out there: when the network may be asked; nothing in doubt has none
     remote_id       text,
     last_error      text,
     claimed_by      text,
     claimed_at      timestamptz,
     token           uuid,
+    deadline_at     timestamptz,  -- past it the job is taken from its worker
     dispatched_at   timestamptz,
     created_at      timestamptz NOT NULL,
     -- The net under the rules: a pending job always has a time, a running one always an owner.
@@ -41,9 +43,10 @@ CREATE TABLE postino.jobs (
     CHECK ((state = 'running') = (claimed_by IS NOT NULL)),
     CHECK ((state = 'running') = (claimed_at IS NOT NULL))
 );
+-- What a claim may take: pending jobs, and uncertain ones that are to be looked at again.
 -- One range per (channel, queue): a range shared by queues would walk over the future jobs of one to reach another.
-CREATE INDEX jobs_bulk ON postino.jobs (channel, queue, run_at) WHERE state = 'pending' AND lane IS NULL;
-CREATE INDEX jobs_lanes ON postino.jobs (channel, lane, queue, run_at, id) WHERE state = 'pending' AND lane IS NOT NULL;
+CREATE INDEX jobs_bulk ON postino.jobs (channel, queue, run_at) WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NULL;
+CREATE INDEX jobs_lanes ON postino.jobs (channel, lane, queue, run_at, id) WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL;
 CREATE INDEX jobs_busy ON postino.jobs (state, channel) WHERE state <> 'pending';
 -- The net under the lanes: the database itself refuses a second running job of an account on a channel.
 CREATE UNIQUE INDEX jobs_one_per_account ON postino.jobs (channel, lane) WHERE state = 'running' AND account IS NOT NULL;
@@ -294,14 +297,14 @@ SELECT id, type, channel, account, brand, user_id,
        (ARRAY['high', 'default', 'low'])[queue + 1] AS queue, state, scheduled_at, run_at,
        attempts, max_attempts, idempotency_key, payload, remote_id, parent_id, correlation_id,
        last_error, deferred, created_at, claimed_by, claimed_at, dispatched_at, NULL::timestamptz AS finished_at,
-       NULL::text AS result, generation, rescues, deferrals, sent, backoff, time_limit, token
+       NULL::text AS result, generation, rescues, deferrals, sent, look_at, backoff, time_limit, token
 FROM postino.jobs
 UNION ALL
 SELECT id, type, channel, account, brand, user_id,
        (ARRAY['high', 'default', 'low'])[queue + 1], state, scheduled_at, run_at,
        attempts, max_attempts, idempotency_key, payload, remote_id, parent_id, correlation_id,
        last_error, NULL, created_at, claimed_by, claimed_at, dispatched_at, finished_at,
-       result, generation, rescues, deferrals, sent, backoff, time_limit, NULL
+       result, generation, rescues, deferrals, sent, NULL, backoff, time_limit, NULL
 FROM postino.finished
 WHERE NOT superseded;
 
@@ -310,7 +313,7 @@ CREATE VIEW postino.all_jobs AS
 SELECT id, type, channel, account, brand, user_id, queue, state, scheduled_at, run_at, attempts, max_attempts,
        idempotency_key, postino.readable(payload) AS payload,
        remote_id, parent_id, correlation_id, last_error, deferred, created_at, claimed_by, claimed_at, dispatched_at,
-       finished_at, result, generation, rescues, deferrals, sent, backoff, time_limit, token, payload AS payload_bytes
+       finished_at, result, generation, rescues, deferrals, sent, look_at, backoff, time_limit, token, payload AS payload_bytes
 FROM postino.stored_jobs;
 
 -- Every try. The one that completed a job is its finished row; without a token it was a person's word, and has its line.

@@ -1,0 +1,135 @@
+"""The ledger of one job, as its run sees and writes it. What the store cannot be told ends the run, not the ledger."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Any, NoReturn
+
+import structlog
+
+from postino.engine.crashpoints import crashpoint
+from postino.engine.enqueue import surely
+from postino.job import Job
+from postino.ledger import Fact, IntentEntry, Ledger, NewIntent, Noted, StepEntry
+from postino.outcome import Outcome, Reject, Retry
+from postino.store import Store
+
+log = structlog.get_logger("postino.ledger")
+Intend = Callable[[NewIntent], Awaitable[IntentEntry | None]]
+
+
+class Stopped(BaseException):
+    """A run ends here, with this outcome. Not an Exception: a handler's own `except` must not hold it up."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(outcome)
+        self.outcome = outcome
+
+
+class JobLedger:
+    """Remembers steps in their order, and knows the job as it is now: sent or not, in doubt or not."""
+
+    def __init__(self, store: Store, intend: Intend, job: Job) -> None:
+        self.store = store
+        self.intend_one = intend
+        self.job = job
+        self.limit: float | None = None  # seconds from a step to the job's deadline
+        self.progress_at = 0.0  # when the last step began
+        self.position = 0
+        self.known: Ledger | None = None
+
+    async def read(self) -> Ledger:
+        if self.known is None:
+            self.known = await surely(lambda _: self.store.ledger(self.job.id))
+        return self.known
+
+    async def enter(self, name: str) -> int:
+        """The next step has this name, as it had whenever this job ran before."""
+        known = await self.read()
+        position, self.position = self.position, self.position + 1
+        before = {entry.position: entry.name for entry in known.steps} | {
+            entry.position: entry.step for entry in known.intents
+        }
+        if before.get(position, name) != name:
+            told = f"The steps of {self.job.type} have changed under this job: step {position + 1} was"
+            raise Stopped(Reject(f"{told} {before[position]!r} when it ran before, and is {name!r} now."))
+        return position
+
+    def remembered(self, name: str) -> StepEntry | None:
+        assert self.known is not None
+        return next((entry for entry in self.known.steps if entry.name == name), None)
+
+    async def remember(self, name: str, position: int, result: Any, *, done: bool = True) -> StepEntry:
+        text = json.dumps(result) if done else None
+
+        async def remember(_: bool) -> StepEntry | None:
+            crashpoint("remember.before")
+            entry = await self.store.remember(self.job, name, position, text, done=done, limit=self.limit)
+            crashpoint("remember.after")
+            return entry
+
+        entry = await surely(remember)
+        if entry is None:
+            self.lost()
+        assert self.known is not None
+        others = tuple(other for other in self.known.steps if other.name != name)
+        self.known = replace(self.known, steps=(*others, entry))
+        return entry
+
+    async def forget(self, name: str) -> None:
+        async def forget(_: bool) -> bool:
+            crashpoint("forget.before")
+            held = await self.store.forget(self.job, name)
+            crashpoint("forget.after")
+            return held
+
+        if not await surely(forget):
+            self.lost()
+
+    async def intend(self, intent: NewIntent) -> IntentEntry:
+        async def intend(_: bool) -> IntentEntry | None:
+            return await self.intend_one(intent)
+
+        entry = await surely(intend)
+        if entry is None:
+            self.lost()
+        assert self.known is not None
+        self.known = replace(self.known, intents=(*self.known.intents, entry))
+        self.job = replace(self.job, sent=True, look_at=entry.look_at)
+        return entry
+
+    async def note(self, fact: Fact) -> Noted:
+        """To the end, even if the run is told to stop meanwhile: a fact that is lost is a doubt."""
+        return await asyncio.shield(self.write(fact))
+
+    async def write(self, fact: Fact) -> Noted:
+        async def note(_: bool) -> Noted:
+            crashpoint("note.before")
+            noted = await self.store.note(self.job.id, fact)
+            crashpoint("note.after")
+            return noted
+
+        noted = await surely(note)
+        if noted.held_by is None:
+            assert self.known is not None
+            self.known = replace(self.known, facts=(*self.known.facts, fact))
+            self.job = replace(self.job, look_at=noted.look_at)
+        if noted.doubled:
+            log.error("job.duplicated", job=str(self.job.id), type=self.job.type, step=fact.step, next="a person looks")
+        return noted
+
+    def lost(self) -> NoReturn:
+        raise Stopped(Retry("Another worker has this job by now."))
+
+
+def intending(store: Store) -> Callable[[list[NewIntent]], Awaitable[Sequence[IntentEntry | None]]]:
+    """Intents of several runs, written together."""
+
+    async def intend(intents: list[NewIntent]) -> Sequence[IntentEntry | None]:
+        crashpoint("intend.before")
+        entries = await store.intend(intents)
+        crashpoint("intend.after")
+        return entries
+
+    return intend

@@ -1,0 +1,121 @@
+"""The contract of the ledger: what is remembered about a job's steps, so that nothing visible is done twice.
+
+Steps are remembered, intents are written before a visible call leaves, and facts are what became of it. State moves and
+intents are fenced by the claim's token; facts are about the world and are accepted from anyone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+from uuid import UUID
+
+from postino.job import Job
+from postino.provider import Receipt
+
+
+class Verdict(StrEnum):
+    """What became of a visible call."""
+
+    ACCEPTED = "accepted"
+    REFUSED = "refused"  # certainly: nothing came of it
+
+
+class Source(StrEnum):
+    """Who says so."""
+
+    CALL = "call"  # the network, in its answer
+    LOOK = "look"  # the network, asked later
+    PERSON = "person"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepEntry:
+    """An inert step: its result as JSON once there is one, and when it was first asked for."""
+
+    name: str
+    position: int
+    asked_at: datetime
+    done_at: datetime | None = None
+    result: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntentEntry:
+    """A visible call that was about to leave. Nobody begins it after `send_before_at`; before `look_at` nobody asks."""
+
+    step: str
+    position: int
+    number: int
+    intended_at: datetime
+    send_before_at: datetime
+    look_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """What is known about one intent."""
+
+    step: str
+    number: int
+    verdict: Verdict
+    told_by: Source
+    receipt: Receipt | None = None
+    why: str | None = None
+    at: datetime | None = None  # None: not written yet
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """Everything remembered about one job."""
+
+    steps: tuple[StepEntry, ...] = ()
+    intents: tuple[IntentEntry, ...] = ()
+    facts: tuple[Fact, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewIntent:
+    """A visible call about to leave: it begins within so many seconds, and nobody asks after it for so many more."""
+
+    job_id: UUID
+    token: UUID | None
+    step: str
+    position: int
+    number: int
+    send_within: float
+    settles_within: float
+    limit: float | None = None  # seconds from now until the job's new deadline
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """What writing a fact showed: which other job has the same remote post, and whether a step is out there twice."""
+
+    look_at: datetime | None  # None: nothing is in doubt any more
+    held_by: UUID | None = None
+    doubled: bool = False
+
+
+class LedgerStore(Protocol):
+    async def ledger(self, job_id: UUID) -> Ledger: ...
+    async def remember(
+        self, job: Job, name: str, position: int, result: str | None, *, done: bool, limit: float | None = None
+    ) -> StepEntry | None:
+        """None if the job is another's by now."""
+        ...
+
+    async def forget(self, job: Job, name: str) -> bool:
+        """Forgets a step, and all the others too as long as nothing has been sent: the next run starts anew."""
+        ...
+
+    async def intend(self, intents: Sequence[NewIntent]) -> Sequence[IntentEntry | None]:
+        """From here on the job is sent. None where it is another's by now; an intent that is there already stays."""
+        ...
+
+    async def note(self, job_id: UUID, fact: Fact) -> Noted:
+        """Accepted from anyone, at any time; an uncertain job is then looked at again at once."""
+        ...
+
+    async def held_by_others(self, job: Job, remote_ids: Sequence[str]) -> set[str]: ...

@@ -1,0 +1,134 @@
+"""What may be done about a visible call: send it, take it for done, look for it, or ask a person."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from postino.ledger import Fact, IntentEntry, Ledger, Verdict
+from postino.outcome import Defer, Outcome, Reject, Retry
+from postino.provider import CannotTell, Failure, Found, Kind, NotFound, Receipt, Resend, Sighting
+
+COOL_DOWN = timedelta(seconds=60)  # after "too many" without a word about how long
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """It is out there."""
+
+    receipt: Receipt
+
+
+@dataclass(frozen=True, slots=True)
+class Clear:
+    """Nothing is out there: it may be sent, under this number."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class InDoubt:
+    """Something may be out there. A harmless repetition would have this number."""
+
+    intent: IntentEntry
+    first_intended_at: datetime
+    number: int
+
+
+Standing = Accepted | Clear | InDoubt
+
+
+def standing(ledger: Ledger, step: str) -> Standing:
+    for fact in ledger.facts:
+        if fact.step == step and fact.verdict is Verdict.ACCEPTED and fact.receipt is not None:
+            return Accepted(fact.receipt)
+    intents = [intent for intent in ledger.intents if intent.step == step]
+    number = 1 + max((intent.number for intent in intents), default=0)
+    still_open = [intent for intent in intents if not answered(intent, ledger.facts)]
+    if not still_open:
+        return Clear(number)
+    return InDoubt(still_open[-1], min(intent.intended_at for intent in still_open), number)
+
+
+def answered(intent: IntentEntry, facts: Iterable[Fact]) -> bool:
+    return any(fact.step == intent.step and fact.number == intent.number for fact in facts)
+
+
+def unanswered(ledger: Ledger) -> list[IntentEntry]:
+    return [intent for intent in ledger.intents if not answered(intent, ledger.facts)]
+
+
+def is_out(ledger: Ledger) -> bool:
+    """Whether something is out there, or may be."""
+    return any(fact.verdict is Verdict.ACCEPTED for fact in ledger.facts) or bool(doubts(ledger))
+
+
+def doubts(ledger: Ledger) -> list[IntentEntry]:
+    """Every visible call of which nobody knows what became, one for each step, the latest."""
+    steps = dict.fromkeys(intent.step for intent in ledger.intents)
+    found = (standing(ledger, step) for step in steps)
+    return [doubt.intent for doubt in found if isinstance(doubt, InDoubt)]
+
+
+def doubled(ledger: Ledger) -> bool:
+    """Whether some step is out there under two different ids."""
+    ids: dict[str, set[str]] = {}
+    for fact in ledger.facts:
+        if fact.receipt is not None:
+            ids.setdefault(fact.step, set()).add(fact.receipt.remote_id)
+    return any(len(known) > 1 for known in ids.values())
+
+
+@dataclass(frozen=True, slots=True)
+class SendAgain:
+    """Harmless."""
+
+
+@dataclass(frozen=True, slots=True)
+class LookAgain:
+    """Not known yet."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskPerson:
+    """Nobody but a person can tell."""
+
+    why: str
+
+
+def after_look(
+    sighting: Sighting, doubt: InDoubt, resend: Resend, now: datetime
+) -> Accepted | SendAgain | LookAgain:
+    match sighting:
+        case Found(receipt):
+            return Accepted(receipt)
+        case NotFound() if may_resend(doubt, resend, now):
+            return SendAgain()
+        case NotFound():
+            return LookAgain("It is not to be seen there, which does not prove that it is not there.")
+        case CannotTell(why):
+            return LookAgain(why)
+
+
+def without_look(doubt: InDoubt, resend: Resend, now: datetime) -> SendAgain | AskPerson:
+    """Where the network cannot be asked."""
+    if may_resend(doubt, resend, now):
+        return SendAgain()
+    return AskPerson("The network offers no way to ask whether it arrived.")
+
+
+def may_resend(doubt: InDoubt, resend: Resend, now: datetime) -> bool:
+    """A key is good for a while only, counted from when it was first used."""
+    return resend.harmless and (resend.within is None or now < doubt.first_intended_at + resend.within)
+
+
+def outcome_of(failure: Failure, now: datetime) -> Outcome:
+    """What becomes of a job to which a network said no, when nothing is in doubt."""
+    match failure.kind:
+        case Kind.RATE_LIMIT:
+            return Defer(failure.until or now + COOL_DOWN, failure.message)
+        case Kind.TRANSIENT | Kind.DOUBT:
+            return Retry(failure.message, failure.until)
+        case Kind.AUTH | Kind.PERMANENT:
+            return Reject(failure.message)

@@ -1,0 +1,119 @@
+"""What is remembered about steps, and what is known about visible calls."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from postino.event import EventType
+from postino.job import Job
+from postino.ledger import Fact, IntentEntry, Ledger, NewIntent, Noted, Source, StepEntry, Verdict
+from postino.provider import Receipt
+from postino.rules.ledger import doubled, doubts
+from postino.stores import rows
+from postino.stores.statement import Operation, Row, ask, each
+
+
+def ledger(job_id: UUID) -> Operation[Ledger]:
+    steps = yield ask("steps", job_id=job_id)
+    intents = yield ask("intents", job_id=job_id)
+    receipts = yield ask("receipts", job_id=job_id)
+    return Ledger(
+        tuple(StepEntry(**row) for row in steps),
+        tuple(IntentEntry(**row) for row in intents),
+        tuple(fact_of(row) for row in receipts),
+    )
+
+
+def remember(
+    job: Job, name: str, position: int, result: str | None, done: bool, limit: float | None
+) -> Operation[StepEntry | None]:
+    kept = yield ask(
+        "remember",
+        job_id=job.id, token=job.token, name=name, position=position, result=result, done=done, limit=limit,
+    )  # fmt: skip
+    return StepEntry(**kept[0]) if kept else None
+
+
+def forget(job: Job, name: str) -> Operation[bool]:
+    return bool((yield ask("forget", job_id=job.id, token=job.token, name=name)))
+
+
+def intend(intents: Sequence[NewIntent]) -> Operation[list[IntentEntry | None]]:
+    names = NewIntent.__slots__
+    found = yield each("intend", [{name: getattr(intent, name) for name in names} for intent in intents])
+    written = {row["job_id"]: intent_of(row) for row in found}
+    return [written.get(intent.job_id) for intent in intents]
+
+
+def note(job_id: UUID, fact: Fact) -> Operation[Noted]:
+    """Under the job's lock, if it is live, so that what is known is not written down by two at once."""
+    yield ask("lock_job", id=job_id)
+    found = yield ask("get", id=job_id)
+    job = rows.any_job(found[0]) if found else None
+    receipt = fact.receipt
+    if receipt is not None and job is not None:
+        held_by = yield from hold(job, receipt.remote_id)
+        if held_by != job_id:
+            return Noted(job.look_at, held_by=held_by)
+    written = yield ask("note", job_id=job_id, **columns(fact))
+    known = yield from ledger(job_id)
+    twice = bool(written) and receipt is not None and doubled(known)
+    if twice:
+        yield ask("tell", type=EventType.DUPLICATED, job_id=job_id, data=json.dumps(twins(known, fact.step)))
+    look_at = open_until(known)
+    yield ask("doubt", job_id=job_id, look_at=look_at)
+    return Noted(look_at, doubled=twice)
+
+
+def hold(job: Job, remote_id: str) -> Operation[UUID]:
+    held = yield ask("hold", channel=job.channel, account=job.account or "", remote_id=remote_id, job_id=job.id)
+    holder: UUID = held[0]["job_id"]
+    return holder
+
+
+def held_by_others(job: Job, remote_ids: Sequence[str]) -> Operation[set[str]]:
+    wanted = {"channel": job.channel, "account": job.account or "", "job_id": job.id}
+    return {row["remote_id"] for row in (yield ask("held_by_others", remote_ids=list(remote_ids), **wanted))}
+
+
+def open_until(known: Ledger) -> datetime | None:
+    """When the network may be asked about all that is in doubt; None: nothing is."""
+    return max((intent.look_at for intent in doubts(known)), default=None)
+
+
+def twins(known: Ledger, step: str) -> dict[str, Any]:
+    ids = {fact.receipt.remote_id for fact in known.facts if fact.step == step and fact.receipt is not None}
+    return {"step": step, "remote_ids": sorted(ids)}
+
+
+def columns(fact: Fact) -> dict[str, Any]:
+    receipt = fact.receipt
+    return {
+        "step": fact.step,
+        "number": fact.number,
+        "verdict": fact.verdict,
+        "told_by": fact.told_by,
+        "why": fact.why,
+        "remote_id": receipt.remote_id if receipt else "",
+        "url": receipt.url if receipt else None,
+        "data": json.dumps(dict(receipt.data)) if receipt else "{}",
+    }
+
+
+def fact_of(row: Row) -> Fact:
+    receipt = Receipt(remote_id=row["remote_id"], url=row["url"], data=json.loads(row["data"]))
+    return Fact(
+        step=row["step"],
+        number=row["number"],
+        verdict=Verdict(row["verdict"]),
+        told_by=Source(row["told_by"]),
+        receipt=receipt if row["remote_id"] else None,
+        why=row["why"],
+        at=row["at"],
+    )
+
+
+def intent_of(row: Row) -> IntentEntry:
+    return IntentEntry(**{name: row[name] for name in IntentEntry.__slots__})

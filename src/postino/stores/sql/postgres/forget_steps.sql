@@ -1,0 +1,1 @@
+DELETE FROM postino.steps WHERE job_id = :job_id

@@ -1,0 +1,51 @@
+-- What is remembered about a job's steps. Nothing here is tied to the tables of live and finished jobs: a job moves
+-- from one to the other, and what it has sent stays sent.
+CREATE TABLE postino.steps (
+    job_id   uuid NOT NULL,
+    name     text NOT NULL,
+    position int NOT NULL,
+    asked_at timestamptz NOT NULL,
+    done_at  timestamptz,
+    result   text,
+    PRIMARY KEY (job_id, name)
+);
+
+-- Written just before a visible call leaves, never changed.
+CREATE TABLE postino.intents (
+    job_id         uuid NOT NULL,
+    step           text NOT NULL,
+    number         int NOT NULL,
+    position       int NOT NULL,
+    token          uuid NOT NULL,
+    intended_at    timestamptz NOT NULL,
+    send_before_at timestamptz NOT NULL,
+    look_at        timestamptz NOT NULL,
+    PRIMARY KEY (job_id, step, number)
+);
+
+-- What became of them: facts, from anyone, at any time, never changed. Several for one intent are possible, and two
+-- different remote ids for one step are an alarm.
+CREATE TABLE postino.receipts (
+    job_id    uuid NOT NULL,
+    step      text NOT NULL,
+    number    int NOT NULL,
+    verdict   text NOT NULL CHECK (verdict IN ('accepted', 'refused')),
+    remote_id text NOT NULL DEFAULT '',
+    url       text,
+    data      text NOT NULL DEFAULT '{}',
+    why       text,
+    told_by   text NOT NULL CHECK (told_by IN ('call', 'look', 'person')),
+    at        timestamptz NOT NULL,
+    PRIMARY KEY (job_id, step, number, verdict, remote_id),
+    CHECK ((verdict = 'accepted') = (remote_id <> ''))
+);
+
+-- Whose remote post is whose, for ever: none belongs to two jobs.
+CREATE TABLE postino.published (
+    channel   text NOT NULL,
+    account   text NOT NULL,
+    remote_id text NOT NULL,
+    job_id    uuid NOT NULL,
+    at        timestamptz NOT NULL,
+    PRIMARY KEY (channel, account, remote_id)
+);

@@ -1,0 +1,1 @@
+DELETE FROM postino_steps WHERE job_id = :job_id
