@@ -1,0 +1,146 @@
+"""Which instant a local time is: in a gap the first valid one after it, in an overlap the first of the two.
+
+Zones come from `postino.zones`: data delivered with the program, which no clock, machine or setting changes.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from postino.errors import WrongUse
+from postino.zones import zone as zone_named
+
+SECOND = timedelta(seconds=1)
+MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
+WRITTEN = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """The clocks go forward over the local time that was asked for."""
+
+    zone: str
+    asked: datetime
+    leap: timedelta
+    at: datetime
+    local: datetime  # what the clocks show then
+
+    @property
+    def sentence(self) -> str:
+        day = self.asked.date()
+        return (
+            f"{_clock(self.asked)} does not exist in {self.zone} on {_day(day)}: the clocks go forward from"
+            f" {_time(self.local - self.leap, day)} to {_time(self.local, day)}."
+            f" It goes out at {_time(self.local, day)} ({_utc(self.at, day)})."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """The clocks go back over the local time that was asked for, so that they show it twice."""
+
+    zone: str
+    asked: datetime
+    at: datetime
+    again_at: datetime
+
+    @property
+    def sentence(self) -> str:
+        day = self.asked.date()
+        return (
+            f"{_clock(self.asked)} comes twice in {self.zone} on {_day(day)}: the clocks go back."
+            f" It goes out the first time ({_utc(self.at, day)}), not the second ({_utc(self.again_at, day)})."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """An instant, and what people should know about how it was found."""
+
+    at: datetime
+    note: Gap | Overlap | None = None
+
+
+def parse_at(text: str, timezone: str | None = None) -> Resolved:
+    """A time as people write it to `POST /v1/posts`: with an offset it is an instant, else local to `timezone`."""
+    place = None if timezone is None else zone_named(timezone)
+    try:
+        written = text.strip().upper()
+        told = datetime.fromisoformat(written) if WRITTEN.fullmatch(written) else None
+    except ValueError:
+        told = None
+    if told is None:
+        raise WrongUse(
+            f"{text!r} is no time: write it like 2026-03-29T14:30, which is local to `timezone`, or with an offset like"
+            " 2026-03-29T14:30+02:00.",
+            field="at",
+        )
+    if told.tzinfo is not None:
+        return Resolved(_in_utc(told))
+    if place is None:
+        message = f"{text!r} is another instant in every zone: give `timezone` as well, or write it with an offset."
+        raise WrongUse(message, field="timezone")
+    return resolve(told, place.key)
+
+
+def resolve(local: datetime, zone: str) -> Resolved:
+    """The instant at which the clocks of this zone show this time."""
+    if local.tzinfo is not None:
+        raise ValueError(f"a local time has no zone of its own: {local!r}")
+    place = zone_named(zone)
+    local = local.replace(fold=0)
+    first_at, second_at = (_in_utc(local.replace(tzinfo=place, fold=fold)) for fold in (0, 1))
+    if first_at == second_at:
+        return Resolved(first_at)
+    if first_at < second_at:
+        return Resolved(first_at, Overlap(zone, local, first_at, second_at))
+    # In a gap the offset from before leads to an instant after the clocks changed, and the other way round.
+    at = _change(local, place, after=first_at, before=second_at)
+    return Resolved(at, Gap(zone, local, first_at - second_at, at, local_time(at, zone)))
+
+
+def local_time(at: datetime, zone: str) -> datetime:
+    """What the clocks of this zone show at an instant."""
+    return at.astimezone(zone_named(zone)).replace(tzinfo=None, fold=0)
+
+
+def _change(local: datetime, place: ZoneInfo, *, before: datetime, after: datetime) -> datetime:
+    """The first instant at which the clocks show a later time than this. They change at whole seconds."""
+    before = before.replace(microsecond=0)
+    after = after.replace(microsecond=0) + (SECOND if after.microsecond else timedelta())
+    while after - before > SECOND:
+        middle = before + (after - before) // SECOND // 2 * SECOND
+        if middle.astimezone(place).replace(tzinfo=None) > local:
+            after = middle
+        else:
+            before = middle
+    return after
+
+
+def _in_utc(at: datetime) -> datetime:
+    try:
+        return at.astimezone(UTC)
+    except OverflowError:
+        raise WrongUse(f"{at.isoformat()} is beyond the calendar.", field="at") from None
+
+
+def _day(day: date) -> str:
+    return f"{day.day} {MONTHS[day.month - 1]} {day.year}"
+
+
+def _clock(time: datetime) -> str:
+    return time.strftime("%H:%M:%S" if time.second else "%H:%M")
+
+
+def _time(time: datetime, day: date) -> str:
+    return _clock(time) if time.date() == day else f"{_clock(time)} on {_day(time.date())}"
+
+
+def _utc(at: datetime, day: date) -> str:
+    return f"{_clock(at)} UTC" if at.date() == day else f"{_clock(at)} UTC on {_day(at.date())}"

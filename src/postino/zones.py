@@ -1,0 +1,47 @@
+"""The world's time zones, as the tzdata package tells them and not the machine.
+
+A post is scheduled on one machine and shown on another: both must mean the same instant, and an old machine's own data
+may lack what governments decided since. Zones are read once, and are the same for as long as the process lives.
+"""
+
+import difflib
+from functools import cache
+from importlib.resources import files
+from zoneinfo import ZoneInfo
+
+from postino.errors import WrongUse
+
+
+@cache
+def zone_names() -> frozenset[str]:
+    """Every name there is, old spellings included."""
+    return frozenset((files("tzdata") / "zones").read_text().split())
+
+
+def zone(name: str, field: str = "timezone") -> ZoneInfo:
+    """The zone of this name. An unknown one is refused with the nearest known name; `field` is to blame."""
+    if name not in zone_names():
+        near = nearest(name)
+        hint = f"Did you mean {near}?" if near else "Zones have names like Europe/Rome or America/New_York."
+        raise WrongUse(f"There is no time zone {name!r}. {hint}", field=field)
+    return _read(name)
+
+
+def nearest(name: str) -> str | None:
+    """The known zone that is spelt most like this: `rome` is Europe/Rome."""
+    asked = "_".join(name.split()).lower()
+    close = difflib.get_close_matches(asked, _spellings(), n=1, cutoff=0.75)
+    return _spellings()[close[0]] if close else None
+
+
+@cache
+def _spellings() -> dict[str, str]:
+    names = sorted(name for name in zone_names() if "GMT" not in name)  # Etc/GMT+2 is two hours *behind* GMT
+    cities = {name.rpartition("/")[2].lower(): name for name in reversed(names)}
+    return cities | {name.lower(): name for name in names}
+
+
+@cache
+def _read(name: str) -> ZoneInfo:
+    with (files("tzdata.zoneinfo") / name).open("rb") as data:
+        return ZoneInfo.from_file(data, key=name)
