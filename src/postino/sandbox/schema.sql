@@ -1,0 +1,46 @@
+-- The record: rows are only ever added, and the database itself sees to it.
+CREATE TABLE epochs (number integer PRIMARY KEY, started_at text NOT NULL);
+CREATE TABLE published (
+    number integer PRIMARY KEY AUTOINCREMENT, epoch integer NOT NULL, network text NOT NULL, account text NOT NULL,
+    remote_id text NOT NULL, kind text NOT NULL, text text NOT NULL, media text NOT NULL, reply_to text,
+    published_at text NOT NULL
+);
+CREATE INDEX published_by_epoch ON published (epoch, number);
+CREATE TRIGGER published_is_not_changed BEFORE UPDATE ON published
+    BEGIN SELECT RAISE(ABORT, 'What was published is never altered.'); END;
+CREATE TRIGGER published_is_not_removed BEFORE DELETE ON published
+    BEGIN SELECT RAISE(ABORT, 'What was published is never removed.'); END;
+-- Not cleared by a reset either: the record of older epochs shows them.
+CREATE TABLE media (id text PRIMARY KEY, mime text NOT NULL, bytes blob NOT NULL);
+
+-- What the networks know.
+CREATE TABLE accounts (
+    network text NOT NULL, handle text NOT NULL, remote_id text NOT NULL, credentials text NOT NULL,
+    blocked integer NOT NULL DEFAULT 0, PRIMARY KEY (network, handle), UNIQUE (network, remote_id)
+) WITHOUT ROWID;
+CREATE TABLE tokens (
+    network text NOT NULL, token text NOT NULL, account text NOT NULL, kind text NOT NULL, expires_at real,
+    PRIMARY KEY (network, token)
+) WITHOUT ROWID;
+CREATE TABLE things (
+    number integer PRIMARY KEY, network text NOT NULL, kind text NOT NULL, id text NOT NULL, account text NOT NULL,
+    body text NOT NULL, kept_at real NOT NULL, visible_at real NOT NULL, UNIQUE (network, kind, id)
+);
+CREATE INDEX things_by_account ON things (network, kind, account, number);
+-- Goes on across resets, so that no id is ever given twice.
+CREATE TABLE counter (value integer NOT NULL);
+INSERT INTO counter VALUES (0);
+
+-- How they misbehave, and how often they were asked.
+CREATE TABLE faults (
+    number integer PRIMARY KEY AUTOINCREMENT, network text NOT NULL, endpoint text, account text, fault text NOT NULL,
+    times integer, rate real, params text NOT NULL, fired integer NOT NULL DEFAULT 0
+);
+CREATE TABLE calls (
+    network text NOT NULL, account text NOT NULL, endpoint text NOT NULL, calls integer NOT NULL,
+    PRIMARY KEY (network, account, endpoint)
+) WITHOUT ROWID;
+CREATE TABLE peaks (
+    network text NOT NULL, account text NOT NULL, most_in_flight integer NOT NULL, PRIMARY KEY (network, account)
+) WITHOUT ROWID;
+CREATE TABLE settings (name text PRIMARY KEY, value real NOT NULL) WITHOUT ROWID;

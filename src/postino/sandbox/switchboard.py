@@ -1,0 +1,147 @@
+"""Takes each call to its network: counts it, lets faults befall it, has it processed and sends the answer."""
+
+import asyncio
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
+
+import aiohttp
+import apsw
+from aiohttp import web
+
+from postino.sandbox import answering, calls, schedule
+from postino.sandbox.database import Database
+from postino.sandbox.faults import Fault
+from postino.sandbox.fetching import fetch
+from postino.sandbox.memory import Memory
+from postino.sandbox.network import Ask, Doubt, Network, Refused, Reply
+from postino.sandbox.networks import networks
+from postino.sandbox.reading import read, unknown_parameters
+from postino.sandbox.settings import settings
+
+SECONDS_INVISIBLE = 5
+SECONDS_SLOW = 2
+UNNAMED = "?"  # the endpoint of a call that was not understood
+
+
+@dataclass(slots=True)
+class Course:
+    """What befalls a call, and what its network said, once it has."""
+
+    struck: dict[str, Fault] = field(default_factory=dict)
+    reply: Reply | None = None
+
+    @property
+    def answer_fault(self) -> Fault | None:
+        return next((fault for fault in self.struck.values() if not fault.kind.together), None)
+
+    @property
+    def slow(self) -> Fault | None:
+        return self.struck.get("slow")
+
+
+class Switchboard:
+    def __init__(self, database: Database, session: aiohttp.ClientSession) -> None:
+        self.database = database
+        self.session = session
+        self.flights = calls.Flights()
+        self.working: set[asyncio.Task[Any]] = set()
+
+    async def connect(self, request: web.Request) -> web.StreamResponse:
+        network = networks().get(request.match_info["network"])
+        if network is None:
+            raise web.HTTPNotFound(text="No such network in this sandbox.\n")
+        try:
+            ask = await read(request, network, "/" + request.match_info["path"])
+        except Refused as refused:
+            with self.flights.one(network.name, calls.NOBODY) as flying:
+                await self.database.write(lambda it: calls.count(it, network.name, calls.NOBODY, UNNAMED, flying))
+            return answering.whole(refused.reply)
+        ask = replace(ask, token=network.token(ask))
+        with self.flights.one(network.name, self.caller_of(network, ask)) as flying:
+            # A server goes on when its caller has left: only the answer is not sent then.
+            task = asyncio.create_task(self.work(network, ask, flying))
+            self.working.add(task)
+            task.add_done_callback(self.working.discard)
+            course = await asyncio.shield(task)
+            assert course.reply is not None
+            return await answering.send(request, network, course.reply, course.answer_fault)
+
+    def caller_of(self, network: Network, ask: Ask) -> str:
+        token = Memory(self.database.reader, network.name, {}).find_token(ask.token)
+        return token.account if token else calls.NOBODY
+
+    async def work(self, network: Network, ask: Ask, flying: dict[str, int]) -> Course:
+        """What happens whether or not somebody waits for the answer. What it writes is on disk at its end."""
+        if ask.endpoint.fetches is not None:
+            ask = replace(ask, fetched=await fetch(self.session, ask.endpoint.fetches(ask)))
+        course = await self.database.write(lambda it: begin(it, network, ask, flying))
+        if course.slow:
+            await asyncio.sleep(course.slow.params.get("seconds", SECONDS_SLOW))
+        if course.reply is None:
+            course.reply = await self.database.write(lambda it: process(it, network, ask, course))
+        if (afterwards := course.reply.afterwards) is not None:
+            await self.database.write(lambda it: afterwards(memory_of(it, network)))
+        return course
+
+    async def close(self) -> None:
+        for task in self.working:
+            task.cancel()
+        await asyncio.gather(*self.working, return_exceptions=True)
+
+
+def begin(connection: apsw.Connection, network: Network, ask: Ask, flying: dict[str, int]) -> Course:
+    """Counts the call and draws its faults; processes it at once, unless it is a slow one."""
+    [account] = [who for who in flying if who != "*"]
+    calls.count(connection, network.name, account, ask.endpoint.name, flying)
+    course = Course(schedule.strike(connection, network.name, ask.endpoint, account))
+    if not course.slow:
+        course.reply = process(connection, network, ask, course)
+    return course
+
+
+def process(connection: apsw.Connection, network: Network, ask: Ask, course: Course) -> Reply:
+    memory = memory_of(connection, network)
+    fault = course.answer_fault
+    if hiding := course.struck.get("invisible"):
+        memory.hidden_for = timedelta(seconds=hiding.params.get("seconds", SECONDS_INVISIBLE))
+    if fault and fault.fault == "rate_limited":
+        return answering.rate_limited(network, fault, memory.now)
+    gone = fault is not None and fault.fault == "session_gone"
+    if fault and not fault.processed and not gone:
+        return Reply(204)
+    try:
+        with connection:
+            reply = perform(network, ask, memory, gone=gone)
+    except Refused as refused:
+        reply = refused.reply
+    return reply
+
+
+def perform(network: Network, ask: Ask, memory: Memory, *, gone: bool) -> Reply:
+    if not ask.endpoint.open or ask.token is not None:
+        authorize(network, ask, memory)
+    if unknown := unknown_parameters(ask):
+        raise Refused(network.bad_request(f"Unknown parameter: {unknown[0]}"))
+    act = ask.endpoint.gone if gone and ask.endpoint.gone else ask.endpoint.act
+    reply = act(ask, memory)
+    if memory.caller is None:
+        return reply
+    return replace(reply, headers={**network.usual_headers(memory), **reply.headers})
+
+
+def authorize(network: Network, ask: Ask, memory: Memory) -> None:
+    token = memory.find_token(ask.token)
+    if token is None or (token.kind != "access" and not ask.endpoint.refreshes):
+        raise Refused(network.unauthorized(Doubt.MISSING if ask.token is None else Doubt.UNKNOWN))
+    if memory.is_over(token):
+        raise Refused(network.unauthorized(Doubt.EXPIRED))
+    memory.caller = memory.account_of(token.account)
+    if memory.account.blocked and not ask.endpoint.reads:
+        raise Refused(network.blocked())
+    if (wait := network.overdrawn(memory)) is not None:
+        raise Refused(network.rate_limited(wait, memory.now))
+
+
+def memory_of(connection: apsw.Connection, network: Network) -> Memory:
+    return Memory(connection, network.name, settings(connection))

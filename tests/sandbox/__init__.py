@@ -1,0 +1,1 @@
+"""The sandbox, asked over real HTTP."""

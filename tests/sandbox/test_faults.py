@@ -1,0 +1,194 @@
+"""Every fault at every endpoint, taken from the route tables."""
+
+from __future__ import annotations
+
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import aiohttp
+import pytest
+
+from postino.sandbox.faults import KINDS, faults_by_endpoint
+from postino.sandbox.network import Endpoint
+from postino.sandbox.networks import networks
+from tests.sandbox.conversations import LINES, Line
+from tests.sandbox.sandboxes import Sandbox
+
+SHORT: dict[str, dict[str, Any]] = {
+    "timeout": {"seconds": 0.05}, "slow": {"seconds": 0.05}, "invisible": {"seconds": 60},
+    "rate_limited": {"seconds": 7},
+}  # fmt: skip
+SWEEP = sorted(faults_by_endpoint())
+
+
+def endpoint_of(network: str, name: str) -> Endpoint:
+    [found] = [endpoint for endpoint in networks()[network].endpoints if endpoint.name == name]
+    return found
+
+
+def test_a_call_is_known_for_every_endpoint() -> None:
+    assert set(LINES) == {(network.name, it.name) for network in networks().values() for it in network.endpoints}
+
+
+def test_the_sweep_has_every_fault_and_the_common_ones_everywhere() -> None:
+    assert {fault for _, _, fault in SWEEP} <= set(KINDS)
+    everywhere = set(KINDS) - {"error_but_published", "invisible", "session_gone", "lost_refresh"}
+    for network, endpoint in LINES:
+        assert everywhere <= {fault for where, at, fault in SWEEP if (where, at) == (network, endpoint)}
+
+
+@pytest.mark.parametrize(("network", "endpoint"), LINES)
+async def test_every_endpoint_answers(sandbox: Sandbox, network: str, endpoint: str) -> None:
+    prepared = await LINES[network, endpoint](sandbox)
+    before = len(await sandbox.published())
+    answer = await prepared.send(sandbox)
+    assert answer.status < 400, answer.text
+    assert len(await sandbox.published()) == before + endpoint_of(network, endpoint).visible
+
+
+@pytest.mark.parametrize(("network", "endpoint", "fault"), SWEEP)
+async def test_a_fault_strikes_once_where_it_was_told_to(
+    sandbox: Sandbox, network: str, endpoint: str, fault: str
+) -> None:
+    prepared = await LINES[network, endpoint](sandbox)
+    before = len(await sandbox.published())
+    await sandbox.fault(network, fault, endpoint=endpoint, times=1, params=SHORT.get(fault, {}))
+    expected = await saw(sandbox, prepared, fault)
+    assert expected, fault
+    published = len(await sandbox.published()) - before
+    assert published == (endpoint_of(network, endpoint).visible and KINDS[fault].processed)
+    assert (await sandbox.get("/_sandbox/faults")).json["data"] == []
+    [struck] = (await sandbox.get("/_sandbox/faults?all=1")).json["data"]
+    assert (struck["fired"], struck["times"]) == (1, 0)
+
+
+async def saw(sandbox: Sandbox, prepared: Line, fault: str) -> bool:
+    """Whether the caller saw what this fault is about."""
+    if fault in ("drop", "process_then_drop", "lost_refresh"):
+        with pytest.raises(aiohttp.ServerDisconnectedError):
+            await prepared.send(sandbox)
+        return True
+    try:
+        answer = await prepared.send(sandbox)
+    except (ValueError, aiohttp.ServerDisconnectedError):
+        return fault == "truncated"
+    match fault:
+        case "process_then_500": return answer.status == 500 and answer.json is not None
+        case "timeout": return answer.status == 504 and "<html" in answer.text
+        case "error_but_published": return answer.status >= 400 and answer.json is not None
+        case "rate_limited": return answer.status == 429 and answer.headers["Retry-After"] == "7"
+        case "session_gone": return answer.status in (400, 404)
+        case "html": return answer.status == 502 and "<html" in answer.text
+        case _: return answer.status < 400 and fault in ("slow", "invisible")
+
+
+@pytest.fixture
+async def message(sandbox: Sandbox) -> Line:
+    return await LINES["telegram", "sendMessage"](sandbox)
+
+
+async def test_a_fault_without_an_endpoint_waits_for_one_it_can_be_at(sandbox: Sandbox) -> None:
+    await sandbox.fault("*", "error_but_published")
+    assert (await (await LINES["mastodon", "verify_credentials"](sandbox)).send(sandbox)).status == 200
+    assert (await (await LINES["mastodon", "statuses"](sandbox)).send(sandbox)).status == 503
+    assert len(await sandbox.published()) == 1
+
+
+async def test_a_fault_of_one_account_leaves_the_others_alone(sandbox: Sandbox) -> None:
+    account = await sandbox.account("mastodon")
+    await sandbox.fault("mastodon", "drop", account=account["handle"], times=1000)
+    assert (await (await LINES["mastodon", "statuses"](sandbox)).send(sandbox)).status == 200
+    headers = {"Authorization": f"Bearer {account['credentials']['access_token']}"}
+    with pytest.raises(aiohttp.ServerDisconnectedError):
+        await sandbox.post("/mastodon/api/v1/statuses", {"status": "x"}, headers=headers)
+
+
+async def test_a_rate_strikes_a_share_of_the_calls(sandbox: Sandbox, message: Line) -> None:
+    await sandbox.fault("telegram", "process_then_500", rate=0.5)
+    statuses = [(await message.send(sandbox)).status for _ in range(60)]
+    assert 5 < statuses.count(500) < 55
+    assert len(await sandbox.published()) == 60
+    await sandbox.fault("telegram", "process_then_500", rate=1.0)
+    assert (await message.send(sandbox)).status == 500
+
+
+async def test_faults_strike_in_the_order_they_were_made(sandbox: Sandbox, message: Line) -> None:
+    await sandbox.fault("telegram", "rate_limited", times=2)
+    await sandbox.fault("*", "process_then_500")
+    assert [(await message.send(sandbox)).status for _ in range(4)] == [429, 429, 500, 200]
+
+
+async def test_what_is_invisible_is_missing_from_lists_but_there_by_its_id_even_if_the_answer_is_lost(
+    sandbox: Sandbox,
+) -> None:
+    account = await sandbox.account("mastodon")
+    auth = {"headers": {"Authorization": f"Bearer {account['credentials']['access_token']}"}}
+    listing = f"/mastodon/api/v1/accounts/{account['remote_id']}/statuses"
+    await sandbox.fault("mastodon", "invisible", params={"seconds": 0.3})
+    await sandbox.fault("mastodon", "process_then_drop", endpoint="statuses")
+    with pytest.raises(aiohttp.ServerDisconnectedError):
+        await sandbox.post("/mastodon/api/v1/statuses", {"status": "hidden"}, **auth)
+    [seen] = await sandbox.published()
+    assert (await sandbox.get(listing, **auth)).json == []
+    assert (await sandbox.get(f"/mastodon/api/v1/statuses/{seen['remote_id']}", **auth)).status == 200
+
+    async def listed() -> Any:
+        return (await sandbox.get(listing, **auth)).json
+
+    assert len(await sandbox.eventually(listed)) == 1
+
+
+async def test_a_slow_call_is_done_even_if_nobody_waits_and_no_longer_counts_as_under_way(
+    sandbox: Sandbox, message: Line
+) -> None:
+    await sandbox.fault("telegram", "slow", params={"seconds": 0.3})
+    with pytest.raises(TimeoutError):
+        await sandbox.ask(message.method, message.path, **message.options, timeout=aiohttp.ClientTimeout(total=0.05))
+    assert await sandbox.published() == []
+    assert len(await sandbox.eventually(sandbox.published)) == 1
+    [account] = (await sandbox.get("/_sandbox/calls")).json["data"]
+    assert (account["calls"], account["in_flight"]) == (1, 0)
+
+
+async def test_a_timeout_and_a_page_can_leave_the_call_undone(sandbox: Sandbox, message: Line) -> None:
+    await sandbox.fault("telegram", "timeout", params={"seconds": 0, "processed": False})
+    await sandbox.fault("telegram", "html", params={"status": 200, "processed": False})
+    assert (await message.send(sandbox)).status == 504
+    answer = await message.send(sandbox)
+    assert (answer.status, answer.json) == (200, None)
+    assert await sandbox.published() == []
+
+
+async def test_half_an_answer_can_end_with_the_connection(sandbox: Sandbox, message: Line) -> None:
+    await sandbox.fault("telegram", "truncated", params={"hang_up": True})
+    with pytest.raises(aiohttp.ClientPayloadError):
+        await message.send(sandbox)
+    assert len(await sandbox.published()) == 1
+
+
+@pytest.mark.parametrize("params", [{"http_date": 90}, {"http_date": True, "seconds": 90}])
+async def test_a_limit_can_say_until_when_as_a_date(sandbox: Sandbox, message: Line, params: dict[str, Any]) -> None:
+    await sandbox.fault("telegram", "rate_limited", params=params)
+    answer = await message.send(sandbox)
+    asked_at = parsedate_to_datetime(answer.headers["Date"])
+    wait = (parsedate_to_datetime(answer.headers["Retry-After"]) - asked_at).total_seconds()
+    assert 89 <= wait <= 92
+
+
+@pytest.mark.parametrize("params", [{}, {"none": True}])
+async def test_a_limit_can_give_no_hint_at_all(sandbox: Sandbox, params: dict[str, Any]) -> None:
+    for network, endpoint in (("mastodon", "statuses"), ("bluesky", "putRecord"), ("telegram", "sendMessage")):
+        prepared = await LINES[network, endpoint](sandbox)
+        await sandbox.fault(network, "rate_limited", endpoint=endpoint, params=params)
+        answer = await prepared.send(sandbox)
+        assert answer.status == 429
+        assert not [name for name in answer.headers if "retry" in name.lower() or "ratelimit" in name.lower()]
+        assert "parameters" not in answer.json
+
+
+async def test_a_limit_can_be_told_by_the_networks_own_header_alone(sandbox: Sandbox) -> None:
+    prepared = await LINES["mastodon", "statuses"](sandbox)
+    await sandbox.fault("mastodon", "rate_limited", params={"reset": 30})
+    answer = await prepared.send(sandbox)
+    assert "Retry-After" not in answer.headers
+    assert answer.headers["X-RateLimit-Remaining"] == "0"
