@@ -1,0 +1,1 @@
+"""What publishing needs beyond a queue: accounts, contents, posts, and a vault for what must not be read."""
