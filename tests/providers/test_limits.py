@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from postino.content import NETWORKS, Content, MediaKind, MediaRef
+from postino.content import NETWORKS, Content, MediaKind, MediaRef, Override
 from postino.providers.limits import load_limits, parse_limits
 from postino.rules.limits import Limits, check
 from postino.rules.measuring import Length, Measure
@@ -41,6 +43,10 @@ def errors(network: str, content: Content) -> int:
     return len(check(render(content, network), LIMITS[network]))
 
 
+def with_warning(content: Content) -> Content:
+    return replace(content, overrides={"mastodon": Override(options={"spoiler_text": "eyes"})})
+
+
 @pytest.mark.parametrize(
     ("network", "fits", "does_not"),
     [
@@ -50,6 +56,7 @@ def errors(network: str, content: Content) -> int:
         ("bluesky", Content(media=(VIDEO,)), Content(media=(VIDEO, PICTURE))),
         ("mastodon", Content(body="👨‍👩‍👧‍👦" * 500), Content(body="a" * 501)),
         ("mastodon", Content(body="a" * 476 + " https://a.example/" + "b" * 99), Content(body="a" * 501)),
+        ("mastodon", with_warning(Content(body="a" * 496)), with_warning(Content(body="a" * 497))),
         ("mastodon", Content(media=(PICTURE,) * 4), Content(media=(VIDEO,) * 2)),
         ("telegram", Content(body="😀" * 2048), Content(body="😀" * 2048 + "a")),
         ("telegram", Content(body="a" * 1024, media=(PICTURE,)), Content(body="a" * 1025, media=(VIDEO,))),

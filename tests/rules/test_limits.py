@@ -99,6 +99,15 @@ def test_links_are_counted_as_the_network_does_and_that_is_said() -> None:
     assert "(every link counts as 23)" in the_problem(Content(body="look here: https://a.example"), limits).message
 
 
+def test_an_option_that_counts_as_part_of_the_text_is_measured_with_it() -> None:
+    limits = replace(LIMITS, counted=("spoiler_text",))
+    said = {"mastodon": Override(options={"spoiler_text": "spoilers", "language": "it"})}
+    assert problems(Content(body="a" * 12, overrides=said), limits) == []
+    assert the_problem(Content(body="a", thread=("a" * 13,), overrides=said), limits).message.startswith(
+        "Part 2 of the thread with spoiler_text is 1 character too long for Mastodon: it has 21, and 20 are the most."
+    )
+
+
 @pytest.mark.parametrize("body", ["", "  \n"])
 def test_nothing_at_all_cannot_be_published(body: str) -> None:
     problem = the_problem(Content(body=body, thread=("",)))

@@ -26,7 +26,7 @@ def parse_limits(text: str) -> dict[str, Limits]:
 def _limits(network: str, *, media: Mapping[str, Any] | None = None, **told: Any) -> Limits:
     for name in {"text", "caption", "title"} & told.keys():
         told[name] = tuple(_length(**length) for length in told[name])
-    return Limits(network=network, media=_media(**media or {}), **told)
+    return Limits(network=network, media=_media(**media or {}), counted=tuple(told.pop("counted", ())), **told)
 
 
 def _media(**told: Any) -> MediaLimits:

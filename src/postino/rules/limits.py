@@ -28,6 +28,7 @@ class Limits:
     text: tuple[Length, ...]
     caption: tuple[Length, ...] = ()  # of a text with media, where that differs
     title: tuple[Length, ...] = ()  # none: the network has no titles
+    counted: tuple[str, ...] = ()  # options that count as part of the text
     threads: bool = False
     hashtags: int | None = None  # at most so many; None: no matter
     media: MediaLimits = field(default_factory=MediaLimits)
@@ -71,12 +72,13 @@ def _parts(rendered: Rendered, limits: Limits) -> Iterator[Problem]:
         message = f"{limits.name} has no threads: put it all into one text there, or leave the further parts out."
         yield Problem(Severity.ERROR, where("thread"), message)
     with_media = bool(limits.caption and rendered.media)
+    counted = {name: str(rendered.options[name]) for name in limits.counted if rendered.options.get(name)}
     for number, part in enumerate(rendered.parts):
         is_caption = with_media and number == 0
         for length in limits.caption if is_caption else limits.text:
-            if (count := length.of(part)) > length.most:
+            if (count := length.of(part) + length.of("".join(counted.values()))) > length.most:
                 field = "text" if number == 0 else f"thread[{number - 1}]"
-                what = "The text" if number == 0 else f"Part {number + 1} of the thread"
+                what = " with ".join(["The text" if number == 0 else f"Part {number + 1} of the thread", *counted])
                 said = _too_long(what, count, length, limits, is_caption)
                 yield Problem(Severity.ERROR, where(field), f"{said} {_remedy(limits, is_caption)}")
 

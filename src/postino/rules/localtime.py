@@ -112,8 +112,7 @@ def local_time(at: datetime, zone: str) -> datetime:
 
 def _change(local: datetime, place: ZoneInfo, *, before: datetime, after: datetime) -> datetime:
     """The first instant at which the clocks show a later time than this. They change at whole seconds."""
-    before = before.replace(microsecond=0)
-    after = after.replace(microsecond=0) + (SECOND if after.microsecond else timedelta())
+    before, after = before.replace(microsecond=0), after.replace(microsecond=0)
     while after - before > SECOND:
         middle = before + (after - before) // SECOND // 2 * SECOND
         if middle.astimezone(place).replace(tzinfo=None) > local:
