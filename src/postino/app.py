@@ -148,7 +148,7 @@ class App:
         new = self._new(spec)
         if not self._ready:
             await surely(lambda _: self.open())
-        self._wake([job := (await self._enqueuer.put(new)).job])
+        self.wake([job := (await self._enqueuer.put(new)).job])
         return job
 
     async def enqueue_many(
@@ -160,7 +160,7 @@ class App:
         if connection is not None:
             return [enqueued.job for enqueued in await self.store.enqueue_on(connection, new)]
         await surely(lambda _: self.open())
-        self._wake(written := [enqueued.job for enqueued in await enqueue_surely(self.store, new)])
+        self.wake(written := [enqueued.job for enqueued in await enqueue_surely(self.store, new)])
         return written
 
     async def work(self, *, stop: asyncio.Event | None = None) -> None:
@@ -243,7 +243,7 @@ class App:
         handler = self.handlers.get(spec.type)
         return new_job(spec, handler.queue if handler else Queue.DEFAULT, job_id)
 
-    def _wake(self, jobs: Sequence[Job]) -> None:
+    def wake(self, jobs: Sequence[Job]) -> None:
         """Tells workers of what is due before they would look by themselves."""
         soon = timedelta(seconds=self.config.worker.poll)
         if any(job.run_at is not None and job.run_at <= job.created_at + soon for job in jobs):

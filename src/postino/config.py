@@ -51,6 +51,17 @@ class RetentionConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class PublishingConfig:
+    patience: float = 1.0  # times how long networks are waited for, each for its own time
+    send_within: float = 5.0  # seconds between the intent to send and the sending
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxConfig:
+    url: str = ""  # where the simulated networks are; "": there are none
+
+
+@dataclass(frozen=True, slots=True)
 class ChannelConfig:
     """What a channel says about retrying; absent stays absent."""
 
@@ -66,6 +77,8 @@ class Config:
     worker: WorkerConfig = field(default_factory=WorkerConfig)
     queue: QueueConfig = field(default_factory=QueueConfig)
     retention: RetentionConfig = field(default_factory=RetentionConfig)
+    publishing: PublishingConfig = field(default_factory=PublishingConfig)
+    sandbox: SandboxConfig = field(default_factory=SandboxConfig)
     channels: Mapping[str, ChannelConfig] = field(default_factory=dict)
 
     @property
@@ -78,6 +91,8 @@ SECTIONS: dict[str, type] = {
     "worker": WorkerConfig,
     "queue": QueueConfig,
     "retention": RetentionConfig,
+    "publishing": PublishingConfig,
+    "sandbox": SandboxConfig,
 }
 
 
@@ -191,6 +206,8 @@ def checked(config: Config) -> Config:
         ("retention.finished_days", config.retention.finished_days),
         ("retention.dead_letter_days", config.retention.dead_letter_days),
         ("retention.event_days", config.retention.event_days),
+        ("publishing.patience", config.publishing.patience),
+        ("publishing.send_within", config.publishing.send_within),
     ):
         if value <= 0:
             raise ConfigError(f"{name} must be greater than 0, not {value}.", field=name)

@@ -24,6 +24,7 @@ class EventType(StrEnum):
     REPLAYED = "job.replayed"
     RESOLVED = "job.resolved"
     DUPLICATED = "job.duplicated"
+    ACCOUNT_MARKED = "account.marked"
     PAUSED = "gate.paused"
     RESUMED = "gate.resumed"
 

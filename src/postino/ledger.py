@@ -4,15 +4,16 @@ Steps are remembered, intents are written before a visible call leaves, and fact
 intents are fenced by the claim's token; facts are about the world and are accepted from anyone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
 from uuid import UUID
 
 from postino.job import Job
-from postino.provider import Receipt
+from postino.outcome import Outcome
+from postino.provider import Call, Failure, Receipt
 
 
 class Verdict(StrEnum):
@@ -96,6 +97,24 @@ class Noted:
     look_at: datetime | None  # None: nothing is in doubt any more
     held_by: UUID | None = None
     doubled: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manners:
+    """How to deal with whoever is called: how long an answer may take, how long a new thing may stay unseen there."""
+
+    timeout: timedelta = timedelta(seconds=30)
+    visibility: timedelta = timedelta(seconds=5)
+    send_within: timedelta = timedelta(seconds=5)
+    secrets: frozenset[str] = frozenset()
+    # What a no means beyond this job; None: what it usually means.
+    refused: Callable[[Failure], Awaitable[Outcome | None]] | None = None
+
+
+class GuardedCall(Call, Protocol):
+    """A call as handed to a handler, which knows whom it will call."""
+
+    def toward(self, manners: Manners) -> Call: ...
 
 
 class LedgerStore(Protocol):

@@ -31,9 +31,10 @@ class Defer:
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """It can never work as it stands: no retry."""
+    """It can never work as it stands: no retry. Missed: it was to be done by a time that has passed."""
 
     reason: str
+    missed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

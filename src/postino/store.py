@@ -14,6 +14,7 @@ from postino.event import Cursor, Event
 from postino.job import Job, Queue, State
 from postino.ledger import LedgerStore
 from postino.outcome import Done, Reject, Retry
+from postino.post import PostStore
 from postino.rules.gates import Gate, Scope
 from postino.rules.order import Head
 from postino.rules.settlement import Cause, Settlement
@@ -200,7 +201,7 @@ class QueueDepth:
 Decide = Callable[[Job, datetime, bool], Settlement]
 
 
-class Store(LedgerStore, Protocol):
+class Store(LedgerStore, PostStore, Protocol):
     """One database. Every method is one transaction, or part of the caller's where it takes a connection."""
 
     async def open(self) -> None: ...

@@ -2,18 +2,32 @@
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from pathlib import Path
 
 from postino import config as configuration
 from postino.app import App, Parts
 from postino.config import Config
 from postino.engine.call import Door
+from postino.engine.enqueue import create_posts_surely
 from postino.errors import ConfigError
+from postino.post import POST
+from postino.providers import PROVIDERS
+from postino.providers.limits import load_limits
+from postino.publishing.accounts import Accounts
+from postino.publishing.posts import Posts
+from postino.publishing.publisher import Publisher
+from postino.publishing.vault import load_or_create
+from postino.rules.retry import Schedule
 from postino.store import Store
 from postino.stores.sql_store import SqlStore
 from postino.stores.sqlite import Sqlite
 from postino.wakeup import Wakeup
 from postino.wakeups.datagram import DatagramWakeup
+
+PUBLISHED_AT_MOST = 3
+PUBLISH_AGAIN = Schedule([60, 300, 900])
+PUBLISH_LIMIT = 120.0  # seconds a step may take: longer than any answer is waited for
 
 
 class Postino(App):
@@ -22,6 +36,19 @@ class Postino(App):
     def __init__(self, where: str | Config | None = None) -> None:
         config = where if isinstance(where, Config) else configuration.load(flags={"database": {"url": where}})
         super().__init__(parts(config))
+        vault = partial(load_or_create, config.data_dir / "vault.key")
+        self.accounts = Accounts(self.store, vault, config.sandbox.url)
+        create = partial(create_posts_surely, self.store)
+        self.posts = Posts(self.store, load_limits(), tuple(PROVIDERS), create, self.wake)
+        publisher = Publisher(
+            self.accounts,
+            PROVIDERS,
+            patience=config.publishing.patience,
+            send_within=config.publishing.send_within,
+        )
+        self.handler(POST, max_attempts=PUBLISHED_AT_MOST, backoff=PUBLISH_AGAIN, time_limit=PUBLISH_LIMIT)(
+            publisher.publish
+        )
 
 
 def parts(config: Config) -> Parts:
@@ -29,7 +56,7 @@ def parts(config: Config) -> Parts:
     if path is None:
         make_store, wakeup = postgres_parts(config)
         store = make_store()
-        return Parts(config, store, wakeup, store.open, make_store, make_door)
+        return Parts(config, store, wakeup, store.open, make_store, door_of(config))
     driver = Sqlite(path)
     store, wakeup = SqlStore(driver), DatagramWakeup(path)
 
@@ -38,14 +65,18 @@ def parts(config: Config) -> Parts:
             await store.migrate()  # an embedded database without anything has nothing to lose
         await store.open()
 
-    return Parts(config, store, wakeup, make_ready, lambda: SqlStore(Sqlite(path)), make_door)
+    return Parts(config, store, wakeup, make_ready, lambda: SqlStore(Sqlite(path)), door_of(config))
 
 
-def make_door() -> AbstractAsyncContextManager[Door]:
+def door_of(config: Config) -> Callable[[], AbstractAsyncContextManager[Door]]:
     """Imported when something is about to leave: a caller that only enqueues has no use for it."""
-    from postino.outbound.http import Door as OutboundDoor
 
-    return OutboundDoor()
+    def make_door() -> AbstractAsyncContextManager[Door]:
+        from postino.outbound.http import Door as OutboundDoor
+
+        return OutboundDoor(allowed=[config.sandbox.url] if config.sandbox.url else [])
+
+    return make_door
 
 
 def postgres_parts(config: Config) -> tuple[Callable[[], Store], Wakeup]:

@@ -10,7 +10,7 @@ from postino.engine.crashpoints import crashpoint
 from postino.engine.ledger import JobLedger, Stopped
 from postino.engine.specs import JobSpec
 from postino.job import Job
-from postino.ledger import Fact, IntentEntry, NewIntent, Source, Verdict
+from postino.ledger import Fact, IntentEntry, Manners, NewIntent, Source, Verdict
 from postino.outcome import Defer, Outcome, Retry, Unknown
 from postino.provider import Act, Failure, Http, Intent, Look, NoAnswer, NotSent, Receipt, Resend
 from postino.rules.failures import refuses
@@ -22,8 +22,8 @@ from postino.rules.ledger import (
     LookAgain,
     SendAgain,
     after_look,
+    fate,
     outcome_of,
-    standing,
     without_look,
 )
 
@@ -32,18 +32,6 @@ class Door(Protocol):
     """Opens the way outwards for one act."""
 
     def open(self, *, timeout: timedelta, may_send: Callable[[], str | None], visible: bool, secrets: Any) -> Http: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Manners:
-    """How to deal with whoever is called: how long an answer may take, how long a new thing may stay unseen there."""
-
-    timeout: timedelta = timedelta(seconds=30)
-    visibility: timedelta = timedelta(seconds=5)
-    send_within: timedelta = timedelta(seconds=5)
-    secrets: frozenset[str] = frozenset()
-    # What a refusal means beyond this job; None: what it usually means.
-    refused: Callable[[Failure], Awaitable[Outcome | None]] | None = None
 
 
 USUAL = Manners()
@@ -134,7 +122,7 @@ class Call:
     async def once(self, name: str, act: Act, *arguments: Any, found: Look | None, resend: Resend) -> Receipt:
         """Visible. If its answer is lost, `found` looks for it before anything is sent again, if it ever is."""
         position = await self._enter(name)
-        match standing(await self._ledger.read(), name):
+        match fate(await self._ledger.read(), name):
             case Accepted(receipt):
                 return receipt
             case InDoubt() as doubt:

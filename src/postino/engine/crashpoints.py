@@ -11,6 +11,8 @@ from functools import cache
 POINTS = (
     "enqueue.before",
     "enqueue.after",
+    "create_posts.before",
+    "create_posts.after",
     "register.before",
     "register.after",
     "survey.before",

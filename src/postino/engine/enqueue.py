@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from postino.engine.crashpoints import crashpoint
 from postino.errors import StoreUnreachable
+from postino.post import NewContent, NewPost
 from postino.store import Enqueued, NewJob, Store
 
 T = TypeVar("T")
@@ -30,6 +31,20 @@ async def enqueue_surely(store: Store, jobs: Sequence[NewJob], patience: float |
         return enqueued
 
     return await surely(enqueue)
+
+
+async def create_posts_surely(
+    store: Store, content: NewContent, posts: Sequence[NewPost], jobs: Sequence[NewJob]
+) -> Sequence[Enqueued]:
+    """The same for posts, with what they say."""
+
+    async def create(again: bool) -> Sequence[Enqueued]:
+        crashpoint("create_posts.before")
+        enqueued: Sequence[Enqueued] = await store.create_posts(content, posts, jobs, again=again)
+        crashpoint("create_posts.after")
+        return enqueued
+
+    return await surely(create)
 
 
 async def surely(act: Callable[[bool], Awaitable[T]]) -> T:

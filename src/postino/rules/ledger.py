@@ -34,10 +34,10 @@ class InDoubt:
     number: int
 
 
-Standing = Accepted | Clear | InDoubt
+Fate = Accepted | Clear | InDoubt
 
 
-def standing(ledger: Ledger, step: str) -> Standing:
+def fate(ledger: Ledger, step: str) -> Fate:
     for fact in ledger.facts:
         if fact.step == step and fact.verdict is Verdict.ACCEPTED and fact.receipt is not None:
             return Accepted(fact.receipt)
@@ -65,7 +65,7 @@ def is_out(ledger: Ledger) -> bool:
 def doubts(ledger: Ledger) -> list[IntentEntry]:
     """Every visible call of which nobody knows what became, one for each step, the latest."""
     steps = dict.fromkeys(intent.step for intent in ledger.intents)
-    found = (standing(ledger, step) for step in steps)
+    found = (fate(ledger, step) for step in steps)
     return [doubt.intent for doubt in found if isinstance(doubt, InDoubt)]
 
 

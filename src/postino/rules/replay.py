@@ -12,5 +12,5 @@ def why_not(cause: Cause, *, edited: bool, force: bool) -> str | None:
             return "It was rejected as impossible, and unchanged it must fail again: edit its payload, or force it."
         case Cause.POISON:
             return "Its payload could not be read, and unchanged it never can be: edit its payload, or force it."
-        case Cause.EXHAUSTED | Cause.QUARANTINED:
+        case Cause.EXHAUSTED | Cause.QUARANTINED | Cause.MISSED:
             return None

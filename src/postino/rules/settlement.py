@@ -12,6 +12,7 @@ from postino.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
 from postino.rules.retry import RetryPolicy, delay
 
 MOST_RESCUES = 3
+TOO_LATE = "missed: it was not to be published so late, so it was not published. Replay it to publish it all the same."
 FEWEST_LOOKS = 3  # attempts: asking a network what it has harms nobody, however few tries a job has
 
 
@@ -22,6 +23,7 @@ class Cause(StrEnum):
     PERMANENT = "permanent"  # it can never work as it stands
     POISON = "poison"  # its payload cannot be read
     QUARANTINED = "quarantined"  # its worker died under it too often
+    MISSED = "missed"  # it was to be out by a time that has passed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +79,8 @@ def plainly(job: Job, outcome: Outcome, policy: RetryPolicy, now: datetime, jitt
         case Retry(why, not_before):
             again = max(now + delay(job.attempts, policy.backoff, jitter), not_before or now)
             return Settlement(state=State.PENDING, event=EventType.RETRYING, run_at=again, error=why)
-        case Reject(why):
-            return failed(why, Cause.PERMANENT)
+        case Reject(why, missed):
+            return failed(why, Cause.MISSED if missed else Cause.PERMANENT)
         case Unknown(why, look_at):
             at = None if look_at is None else next_look(job, look_at, policy, now, jitter)
             return Settlement(state=State.UNCERTAIN, event=EventType.UNCERTAIN, run_at=at, error=why)
@@ -108,6 +110,10 @@ def printed(value: object, how: Callable[[object], str]) -> str:
         return how(value)
     except Exception:  # noqa: BLE001 - likewise
         return f"<{type(value).__qualname__}>"
+
+
+def missed() -> Settlement:
+    return failed(TOO_LATE, Cause.MISSED)
 
 
 def unreadable(job: Job, why: str) -> Settlement:

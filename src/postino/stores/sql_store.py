@@ -11,6 +11,7 @@ from postino.event import Cursor, Event
 from postino.job import Job, Queue
 from postino.ledger import Fact, IntentEntry, Ledger, NewIntent, Noted, StepEntry
 from postino.outcome import Done, Reject, Retry
+from postino.post import AccountState, NewContent, NewPost, PostFilter, StoredAccount, StoredPost
 from postino.rules.gates import Gate, Scope
 from postino.store import (
     Act,
@@ -30,6 +31,7 @@ from postino.store import (
 )
 from postino.stores.driver import Driver
 from postino.stores.operations import byhand, claim, enqueue, ledger, reading, settle, upkeep
+from postino.stores.operations import posts as post_desk
 
 MOST_WAITING = 2
 PRUNE_PATIENCE = 0.2
@@ -97,6 +99,37 @@ class SqlStore:
 
     async def held_by_others(self, job: Job, remote_ids: Sequence[str]) -> set[str]:
         return await self.driver.read(ledger.held_by_others(job, remote_ids))
+
+    async def create_posts(
+        self, content: NewContent, posts: Sequence[NewPost], jobs: Sequence[NewJob], *, again: bool = False
+    ) -> Sequence[Enqueued]:
+        return await self.driver.transact(post_desk.create(content, posts, jobs, again))
+
+    async def edit_post(
+        self, post_id: UUID, content: NewContent, post: NewPost, payload: bytes, key: str, act: Act
+    ) -> Job:
+        return await self.driver.transact(post_desk.edit(post_id, content, post, payload, key, act))
+
+    async def post(self, post_id: UUID) -> StoredPost:
+        return await self.driver.read(post_desk.get(post_id))
+
+    async def posts(self, wanted: PostFilter) -> Sequence[StoredPost]:
+        return await self.driver.read(post_desk.list_posts(wanted))
+
+    async def miss_posts(self) -> Sequence[Job]:
+        return await self.driver.transact(post_desk.miss())
+
+    async def put_account(self, account: StoredAccount) -> StoredAccount:
+        return await self.driver.transact(post_desk.put_account(account))
+
+    async def account(self, account_id: str) -> StoredAccount:
+        return await self.driver.read(post_desk.account(account_id))
+
+    async def accounts(self) -> Sequence[StoredAccount]:
+        return await self.driver.read(post_desk.accounts())
+
+    async def mark_account(self, account_id: str, state: AccountState, reason: str | None, act: Act) -> StoredAccount:
+        return await self.driver.transact(post_desk.mark_account(account_id, state, reason, act))
 
     async def register(self, worker: WorkerInfo) -> None:
         await self.driver.perform(reading.register(worker))

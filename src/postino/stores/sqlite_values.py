@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 from typing import Any
 from uuid import UUID
 
-IDS = frozenset({"id", "job_id", "parent_id", "token"})
+IDS = frozenset({"id", "job_id", "content_id", "parent_id", "token"})
 LENGTH_OF_ID = 36
 TRUTHS = frozenset({"sent"})
 

@@ -1,0 +1,80 @@
+"""Accounts: who speaks on which network, with credentials that are sealed until the moment of the call."""
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+
+from postino.content import NETWORKS
+from postino.errors import WrongUse
+from postino.post import AccountState, StoredAccount
+from postino.provider import Account
+from postino.publishing.vault import Vault
+from postino.store import Act, Store
+
+SANDBOX = "sandbox:"  # an address that is looked up when it is needed: the simulated networks move
+HOMES = {"bluesky": "https://bsky.social", "telegram": "https://api.telegram.org"}
+
+
+class Accounts:
+    def __init__(self, store: Store, make_vault: Callable[[], Vault], sandbox_url: str) -> None:
+        self.store = store
+        self.make_vault = make_vault
+        self.sandbox_url = sandbox_url
+
+    @cached_property
+    def vault(self) -> Vault:
+        return self.make_vault()
+
+    async def add(
+        self,
+        network: str,
+        handle: str,
+        credentials: Mapping[str, str],
+        *,
+        base_url: str | None = None,
+        brand: str | None = None,
+        remote_id: str | None = None,
+    ) -> StoredAccount:
+        """Adds an account, or connects a known one anew."""
+        if network not in NETWORKS:
+            raise WrongUse(f"network: there is no {network!r}. There are: {', '.join(NETWORKS)}.", field="network")
+        address = base_url or HOMES.get(network)
+        if not address:
+            told = f"base_url: say where the server of {handle} is; every {NETWORKS[network]} server is another one."
+            raise WrongUse(told, field="base_url")
+        account_id = f"{network}:{handle}"
+        return await self.store.put_account(
+            StoredAccount(
+                id=account_id,
+                network=network,
+                handle=handle,
+                base_url=address.rstrip("/"),
+                brand=brand,
+                remote_id=remote_id,
+                sealed=self.vault.seal(credentials, account_id),
+            )
+        )
+
+    async def open(self, account_id: str) -> Account:
+        """With everything it takes to speak for it, for as long as that takes."""
+        stored = await self.store.account(account_id)
+        return Account(
+            id=stored.id,
+            network=stored.network,
+            handle=stored.handle,
+            base_url=self.address_of(stored),
+            credentials=self.vault.open(stored.sealed, stored.id),
+            brand=stored.brand,
+            remote_id=stored.remote_id,
+        )
+
+    def address_of(self, account: StoredAccount) -> str:
+        if not account.base_url.startswith(SANDBOX):
+            return account.base_url
+        if not self.sandbox_url:
+            told = f"account {account.id} is one of the sandbox, and none runs. `postino up` starts one."
+            raise WrongUse(told, field="sandbox.url")
+        return self.sandbox_url.rstrip("/") + account.base_url.removeprefix(SANDBOX)
+
+    async def hold(self, account_id: str, reason: str) -> None:
+        """Its credentials are refused: its posts wait until somebody connects it again."""
+        await self.store.mark_account(account_id, AccountState.TOKEN_EXPIRED, reason, Act("postino", reason))

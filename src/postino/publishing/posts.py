@@ -1,0 +1,203 @@
+"""Posts: one content to many accounts, each post its own job; refused early where its network would refuse it."""
+
+import dataclasses
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from postino.content import NETWORKS, Content, Problem, Severity
+from postino.errors import WrongUse
+from postino.job import Job, Queue, new_id
+from postino.post import POST, NewContent, NewPost, PostFilter, StoredAccount, StoredPost
+from postino.publishing.publisher import MediaLetter, PostLetter
+from postino.rules.idempotency import content_key, fingerprint, job_key
+from postino.rules.limits import Limits, check
+from postino.rules.media import kind_of
+from postino.rules.rendering import Rendered, render
+from postino.store import Act, Enqueued, NewJob, Store
+
+LONG_PAST = timedelta(minutes=5)  # a clock that goes wrong, a form that was open for a while
+Create = Callable[[NewContent, Sequence[NewPost], Sequence[NewJob]], Awaitable[Sequence[Enqueued]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What somebody wants published, by whom and when; no time: now."""
+
+    content: Content
+    accounts: tuple[str, ...]
+    at: datetime | None = None
+    publish_until_at: datetime | None = None
+    key: str | None = None
+    allow_duplicate: bool = False
+    user_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """How it would look on one account, and what speaks against it."""
+
+    account: StoredAccount
+    rendered: Rendered
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A post as it is now, and whether this call made it; otherwise its key was known."""
+
+    post: StoredPost
+    created: bool
+
+
+class Refused(WrongUse):
+    """A network would refuse it. All that speaks against it, account by account."""
+
+    def __init__(self, previews: Sequence[Preview]) -> None:
+        faults = [(preview, problem) for preview in previews for problem in errors(preview)]
+        told = " ".join(f"{preview.account.id}: {problem.message}" for preview, problem in faults)
+        super().__init__(f"Nothing was queued. {told}", field=faults[0][1].field)
+        self.previews = previews
+
+
+class Posts:
+    def __init__(
+        self,
+        store: Store,
+        limits: Mapping[str, Limits],
+        networks: Sequence[str],
+        create: Create,
+        wake: Callable[[Sequence[Job]], None],
+    ) -> None:
+        self.store = store
+        self.limits = limits
+        self.networks = networks
+        self.create = create
+        self.wake = wake
+
+    async def preview(self, wish: Wish) -> list[Preview]:
+        """Checks and renders; nothing is queued, no key is used, nothing leaves."""
+        check_times(wish, datetime.now(UTC))
+        if not wish.accounts:
+            raise WrongUse("accounts: name at least one account that publishes it.", field="accounts")
+        accounts = [await self.account(name) for name in dict.fromkeys(wish.accounts)]
+        return [self.previewed(wish.content, account) for account in accounts]
+
+    async def schedule(self, wish: Wish) -> list[Written]:
+        """All or none. With a time it is a plan, without one it goes out now. A known key brings the known post."""
+        previews = await self.preview(wish)
+        if any(errors(preview) for preview in previews):
+            raise Refused(previews)
+        content = content_of(wish, previews[0].account.brand)
+        made = [post_of(wish, preview) for preview in previews]
+        enqueued = await self.create(content, [post for post, _ in made], [job for _, job in made])
+        self.wake([found.job for found in enqueued])
+        return [Written(await self.store.post(found.job.id), found.created) for found in enqueued]
+
+    async def edit(
+        self, post_id: UUID, content: Content, act: Act, *, publish_until_at: datetime | None = None
+    ) -> StoredPost:
+        """Only while nothing has been sent; what it became is checked like a new one."""
+        before = await self.store.post(post_id)
+        preview = self.previewed(content, await self.account(before.job.account or ""))
+        if errors(preview):
+            raise Refused([preview])
+        wish = Wish(
+            content=content,
+            accounts=(preview.account.id,),
+            at=before.job.scheduled_at,
+            publish_until_at=publish_until_at or before.publish_until_at,
+        )
+        post, job = post_of(wish, preview)
+        said = replace(content_of(wish, preview.account.brand), user_id=before.job.user_id)
+        assert job.key is not None
+        await self.store.edit_post(post_id, said, post, job.payload, job.key, act)
+        return await self.store.post(post_id)
+
+    async def get(self, post_id: UUID) -> StoredPost:
+        return await self.store.post(post_id)
+
+    async def list(self, wanted: PostFilter) -> Sequence[StoredPost]:
+        return await self.store.posts(wanted)
+
+    async def account(self, name: str) -> StoredAccount:
+        account = await self.store.account(name)
+        if account.network not in self.networks:
+            told = f"Postino does not publish on {NETWORKS.get(account.network, account.network)} yet."
+            raise WrongUse(f"accounts: {name}: {told}", field="accounts")
+        return account
+
+    def previewed(self, content: Content, account: StoredAccount) -> Preview:
+        rendered = render(content, account.network)
+        return Preview(account, rendered, tuple(check(rendered, self.limits[account.network])))
+
+
+def errors(preview: Preview) -> list[Problem]:
+    return [problem for problem in preview.problems if problem.severity is Severity.ERROR]
+
+
+def check_times(wish: Wish, now: datetime) -> None:
+    if wish.at is not None and wish.at < now - LONG_PAST:
+        raise WrongUse(f"at: {wish.at.isoformat()} has passed. Leave it out to publish now.", field="at")
+    until = wish.publish_until_at
+    if until is not None and until <= max(wish.at or now, now):
+        told = f"publish_until: {until.isoformat()} is not after the time it is to go out."
+        raise WrongUse(told, field="publish_until")
+
+
+def content_of(wish: Wish, brand: str | None) -> NewContent:
+    text = json.dumps(dataclasses.asdict(wish.content), ensure_ascii=False)
+    return NewContent(id=new_id(), text=text, brand=brand, user_id=wish.user_id)
+
+
+def post_of(wish: Wish, preview: Preview) -> tuple[NewPost, NewJob]:
+    account, rendered = preview.account, preview.rendered
+    job_id = new_id()
+    references = [media.reference for media in rendered.media]
+    post = NewPost(
+        id=job_id,
+        account=account.id,
+        network=account.network,
+        fingerprint=fingerprint(account.id, rendered.parts, references),
+        publish_until_at=wish.publish_until_at,
+        guard=wish.at is None and wish.key is None and not wish.allow_duplicate,
+    )
+    job = NewJob(
+        id=job_id,
+        type=POST,
+        channel=account.network,
+        queue=Queue.HIGH if wish.at is None else Queue.DEFAULT,
+        payload=json.dumps(dataclasses.asdict(letter_of(wish, rendered)), default=datetime.isoformat).encode(),
+        key=key_of(wish, account),
+        run_at=wish.at,
+        account=account.id,
+        brand=account.brand,
+        user_id=wish.user_id,
+    )
+    return post, job
+
+
+def key_of(wish: Wish, account: StoredAccount) -> str | None:
+    """A caller's own, else the plan's; what is published now without one is told apart by its id alone."""
+    if wish.key is not None:
+        return job_key(wish.key, account.id)
+    if wish.at is None or wish.allow_duplicate:
+        return None
+    return content_key(
+        wish.content, brand=account.brand, channel=account.network, account=account.id, scheduled_at=wish.at
+    )
+
+
+def letter_of(wish: Wish, rendered: Rendered) -> PostLetter:
+    media = tuple(
+        MediaLetter(url=media.url, kind=str(kind_of(media) or "image"), alt=media.alt) for media in rendered.media
+    )
+    return PostLetter(
+        parts=rendered.parts,
+        title=rendered.title,
+        media=media,
+        options=dict(rendered.options),
+        publish_until_at=wish.publish_until_at,
+    )

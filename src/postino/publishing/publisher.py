@@ -1,0 +1,90 @@
+"""The handler of posts: opens the account, and lets its network publish through the ledger."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from postino.errors import NotFound, WrongUse
+from postino.job import Job
+from postino.ledger import GuardedCall, Manners
+from postino.outcome import Defer, Done, Outcome, Reject, Retry
+from postino.provider import Account, Failure, Kind, Media, Post, Provider
+from postino.publishing.accounts import Accounts
+from postino.rules.settlement import TOO_LATE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MediaLetter:
+    url: str
+    kind: str = "image"
+    alt: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostLetter:
+    """What a post's job carries: the finished text, and what goes with it."""
+
+    parts: tuple[str, ...]
+    title: str | None = None
+    media: tuple[MediaLetter, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    publish_until_at: datetime | None = None
+
+
+class Publisher:
+    def __init__(
+        self, accounts: Accounts, networks: Mapping[str, Provider], *, patience: float, send_within: float
+    ) -> None:
+        self.accounts = accounts
+        self.networks = networks
+        self.patience = patience
+        self.send_within = timedelta(seconds=send_within)
+
+    async def publish(self, job: Job, payload: PostLetter, call: GuardedCall) -> Outcome:
+        if payload.publish_until_at is not None and not job.sent and started(job) > payload.publish_until_at:
+            return Reject(TOO_LATE, missed=True)
+        network = self.networks.get(job.channel)
+        if network is None or job.account is None:
+            return Retry(f"This worker knows no network {job.channel!r}. Start one that does.")
+        try:
+            account = await self.accounts.open(job.account)
+        except NotFound as error:
+            return Reject(str(error))
+        except WrongUse as error:
+            return Retry(str(error))
+        published = await network.publish(post_of(job, payload, account), call.toward(self.manners(network, account)))
+        return Done({"url": published.url}, published.remote_id)
+
+    def manners(self, network: Provider, account: Account) -> Manners:
+        async def refused(failure: Failure) -> Outcome | None:
+            if failure.kind is not Kind.AUTH:
+                return None
+            await self.accounts.hold(account.id, failure.message)
+            return Defer(datetime.now(UTC), f"{failure.message} Its posts wait until then.")
+
+        return Manners(
+            timeout=network.timeout * self.patience,
+            visibility=network.visibility * self.patience,
+            send_within=self.send_within,
+            secrets=frozenset(account.credentials.values()),
+            refused=refused,
+        )
+
+
+def post_of(job: Job, payload: PostLetter, account: Account) -> Post:
+    return Post(
+        id=job.id,
+        account=account,
+        parts=payload.parts,
+        title=payload.title,
+        media=tuple(Media(url=media.url, kind=media.kind, alt=media.alt) for media in payload.media),
+        created_at=job.created_at,
+        options=payload.options,
+    )
+
+
+def started(job: Job) -> datetime:
+    """By the store's clock."""
+    assert job.claimed_at is not None
+    return job.claimed_at

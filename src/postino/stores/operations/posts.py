@@ -1,0 +1,188 @@
+"""Contents, posts and accounts: written together with the jobs that carry them."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from postino.errors import Conflict, NotFound
+from postino.event import EventType
+from postino.job import Job
+from postino.post import (
+    AccountState,
+    NewContent,
+    NewPost,
+    PostFilter,
+    StoredAccount,
+    StoredPost,
+    Twin,
+)
+from postino.rules.gates import Scope
+from postino.rules.idempotency import SAME_WITHIN
+from postino.rules.settlement import missed
+from postino.store import Act, Ending, Enqueued, Failure, NewJob
+from postino.stores import rows
+from postino.stores.operations import byhand
+from postino.stores.operations.enqueue import enqueue
+from postino.stores.operations.settle import settle
+from postino.stores.statement import Operation, Row, ask, each
+
+MISSED = Failure(None, "It was to be out by a certain time, and that time has passed.")
+
+
+def create(
+    content: NewContent, posts: Sequence[NewPost], jobs: Sequence[NewJob], again: bool
+) -> Operation[list[Enqueued]]:
+    guarded = [post for post in posts if post.guard]
+    if guarded:
+        yield ask("lock_twins", names=sorted(f"{post.account} {post.fingerprint}" for post in guarded))
+    enqueued = yield from enqueue(jobs, again)
+    created = {found.job.id for found in enqueued if found.created}
+    new = [post for post in posts if post.id in created]
+    twins = yield from twins_of([post for post in new if post.guard])
+    if twins:
+        # Raised after the jobs were written, so all of it is undone.
+        raise Conflict(second_click(twins))
+    if new:
+        yield from write_content(content)
+        yield each("write_posts", [post_values(post) for post in new], content_id=content.id)
+    return enqueued
+
+
+def twins_of(posts: Sequence[NewPost]) -> Operation[list[Twin]]:
+    wanted = [{"account": post.account, "fingerprint": post.fingerprint} for post in posts]
+    found = yield each("twins", wanted, seconds=SAME_WITHIN.total_seconds())
+    return [Twin(row["id"], row["account"]) for row in found]
+
+
+def second_click(twins: Sequence[Twin]) -> str:
+    others = ", ".join(f"post {twin.id} ({twin.account})" for twin in twins)
+    return (
+        f"The same was published now by the same account within the last ten minutes: {others}. Nothing was queued."
+        " If it is meant to appear twice, say so with allow_duplicate."
+    )
+
+
+def write_content(content: NewContent, version: int = 1) -> Operation[None]:
+    yield ask(
+        "write_content",
+        id=content.id, text=content.text, brand=content.brand, user_id=content.user_id, version=version,
+    )  # fmt: skip
+
+
+def edit(
+    post_id: UUID, content: NewContent, post: NewPost, payload: bytes, key: str, act: Act
+) -> Operation[Job]:
+    before = yield from get(post_id)
+    job = yield from byhand.edit(post_id, payload, act)
+    holder = yield ask("add_key", channel=job.channel, key=key, job_id=post_id)
+    if holder[0]["job_id"] != post_id:
+        told = f"edited like this it would be the same as post {holder[0]['job_id']}. Nothing was changed."
+        raise Conflict(f"Post {post_id} was not edited: {told}")
+    yield from write_content(content, before.version + 1)
+    changed = {"fingerprint": post.fingerprint, "publish_until_at": post.publish_until_at}
+    yield ask("edit_post", id=post_id, content_id=content.id, **changed)
+    return job
+
+
+def get(post_id: UUID) -> Operation[StoredPost]:
+    found = yield ask("posts", **(EVERYTHING | {"id": post_id}))
+    if not found:
+        raise NotFound(f"There is no post {post_id}. `postino posts list` shows the newest ones.")
+    return stored_post(found[0])
+
+
+def list_posts(wanted: PostFilter) -> Operation[list[StoredPost]]:
+    said = {
+        "states": [state.value for state in wanted.states] or None,
+        "network": wanted.network,
+        "account": wanted.account,
+        "brand": wanted.brand,
+        "content_id": wanted.content_id,
+        "before": wanted.before,
+        "limit": wanted.limit,
+    }
+    return [stored_post(row) for row in (yield ask("posts", **(EVERYTHING | said)))]
+
+
+def miss() -> Operation[list[Job]]:
+    found = rows.live_jobs((yield ask("take_missed")))
+    if not found:
+        return []
+    clock = yield ask("clock")
+    endings = [
+        Ending(rows.with_owner(job, "postino", clock[0]["now_at"]), missed(), MISSED)
+        for job in found
+    ]
+    yield from settle(endings)
+    return found
+
+
+def put_account(account: StoredAccount) -> Operation[StoredAccount]:
+    known = yield ask("accounts", id=account.id)
+    if known and known[0]["network"] != account.network:
+        raise Conflict(f"Account {account.id} is one on {known[0]['network']}, not on {account.network}.")
+    names = ("id", "network", "handle", "base_url", "brand", "remote_id", "sealed")
+    written = yield ask("put_account", **{name: getattr(account, name) for name in names})
+    if known and known[0]["state"] == AccountState.TOKEN_EXPIRED:
+        yield from let_go(account.id, known[0]["reason"])
+    return stored_account(written[0])
+
+
+def account(account_id: str) -> Operation[StoredAccount]:
+    found = yield ask("accounts", id=account_id)
+    if not found:
+        raise NotFound(f"There is no account {account_id}. `postino accounts list` shows those there are.")
+    return stored_account(found[0])
+
+
+def accounts() -> Operation[list[StoredAccount]]:
+    return [stored_account(row) for row in (yield ask("accounts", id=None))]
+
+
+def mark_account(account_id: str, state: AccountState, reason: str | None, act: Act) -> Operation[StoredAccount]:
+    before = yield from account(account_id)
+    marked = yield ask("mark_account", id=account_id, state=state, reason=reason)
+    gates = {(row["scope"], row["name"]): row for row in (yield ask("gates"))}
+    gate = gates.get((Scope.ACCOUNT, account_id))
+    if state is AccountState.ACTIVE:
+        yield from let_go(account_id, before.reason)
+    elif gate is None or gate["paused_at"] is None:  # a person's own pause is left alone
+        yield ask("pause", scope=Scope.ACCOUNT, name=account_id, reason=reason)
+    told = {"account": account_id, "state": state, "reason": reason or ""}
+    yield from byhand.told(EventType.ACCOUNT_MARKED, None, told)
+    yield from byhand.write_audit(act, EventType.ACCOUNT_MARKED, f"account:{account_id}", json.dumps(told))
+    return stored_account(marked[0])
+
+
+def let_go(account_id: str, reason: str | None) -> Operation[None]:
+    """Opens the gate that was closed for this reason, and no other."""
+    for row in (yield ask("gates")):
+        if (row["scope"], row["name"], row["reason"]) == (Scope.ACCOUNT, account_id, reason) and row["paused_at"]:
+            yield ask("resume", scope=Scope.ACCOUNT, name=account_id)
+
+
+def post_values(post: NewPost) -> dict[str, Any]:
+    return {name: getattr(post, name) for name in ("id", "network", "account", "fingerprint", "publish_until_at")}
+
+
+def stored_post(row: Row) -> StoredPost:
+    return StoredPost(
+        job=rows.any_job(row),
+        content_id=row["content_id"],
+        content=row["content"],
+        version=row["version"],
+        publish_until_at=row["publish_until_at"],
+        account_state=None if row["account_state"] is None else AccountState(row["account_state"]),
+    )
+
+
+def stored_account(row: Row) -> StoredAccount:
+    told = {name: row[name] for name in StoredAccount.__slots__}
+    return StoredAccount(**{**told, "state": AccountState(row["state"])})
+
+
+EVERYTHING: dict[str, Any] = {
+    "id": None, "states": None, "network": None, "account": None, "brand": None, "content_id": None, "before": None,
+    "limit": 1,
+}  # fmt: skip

@@ -1,0 +1,1 @@
+UPDATE postino.accounts SET state = :state, reason = :reason WHERE id = :id RETURNING *

@@ -1,0 +1,8 @@
+-- The same by the same account moments ago, unless it failed or was cancelled.
+SELECT post.id, post.account
+FROM unnest(:account::text[], :fingerprint::text[]) AS wanted (account, fingerprint)
+JOIN postino.posts AS post ON post.account = wanted.account AND post.fingerprint = wanted.fingerprint
+    AND post.created_at > coalesce(:now::timestamptz, now()) - make_interval(secs => :seconds)
+JOIN postino.stored_jobs AS job ON job.id = post.id
+WHERE job.state NOT IN ('failed', 'cancelled') AND job.scheduled_at <= coalesce(:now::timestamptz, now())
+ORDER BY post.created_at DESC

@@ -1,0 +1,1 @@
+UPDATE postino_accounts SET state = :state, reason = :reason WHERE id = :id RETURNING *

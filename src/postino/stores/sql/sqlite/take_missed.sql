@@ -1,0 +1,8 @@
+-- What was to be out by now and has sent nothing; out of everybody's reach until the end of this transaction.
+UPDATE postino_jobs SET state = 'uncertain'
+WHERE state = 'pending' AND id IN (
+    SELECT job.id FROM postino_posts AS post JOIN postino_jobs AS job ON job.id = post.id
+    WHERE post.publish_until_at <= :now AND job.state = 'pending' AND NOT job.sent
+    ORDER BY job.id LIMIT 500
+)
+RETURNING *
