@@ -1,1 +1,13 @@
-"""The networks: one file each, and what each of them takes."""
+"""The networks Postino publishes to: one file each."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from postino.provider import Provider
+from postino.providers.bluesky import Bluesky
+from postino.providers.mastodon import Mastodon
+from postino.providers.telegram import Telegram
+
+_NETWORKS: tuple[Provider, ...] = (Bluesky(), Mastodon(), Telegram())
+
+PROVIDERS: Mapping[str, Provider] = MappingProxyType({network.name: network for network in _NETWORKS})

@@ -1,0 +1,288 @@
+"""Mastodon: the server knows a key for an hour, and after that lists what is there."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from postino.provider import (
+    Account,
+    Answer,
+    Call,
+    CannotTell,
+    Failure,
+    Found,
+    Garbled,
+    Grade,
+    Http,
+    Intent,
+    Kind,
+    Media,
+    NotFound,
+    Post,
+    Promise,
+    Published,
+    Receipt,
+    Sighting,
+    Tokens,
+    same_key,
+)
+from postino.providers.fetching import fetch
+from postino.providers.likeness import same_as_page, same_text
+from postino.providers.multipart import multipart
+from postino.providers.places import endpoint
+from postino.providers.verdicts import Clock, Row, by_fallback, look_up, said_in, until_of, utc_now
+from postino.rules.failures import instant
+
+MOST_BYTES = {"image": 16_000_000, "video": 100_000_000}
+OPTIONS = ("visibility", "sensitive", "spoiler_text", "language")
+# Servers keep a key for an hour from when they have stored the status. The margin is for a repetition on its way.
+KEY_LIFE = timedelta(minutes=50)
+# Servers date statuses by their own clock. Clocks that are kept agree within a second, neglected ones seldom within
+# this; a person who posts the same words by hand so shortly before their scheduled time is rarer still.
+CLOCK_ALLOWANCE = timedelta(seconds=30)
+PAGE, MOST_PAGES = 40, 5
+POLL, PATIENCE = timedelta(seconds=2), timedelta(minutes=15)
+
+RECONNECT = "Reconnect the account."
+TABLE = (
+    Row(Kind.AUTH, f"The server no longer accepts the sign-in of this account. {RECONNECT}", ("401",)),
+    Row(
+        Kind.AUTH,
+        f"Postino may not publish for this account. {RECONNECT} Allow it to write posts and media.",
+        ("403",),
+        r"scope",
+    ),
+    Row(
+        Kind.PERMANENT,
+        "The server has blocked this account or not yet let it in. Sign in there to see why; then publish again.",
+        ("403",),
+        r"disabled|suspended|pending|confirmed|frozen",
+    ),
+    Row(
+        Kind.PERMANENT,
+        "The text is too long for this server. Shorten it and publish it again.",
+        ("422",),
+        r"character limit|too long",
+    ),
+    Row(Kind.PERMANENT, "A post needs a text or a picture. Add one and publish it again.", ("422",), r"can't be blank"),
+    Row(
+        Kind.TRANSIENT,
+        "The server is still busy with a picture or film. Postino tries again by itself.",
+        ("422",),
+        r"not finished processing",
+    ),
+    Row(
+        Kind.PERMANENT,
+        "This server does not take so many files, or these together. Take some out and publish it again.",
+        ("422",),
+        r"Cannot attach",
+    ),
+    Row(
+        Kind.PERMANENT,
+        "The server no longer has an uploaded file. Upload it again and publish the post again.",
+        ("422",),
+        r"Media .*not found|already attached",
+    ),
+    Row(Kind.PERMANENT, "A file is too large for this server. Make it smaller.", ("413",)),
+    Row(Kind.PERMANENT, "A file is too large for this server. Make it smaller.", ("422",), r"file size|too large"),
+    Row(
+        Kind.PERMANENT,
+        "The server does not take this file. Choose one of another type.",
+        ("422",),
+        r"File.*(invalid|supported)|content type|processing",
+    ),
+    Row(
+        Kind.PERMANENT,
+        "What this part of a thread answers to is not there any more. Publish the rest as a new post.",
+        ("404",),
+        r"reply",
+    ),
+)
+
+Held = Callable[[list[str]], Awaitable[set[str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What is to be posted."""
+
+    account: Account
+    account_id: str
+    key: str
+    text: str
+    media: tuple[str, ...] = ()
+    reply_to: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Mastodon:
+    name = "mastodon"
+    promise = Promise(
+        Grade.B,
+        "The server refuses a repetition for an hour, by its key: after a lost answer Postino looks for the post among "
+        "the newest ones of the account and sends it again only within that hour; later a person is asked.",
+    )
+    timeout = timedelta(seconds=30)
+    visibility = timedelta(seconds=60)  # servers whose proxy gave up have stored the status as late as this
+
+    def __init__(self, now: Clock = utc_now) -> None:
+        self._now = now
+
+    async def publish(self, post: Post, call: Call) -> Published:
+        account = post.account
+        account_id = account.remote_id or await call.step("account", self.verify, account)
+        media = [await self._media(number, one, account, call) for number, one in enumerate(post.media, 1)]
+        options = {name: post.options[name] for name in OPTIONS if name in post.options}
+        find = partial(self.find, call.held_by_others)
+        receipts: list[Receipt] = []
+        for part, text in enumerate(post.parts, 1):
+            key = f"postino-{post.id}-{part}"
+            reply_to = receipts[-1].remote_id if receipts else None
+            status = Status(account, account_id, key, text, () if receipts else tuple(media), reply_to, options)
+            receipts.append(
+                await call.once(f"post {part}", self.post, status, found=find, resend=same_key(KEY_LIFE))
+            )
+        return Published(receipts[0].remote_id, receipts[0].url)
+
+    async def refresh(self, account: Account, http: Http) -> Tokens | Failure:
+        """Tokens do not end here; whether they are still taken can be asked."""
+        known = await self.verify(http, account)
+        return known if isinstance(known, Failure) else Tokens(credentials=account.credentials)
+
+    def classify(self, answer: Answer) -> Failure:
+        said, now, status = said_in(answer), self._now(), str(answer.status)
+        words = str(said.get("error_description") or said.get("error") or "")
+        if row := look_up(TABLE, status, words):
+            return Failure(row.kind, row.message, status)
+        failure = by_fallback("The server", answer, None, words, now)
+        if failure.kind is not Kind.RATE_LIMIT:
+            return failure
+        until = until_of(failure.kind, answer, now) or instant(answer.headers.get("x-ratelimit-reset"), now)
+        return Failure(failure.kind, failure.message, failure.code, until)
+
+    # --- Acts
+
+    async def verify(self, http: Http, account: Account) -> str | Failure:
+        answer = await self._ask(http, account, "GET", "api/v1/accounts/verify_credentials")
+        if not answer.ok:
+            return self.classify(answer)
+        return str(_object(answer)["id"])
+
+    async def upload(self, http: Http, account: Account, media: Media) -> dict[str, Any] | Failure:
+        """Inert: nobody sees a file that no status shows."""
+        file = await fetch(http, media, MOST_BYTES.get(media.kind, MOST_BYTES["image"]))
+        if isinstance(file, Failure):
+            return file
+        headers, body = multipart({"description": media.alt} if media.alt else {}, {"file": file})
+        answer = await self._ask(http, account, "POST", "api/v2/media", headers=headers, body=body)
+        if not answer.ok:
+            return self.classify(answer)
+        return {"id": str(_object(answer)["id"]), "ready": answer.status == 200}
+
+    async def is_ready(self, http: Http, account: Account, media_id: str) -> bool | Failure | None:
+        answer = await self._ask(http, account, "GET", f"api/v1/media/{media_id}")
+        if answer.status == 206:
+            return None
+        return True if answer.ok else self.classify(answer)
+
+    async def post(self, http: Http, status: Status) -> Receipt | Failure:
+        """Visible."""
+        body: dict[str, Any] = {"status": status.text, **status.options}
+        if status.media:
+            body["media_ids"] = list(status.media)
+        if status.reply_to:
+            body["in_reply_to_id"] = status.reply_to
+        key = {"Idempotency-Key": status.key}
+        answer = await self._ask(http, status.account, "POST", "api/v1/statuses", headers=key, json=body)
+        return _receipt(_object(answer)) if answer.ok else self.classify(answer)
+
+    async def find(self, held: Held, http: Http, intent: Intent, status: Status) -> Sighting | Failure:
+        """By likeness: newer than the intent, nobody else's, the same words, files and place in the thread."""
+        since = intent.intended_at - CLOCK_ALLOWANCE
+        newer = await self._newer(http, status, since)
+        if not isinstance(newer, list):
+            return newer
+        shaped = [one for one in newer if _same_shape(one, status)]
+        others = await held([str(one["id"]) for one in shaped]) if shaped else set()
+        alike = []
+        for one in shaped:
+            if str(one["id"]) not in others:
+                same = await self._says(http, one, status)
+                if isinstance(same, Failure):
+                    return same
+                if same:
+                    alike.append(one)
+        if len(alike) > 1:
+            return CannotTell(f"{len(alike)} posts of the account since then say the same.")
+        return Found(_receipt(alike[0])) if alike else NotFound()
+
+    # --- What they are made of
+
+    async def _media(self, number: int, media: Media, account: Account, call: Call) -> str:
+        uploaded = await call.step(f"media {number}", self.upload, account, media)
+        name = str(uploaded["id"])
+        if not uploaded["ready"]:
+            await call.until(f"media {number} ready", self.is_ready, account, name, every=POLL, patience=PATIENCE)
+        return name
+
+    async def _newer(
+        self, http: Http, status: Status, since: datetime
+    ) -> list[Mapping[str, Any]] | CannotTell | Failure:
+        newer: list[Mapping[str, Any]] = []
+        place = f"api/v1/accounts/{status.account_id}/statuses"
+        before: dict[str, str] = {}
+        for _ in range(MOST_PAGES):
+            params = {"limit": str(PAGE), "exclude_reblogs": "true", **before}
+            answer = await self._ask(http, status.account, "GET", place, params=params)
+            if not answer.ok:
+                return self.classify(answer)
+            listed = answer.json()
+            if not isinstance(listed, list):
+                raise Garbled("The list of statuses is none.")
+            recent = [one for one in listed if _posted_at(one) >= since]
+            newer += recent
+            if len(listed) < PAGE or len(recent) < len(listed):
+                return newer
+            before = {"max_id": str(listed[-1]["id"])}
+        return CannotTell(f"There are more than {PAGE * MOST_PAGES} posts of the account since then.")
+
+    async def _says(self, http: Http, one: Mapping[str, Any], status: Status) -> bool | Failure:
+        """As it was written, if the server tells; otherwise by what is left of it as a page."""
+        answer = await self._ask(http, status.account, "GET", f"api/v1/statuses/{one['id']}/source")
+        if answer.ok:
+            return same_text(str(_object(answer).get("text")), status.text)
+        if answer.status in (404, 405, 501):
+            return same_as_page(status.text, str(one.get("content")))
+        return self.classify(answer)
+
+    async def _ask(self, http: Http, account: Account, method: str, path: str, **sending: Any) -> Answer:
+        bearer = {"Authorization": f"Bearer {account.credentials['access_token'].strip()}"}
+        headers = sending.pop("headers", {}) | bearer
+        return await http.request(method, endpoint(account.base_url, path), headers=headers, **sending)
+
+
+def _object(answer: Answer) -> Mapping[str, Any]:
+    said = answer.json()
+    if not isinstance(said, dict) or "id" not in said:
+        raise Garbled("The answer names nothing that was made.")
+    return said
+
+
+def _posted_at(status: Mapping[str, Any]) -> datetime:
+    try:
+        return datetime.fromisoformat(str(status["created_at"]))
+    except (ValueError, KeyError, TypeError):
+        raise Garbled("A status in the list has no date.") from None
+
+
+def _same_shape(one: Mapping[str, Any], status: Status) -> bool:
+    reply_to = one.get("in_reply_to_id")
+    files = len(one.get("media_attachments") or [])
+    return files == len(status.media) and (str(reply_to) if reply_to else None) == status.reply_to
+
+
+def _receipt(said: Mapping[str, Any]) -> Receipt:
+    url = said.get("url") or said.get("uri")
+    return Receipt(remote_id=str(said["id"]), url=str(url) if url else None)

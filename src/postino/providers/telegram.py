@@ -1,0 +1,231 @@
+"""Telegram: a bot can send, and never see what it sent. After a lost answer only a person can look."""
+
+import json
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+from urllib.parse import quote
+
+from postino.provider import (
+    NEVER,
+    Account,
+    Answer,
+    Call,
+    Failure,
+    Garbled,
+    Grade,
+    Http,
+    Kind,
+    NoAnswer,
+    NotSent,
+    Post,
+    Promise,
+    Published,
+    Receipt,
+    Tokens,
+)
+from postino.providers.fetching import File, Shelf, fetch
+from postino.providers.multipart import multipart
+from postino.providers.places import endpoint, page
+from postino.providers.verdicts import Clock, Row, by_fallback, look_up, said_in, until_of, utc_now
+from postino.rules.failures import after, refuses
+
+MOST_BYTES = {"image": 10_000_000, "video": 50_000_000}
+MOST_SHELVED = 200_000_000
+KINDS = {"image": "photo", "video": "video"}
+
+TABLE = (
+    Row(
+        Kind.AUTH,
+        "Telegram does not know this bot any more. Get its token from @BotFather and reconnect the account.",
+        ("401", "404"),
+    ),
+    Row(
+        Kind.PERMANENT,
+        "The bot has been blocked or removed from the chat. Make it an administrator there; then publish again.",
+        ("403",),
+    ),
+    Row(
+        Kind.PERMANENT,
+        "The bot may not write in this chat. Make it an administrator with the right to post; then publish again.",
+        ("400",),
+        r"not enough rights|have no rights|CHAT_WRITE_FORBIDDEN|need administrator rights",
+    ),
+    Row(
+        Kind.PERMANENT,
+        "Telegram does not know this chat. Add the bot to it, check the name and reconnect the account.",
+        ("400",),
+        r"chat not found|PEER_ID_INVALID|chat_id is empty",
+    ),
+    Row(
+        Kind.PERMANENT,
+        "The group has become a supergroup and has a new number. Reconnect the account.",
+        ("400",),
+        r"upgraded to a supergroup",
+    ),
+    Row(
+        Kind.PERMANENT,
+        "The text under a picture is too long for Telegram. Shorten it and publish it again.",
+        ("400",),
+        r"caption is too long",
+    ),
+    Row(
+        Kind.PERMANENT,
+        "The text is too long for Telegram. Shorten it and publish it again.",
+        ("400",),
+        r"message is too long",
+    ),
+    Row(Kind.PERMANENT, "A message needs a text or a picture. Add one and publish it again.", ("400",), r"is empty"),
+    Row(Kind.PERMANENT, "A file is too large for Telegram. Make it smaller and publish it again.", ("413",)),
+    Row(
+        Kind.PERMANENT,
+        "A file is too large for Telegram. Make it smaller and publish it again.",
+        ("400",),
+        r"too (big|large)",
+    ),
+    Row(
+        Kind.PERMANENT,
+        "Telegram cannot read a picture or film. Choose another one and publish it again.",
+        ("400",),
+        r"IMAGE_PROCESS_FAILED|PHOTO_\w+|wrong file|wrong type|failed to get HTTP|can't parse InputMedia",
+    ),
+    Row(
+        Kind.PERMANENT,
+        "Telegram takes 2 to 10 pictures or films together. Take some out and publish it again.",
+        ("400",),
+        r"media group|too many messages",
+    ),
+)
+
+
+class Telegram:
+    name = "telegram"
+    promise = Promise(
+        Grade.D,
+        "A bot cannot see what it has sent, and Telegram does not tell a repetition from a second message: after a "
+        "lost answer nothing is sent again, and a person is asked to look.",
+    )
+    timeout = timedelta(seconds=30)
+    visibility = timedelta(0)
+
+    def __init__(self, now: Clock = utc_now) -> None:
+        self._now = now
+        self._shelf = Shelf(MOST_SHELVED)
+
+    async def publish(self, post: Post, call: Call) -> Published:
+        if len(post.parts) > 1:
+            await call.step("thread", self.refuse_thread)
+        if post.media:
+            await call.step("media", self.fetch_media, post)
+        receipt = await call.once("post 1", self.send, post, found=None, resend=NEVER)
+        return Published(receipt.remote_id, receipt.url)
+
+    async def refresh(self, account: Account, http: Http) -> Tokens | Failure:
+        """A bot's token does not end; whether it is still taken can be asked."""
+        answer = await http.request("POST", self._place(account, "getMe"))
+        return Tokens(credentials=account.credentials) if answer.ok else self.classify(answer)
+
+    def classify(self, answer: Answer) -> Failure:
+        said, now = said_in(answer), self._now()
+        code, words = str(answer.status), str(said.get("description") or "")
+        if row := look_up(TABLE, code, words):
+            return Failure(row.kind, row.message, code)
+        failure = by_fallback("Telegram", answer, code, words, now)
+        match said.get("parameters"):
+            case {"retry_after": int(seconds)} if failure.kind is Kind.RATE_LIMIT:
+                return Failure(failure.kind, failure.message, code, after(seconds, now))
+        return Failure(failure.kind, failure.message, code, until_of(failure.kind, answer, now))
+
+    # --- Acts
+
+    async def refuse_thread(self, http: Http) -> Failure:
+        return Failure(
+            Kind.PERMANENT,
+            "Telegram has no threads. Put everything into one message, or publish the parts as posts of their own.",
+        )
+
+    async def fetch_media(self, http: Http, post: Post) -> list[dict[str, Any]] | Failure:
+        """Before anything is said to be sent: what cannot be fetched is refused, the rest is at hand when it counts."""
+        files = await self._files(http, post)
+        if isinstance(files, Failure):
+            return files
+        return [{"type": file.type, "bytes": len(file.data)} for file in files]
+
+    async def send(self, http: Http, post: Post) -> Receipt | Failure:
+        """Visible."""
+        try:
+            files = await self._files(http, post)
+        except NoAnswer as lost:
+            raise NotSent(f"A picture or film could not be fetched, so nothing was sent. {lost}") from None
+        if isinstance(files, Failure):
+            if refuses(files):
+                return files
+            raise NotSent(files.message)
+        method, sending = _message(post, files)
+        answer = await http.request("POST", self._place(post.account, method), **sending)
+        if not answer.ok:
+            return self.classify(answer)
+        for media in post.media:
+            self._shelf.drop(f"{post.id} {media.url}")
+        return _receipt(post.account, answer.json())
+
+    # --- What they are made of
+
+    async def _files(self, http: Http, post: Post) -> list[File] | Failure:
+        files = []
+        for media in post.media:
+            name = f"{post.id} {media.url}"
+            file = self._shelf.get(name) or await fetch(http, media, MOST_BYTES.get(media.kind, MOST_BYTES["image"]))
+            if isinstance(file, Failure):
+                return file
+            self._shelf.put(name, file)
+            files.append(file)
+        return files
+
+    def _place(self, account: Account, method: str) -> str:
+        token = quote(account.credentials["bot_token"].strip(), safe=":")
+        return endpoint(account.base_url, f"bot{token}/{method}")
+
+
+def _message(post: Post, files: list[File]) -> tuple[str, dict[str, Any]]:
+    """The method to call, and what to send it."""
+    text, chat = post.parts[0], _chat(post.account)
+    if not files:
+        return "sendMessage", {"json": {"chat_id": chat, "text": text}}
+    kinds = [KINDS.get(media.kind, "photo") for media in post.media]
+    if len(files) == 1:
+        fields = {"chat_id": chat, "caption": text} if text else {"chat_id": chat}
+        headers, body = multipart(fields, {kinds[0]: files[0]})
+        return f"send{kinds[0].title()}", {"headers": headers, "body": body}
+    group = [{"type": kind, "media": f"attach://file{number}"} for number, kind in enumerate(kinds)]
+    if text:
+        group[0]["caption"] = text
+    attached = {f"file{number}": file for number, file in enumerate(files)}
+    headers, body = multipart({"chat_id": chat, "media": json.dumps(group)}, attached)
+    return "sendMediaGroup", {"headers": headers, "body": body}
+
+
+def _chat(account: Account) -> str:
+    known = account.credentials.get("chat_id") or account.remote_id
+    return known or f"@{account.handle.removeprefix('@')}"
+
+
+def _receipt(account: Account, said: Any) -> Receipt:
+    """Several files are several messages, known by the first."""
+    result: Any = said.get("result") if isinstance(said, dict) else None
+    messages: list[Any] = result if isinstance(result, list) else [result]
+    match messages[:1]:
+        case [{"message_id": int(number), "chat": Mapping() as chat}]:
+            numbers = [message["message_id"] for message in messages]
+            return Receipt(remote_id=str(number), url=_url(account, chat, number), data={"message_ids": numbers})
+    raise Garbled("Telegram's answer names no message.")
+
+
+def _url(account: Account, chat: Mapping[str, Any], number: int) -> str | None:
+    """Chats without a name can be looked at by their members, and private ones by nobody else."""
+    match chat:
+        case {"username": str(name)}:
+            return page(account.base_url, f"https://t.me/{name}/{number}")
+        case {"id": int(id)} if str(id).startswith("-100"):
+            return page(account.base_url, f"https://t.me/c/{str(id)[4:]}/{number}")
+    return None

@@ -1,0 +1,65 @@
+"""From a network's words to what they mean: its own table first, the HTTP status where the table says nothing."""
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from postino.provider import Answer, Failure, Kind
+from postino.rules.failures import by_status, retry_after
+
+Clock = Callable[[], datetime]
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a network's table: what it says, by code and by pattern, and what that means for a person."""
+
+    kind: Kind
+    message: str
+    codes: tuple[str, ...] = ()  # any of them; none: whichever it is
+    pattern: str = ""
+
+    def fits(self, code: str | None, words: str) -> bool:
+        return (not self.codes or code in self.codes) and re.search(self.pattern, words, re.IGNORECASE) is not None
+
+
+def look_up(table: Iterable[Row], code: str | None, words: str) -> Row | None:
+    """The first row that fits."""
+    return next((row for row in table if row.fits(code, words)), None)
+
+
+BY_KIND = {
+    Kind.TRANSIENT: "{network} has trouble at the moment. Postino tries again by itself.",
+    Kind.RATE_LIMIT: "{network} wants fewer posts from this account for a while. Postino waits and goes on by itself.",
+    Kind.AUTH: "{network} no longer accepts the sign-in of this account. Reconnect the account.",
+    Kind.PERMANENT: "{network} refuses this post. Change what it complains about, then publish it again.",
+    Kind.DOUBT: "{network} gave an answer that does not tell whether the post is out. Postino looks before it goes on.",
+}
+
+
+def by_fallback(network: str, answer: Answer, code: str | None, words: str, now: datetime) -> Failure:
+    """What the status says, with the network's own words where it has any."""
+    kind = Kind(by_status(answer.status))
+    said = words.strip() or f"status {answer.status}"
+    message = f"{BY_KIND[kind].format(network=network)} It says: {said[:300]}"
+    return Failure(kind, message, code or str(answer.status), until_of(kind, answer, now))
+
+
+def until_of(kind: Kind, answer: Answer, now: datetime) -> datetime | None:
+    return retry_after(answer.headers, now) if kind in (Kind.RATE_LIMIT, Kind.TRANSIENT) else None
+
+
+def said_in(answer: Answer) -> dict[str, Any]:
+    """The object in an answer; empty if there is none, as in a page meant for people."""
+    try:
+        said = json.loads(answer.body)
+    except ValueError:
+        return {}
+    return said if isinstance(said, dict) else {}
