@@ -53,7 +53,7 @@ def open_account(connection: apsw.Connection, network: Network, handle: str) -> 
 def issue_first_tokens(connection: apsw.Connection, network: Network, handle: str) -> None:
     """Those the credentials hold from the start; they end only when they are made to."""
     connection.executemany(
-        "INSERT OR REPLACE INTO tokens VALUES (?, ?, ?, ?, NULL)",
+        "INSERT OR REPLACE INTO tokens VALUES (?, ?, ?, ?, 0, NULL)",
         [(network.name, token, handle, kind) for token, kind in network.membership(handle).tokens.items()],
     )
 

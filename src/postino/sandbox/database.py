@@ -11,11 +11,13 @@ from typing import Any, TypeVar
 
 import apsw
 
+from postino.errors import SchemaMismatch
+
 T = TypeVar("T")
 Write = Callable[[apsw.Connection], T]
 
 SCHEMA = Path(__file__).with_name("schema.sql")
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 MOST_TOGETHER = 500
 
 
@@ -86,7 +88,11 @@ def connect(path: Path) -> apsw.Connection:
 def create(path: Path) -> None:
     connection = connect(path)
     connection.execute("BEGIN IMMEDIATE")
-    if connection.pragma("user_version") != SCHEMA_VERSION:
+    version = connection.pragma("user_version")
+    if version not in (0, SCHEMA_VERSION):
+        connection.close()
+        raise SchemaMismatch(f"{path} is of another version of the sandbox. Move it away to begin with a new one.")
+    if version == 0:
         connection.execute(SCHEMA.read_text(encoding="utf-8"))
         connection.execute("INSERT INTO epochs VALUES (1, ?)", (datetime.now(UTC).isoformat(),))
         connection.pragma("user_version", SCHEMA_VERSION)

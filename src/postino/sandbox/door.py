@@ -184,6 +184,7 @@ def network_of(name: Any) -> Network:
 def reset(connection: apsw.Connection) -> int:
     """Forgets what the networks know, the faults and the counts; the record stays, and begins a new epoch."""
     connection.execute("DELETE FROM things")
+    connection.execute("DELETE FROM pieces")
     connection.execute("DELETE FROM settings")
     schedule.remove(connection)
     calls.forget(connection)

@@ -72,7 +72,7 @@ KINDS: Mapping[str, Kind] = {
         at=lambda endpoint: endpoint.gone is not None,
     ),
     "lost_refresh": Kind(
-        meaning="The old token dies, and the answer with the new one is lost.",
+        meaning="The tokens are renewed, and the answer is lost; where they rotate, the old one is dead.",
         processed=True,
         at=lambda endpoint: endpoint.refreshes,
     ),

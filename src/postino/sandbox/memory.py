@@ -34,6 +34,7 @@ class Token:
     token: str = field(repr=False)
     account: str
     kind: str
+    issued_at: float
     expires_at: float | None
 
 
@@ -91,10 +92,9 @@ class Memory:
         return found if found and found.account == self.account.handle else None
 
     def change(self, kind: str, id: str, **changes: Any) -> None:
-        self.connection.execute(
-            "UPDATE things SET body = json_patch(body, ?) WHERE network = ? AND kind = ? AND id = ?",
-            (json.dumps(changes), self.network, kind, id),
-        )
+        """Does nothing to what is not there."""
+        if found := self.find(kind, id):
+            self.replace(kind, id, found.body | changes)
 
     def replace(self, kind: str, id: str, body: Mapping[str, Any]) -> None:
         self.connection.execute(
@@ -102,26 +102,36 @@ class Memory:
             (json.dumps(body), self.network, kind, id),
         )
 
-    def hide(self, kind: str, id: str) -> None:
-        """From now on in lists only as far as the fault of this call allows."""
-        self.connection.execute(
-            "UPDATE things SET visible_at = ? WHERE network = ? AND kind = ? AND id = ?",
-            ((self.now + self.hidden_for).timestamp(), self.network, kind, id),
-        )
-
     def forget(self, kind: str, id: str) -> None:
         self.connection.execute(
             "DELETE FROM things WHERE network = ? AND kind = ? AND id = ?", (self.network, kind, id)
         )
 
-    def listed(self, kind: str, account: str) -> list[Thing]:
-        """The newest first, without what is still invisible."""
+    def listed(self, kind: str, account: str, *, hidden_too: bool = False) -> list[Thing]:
+        """The newest first, as a rule without what is still invisible."""
         rows = self.connection.execute(
             "SELECT id, account, body, kept_at FROM things WHERE network = ? AND kind = ? AND account = ?"
-            " AND visible_at <= ? ORDER BY number DESC",
-            (self.network, kind, account, self.now.timestamp()),
+            " AND (? OR visible_at <= ?) ORDER BY number DESC",
+            (self.network, kind, account, hidden_too, self.now.timestamp()),
         )
         return [thing_of(row) for row in rows]
+
+    # Uploads in pieces
+
+    def add_piece(self, upload: str, start: int, data: bytes) -> None:
+        """Sent again, it takes the place of the first."""
+        self.connection.execute(
+            "INSERT OR REPLACE INTO pieces VALUES (?, ?, ?, ?)", (self.network, upload, start, data)
+        )
+
+    def assembled(self, upload: str) -> bytes:
+        rows = self.connection.execute(
+            "SELECT bytes FROM pieces WHERE network = ? AND upload = ? ORDER BY start", (self.network, upload)
+        )
+        return b"".join(data for (data,) in rows)
+
+    def forget_pieces(self, upload: str) -> None:
+        self.connection.execute("DELETE FROM pieces WHERE network = ? AND upload = ?", (self.network, upload))
 
     # Accounts and their tokens
 
@@ -136,7 +146,7 @@ class Memory:
 
     def find_token(self, token: str | None) -> Token | None:
         rows = self.connection.execute(
-            "SELECT token, account, kind, expires_at FROM tokens WHERE network = ? AND token = ?",
+            "SELECT token, account, kind, issued_at, expires_at FROM tokens WHERE network = ? AND token = ?",
             (self.network, token),
         )
         return next((Token(*row) for row in rows), None)
@@ -147,7 +157,8 @@ class Memory:
     def issue(self, token: str, kind: str, account: str, lifetime: timedelta | None) -> None:
         expires_at = None if lifetime is None else (self.now + lifetime).timestamp()
         self.connection.execute(
-            "INSERT OR REPLACE INTO tokens VALUES (?, ?, ?, ?, ?)", (self.network, token, account, kind, expires_at)
+            "INSERT OR REPLACE INTO tokens VALUES (?, ?, ?, ?, ?, ?)",
+            (self.network, token, account, kind, self.now.timestamp(), expires_at),
         )
 
     def revoke(self, token: str) -> None:
@@ -170,13 +181,15 @@ class Memory:
         *,
         media: Sequence[Mapping[str, str]] = (),
         reply_to: str | None = None,
+        title: str | None = None,
         kind: str = "post",
     ) -> None:
         """Adds to the record, which nothing ever changes."""
         self.connection.execute(
-            "INSERT INTO published (epoch, network, account, remote_id, kind, text, media, reply_to, published_at)"
-            " SELECT max(number), ?, ?, ?, ?, ?, ?, ?, ? FROM epochs",
-            (self.network, self.account.handle, remote_id, kind, text, json.dumps(list(media)), reply_to,
+            "INSERT INTO published"
+            " (epoch, network, account, remote_id, kind, title, text, media, reply_to, published_at)"
+            " SELECT max(number), ?, ?, ?, ?, ?, ?, ?, ?, ? FROM epochs",
+            (self.network, self.account.handle, remote_id, kind, title, text, json.dumps(list(media)), reply_to,
              instant(self.now)),
         )  # fmt: skip
 

@@ -8,7 +8,9 @@ import apsw
 
 from postino.sandbox.memory import instant
 
-COLUMNS = ("number", "epoch", "network", "account", "remote_id", "kind", "text", "media", "reply_to", "published_at")
+COLUMNS = (
+    "number", "epoch", "network", "account", "remote_id", "kind", "title", "text", "media", "reply_to", "published_at",
+)  # fmt: skip
 
 
 def epoch(connection: apsw.Connection) -> int:

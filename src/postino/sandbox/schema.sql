@@ -2,8 +2,8 @@
 CREATE TABLE epochs (number integer PRIMARY KEY, started_at text NOT NULL);
 CREATE TABLE published (
     number integer PRIMARY KEY AUTOINCREMENT, epoch integer NOT NULL, network text NOT NULL, account text NOT NULL,
-    remote_id text NOT NULL, kind text NOT NULL, text text NOT NULL, media text NOT NULL, reply_to text,
-    published_at text NOT NULL
+    remote_id text NOT NULL, kind text NOT NULL, title text, text text NOT NULL, media text NOT NULL,
+    reply_to text, published_at text NOT NULL
 );
 CREATE INDEX published_by_epoch ON published (epoch, number);
 CREATE TRIGGER published_is_not_changed BEFORE UPDATE ON published
@@ -19,14 +19,19 @@ CREATE TABLE accounts (
     blocked integer NOT NULL DEFAULT 0, PRIMARY KEY (network, handle), UNIQUE (network, remote_id)
 ) WITHOUT ROWID;
 CREATE TABLE tokens (
-    network text NOT NULL, token text NOT NULL, account text NOT NULL, kind text NOT NULL, expires_at real,
-    PRIMARY KEY (network, token)
+    network text NOT NULL, token text NOT NULL, account text NOT NULL, kind text NOT NULL,
+    issued_at real NOT NULL, expires_at real, PRIMARY KEY (network, token)
 ) WITHOUT ROWID;
 CREATE TABLE things (
     number integer PRIMARY KEY, network text NOT NULL, kind text NOT NULL, id text NOT NULL, account text NOT NULL,
     body text NOT NULL, kept_at real NOT NULL, visible_at real NOT NULL, UNIQUE (network, kind, id)
 );
 CREATE INDEX things_by_account ON things (network, kind, account, number);
+-- What is uploaded piece by piece, until it is whole.
+CREATE TABLE pieces (
+    network text NOT NULL, upload text NOT NULL, start integer NOT NULL, bytes blob NOT NULL,
+    PRIMARY KEY (network, upload, start)
+) WITHOUT ROWID;
 -- Goes on across resets, so that no id is ever given twice.
 CREATE TABLE counter (value integer NOT NULL);
 INSERT INTO counter VALUES (0);
