@@ -74,7 +74,7 @@ class Endpoint:
     visible: bool = False  # people can see what it does
     listed: bool = False  # what it makes shows up in a list
     refreshes: bool = False  # gives new tokens for old
-    gone: Act | None = None  # forgets the session the call relies on, and says so
+    gone: Callable[[Ask, Memory], None] | None = None  # forgets the session or container the call relies on
     when: Callable[[Ask], bool] | None = None  # tells apart endpoints that share an address
     fetches: Callable[[Ask], Sequence[str]] | None = None  # what the network would fetch for itself
 

@@ -10,6 +10,10 @@ CREATE TRIGGER published_is_not_changed BEFORE UPDATE ON published
     BEGIN SELECT RAISE(ABORT, 'What was published is never altered.'); END;
 CREATE TRIGGER published_is_not_removed BEFORE DELETE ON published
     BEGIN SELECT RAISE(ABORT, 'What was published is never removed.'); END;
+-- REPLACE removes rows without asking the triggers above.
+CREATE TRIGGER published_is_not_replaced BEFORE INSERT ON published
+    WHEN EXISTS (SELECT 1 FROM published WHERE number = NEW.number)
+    BEGIN SELECT RAISE(ABORT, 'What was published is never replaced.'); END;
 -- Not cleared by a reset either: the record of older epochs shows them.
 CREATE TABLE media (id text PRIMARY KEY, mime text NOT NULL, bytes blob NOT NULL);
 

@@ -107,24 +107,24 @@ def process(connection: apsw.Connection, network: Network, ask: Ask, course: Cou
         memory.hidden_for = timedelta(seconds=hiding.params.get("seconds", SECONDS_INVISIBLE))
     if fault and fault.fault == "rate_limited":
         return answering.rate_limited(network, fault, memory.now)
-    gone = fault is not None and fault.fault == "session_gone"
-    if fault and not fault.processed and not gone:
+    if fault and fault.fault == "session_gone" and ask.endpoint.gone is not None:
+        ask.endpoint.gone(ask, memory)
+    elif fault and not fault.processed:
         return Reply(204)
     try:
         with connection:
-            reply = perform(network, ask, memory, gone=gone)
+            reply = perform(network, ask, memory)
     except Refused as refused:
         reply = refused.reply
     return reply
 
 
-def perform(network: Network, ask: Ask, memory: Memory, *, gone: bool) -> Reply:
+def perform(network: Network, ask: Ask, memory: Memory) -> Reply:
     if not ask.endpoint.open or ask.token is not None:
         authorize(network, ask, memory)
     if unknown := unknown_parameters(ask):
         raise Refused(network.bad_request(f"Unknown parameter: {unknown[0]}"))
-    act = ask.endpoint.gone if gone and ask.endpoint.gone else ask.endpoint.act
-    reply = act(ask, memory)
+    reply = ask.endpoint.act(ask, memory)
     if memory.caller is None:
         return reply
     return replace(reply, headers={**network.usual_headers(memory), **reply.headers})

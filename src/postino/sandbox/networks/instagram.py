@@ -190,10 +190,8 @@ def publish_container(ask: Ask, memory: Memory) -> Reply:
     return Reply(200, {"id": number})
 
 
-def expire_container(ask: Ask, memory: Memory) -> Reply:
-    number = ask.path["id"] if "id" in ask.path else ask.text("creation_id")
-    memory.change(CONTAINER, number, expired=True)
-    return ask.endpoint.act(ask, memory)
+def expire_container(ask: Ask, memory: Memory) -> None:
+    memory.change(CONTAINER, ask.path.get("id") or ask.text("creation_id"), expired=True)
 
 
 def publishing_limit(ask: Ask, memory: Memory) -> Reply:

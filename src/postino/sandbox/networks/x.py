@@ -291,11 +291,10 @@ def upload_of(memory: Memory, number: str) -> Thing:
     return found
 
 
-def forget_upload(ask: Ask, memory: Memory) -> Reply:
+def forget_upload(ask: Ask, memory: Memory) -> None:
     number = ask.path.get("id") or ask.text("media_id")
     memory.forget(UPLOAD, number)
     memory.forget_pieces(number)
-    return ask.endpoint.act(ask, memory)
 
 
 # Tokens

@@ -131,10 +131,9 @@ def session_of(ask: Ask, memory: Memory) -> Thing:
     return session
 
 
-def forget_session(ask: Ask, memory: Memory) -> Reply:
+def forget_session(ask: Ask, memory: Memory) -> None:
     memory.forget(SESSION, ask.text("upload_id"))
     memory.forget_pieces(ask.text("upload_id"))
-    return ask.endpoint.act(ask, memory)
 
 
 def unfinished(received: int) -> Reply:

@@ -1,0 +1,291 @@
+"""The admin door: what it shows, what it takes, and what it refuses with the name of the field."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from postino.sandbox.accounts import seeded
+from postino.sandbox.networks import default_settings, networks
+from tests.sandbox.conversations import LINES, bearer
+from tests.sandbox.sandboxes import Sandbox, running
+
+
+async def message(sandbox: Sandbox, text: str = "hello", **account: Any) -> str:
+    credentials = (account or await sandbox.account("telegram"))["credentials"]
+    body = {"chat_id": credentials["chat_id"], "text": text}
+    answer = await sandbox.post(f"/telegram/bot{credentials['bot_token']}/sendMessage", body)
+    return str(answer.json["result"]["message_id"])
+
+
+# The record
+
+
+async def test_what_was_published_is_shown_in_order_with_all_that_is_known(sandbox: Sandbox) -> None:
+    account = await sandbox.account("telegram")
+    numbers = [await message(sandbox, f"number {number}", **account) for number in range(5)]
+    seen = await sandbox.published()
+    assert [(it["remote_id"], it["text"]) for it in seen] == [
+        (number, f"number {place}") for place, number in enumerate(numbers)
+    ]
+    assert {(it["network"], it["account"]) for it in seen} == {("telegram", account["handle"])}
+    assert set(seen[0]) == {
+        "number", "epoch", "network", "account", "remote_id", "kind", "title", "text", "media", "reply_to",
+        "published_at",
+    }  # fmt: skip
+    assert await sandbox.published(f"?after={seen[2]['number']}") == seen[3:]
+    assert await sandbox.published("?network=bluesky") == []
+
+
+async def test_a_reset_forgets_everything_but_the_record(sandbox: Sandbox) -> None:
+    account = await sandbox.account("mastodon")
+    auth = bearer(account["credentials"]["access_token"])
+    posted = await sandbox.post("/mastodon/api/v1/statuses", {"status": "before"}, **auth)
+    before = await sandbox.published()
+    await sandbox.fault("*", "drop", times=100)
+    await sandbox.post(f"/_sandbox/accounts/mastodon/{account['handle']}", {"blocked": True, "token_expired": True})
+    await sandbox.post("/_sandbox/settings", {"mastodon_key_seconds": 1})
+    assert (await sandbox.post("/_sandbox/reset")).json == {"epoch": 2}
+    assert await sandbox.published() == []
+    assert await sandbox.published("?all=1") == before
+    assert (await sandbox.get("/_sandbox/faults?all=1")).json["data"] == []
+    assert (await sandbox.get("/_sandbox/calls")).json["data"] == []
+    assert (await sandbox.get("/_sandbox/settings")).json == default_settings()
+    assert (await sandbox.get(f"/mastodon/api/v1/statuses/{posted.json['id']}", **auth)).status == 404
+    again = await sandbox.post("/mastodon/api/v1/statuses", {"status": "after"}, **auth)
+    assert again.json["id"] != posted.json["id"]
+    assert [it["text"] for it in await sandbox.published("?all=true")] == ["before", "after"]
+
+
+async def test_the_database_itself_lets_nobody_alter_the_record(tmp_path: Path) -> None:
+    async with running(tmp_path / "sandbox.db") as sandbox:
+        await message(sandbox)
+        connection = apsw.Connection(str(tmp_path / "sandbox.db"))
+        for forbidden in (
+            "UPDATE published SET text = 'other'",
+            "DELETE FROM published",
+            "REPLACE INTO published SELECT * FROM published",
+        ):
+            with pytest.raises(apsw.ConstraintError, match="never"):
+                connection.execute(forbidden)
+        connection.close()
+        assert [it["text"] for it in await sandbox.published()] == ["hello"]
+
+
+# Faults
+
+
+@pytest.mark.parametrize(
+    ("told", "field"),
+    [
+        ({"fault": "drop"}, "network"),
+        ({"network": "myspace", "fault": "drop"}, "network"),
+        ({"network": ["x"], "fault": "drop"}, "network"),
+        ({"network": "x"}, "fault"),
+        ({"network": "x", "fault": "sulk"}, "fault"),
+        ({"network": "x", "fault": "drop", "endpoint": "putRecord"}, "endpoint"),
+        ({"network": "x", "fault": "drop", "endpoint": 7}, "endpoint"),
+        ({"network": "*", "fault": "drop", "endpoint": "nowhere"}, "endpoint"),
+        ({"network": "x", "fault": "drop", "account": 7}, "account"),
+        ({"network": "x", "fault": "drop", "times": 0}, "times"),
+        ({"network": "x", "fault": "drop", "times": "many"}, "times"),
+        ({"network": "x", "fault": "drop", "times": True}, "times"),
+        ({"network": "x", "fault": "drop", "rate": 0}, "rate"),
+        ({"network": "x", "fault": "drop", "rate": 1.5}, "rate"),
+        ({"network": "x", "fault": "drop", "rate": "half"}, "rate"),
+        ({"network": "x", "fault": "drop", "rate": 0.5, "times": 3}, "rate"),
+        ({"network": "x", "fault": "drop", "params": []}, "params"),
+        ({"network": "x", "fault": "drop", "params": {"seconds": 1}}, "params.seconds"),
+        ({"network": "x", "fault": "slow", "params": {"seconds": -1}}, "params.seconds"),
+        ({"network": "x", "fault": "slow", "params": {"seconds": "long"}}, "params.seconds"),
+        ({"network": "x", "fault": "slow", "params": {"minutes": 1}}, "params.minutes"),
+        ({"network": "x", "fault": "html", "params": {"status": 42}}, "params.status"),
+        ({"network": "x", "fault": "timeout", "params": {"processed": 1}}, "params.processed"),
+        ({"network": "x", "fault": "rate_limited", "params": {"seconds": 1, "none": True}}, "params"),
+        ({"network": "telegram", "fault": "invisible"}, "fault"),
+        ({"network": "bluesky", "fault": "session_gone"}, "fault"),
+        ({"network": "mastodon", "fault": "lost_refresh"}, "fault"),
+        ({"network": "bluesky", "fault": "error_but_published", "endpoint": "getRecord"}, "fault"),
+        ({"network": "x", "fault": "drop", "colour": "red"}, "colour"),
+    ],
+)
+async def test_a_fault_that_cannot_be_is_refused_by_its_field(
+    sandbox: Sandbox, told: dict[str, Any], field: str
+) -> None:
+    answer = await sandbox.post("/_sandbox/faults", told)
+    assert (answer.status, answer.json["field"]) == (422, field), answer.text
+    assert answer.headers["Content-Type"].startswith("application/problem+json")
+    assert answer.json["detail"]
+    assert (await sandbox.get("/_sandbox/faults")).json["data"] == []
+
+
+async def test_faults_are_listed_and_removed_one_by_one_or_all_together(sandbox: Sandbox) -> None:
+    first = (await sandbox.post("/_sandbox/faults", {"network": "x", "fault": "drop"})).json
+    assert first["times"] == 1
+    second = (await sandbox.post("/_sandbox/faults", {"network": "*", "fault": "slow", "rate": 0.5})).json
+    assert (await sandbox.get("/_sandbox/faults")).json["data"] == [first, second]
+    assert (await sandbox.ask("DELETE", f"/_sandbox/faults/{first['id']}")).status == 200
+    assert (await sandbox.ask("DELETE", f"/_sandbox/faults/{first['id']}")).status == 404
+    assert (await sandbox.ask("DELETE", "/_sandbox/faults/first")).json["field"] == "id"
+    assert (await sandbox.ask("DELETE", "/_sandbox/faults")).json == {"removed": 1}
+    assert (await sandbox.get("/_sandbox/faults")).json["data"] == []
+
+
+@pytest.mark.parametrize("body", [b"{", b"[]", b"7", b"\xff\xfe"])
+async def test_what_is_no_object_is_refused(sandbox: Sandbox, body: bytes) -> None:
+    for path in ("faults", "accounts", "settings"):
+        answer = await sandbox.ask("POST", f"/_sandbox/{path}", data=body)
+        assert answer.status == 422, answer.text
+
+
+@pytest.mark.parametrize("query", ["published?colour=red", "published?after=soon", "published?network=myspace",
+                                   "faults?some=1", "calls?x=1", "accounts?x=1"])  # fmt: skip
+async def test_an_unknown_question_is_refused(sandbox: Sandbox, query: str) -> None:
+    assert (await sandbox.get(f"/_sandbox/{query}")).status == 422
+
+
+async def test_pages_of_other_origins_are_kept_out(sandbox: Sandbox) -> None:
+    told = {"network": "x", "fault": "drop"}
+    other = await sandbox.post("/_sandbox/faults", told, headers={"Origin": "https://elsewhere.example"})
+    assert other.status == 403
+    own = await sandbox.post("/_sandbox/faults", told, headers={"Origin": sandbox.url})
+    assert own.status == 201
+
+
+# Accounts
+
+
+async def test_there_is_one_account_per_network_from_the_start_with_credentials_that_can_be_worked_out(
+    sandbox: Sandbox,
+) -> None:
+    found = (await sandbox.get("/_sandbox/accounts")).json["data"]
+    assert [(it["network"], it["handle"], it["remote_id"], it["credentials"]) for it in found] == [
+        tuple(account) for account in seeded()
+    ]
+    assert [it["network"] for it in found] == list(networks())
+
+
+async def test_accounts_can_be_added_with_a_name_or_without(sandbox: Sandbox) -> None:
+    first, second = [await sandbox.account("bluesky") for _ in range(2)]
+    assert first["handle"] != second["handle"]
+    assert first["credentials"] != second["credentials"]
+    named = await sandbox.post("/_sandbox/accounts", {"network": "x", "handle": "bakery"})
+    assert (named.status, named.json["handle"]) == (201, "bakery")
+    assert (await sandbox.post("/_sandbox/accounts", {"network": "x", "handle": "bakery"})).status == 409
+
+
+@pytest.mark.parametrize(
+    ("told", "field"),
+    [
+        ({}, "network"), ({"network": "myspace"}, "network"), ({"network": "x", "handle": ""}, "handle"),
+        ({"network": "x", "handle": "a/b"}, "handle"), ({"network": "x", "colour": "red"}, "colour"),
+    ],
+)  # fmt: skip
+async def test_an_account_that_cannot_be_is_refused(sandbox: Sandbox, told: dict[str, Any], field: str) -> None:
+    answer = await sandbox.post("/_sandbox/accounts", told)
+    assert (answer.status, answer.json["field"]) == (422, field)
+
+
+async def test_changes_to_an_account_are_checked(sandbox: Sandbox) -> None:
+    path = "/_sandbox/accounts/x/postcard"
+    assert (await sandbox.post(path, {"blocked": "yes"})).json["field"] == "blocked"
+    assert (await sandbox.post(path, {"colour": True})).json["field"] == "colour"
+    assert (await sandbox.post("/_sandbox/accounts/x/nobody", {"blocked": True})).status == 404
+    assert (await sandbox.post("/_sandbox/accounts/myspace/nobody", {"blocked": True})).status == 422
+
+
+@pytest.mark.parametrize(
+    ("network", "endpoint"),
+    [("bluesky", "putRecord"), ("mastodon", "statuses"), ("telegram", "sendMessage"), ("instagram", "media_publish"),
+     ("x", "tweets"), ("youtube", "videos_update")],
+)  # fmt: skip
+async def test_blocked_and_expired_accounts_cannot_publish_until_they_are_let_again(
+    sandbox: Sandbox, network: str, endpoint: str
+) -> None:
+    line = await LINES[network, endpoint](sandbox)
+    handle = (await sandbox.get("/_sandbox/accounts")).json["data"]
+    [path] = [f"/_sandbox/accounts/{network}/{it['handle']}" for it in handle if it["network"] == network
+              and it["handle"].startswith("postcard2")]  # fmt: skip
+    for change in ("blocked", "token_expired"):
+        assert (await sandbox.post(path, {change: True})).status == 200
+        assert (await line.send(sandbox)).status in (400, 401, 403)
+        await sandbox.post(path, {change: False})
+    assert await sandbox.published() == []
+    assert (await line.send(sandbox)).status in (200, 201)
+
+
+# Counting
+
+
+async def test_calls_are_counted_and_the_most_that_were_under_way_at_once(sandbox: Sandbox) -> None:
+    first, second = [await sandbox.account("telegram") for _ in range(2)]
+    await sandbox.fault("telegram", "slow", times=3, params={"seconds": 0.1})
+    await asyncio.gather(*(message(sandbox, **account) for account in (first, first, second)))
+    await message(sandbox, **first)
+    told = (await sandbox.get("/_sandbox/calls")).json
+    counted = {it["account"]: (it["calls"], it["most_in_flight"], it["in_flight"]) for it in told["data"]}
+    assert counted == {first["handle"]: (3, 2, 0), second["handle"]: (1, 1, 0)}
+    assert told["data"][0]["endpoints"] == {"sendMessage": 3}
+    assert told["networks"] == [{"network": "telegram", "calls": 4, "in_flight": 0, "most_in_flight": 3}]
+
+
+async def test_calls_of_strangers_and_to_nowhere_are_counted_apart(sandbox: Sandbox) -> None:
+    assert (await sandbox.get("/telegram/botnobody/getMe")).status == 401
+    assert (await sandbox.get("/telegram/botnobody/dance")).status == 404
+    [told] = (await sandbox.get("/_sandbox/calls")).json["data"]
+    assert (told["account"], told["endpoints"]) == (None, {"?": 1, "getMe": 1})
+    assert (await sandbox.get("/myspace/")).status == 404
+
+
+# Settings, samples and the rest
+
+
+@pytest.mark.parametrize(("told", "field"), [({"colour": 1}, "colour"), ({"x_media_seconds": -1}, "x_media_seconds"),
+                                             ({"x_media_seconds": "long"}, "x_media_seconds")])  # fmt: skip
+async def test_settings_that_cannot_be_are_refused(sandbox: Sandbox, told: dict[str, Any], field: str) -> None:
+    answer = await sandbox.post("/_sandbox/settings", told)
+    assert (answer.status, answer.json["field"]) == (422, field)
+
+
+async def test_a_setting_can_be_changed_and_brought_back(sandbox: Sandbox) -> None:
+    changed = await sandbox.post("/_sandbox/settings", {"instagram_container_seconds": 5})
+    assert changed.json["instagram_container_seconds"] == 5
+    back = await sandbox.post("/_sandbox/settings", {"instagram_container_seconds": None})
+    assert back.json == default_settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "mime", "start"),
+    [("sample.jpg", "image/jpeg", b"\xff\xd8\xff"), ("sample.png", "image/png", b"\x89PNG"),
+     ("sample.mp4", "video/mp4", b"\0\0\0")],
+)  # fmt: skip
+async def test_there_are_samples_to_try_things_out_with(sandbox: Sandbox, name: str, mime: str, start: bytes) -> None:
+    async with sandbox.client.get(f"{sandbox.url}/_sandbox/media/{name}") as answer:
+        assert answer.content_type == mime
+        assert (await answer.read()).startswith(start)
+    assert (await sandbox.get("/_sandbox/media/sample.exe")).status == 404
+
+
+async def test_what_somebody_uploaded_is_never_served_as_a_page(sandbox: Sandbox) -> None:
+    credentials = (await sandbox.account("bluesky"))["credentials"]
+    session = (await sandbox.post("/bluesky/xrpc/com.atproto.server.createSession", credentials)).json
+    headers = {"Authorization": f"Bearer {session['accessJwt']}", "Content-Type": "text/html"}
+    await sandbox.ask("POST", "/bluesky/xrpc/com.atproto.repo.uploadBlob", data=b"<script>", headers=headers)
+    name = hashlib.sha256(b"<script>").hexdigest()
+    async with sandbox.client.get(f"{sandbox.url}/_sandbox/media/{name}") as answer:
+        assert answer.content_type == "application/octet-stream"
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+
+
+async def test_the_networks_tell_their_endpoints_and_the_faults_each_can_have(sandbox: Sandbox) -> None:
+    told = (await sandbox.get("/_sandbox/networks")).json["data"]
+    assert [it["network"] for it in told] == list(networks())
+    [telegram] = [it for it in told if it["network"] == "telegram"]
+    assert {it["name"] for it in telegram["endpoints"]} == {
+        "sendMessage", "sendPhoto", "sendMediaGroup", "getMe", "getChat",
+    }  # fmt: skip

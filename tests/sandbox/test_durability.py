@@ -1,0 +1,133 @@
+"""Nothing that was answered is lost: the sandbox is killed as a process, and started again on the same file."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from tests.sandbox.sandboxes import Sandbox
+
+pytestmark = pytest.mark.crash
+Process = asyncio.subprocess.Process
+
+
+async def start(folder: Path) -> tuple[Process, str]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "postino.sandbox", "--data-dir", str(folder), "--until-eof",
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout is not None
+    return process, json.loads(await process.stdout.readline())["url"]
+
+
+@asynccontextmanager
+async def life(folder: Path) -> AsyncIterator[tuple[Process, Sandbox]]:
+    """From a start to a sudden death."""
+    process, url = await start(folder)
+    try:
+        async with aiohttp.ClientSession() as client:
+            yield process, Sandbox(url, client)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+
+
+async def post(sandbox: Sandbox, credentials: dict[str, str], text: str) -> str:
+    body = {"chat_id": credentials["chat_id"], "text": text}
+    answer = await sandbox.post(f"/telegram/bot{credentials['bot_token']}/sendMessage", body)
+    return str(answer.json["result"]["message_id"])
+
+
+async def post_until_killed(sandbox: Sandbox, credentials: dict[str, str], name: int, answered: list[str]) -> None:
+    with contextlib.suppress(aiohttp.ClientError):
+        for number in range(10_000):
+            text = f"{name}/{number}"
+            await post(sandbox, credentials, text)
+            answered.append(text)
+
+
+async def test_what_was_answered_is_in_the_record_after_a_kill(tmp_path: Path) -> None:
+    answered: list[str] = []
+    async with life(tmp_path) as (process, sandbox):
+        accounts = [(await sandbox.account("telegram"))["credentials"] for _ in range(4)]
+        tasks = [
+            asyncio.create_task(post_until_killed(sandbox, credentials, name, answered))
+            for name, credentials in enumerate(accounts)
+        ]
+        while len(answered) < 100:  # noqa: ASYNC110 - the server is to be killed in the middle of its work
+            await asyncio.sleep(0.005)
+        process.kill()
+        await asyncio.gather(*tasks)
+    async with life(tmp_path) as (_, sandbox):
+        texts = [it["text"] for it in await sandbox.published()]
+        assert set(answered) <= set(texts)
+        assert len(texts) == len(set(texts)) <= len(answered) + len(accounts)
+        numbers = [await post(sandbox, credentials, "and on") for credentials in accounts]
+        sent = [len([text for text in texts if text.startswith(f"{name}/")]) for name in range(4)]
+        assert numbers == [str(count + 1) for count in sent]
+
+
+@pytest.mark.parametrize("fault", ["process_then_drop", "process_then_500", "timeout", "truncated", "html"])
+async def test_what_a_fault_has_done_is_on_disk_before_its_answer_fails(tmp_path: Path, fault: str) -> None:
+    async with life(tmp_path) as (process, sandbox):
+        credentials = (await sandbox.account("telegram"))["credentials"]
+        await sandbox.fault("telegram", fault, params={"seconds": 0} if fault == "timeout" else {})
+        with contextlib.suppress(aiohttp.ClientError, KeyError, TypeError, ValueError):
+            await post(sandbox, credentials, "hello")
+        process.kill()
+    async with life(tmp_path) as (_, sandbox):
+        assert [it["text"] for it in await sandbox.published()] == ["hello"]
+
+
+async def test_faults_accounts_tokens_settings_and_counts_outlive_a_kill(tmp_path: Path) -> None:
+    async def everything(sandbox: Sandbox) -> list[Any]:
+        paths = ("faults?all=1", "accounts", "settings", "calls")
+        return [(await sandbox.get(f"/_sandbox/{path}")).json for path in paths]
+
+    async with life(tmp_path) as (process, sandbox):
+        account = await sandbox.account("x")
+        form = {name: account["credentials"][name] for name in ("refresh_token", "client_id")}
+        form["grant_type"] = "refresh_token"
+        fresh = (await sandbox.ask("POST", "/x/2/oauth2/token", data=form)).json
+        await sandbox.fault("x", "process_then_500", endpoint="tweets", times=2)
+        await sandbox.post("/_sandbox/settings", {"x_duplicate_seconds": 60})
+        auth = {"headers": {"Authorization": f"Bearer {fresh['access_token']}"}}
+        assert (await sandbox.post("/x/2/tweets", {"text": "one"}, **auth)).status == 500
+        before = await everything(sandbox)
+        process.kill()
+    async with life(tmp_path) as (_, sandbox):
+        assert await everything(sandbox) == before
+        assert (await sandbox.ask("POST", "/x/2/oauth2/token", data=form)).status == 400
+        assert (await sandbox.post("/x/2/tweets", {"text": "two"}, **auth)).status == 500
+        assert (await sandbox.post("/x/2/tweets", {"text": "three"}, **auth)).status == 201
+        assert (await sandbox.post("/x/2/tweets", {"text": "one"}, **auth)).status == 403
+
+
+async def test_it_ends_with_whoever_started_it(tmp_path: Path) -> None:
+    process, _ = await start(tmp_path)
+    assert process.stdin is not None
+    process.stdin.close()
+    assert await asyncio.wait_for(process.wait(), 10) == 0
+
+
+async def test_it_ends_when_it_is_told_to_even_with_calls_under_way(tmp_path: Path) -> None:
+    async with life(tmp_path) as (process, sandbox):
+        credentials = (await sandbox.account("telegram"))["credentials"]
+        await sandbox.fault("telegram", "timeout")
+        waiting = asyncio.create_task(post(sandbox, credentials, "hello"))
+        assert len(await sandbox.eventually(sandbox.published)) == 1
+        process.send_signal(signal.SIGTERM)
+        assert await asyncio.wait_for(process.wait(), 10) == 0
+        with pytest.raises(aiohttp.ClientError):
+            await waiting

@@ -1,0 +1,190 @@
+"""Instagram: first a container, then patience, then one call that makes it visible."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.sandbox.conversations import bearer
+from tests.sandbox.sandboxes import Answered, Sandbox
+
+
+class Profile:
+    def __init__(self, sandbox: Sandbox, account: dict[str, Any]) -> None:
+        self.sandbox = sandbox
+        self.account = account
+        self.path = f"/instagram/v24.0/{account['remote_id']}"
+        self.token = account["credentials"]["access_token"]
+        self.picture = f"{sandbox.url}/_sandbox/media/sample.jpg"
+        self.film = f"{sandbox.url}/_sandbox/media/sample.mp4"
+
+    async def post(self, path: str, **form: Any) -> Answered:
+        return await self.sandbox.ask("POST", path, data=form, **bearer(self.token))
+
+    async def get(self, path: str, **query: Any) -> Answered:
+        return await self.sandbox.get(path, params=query, **bearer(self.token))
+
+    async def container(self, **form: Any) -> str:
+        answer = await self.post(f"{self.path}/media", **form)
+        assert answer.status == 200, answer.text
+        return str(answer.json["id"])
+
+    async def status(self, container: str) -> str:
+        return str((await self.get(f"/instagram/{container}", fields="status_code")).json["status_code"])
+
+    async def publish(self, container: str) -> Answered:
+        return await self.post(f"{self.path}/media_publish", creation_id=container)
+
+    async def refused(self, answer: Answered) -> tuple[int, int | None]:
+        assert answer.status >= 400, answer.text
+        told = answer.json["error"]
+        return told["code"], told.get("error_subcode")
+
+
+@pytest.fixture
+async def ours(sandbox: Sandbox) -> Profile:
+    await sandbox.post("/_sandbox/settings", {"instagram_container_seconds": 0})
+    return Profile(sandbox, await sandbox.account("instagram"))
+
+
+async def test_a_container_is_made_waited_for_and_published(ours: Profile) -> None:
+    await ours.sandbox.post("/_sandbox/settings", {"instagram_container_seconds": 0.2})
+    container = await ours.container(image_url=ours.picture, caption="A view", alt_text="a sunset")
+    assert await ours.status(container) == "IN_PROGRESS"
+    assert await ours.refused(await ours.publish(container)) == (9007, 2207027)
+
+    async def ready() -> bool:
+        return await ours.status(container) == "FINISHED"
+
+    assert await ours.sandbox.eventually(ready)
+    assert await ours.sandbox.published() == []
+    media = (await ours.publish(container)).json["id"]
+    assert await ours.status(container) == "PUBLISHED"
+    [seen] = await ours.sandbox.published()
+    assert (seen["remote_id"], seen["text"], seen["media"][0]["alt"]) == (media, "A view", "a sunset")
+    listed = await ours.get(f"{ours.path}/media", fields="id,caption,timestamp")
+    assert [(it["id"], it["caption"]) for it in listed.json["data"]] == [(media, "A view")]
+    assert media in (await ours.get(f"/instagram/{media}", fields="permalink")).json["permalink"]
+
+
+async def test_a_container_is_published_once(ours: Profile) -> None:
+    container = await ours.container(image_url=ours.picture)
+    assert (await ours.publish(container)).status == 200
+    assert await ours.refused(await ours.publish(container)) == (24, 2207008)
+    assert len(await ours.sandbox.published()) == 1
+
+
+async def test_a_container_that_was_published_behind_an_error_says_so(ours: Profile) -> None:
+    container = await ours.container(image_url=ours.picture)
+    await ours.sandbox.fault("instagram", "error_but_published")
+    assert await ours.refused(await ours.publish(container)) == (4, 2207051)
+    assert await ours.status(container) == "PUBLISHED"
+
+
+async def test_a_carousel_is_made_of_containers(ours: Profile) -> None:
+    items = [await ours.container(image_url=ours.picture, is_carousel_item="true") for _ in range(2)]
+    alone = await ours.container(image_url=ours.picture)
+    carousel = await ours.container(media_type="CAROUSEL", children=",".join(items), caption="Two views")
+    assert (await ours.publish(carousel)).status == 200
+    assert len((await ours.sandbox.published())[0]["media"]) == 2
+    assert await ours.refused(await ours.publish(items[0])) == (100, 2207028)
+    for children in (items[0], ",".join([items[0], alone]), ",".join([items[0], "7"]), ",".join(items * 6)):
+        answer = await ours.post(f"{ours.path}/media", media_type="CAROUSEL", children=children)
+        assert await ours.refused(answer) == (100, 2207028)
+
+
+async def test_films_are_judged_later(ours: Profile) -> None:
+    good = await ours.container(media_type="REELS", video_url=ours.film)
+    assert await ours.status(good) == "FINISHED"
+    bad = await ours.container(media_type="REELS", video_url=ours.picture)
+    assert await ours.status(bad) == "ERROR"
+    told = await ours.get(f"/instagram/{bad}", fields="status")
+    assert "2207026" in told.json["status"]
+    assert (await ours.publish(bad)).status == 400
+
+
+@pytest.mark.parametrize(
+    ("form", "code"),
+    [
+        ({}, (100, None)),
+        ({"image_url": "{url}/missing.jpg"}, (9004, 2207052)),
+        ({"image_url": "{url}/sample.png"}, (36001, 2207005)),
+        ({"image_url": "{url}/sample.jpg", "caption": "x" * 2201}, (36004, 2207010)),
+        ({"image_url": "{url}/sample.jpg", "media_type": "SONG"}, (100, 2207023)),
+        ({"image_url": "{url}/sample.jpg", "colour": "red"}, (100, None)),
+    ],
+)
+async def test_containers_that_cannot_be_are_refused(
+    ours: Profile, form: dict[str, str], code: tuple[int, int | None]
+) -> None:
+    told = {name: value.replace("{url}", f"{ours.sandbox.url}/_sandbox/media") for name, value in form.items()}
+    assert await ours.refused(await ours.post(f"{ours.path}/media", **told)) == code
+
+
+async def test_a_container_ends_after_a_day_or_when_it_is_made_to(ours: Profile) -> None:
+    first, second = [await ours.container(image_url=ours.picture) for _ in range(2)]
+    await ours.sandbox.fault("instagram", "session_gone", endpoint="media_publish")
+    assert await ours.refused(await ours.publish(first)) == (24, 2207008)
+    assert await ours.status(first) == "EXPIRED"
+    await ours.sandbox.post("/_sandbox/settings", {"instagram_container_lifetime_seconds": 0})
+    assert await ours.status(second) == "EXPIRED"
+    assert await ours.refused(await ours.publish("7")) == (24, 2207006)
+    assert await ours.sandbox.published() == []
+
+
+async def test_the_quota_is_told_and_kept(ours: Profile) -> None:
+    await ours.sandbox.post("/_sandbox/settings", {"instagram_quota": 1})
+    path = f"{ours.path}/content_publishing_limit"
+    containers = [await ours.container(image_url=ours.picture) for _ in range(2)]
+    assert (await ours.publish(containers[0])).status == 200
+    told = await ours.get(path, fields="quota_usage,config")
+    assert told.json["data"] == [{"quota_usage": 1, "config": {"quota_total": 1, "quota_duration": 86400}}]
+    assert await ours.refused(await ours.publish(containers[1])) == (9, 2207042)
+
+
+async def test_comments_are_posted_and_listed(ours: Profile) -> None:
+    media = (await ours.publish(await ours.container(image_url=ours.picture))).json["id"]
+    comment = (await ours.post(f"/instagram/{media}/comments", message="First!")).json["id"]
+    listed = (await ours.get(f"/instagram/{media}/comments")).json["data"]
+    assert [(it["id"], it["text"]) for it in listed] == [(comment, "First!")]
+    seen = (await ours.sandbox.published())[-1]
+    assert (seen["kind"], seen["reply_to"], seen["text"]) == ("comment", media, "First!")
+    assert (await ours.post(f"/instagram/{media}/comments", message=" ")).status == 400
+    assert await ours.refused(await ours.post("/instagram/7/comments", message="x")) == (100, 33)
+
+
+async def test_a_token_can_be_renewed_and_the_old_one_lives_on(ours: Profile) -> None:
+    query = {"grant_type": "ig_refresh_token", "access_token": ours.token}
+    answer = await ours.sandbox.get("/instagram/refresh_access_token", params=query)
+    assert answer.json["expires_in"] == 60 * 24 * 3600
+    old, ours.token = ours.token, answer.json["access_token"]
+    assert old != ours.token
+    assert (await ours.get(f"{ours.path}/media")).status == 200
+    await ours.sandbox.post("/_sandbox/settings", {"instagram_refresh_after_seconds": 86400})
+    query["access_token"] = ours.token
+    assert (await ours.sandbox.get("/instagram/refresh_access_token", params=query)).json["error"]["code"] == 10
+    await ours.sandbox.post(f"/_sandbox/accounts/instagram/{ours.account['handle']}", {"token_expired": True})
+    assert await ours.refused(await ours.get(f"{ours.path}/media")) == (190, 463)
+
+
+async def test_lists_come_in_pages_and_from_a_time_on(ours: Profile) -> None:
+    for number in range(3):
+        await ours.publish(await ours.container(image_url=ours.picture, caption=f"{number}"))
+    first = (await ours.get(f"{ours.path}/media", fields="caption", limit=2)).json
+    assert [it["caption"] for it in first["data"]] == ["2", "1"]
+    after = first["paging"]["cursors"]["after"]
+    rest = (await ours.get(f"{ours.path}/media", fields="caption", limit=2, after=after)).json
+    assert [it["caption"] for it in rest["data"]] == ["0"]
+    assert (await ours.get(f"{ours.path}/media", since=4_000_000_000)).json["data"] == []
+    assert (await ours.get(f"{ours.path}/media", since="soon")).status == 400
+    assert (await ours.get(f"{ours.path}/media", fields="colour")).status == 400
+
+
+async def test_strangers_and_others_are_refused(ours: Profile) -> None:
+    other = Profile(ours.sandbox, await ours.sandbox.account("instagram"))
+    assert await ours.refused(await ours.get(f"{other.path}/media")) == (100, 33)
+    container = await other.container(image_url=ours.picture)
+    assert await ours.refused(await ours.publish(container)) == (24, 2207006)
+    ours.token = "guessed"
+    assert await ours.refused(await ours.publish(container)) == (190, None)
