@@ -10,8 +10,9 @@ from uuid import UUID
 
 from postino.event import Cursor, Event
 from postino.job import Job, Queue, State, new_id
-from postino.ledger import IntentEntry, NewIntent
+from postino.ledger import Fact, IntentEntry, NewIntent, Noted, Source, StepEntry, Verdict
 from postino.outcome import Outcome
+from postino.provider import Receipt
 from postino.rules import settlement
 from postino.rules.retry import RetryPolicy
 from postino.rules.settlement import Settlement
@@ -82,17 +83,36 @@ class Desk:
         self, job: Job, step: str = "post", number: int = 1, *, send_within: float = 5, settles_within: float = 35
     ) -> IntentEntry | None:
         """As a run does just before its visible call."""
-        intent = NewIntent(
-            job_id=job.id,
-            token=job.token,
-            step=step,
-            position=0,
-            number=number,
-            send_within=send_within,
-            settles_within=settles_within,
-        )
-        (entry,) = await self.store.intend([intent])
+        within = {"send_within": send_within, "settles_within": settles_within}
+        (entry,) = await self.store.intend([intent_of(job, step, number, **within)])
         return entry
+
+    async def remember(self, job: Job, name: str, result: str | None = "1", *, position: int = 0) -> StepEntry | None:
+        """As a run does after an inert step; None: it is still being waited for."""
+        return await self.store.remember(job, name, position, result, done=result is not None)
+
+    async def accept(
+        self, job: Job, remote_id: str, step: str = "post", number: int = 1, told_by: Source = Source.CALL
+    ) -> Noted:
+        receipt = Receipt(remote_id=remote_id, url=f"https://there/{remote_id}", data={"seen": [1, "ü"]})
+        fact = Fact(step=step, number=number, verdict=Verdict.ACCEPTED, told_by=told_by, receipt=receipt)
+        return await self.store.note(job.id, fact)
+
+    async def refuse(self, job: Job, step: str = "post", number: int = 1, why: str = "no") -> Noted:
+        fact = Fact(step=step, number=number, verdict=Verdict.REFUSED, told_by=Source.CALL, why=why)
+        return await self.store.note(job.id, fact)
+
+    async def lost_answer(self, **said: Any) -> Job:
+        """A job whose worker died after its visible call had left: uncertain, to be looked at when its quarantine ends.
+
+        The next worker is w2.
+        """
+        job = await self.put(**said)
+        (claimed,) = await self.take()
+        await self.intend(claimed)
+        await self.kill("w1")
+        await self.hire("w2")
+        return await self.store.get(job.id)
 
     async def settle(self, job: Job, written: Settlement, failure: Failure | None = None) -> bool:
         return await self.store.settle([Ending(job, written, failure)]) == {job.id}
@@ -125,6 +145,12 @@ class Desk:
     async def told(self, job_id: UUID) -> list[str]:
         """The types of the events about this job, in order."""
         return [event.type for event in await self.events() if event.job_id == job_id]
+
+
+def intent_of(job: Job, step: str = "post", number: int = 1, **said: Any) -> NewIntent:
+    """A visible call that is to begin within five seconds, and to be asked after in forty."""
+    usual = {"position": 0, "send_within": 5.0, "settles_within": 35.0}
+    return NewIntent(job_id=job.id, token=job.token, step=step, number=number, **{**usual, **said})
 
 
 def ids(jobs: list[Job]) -> set[UUID]:

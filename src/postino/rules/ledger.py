@@ -69,13 +69,10 @@ def doubts(ledger: Ledger) -> list[IntentEntry]:
     return [doubt.intent for doubt in found if isinstance(doubt, InDoubt)]
 
 
-def doubled(ledger: Ledger) -> bool:
-    """Whether some step is out there under two different ids."""
-    ids: dict[str, set[str]] = {}
-    for fact in ledger.facts:
-        if fact.receipt is not None:
-            ids.setdefault(fact.step, set()).add(fact.receipt.remote_id)
-    return any(len(known) > 1 for known in ids.values())
+def doubled(ledger: Ledger, fact: Fact) -> bool:
+    """Whether this fact, by now in the ledger, shows its step out there under one id more than was known."""
+    ids = [known.receipt.remote_id for known in ledger.facts if known.step == fact.step and known.receipt is not None]
+    return fact.receipt is not None and len(set(ids)) > 1 and ids.count(fact.receipt.remote_id) == 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -12,6 +13,7 @@ from postino.ledger import Fact, IntentEntry, Ledger, NewIntent, Noted, Source, 
 from postino.provider import Receipt
 from postino.rules.ledger import doubled, doubts
 from postino.stores import rows
+from postino.stores.operations.settle import clean
 from postino.stores.statement import Operation, Row, ask, each
 
 
@@ -43,8 +45,8 @@ def forget(job: Job, name: str) -> Operation[bool]:
 def intend(intents: Sequence[NewIntent]) -> Operation[list[IntentEntry | None]]:
     names = NewIntent.__slots__
     found = yield each("intend", [{name: getattr(intent, name) for name in names} for intent in intents])
-    written = {row["job_id"]: intent_of(row) for row in found}
-    return [written.get(intent.job_id) for intent in intents]
+    written = {(row["job_id"], row["step"], row["number"]): intent_of(row) for row in found}
+    return [written.get((intent.job_id, intent.step, intent.number)) for intent in intents]
 
 
 def note(job_id: UUID, fact: Fact) -> Operation[Noted]:
@@ -52,6 +54,7 @@ def note(job_id: UUID, fact: Fact) -> Operation[Noted]:
     yield ask("lock_job", id=job_id)
     found = yield ask("get", id=job_id)
     job = rows.any_job(found[0]) if found else None
+    fact = storable(fact)
     receipt = fact.receipt
     if receipt is not None and job is not None:
         held_by = yield from hold(job, receipt.remote_id)
@@ -59,7 +62,7 @@ def note(job_id: UUID, fact: Fact) -> Operation[Noted]:
             return Noted(job.look_at, held_by=held_by)
     written = yield ask("note", job_id=job_id, **columns(fact))
     known = yield from ledger(job_id)
-    twice = bool(written) and receipt is not None and doubled(known)
+    twice = bool(written) and doubled(known, fact)
     if twice:
         yield ask("tell", type=EventType.DUPLICATED, job_id=job_id, data=json.dumps(twins(known, fact.step)))
     look_at = open_until(known)
@@ -75,7 +78,9 @@ def hold(job: Job, remote_id: str) -> Operation[UUID]:
 
 def held_by_others(job: Job, remote_ids: Sequence[str]) -> Operation[set[str]]:
     wanted = {"channel": job.channel, "account": job.account or "", "job_id": job.id}
-    return {row["remote_id"] for row in (yield ask("held_by_others", remote_ids=list(remote_ids), **wanted))}
+    named = {clean(remote_id): remote_id for remote_id in remote_ids}
+    found = yield ask("held_by_others", remote_ids=list(named), **wanted)
+    return {named[row["remote_id"]] for row in found}
 
 
 def open_until(known: Ledger) -> datetime | None:
@@ -86,6 +91,14 @@ def open_until(known: Ledger) -> datetime | None:
 def twins(known: Ledger, step: str) -> dict[str, Any]:
     ids = {fact.receipt.remote_id for fact in known.facts if fact.step == step and fact.receipt is not None}
     return {"step": step, "remote_ids": sorted(ids)}
+
+
+def storable(fact: Fact) -> Fact:
+    """A network may say anything, and no answer may be lost because a database cannot keep it."""
+    receipt = fact.receipt
+    if receipt is not None:
+        receipt = replace(receipt, remote_id=clean(receipt.remote_id) or "", url=clean(receipt.url))
+    return replace(fact, receipt=receipt, why=clean(fact.why))
 
 
 def columns(fact: Fact) -> dict[str, Any]:

@@ -1,7 +1,8 @@
--- What is known now. An uncertain job is looked at again at once: there is news.
+-- What is known now. An uncertain job is looked at again as soon as it may be: there is news.
 WITH news AS (
     UPDATE postino.jobs
-    SET look_at = :look_at, run_at = CASE WHEN state = 'uncertain' THEN coalesce(:now::timestamptz, now()) ELSE run_at END
+    SET look_at = :look_at::timestamptz, run_at = CASE WHEN state = 'uncertain'
+        THEN greatest(:look_at::timestamptz, coalesce(:now::timestamptz, now())) ELSE run_at END
     WHERE id = :job_id
     RETURNING channel, lane, account, state
 )

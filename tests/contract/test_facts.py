@@ -1,0 +1,229 @@
+"""Facts about visible calls: accepted from anyone, at any time; what they do to a job that is in doubt."""
+
+from __future__ import annotations
+
+import asyncio
+from uuid import UUID
+
+import pytest
+
+from postino.event import EventType
+from postino.job import Job, State, new_id
+from postino.ledger import Fact, Source, Verdict
+from postino.outcome import Done, Reject, Retry, Unknown
+from postino.provider import Receipt
+from tests.contract.desk import ME, Desk, ids
+
+LANES = pytest.mark.parametrize("lane", [{}, {"account": "acme"}, {"brand": "shoes"}])
+
+
+async def test_a_fact_clears_the_doubt_and_is_kept_as_it_was_told(desk: Desk, running_job: Job) -> None:
+    await desk.intend(running_job)
+    told_at = desk.clock.turn(seconds=1)
+    noted = await desk.accept(running_job, "r1")
+    assert (noted.look_at, noted.held_by, noted.doubled) == (None, None, False)
+    assert (await desk.store.get(running_job.id)).look_at is None
+    (fact,) = (await desk.store.ledger(running_job.id)).facts
+    receipt = Receipt(remote_id="r1", url="https://there/r1", data={"seen": [1, "ü"]})
+    assert fact == Fact(
+        step="post", number=1, verdict=Verdict.ACCEPTED, told_by=Source.CALL, receipt=receipt, at=told_at
+    )
+
+
+async def test_one_answered_intent_of_two_leaves_the_other_in_doubt(desk: Desk, running_job: Job) -> None:
+    first = await desk.intend(running_job)
+    desk.clock.turn(minutes=1)
+    second = await desk.intend(running_job, number=2)
+    assert first is not None
+    assert second is not None
+    assert (await desk.refuse(running_job, number=2)).look_at == first.look_at
+    assert (await desk.store.get(running_job.id)).look_at == first.look_at
+    assert (await desk.refuse(running_job, number=1)).look_at is None
+
+
+async def test_one_accepted_intent_of_two_clears_the_step(desk: Desk, running_job: Job) -> None:
+    await desk.intend(running_job)
+    await desk.intend(running_job, number=2)
+    assert (await desk.accept(running_job, "r1", number=2)).look_at is None
+
+
+async def test_a_fact_told_twice_is_one_fact(desk: Desk, running_job: Job) -> None:
+    await desk.intend(running_job)
+    await desk.accept(running_job, "r1")
+    desk.clock.turn(minutes=1)
+    assert not (await desk.accept(running_job, "r1", told_by=Source.LOOK)).doubled
+    (fact,) = (await desk.store.ledger(running_job.id)).facts
+    assert fact.told_by is Source.CALL
+    assert await desk.told(running_job.id) == []
+
+
+@pytest.mark.parametrize("why", ["no\x00luck", "half \ud83d", "é" * 10_000])
+async def test_a_refusal_is_kept_whatever_the_network_said(desk: Desk, running_job: Job, why: str) -> None:
+    await desk.intend(running_job)
+    assert (await desk.refuse(running_job, why=why)).look_at is None
+    (fact,) = (await desk.store.ledger(running_job.id)).facts
+    assert fact.why is not None
+    assert fact.why[:2] == why[:2]
+
+
+async def test_a_receipt_is_kept_whatever_it_contains(desk: Desk, running_job: Job) -> None:
+    await desk.intend(running_job)
+    receipt = Receipt(remote_id="r\x001\ud83d", url="https://there/\x00", data={"nul": "\x00", "half": "\ud83d"})
+    fact = Fact(step="post", number=1, verdict=Verdict.ACCEPTED, told_by=Source.CALL, receipt=receipt)
+    assert (await desk.store.note(running_job.id, fact)).look_at is None
+    (known,) = (await desk.store.ledger(running_job.id)).facts
+    assert known.receipt is not None
+    assert known.receipt.data == {"nul": "\x00", "half": "\ud83d"}
+    assert not (await desk.store.note(running_job.id, fact)).doubled
+
+
+async def test_a_fact_is_accepted_from_a_worker_that_lost_its_job(desk: Desk) -> None:
+    job = await desk.lost_answer()
+    desk.clock.turn(seconds=1)
+    assert (await desk.accept(job, "r1")).look_at is None
+    (again,) = await desk.take(worker="w2")
+    assert (again.id, again.run_at, again.look_at) == (job.id, desk.clock.now, None), "there is news"
+
+
+@pytest.mark.parametrize("outcome", [Done(), Reject("no")])
+async def test_a_fact_is_accepted_after_the_job_has_ended(desk: Desk, running_job: Job, outcome: Done | Reject) -> None:
+    await desk.intend(running_job)
+    await desk.refuse(running_job)
+    assert await desk.end(await desk.store.get(running_job.id), outcome)
+    await desk.accept(running_job, "r1")
+    assert len((await desk.store.ledger(running_job.id)).facts) == 2
+    assert (await desk.store.get(running_job.id)).state.is_final
+    other = await desk.put()
+    assert await desk.store.held_by_others(other, ["r1", "r2"]) == {"r1"}
+
+
+async def test_a_fact_about_a_job_that_is_kept_no_more_is_kept_all_the_same(desk: Desk) -> None:
+    gone = new_id()
+    fact = Fact(step="post", number=1, verdict=Verdict.REFUSED, told_by=Source.CALL)
+    assert (await desk.store.note(gone, fact)).look_at is None
+    assert len((await desk.store.ledger(gone)).facts) == 1
+
+
+# The same thing twice, and one thing for two
+
+
+async def test_two_remote_ids_for_one_step_are_told_once_for_each_new_one(desk: Desk, running_job: Job) -> None:
+    for number in (1, 2, 3):
+        await desk.intend(running_job, number=number)
+    await desk.accept(running_job, "r1", number=1)
+    assert (await desk.accept(running_job, "r2", number=2)).doubled
+    assert not (await desk.accept(running_job, "r2", number=2)).doubled, "told already"
+    assert not (await desk.accept(running_job, "r1", number=3)).doubled, "known already, by another number"
+    (event,) = [event for event in await desk.events() if event.type == EventType.DUPLICATED]
+    assert (event.job_id, event.data) == (running_job.id, {"step": "post", "remote_ids": ["r1", "r2"]})
+
+
+async def test_a_duplicate_in_one_part_is_not_told_again_with_the_next_part(desk: Desk, running_job: Job) -> None:
+    await desk.intend(running_job, "part 1")
+    await desk.accept(running_job, "r1", "part 1")
+    await desk.accept(running_job, "r1 again", "part 1")
+    await desk.intend(running_job, "part 2")
+    assert not (await desk.accept(running_job, "r2", "part 2")).doubled
+    assert (await desk.told(running_job.id)).count(EventType.DUPLICATED) == 1
+
+
+async def test_a_late_receipt_after_a_person_said_no_is_told_as_a_duplicate(desk: Desk) -> None:
+    job = await desk.lost_answer()
+    await desk.store.resolve(job.id, Retry("send again"), ME)
+    (again,) = await desk.take(worker="w2")
+    await desk.intend(again, number=2)
+    await desk.accept(again, "r2", number=2)
+    assert (await desk.accept(job, "r1", number=1)).doubled
+
+
+async def test_a_remote_post_belongs_to_the_job_that_has_it_first(desk: Desk) -> None:
+    first, second = await desk.put_many(2, brand="shoes")
+    await desk.take()
+    first, second = [await desk.store.get(job.id) for job in (first, second)]
+    await desk.intend(first)
+    intent = await desk.intend(second)
+    await desk.accept(first, "r1")
+    assert intent is not None
+    noted = await desk.accept(second, "r1")
+    assert (noted.held_by, noted.look_at) == (first.id, intent.look_at)
+    assert (await desk.store.ledger(second.id)).facts == ()
+    assert (await desk.store.get(second.id)).look_at == intent.look_at, "what became of it is as unknown as before"
+    assert await desk.store.held_by_others(second, ["r1", "r2"]) == {"r1"}
+    assert await desk.store.held_by_others(first, ["r1", "r2"]) == set()
+    assert await desk.store.held_by_others(first, []) == set()
+
+
+@pytest.mark.parametrize("elsewhere", [{"channel": "other"}, {"account": "other"}])
+async def test_the_same_id_elsewhere_is_another_post(desk: Desk, elsewhere: dict[str, str]) -> None:
+    here, there = await desk.put(account="acme"), await desk.put(**{"account": "acme", **elsewhere})
+    claimed = {job.id: job for job in await desk.take()}
+    for job in (here, there):
+        await desk.intend(claimed[job.id])
+        assert (await desk.accept(job, "r1")).held_by is None
+
+
+async def test_of_two_that_claim_one_remote_post_at_once_one_gets_it(desk: Desk) -> None:
+    jobs = await desk.put_many(2)
+    await desk.take()
+    others = [await desk.another_store(), await desk.another_store()]
+
+    async def claim(store_number: int) -> UUID | None:
+        receipt = Receipt(remote_id="r1")
+        fact = Fact(step="post", number=1, verdict=Verdict.ACCEPTED, told_by=Source.CALL, receipt=receipt)
+        return (await others[store_number].note(jobs[store_number].id, fact)).held_by
+
+    held_by = await asyncio.gather(claim(0), claim(1))
+    assert sorted(held_by, key=str) in ([jobs[0].id, None], [jobs[1].id, None])
+    winner = jobs[held_by.index(None)]
+    assert set(held_by) == {None, winner.id}
+
+
+# Uncertain jobs
+
+
+@LANES
+async def test_an_uncertain_job_with_a_time_is_claimed_again_when_that_has_come(
+    desk: Desk, lane: dict[str, str]
+) -> None:
+    job = await desk.lost_answer(**lane)
+    desk.clock.turn(seconds=39)
+    assert await desk.take(worker="w2") == []
+    desk.clock.turn(seconds=2)
+    (again,) = await desk.take(worker="w2")
+    assert (again.id, again.state, again.look_at) == (job.id, State.RUNNING, job.look_at)
+
+
+@LANES
+async def test_one_that_waits_for_a_person_is_not_claimed_until_there_is_news(
+    desk: Desk, lane: dict[str, str]
+) -> None:
+    await desk.put(**lane)
+    (job,) = await desk.take()
+    await desk.intend(job)
+    assert await desk.end(await desk.store.get(job.id), Unknown("ask somebody"))
+    desk.clock.turn(days=3)
+    assert await desk.take() == []
+    waiting = await desk.store.get(job.id)
+    assert (waiting.state, waiting.run_at) == (State.UNCERTAIN, None)
+    await desk.accept(job, "r1")
+    assert ids(await desk.take()) == {job.id}
+
+
+async def test_news_that_leave_the_doubt_do_not_shorten_the_quarantine(desk: Desk) -> None:
+    await desk.put()
+    (job,) = await desk.take()
+    await desk.intend(job)
+    await desk.intend(job, number=2)
+    await desk.kill("w1")
+    await desk.hire("w2")
+    assert (await desk.refuse(job, number=1)).look_at is not None
+    assert await desk.take(worker="w2") == []
+    desk.clock.turn(seconds=41)
+    assert ids(await desk.take(worker="w2")) == {job.id}
+
+
+async def test_a_lane_goes_on_while_one_of_its_jobs_waits_for_a_person(desk: Desk) -> None:
+    job = await desk.lost_answer(account="acme")
+    other = await desk.put(account="acme")
+    assert ids(await desk.take(worker="w2")) == {other.id}
+    assert await desk.state(job) is State.UNCERTAIN

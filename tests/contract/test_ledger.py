@@ -1,0 +1,170 @@
+"""Steps and intents: what is remembered about a run, by whoever holds the job and nobody else."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from postino.job import Job, State
+from postino.ledger import Ledger
+from postino.outcome import Done, Reject, Retry, Unknown
+from postino.rules import settlement
+from tests.contract.desk import Desk, intent_of
+
+NEAR = timedelta(milliseconds=1)  # SQLite computes instants in milliseconds
+
+
+def near(instant: datetime | None, expected: datetime) -> bool:
+    return instant is not None and abs(instant - expected) < NEAR
+
+
+# Steps
+
+
+async def test_a_step_keeps_its_result_and_when_it_was_first_asked_for(desk: Desk, running_job: Job) -> None:
+    asked_at = desk.clock.now
+    entry = await desk.remember(running_job, "ready", None, position=1)
+    assert entry is not None
+    assert (entry.asked_at, entry.done_at, entry.result) == (asked_at, None, None)
+    done_at = desk.clock.turn(minutes=3)
+    entry = await desk.remember(running_job, "ready", '{"a": "ü"}', position=1)
+    assert entry is not None
+    assert (entry.asked_at, entry.done_at, entry.result) == (asked_at, done_at, '{"a": "ü"}')
+    await desk.remember(running_job, "container", "null")
+    assert [step.name for step in (await desk.store.ledger(running_job.id)).steps] == ["container", "ready"]
+
+
+async def test_a_step_may_end_with_nothing(desk: Desk, running_job: Job) -> None:
+    entry = await desk.store.remember(running_job, "quiet", 0, "null", done=True)
+    assert entry is not None
+    assert entry.result == "null"
+
+
+async def test_as_long_as_nothing_was_sent_forgetting_one_step_is_forgetting_all(desk: Desk, running_job: Job) -> None:
+    for position, name in enumerate(("container", "ready")):
+        await desk.remember(running_job, name, position=position)
+    assert await desk.store.forget(running_job, "ready")
+    assert await desk.store.ledger(running_job.id) == Ledger()
+
+
+async def test_what_something_visible_was_built_on_is_not_forgotten(desk: Desk, running_job: Job) -> None:
+    for position, name in enumerate(("container", "ready")):
+        await desk.remember(running_job, name, position=position)
+    await desk.intend(running_job)
+    assert await desk.store.forget(running_job, "ready")
+    assert [step.name for step in (await desk.store.ledger(running_job.id)).steps] == ["container"]
+
+
+# The fence
+
+
+async def test_a_worker_that_lost_its_job_writes_neither_steps_nor_intents(desk: Desk, running_job: Job) -> None:
+    await desk.remember(running_job, "container")
+    await desk.kill("w1")
+    known = await desk.store.ledger(running_job.id)
+    assert await desk.remember(running_job, "ready") is None
+    assert not await desk.store.forget(running_job, "container")
+    assert await desk.intend(running_job) is None
+    assert await desk.store.ledger(running_job.id) == known
+    assert not (await desk.store.get(running_job.id)).sent
+
+
+async def test_nor_when_another_worker_has_it(desk: Desk, running_job: Job) -> None:
+    await desk.kill("w1")
+    await desk.hire("w2")
+    (theirs,) = await desk.take(worker="w2")
+    before = await desk.store.get(running_job.id)
+    assert await desk.remember(running_job, "container") is None
+    assert await desk.intend(running_job) is None
+    assert not await desk.store.forget(running_job, "container")
+    assert await desk.store.get(running_job.id) == before
+    assert await desk.intend(theirs) is not None
+
+
+@pytest.mark.parametrize("outcome", [Done(), Retry("busy"), Reject("no"), Unknown("?")])
+async def test_nor_when_it_has_ended(desk: Desk, running_job: Job, outcome: Done | Retry | Reject | Unknown) -> None:
+    await desk.end(running_job, outcome)
+    assert await desk.remember(running_job, "container") is None
+    assert await desk.intend(running_job) is None
+    assert await desk.store.ledger(running_job.id) == Ledger()
+
+
+async def test_who_never_claimed_it_intends_nothing(desk: Desk, due_job: Job) -> None:
+    assert await desk.intend(due_job) is None
+    assert await desk.remember(due_job, "container") is None
+    assert not (await desk.store.get(due_job.id)).sent
+
+
+# Intents
+
+
+async def test_an_intent_says_until_when_it_may_leave_and_when_it_may_be_asked_after(
+    desk: Desk, running_job: Job
+) -> None:
+    entry = await desk.intend(running_job)
+    assert entry is not None
+    assert (entry.step, entry.position, entry.number, entry.intended_at) == ("post", 0, 1, desk.clock.now)
+    assert near(entry.send_before_at, desk.clock.later(seconds=5))
+    assert near(entry.look_at, desk.clock.later(seconds=40))
+    job = await desk.store.get(running_job.id)
+    assert (job.sent, job.look_at, job.state) == (True, entry.look_at, State.RUNNING)
+    assert (await desk.store.ledger(job.id)).intents == (entry,)
+
+
+async def test_an_intent_repeated_after_a_lost_answer_finds_itself(desk: Desk, running_job: Job) -> None:
+    first = await desk.intend(running_job)
+    desk.clock.turn(seconds=3)
+    assert await desk.intend(running_job) == first
+    assert (await desk.store.ledger(running_job.id)).intents == (first,)
+
+
+async def test_intents_of_many_jobs_are_written_together_each_by_its_own_fence(desk: Desk) -> None:
+    lost = await desk.put()
+    (stale,) = await desk.take()
+    await desk.kill("w1")
+    await desk.hire("w2")
+    await desk.put_many(3)
+    held = [job for job in await desk.take(worker="w2") if job.id != lost.id]
+    wanted = [held[2], stale, held[0], held[1]]
+    entries = await desk.store.intend([intent_of(job, f"post {job.id}") for job in wanted])
+    assert [entry and entry.step for entry in entries] == [
+        f"post {held[2].id}", None, f"post {held[0].id}", f"post {held[1].id}",
+    ]  # fmt: skip
+    for job in held:
+        assert [intent.step for intent in (await desk.store.ledger(job.id)).intents] == [f"post {job.id}"]
+
+
+async def test_two_intents_of_one_job_at_once_are_both_written(desk: Desk, running_job: Job) -> None:
+    """Whoever does two visible things at once must not do one of them without a trace."""
+    asked = [intent_of(running_job, "first"), intent_of(running_job, "second", position=1, settles_within=50.0)]
+    entries = await desk.store.intend(asked)
+    assert [entry and entry.step for entry in entries] == ["first", "second"]
+    assert (await desk.store.ledger(running_job.id)).intents == tuple(entries)
+    assert near((await desk.store.get(running_job.id)).look_at, desk.clock.later(seconds=55)), "when all may be known"
+
+
+async def test_what_was_sent_stays_sent(desk: Desk, running_job: Job) -> None:
+    await desk.intend(running_job)
+    await desk.refuse(running_job)
+    job = await desk.store.get(running_job.id)
+    assert (job.sent, job.look_at) == (True, None)
+    assert await desk.end(job, Retry("busy"))
+    assert (await desk.store.get(job.id)).sent
+    desk.clock.turn(hours=1)
+    again = await desk.take_one()
+    assert again.sent
+    assert await desk.end(again, Reject("no"))
+    assert (await desk.store.get(job.id)).sent
+
+
+async def test_steps_and_intents_move_the_deadline_on(desk: Desk, running_job: Job) -> None:
+    await desk.store.remember(running_job, "container", 0, "1", done=True, limit=30.0)
+    desk.clock.turn(seconds=29)
+    assert await desk.store.rescue({}, settlement.rescue) == []
+    await desk.store.intend([intent_of(running_job, position=1, limit=30.0)])
+    desk.clock.turn(seconds=29)
+    assert await desk.store.rescue({}, settlement.rescue) == []
+    desk.clock.turn(seconds=2)
+    (ending,) = await desk.store.rescue({}, settlement.rescue)
+    assert (ending.job.id, ending.settlement.state) == (running_job.id, State.UNCERTAIN)
