@@ -53,10 +53,6 @@ def answered(intent: IntentEntry, facts: Iterable[Fact]) -> bool:
     return any(fact.step == intent.step and fact.number == intent.number for fact in facts)
 
 
-def unanswered(ledger: Ledger) -> list[IntentEntry]:
-    return [intent for intent in ledger.intents if not answered(intent, ledger.facts)]
-
-
 def is_out(ledger: Ledger) -> bool:
     """Whether something is out there, or may be."""
     return any(fact.verdict is Verdict.ACCEPTED for fact in ledger.facts) or bool(doubts(ledger))
@@ -67,6 +63,12 @@ def doubts(ledger: Ledger) -> list[IntentEntry]:
     steps = dict.fromkeys(intent.step for intent in ledger.intents)
     found = (fate(ledger, step) for step in steps)
     return [doubt.intent for doubt in found if isinstance(doubt, InDoubt)]
+
+
+def unanswered(ledger: Ledger) -> list[IntentEntry]:
+    """All the visible calls behind those doubts; what is unanswered of a step that is out there does not matter."""
+    steps = {doubt.step for doubt in doubts(ledger)}
+    return [intent for intent in ledger.intents if intent.step in steps and not answered(intent, ledger.facts)]
 
 
 def doubled(ledger: Ledger, fact: Fact) -> bool:

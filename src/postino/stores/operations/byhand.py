@@ -101,7 +101,8 @@ def replay(job_id: UUID, payload: bytes | None, force: bool, act: Act) -> Operat
     refusal = why_not(letter.cause, edited=payload is not None, force=force)
     if refusal:
         raise Conflict(f"Job {job_id} was not replayed. {refusal}")
-    out = is_out((yield from ledger.ledger(job_id)))
+    known = yield from ledger.ledger(job_id)
+    out = is_out(known)
     if out and payload is not None:
         told = "something of it is out there, or may be, and what is out there cannot be edited. Replay it as it is."
         raise Conflict(f"Job {job_id} was not replayed: {told}")
@@ -109,6 +110,8 @@ def replay(job_id: UUID, payload: bytes | None, force: bool, act: Act) -> Operat
         yield ask("forget_steps", job_id=job_id)
     lane = lane_of(letter.job.account, letter.job.brand)
     yield ask("replay", id=job_id, generation=letter.job.generation, payload=payload, lane=lane)
+    if out:
+        yield ask("doubt", job_id=job_id, look_at=ledger.open_until(known))
     return (yield from recorded(job_id, EventType.REPLAYED, act))
 
 

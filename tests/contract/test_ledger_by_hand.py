@@ -1,0 +1,253 @@
+"""What people do to jobs that remember steps, or of which something may be out there."""
+
+from __future__ import annotations
+
+import pytest
+
+from postino.errors import Conflict, WrongUse
+from postino.event import EventType
+from postino.job import Job, State
+from postino.ledger import Fact, Ledger, Source, Verdict
+from postino.outcome import Defer, Done, Reject, Retry, Unknown
+from postino.rules.ledger import Accepted, Clear, InDoubt, fate
+from postino.rules.settlement import Cause, failed
+from tests.contract.desk import ME, Desk, ids
+
+
+async def park(desk: Desk, **said: str) -> Job:
+    """A job that has made a container and waits until it is ready."""
+    await desk.put(**said)
+    job = await desk.take_one()
+    await desk.remember(job, "container", '"c1"')
+    await desk.remember(job, "ready", None, position=1)
+    assert await desk.end(job, Defer(desk.clock.later(minutes=1), "waiting until ready"))
+    return await desk.store.get(job.id)
+
+
+async def half_a_thread(desk: Desk) -> Job:
+    """The first part is out, sent twice because its first answer was lost; of the second part nobody knows."""
+    await desk.put()
+    job = await desk.take_one()
+    await desk.remember(job, "picture")
+    await desk.intend(job, "part 1")
+    await desk.intend(job, "part 1", number=2)
+    await desk.accept(job, "r1", "part 1", number=2)
+    await desk.intend(job, "part 2")
+    job = await desk.store.get(job.id)
+    assert await desk.end(job, Unknown("no answer"))
+    return await desk.store.get(job.id)
+
+
+async def failing(desk: Desk, job: Job, cause: Cause = Cause.EXHAUSTED) -> None:
+    assert await desk.settle(await desk.store.get(job.id), failed("why", cause))
+
+
+# Edit, reschedule, cancel
+
+
+async def test_an_edit_discards_what_was_remembered(desk: Desk) -> None:
+    job = await park(desk)
+    await desk.store.edit(job.id, b"new", ME)
+    assert await desk.store.ledger(job.id) == Ledger()
+
+
+async def test_another_time_or_a_cancel_leaves_what_was_remembered(desk: Desk) -> None:
+    job = await park(desk)
+    known = await desk.store.ledger(job.id)
+    await desk.store.reschedule(job.id, None, ME)
+    assert await desk.store.ledger(job.id) == known
+    assert (await desk.store.cancel(job.id, ME)).state is State.CANCELLED
+
+
+@pytest.mark.parametrize("answered", [True, False])
+async def test_what_has_been_sent_is_not_edited_and_forgets_nothing(desk: Desk, answered: bool) -> None:
+    job = await half_a_thread(desk)
+    if answered:
+        await desk.refuse(job, "part 2")
+        again = await desk.take_one()
+        assert await desk.end(again, Retry("later"))
+    known, before = await desk.store.ledger(job.id), await desk.store.get(job.id)
+    for deed in (
+        desk.store.edit(job.id, b"new", ME), desk.store.cancel(job.id, ME), desk.store.reschedule(job.id, None, ME),
+    ):  # fmt: skip
+        with pytest.raises(Conflict):
+            await deed
+    assert (await desk.store.ledger(job.id), await desk.store.get(job.id)) == (known, before)
+
+
+# A person's word
+
+
+async def test_it_is_live_puts_a_persons_receipt_in_the_place_of_the_networks(desk: Desk) -> None:
+    job = await desk.lost_answer(account="acme")
+    said_at = desk.clock.turn(minutes=1)
+    resolved = await desk.store.resolve(job.id, Done(remote_id="r1"), ME)
+    assert (resolved.state, resolved.run_at, resolved.look_at, resolved.sent) == (State.PENDING, said_at, None, True)
+    (fact,) = (await desk.store.ledger(job.id)).facts
+    assert (fact.step, fact.number, fact.verdict, fact.told_by) == ("post", 1, Verdict.ACCEPTED, Source.PERSON)
+    assert (fact.why, fact.at) == ("because", said_at)
+    assert fact.receipt is not None
+    assert fact.receipt.remote_id == "r1"
+    assert ids(await desk.take(worker="w2")) == {job.id}, "it goes on by itself"
+    assert (await desk.told(job.id))[-1] == EventType.RESOLVED
+    (line,) = await desk.store.audit()
+    assert (line.action, line.actor) == ("job.resolved", "maria")
+
+
+@pytest.mark.parametrize("remote_id", [None, ""])
+async def test_it_is_live_must_say_which_post_it_is(desk: Desk, remote_id: str | None) -> None:
+    job = await desk.lost_answer()
+    with pytest.raises(WrongUse, match="say which post") as refused:
+        await desk.store.resolve(job.id, Done(remote_id=remote_id), ME)
+    assert refused.value.field == "remote_id"
+    assert await desk.store.get(job.id) == job
+    assert (await desk.store.ledger(job.id)).facts == ()
+
+
+async def test_it_is_live_cannot_name_another_jobs_post(desk: Desk) -> None:
+    other = await desk.put()
+    await desk.take()
+    await desk.accept(other, "r1")
+    job = await desk.lost_answer()
+    known = await desk.store.ledger(job.id)
+    with pytest.raises(Conflict, match=f"belongs to job {other.id}"):
+        await desk.store.resolve(job.id, Done(remote_id="r1"), ME)
+    assert (await desk.store.get(job.id), await desk.store.ledger(job.id)) == (job, known)
+    assert await desk.store.audit() == []
+    assert EventType.RESOLVED not in await desk.told(job.id)
+
+
+async def test_it_is_live_in_the_middle_of_a_thread_lets_the_rest_follow(desk: Desk) -> None:
+    job = await half_a_thread(desk)
+    assert (await desk.store.resolve(job.id, Done(remote_id="r2"), ME)).state is State.PENDING
+    known = await desk.store.ledger(job.id)
+    assert [step.name for step in known.steps] == ["picture"]
+    assert isinstance(fate(known, "part 1"), Accepted)
+    assert isinstance(fate(known, "part 2"), Accepted)
+    assert fate(known, "part 3") == Clear(1)
+
+
+async def test_send_again_says_no_for_every_unanswered_call_of_the_step_in_doubt_and_no_other(desk: Desk) -> None:
+    job = await half_a_thread(desk)
+    resolved = await desk.store.resolve(job.id, Retry("again"), ME)
+    assert (resolved.state, resolved.look_at) == (State.PENDING, None)
+    known = await desk.store.ledger(job.id)
+    said = [fact for fact in known.facts if fact.told_by is Source.PERSON]
+    assert [(fact.step, fact.number, fact.verdict) for fact in said] == [("part 2", 1, Verdict.REFUSED)]
+    assert fate(known, "part 2") == Clear(2)
+    assert isinstance(fate(known, "part 1"), Accepted)
+
+
+async def test_send_again_answers_several_lost_calls_of_one_step(desk: Desk) -> None:
+    await desk.put()
+    job = await desk.take_one()
+    for number in (1, 2, 3):
+        await desk.intend(job, number=number)
+    await desk.refuse(job, number=2)
+    await desk.kill("w1")
+    resolved = await desk.store.resolve(job.id, Retry("again"), ME)
+    assert (resolved.state, resolved.look_at, resolved.sent) == (State.PENDING, None, True)
+    known = await desk.store.ledger(job.id)
+    assert [(fact.number, fact.told_by) for fact in sorted(known.facts, key=number_of)] == [
+        (1, Source.PERSON), (2, Source.CALL), (3, Source.PERSON),
+    ]  # fmt: skip
+    assert fate(known, "post") == Clear(4)
+
+
+async def test_it_is_live_with_several_lost_calls_is_about_the_last(desk: Desk) -> None:
+    await desk.put()
+    job = await desk.take_one()
+    for number in (1, 2):
+        await desk.intend(job, number=number)
+    await desk.kill("w1")
+    assert (await desk.store.resolve(job.id, Done(remote_id="r1"), ME)).look_at is None
+    (fact,) = (await desk.store.ledger(job.id)).facts
+    assert fact.number == 2
+
+
+async def test_giving_up_says_nothing_about_the_network(desk: Desk) -> None:
+    job = await desk.lost_answer()
+    resolved = await desk.store.resolve(job.id, Reject("nobody knows"), ME)
+    assert (resolved.state, resolved.sent) == (State.FAILED, True)
+    known = await desk.store.ledger(job.id)
+    assert known.facts == ()
+    assert isinstance(fate(known, "post"), InDoubt)
+    assert (await desk.store.dead_letter(job.id)).cause is Cause.PERMANENT
+
+
+@pytest.mark.parametrize("verdict", [Done(remote_id="r9"), Retry("again"), Reject("no")])
+async def test_where_nothing_is_in_doubt_the_word_is_about_the_whole_job(
+    desk: Desk, running_job: Job, verdict: Done | Retry | Reject
+) -> None:
+    """The handler itself said that it does not know, although every visible call was answered."""
+    await desk.intend(running_job)
+    await desk.accept(running_job, "r1")
+    assert await desk.end(await desk.store.get(running_job.id), Unknown("who knows"))
+    known = await desk.store.ledger(running_job.id)
+    resolved = await desk.store.resolve(running_job.id, verdict, ME)
+    expected = {Done: State.COMPLETED, Retry: State.PENDING, Reject: State.FAILED}[type(verdict)]
+    assert resolved.state is expected
+    assert await desk.store.ledger(running_job.id) == known
+
+
+async def test_while_somebody_is_looking_a_person_waits(desk: Desk) -> None:
+    job = await desk.lost_answer()
+    desk.clock.turn(minutes=1)
+    await desk.take(worker="w2")
+    with pytest.raises(Conflict, match="it is running now"):
+        await desk.store.resolve(job.id, Done(remote_id="r1"), ME)
+
+
+# Replay
+
+
+async def test_a_replay_starts_anew_where_nothing_is_out_there(desk: Desk, running_job: Job) -> None:
+    await desk.remember(running_job, "container")
+    await desk.intend(running_job)
+    await desk.refuse(running_job)
+    await failing(desk, running_job)
+    job = await desk.store.replay(running_job.id, b"better", False, ME)
+    known = await desk.store.ledger(job.id)
+    assert known.steps == ()
+    assert fate(known, "post") == Clear(2), "what was refused stays refused"
+    assert (job.payload, job.sent, job.look_at) == (b"better", True, None)
+
+
+async def test_a_replay_of_half_a_thread_goes_on_where_it_stopped_and_is_not_edited(desk: Desk) -> None:
+    job = await half_a_thread(desk)
+    await desk.refuse(job, "part 2")
+    claimed = await desk.take_one()
+    await failing(desk, claimed)
+    known = await desk.store.ledger(job.id)
+    with pytest.raises(Conflict, match="cannot be edited"):
+        await desk.store.replay(job.id, b"better", True, ME)
+    assert await desk.state(job) is State.FAILED
+    replayed = await desk.store.replay(job.id, None, False, ME)
+    assert (replayed.state, replayed.look_at) == (State.PENDING, None)
+    assert await desk.store.ledger(job.id) == known
+
+
+async def test_a_replay_of_what_was_given_up_is_in_doubt_again(desk: Desk) -> None:
+    job = await desk.lost_answer()
+    await desk.store.resolve(job.id, Reject("nobody knows"), ME)
+    with pytest.raises(Conflict, match="force"):
+        await desk.store.replay(job.id, None, False, ME)
+    replayed = await desk.store.replay(job.id, None, True, ME)
+    assert (replayed.state, replayed.sent, replayed.look_at) == (State.PENDING, True, job.look_at)
+    (again,) = await desk.take(worker="w2")
+    assert await desk.end(again, Reject("the account is gone"))
+    assert await desk.state(job) is State.UNCERTAIN, "never simply failed as long as it may be out there"
+
+
+async def test_a_replay_after_a_late_receipt_finds_it(desk: Desk) -> None:
+    job = await desk.lost_answer()
+    await desk.store.resolve(job.id, Reject("nobody knows"), ME)
+    await desk.accept(job, "r1")
+    assert await desk.state(job) is State.FAILED
+    replayed = await desk.store.replay(job.id, None, True, ME)
+    assert replayed.look_at is None
+    assert isinstance(fate(await desk.store.ledger(job.id), "post"), Accepted)
+
+
+def number_of(fact: Fact) -> int:
+    return fact.number
