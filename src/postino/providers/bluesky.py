@@ -30,7 +30,7 @@ from postino.providers import atproto
 from postino.providers.bluesky_session import Sessions
 from postino.providers.fetching import fetch
 from postino.providers.places import page
-from postino.providers.verdicts import Clock, Row, by_fallback, look_up, said_in, until_of, utc_now
+from postino.providers.verdicts import Clock, Row, by_fallback, look_up, said_in, utc_now
 from postino.rules.failures import instant
 
 COLLECTION = "app.bsky.feed.post"
@@ -59,23 +59,22 @@ TABLE = (
     Row(
         Kind.PERMANENT,
         "The text is too long for Bluesky. Shorten it and publish it again.",
-        pattern=r"text must not be longer than",
+        pattern=r"text must not be longer|(grapheme|string) too big.*\.text",
     ),
     Row(
         Kind.PERMANENT,
         "Bluesky does not take so many pictures in one post. Take some out and publish it again.",
-        pattern=r"images must not have more",
+        pattern=r"images must not have more|array too big.*images",
     ),
     Row(
         Kind.PERMANENT,
         "A file is too large for Bluesky. Make it smaller and publish the post again.",
-        pattern=r"too (large|big)|PayloadTooLarge",
+        pattern=r"too (large|big)",
     ),
-    Row(Kind.PERMANENT, "A file is too large for Bluesky. Make it smaller.", ("BlobTooLarge", "PayloadTooLarge")),
     Row(
         Kind.PERMANENT,
-        "Bluesky does not take files of this type. Choose another one.",
-        ("InvalidMimeType",),
+        "Bluesky does not take files of this type. Choose another one and publish the post again.",
+        pattern=r"mime",
     ),
     Row(
         Kind.PERMANENT,
@@ -126,13 +125,11 @@ class Bluesky:
     def classify(self, answer: Answer) -> Failure:
         said, now = said_in(answer), self._now()
         code, words = str(said.get("error") or "") or None, str(said.get("message") or "")
-        if answer.status == 429:
-            until = instant(answer.headers.get("ratelimit-reset"), now) or until_of(Kind.RATE_LIMIT, answer, now)
-            failure = by_fallback("Bluesky", answer, code, words, now)
-            return Failure(failure.kind, failure.message, failure.code, until)
         # A server in trouble is in trouble, whatever it names it: nothing it says then is a verdict.
-        row = look_up(TABLE, code, words) if answer.status < 500 else None
-        return Failure(row.kind, row.message, code) if row else by_fallback("Bluesky", answer, code, words, now)
+        if answer.status < 500 and (row := look_up(TABLE, code, words)):
+            return Failure(row.kind, row.message, code)
+        reset_at = instant(answer.headers.get("ratelimit-reset"), now)
+        return by_fallback("Bluesky", answer, code, words, now, reset_at)
 
     # --- Acts
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from postino.provider import Account, Answer, Failure, Garbled, Http, NoAnswer, NotSent, Tokens
 from postino.providers.places import endpoint
-from postino.providers.verdicts import said_in
+from postino.providers.verdicts import UNKNOWN_CALLER, said_in
 from postino.rules.failures import refuses
 
 SESSION_OVER = frozenset({"ExpiredToken", "InvalidToken"})
@@ -46,7 +46,9 @@ class Sessions:
     async def of(self, http: Http, account: Account) -> Session | Failure:
         """Raises NotSent if nobody could sign in: then nothing of what was to be said has left."""
         if "password" not in account.credentials:
-            token = account.credentials["access_token"].strip()
+            token = account.credentials.get("access_token", "").strip()
+            if not token:
+                return self.classify(UNKNOWN_CALLER)
             return Session(account.remote_id or str(_claims(token).get("sub", "")), token)
         if known := self._open.get(_place(account)):
             return known
@@ -59,8 +61,9 @@ class Sessions:
         return session
 
     async def create(self, http: Http, account: Account) -> Session | Failure:
-        credentials = {name: account.credentials[name].strip() for name in ("identifier", "password")}
-        answer = await http.request("POST", xrpc(account, "com.atproto.server.createSession"), json=credentials)
+        told = {"identifier": account.credentials.get("identifier") or account.handle}
+        told |= {"password": account.credentials["password"].strip()}
+        answer = await http.request("POST", xrpc(account, "com.atproto.server.createSession"), json=told)
         if not answer.ok:
             return self.classify(answer)
         match said_in(answer):
@@ -72,7 +75,10 @@ class Sessions:
 
     async def renew(self, http: Http, account: Account) -> Tokens | Failure:
         """For accounts that came with tokens instead of a password."""
-        bearer = {"Authorization": f"Bearer {account.credentials['refresh_token'].strip()}"}
+        token = account.credentials.get("refresh_token", "").strip()
+        if not token:
+            return self.classify(UNKNOWN_CALLER)
+        bearer = {"Authorization": f"Bearer {token}"}
         answer = await http.request("POST", xrpc(account, "com.atproto.server.refreshSession"), headers=bearer)
         if not answer.ok:
             return self.classify(answer)

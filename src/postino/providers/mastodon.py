@@ -32,7 +32,7 @@ from postino.providers.fetching import fetch
 from postino.providers.likeness import same_as_page, same_text
 from postino.providers.multipart import multipart
 from postino.providers.places import endpoint
-from postino.providers.verdicts import Clock, Row, by_fallback, look_up, said_in, until_of, utc_now
+from postino.providers.verdicts import UNKNOWN_CALLER, Clock, Row, by_fallback, look_up, said_in, utc_now
 from postino.rules.failures import instant
 
 MOST_BYTES = {"image": 16_000_000, "video": 100_000_000}
@@ -156,11 +156,8 @@ class Mastodon:
         words = str(said.get("error_description") or said.get("error") or "")
         if row := look_up(TABLE, status, words):
             return Failure(row.kind, row.message, status)
-        failure = by_fallback("The server", answer, None, words, now)
-        if failure.kind is not Kind.RATE_LIMIT:
-            return failure
-        until = until_of(failure.kind, answer, now) or instant(answer.headers.get("x-ratelimit-reset"), now)
-        return Failure(failure.kind, failure.message, failure.code, until)
+        reset_at = instant(answer.headers.get("x-ratelimit-reset"), now)
+        return by_fallback("The server", answer, None, words, now, reset_at)
 
     # --- Acts
 
@@ -258,8 +255,10 @@ class Mastodon:
         return self.classify(answer)
 
     async def _ask(self, http: Http, account: Account, method: str, path: str, **sending: Any) -> Answer:
-        bearer = {"Authorization": f"Bearer {account.credentials['access_token'].strip()}"}
-        headers = sending.pop("headers", {}) | bearer
+        token = account.credentials.get("access_token", "").strip()
+        if not token:
+            return UNKNOWN_CALLER
+        headers = sending.pop("headers", {}) | {"Authorization": f"Bearer {token}"}
         return await http.request(method, endpoint(account.base_url, path), headers=headers, **sending)
 
 

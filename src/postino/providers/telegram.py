@@ -27,7 +27,7 @@ from postino.provider import (
 from postino.providers.fetching import File, Shelf, fetch
 from postino.providers.multipart import multipart
 from postino.providers.places import endpoint, page
-from postino.providers.verdicts import Clock, Row, by_fallback, look_up, said_in, until_of, utc_now
+from postino.providers.verdicts import UNKNOWN_CALLER, Clock, Row, by_fallback, look_up, said_in, utc_now
 from postino.rules.failures import after, refuses
 
 MOST_BYTES = {"image": 10_000_000, "video": 50_000_000}
@@ -122,7 +122,7 @@ class Telegram:
 
     async def refresh(self, account: Account, http: Http) -> Tokens | Failure:
         """A bot's token does not end; whether it is still taken can be asked."""
-        answer = await http.request("POST", self._place(account, "getMe"))
+        answer = await self._ask(http, account, "getMe")
         return Tokens(credentials=account.credentials) if answer.ok else self.classify(answer)
 
     def classify(self, answer: Answer) -> Failure:
@@ -130,11 +130,10 @@ class Telegram:
         code, words = str(answer.status), str(said.get("description") or "")
         if row := look_up(TABLE, code, words):
             return Failure(row.kind, row.message, code)
-        failure = by_fallback("Telegram", answer, code, words, now)
         match said.get("parameters"):
-            case {"retry_after": int(seconds)} if failure.kind is Kind.RATE_LIMIT:
-                return Failure(failure.kind, failure.message, code, after(seconds, now))
-        return Failure(failure.kind, failure.message, code, until_of(failure.kind, answer, now))
+            case {"retry_after": int(seconds)}:
+                return by_fallback("Telegram", answer, code, words, now, after(seconds, now))
+        return by_fallback("Telegram", answer, code, words, now)
 
     # --- Acts
 
@@ -162,7 +161,7 @@ class Telegram:
                 return files
             raise NotSent(files.message)
         method, sending = _message(post, files)
-        answer = await http.request("POST", self._place(post.account, method), **sending)
+        answer = await self._ask(http, post.account, method, **sending)
         if not answer.ok:
             return self.classify(answer)
         for media in post.media:
@@ -182,9 +181,11 @@ class Telegram:
             files.append(file)
         return files
 
-    def _place(self, account: Account, method: str) -> str:
-        token = quote(account.credentials["bot_token"].strip(), safe=":")
-        return endpoint(account.base_url, f"bot{token}/{method}")
+    async def _ask(self, http: Http, account: Account, method: str, **sending: Any) -> Answer:
+        token = quote(account.credentials.get("bot_token", "").strip(), safe=":")
+        if not token:
+            return UNKNOWN_CALLER
+        return await http.request("POST", endpoint(account.base_url, f"bot{token}/{method}"), **sending)
 
 
 def _message(post: Post, files: list[File]) -> tuple[str, dict[str, Any]]:

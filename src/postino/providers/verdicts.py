@@ -10,6 +10,9 @@ from typing import Any
 from postino.provider import Answer, Failure, Kind
 from postino.rules.failures import by_status, retry_after
 
+# What a network would say to a call without a token: an account that has none needs no call to learn it.
+UNKNOWN_CALLER = Answer(401, {}, b"")
+
 Clock = Callable[[], datetime]
 
 
@@ -44,16 +47,16 @@ BY_KIND = {
 }
 
 
-def by_fallback(network: str, answer: Answer, code: str | None, words: str, now: datetime) -> Failure:
-    """What the status says, with the network's own words where it has any."""
+def by_fallback(
+    network: str, answer: Answer, code: str | None, words: str, now: datetime, reset_at: datetime | None = None
+) -> Failure:
+    """What the status says, with the network's own words. `reset_at` is when it says a limit ends, in its own way."""
     kind = Kind(by_status(answer.status))
     said = words.strip() or f"status {answer.status}"
     message = f"{BY_KIND[kind].format(network=network)} It says: {said[:300]}"
-    return Failure(kind, message, code or str(answer.status), until_of(kind, answer, now))
-
-
-def until_of(kind: Kind, answer: Answer, now: datetime) -> datetime | None:
-    return retry_after(answer.headers, now) if kind in (Kind.RATE_LIMIT, Kind.TRANSIENT) else None
+    asked = retry_after(answer.headers, now) if kind in (Kind.RATE_LIMIT, Kind.TRANSIENT) else None
+    limited = reset_at if kind is Kind.RATE_LIMIT else None
+    return Failure(kind, message, code or str(answer.status), asked or limited)
 
 
 def said_in(answer: Answer) -> dict[str, Any]:

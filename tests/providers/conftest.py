@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Iterator
+from typing import NoReturn
+
+import pytest
+from aiohttp import web
+
+from postino.outbound.http import Door
+from postino.provider import Media
+from tests.providers.samples import FILM, png
+from tests.providers.sandbox_server import SandboxServer
+from tests.providers.wire import Wire
+from tests.servers import ServerMissing
+from tests.servers.mastodon import MastodonServer
+from tests.servers.pds import PdsServer
+
+
+@pytest.fixture(scope="session")
+def pds() -> Iterator[PdsServer]:
+    """The real Bluesky server this worker's tests share; everybody signs up anew."""
+    try:
+        server = PdsServer()
+    except ServerMissing as missing:
+        _go_without(str(missing))
+    with server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def mastodon_server() -> Iterator[MastodonServer]:
+    """The Mastodon server this worker's tests share, and with it one account."""
+    try:
+        server = MastodonServer()
+    except ServerMissing as missing:
+        _go_without(str(missing))
+    with server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def shared_sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SandboxServer]:
+    with SandboxServer(tmp_path_factory.mktemp("sandbox")) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def sandbox(shared_sandbox: SandboxServer) -> SandboxServer:
+    """As on its first day, and quick."""
+    shared_sandbox.reset()
+    shared_sandbox.post("settings", {"mastodon_media_seconds": 0.05, "bluesky_access_seconds": None})
+    return shared_sandbox
+
+
+@pytest.fixture
+async def wire_to_pds(pds: PdsServer) -> AsyncIterator[Wire]:
+    async with Wire(pds.port) as wire:
+        yield wire
+
+
+@pytest.fixture
+async def wire_to_mastodon(mastodon_server: MastodonServer) -> AsyncIterator[Wire]:
+    async with Wire(mastodon_server.port) as wire:
+        yield wire
+
+
+@pytest.fixture
+async def picture_host() -> AsyncIterator[str]:
+    """Where pictures are, under their shade or size; and other things that are none."""
+
+    async def show(request: web.Request) -> web.Response:
+        name = request.match_info["name"]
+        if name == "page":
+            return web.Response(text="<html>hello</html>", content_type="text/html")
+        if name == "broken":
+            return web.Response(status=503)
+        if name == "missing":
+            return web.Response(status=404)
+        width, _, height = name.partition("x")
+        body = FILM if name == "film" else png(0, int(width), int(height)) if height else png(int(name))
+        return web.Response(body=body, content_type="application/octet-stream")
+
+    app = web.Application()
+    app.router.add_get("/{name}", show)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    await runner.cleanup()
+
+
+@pytest.fixture
+async def door(picture_host: str) -> AsyncIterator[Door]:
+    async with Door(allowed=[picture_host]) as door:
+        yield door
+
+
+@pytest.fixture
+def pictures(picture_host: str) -> tuple[Media, ...]:
+    return tuple(Media(url=f"{picture_host}/{shade}", alt=f"shade {shade}") for shade in (1, 2))
+
+
+def _go_without(reason: str) -> NoReturn:
+    if os.environ.get("CI"):
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)

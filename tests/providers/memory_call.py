@@ -1,0 +1,151 @@
+"""A ledger in memory, small and strict: it remembers steps as JSON, and after a lost answer looks before it sends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from postino.outbound.http import Door
+from postino.provider import (
+    Account,
+    Act,
+    CannotTell,
+    Failure,
+    Found,
+    Intent,
+    Look,
+    NoAnswer,
+    NotFound,
+    NotSent,
+    Post,
+    Provider,
+    Published,
+    Receipt,
+    Resend,
+    Sighting,
+)
+from postino.rules.failures import refuses
+
+POLL = 0.05     # seconds between two questions, however long anybody else would wait
+
+
+class Refused(Exception):
+    """The network said no."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+class InDoubt(Exception):
+    """Something may have left."""
+
+
+class AskPerson(Exception):
+    """Nobody but a person can tell."""
+
+
+@dataclass
+class MemoryCall:
+    door: Door
+    provider: Provider
+    account: Account
+    steps: dict[str, str] = field(default_factory=dict)
+    intents: dict[str, Intent] = field(default_factory=dict)
+    receipts: dict[str, Receipt] = field(default_factory=dict)
+    others: set[str] = field(default_factory=set)
+    sightings: list[Sighting | Failure] = field(default_factory=list)
+    sent: int = 0
+
+    def open(self, *, visible: bool) -> Any:
+        secrets = list(self.account.credentials.values())
+        return self.door.open(timeout=self.provider.timeout, visible=visible, secrets=secrets)
+
+    async def step(self, name: str, act: Act, *arguments: Any) -> Any:
+        if name not in self.steps:
+            result = await act(self.open(visible=False), *arguments)
+            if isinstance(result, Failure):
+                raise Refused(result)
+            self.steps[name] = json.dumps(result)
+        return json.loads(self.steps[name])
+
+    async def until(self, name: str, ready: Act, *arguments: Any, every: timedelta, patience: timedelta) -> Any:
+        assert timedelta() < every < patience
+        while name not in self.steps:
+            result = await ready(self.open(visible=False), *arguments)
+            if isinstance(result, Failure):
+                raise Refused(result)
+            if result is None:
+                await asyncio.sleep(POLL)
+            else:
+                self.steps[name] = json.dumps(result)
+        return json.loads(self.steps[name])
+
+    async def once(self, name: str, act: Act, *arguments: Any, found: Look | None, resend: Resend) -> Receipt:
+        if name in self.receipts:
+            return self.receipts[name]
+        if intent := self.intents.get(name):
+            receipt = await self._look(intent, found, resend, *arguments)
+            if receipt is not None:
+                self.receipts[name] = receipt
+                return receipt
+        return await self._send(name, act, *arguments)
+
+    async def held_by_others(self, remote_ids: list[str]) -> set[str]:
+        return self.others.intersection(remote_ids)
+
+    async def _look(self, intent: Intent, found: Look | None, resend: Resend, *arguments: Any) -> Receipt | None:
+        if found is None:
+            raise AskPerson("nobody can look")
+        sighting = await found(self.open(visible=False), intent, *arguments)
+        self.sightings.append(sighting)
+        match sighting:
+            case Found(receipt):
+                return receipt
+            case Failure():
+                raise Refused(sighting)
+            case CannotTell(why):
+                raise AskPerson(why)
+            case NotFound():
+                over = resend.within is not None and datetime.now(UTC) > intent.intended_at + resend.within
+                if over or not resend.harmless:
+                    raise AskPerson(resend.because)
+        return None
+
+    async def _send(self, name: str, act: Act, *arguments: Any) -> Receipt:
+        before = self.intents.get(name)
+        now = datetime.now(UTC)
+        number = before.number + 1 if before else 1
+        self.intents.setdefault(name, Intent(number=number, intended_at=now, send_before_at=now + timedelta(seconds=5)))
+        self.sent += 1
+        try:
+            result = await act(self.open(visible=True), *arguments)
+        except NotSent:
+            if before is None:
+                del self.intents[name]
+            raise
+        except NoAnswer as lost:
+            raise InDoubt(str(lost)) from lost
+        if isinstance(result, Receipt):
+            self.receipts[name] = result
+            return result
+        assert isinstance(result, Failure)
+        if not refuses(result):
+            raise InDoubt(result.message)
+        if before is None:
+            del self.intents[name]
+        raise Refused(result)
+
+
+async def publish_at_last(provider: Provider, post: Post, call: MemoryCall, tries: int = 5) -> Published:
+    """Runs again after whatever passes, as the engine would, without the waiting."""
+    for left in reversed(range(tries)):
+        try:
+            return await provider.publish(post, call)
+        except (InDoubt, NotSent, NoAnswer):
+            if not left:
+                raise
+    raise AssertionError

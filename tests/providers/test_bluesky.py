@@ -1,0 +1,324 @@
+"""Bluesky, on the real server: whatever is lost on the way, there is one record."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from postino.outbound.http import Door
+from postino.provider import Account, CannotTell, Failure, Found, Kind, Media, NotFound, NotSent, Receipt, Tokens
+from postino.providers.bluesky import Bluesky
+from tests.providers.memory_call import AskPerson, InDoubt, MemoryCall, Refused, publish_at_last
+from tests.providers.samples import a_post
+from tests.providers.wire import Wire
+from tests.servers.pds import PdsServer, Person
+
+pytestmark = pytest.mark.slow   # the server takes some seconds to start
+
+PUT = "com.atproto.repo.putRecord"
+GET = "com.atproto.repo.getRecord"
+LOGIN = "com.atproto.server.createSession"
+
+
+@pytest.fixture
+def person(pds: PdsServer) -> Person:
+    return pds.sign_up()
+
+
+@pytest.fixture
+def account(person: Person, wire_to_pds: Wire) -> Account:
+    return Account(
+        id="ours", network="bluesky", handle=person.handle, base_url=wire_to_pds.url, remote_id=person.did,
+        credentials={"identifier": person.handle, "password": person.password},
+    )
+
+
+@pytest.fixture
+def bluesky() -> Bluesky:
+    return Bluesky()
+
+
+@pytest.fixture
+def call(door: Door, bluesky: Bluesky, account: Account) -> MemoryCall:
+    return MemoryCall(door, bluesky, account)
+
+
+def texts(pds: PdsServer, person: Person) -> list[str]:
+    return [record["value"]["text"] for record in pds.records_of(person)]
+
+
+# --- What is published
+
+
+async def test_a_text_becomes_a_record_with_its_links_tags_and_mentions(
+    pds: PdsServer, person: Person, account: Account, bluesky: Bluesky, call: MemoryCall
+) -> None:
+    friend = pds.sign_up()
+    text = f"Grüße 👋 an @{friend.handle} und @nobody.test: https://example.com/ä?b=1. #Grüße"
+    published = await bluesky.publish(a_post(account, text), call)
+    [record] = pds.records_of(person)
+    assert published.remote_id == record["uri"]
+    assert published.url is not None
+    assert record["value"]["text"] == text
+    features = {
+        text.encode()[it["index"]["byteStart"] : it["index"]["byteEnd"]].decode(): it["features"][0]
+        for it in record["value"]["facets"]
+    }
+    assert features == {
+        f"@{friend.handle}": {"$type": "app.bsky.richtext.facet#mention", "did": friend.did},
+        "https://example.com/ä?b=1": {"$type": "app.bsky.richtext.facet#link", "uri": "https://example.com/ä?b=1"},
+        "#Grüße": {"$type": "app.bsky.richtext.facet#tag", "tag": "Grüße"},
+    }
+
+
+async def test_pictures_are_shown_with_their_descriptions(
+    pds: PdsServer, person: Person, account: Account, bluesky: Bluesky, call: MemoryCall, pictures: tuple[Media, ...]
+) -> None:
+    await bluesky.publish(a_post(account, "Two", media=pictures), call)
+    [record] = pds.records_of(person)
+    images = record["value"]["embed"]["images"]
+    assert [image["alt"] for image in images] == ["shade 1", "shade 2"]
+    assert {image["image"]["mimeType"] for image in images} == {"image/png"}
+
+
+async def test_a_thread_is_a_chain_of_replies(
+    pds: PdsServer, person: Person, account: Account, bluesky: Bluesky, call: MemoryCall
+) -> None:
+    published = await bluesky.publish(a_post(account, "one", "two", "three"), call)
+    by_text = {record["value"]["text"]: record for record in pds.records_of(person)}
+    assert published.remote_id == by_text["one"]["uri"]
+    named = {text: {"uri": record["uri"], "cid": record["cid"]} for text, record in by_text.items()}
+    assert "reply" not in by_text["one"]["value"]
+    assert by_text["two"]["value"]["reply"] == {"root": named["one"], "parent": named["one"]}
+    assert by_text["three"]["value"]["reply"] == {"root": named["one"], "parent": named["two"]}
+
+
+async def test_a_thread_goes_on_after_a_post_that_a_person_found(
+    pds: PdsServer, person: Person, account: Account, bluesky: Bluesky, call: MemoryCall
+) -> None:
+    post = a_post(account, "one")
+    first = await bluesky.publish(post, call)
+    thread = replace(post, parts=("one", "two"))
+    call.receipts["post 1"] = Receipt(remote_id=first.remote_id)    # a person knows no cid
+    await bluesky.publish(thread, call)
+    replies = [record["value"]["reply"] for record in pds.records_of(person) if "reply" in record["value"]]
+    assert [reply["parent"]["uri"] for reply in replies] == [first.remote_id]
+
+
+async def test_nothing_that_is_remembered_holds_a_secret(
+    account: Account, bluesky: Bluesky, call: MemoryCall, person: Person, pictures: tuple[Media, ...]
+) -> None:
+    await bluesky.publish(a_post(account, "one", "two", media=pictures), call)
+    remembered = json.dumps([call.steps, [dict(receipt.data) for receipt in call.receipts.values()]])
+    assert set(call.steps) == {"media 1", "media 2", "record 1", "record 2"}
+    assert "eyJ" not in remembered      # as every token begins
+    assert person.password not in remembered
+    assert "eyJ" not in repr(bluesky._sessions)
+
+
+# --- Never twice
+
+
+@pytest.mark.parametrize("part", [1, 2, 3])
+async def test_a_lost_answer_leaves_one_record_found_by_its_key(
+    pds: PdsServer, person: Person, account: Account, bluesky: Bluesky, call: MemoryCall, wire_to_pds: Wire, part: int
+) -> None:
+    post = a_post(account, "one", "two", "three")
+    if part > 1:
+        await bluesky.publish(replace(post, parts=post.parts[: part - 1]), call)
+    wire_to_pds.lose("answer", PUT)
+    with pytest.raises(InDoubt):
+        await bluesky.publish(post, call)
+    await publish_at_last(bluesky, post, call)
+    assert sorted(texts(pds, person)) == ["one", "three", "two"]
+    assert [type(sighting) for sighting in call.sightings] == [Found]
+    assert call.sent == 3
+
+
+async def test_a_lost_request_is_sent_again_under_the_same_key(
+    pds: PdsServer, person: Person, account: Account, bluesky: Bluesky, call: MemoryCall, wire_to_pds: Wire
+) -> None:
+    wire_to_pds.lose("request", PUT)
+    published = await publish_at_last(bluesky, a_post(account, "one"), call)
+    assert [type(sighting) for sighting in call.sightings] == [NotFound]
+    assert [record["uri"] for record in pds.records_of(person)] == [published.remote_id]
+
+
+async def test_two_runs_at_once_make_one_record(
+    pds: PdsServer, person: Person, account: Account, bluesky: Bluesky, door: Door
+) -> None:
+    post = a_post(account, "one")
+    first = MemoryCall(door, bluesky, account)
+    await first.step("record 1", bluesky.compose, account, "one", [], [])
+    calls = [MemoryCall(door, bluesky, account, steps=dict(first.steps)) for _ in range(10)]
+    published = await asyncio.gather(*(bluesky.publish(post, call) for call in calls))
+    assert len({one.remote_id for one in published}) == 1
+    assert texts(pds, person) == ["one"]
+
+
+async def test_another_record_under_our_key_is_never_overwritten_and_a_person_is_asked(
+    pds: PdsServer, person: Person, account: Account, bluesky: Bluesky, door: Door
+) -> None:
+    post = a_post(account, "one")
+    await bluesky.publish(post, MemoryCall(door, bluesky, account))
+    edited = MemoryCall(door, bluesky, account)
+    with pytest.raises(InDoubt, match="already has something"):
+        await bluesky.publish(replace(post, parts=("two",)), edited)
+    with pytest.raises(AskPerson, match="another record"):
+        await bluesky.publish(replace(post, parts=("two",)), edited)
+    assert isinstance(edited.sightings[0], CannotTell)
+    assert texts(pds, person) == ["one"]
+
+
+async def test_files_that_were_cleared_away_are_uploaded_again(
+    pds: PdsServer, account: Account, bluesky: Bluesky, call: MemoryCall, door: Door, pictures: tuple[Media, ...]
+) -> None:
+    await call.step("media 1", bluesky.upload, account, pictures[0])
+    other = pds.sign_up()   # who has never uploaded it
+    theirs = replace(account, credentials={"identifier": other.handle, "password": other.password}, remote_id=other.did)
+    waiting = MemoryCall(door, bluesky, theirs, steps=dict(call.steps))
+    await bluesky.publish(a_post(theirs, "late", media=pictures[:1]), waiting)
+    assert texts(pds, other) == ["late"]
+
+
+# --- Signing in
+
+
+async def test_one_session_serves_every_step(
+    account: Account, bluesky: Bluesky, call: MemoryCall, wire_to_pds: Wire, pictures: tuple[Media, ...]
+) -> None:
+    for _ in range(2):
+        call.steps.clear()
+        call.receipts.clear()
+        await bluesky.publish(a_post(account, "one", "two", media=pictures), call)
+    assert wire_to_pds.asked[f"/xrpc/{LOGIN}"] == 1
+
+
+@pytest.mark.parametrize("loss", ["request", "answer"])
+async def test_a_lost_sign_in_is_no_doubt_because_nothing_was_sent(
+    pds: PdsServer, person: Person, account: Account, bluesky: Bluesky, call: MemoryCall, wire_to_pds: Wire, loss: Any
+) -> None:
+    post = a_post(account, "one")
+    call.steps["record 1"] = json.dumps(await bluesky.compose(call.open(visible=False), account, "one", [], []))
+    wire_to_pds.lose(loss, LOGIN)
+    with pytest.raises(NotSent, match="could not be signed in to"):
+        await bluesky.publish(post, call)
+    await bluesky.publish(post, call)
+    assert call.sightings == []
+    assert texts(pds, person) == ["one"]
+
+
+async def test_a_wrong_password_says_how_to_reconnect(account: Account, bluesky: Bluesky, door: Door) -> None:
+    wrong = replace(account, credentials=dict(account.credentials) | {"password": "wrong"})
+    with pytest.raises(Refused, match=r"(?i)reconnect") as raised:
+        await bluesky.publish(a_post(wrong, "one"), MemoryCall(door, bluesky, wrong))
+    assert raised.value.failure.kind is Kind.AUTH
+    assert isinstance(await bluesky.refresh(wrong, door.open(timeout=bluesky.timeout, visible=True)), Failure)
+
+
+async def test_a_replaced_password_is_not_outlived_by_its_session(
+    account: Account, bluesky: Bluesky, call: MemoryCall, door: Door
+) -> None:
+    await bluesky.publish(a_post(account, "one"), call)
+    wrong = replace(account, credentials=dict(account.credentials) | {"password": "wrong"})
+    with pytest.raises(Refused):
+        await bluesky.publish(a_post(wrong, "two"), MemoryCall(door, bluesky, wrong))
+
+
+async def test_an_account_with_tokens_publishes_and_renews_them(
+    pds: PdsServer, person: Person, account: Account, bluesky: Bluesky, door: Door
+) -> None:
+    tokens = {"access_token": person.access_token, "refresh_token": person.refresh_token}
+    ours = replace(account, credentials=tokens, remote_id=None)
+    await bluesky.publish(a_post(ours, "one"), MemoryCall(door, bluesky, ours))
+    renewed = await bluesky.refresh(ours, door.open(timeout=bluesky.timeout, visible=True))
+    assert isinstance(renewed, Tokens)
+    assert renewed.expires_at is not None
+    assert renewed.expires_at > datetime.now(UTC)
+    assert person.access_token not in repr(renewed)
+    fresh = replace(ours, credentials=renewed.credentials)
+    await bluesky.publish(a_post(fresh, "two"), MemoryCall(door, bluesky, fresh))
+    assert texts(pds, person) == ["one", "two"]
+
+
+@pytest.mark.parametrize("token", ["nonsense", "a.b.c", ""])
+async def test_a_token_the_network_does_not_know_asks_for_a_reconnect(
+    account: Account, bluesky: Bluesky, door: Door, token: str
+) -> None:
+    ours = replace(account, credentials={"access_token": token, "refresh_token": token})
+    with pytest.raises(Refused, match=r"(?i)reconnect") as raised:
+        await bluesky.publish(a_post(ours, "one"), MemoryCall(door, bluesky, ours))
+    assert raised.value.failure.kind is Kind.AUTH
+    assert isinstance(await bluesky.refresh(ours, door.open(timeout=bluesky.timeout, visible=True)), Failure)
+
+
+# --- Refusals
+
+
+@pytest.mark.parametrize("text", ["x" * 301, "👨‍👩‍👧" * 300])
+async def test_what_is_too_long_is_refused_for_good_in_plain_words(
+    account: Account, bluesky: Bluesky, call: MemoryCall, text: str
+) -> None:
+    with pytest.raises(Refused, match="too long for Bluesky") as raised:
+        await bluesky.publish(a_post(account, text), call)
+    assert raised.value.failure.kind is Kind.PERMANENT
+    assert call.intents == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("1100x1100", "too large"), ("2600x2600", "too large"), ("film", "of this type")]
+)
+async def test_a_picture_the_network_does_not_take_is_refused_in_plain_words(
+    pds: PdsServer, account: Account, bluesky: Bluesky, call: MemoryCall, picture_host: str, name: str, message: str
+) -> None:
+    directly = replace(account, base_url=pds.url)
+    with pytest.raises(Refused, match=message) as raised:
+        await bluesky.publish(a_post(directly, "one", media=(Media(url=f"{picture_host}/{name}"),)), call)
+    assert raised.value.failure.kind is Kind.PERMANENT
+
+
+async def test_a_film_is_shown(
+    pds: PdsServer, person: Person, account: Account, bluesky: Bluesky, call: MemoryCall, picture_host: str
+) -> None:
+    film = Media(url=f"{picture_host}/film", kind="video", alt="A walk")
+    await bluesky.publish(a_post(account, "Look", media=(film,)), call)
+    [record] = pds.records_of(person)
+    assert record["value"]["embed"]["alt"] == "A walk"
+    assert record["value"]["embed"]["video"]["mimeType"] == "video/mp4"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "message"),
+    [
+        ("missing", Kind.PERMANENT, "not there any more"),
+        ("page", Kind.PERMANENT, "Choose another one"),
+        ("broken", Kind.TRANSIENT, "tries again"),
+    ],
+)
+async def test_a_picture_that_cannot_be_had_is_told_before_anything_is_sent(
+    account: Account, bluesky: Bluesky, call: MemoryCall, picture_host: str, name: str, kind: Kind, message: str
+) -> None:
+    with pytest.raises(Refused, match=message) as raised:
+        await bluesky.publish(a_post(account, "one", media=(Media(url=f"{picture_host}/{name}"),)), call)
+    assert raised.value.failure.kind is kind
+    assert call.sent == 0
+
+
+async def test_a_picture_from_inside_is_refused(
+    pds: PdsServer, account: Account, bluesky: Bluesky, call: MemoryCall
+) -> None:
+    with pytest.raises(Refused, match="this machine or a private network") as raised:
+        await bluesky.publish(a_post(account, "one", media=(Media(url=f"{pds.url}/xrpc/_health"),)), call)
+    assert raised.value.failure.kind is Kind.PERMANENT
+
+
+async def test_so_many_pictures_are_refused_in_plain_words(
+    account: Account, bluesky: Bluesky, call: MemoryCall, pictures: tuple[Media, ...]
+) -> None:
+    with pytest.raises(Refused, match="so many pictures"):
+        await bluesky.publish(a_post(account, "one", media=pictures * 3), call)

@@ -1,0 +1,160 @@
+"""Every fault at every endpoint of the sandbox: each ending is one somebody thought of, and nothing is out twice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from postino.outbound.http import Door
+from postino.provider import Account, Failure, Kind, Media, NoAnswer, NotSent, Provider, Published, Tokens
+from postino.providers.bluesky import Bluesky
+from postino.providers.mastodon import Mastodon
+from postino.providers.telegram import Telegram
+from postino.sandbox.faults import faults_by_endpoint
+from postino.sandbox.networks import networks
+from tests.providers.memory_call import AskPerson, InDoubt, MemoryCall, Refused
+from tests.providers.samples import a_post
+from tests.providers.sandbox_server import SandboxServer
+
+NETWORKS: dict[str, type[Bluesky | Mastodon | Telegram]] = {
+    "bluesky": Bluesky, "mastodon": Mastodon, "telegram": Telegram,
+}  # fmt: skip
+PICTURES = {"sendMessage": 0, "getMe": 0, "getChat": 0, "sendMediaGroup": 2}   # by endpoint, so that it is called
+PARAMS: dict[str, dict[str, Any]] = {"timeout": {"seconds": 3}, "slow": {"seconds": 0.2}, "invisible": {"seconds": 0.2}}
+NOT_FOR_PUBLISHING = {
+    "refreshSession", "createRecord", "listRecords", "status", "instance", "getMe", "getChat",
+}  # fmt: skip
+SIGN_INS = {"createSession", "refreshSession", "verify_credentials", "getMe"}
+
+
+CASES = [case for case in faults_by_endpoint() if case[0] in NETWORKS]
+
+
+def quick(network: str) -> Provider:
+    """With less patience than the fault `timeout` takes."""
+    provider = NETWORKS[network]()
+    provider.timeout = timedelta(seconds=0.4)
+    return provider
+
+
+def visible_endpoints(network: str) -> list[str]:
+    return [endpoint.name for endpoint in networks()[network].endpoints if endpoint.visible]
+
+
+async def run(provider: Provider, post: Any, call: MemoryCall) -> Published | Failure | str:
+    """As the engine would, without the waiting; how it ended for good."""
+    ending: Published | Failure | str = "never ended"
+    for _ in range(6):
+        try:
+            return await provider.publish(post, call)
+        except Refused as refused:
+            ending = refused.failure
+            if ending.kind in (Kind.PERMANENT, Kind.AUTH):
+                return ending
+        except AskPerson as asked:
+            return f"a person is asked: {asked}"
+        except (InDoubt, NotSent, NoAnswer) as trouble:
+            ending = str(trouble)
+    return ending
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("network", "endpoint", "fault"), CASES)
+async def test_whatever_goes_wrong_ends_sensibly_and_nothing_is_out_twice(
+    sandbox: SandboxServer, door: Door, pictures: tuple[Media, ...], network: str, endpoint: str, fault: str
+) -> None:
+    provider, account = quick(network), replace(sandbox.account(network), remote_id=None)
+    if network == "telegram":
+        account = sandbox.account(network)
+    sandbox.fail(network, fault, endpoint, **PARAMS.get(fault, {}))
+    if endpoint not in visible_endpoints(network):
+        sandbox.fail(network, "process_then_drop", visible_endpoints(network)[0])   # so that somebody has to look
+    call = MemoryCall(door, provider, account)
+    parts = ("one",) if network == "telegram" else ("one", "two")
+    post = a_post(account, *parts, media=pictures[: PICTURES.get(endpoint, 1)])
+
+    ending = await run(provider, post, call)
+
+    waiting = [one["endpoint"] for one in sandbox.get("faults")]
+    assert (endpoint in waiting) == (endpoint in NOT_FOR_PUBLISHING)
+    out = [one["text"] for one in sandbox.published(network)]
+    assert len(out) == len(set(out))
+    match ending:
+        case Published():
+            assert sorted(out) == sorted(post.parts)
+        case _:
+            assert network == "telegram"
+            assert str(ending).startswith("a person is asked")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("network", "endpoint", "fault"), [case for case in CASES if case[1] in SIGN_INS])
+async def test_a_refresh_ends_with_tokens_or_a_reason(
+    sandbox: SandboxServer, door: Door, network: str, endpoint: str, fault: str
+) -> None:
+    provider = quick(network)
+    account = await with_tokens(sandbox, door) if endpoint == "refreshSession" else sandbox.account(network)
+    sandbox.fail(network, fault, endpoint, **PARAMS.get(fault, {}))
+    http = door.open(timeout=provider.timeout, visible=True, secrets=list(account.credentials.values()))
+    ended: Tokens | Failure | Exception
+    try:
+        ended = await provider.refresh(account, http)
+    except (NotSent, NoAnswer) as trouble:
+        ended = trouble
+    said = str(ended)
+    assert not any(secret in said for secret in account.credentials.values() if secret != account.handle)
+    assert not isinstance(ended, Failure) or ended.kind in (Kind.TRANSIENT, Kind.RATE_LIMIT)
+
+
+async def with_tokens(sandbox: SandboxServer, door: Door) -> Account:
+    account = sandbox.account("bluesky")
+    http = door.open(timeout=timedelta(seconds=5), visible=False)
+    url = f"{account.base_url}/xrpc/com.atproto.server.createSession"
+    said = (await http.request("POST", url, json=dict(account.credentials))).json()
+    tokens = {"access_token": said["accessJwt"], "refresh_token": said["refreshJwt"]}
+    return replace(account, credentials=tokens)
+
+
+@pytest.mark.parametrize("params", [{"seconds": 41}, {"http_date": 41}, {"reset": 41}, {"none": True}])
+@pytest.mark.parametrize(("network", "endpoint"), [("bluesky", "putRecord"), ("mastodon", "statuses")])
+async def test_a_limit_says_when_it_ends_if_the_network_does(
+    sandbox: SandboxServer, door: Door, network: str, endpoint: str, params: dict[str, Any]
+) -> None:
+    provider, account = quick(network), sandbox.account(network)
+    sandbox.fail(network, "rate_limited", endpoint, **params)
+    call = MemoryCall(door, provider, account)
+    with pytest.raises(Refused) as raised:
+        await provider.publish(a_post(account, "one"), call)
+    failure = raised.value.failure
+    assert failure.kind is Kind.RATE_LIMIT
+    assert (failure.until is None) == ("none" in params)
+    assert call.intents == {}   # a limit is a refusal: nothing is out
+
+
+async def test_a_session_that_ended_is_renewed_within_the_attempt_and_only_once(
+    sandbox: SandboxServer, door: Door
+) -> None:
+    bluesky, account = Bluesky(), sandbox.account("bluesky")
+    await bluesky.publish(a_post(account, "one"), MemoryCall(door, bluesky, account))
+    sandbox.post(f"accounts/bluesky/{account.handle}", {"token_expired": True})
+    await bluesky.publish(a_post(account, "two"), MemoryCall(door, bluesky, account))
+    assert [one["text"] for one in sandbox.published("bluesky")] == ["one", "two"]
+
+    sandbox.post("settings", {"bluesky_access_seconds": 0})     # from now on every session is over at once
+    sandbox.post(f"accounts/bluesky/{account.handle}", {"token_expired": True})
+    with pytest.raises(Refused) as raised:
+        await bluesky.publish(a_post(account, "three"), MemoryCall(door, bluesky, account))
+    assert raised.value.failure.kind is Kind.AUTH
+
+
+@pytest.mark.parametrize("network", ["bluesky", "mastodon", "telegram"])
+async def test_a_blocked_account_is_told_so_for_good(sandbox: SandboxServer, door: Door, network: str) -> None:
+    provider, account = quick(network), sandbox.account(network)
+    sandbox.post(f"accounts/{network}/{account.handle}", {"blocked": True})
+    with pytest.raises(Refused) as raised:
+        await provider.publish(a_post(account, "one"), MemoryCall(door, provider, account))
+    assert raised.value.failure.kind is Kind.PERMANENT
+    assert raised.value.failure.message.endswith(("again.", "it."))

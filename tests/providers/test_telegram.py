@@ -1,0 +1,162 @@
+"""Telegram, in the sandbox: what may have been sent is never sent again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from postino.outbound.http import Door
+from postino.provider import Account, Failure, Kind, Media, NotSent, Tokens
+from postino.providers.telegram import Telegram
+from tests.providers.memory_call import AskPerson, InDoubt, MemoryCall, Refused
+from tests.providers.samples import a_post
+from tests.providers.sandbox_server import SandboxServer
+from tests.providers.wire import Wire
+
+
+@pytest.fixture
+def account(sandbox: SandboxServer) -> Account:
+    return sandbox.account("telegram")
+
+
+@pytest.fixture
+def telegram() -> Telegram:
+    return Telegram()
+
+
+@pytest.fixture
+def call(door: Door, telegram: Telegram, account: Account) -> MemoryCall:
+    return MemoryCall(door, telegram, account)
+
+
+async def test_a_text_is_one_message(
+    sandbox: SandboxServer, account: Account, telegram: Telegram, call: MemoryCall
+) -> None:
+    published = await telegram.publish(a_post(account, "Hello"), call)
+    [one] = sandbox.published("telegram")
+    assert (one["remote_id"], one["text"]) == (published.remote_id, "Hello")
+    assert published.url == f"{sandbox.url}/"
+
+
+@pytest.mark.parametrize(("count", "text"), [(1, "One"), (1, ""), (2, "Two")])
+async def test_pictures_go_out_with_the_text_under_the_first(
+    sandbox: SandboxServer, account: Account, telegram: Telegram, call: MemoryCall, pictures: tuple[Media, ...],
+    count: int, text: str,
+) -> None:
+    await telegram.publish(a_post(account, text, media=pictures[:count]), call)
+    [one] = sandbox.published("telegram")
+    assert one["text"] == text
+    assert len(one["media"]) == count
+
+
+@pytest.mark.parametrize("known", ["chat_id", "remote_id", "handle"])
+async def test_the_chat_is_known_by_number_or_name(
+    sandbox: SandboxServer, account: Account, telegram: Telegram, door: Door, known: str
+) -> None:
+    credentials = dict(account.credentials)
+    chat = credentials.pop("chat_id")
+    ours = replace(
+        account,
+        credentials=credentials | ({"chat_id": chat} if known == "chat_id" else {}),
+        remote_id=account.remote_id if known == "remote_id" else None,
+    )
+    await telegram.publish(a_post(ours, known), MemoryCall(door, telegram, ours))
+    assert [one["text"] for one in sandbox.published("telegram")] == [known]
+
+
+@pytest.mark.parametrize("fault", ["process_then_drop", "process_then_500", "drop", "truncated", "html"])
+async def test_a_lost_answer_asks_a_person_and_sends_nothing_again(
+    sandbox: SandboxServer, account: Account, telegram: Telegram, call: MemoryCall, fault: str
+) -> None:
+    sandbox.fail("telegram", fault, "sendMessage")
+    post = a_post(account, "Hello")
+    with pytest.raises(InDoubt):
+        await telegram.publish(post, call)
+    for _ in range(2):
+        with pytest.raises(AskPerson):
+            await telegram.publish(post, call)
+    assert len(sandbox.published("telegram")) == (0 if fault == "drop" else 1)
+
+
+async def test_a_limit_is_kept_until_it_ends(
+    sandbox: SandboxServer, account: Account, telegram: Telegram, call: MemoryCall
+) -> None:
+    sandbox.fail("telegram", "rate_limited", "sendMessage", reset=37)
+    with pytest.raises(Refused) as raised:
+        await telegram.publish(a_post(account, "Hello"), call)
+    failure = raised.value.failure
+    assert failure.kind is Kind.RATE_LIMIT
+    assert failure.until is not None
+    assert timedelta(seconds=30) < failure.until - datetime.now(UTC) <= timedelta(seconds=38)
+    await telegram.publish(a_post(account, "Hello"), call)
+
+
+async def test_a_thread_is_refused_before_anything_is_sent(
+    account: Account, telegram: Telegram, call: MemoryCall
+) -> None:
+    with pytest.raises(Refused, match="Telegram has no threads") as raised:
+        await telegram.publish(a_post(account, "one", "two"), call)
+    assert raised.value.failure.kind is Kind.PERMANENT
+    assert call.sent == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "media", "message"),
+    [("x" * 4097, 0, "text is too long"), ("x" * 1025, 1, "under a picture is too long"), ("", 0, "needs a text")],
+)
+async def test_what_telegram_refuses_is_told_in_plain_words(
+    account: Account, telegram: Telegram, call: MemoryCall, pictures: tuple[Media, ...], text: str, media: int,
+    message: str,
+) -> None:
+    with pytest.raises(Refused, match=message) as raised:
+        await telegram.publish(a_post(account, text, media=pictures[:media]), call)
+    assert raised.value.failure.kind is Kind.PERMANENT
+
+
+async def test_a_bot_that_was_thrown_out_is_told_kindly(
+    sandbox: SandboxServer, account: Account, telegram: Telegram, call: MemoryCall
+) -> None:
+    sandbox.post(f"accounts/telegram/{account.handle}", {"blocked": True})
+    with pytest.raises(Refused, match="Make it an administrator") as raised:
+        await telegram.publish(a_post(account, "Hello"), call)
+    assert raised.value.failure.kind is Kind.PERMANENT
+
+
+@pytest.mark.parametrize("token", ["123:wrong", ""])
+async def test_a_token_nobody_knows_asks_for_a_reconnect(
+    account: Account, telegram: Telegram, door: Door, token: str
+) -> None:
+    ours = replace(account, credentials=dict(account.credentials) | {"bot_token": token})
+    with pytest.raises(Refused, match="reconnect") as raised:
+        await telegram.publish(a_post(ours, "Hello"), MemoryCall(door, telegram, ours))
+    assert raised.value.failure.kind is Kind.AUTH
+    http = door.open(timeout=telegram.timeout, visible=False)
+    assert isinstance(await telegram.refresh(ours, http), Failure)
+    assert await telegram.refresh(account, http) == Tokens(credentials=account.credentials)
+
+
+async def test_a_picture_is_at_hand_before_the_message_is_begun(
+    sandbox: SandboxServer, account: Account, telegram: Telegram, call: MemoryCall, picture_host: str
+) -> None:
+    async with Wire(int(picture_host.rpartition(":")[2])) as wire, Door(allowed=[wire.url]) as door:
+        ours = MemoryCall(door, telegram, account)
+        post = a_post(account, "Hello", media=(Media(url=f"{wire.url}/1"),))
+        await telegram.publish(post, ours)
+        assert wire.asked["/1"] == 1
+
+        again = MemoryCall(door, telegram, account, steps=dict(ours.steps))     # as after a restart
+        wire.lose("answer", "/1")
+        with pytest.raises(NotSent, match="could not be fetched, so nothing was sent"):
+            await telegram.publish(replace(post, parts=("Again",)), again)
+        assert again.intents == {}
+        await telegram.publish(replace(post, parts=("Again",)), again)
+    assert [one["text"] for one in sandbox.published("telegram")] == ["Hello", "Again"]
+
+
+async def test_the_token_in_the_address_is_never_said(account: Account, telegram: Telegram, door: Door) -> None:
+    nowhere = replace(account, base_url="http://127.0.0.1:9")
+    with pytest.raises(NotSent) as raised:
+        await telegram.publish(a_post(nowhere, "Hello"), MemoryCall(door, telegram, nowhere))
+    assert account.credentials["bot_token"].partition(":")[2] not in str(raised.value)
