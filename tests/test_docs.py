@@ -74,8 +74,8 @@ ENDINGS: dict[str, tuple[Outcome, int]] = {
     "`Retry(reason, not_before)`": (Retry("why", LATER), 1),
     "`Retry(reason, not_before)`, last attempt": (Retry("why", LATER), 3),
     "`Defer(until, reason)`": (Defer(LATER, "why"), 1),
-    "`Reject(reason)`": (Reject("why"), 1),
-    "`Unknown(reason)`": (Unknown("why"), 1),
+    "`Reject(reason, missed)`": (Reject("why"), 1),
+    "`Unknown(reason, look_at)`": (Unknown("why"), 1),
 }
 
 

@@ -176,7 +176,7 @@ class App:
         duties = Duties(self.store, worker.id, [pruning(self.store, kept)]).run()
         tasks = [asyncio.create_task(beside) for beside in (*relays, duties)]
         if stop is not None:
-            tasks.append(asyncio.create_task(stop_when(stop, worker)))
+            tasks.append(asyncio.create_task(worker.stop_when(stop)))
         try:
             await worker.run()
         finally:
@@ -248,8 +248,3 @@ class App:
         soon = timedelta(seconds=self.config.worker.poll)
         if any(job.run_at is not None and job.run_at <= job.created_at + soon for job in jobs):
             self.wakeup.tell()
-
-
-async def stop_when(stop: asyncio.Event, worker: Worker) -> None:
-    await stop.wait()
-    worker.stop()

@@ -1,6 +1,6 @@
 """The contract of posts: contents, accounts and the posts they make, as the store keeps them.
 
-A post is a job of type `post`: its id is its job's id, and what happens to it is written with its job.
+A post is a job of type `postino.post`: its id is its job's id, and what happens to it is written with its job.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from uuid import UUID
 
 from postino.job import Job, State
 
-POST = "post"
+POST = "postino.post"
 
 
 class AccountState(StrEnum):

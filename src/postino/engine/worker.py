@@ -119,6 +119,10 @@ class Worker:
         self.stopping = True
         self.wakeup.nudge()
 
+    async def stop_when(self, told: asyncio.Event) -> None:
+        await told.wait()
+        self.stop()
+
     async def turn(self) -> None:
         """One look, one claim, and a rest if there was nothing to take."""
         self.slots.count()

@@ -68,7 +68,7 @@ def instant(said: str | None, now: datetime) -> datetime | None:
         if re.fullmatch(r"\d+(\.\d+)?", said or "", re.ASCII):
             return _bounded(datetime.fromtimestamp(float(said or 0), UTC), now)
         return _bounded(datetime.fromisoformat(said or ""), now)
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError, OSError):  # the last two: a year that no calendar has
         return None
 
 
