@@ -19,7 +19,7 @@ from postino.rules.settlement import verdict as verdict_on
 from postino.store import Act, DeadLetter, Ending, Failure
 from postino.stores import rows
 from postino.stores.operations import ledger
-from postino.stores.operations.settle import settle
+from postino.stores.operations.settle import clean, settle
 from postino.stores.statement import Operation, ask
 
 
@@ -180,5 +180,5 @@ def write_audit(act: Act, action: str, subject: str, detail: str = "") -> Operat
     at: datetime = turn[0]["now_at"]
     last = yield ask("last_audit")
     previous, seq = (last[0]["hash"], last[0]["seq"]) if last else (START, 0)
-    line = {"actor": act.actor, "action": action, "subject": subject, "reason": act.reason, "detail": detail}
+    line = {"actor": act.actor, "action": action, "subject": subject, "reason": clean(act.reason) or "", "detail": detail}
     yield ask("write_audit", seq=seq + 1, at=at, **line, hash=chained(previous, at.isoformat(), *line.values()))

@@ -24,7 +24,7 @@ from postino.store import Act, Ending, Enqueued, Failure, NewJob
 from postino.stores import rows
 from postino.stores.operations import byhand
 from postino.stores.operations.enqueue import enqueue
-from postino.stores.operations.settle import settle
+from postino.stores.operations.settle import clean, settle
 from postino.stores.statement import Operation, Row, ask, each
 
 MISSED = Failure(None, "It was to be out by a certain time, and that time has passed.")
@@ -73,8 +73,9 @@ def write_content(content: NewContent, version: int = 1) -> Operation[None]:
 def edit(
     post_id: UUID, content: NewContent, post: NewPost, payload: bytes, key: str, act: Act
 ) -> Operation[Job]:
-    before = yield from get(post_id)
+    yield from get(post_id)
     job = yield from byhand.edit(post_id, payload, act)
+    before = yield from get(post_id)  # under the job's lock: edits at once are counted one after the other
     holder = yield ask("add_key", channel=job.channel, key=key, job_id=post_id)
     if holder[0]["job_id"] != post_id:
         told = f"edited like this it would be the same as post {holder[0]['job_id']}. Nothing was changed."
@@ -142,12 +143,14 @@ def accounts() -> Operation[list[StoredAccount]]:
 
 def mark_account(account_id: str, state: AccountState, reason: str | None, act: Act) -> Operation[StoredAccount]:
     before = yield from account(account_id)
+    reason = clean(reason)
     marked = yield ask("mark_account", id=account_id, state=state, reason=reason)
     gates = {(row["scope"], row["name"]): row for row in (yield ask("gates"))}
     gate = gates.get((Scope.ACCOUNT, account_id))
+    ours = before.state is not AccountState.ACTIVE and gate is not None and gate["reason"] == before.reason
     if state is AccountState.ACTIVE:
         yield from let_go(account_id, before.reason)
-    elif gate is None or gate["paused_at"] is None:  # a person's own pause is left alone
+    elif gate is None or gate["paused_at"] is None or ours:  # a person's own pause is left alone
         yield ask("pause", scope=Scope.ACCOUNT, name=account_id, reason=reason)
     told = {"account": account_id, "state": state, "reason": reason or ""}
     yield from byhand.told(EventType.ACCOUNT_MARKED, None, told)

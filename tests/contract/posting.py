@@ -1,0 +1,60 @@
+"""Posts and accounts for tests, ordinary wherever nothing else is said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from postino.job import new_id
+from postino.post import POST, NewContent, NewPost, StoredAccount
+from postino.store import Enqueued, NewJob
+from postino.stores.sql_store import SqlStore
+from tests.contract.desk import Desk, new
+
+Wanted = tuple[NewPost, NewJob]
+
+
+def wanted(
+    account: str = "anna",
+    *,
+    fingerprint: str = "hello",
+    guard: bool = False,
+    until: datetime | None = None,
+    **said: Any,
+) -> Wanted:
+    """A post by an account on Mastodon, and the job that carries it."""
+    usual = {"type": POST, "channel": "mastodon", "brand": None}
+    job = new(account=account, **{**usual, **said})
+    post = NewPost(
+        id=job.id,
+        account=account,
+        network=job.channel,
+        fingerprint=fingerprint,
+        publish_until_at=until,
+        guard=guard,
+    )
+    return post, job
+
+
+def content(text: str = "hello", **said: Any) -> NewContent:
+    return NewContent(id=new_id(), text=text, **said)
+
+
+async def create(
+    store: SqlStore, *posts: Wanted, said: NewContent | None = None, again: bool = False
+) -> Sequence[Enqueued]:
+    return await store.create_posts(
+        said or content(), [post for post, _ in posts], [job for _, job in posts], again=again
+    )
+
+
+def account(name: str = "anna", **said: Any) -> StoredAccount:
+    usual = {"network": "mastodon", "handle": f"@{name}", "base_url": "https://there", "sealed": b"\x00\xff"}
+    return StoredAccount(id=name, **{**usual, **said})
+
+
+def rows(desk: Desk) -> tuple[int, ...]:
+    """How many contents, posts, jobs and keys there are."""
+    tables = ("contents", "posts", "jobs", "keys")
+    return tuple(desk.database.sql(f"SELECT count(*) FROM {{{table}}}")[0][0] for table in tables)

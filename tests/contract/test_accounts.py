@@ -1,0 +1,147 @@
+"""Accounts in the store: kept sealed, and their posts held while they are not active."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from postino.errors import Conflict, NotFound
+from postino.event import EventType
+from postino.post import AccountState, StoredAccount
+from postino.rules.gates import Scope
+from postino.store import Act
+from tests.contract.desk import ME, Desk
+from tests.contract.posting import account, create, wanted
+
+EXPIRED = AccountState.TOKEN_EXPIRED
+
+
+async def expire(desk: Desk, reason: str = "the token has ended") -> StoredAccount:
+    return await desk.store.mark_account("anna", EXPIRED, reason, Act("postino", reason))
+
+
+async def is_held(desk: Desk) -> bool:
+    """Whether a post of this account waits."""
+    return await desk.take() == []
+
+
+@pytest.fixture
+async def anna(desk: Desk) -> StoredAccount:
+    stored = await desk.store.put_account(account())
+    await create(desk.store, wanted())
+    return stored
+
+
+async def test_an_account_is_kept_byte_for_byte(desk: Desk) -> None:
+    said = account(brand="rosso", remote_id="did:1", sealed=bytes(range(256)))
+    stored = await desk.store.put_account(said)
+    assert stored == await desk.store.account("anna")
+    assert (stored.sealed, stored.brand, stored.remote_id) == (said.sealed, "rosso", "did:1")
+    assert (stored.state, stored.reason, stored.created_at) == (AccountState.ACTIVE, None, desk.clock.now)
+
+
+async def test_accounts_are_listed_oldest_first(desk: Desk) -> None:
+    for name in ("carla", "anna", "bruno"):
+        await desk.store.put_account(account(name))
+        desk.clock.turn(seconds=1)
+    assert [found.id for found in await desk.store.accounts()] == ["carla", "anna", "bruno"]
+
+
+async def test_an_unknown_account_is_not_found(desk: Desk) -> None:
+    for asked in (desk.store.account("nobody"), desk.store.mark_account("nobody", EXPIRED, "why", ME)):
+        with pytest.raises(NotFound, match="There is no account nobody"):
+            await asked
+    assert await desk.store.gates() == []
+
+
+async def test_new_credentials_replace_the_old_ones_and_nothing_else(desk: Desk, anna: StoredAccount) -> None:
+    desk.clock.turn(hours=1)
+    again = await desk.store.put_account(account(sealed=b"new", handle="@new"))
+    assert (again.sealed, again.handle, again.created_at) == (b"new", "@new", anna.created_at)
+    assert len(await desk.store.accounts()) == 1
+
+
+async def test_an_account_does_not_change_its_network(desk: Desk, anna: StoredAccount) -> None:
+    with pytest.raises(Conflict, match="is one on mastodon, not on bluesky"):
+        await desk.store.put_account(account(network="bluesky"))
+    assert await desk.store.account("anna") == anna
+
+
+async def test_while_its_token_has_ended_its_posts_wait_and_it_is_told(desk: Desk, anna: StoredAccount) -> None:
+    marked = await expire(desk)
+    assert (marked.state, marked.reason) == (EXPIRED, "the token has ended")
+    assert await is_held(desk)
+    (event,) = [event for event in await desk.events() if event.type == EventType.ACCOUNT_MARKED]
+    assert event.data == {"account": "anna", "state": "token_expired", "reason": "the token has ended"}
+    (line,) = await desk.store.audit()
+    assert (line.actor, line.action, line.subject) == ("postino", "account.marked", "account:anna")
+    assert json.loads(line.detail) == event.data
+
+
+async def test_other_accounts_go_on_meanwhile(desk: Desk, anna: StoredAccount) -> None:
+    (other,) = await create(desk.store, wanted("bruno"))
+    await expire(desk)
+    assert [job.id for job in await desk.take()] == [other.job.id]
+
+
+async def test_connecting_it_again_lets_its_posts_go_on(desk: Desk, anna: StoredAccount) -> None:
+    await expire(desk)
+    again = await desk.store.put_account(account(sealed=b"new"))
+    assert (again.state, again.reason) == (AccountState.ACTIVE, None)
+    assert not await is_held(desk)
+
+
+async def test_marking_it_active_lets_its_posts_go_on_too(desk: Desk, anna: StoredAccount) -> None:
+    await expire(desk)
+    await desk.store.mark_account("anna", AccountState.ACTIVE, None, ME)
+    assert not await is_held(desk)
+
+
+async def test_however_often_and_for_whatever_reason_it_was_refused(desk: Desk, anna: StoredAccount) -> None:
+    for reason in ("the token has ended", "the password was changed", "the password was changed"):
+        await expire(desk, reason)
+    assert await is_held(desk)
+    await desk.store.put_account(account(sealed=b"new"))
+    assert not await is_held(desk)
+
+
+async def test_a_persons_own_pause_is_left_alone(desk: Desk, anna: StoredAccount) -> None:
+    await desk.store.pause(Scope.ACCOUNT, "anna", Act("maria", "holidays"))
+    await expire(desk)
+    (gate,) = await desk.store.gates()
+    assert gate.reason == "holidays"
+    await desk.store.put_account(account(sealed=b"new"))
+    assert await is_held(desk)
+    await desk.store.resume(Scope.ACCOUNT, "anna", ME)
+    assert not await is_held(desk)
+
+
+async def test_nor_is_one_opened_that_a_person_closed_later_for_another_reason(
+    desk: Desk, anna: StoredAccount
+) -> None:
+    await expire(desk)
+    await desk.store.pause(Scope.ACCOUNT, "anna", Act("maria", "holidays"))
+    await desk.store.put_account(account(sealed=b"new"))
+    assert await is_held(desk)
+
+
+async def test_one_that_a_person_resumed_too_early_is_held_again(desk: Desk, anna: StoredAccount) -> None:
+    await expire(desk)
+    await desk.store.resume(Scope.ACCOUNT, "anna", ME)
+    await expire(desk, "still refused")
+    assert await is_held(desk)
+    await desk.store.put_account(account(sealed=b"new"))
+    assert not await is_held(desk)
+
+
+@pytest.mark.parametrize("reason", ["no\x00luck", "half \ud83d"])
+async def test_it_is_held_whatever_the_network_said(desk: Desk, anna: StoredAccount, reason: str) -> None:
+    await expire(desk, reason)
+    assert await is_held(desk)
+    await desk.store.put_account(account(sealed=b"new"))
+    assert not await is_held(desk)
+
+
+async def test_credentials_are_not_shown(desk: Desk, anna: StoredAccount) -> None:
+    assert "sealed" not in repr(await desk.store.put_account(account(sealed=b"secret")))
