@@ -180,5 +180,6 @@ def write_audit(act: Act, action: str, subject: str, detail: str = "") -> Operat
     at: datetime = turn[0]["now_at"]
     last = yield ask("last_audit")
     previous, seq = (last[0]["hash"], last[0]["seq"]) if last else (START, 0)
-    line = {"actor": act.actor, "action": action, "subject": subject, "reason": clean(act.reason) or "", "detail": detail}
+    reason = clean(act.reason) or ""
+    line = {"actor": act.actor, "action": action, "subject": subject, "reason": reason, "detail": detail}
     yield ask("write_audit", seq=seq + 1, at=at, **line, hash=chained(previous, at.isoformat(), *line.values()))
