@@ -106,7 +106,8 @@ class Door:
 
     async def networks(self, request: web.Request) -> web.Response:
         query(request)
-        return web.json_response({"data": [shown(network) for network in networks().values()]})
+        kinds = [{"fault": name, "meaning": kind.meaning, "params": list(kind.params)} for name, kind in KINDS.items()]
+        return web.json_response({"data": [shown(network) for network in networks().values()], "faults": kinds})
 
     async def list_accounts(self, request: web.Request) -> web.Response:
         query(request)
@@ -216,7 +217,7 @@ def shown(network: Network) -> dict[str, Any]:
         "network": network.name,
         "title": network.title,
         "colour": network.colour,
-        "glyph": network.glyph,
+        "icon": network.icon,
         "endpoints": [
             {
                 "name": endpoint.name, "methods": endpoint.methods, "path": endpoint.path, "visible": endpoint.visible,

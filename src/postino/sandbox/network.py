@@ -102,7 +102,7 @@ class Network(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     colour: ClassVar[str]
-    glyph: ClassVar[str]  # a character or two
+    icon: ClassVar[str]  # a path in a square of 24, filled by the rule of even and odd
     handle: ClassVar[str]  # of the account that is there from the start
     prefix: ClassVar[str] = ""  # a pattern for what may stand before every path
     settings: ClassVar[Mapping[str, float]] = {}

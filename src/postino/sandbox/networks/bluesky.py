@@ -28,7 +28,11 @@ class Bluesky(Network):
     name = "bluesky"
     title = "Bluesky"
     colour = "#1185fe"
-    glyph = "🦋"
+    icon = (
+        "M12 11C10.5 8 7.5 5 4.5 4.5 3 4.3 2.5 5 2.6 6.5c.1 2.2.6 4.6 1.3 5.6.8 1.2 2.2 1.5 3.6 "
+        "1.4-2.2.5-3.6 1.6-2.4 3.6 1.6 2.6 4.9 2.3 6.9-1.6 2 3.9 5.3 4.2 6.9 1.6 1.2-2-.2-3.1-2.4-3.6 "
+        "1.4.1 2.8-.2 3.6-1.4.7-1 1.2-3.4 1.3-5.6.1-1.5-.4-2.2-1.9-2C16.5 5 13.5 8 12 11z"
+    )
     handle = "postcard.test"
     settings: ClassVar[Mapping[str, float]] = {"access_seconds": 2 * 3600, "refresh_seconds": 90 * 24 * 3600}
 

@@ -24,7 +24,11 @@ class Instagram(Network):
     name = "instagram"
     title = "Instagram"
     colour = "#d62976"
-    glyph = "◎"
+    icon = (
+        "M8 3h8a5 5 0 0 1 5 5v8a5 5 0 0 1-5 5H8a5 5 0 0 1-5-5V8a5 5 0 0 1 5-5zm0 2a3 3 0 0 0-3 3v8a3 3 0 "
+        "0 0 3 3h8a3 3 0 0 0 3-3V8a3 3 0 0 0-3-3zm4 2.5a4.5 4.5 0 1 1 0 9 4.5 4.5 0 0 1 0-9zm0 2a2.5 2.5 "
+        "0 1 0 0 5 2.5 2.5 0 0 0 0-5z"
+    )
     handle = "postcard"
     prefix = r"(?:/v\d+\.\d+)?"
     settings: ClassVar[Mapping[str, float]] = {

@@ -35,7 +35,10 @@ class Mastodon(Network):
     name = "mastodon"
     title = "Mastodon"
     colour = "#6364ff"
-    glyph = "🐘"
+    icon = (
+        "M6 3h12a3 3 0 0 1 3 3v8a3 3 0 0 1-3 3h-7l-4 4v-4H6a3 3 0 0 1-3-3V6a3 3 0 0 1 3-3zm1 11h2V9.6a1 "
+        "1 0 0 1 2 0V12h2V9.6a1 1 0 0 1 2 0V14h2V9.4A3 3 0 0 0 12 7.3a3 3 0 0 0-5 2.1z"
+    )
     handle = "postcard"
     settings: ClassVar[Mapping[str, float]] = {
         "media_seconds": 0.3, "key_seconds": 3600, "calls_per_5_minutes": 100_000,

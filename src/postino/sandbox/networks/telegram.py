@@ -32,7 +32,7 @@ class Telegram(Network):
     name = "telegram"
     title = "Telegram"
     colour = "#2aabee"
-    glyph = "✈"
+    icon = "M2.5 11.6 21.5 4l-3.2 16-5.6-4.1-2.9 3-.7-5L17.6 7 6.8 13.1z"
     handle = "postcard"
 
     def membership(self, handle: str) -> Membership:

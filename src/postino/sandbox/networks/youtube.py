@@ -20,7 +20,7 @@ class YouTube(Network):
     name = "youtube"
     title = "YouTube"
     colour = "#e62117"
-    glyph = "▶"
+    icon = "M8 5.2v13.6L19.2 12z"
     handle = "postcard"
     settings: ClassVar[Mapping[str, float]] = {
         "access_seconds": 3599, "processing_seconds": 0.3, "uploads_per_day": 1000, "session_seconds": 7 * 24 * 3600,
