@@ -54,6 +54,16 @@ async def test_an_address_with_credentials_is_refused_without_repeating_them(doo
     assert "wonder" not in str(raised.value)
 
 
+async def test_an_error_that_repeats_the_token_is_taken_without_it(door: Door, serve: Serve) -> None:
+    async def complain(visit: Visit) -> None:
+        await visit.request()
+        await visit.answer(400, f'{{"error": "Malformed token {TOKEN}", "code": 42}}'.encode())
+
+    passage = door.open(timeout=SOON, visible=True, secrets=[TOKEN, "42"])
+    answer = await passage.request("POST", (await serve(complain)).url)
+    assert answer.json() == {"error": "Malformed token [secret]", "code": 42}
+
+
 async def test_every_call_is_one_line_of_the_log(door: Door, serve: Serve) -> None:
     server = await serve(polite)
     with structlog.testing.capture_logs() as logs:

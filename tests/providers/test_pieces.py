@@ -38,6 +38,8 @@ def test_a_form_is_read_as_it_was_written(fields: dict[str, str], data: bytes) -
         (b"RIFF\0\0\0\0WEBPVP8 ", "image/webp"),
         (FILM, "video/mp4"),
         (b"\0\0\0\x14ftypqt  ", "video/quicktime"),
+        (b"\0\0\0\x18ftypheic", "image/heic"),
+        (b"\0\0\0\x1cftypavif", "image/avif"),
         (b"<html>", None),
         (b"", None),
     ],

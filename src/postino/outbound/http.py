@@ -140,7 +140,8 @@ class Passage:
             async with session.request(method, url, **sending, timeout=limit, allow_redirects=False) as response:
                 said = str(response.status)
                 headers = {name.lower(): value for name, value in response.headers.items()}
-                return Answer(response.status, headers, await _read(response, most))
+                body = await _read(response, most)
+                return Answer(response.status, headers, body if response.ok else self._redact.answer(body))
         except PostinoError:
             raise
         except (aiohttp.ClientError, OSError, ValueError) as error:

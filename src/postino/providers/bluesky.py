@@ -34,7 +34,7 @@ from postino.providers.verdicts import Clock, Row, by_fallback, look_up, said_in
 from postino.rules.failures import instant
 
 COLLECTION = "app.bsky.feed.post"
-MOST_BYTES = {"image": 10_000_000, "video": 100_000_000}
+MOST_BYTES = {"image": 10_000_000, "video": 300_000_000}
 
 RECONNECT = "Make a new app password in Bluesky's settings and reconnect the account with it."
 BLOB_GONE = "BlobNotFound"

@@ -35,7 +35,7 @@ from postino.providers.places import endpoint
 from postino.providers.verdicts import UNKNOWN_CALLER, Clock, Row, by_fallback, look_up, said_in, utc_now
 from postino.rules.failures import instant
 
-MOST_BYTES = {"image": 16_000_000, "video": 100_000_000}
+MOST_BYTES = {"image": 20_000_000, "video": 110_000_000}
 OPTIONS = ("visibility", "sensitive", "spoiler_text", "language")
 # Servers keep a key for an hour from when they have stored the status. The margin is for a repetition on its way.
 KEY_LIFE = timedelta(minutes=50)

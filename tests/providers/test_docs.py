@@ -1,0 +1,41 @@
+"""The page about the networks says what the code does."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from postino.content import NETWORKS
+from postino.providers import PROVIDERS
+from tests.documents import ROOT
+
+PAGE = (ROOT / "docs" / "networks.md").read_text()
+SECTIONS = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
+
+
+def plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("name", sorted(PROVIDERS))
+def test_every_network_has_a_section_with_its_promise(name: str) -> None:
+    promise = PROVIDERS[name].promise
+    section = plain(SECTIONS[NETWORKS[name]])
+    assert f"**Class {promise.grade}.** {promise.sentence}" in section
+
+
+def test_no_other_network_is_described() -> None:
+    described = {title for title in SECTIONS if title in NETWORKS.values()}
+    assert described == {NETWORKS[name] for name in PROVIDERS}
+
+
+@pytest.mark.parametrize("name", sorted(PROVIDERS))
+def test_times_are_those_of_the_code(name: str) -> None:
+    provider, section = PROVIDERS[name], SECTIONS[NETWORKS[name]]
+    assert f"{provider.timeout.total_seconds():g} s" in section
+    assert f"{provider.visibility.total_seconds():g} s" in section or not provider.visibility
+
+
+def test_the_page_says_that_no_live_network_was_reached() -> None:
+    assert "No live network was reached" in PAGE

@@ -1,0 +1,140 @@
+"""The networks' own words, and what they mean for a person who publishes."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postino.provider import Answer, Failure, Kind, Provider
+from postino.providers import PROVIDERS
+from postino.providers.bluesky import Bluesky
+from postino.providers.mastodon import Mastodon
+from postino.providers.telegram import Telegram
+from postino.rules.failures import refuses
+
+NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
+NETWORKS: dict[str, Provider] = {
+    "bluesky": Bluesky(lambda: NOW), "mastodon": Mastodon(lambda: NOW), "telegram": Telegram(lambda: NOW),
+}  # fmt: skip
+
+
+def said(network: str, status: int, body: Any, **headers: str) -> Failure:
+    told = body if isinstance(body, bytes) else json.dumps(body).encode()
+    names = {name.replace("_", "-"): value for name, value in headers.items()}
+    return NETWORKS[network].classify(Answer(status, names, told))
+
+
+def bluesky(code: str, message: str = "") -> dict[str, str]:
+    return {"error": code, "message": message}
+
+
+def telegram(status: int, description: str, **parameters: int) -> dict[str, Any]:
+    return {"ok": False, "error_code": status, "description": description, "parameters": parameters}
+
+
+@pytest.mark.parametrize(
+    ("network", "status", "body", "kind", "words"),
+    [
+        ("bluesky", 400, bluesky("ExpiredToken", "Token has expired"), Kind.AUTH, "reconnect"),
+        ("bluesky", 400, bluesky("InvalidToken"), Kind.AUTH, "reconnect"),
+        ("bluesky", 401, bluesky("AuthenticationRequired"), Kind.AUTH, "app password"),
+        ("bluesky", 401, bluesky("AuthFactorTokenRequired"), Kind.AUTH, "app password"),
+        ("bluesky", 401, bluesky("AccountTakedown"), Kind.PERMANENT, "suspended"),
+        ("bluesky", 400, bluesky("InvalidSwap", "Record was at bafy"), Kind.DOUBT, "looks"),
+        ("bluesky", 400, bluesky("BlobNotFound"), Kind.PERMANENT, "Upload it again"),
+        ("bluesky", 413, bluesky("PayloadTooLarge", "request entity too large"), Kind.PERMANENT, "smaller"),
+        ("bluesky", 500, bluesky("InternalServerError"), Kind.TRANSIENT, "tries again"),
+        ("bluesky", 502, bluesky("InvalidSwap"), Kind.TRANSIENT, "tries again"),
+        ("bluesky", 400, bluesky("InvalidRequest", "Input/record is odd"), Kind.PERMANENT, "Input/record is odd"),
+        ("bluesky", 404, b"<html>gone</html>", Kind.PERMANENT, "status 404"),
+        ("mastodon", 401, {"error": "The access token is invalid"}, Kind.AUTH, "Reconnect"),
+        ("mastodon", 403, {"error": "This action is outside the authorized scopes"}, Kind.AUTH, "Allow it to write"),
+        ("mastodon", 403, {"error": "Your login is currently disabled"}, Kind.PERMANENT, "blocked"),
+        ("mastodon", 403, {"error": "This action is not allowed"}, Kind.PERMANENT, "This action is not allowed"),
+        ("mastodon", 422, {"error": "Validation failed: Text character limit of 500"}, Kind.PERMANENT, "Shorten"),
+        ("mastodon", 422, {"error": "Validation failed: Text can't be blank"}, Kind.PERMANENT, "needs a text"),
+        ("mastodon", 422, {"error": "Cannot attach files that have not finished processing."}, Kind.TRANSIENT, "busy"),
+        ("mastodon", 422, {"error": "Cannot attach more than 4 files"}, Kind.PERMANENT, "Take some out"),
+        ("mastodon", 422, {"error": "Validation failed: File content type is invalid"}, Kind.PERMANENT, "another type"),
+        ("mastodon", 413, b"<html>nginx</html>", Kind.PERMANENT, "smaller"),
+        ("mastodon", 409, {"error": "Duplicate"}, Kind.DOUBT, "looks"),
+        ("mastodon", 503, b"", Kind.TRANSIENT, "tries again"),
+        ("mastodon", 504, b"<html>", Kind.TRANSIENT, "tries again"),
+        ("mastodon", 301, b"", Kind.PERMANENT, "status 301"),
+        ("telegram", 401, telegram(401, "Unauthorized"), Kind.AUTH, "@BotFather"),
+        ("telegram", 404, telegram(404, "Not Found"), Kind.AUTH, "@BotFather"),
+        ("telegram", 403, telegram(403, "Forbidden: bot was blocked by the user"), Kind.PERMANENT, "removed"),
+        ("telegram", 400, telegram(400, "Bad Request: chat not found"), Kind.PERMANENT, "does not know this chat"),
+        ("telegram", 400, telegram(400, "Bad Request: not enough rights to send text messages to the chat"),
+         Kind.PERMANENT, "administrator"),
+        ("telegram", 400, telegram(400, "Bad Request: message is too long"), Kind.PERMANENT, "The text is too long"),
+        ("telegram", 400, telegram(400, "Bad Request: message caption is too long"), Kind.PERMANENT, "under a picture"),
+        ("telegram", 400, telegram(400, "Bad Request: group chat was upgraded to a supergroup chat",
+                                   migrate_to_chat_id=-1001), Kind.PERMANENT, "Reconnect"),
+        ("telegram", 400, telegram(400, "Bad Request: PHOTO_INVALID_DIMENSIONS"), Kind.PERMANENT, "Choose another"),
+        ("telegram", 413, telegram(413, "Request Entity Too Large"), Kind.PERMANENT, "smaller"),
+        ("telegram", 502, b"<html>", Kind.TRANSIENT, "tries again"),
+        ("telegram", 400, telegram(400, "Bad Request: something new"), Kind.PERMANENT, "something new"),
+    ],
+)  # fmt: skip
+def test_a_networks_no_is_told_in_words_for_people(
+    network: str, status: int, body: Any, kind: Kind, words: str
+) -> None:
+    failure = said(network, status, body)
+    assert failure.kind is kind
+    assert words in failure.message
+
+
+@pytest.mark.parametrize(
+    ("network", "body", "headers", "seconds"),
+    [
+        ("bluesky", bluesky("RateLimitExceeded"), {"ratelimit_reset": str(int(NOW.timestamp()) + 90)}, 90),
+        ("bluesky", bluesky("RateLimitExceeded"), {"retry_after": "5", "ratelimit_reset": "9999999999"}, 5),
+        ("bluesky", bluesky("RateLimitExceeded"), {}, None),
+        ("mastodon", {"error": "Too many requests"}, {"x_ratelimit_reset": "2026-11-16T12:01:30.000Z"}, 90),
+        ("mastodon", {"error": "Too many requests"}, {"retry_after": "Mon, 16 Nov 2026 12:01:30 GMT"}, 90),
+        ("telegram", telegram(429, "Too Many Requests: retry after 90", retry_after=90), {}, 90),
+        ("telegram", b"<html>", {"retry_after": "90"}, 90),
+        ("telegram", telegram(429, "Too Many Requests"), {}, None),
+    ],
+)
+def test_a_limit_ends_when_the_network_says(
+    network: str, body: Any, headers: dict[str, str], seconds: int | None
+) -> None:
+    failure = said(network, 429, body, **headers)
+    assert failure.kind is Kind.RATE_LIMIT
+    assert failure.until == (None if seconds is None else NOW + timedelta(seconds=seconds))
+    assert refuses(failure)
+
+
+def test_a_wait_is_asked_for_only_where_waiting_helps() -> None:
+    assert said("mastodon", 503, b"", retry_after="30").until == NOW + timedelta(seconds=30)
+    assert said("mastodon", 403, b"", retry_after="30").until is None
+
+
+ANY_BODY = st.binary() | st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
+        st.sampled_from(["error", "message", "error_description", "description", "parameters", "retry_after"]),
+        inner,
+        max_size=4,
+    ),
+)
+
+
+@given(st.sampled_from(sorted(NETWORKS)), st.integers(100, 599), ANY_BODY)
+def test_whatever_is_said_becomes_a_failure_with_a_sentence(network: str, status: int, body: Any) -> None:
+    failure = said(network, status, body)
+    assert failure.message.strip()
+    if status in (408, 409, 425) or status >= 500:
+        assert not refuses(failure)
+
+
+def test_every_network_is_there_under_its_name() -> None:
+    assert {name: provider.name for name, provider in PROVIDERS.items()} == {name: name for name in NETWORKS}
+    assert all(provider.timeout > timedelta(0) <= provider.visibility for provider in PROVIDERS.values())
