@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from postino.event import EventType
 from postino.job import Job, Queue, State
 from postino.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
 from postino.rules.lifecycle import may_move
 from postino.rules.retry import RetryPolicy, Schedule
-from postino.rules.settlement import Cause, Settlement, failed, release, rescue, settle
+from postino.rules.settlement import (
+    FEWEST_LOOKS,
+    Cause,
+    Settlement,
+    failed,
+    next_look,
+    release,
+    rescue,
+    settle,
+    unreadable,
+    verdict,
+)
 
 NOW = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=1)
@@ -113,3 +128,131 @@ def test_what_a_dead_worker_held_is_rescued_quarantined_or_uncertain(
     assert decided.rescued == (state is not State.FAILED)
     assert decided.cause == (Cause.QUARANTINED if state is State.FAILED else None)
     assert (decided.error is None) == (state is State.PENDING)
+
+
+# In doubt: something may be out there
+
+DOUBTFUL = replace(JOB, sent=True, look_at=after(seconds=40), claimed_at=NOW)
+PAST = after(seconds=-5)
+
+
+def uncertain(run_at: datetime | None, error: str | None = "busy", **said: Any) -> Settlement:
+    return Settlement(state=State.UNCERTAIN, event=EventType.UNCERTAIN, run_at=run_at, error=error, **said)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "attempts", "look_at", "expected"),
+    [
+        # In the quarantine: nobody looks before its end, whatever the backoff says.
+        (Retry("busy"), 1, after(seconds=90), uncertain(after(seconds=90))),
+        (Retry("busy"), 1, after(seconds=40), uncertain(after(seconds=60))),
+        (Retry("busy", after(hours=1)), 1, after(seconds=40), uncertain(after(hours=1))),
+        (Unknown("?", after(seconds=40)), 1, after(seconds=40), uncertain(after(seconds=40), "?")),
+        # The last attempt sent something: it is asked after all the same.
+        (Retry("busy"), 3, after(seconds=40), uncertain(after(seconds=40))),
+        (Retry("busy"), 9, after(seconds=40), uncertain(after(seconds=40))),
+        (Unknown("?", after(seconds=40)), 3, after(seconds=40), uncertain(after(seconds=40), "?")),
+        # Looking: as often as one would try again, then a person.
+        (Retry("busy"), 2, PAST, uncertain(after(seconds=300))),
+        (Unknown("?", PAST), 2, PAST, uncertain(after(seconds=300), "?")),
+        (Retry("busy"), 3, PAST, uncertain(None)),
+        (Unknown("?", PAST), 3, PAST, uncertain(None, "?")),
+        # A wait is a wait, and costs nothing.
+        (Defer(after(hours=1), "limit"), 3, PAST, uncertain(after(hours=1), None, deferred="limit", refund=True)),
+        (Defer(NOW, "limit"), 1, after(seconds=40), uncertain(after(seconds=40), None, deferred="limit", refund=True)),
+        # What can never work is not simply failed as long as it may have worked.
+        (Reject("no"), 1, after(seconds=40), uncertain(None, "no")),
+        (Reject("no", missed=True), 1, PAST, uncertain(None, "no")),
+        (Unknown("?"), 1, after(seconds=40), uncertain(None, "?")),
+    ],
+)
+def test_in_doubt_a_job_is_neither_simply_tried_again_nor_given_up(
+    outcome: Outcome, attempts: int, look_at: datetime, expected: Settlement
+) -> None:
+    assert settle(replace(DOUBTFUL, attempts=attempts, look_at=look_at), outcome, POLICY, NOW, 0) == expected
+
+
+@pytest.mark.parametrize("attempts", [1, 2])
+def test_however_few_tries_a_job_has_it_is_asked_after_a_few_times(attempts: int) -> None:
+    once = RetryPolicy(max_attempts=1, backoff=Schedule([60]))
+    job = replace(DOUBTFUL, attempts=attempts, look_at=PAST)
+    for outcome in (Retry("busy"), Unknown("?", PAST)):
+        assert settle(job, outcome, once, NOW, 0).run_at == after(seconds=60)
+        assert settle(replace(job, attempts=3), outcome, once, NOW, 0).run_at is None
+
+
+def test_done_is_not_believed_as_long_as_something_is_in_doubt() -> None:
+    settled = settle(DOUBTFUL, Done({"url": "u"}, "r1"), POLICY, NOW, 0)
+    assert (settled.state, settled.run_at, settled.remote_id) == (State.UNCERTAIN, DOUBTFUL.look_at, None)
+    asked = settle(replace(DOUBTFUL, attempts=3, look_at=PAST), Done(), POLICY, NOW, 0)
+    assert (asked.state, asked.run_at) == (State.UNCERTAIN, None)
+
+
+def test_a_payload_that_cannot_be_read_any_more_does_not_fail_what_may_be_out_there() -> None:
+    assert unreadable(JOB, "why").cause is Cause.POISON
+    assert unreadable(DOUBTFUL, "why") == uncertain(None, "why")
+
+
+outcomes = st.one_of(
+    st.just(Done()),
+    st.just(Retry("busy")),
+    st.builds(lambda minutes: Retry("busy", after(minutes=minutes)), st.integers(-60, 60)),
+    st.builds(lambda minutes: Defer(after(minutes=minutes), "limit"), st.integers(-60, 60)),
+    st.just(Reject("no")),
+    st.builds(lambda minutes: Unknown("?", after(minutes=minutes)), st.integers(-60, 60)),
+    st.just(Unknown("?")),
+)
+
+
+@given(outcomes, st.integers(1, 9), st.integers(-60, 60), st.integers(1, 5), st.floats(0, 1))
+def test_whatever_a_handler_says_what_is_in_doubt_stays_uncertain_until_its_quarantine_ends(
+    outcome: Outcome, attempts: int, minutes: int, most: int, jitter: float
+) -> None:
+    look_at = after(minutes=minutes)
+    job = replace(DOUBTFUL, attempts=attempts, look_at=look_at)
+    told = replace(outcome, look_at=look_at) if isinstance(outcome, Unknown) and outcome.look_at else outcome
+    settled = settle(job, told, RetryPolicy(max_attempts=most, backoff=Schedule([60])), NOW, jitter)
+    assert settled.state is State.UNCERTAIN
+    assert settled.event is EventType.UNCERTAIN
+    assert settled.cause is None
+    assert may_move(State.RUNNING, settled.state)
+    assert settled.run_at is None or settled.run_at >= max(look_at, NOW)
+
+
+@given(st.integers(1, 9), st.integers(1, 9))
+def test_looks_come_to_an_end(attempts: int, most: int) -> None:
+    policy = RetryPolicy(max_attempts=most, backoff=Schedule([60]))
+    again = next_look(replace(DOUBTFUL, attempts=attempts), PAST, policy, NOW, 0)
+    assert (again is None) == (attempts >= max(most, FEWEST_LOOKS))
+
+
+@pytest.mark.parametrize("decide", [release, partial(rescue, suspected=False)])
+def test_one_taken_only_to_look_and_given_back_before_it_began_has_spent_nothing(
+    decide: Callable[[Job, datetime], Settlement],
+) -> None:
+    job = replace(DOUBTFUL, look_at=PAST, attempts=2, rescues=2)
+    given_back = decide(job, NOW)
+    assert (given_back.state, given_back.run_at) == (State.UNCERTAIN, NOW)
+    assert (given_back.refund, given_back.rescued) == (True, False)
+
+
+def test_one_that_sent_something_before_its_worker_stopped_has_spent_its_attempt() -> None:
+    stopped = release(DOUBTFUL, NOW)
+    assert (stopped.state, stopped.run_at, stopped.refund) == (State.UNCERTAIN, DOUBTFUL.look_at, False)
+
+
+def test_a_job_in_doubt_that_kills_its_workers_is_left_to_a_person() -> None:
+    assert rescue(replace(DOUBTFUL, rescues=1), NOW).run_at == DOUBTFUL.look_at
+    assert rescue(replace(DOUBTFUL, rescues=2), NOW).run_at is None
+
+
+@pytest.mark.parametrize(
+    ("said", "state"),
+    [(Done(remote_id="r1"), State.COMPLETED), (Retry("again"), State.PENDING), (Reject("no"), State.FAILED)],
+)
+def test_a_persons_word_is_settled_as_it_is(said: Done | Retry | Reject, state: State) -> None:
+    settled = verdict(said, NOW)
+    assert settled.state is state
+    assert may_move(State.UNCERTAIN, state)
+    assert settled.run_at == (NOW if state is State.PENDING else None)
+    assert settled.remote_id == ("r1" if state is State.COMPLETED else None)

@@ -110,8 +110,8 @@ class Call:
             return json.loads(entry.result)
         result = await self._inert(ready, arguments)
         if result is not None:
-            await self._ledger.remember(name, position, result)
-            return result
+            entry = await self._ledger.remember(name, position, result)
+            return json.loads(entry.result or "null")
         entry = entry or await self._ledger.remember(name, position, None, done=False)
         now = self._reach.now()
         if now >= entry.asked_at + patience:

@@ -13,6 +13,7 @@ from postino.errors import WrongUse
 from postino.job import Queue
 from postino.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
 from postino.rules.retry import Override
+from postino.rules.settlement import printed
 
 Function = Callable[..., Any]
 DONE = Done()
@@ -57,8 +58,12 @@ class Handler:
     def sound(self, result: object) -> Outcome:
         """The outcome, if it is one that can be acted upon."""
         match result:
-            case Done() | Reject(reason=str()) | Unknown(reason=str()):
+            case Done() | Reject(reason=str()) | Unknown(reason=str(), look_at=None):
                 return result
+            case Unknown(reason=str(), look_at=at) if is_instant(at):
+                return result
+            case Unknown(reason=why):
+                return Unknown(printed(why, str))  # whatever is wrong with it, what may have left must not be repeated
             case Retry(reason=str(), not_before=None):
                 return result
             case Retry(reason=str(), not_before=at) if is_instant(at):

@@ -13,6 +13,7 @@ from postino.engine.enqueue import surely
 from postino.job import Job
 from postino.ledger import Fact, IntentEntry, Ledger, NewIntent, Noted, StepEntry
 from postino.outcome import Outcome, Reject, Retry
+from postino.rules.ledger import order
 from postino.store import Store
 
 log = structlog.get_logger("postino.ledger")
@@ -36,7 +37,7 @@ class JobLedger:
         self.job = job
         self.limit: float | None = None  # seconds from a step to the job's deadline
         self.progress_at = 0.0  # when the last step began
-        self.position = 0
+        self.entered: list[str] = []  # steps of this run, in their order
         self.known: Ledger | None = None
 
     async def read(self) -> Ledger:
@@ -46,11 +47,12 @@ class JobLedger:
 
     async def enter(self, name: str) -> int:
         """The next step has this name, as it had whenever this job ran before."""
-        known = await self.read()
-        position, self.position = self.position, self.position + 1
-        before = {entry.position: entry.name for entry in known.steps} | {
-            entry.position: entry.step for entry in known.intents
-        }
+        if name in self.entered:
+            told = f"Two steps of {self.job.type} are called {name!r}. Each needs a name of its own"
+            raise Stopped(Reject(f"{told}, or what came of one would be taken for the other."))
+        position = len(self.entered)
+        self.entered.append(name)
+        before = order(await self.read())
         if before.get(position, name) != name:
             told = f"The steps of {self.job.type} have changed under this job: step {position + 1} was"
             raise Stopped(Reject(f"{told} {before[position]!r} when it ran before, and is {name!r} now."))

@@ -8,6 +8,7 @@ from postino.ledger import Fact, IntentEntry, Ledger, Verdict
 from postino.outcome import Defer, Outcome, Reject, Retry
 from postino.provider import CannotTell, Failure, Found, Kind, NotFound, Receipt, Resend, Sighting
 
+MOST_LOST = 3  # answers, after which what is harmless to repeat is not repeated any more: a person is asked
 COOL_DOWN = timedelta(seconds=60)  # after "too many" without a word about how long
 
 
@@ -27,11 +28,12 @@ class Clear:
 
 @dataclass(frozen=True, slots=True)
 class InDoubt:
-    """Something may be out there. A harmless repetition would have this number."""
+    """Something may be out there. A harmless repetition would have this number, after so many lost answers."""
 
     intent: IntentEntry
     first_intended_at: datetime
     number: int
+    lost: int = 1
 
 
 Fate = Accepted | Clear | InDoubt
@@ -46,11 +48,25 @@ def fate(ledger: Ledger, step: str) -> Fate:
     still_open = [intent for intent in intents if not answered(intent, ledger.facts)]
     if not still_open:
         return Clear(number)
-    return InDoubt(still_open[-1], min(intent.intended_at for intent in still_open), number)
+    return InDoubt(still_open[-1], min(intent.intended_at for intent in still_open), number, len(still_open))
 
 
 def answered(intent: IntentEntry, facts: Iterable[Fact]) -> bool:
-    return any(fact.step == intent.step and fact.number == intent.number for fact in facts)
+    return any(answers(fact, intent) for fact in facts)
+
+
+def answers(fact: Fact, intent: IntentEntry) -> bool:
+    return (fact.step, fact.number) == (intent.step, intent.number)
+
+
+def order(ledger: Ledger) -> dict[int, str]:
+    """Which step stands where. What was refused left nothing behind, and another may stand in its place."""
+    left = [
+        intent
+        for intent in ledger.intents
+        if {fact.verdict for fact in ledger.facts if answers(fact, intent)} != {Verdict.REFUSED}
+    ]
+    return {step.position: step.name for step in ledger.steps} | {intent.position: intent.step for intent in left}
 
 
 def is_out(ledger: Ledger) -> bool:
@@ -118,8 +134,9 @@ def without_look(doubt: InDoubt, resend: Resend, now: datetime) -> SendAgain | A
 
 
 def may_resend(doubt: InDoubt, resend: Resend, now: datetime) -> bool:
-    """A key is good for a while only, counted from when it was first used."""
-    return resend.harmless and (resend.within is None or now < doubt.first_intended_at + resend.within)
+    """A key is good for a while only, counted from when it was first used; and nothing is repeated for ever."""
+    in_time = resend.within is None or now < doubt.first_intended_at + resend.within
+    return resend.harmless and in_time and doubt.lost < MOST_LOST
 
 
 def outcome_of(failure: Failure, now: datetime) -> Outcome:

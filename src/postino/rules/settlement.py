@@ -13,6 +13,7 @@ from postino.rules.retry import RetryPolicy, delay
 
 MOST_RESCUES = 3
 TOO_LATE = "missed: it was not to be published so late, so it was not published. Replay it to publish it all the same."
+UNSURE = "It ended as if all of it were out there, but that is not known."
 FEWEST_LOOKS = 3  # attempts: asking a network what it has harms nobody, however few tries a job has
 
 
@@ -46,8 +47,20 @@ WORKED = Settlement(state=State.COMPLETED, event=EventType.COMPLETED)
 
 
 def settle(job: Job, outcome: Outcome, policy: RetryPolicy, now: datetime, jitter: float) -> Settlement:
-    settlement = plainly(job, outcome, policy, now, jitter)
-    return settlement if job.look_at is None else in_doubt(settlement, job.look_at)
+    if job.look_at is None:
+        return plainly(job, outcome, policy, now, jitter)
+    return in_doubt(plainly(job, in_truth(job, outcome, policy), policy, now, jitter), job.look_at)
+
+
+def in_truth(job: Job, outcome: Outcome, policy: RetryPolicy) -> Outcome:
+    """What an outcome means while something may be out there: done is not known, and asking is not trying again."""
+    match outcome:
+        case Done():
+            return Unknown(UNSURE, job.look_at)
+        case Retry(why) if job.attempts >= policy.max_attempts:
+            return Unknown(why, job.look_at)
+        case _:
+            return outcome
 
 
 def in_doubt(settlement: Settlement, look_at: datetime) -> Settlement:
@@ -131,10 +144,10 @@ def rescue(job: Job, now: datetime, suspected: bool = True) -> Settlement:
     A first death counts against all it ran, since nobody knows whose doing it was. After that they run one at a time,
     and a further one counts only against the one that was running.
     """
+    if job.rescues and not suspected:
+        return given_back(job, EventType.RESCUED, now)
     if job.look_at is not None:
         return left_in_doubt("died", None if job.rescues + 1 >= MOST_RESCUES else max(job.look_at, now))
-    if job.rescues and not suspected:
-        return Settlement(state=State.PENDING, event=EventType.RESCUED, run_at=now, refund=True)
     if job.rescues + 1 >= MOST_RESCUES:
         why = f"The worker died under this job {MOST_RESCUES} times. Look at what it does before replaying it."
         return failed(why, Cause.QUARANTINED)
@@ -143,9 +156,16 @@ def rescue(job: Job, now: datetime, suspected: bool = True) -> Settlement:
 
 def release(job: Job, now: datetime) -> Settlement:
     """What becomes of a job whose worker was told to stop and could not wait for it any longer."""
-    if job.look_at is not None:
+    if job.look_at is not None and (job.claimed_at is None or job.look_at > job.claimed_at):
         return left_in_doubt("stopped", max(job.look_at, now))
-    return Settlement(state=State.PENDING, event=EventType.RELEASED, run_at=now, refund=True)
+    return given_back(job, EventType.RELEASED, now)
+
+
+def given_back(job: Job, event: EventType, now: datetime) -> Settlement:
+    """As it was before it was taken: this time nothing was sent. What was in doubt before is so still."""
+    if job.look_at is None:
+        return Settlement(state=State.PENDING, event=event, run_at=now, refund=True)
+    return Settlement(state=State.UNCERTAIN, event=event, run_at=max(job.look_at, now), refund=True)
 
 
 def left_in_doubt(what: str, look_at: datetime | None) -> Settlement:
