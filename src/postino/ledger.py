@@ -12,8 +12,7 @@ from typing import Protocol
 from uuid import UUID
 
 from postino.job import Job
-from postino.outcome import Outcome
-from postino.provider import Call, Failure, Receipt
+from postino.provider import Call, Failure, Http, Receipt
 
 
 class Verdict(StrEnum):
@@ -107,14 +106,21 @@ class Manners:
     visibility: timedelta = timedelta(seconds=5)
     send_within: timedelta = timedelta(seconds=5)
     secrets: frozenset[str] = frozenset()
-    # What a no means beyond this job; None: what it usually means.
-    refused: Callable[[Failure], Awaitable[Outcome | None]] | None = None
+    # Hears of a no before it ends the run, and may end it otherwise.
+    refused: Callable[[Failure], Awaitable[None]] | None = None
 
 
 class GuardedCall(Call, Protocol):
     """A call as handed to a handler, which knows whom it will call."""
 
-    def toward(self, manners: Manners) -> Call: ...
+    @property
+    def http(self) -> Http:
+        """The way out for what is neither remembered nor visible."""
+        ...
+
+    def toward(self, manners: Manners) -> "GuardedCall":
+        """Begins at the first step: what was done before is remembered."""
+        ...
 
 
 class LedgerStore(Protocol):

@@ -78,7 +78,8 @@ class Call:
         return self._open(visible=False)
 
     def toward(self, manners: Manners) -> "Call":
-        """The same call, with the manners of a network."""
+        """The same call from its first step, with the manners of a network."""
+        self._ledger.entered.clear()
         return Call(self._ledger, self._reach, manners)
 
     async def enqueue(self, type: str, payload: Any = None, **details: Any) -> Job:
@@ -242,8 +243,9 @@ class Call:
         await self._ledger.note(fact)
 
     async def _outcome(self, failure: Failure) -> Outcome:
-        decided = None if self._manners.refused is None else await self._manners.refused(failure)
-        return decided or outcome_of(failure, self._reach.now())
+        if self._manners.refused is not None:
+            await self._manners.refused(failure)
+        return outcome_of(failure, self._reach.now())
 
     def _open(self, *, visible: bool, until: float | None = None) -> Http:
         def may_send() -> str | None:

@@ -49,6 +49,8 @@ POINTS = (
     "beat.after",
     "take_duty.before",
     "take_duty.after",
+    "miss_posts.before",
+    "miss_posts.after",
     "prune.before",
     "prune.after",
     "finish_duty.before",

@@ -51,6 +51,19 @@ class Duties:
             log.warning("duty.failed", duty=duty.name, error=str(error), next="tried again within minutes")
 
 
+def missing(store: Store) -> Duty:
+    """Fails posts that were to be out by now, whatever keeps them from running."""
+
+    async def miss() -> None:
+        crashpoint("miss_posts.before")
+        missed = await store.miss_posts()
+        crashpoint("miss_posts.after")
+        for job in missed:
+            log.warning("job.missed", job=str(job.id), account=job.account, next="replay it if it still matters")
+
+    return Duty("miss", LOOK_EVERY / 2, miss)
+
+
 def pruning(store: Store, kept: RetentionConfig) -> Duty:
     async def prune() -> None:
         total, pruned = 0, 1

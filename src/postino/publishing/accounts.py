@@ -1,12 +1,13 @@
 """Accounts: who speaks on which network, with credentials that are sealed until the moment of the call."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property
 
 from postino.content import NETWORKS
 from postino.errors import WrongUse
 from postino.post import AccountState, StoredAccount
-from postino.provider import Account
+from postino.provider import Account, Tokens
 from postino.publishing.vault import Vault
 from postino.store import Act, Store
 
@@ -66,6 +67,14 @@ class Accounts:
             brand=stored.brand,
             remote_id=stored.remote_id,
         )
+
+    async def renew(self, account: Account, tokens: Tokens) -> Account:
+        """Keeps new credentials before anybody uses them."""
+        if dict(tokens.credentials) != dict(account.credentials):
+            stored = await self.store.account(account.id)
+            sealed = self.vault.seal(tokens.credentials, account.id)
+            await self.store.put_account(replace(stored, sealed=sealed))
+        return replace(account, credentials=tokens.credentials)
 
     def address_of(self, account: StoredAccount) -> str:
         if not account.base_url.startswith(SANDBOX):

@@ -9,7 +9,7 @@ from postino.errors import NotFound, WrongUse
 from postino.job import Job
 from postino.ledger import GuardedCall, Manners
 from postino.outcome import Defer, Done, Outcome, Reject, Retry
-from postino.provider import Account, Failure, Kind, Media, Post, Provider
+from postino.provider import Account, Failure, Kind, Media, NoAnswer, NotSent, Post, Provider, Tokens
 from postino.publishing.accounts import Accounts
 from postino.rules.settlement import TOO_LATE
 
@@ -30,6 +30,14 @@ class PostLetter:
     media: tuple[MediaLetter, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     publish_until_at: datetime | None = None
+
+
+class TokenRefused(BaseException):
+    """The network does not take the account's credentials. Past whatever a network's own code catches."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
 
 
 class Publisher:
@@ -53,15 +61,46 @@ class Publisher:
             return Reject(str(error))
         except WrongUse as error:
             return Retry(str(error))
+        try:
+            return await self.publish_as(account, network, job, payload, call)
+        except TokenRefused as refused:
+            fresh = await self.refreshed(account, network, refused.failure, call)
+        if not isinstance(fresh, Account):
+            return fresh
+        try:
+            return await self.publish_as(fresh, network, job, payload, call)
+        except TokenRefused as refused:
+            return await self.held(account, refused.failure)
+
+    async def publish_as(
+        self, account: Account, network: Provider, job: Job, payload: PostLetter, call: GuardedCall
+    ) -> Outcome:
         published = await network.publish(post_of(job, payload, account), call.toward(self.manners(network, account)))
         return Done({"url": published.url}, published.remote_id)
 
+    async def refreshed(
+        self, account: Account, network: Provider, why: Failure, call: GuardedCall
+    ) -> Account | Outcome:
+        """Once in an attempt. New tokens are kept before they are used; a failure that may pass disconnects nobody."""
+        try:
+            tokens = await network.refresh(account, call.toward(self.manners(network, account)).http)
+        except (NotSent, NoAnswer) as error:
+            return Retry(f"{why.message} New ones could not be had: {error}")
+        if isinstance(tokens, Tokens):
+            return await self.accounts.renew(account, tokens)
+        if tokens.kind in (Kind.AUTH, Kind.PERMANENT):
+            return await self.held(account, tokens)
+        return Retry(f"{why.message} New ones could not be had: {tokens.message}", tokens.until)
+
+    async def held(self, account: Account, failure: Failure) -> Outcome:
+        """Not failed: connected again, the account publishes what waits for it."""
+        await self.accounts.hold(account.id, failure.message)
+        return Defer(datetime.now(UTC), f"{failure.message} Posts of {account.id} wait until it is connected again.")
+
     def manners(self, network: Provider, account: Account) -> Manners:
-        async def refused(failure: Failure) -> Outcome | None:
-            if failure.kind is not Kind.AUTH:
-                return None
-            await self.accounts.hold(account.id, failure.message)
-            return Defer(datetime.now(UTC), f"{failure.message} Its posts wait until then.")
+        async def refused(failure: Failure) -> None:
+            if failure.kind is Kind.AUTH:
+                raise TokenRefused(failure)
 
         return Manners(
             timeout=network.timeout * self.patience,
