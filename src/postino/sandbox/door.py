@@ -11,7 +11,7 @@ from postino.errors import Conflict, NotFound, PostinoError, WrongUse
 from postino.sandbox import accounts, calls, faults, record, samples, schedule, settings
 from postino.sandbox.faults import KINDS
 from postino.sandbox.memory import Account
-from postino.sandbox.network import Network
+from postino.sandbox.network import Network, whole_number
 from postino.sandbox.networks import networks
 from postino.sandbox.switchboard import Switchboard
 
@@ -72,7 +72,7 @@ class Door:
         found = record.published(
             reader,
             all_epochs=told.get("all") in ("1", "true"),
-            after=whole_number(told.get("after", "0"), "after"),
+            after=number_in(told.get("after", "0"), "after"),
             network=network_of(told["network"]).name if "network" in told else None,
         )
         return web.json_response({"data": found, "epoch": record.epoch(reader)})
@@ -92,7 +92,7 @@ class Door:
         return web.json_response({"removed": await self.database.write(schedule.remove)})
 
     async def remove_fault(self, request: web.Request) -> web.Response:
-        number = whole_number(request.match_info["id"], "id")
+        number = number_in(request.match_info["id"], "id")
         if not await self.database.write(lambda it: schedule.remove(it, number)):
             raise NotFound(f"There is no fault {number}.")
         return web.json_response({"removed": 1})
@@ -172,10 +172,11 @@ def query(request: web.Request, *known: str) -> dict[str, str]:
     return dict(request.query)
 
 
-def whole_number(text: str, field: str) -> int:
-    if not text.isascii() or not text.isdigit() or len(text) > 18:
+def number_in(text: str, field: str) -> int:
+    number = whole_number(text)
+    if number is None:
         raise WrongUse(f"{field} is a whole number, not {text!r}.", field)
-    return int(text)
+    return number
 
 
 def network_of(name: Any) -> Network:

@@ -21,12 +21,12 @@ async def fetch(session: aiohttp.ClientSession, urls: Iterable[str]) -> dict[str
 
 async def fetch_one(session: aiohttp.ClientSession, url: str) -> File | None:
     """None if it cannot be had."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        return None
-    if not is_loopback(parts.hostname):
-        return File(media_types(parts.path), b"", url=url)
     try:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            return None
+        if not is_loopback(parts.hostname):
+            return File(media_types(parts.path), b"", url=url)
         async with session.get(url, timeout=PATIENCE, allow_redirects=False) as answer:
             if answer.status != 200:
                 return None

@@ -14,6 +14,8 @@ from typing import Any, ClassVar, TypeAlias
 
 from postino.sandbox.memory import File, Memory
 
+LARGEST = 2**63 - 1
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:
@@ -146,6 +148,12 @@ class Network(ABC):
     @abstractmethod
     def rate_limited(self, seconds: int | None, now: datetime) -> Reply:
         """In the network's own words and headers; None: without a hint how long."""
+
+
+def whole_number(text: str) -> int | None:
+    """None if it is none, or one no database could hold."""
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else LARGEST + 1
+    return number if number <= LARGEST else None
 
 
 def secret_of(network: str, handle: str, purpose: str, length: int = 40) -> str:

@@ -37,18 +37,26 @@ async def read(request: web.Request, network: Network, path: str) -> Ask:
     if found[0][0].raw:
         body = await request.read()
     elif request.content_type.startswith("multipart/"):
-        await read_multipart(request, params, files)
+        try:
+            await read_multipart(request, params, files)
+        except (ValueError, RuntimeError):
+            raise Refused(network.bad_request("The form cannot be read")) from None
     else:
         body = await request.read()
         params |= parsed(request, body, network)
     for endpoint, names in found:
         ask = Ask(
             endpoint=endpoint, url=f"{request.scheme}://{request.host}/{network.name}", path=names, params=params,
-            files=files, headers={name.lower(): value for name, value in request.headers.items()}, body=body,
+            files=files, headers={name.lower(): readable(value) for name, value in request.headers.items()}, body=body,
         )  # fmt: skip
         if endpoint.when is None or endpoint.when(ask):
             return ask
     raise Refused(network.no_such_endpoint())
+
+
+def readable(header: str) -> str:
+    """Bytes that are no text come as half pairs of surrogates, which nobody could write down."""
+    return header.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def parsed(request: web.Request, body: bytes, network: Network) -> dict[str, Any]:
@@ -58,7 +66,8 @@ def parsed(request: web.Request, body: bytes, network: Network) -> dict[str, Any
         return form(body)
     try:
         told = json.loads(body)
-    except ValueError:
+        json.dumps(told, ensure_ascii=False).encode()  # half a pair of surrogates is no text
+    except (ValueError, RecursionError):
         raise Refused(network.bad_request("The body is not valid JSON")) from None
     if not isinstance(told, dict):
         raise Refused(network.bad_request("The body is not a JSON object"))
@@ -87,7 +96,8 @@ def merged(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
 async def read_multipart(request: web.Request, params: dict[str, Any], files: dict[str, File]) -> None:
     texts: list[tuple[str, str]] = []
     async for part in await request.multipart():
-        assert isinstance(part, BodyPartReader)
+        if not isinstance(part, BodyPartReader):
+            raise ValueError("a form within a form")
         name = part.name or ""
         data = bytes(await part.read(decode=True))
         if part.filename is None:

@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import hmac
 import json
 import re
 import secrets
@@ -13,7 +12,7 @@ from typing import Any, ClassVar
 import regex
 
 from postino.sandbox.memory import Account, File, Memory, Thing
-from postino.sandbox.network import Ask, Doubt, Endpoint, Membership, Network, Refused, Reply, secret_of
+from postino.sandbox.network import Ask, Doubt, Endpoint, Membership, Network, Refused, Reply, secret_of, whole_number
 
 POST = "app.bsky.feed.post"
 RECORD = "record"
@@ -83,7 +82,7 @@ def invalid(message: str) -> Refused:
 
 def create_session(ask: Ask, memory: Memory) -> Reply:
     account = memory.account_of(ask.text("identifier").removeprefix("@"))
-    if account is None or not hmac.compare_digest(account.credentials["password"], ask.text("password")):
+    if account is None or account.credentials["password"] != ask.text("password"):
         return error(401, "AuthenticationRequired", "Invalid identifier or password")
     return Reply(200, session_of(memory, account))
 
@@ -126,7 +125,7 @@ def segment(claims: Mapping[str, Any]) -> str:
 def upload_blob(ask: Ask, memory: Memory) -> Reply:
     """The same bytes are the same blob, however often they are sent."""
     if not ask.body:
-        raise invalid("Request encoding (Content-Type) required but not provided" if not ask.headers else "Empty blob")
+        raise invalid("A blob must have bytes")
     mime = ask.headers.get("content-type", "application/octet-stream")
     cid = cid_of(0x55, ask.body)
     if memory.find_own(BLOB, f"{memory.account.handle} {cid}") is None:
@@ -197,13 +196,13 @@ def list_records(ask: Ask, memory: Memory) -> Reply:
     account = memory.account_of(ask.text("repo"))
     if account is None:
         raise invalid(f"Could not find repo: {ask.text('repo')}")
-    limit = ask.text("limit", "50")
-    if not limit.isdigit() or not 1 <= int(limit) <= MOST_LISTED:
+    limit = whole_number(ask.text("limit", "50"))
+    if limit is None or not 1 <= limit <= MOST_LISTED:
         raise invalid("Error: limit must be between 1 and 100")
     records = sorted(memory.listed(RECORD, account.handle), key=rkey_of, reverse=not ask.truth("reverse"))
     if cursor := ask.text("cursor"):
         records = [it for it in records if (rkey_of(it) > cursor if ask.truth("reverse") else rkey_of(it) < cursor)]
-    part = [it for it in records if f"/{ask.text('collection')}/" in it.id][: int(limit)]
+    part = [it for it in records if f"/{ask.text('collection')}/" in it.id][:limit]
     return Reply(200, {"records": [shown(it) for it in part]} | ({"cursor": rkey_of(part[-1])} if part else {}))
 
 
@@ -232,7 +231,7 @@ def tid(memory: Memory) -> str:
 def show(memory: Memory, uri: str, record: dict[str, Any], kind: str = "post") -> None:
     media = []
     for image in images_of(record):
-        blob = memory.find_own(BLOB, f"{memory.account.handle} {image['image']['ref']['$link']}")
+        blob = memory.find_own(BLOB, f"{memory.account.handle} {next(blobs_of(image['image']))}")
         assert blob is not None
         media.append({"url": blob.body["url"], "mime": blob.body["mime"], "alt": str(image["alt"])})
     reply = record.get("reply")
@@ -281,7 +280,7 @@ def check_record(record: dict[str, Any]) -> None:
     images = images_of(record)
     if len(images) > MOST_IMAGES:
         raise wrong(f"Record/embed/images must not have more than {MOST_IMAGES} elements")
-    if any(not isinstance(image.get("alt"), str) or not list(blobs_of(image)) for image in images):
+    if any(not isinstance(image.get("alt"), str) or not list(blobs_of(image.get("image"))) for image in images):
         raise wrong('Record/embed/images/0 must have the properties "image" and "alt"')
 
 

@@ -6,11 +6,23 @@ from math import ceil
 from typing import Any, ClassVar
 
 from postino.sandbox.memory import Memory, Thing
-from postino.sandbox.network import Ask, Doubt, Endpoint, Membership, Network, Refused, Reply, digits_of, secret_of
+from postino.sandbox.network import (
+    Ask,
+    Doubt,
+    Endpoint,
+    Membership,
+    Network,
+    Refused,
+    Reply,
+    digits_of,
+    secret_of,
+    whole_number,
+)
 
 CONTAINER, MEDIA, COMMENT = "container", "media", "comment"
 LONGEST_CAPTION, MOST_CHILDREN, LARGEST_IMAGE, MOST_LISTED = 2200, 10, 8 * 1024 * 1024, 100
 DAY = timedelta(days=1)
+LAST_SECOND = 250_000_000_000
 LIFETIME = timedelta(days=60)
 MEANINGS = {
     "IN_PROGRESS": "In Progress: Media is still being processed.",
@@ -302,19 +314,19 @@ def chosen(ask: Ask, told: Mapping[str, Any], *otherwise: str) -> dict[str, Any]
 
 
 def page_of(ask: Ask, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    limit, after = ask.text("limit", "25"), ask.text("after", "0")
-    if not limit.isdigit() or not after.isdigit() or not 1 <= int(limit) <= MOST_LISTED:
+    limit, start = whole_number(ask.text("limit", "25")), whole_number(ask.text("after", "0"))
+    if start is None or limit is None or not 1 <= limit <= MOST_LISTED:
         raise refused(100, "The parameters limit and after must be numbers.")
-    start, end = int(after), int(after) + int(limit)
+    end = start + limit
     cursors = {"before": str(start), "after": str(min(end, len(rows)))}
     return {"data": rows[start:end]} | ({"paging": {"cursors": cursors}} if rows[start:end] else {})
 
 
 def as_instant(text: str) -> datetime:
-    try:
-        return datetime.fromtimestamp(int(text), UTC)
-    except ValueError:
-        raise refused(100, "The parameters since and until must be seconds since 1970.") from None
+    seconds = whole_number(text)
+    if seconds is None or seconds > LAST_SECOND:
+        raise refused(100, "The parameters since and until must be seconds since 1970.")
+    return datetime.fromtimestamp(seconds, UTC)
 
 
 def stamp(at: datetime) -> str:

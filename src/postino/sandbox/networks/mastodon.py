@@ -19,6 +19,7 @@ from postino.sandbox.network import (
     Reply,
     digits_of,
     secret_of,
+    whole_number,
 )  # fmt: skip
 
 STATUS, MEDIA, KEY, WINDOW = "status", "media", "key", "window"
@@ -260,10 +261,11 @@ def list_statuses(ask: Ask, memory: Memory) -> Reply:
     account = memory.account_of(ask.path["id"])
     if account is None or account.remote_id != ask.path["id"]:
         raise missing()
-    limit = ask.text("limit", "20")
-    if not limit.isdigit() or int(limit) < 1:
+    limit = whole_number(ask.text("limit", "20"))
+    if not limit:
         raise Refused(NETWORK.bad_request("limit is not a number"))
-    bounds = {name: int(ask.text(name)) for name in ("max_id", "since_id", "min_id") if ask.text(name).isdigit()}
+    told = {name: whole_number(ask.text(name)) for name in ("max_id", "since_id", "min_id")}
+    bounds = {name: number for name, number in told.items() if number is not None}
     found = [
         status
         for status in memory.listed(STATUS, account.handle)
@@ -272,7 +274,7 @@ def list_statuses(ask: Ask, memory: Memory) -> Reply:
         and not (ask.truth("exclude_replies") and status.body["reply_to"])
         and not (ask.truth("only_media") and not status.body["media"])
     ]
-    many = min(int(limit), MOST_LISTED)
+    many = min(limit, MOST_LISTED)
     part = found[-many:] if "min_id" in bounds else found[:many]
     return Reply(200, [shown(ask, memory, status) for status in part])
 

@@ -11,7 +11,18 @@ from typing import Any, ClassVar
 import regex
 
 from postino.sandbox.memory import Account, File, Memory, Thing
-from postino.sandbox.network import Ask, Doubt, Endpoint, Membership, Network, Refused, Reply, digits_of, secret_of
+from postino.sandbox.network import (
+    Ask,
+    Doubt,
+    Endpoint,
+    Membership,
+    Network,
+    Refused,
+    Reply,
+    digits_of,
+    secret_of,
+    whole_number,
+)
 
 TWEET, UPLOAD = "tweet", "upload"
 LONGEST, LENGTH_OF_A_LINK, MOST_PICTURES, LARGEST_SEGMENT = 280, 23, 4, 5 * 1024 * 1024
@@ -158,17 +169,17 @@ def user_tweets(ask: Ask, memory: Memory) -> Reply:
     if account is None or account.remote_id != ask.path["id"]:
         detail = f"Could not find user with id: [{ask.path['id']}]."
         return Reply(200, {"errors": [error(404, "Not Found Error", detail).body]})
-    many = ask.text("max_results", "10")
-    if not many.isdigit() or not 5 <= int(many) <= 100:
+    many = whole_number(ask.text("max_results", "10"))
+    if many is None or not 5 <= many <= 100:
         raise invalid("The `max_results` query parameter value is not between 5 and 100")
     found = [tweet for tweet in memory.listed(TWEET, account.handle) if within(ask, tweet)]
     start = whole(ask, "pagination_token")
-    page = found[start : start + int(many)]
+    page = found[start : start + many]
     meta: dict[str, Any] = {"result_count": len(page)}
     if page:
         meta |= {"newest_id": page[0].id, "oldest_id": page[-1].id}
-    if start + int(many) < len(found):
-        meta["next_token"] = str(start + int(many))
+    if start + many < len(found):
+        meta["next_token"] = str(start + many)
     shown = {"data": [seen(ask, tweet, account) for tweet in page]} if page else {}
     return Reply(200, shown | {"meta": meta})
 
@@ -182,10 +193,10 @@ def within(ask: Ask, tweet: Thing) -> bool:
 
 
 def whole(ask: Ask, name: str) -> int:
-    text = ask.text(name, "0")
-    if not text.isdigit():
-        raise invalid(f"The `{name}` query parameter value [{text}] is not valid")
-    return int(text)
+    number = whole_number(ask.text(name, "0"))
+    if number is None:
+        raise invalid(f"The `{name}` query parameter value [{ask.text(name)}] is not valid")
+    return number
 
 
 def seen(ask: Ask, tweet: Thing, account: Account) -> dict[str, Any]:
@@ -228,13 +239,13 @@ def initialize(ask: Ask, memory: Memory) -> Reply:
 
 def append(ask: Ask, memory: Memory) -> Reply:
     upload = upload_of(memory, ask.path["id"])
-    index = ask.text("segment_index")
-    if not index.isdigit() or int(index) > 999:
+    index = whole_number(ask.text("segment_index"))
+    if index is None or index > 999:
         raise invalid("segment_index must be a number from 0 to 999")
     data = segment_of(ask)
     if "file" in upload.body or not data or len(data) > LARGEST_SEGMENT:
         raise invalid("The segment is empty, too large, or comes after the end")
-    memory.add_piece(upload.id, int(index), data)
+    memory.add_piece(upload.id, index, data)
     return Reply(200, {"data": {"expires_at": int(memory.now.timestamp()) + 86400}})
 
 

@@ -6,13 +6,13 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from postino.sandbox.memory import Account, File, Memory, Thing
-from postino.sandbox.network import Ask, Doubt, Endpoint, Membership, Network, Refused, Reply, secret_of
+from postino.sandbox.network import Ask, Doubt, Endpoint, Membership, Network, Refused, Reply, secret_of, whole_number
 
 SESSION, VIDEO = "session", "video"
 PIECE = 256 * 1024
 LONGEST_TITLE, MOST_BYTES_OF_DESCRIPTION, MOST_CHARACTERS_OF_TAGS = 100, 5000, 500
 PRIVACY = ("private", "unlisted", "public")
-RANGE = re.compile(r"bytes (?:(?P<first>\d+)-(?P<last>\d+)|\*)/(?P<total>\d+|\*)")
+RANGE = re.compile(r"bytes (?:(?P<first>[0-9]{1,15})-(?P<last>[0-9]{1,15})|\*)/(?P<total>[0-9]{1,15}|\*)")
 DAY = timedelta(days=1)
 
 
@@ -78,10 +78,10 @@ def start_upload(ask: Ask, memory: Memory) -> Reply:
     today = [it for it in memory.listed(SESSION, memory.account.handle) if it.kept_at > memory.now - DAY]
     if len(today) >= memory.setting("uploads_per_day"):
         raise invalid("uploadLimitExceeded", "The user has exceeded the number of videos they may upload.")
-    size = ask.headers.get("x-upload-content-length", "")
+    size = whole_number(ask.headers.get("x-upload-content-length", ""))
     mime = ask.headers.get("x-upload-content-type", "video/*")
     number = f"AH{secret_of('youtube', memory.account.handle, str(memory.number()), 40)}"
-    body = {"snippet": snippet, "status": status, "size": int(size) if size.isdigit() else None, "mime": mime}
+    body = {"snippet": snippet, "status": status, "size": size, "mime": mime}
     memory.keep(SESSION, number, body | {"received": 0})
     location = f"{ask.url}/upload/youtube/v3/videos?uploadType=resumable&upload_id={number}"
     return Reply(200, headers={"Location": location, "X-GUploader-UploadID": number})
@@ -225,7 +225,7 @@ def checked_snippet(ask: Ask, parts: list[str]) -> dict[str, Any]:
         raise invalid("invalidDescription", "The request metadata specifies an invalid video description.")
     if not isinstance(tags, list) or sum(len(str(tag)) for tag in tags) > MOST_CHARACTERS_OF_TAGS:
         raise invalid("invalidTags", "The request metadata specifies invalid video keywords.")
-    if not str(told.get("categoryId", "22")).isdigit():
+    if whole_number(str(told.get("categoryId", "22"))) is None:
         raise invalid("invalidCategoryId", "The snippet.categoryId property specifies an invalid category ID.")
     return dict(told)
 
@@ -269,12 +269,12 @@ def list_playlist(ask: Ask, memory: Memory) -> Reply:
     """The uploads, the newest first; whoever owns them sees the private ones, too."""
     if ask.text("playlistId") != uploads_of(memory.account):
         raise Refused(error(404, "playlistNotFound", "The playlist cannot be found.", "NOT_FOUND"))
-    many, start = ask.text("maxResults", "5"), ask.text("pageToken", "0")
-    if not many.isdigit() or not start.isdigit() or int(many) > 50:
+    many, start = whole_number(ask.text("maxResults", "5")), whole_number(ask.text("pageToken", "0"))
+    if many is None or start is None or many > 50:
         raise invalid("badRequest", "maxResults is at most 50.")
     found = memory.listed(VIDEO, memory.account.handle)
-    parts, end = ask.text("part").split(","), int(start) + int(many)
-    items = [playlist_item(memory, it, parts) for it in found[int(start) : end]]
+    parts, end = ask.text("part").split(","), start + many
+    items = [playlist_item(memory, it, parts) for it in found[start:end]]
     body = listing("youtube#playlistItemListResponse", items)
     return Reply(200, body | ({"nextPageToken": str(end)} if end < len(found) else {}))
 
