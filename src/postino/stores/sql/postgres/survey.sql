@@ -46,6 +46,6 @@ SELECT 'gate', name, NULL, paused_at, scope || ' ' || coalesce(reason, ''), cap 
 UNION ALL
 SELECT 'worker', id, NULL, NULL, NULL, beats FROM postino.workers
 -- Buried while its beat waited: its old row is still in this statement's sight, but its beat did not count.
-WHERE id NOT IN (SELECT id FROM beat) AND NOT (:beat AND id = :worker)
+WHERE id NOT IN (SELECT id FROM beat) AND (:beat AND id = :worker) IS NOT TRUE
 UNION ALL
 SELECT 'worker', id, NULL, NULL, NULL, beats FROM beat

@@ -1,0 +1,107 @@
+"""A network in memory: it publishes what it is sent, and answers as was arranged."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from postino import Call, Done, Job, Outcome, Postino, State
+from postino.ledger import Manners
+from postino.provider import (
+    NEVER,
+    Failure,
+    Found,
+    Garbled,
+    Http,
+    Intent,
+    Kind,
+    Look,
+    NoAnswer,
+    NotFound,
+    NotSent,
+    Receipt,
+    Resend,
+    Sighting,
+)
+from tests.engine.conftest import eventually
+
+# A quarantine of 0.4 s.
+QUICK = Manners(
+    timeout=timedelta(seconds=0.1), visibility=timedelta(seconds=0.1), send_within=timedelta(seconds=0.2)
+)
+PUBLISHED = {"accepted", "lost", "error", "conflict", "garbled", "nonsense", "bug", "hanging"}
+ANSWERS: dict[str, Any] = {
+    "not sent": NotSent("Nothing left."),
+    "lost": NoAnswer("No answer came."),
+    "gone": NoAnswer("No answer came, and nothing arrived."),
+    "garbled": Garbled("<html>"),
+    "bug": KeyError("id"),
+    "nonsense": {"ok": True},
+    "refused": Failure(Kind.PERMANENT, "Too long."),
+    "limited": Failure(Kind.RATE_LIMIT, "Slow down.", until=datetime(2026, 1, 1, tzinfo=UTC)),
+    "error": Failure(Kind.TRANSIENT, "Internal error."),
+    "conflict": Failure(Kind.DOUBT, "Duplicate."),
+}
+
+
+class Network:
+    """`answers` come one after the other, then all is well."""
+
+    def __init__(self, *answers: str, seen: Sighting | Failure | None = None) -> None:
+        self.answers = list(answers)
+        self.seen = seen  # what a look says; None: the truth
+        self.posts: list[str] = []
+        self.sends = 0
+        self.looks: list[datetime] = []
+        self.intents: list[Intent] = []
+        self.reached = asyncio.Event()
+
+    async def post(self, http: Http, text: str) -> Any:
+        self.sends += 1
+        answer = self.answers.pop(0) if self.answers else "accepted"
+        if answer in PUBLISHED:
+            self.posts.append(text)
+        self.reached.set()
+        if answer == "hanging":
+            await asyncio.sleep(60)
+        said = self.receipt(text) if answer == "accepted" else ANSWERS[answer]
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+    async def find(self, http: Http, intent: Intent, text: str) -> Sighting | Failure:
+        self.looks.append(datetime.now(UTC))
+        self.intents.append(intent)
+        if self.seen is not None:
+            return self.seen
+        return Found(self.receipt(text)) if text in self.posts else NotFound()
+
+    def receipt(self, text: str) -> Receipt:
+        return Receipt(remote_id=f"id of {text}", url=f"https://there/{text}", data={"times": [1]})
+
+
+def publishes(
+    app: Postino, network: Network, *, look: bool = True, resend: Resend = NEVER, **options: Any
+) -> None:
+    """Jobs of type `publish` send their payload to this network."""
+    found: Look | None = network.find if look else None
+
+    @app.handler("publish", **options)
+    async def publish(job: Job, payload: str, call: Call) -> Outcome:
+        receipt = await call.toward(QUICK).once("post", network.post, payload, found=found, resend=resend)
+        return Done(None, receipt.remote_id)
+
+
+async def waiting_for_a_person(app: Postino, job: Job) -> Job:
+    async def asked() -> Job | None:
+        found = await app.store.get(job.id)
+        return found if found.state is State.UNCERTAIN and found.run_at is None else None
+
+    return await eventually(asked)
+
+
+async def parked(app: Postino, job: Job) -> Job:
+    async def waits() -> Job | None:
+        found = await app.store.get(job.id)
+        return found if found.state is State.PENDING and found.deferred is not None else None
+
+    return await eventually(waits)

@@ -1,0 +1,354 @@
+"""Steps that are remembered and waits that hold nothing, run by a real worker."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from postino import Call, Defer, Done, Job, Outcome, Postino, State, Unknown
+from postino.ledger import Ledger
+from postino.provider import NEVER, Failure, Http, Kind, NoAnswer, NotSent
+from postino.rules import settlement
+from postino.rules.settlement import Cause
+from tests.engine.conftest import ended, working
+from tests.engine.network import QUICK, Network, parked, waiting_for_a_person
+
+only_sqlite = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+SOON = {"every": timedelta(seconds=0.05), "patience": timedelta(seconds=10)}
+
+
+class Workshop:
+    """Counts what it is asked for."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = list(answers)
+        self.asked: list[tuple[Any, ...]] = []
+
+    async def make(self, http: Http, *arguments: Any) -> Any:
+        self.asked.append(arguments)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+# Steps
+
+
+async def test_a_step_is_not_done_again_by_the_next_attempt_nor_the_next_worker(app: Postino) -> None:
+    shop, got = Workshop({"id": ("c", 1)}), []
+
+    @app.handler("work")
+    async def work(job: Job, payload: str, call: Call) -> None:
+        got.append(await call.step("container", shop.make, payload))
+        if job.attempts == 1:
+            raise ConnectionError("away")
+        if job.deferrals == 0:
+            await call.until("pause", Workshop(None).make, every=timedelta(hours=1), patience=timedelta(hours=2))
+
+    job = await app.enqueue("work", "hello")
+    async with working(app):
+        await parked(app, job)
+    await app.reschedule(job.id, None)
+    async with working(app):
+        await ended(app, job)
+    assert shop.asked == [("hello",)]
+    assert got == [{"id": ["c", 1]}] * 3, "as it is read after a crash, from the beginning"
+
+
+@only_sqlite
+@pytest.mark.parametrize("nothing", [None, False, 0, "", []])
+async def test_a_step_that_ends_with_nothing_has_ended(app: Postino, nothing: Any) -> None:
+    shop, got = Workshop(nothing), []
+
+    @app.handler("work")
+    async def work(job: Job, payload: str, call: Call) -> None:
+        got.append(await call.step("quiet", shop.make))
+        if job.attempts == 1:
+            raise ConnectionError("away")
+
+    async with working(app):
+        await ended(app, await app.enqueue("work", ""))
+    assert (len(shop.asked), got) == (1, [nothing, nothing])
+
+
+@only_sqlite
+@pytest.mark.parametrize(
+    ("said", "state", "cause"),
+    [
+        (NotSent("no way"), State.FAILED, Cause.EXHAUSTED),
+        (NoAnswer("silence"), State.FAILED, Cause.EXHAUSTED),
+        (Failure(Kind.TRANSIENT, "busy"), State.FAILED, Cause.EXHAUSTED),
+        (Failure(Kind.DOUBT, "odd"), State.FAILED, Cause.EXHAUSTED),
+        (Failure(Kind.PERMANENT, "never"), State.FAILED, Cause.PERMANENT),
+        (Failure(Kind.AUTH, "who are you"), State.FAILED, Cause.PERMANENT),
+    ],
+)
+async def test_what_goes_wrong_in_an_inert_step_is_never_a_doubt(
+    app: Postino, said: Any, state: State, cause: Cause
+) -> None:
+    shop = Workshop(said)
+
+    @app.handler("work")
+    async def work(job: Job, payload: str, call: Call) -> None:
+        await call.step("container", shop.make)
+
+    async with working(app):
+        job = await ended(app, await app.enqueue("work", ""))
+    assert (job.state, job.sent) == (state, False)
+    assert (await app.store.dead_letter(job.id)).cause is cause
+    assert len(shop.asked) == (3 if cause is Cause.EXHAUSTED else 1)
+
+
+@only_sqlite
+async def test_a_limit_met_in_a_step_defers_the_job_and_spends_nothing(app: Postino) -> None:
+    shop = Workshop(Failure(Kind.RATE_LIMIT, "slow down", until=datetime.now(UTC) + timedelta(seconds=0.1)), "c1")
+
+    @app.handler("work")
+    async def work(job: Job, payload: str, call: Call) -> None:
+        await call.step("container", shop.make)
+
+    async with working(app):
+        job = await ended(app, await app.enqueue("work", ""))
+    assert (job.state, job.attempts, job.deferrals) == (State.COMPLETED, 1, 1)
+
+
+@only_sqlite
+async def test_a_result_that_is_no_json_is_said_loudly(app: Postino) -> None:
+    @app.handler("work")
+    async def work(job: Job, payload: str, call: Call) -> None:
+        await call.step("container", Workshop(object()).make)
+
+    async with working(app):
+        job = await ended(app, await app.enqueue("work", ""))
+    assert "not JSON" in (job.last_error or "")
+
+
+@only_sqlite
+async def test_each_step_has_the_whole_time_limit(app: Postino) -> None:
+    async def slow(http: Http, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    @app.handler("work", time_limit=0.6, max_attempts=1)
+    async def work(job: Job, payload: float, call: Call) -> None:
+        for number in range(3):
+            await call.step(f"part {number}", slow, payload)
+
+    async with working(app):
+        quick, late = await app.enqueue("work", 0.3), await app.enqueue("work", 1.2)
+        assert (await ended(app, quick)).state is State.COMPLETED
+        assert "longer than its time limit" in ((await ended(app, late)).last_error or "")
+
+
+# Names
+
+
+@only_sqlite
+async def test_a_step_with_another_name_than_before_stops_loudly(app: Postino) -> None:
+    names = ["container", "basket"]
+
+    @app.handler("work")
+    async def work(job: Job, payload: str, call: Call) -> None:
+        await call.step(names[job.attempts - 1], Workshop(1).make)
+        raise ConnectionError("away")
+
+    async with working(app):
+        job = await ended(app, await app.enqueue("work", ""))
+    assert (await app.store.dead_letter(job.id)).cause is Cause.PERMANENT
+    assert job.last_error == (
+        "The steps of work have changed under this job: step 1 was 'container' when it ran before, and is 'basket' now."
+    )
+
+
+@only_sqlite
+async def test_and_where_something_may_be_out_there_a_person_is_asked(app: Postino) -> None:
+    names, network = ["post", "send"], Network("lost")
+
+    @app.handler("work")
+    async def work(job: Job, payload: str, call: Call) -> None:
+        name = names[job.attempts - 1]
+        await call.toward(QUICK).once(name, network.post, payload, found=network.find, resend=NEVER)
+
+    async with working(app):
+        await waiting_for_a_person(app, await app.enqueue("work", "hello"))
+    assert (network.sends, network.looks) == (1, [])
+
+
+@only_sqlite
+async def test_two_steps_of_one_name_are_refused_before_one_is_taken_for_the_other(app: Postino) -> None:
+    shop = Workshop("one", "two")
+
+    @app.handler("work")
+    async def work(job: Job, payload: str, call: Call) -> None:
+        for _ in range(2):
+            await call.step("upload", shop.make)
+
+    async with working(app):
+        job = await ended(app, await app.enqueue("work", ""))
+    assert (job.state, len(shop.asked)) == (State.FAILED, 1)
+    assert "Two steps of work are called 'upload'" in (job.last_error or "")
+
+
+@only_sqlite
+async def test_a_replay_after_a_refusal_may_take_other_steps(app: Postino) -> None:
+    network, shop = Network("refused"), Workshop("p1")
+
+    @app.handler("work")
+    async def work(job: Job, payload: str, call: Call) -> Outcome:
+        if payload == "with a picture":
+            await call.step("picture", shop.make)
+        receipt = await call.once("post", network.post, payload, found=None, resend=NEVER)
+        return Done(None, receipt.remote_id)
+
+    async with working(app):
+        job = await ended(app, await app.enqueue("work", "bare"))
+        assert job.state is State.FAILED
+        await app.replay(job.id, payload="with a picture")
+        assert (await ended(app, job, State.COMPLETED)).remote_id == "id of with a picture"
+
+
+# Waiting
+
+
+async def test_a_wait_holds_no_slot_and_spends_no_attempt(app: Postino) -> None:
+    ready = asyncio.Event()
+
+    async def is_ready(http: Http) -> tuple[str] | None:
+        return ("now",) if ready.is_set() else None
+
+    @app.handler("wait")
+    async def wait(job: Job, payload: str, call: Call) -> Outcome:
+        return Done(await call.until("ready", is_ready, **SOON))
+
+    app.handler("other")(lambda: None)
+    async with working(app, concurrency=1):
+        job = await app.enqueue("wait", "")
+        waiting = await parked(app, job)
+        assert (waiting.attempts, waiting.token, waiting.sent) == (0, None, False)
+        assert waiting.deferred == "waiting until ready"
+        assert (await ended(app, await app.enqueue("other"))).state is State.COMPLETED
+        ready.set()
+        done = await ended(app, job)
+    assert (done.state, done.attempts, done.result) == (State.COMPLETED, 1, '["now"]')
+    assert done.deferrals >= 1
+
+
+async def test_after_its_patience_a_wait_starts_anew_and_at_last_gives_up(app: Postino) -> None:
+    shop, never = Workshop("c1"), Workshop(None)
+
+    @app.handler("wait")
+    async def wait(job: Job, payload: str, call: Call) -> None:
+        await call.step("container", shop.make)
+        await call.until(
+            "ready", never.make, every=timedelta(seconds=0.05), patience=timedelta(seconds=0.12)
+        )
+
+    async with working(app):
+        job = await ended(app, await app.enqueue("wait", ""))
+    assert (job.state, job.attempts) == (State.FAILED, 3)
+    assert "ready: not there after" in (job.last_error or "")
+    assert len(shop.asked) == 3, "each attempt with a container of its own"
+    assert len(never.asked) >= 6
+    assert (await app.store.ledger(job.id)) == Ledger()
+
+
+@only_sqlite
+async def test_patience_goes_on_while_no_worker_runs(app: Postino) -> None:
+    @app.handler("wait", max_attempts=1)
+    async def wait(job: Job, payload: str, call: Call) -> None:
+        patience = timedelta(seconds=0.5)
+        await call.until("ready", Workshop(None).make, every=timedelta(seconds=0.4), patience=patience)
+
+    job = await app.enqueue("wait", "")
+    async with working(app):
+        asked_at = (await parked(app, job)).created_at
+    await asyncio.sleep(max(0.0, 0.6 - (datetime.now(UTC) - asked_at).total_seconds()))
+    async with working(app):
+        assert (await ended(app, job)).state is State.FAILED
+
+
+@only_sqlite
+async def test_a_parked_job_can_be_edited_and_then_starts_anew(app: Postino) -> None:
+    shop, answers = Workshop("c1"), Workshop(None)
+
+    @app.handler("wait")
+    async def wait(job: Job, payload: str, call: Call) -> None:
+        await call.step("container", shop.make, payload)
+        await call.until("ready", answers.make, every=timedelta(hours=1), patience=timedelta(hours=2))
+
+    async with working(app):
+        job = await app.enqueue("wait", "old")
+        await parked(app, job)
+        answers.answers = ["yes"]
+        await app.edit(job.id, "new")
+        await app.reschedule(job.id, None)
+        assert (await ended(app, job)).state is State.COMPLETED
+    assert shop.asked == [("old",), ("new",)]
+
+
+# A job that is another's by now
+
+
+@pytest.mark.parametrize("verb", ["step", "until", "once"])
+async def test_whoever_lost_its_job_remembers_and_sends_nothing(app: Postino, verb: str) -> None:
+    network, shop = Network(), Workshop("c1")
+    lost = asyncio.Event()
+
+    async def lose(job: Job) -> None:
+        """Another worker takes this one for dead."""
+        beats = (await app.store.survey(None, beat=True)).beats
+        await app.store.rescue(beats, lambda job, now, _: settlement.failed("taken", Cause.QUARANTINED))
+        lost.set()
+
+    @app.handler("work")
+    async def work(job: Job, payload: str, call: Call) -> None:
+        await lose(job)
+        match verb:
+            case "step":
+                await call.step("container", shop.make)
+            case "until":
+                await call.until("ready", shop.make, **SOON)
+            case "once":
+                await call.once("post", network.post, payload, found=None, resend=NEVER)
+
+    async with working(app):
+        job = await app.enqueue("work", "hello")
+        await lost.wait()
+        assert (await ended(app, job)).last_error == "taken"
+    assert network.sends == 0
+    assert await app.store.ledger(job.id) == Ledger()
+
+
+# What a handler says by itself
+
+
+@only_sqlite
+@pytest.mark.parametrize(
+    "said", [("?", datetime(2026, 1, 1)), (7, None), ("?", "soon"), (None, 3)]  # noqa: DTZ001 - this is the mistake
+)
+async def test_a_handler_that_cannot_even_say_so_properly_is_not_repeated(
+    app: Postino, said: tuple[Any, Any]
+) -> None:
+    runs: list[Job] = []
+
+    @app.handler("work")
+    async def work(job: Job) -> Outcome:
+        runs.append(job)
+        return Unknown(*said)
+
+    async with working(app):
+        await waiting_for_a_person(app, await app.enqueue("work"))
+    assert len(runs) == 1
+
+
+@only_sqlite
+async def test_a_handlers_own_wait_is_no_step(app: Postino) -> None:
+    @app.handler("work")
+    async def work(job: Job, payload: str, call: Call) -> Outcome | None:
+        await call.step("container", Workshop(1).make)
+        return None if job.deferrals else Defer(datetime.now(UTC), "not yet")
+
+    async with working(app):
+        job = await ended(app, await app.enqueue("work", ""))
+    assert [step.name for step in (await app.store.ledger(job.id)).steps] == ["container"]
