@@ -1,9 +1,11 @@
 """From settings to running parts: the only file that names implementations."""
 
+import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from postino import config as configuration
 from postino.app import App, Parts
@@ -17,6 +19,7 @@ from postino.providers.limits import load_limits
 from postino.publishing.accounts import Accounts
 from postino.publishing.posts import Posts
 from postino.publishing.publisher import Publisher
+from postino.publishing.telling import Teller
 from postino.publishing.vault import load_or_create
 from postino.rules.retry import Schedule
 from postino.store import Store
@@ -24,6 +27,9 @@ from postino.stores.sql_store import SqlStore
 from postino.stores.sqlite import Sqlite
 from postino.wakeup import Wakeup
 from postino.wakeups.datagram import DatagramWakeup
+
+if TYPE_CHECKING:
+    from postino.sandbox.accounts import SeededAccount
 
 PUBLISHED_AT_MOST = 3
 PUBLISH_AGAIN = Schedule([60, 300, 900])
@@ -40,6 +46,7 @@ class Postino(App):
         self.accounts = Accounts(self.store, vault, config.sandbox.url)
         create = partial(create_posts_surely, self.store)
         self.posts = Posts(self.store, load_limits(), tuple(PROVIDERS), create, self.wake)
+        self.teller = Teller(self.store, partial(most_attempts, config))
         publisher = Publisher(
             self.accounts,
             PROVIDERS,
@@ -49,6 +56,28 @@ class Postino(App):
         self.handler(POST, max_attempts=PUBLISHED_AT_MOST, backoff=PUBLISH_AGAIN, time_limit=PUBLISH_LIMIT)(
             publisher.publish
         )
+
+
+def most_attempts(config: Config, network: str) -> int:
+    """How often a post is tried, where it does not say itself."""
+    said = config.channels.get(network)
+    return PUBLISHED_AT_MOST if said is None or said.max_attempts is None else said.max_attempts
+
+
+def sandbox_accounts() -> list["SeededAccount"]:
+    """Who has an account on the simulated networks from the start, where Postino publishes there."""
+    from postino.sandbox.accounts import seeded
+
+    return [account for account in seeded() if account.network in PROVIDERS]
+
+
+async def serve_sandbox(
+    path: Path, host: str, port: int, *, ready: Callable[[str], None], stop: asyncio.Event
+) -> None:
+    """The simulated networks, on the database at this path."""
+    from postino.sandbox.server import serve
+
+    await serve(path, host, port, ready=ready, stop=stop)
 
 
 def parts(config: Config) -> Parts:

@@ -10,11 +10,12 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from postino.cli import database, dead, jobs, queues, refusals, up, worker
+from postino.cli import database, dead, jobs, queues, refusals, sandbox, server, up, worker
 from postino.errors import WrongUse
 
 WHAT_IT_IS = (
-    "A queue for work that must not get lost: durable jobs on PostgreSQL, or on SQLite with nothing to install."
+    "Publishes to social networks: nothing lost, nothing twice, never early. On PostgreSQL, or on SQLite with nothing"
+    " to install."
 )
 
 cli = typer.Typer(
@@ -24,7 +25,9 @@ cli = typer.Typer(
     pretty_exceptions_enable=False,
 )
 cli.command("up")(up.bring_up)
+cli.command("server")(server.run_server)
 cli.command("worker")(worker.run_worker)
+cli.command("sandbox")(sandbox.run_sandbox)
 cli.command("migrate")(database.migrate)
 cli.command("dispatch-due")(database.dispatch_due)
 cli.command("publishing:dispatch-due", hidden=True)(database.dispatch_due)

@@ -4,16 +4,28 @@ import logging
 import os
 import sys
 from collections.abc import Iterable
+from pathlib import Path
+from typing import TextIO
 
 import structlog
 from structlog.typing import Processor
 
 
 def to_stderr(level: str = "info") -> None:
+    configure(sys.stderr, level, for_eyes() if sys.stderr.isatty() else for_programs())
+
+
+def to_file(path: Path, level: str = "info") -> None:
+    """A fresh one, to which others may add."""
+    path.write_bytes(b"")
+    configure(path.open("a", encoding="utf-8", buffering=1), level, for_programs())
+
+
+def configure(stream: TextIO, level: str, rendered: Iterable[Processor]) -> None:
     structlog.configure(
-        processors=[*shared(), *(for_eyes() if sys.stderr.isatty() else for_programs())],
+        processors=[*shared(), *rendered],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
-        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(stream),
         cache_logger_on_first_use=False,
     )
 

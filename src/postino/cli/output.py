@@ -33,6 +33,11 @@ def as_json(value: Any) -> None:
     write(json.dumps(value, indent=2 if is_terminal() else None, allow_nan=False))
 
 
+def as_line(value: Any) -> None:
+    """One line, wherever it goes: for whoever waits for it."""
+    write(json.dumps(value))
+
+
 def as_list(data: Sequence[Any], next_cursor: str | None = None, **more: Any) -> None:
     as_json({"data": data, "next_cursor": next_cursor, **more})
 

@@ -9,7 +9,7 @@ import shutil
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from postino.wiring import Postino
 
 T = TypeVar("T")
+SANDBOX_URL = "sandbox.url"  # in the data directory
 PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^/@]*@|(?<=[?&]password=)[^&]*")
 
 
@@ -35,7 +36,8 @@ class Where:
 
         self.check()
         folder = None if self.data_dir is None else self.data_dir.expanduser()
-        return config.load(folder, {"database": {"url": self.database_url}})
+        told = config.load(folder, {"database": {"url": self.database_url}})
+        return told if told.sandbox.url else replace(told, sandbox=config.SandboxConfig(remembered(told.data_dir)))
 
     def check(self) -> None:
         said = "--data-dir" if self.data_dir is not None else "POSTINO_DATA_DIR"
@@ -51,6 +53,14 @@ class Where:
         url = None if self.database_url is None else PASSWORD.sub(hidden, self.database_url)
         said = (("--data-dir", self.data_dir), ("--database-url", url))
         return "".join(f" {option} {shlex.quote(str(value))}" for option, value in said if value is not None)
+
+
+def remembered(data_dir: Path) -> str:
+    """Where the sandbox of this data directory was last: it comes back to the same address."""
+    try:
+        return (data_dir / SANDBOX_URL).read_text().strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def hidden(password: re.Match[str]) -> str:

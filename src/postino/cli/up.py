@@ -1,140 +1,105 @@
-"""`postino up`: the engine at work, on example jobs, before one's eyes."""
+"""`postino up`: the API, workers and simulated networks, from nothing to a published post."""
 
 import asyncio
-import contextlib
-import signal
-import time
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
-from uuid import UUID
 
 import typer
 
 from postino.cli import output
 from postino.cli.options import DatabaseUrl, DataDir, Json
+from postino.cli.ports import LOOPBACK, USUAL_PORT, listening
+from postino.cli.server import Port
 from postino.cli.session import Where
-from postino.errors import Conflict, PostinoError
-from postino.job import Job, State
-from postino.store import JobFilter
+from postino.cli.stopping import Stop
+from postino.cli.worker import check_only_posts
 
 if TYPE_CHECKING:
-    from postino.app import App
-    from postino.cli.screens import Screen
+    from postino.cli.household import Addresses
     from postino.config import Config
+    from postino.wiring import Postino
 
-DEMO = "postino.cli.demo:app"
-LOOK_EVERY = 0.1
-PATIENCE = 60.0  # longer than a lease, after which another worker takes over what a killed one left
-MOST_LEFT = 100
+LOG = "postino.log"
 
 
 def bring_up(
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
-    exit_at_end: Annotated[
-        bool, typer.Option("--exit", help="End when the example jobs have ended, in a terminal too.")
-    ] = False,
+    port: Port = USUAL_PORT,
+    workers: Annotated[int, typer.Option("--workers", min=0, max=64, help="How many workers publish.")] = 1,
     as_json: Json = False,
 ) -> None:
-    """Show the engine at work: a worker, example jobs, and what happens to them. Nothing leaves this machine."""
-    from postino.cli import logs, screens
+    """Start everything: the API, workers, and simulated networks to publish to. Nothing leaves this machine."""
+    from postino.cli import logs
     from postino.cli.lock import only_one
 
-    logs.to_stderr("warning")
     where = Where(data_dir, database_url)
     config = where.config()
-    stays = output.is_terminal() and not exit_at_end and not as_json
-    screen: Screen
-    if as_json:
-        screen = screens.JsonLines()
-    else:
-        screen = screens.LiveTable(where, stays=stays) if output.is_terminal() else screens.Lines(where)
     with only_one(config.data_dir):
-        asyncio.run(show(config, screen, in_terminal=isinstance(screen, screens.LiveTable), stays=stays))
+        log = config.data_dir / LOG if output.is_terminal() and not as_json else None
+        logs.to_file(log) if log else logs.to_stderr()
+        listening(LOOPBACK, port).close()
+        asyncio.run(run(config, where, log, port, workers, as_json=as_json))
 
 
-async def show(config: "Config", screen: "Screen", *, in_terminal: bool, stays: bool) -> None:
-    from postino.cli.child import check_alive, worker_process
+async def run(config: "Config", where: Where, log: Path | None, port: int, workers: int, *, as_json: bool) -> None:
+    from postino.cli.household import Household
+
+    stop = Stop(asyncio.get_running_loop())
+    stop.listen(until_eof=False)
+    await prepare(config)
+    household = Household(config, log, stop.event)
+    starting = asyncio.create_task(household.start(port, workers))
+    stopping = asyncio.create_task(stop.event.wait())
+    try:
+        await asyncio.wait((starting, stopping), return_when=asyncio.FIRST_COMPLETED)
+        if starting.done():
+            announce(starting.result(), config, where, log, as_json=as_json)
+            await stopping
+    finally:
+        starting.cancel()
+        stopping.cancel()
+        await household.close()
+
+
+async def prepare(config: "Config") -> None:
+    """The database of this release, and an account on each simulated network that has none yet."""
     from postino.wiring import Postino
 
-    stop = stop_on_signals()
-    log = config.data_dir / "worker.log" if in_terminal else None  # beside the table it would be noise
     app = Postino(config)
     try:
         await app.store.migrate()
-        await app.open()
-        jobs = await jobs_to_follow(app)
-        async with worker_process(config, DEMO, log) as worker:
-            screen.begin(config.data_dir, jobs)
-            try:
-                await watch(app, jobs, screen, stop, lambda: check_alive(worker, log), stays=stays)
-            finally:
-                screen.end()
+        await check_only_posts(app)
+        await add_sandbox_accounts(app)
     finally:
         await app.close()
 
 
-def stop_on_signals() -> asyncio.Event:
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    return stop
+async def add_sandbox_accounts(app: "Postino") -> None:
+    from postino.wiring import sandbox_accounts
 
-
-async def jobs_to_follow(app: "App") -> list[Job]:
-    """What an earlier `up` left unfinished, and a fresh handful."""
-    from postino.cli.examples import CHANNEL, examples
-
-    others = sorted({depth.channel for depth in await app.store.depths()} - {CHANNEL})
-    if others:
-        raise Conflict(
-            f"This database has jobs that are no examples (of {', '.join(others)}). The worker that `up` starts knows"
-            " only examples and would spend their attempts. Run them with `postino worker --app module:attr`, or give"
-            " `up` a --data-dir of its own."
-        )
-    unfinished = JobFilter(states=(State.PENDING, State.RUNNING), channel=CHANNEL, limit=MOST_LEFT)
-    left = list(await app.store.list(unfinished))[::-1]
-    return left + await app.enqueue_many(examples(datetime.now(UTC)))
-
-
-async def watch(
-    app: "App", jobs: Sequence[Job], screen: "Screen", stop: asyncio.Event, check: Callable[[], None], *, stays: bool
-) -> None:
-    """Shows each change until all have ended; where it stays, until told to stop."""
-    followed = {job.id: job for job in jobs}
-    changed_at = time.monotonic()
-    while not stop.is_set():
-        check()
-        changed = [job for job in await looked_at(app, followed) if visible(job) != visible(followed[job.id])]
-        for job in changed:
-            followed[job.id] = job
-            changed_at = time.monotonic()
-            screen.changed(job)
-        if all(has_ended(job) for job in followed.values()):
-            if changed:
-                screen.summary(list(followed.values()))
-            if not stays:
-                return
-        elif not stays and time.monotonic() - changed_at > PATIENCE:
-            raise PostinoError(
-                f"Nothing has changed for {PATIENCE:.0f} s although not all example jobs have ended. `postino queues"
-                " list` shows whether something is paused."
+    there = {(account.network, account.handle) for account in await app.store.accounts()}
+    for one in sandbox_accounts():
+        if (one.network, one.handle) not in there:
+            await app.accounts.add(
+                one.network, one.handle, one.credentials, base_url=f"sandbox:/{one.network}", remote_id=one.remote_id
             )
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(LOOK_EVERY):
-                await stop.wait()
 
 
-async def looked_at(app: "App", followed: Mapping[UUID, Job]) -> list[Job]:
-    """As they are now; those that ended too, because a person may replay them meanwhile."""
-    return [await app.store.get(job_id) for job_id in followed]
+def announce(addresses: "Addresses", config: "Config", where: Where, log: Path | None, *, as_json: bool) -> None:
+    from postino.cli import welcome
 
-
-def visible(job: Job) -> tuple[object, ...]:
-    return job.state, job.attempts, job.run_at, job.last_error
-
-
-def has_ended(job: Job) -> bool:
-    """Uncertain without a time to look again is an end too, until a person speaks."""
-    return job.state.is_final or (job.state is State.UNCERTAIN and job.run_at is None)
+    key = (config.data_dir / "api.key").read_text().strip()
+    dashboard_url = f"{addresses.url}/#key={key}"  # what follows the # stays in the browser
+    if as_json:
+        output.as_line(
+            {
+                "url": addresses.url,
+                "dashboard_url": dashboard_url,
+                "api_key": key,
+                "sandbox_url": addresses.sandbox_url,
+            }
+        )
+        return
+    for line in welcome.lines(config.data_dir, where, dashboard_url, addresses, key, log):
+        output.write(line)

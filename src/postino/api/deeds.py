@@ -1,0 +1,106 @@
+"""What people do to a post by hand. Each leaves a line in the audit trail, with who and why."""
+
+from collections.abc import Awaitable
+from datetime import UTC, datetime
+from uuid import UUID
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse
+
+from postino.api.models import ChangeBody, DeedBody, ReplayBody, ResolveBody
+from postino.api.wishes import content_of, timing_of
+from postino.engine.deeds import act
+from postino.errors import Conflict, WrongUse
+from postino.job import Job
+from postino.outcome import Done, Reject, Retry
+from postino.post import StoredPost
+from postino.publishing.posts import Wish, check_times
+from postino.publishing.shapes import content_from
+from postino.wiring import Postino
+
+ACTOR = "api"
+BOTH = "at: change either what a post says or when it goes out, one after the other. Nothing was changed."
+NOTHING = "Say what to change: `at`, or `text`, `title`, `hashtags`, `media`, `thread`, `overrides`, `publish_until`."
+
+
+def routes(app: Postino) -> APIRouter:
+    router = APIRouter(prefix="/v1/posts/{post_id}", tags=["posts"])
+
+    @router.patch("")
+    async def change(post_id: UUID, body: ChangeBody) -> JSONResponse:
+        """What it says, or when it goes out; only while nothing of it has been sent."""
+        before = await app.posts.get(post_id)
+        said = body.model_fields_set - {"reason", "timezone"}
+        if not said:
+            raise WrongUse(NOTHING)
+        if "at" in said and said != {"at"}:
+            raise WrongUse(BOTH, "at")
+        timing = timing_of(body)
+        if "at" in said:
+            if timing.at is None:
+                raise WrongUse("at: give a time, or use publish-now.", "at")
+            await reschedule(app, before, timing.at, body.reason)
+        else:
+            content = content_of(body, content_from(before.content))
+            done = app.posts.edit(post_id, content, act(ACTOR, body.reason), publish_until_at=timing.until_at)
+            await of_a_post(post_id, done)
+        return JSONResponse(await app.teller.post(await app.posts.get(post_id)) | {"notes": [*timing.notes]})
+
+    @router.post("/publish-now")
+    async def publish_now(post_id: UUID, body: DeedBody | None = None) -> JSONResponse:
+        await app.posts.get(post_id)
+        reason = body.reason if body else ""
+        return await told(post_id, app.reschedule(post_id, None, reason=reason, actor=ACTOR))
+
+    @router.post("/cancel")
+    async def cancel(post_id: UUID, body: DeedBody | None = None) -> JSONResponse:
+        await app.posts.get(post_id)
+        return await told(post_id, app.cancel(post_id, reason=body.reason if body else "", actor=ACTOR))
+
+    @router.post("/replay")
+    async def replay(post_id: UUID, body: ReplayBody | None = None) -> JSONResponse:
+        """Publishes a failed post again: its key and its history stay."""
+        await app.posts.get(post_id)
+        body = body or ReplayBody()
+        return await told(post_id, app.replay(post_id, force=body.force, reason=body.reason, actor=ACTOR))
+
+    @router.post("/resolve")
+    async def resolve(post_id: UUID, body: ResolveBody) -> JSONResponse:
+        """A person's word about an uncertain post: it is live, send it again, or give up."""
+        await app.posts.get(post_id)
+        return await told(post_id, app.resolve(post_id, verdict_of(body), reason=body.reason, actor=ACTOR))
+
+    async def told(post_id: UUID, deed: Awaitable[Job]) -> JSONResponse:
+        await of_a_post(post_id, deed)
+        return JSONResponse(await app.teller.post(await app.posts.get(post_id)))
+
+    return router
+
+
+async def reschedule(app: Postino, before: StoredPost, at: datetime, reason: str) -> None:
+    wish = Wish(content=content_from(before.content), accounts=(), at=at, publish_until_at=before.publish_until_at)
+    check_times(wish, datetime.now(UTC))
+    await of_a_post(before.job.id, app.reschedule(before.job.id, at, reason=reason, actor=ACTOR))
+
+
+async def of_a_post(post_id: UUID, deed: Awaitable[object]) -> None:
+    """A refusal in the words of posts: who publishes does not know of jobs."""
+    try:
+        await deed
+    except Conflict as refusal:
+        said = str(refusal).replace(f"Job {post_id}", f"Post {post_id}")
+        raise Conflict(said.replace("edit its payload, or force it", "say `force`, or publish it anew")) from refusal
+
+
+def verdict_of(body: ResolveBody) -> Done | Retry | Reject:
+    if not body.reason.strip():
+        raise WrongUse("reason: say why; it stays with the post.", "reason")
+    match body.verdict:
+        case "live":
+            if not (body.remote_id or "").strip():
+                raise WrongUse("remote_id is missing: under which id is the post out?", "remote_id")
+            return Done(remote_id=body.remote_id)
+        case "send_again":
+            return Retry(body.reason)
+        case "give_up":
+            return Reject(body.reason)

@@ -1,0 +1,82 @@
+"""The bodies of requests, field by field. What a network takes is checked later, with the accounts at hand."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from postino.content import MediaKind
+
+MOST_ACCOUNTS = 100
+MOST_REASON = 2000
+
+
+class Strict(BaseModel):
+    """Nothing is converted, and what does not exist is refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class MediaBody(Strict):
+    url: str | None = None
+    id: str | None = None
+    alt: str = ""
+    kind: Literal["image", "video"] | None = None
+
+    @property
+    def known_kind(self) -> MediaKind | None:
+        return None if self.kind is None else MediaKind(self.kind)
+
+
+class Said(Strict):
+    """What is said; None: nothing is said about it here."""
+
+    text: str | None = None
+    thread: list[str] | None = None
+    title: str | None = None
+    hashtags: list[str] | None = None
+    media: list[MediaBody] | None = None
+
+
+class OverrideBody(Said):
+    options: dict[str, Any] = Field(default_factory=dict)
+
+
+class ContentBody(Said):
+    placeholders: dict[str, str] | None = None
+    overrides: dict[str, OverrideBody] | None = None
+    first_comment: str | None = None
+    publish_until: str | None = None
+    at: str | None = None
+    timezone: str | None = None
+
+
+class PostBody(ContentBody):
+    """`POST /v1/posts`."""
+
+    accounts: Annotated[list[str], Field(min_length=1, max_length=MOST_ACCOUNTS)]
+    preview: bool = False
+    allow_duplicate: bool = False
+
+
+class ChangeBody(ContentBody):
+    """`PATCH /v1/posts/{id}`: what is left out stays as it is."""
+
+    reason: Annotated[str, Field(max_length=MOST_REASON)] = ""
+
+
+class DeedBody(Strict):
+    """What a person does by hand, and why."""
+
+    reason: Annotated[str, Field(max_length=MOST_REASON)] = ""
+
+
+class ReplayBody(DeedBody):
+    force: bool = False
+
+
+class ResolveBody(Strict):
+    """A person's word about an uncertain post."""
+
+    verdict: Literal["live", "send_again", "give_up"]
+    reason: Annotated[str, Field(min_length=1, max_length=MOST_REASON)]
+    remote_id: Annotated[str, Field(max_length=500)] | None = None

@@ -1,0 +1,151 @@
+"""Refusals on the wire: RFC 9457 problem details, with `field` where one is to blame. Never a stack trace."""
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, get_args
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from postino.errors import Conflict, NotFound, PostinoError, StoreError, WrongUse
+from postino.publishing import shapes
+from postino.publishing.posts import Refused
+
+log = structlog.get_logger("postino.api")
+STATUS: Mapping[type[PostinoError], int] = {WrongUse: 422, NotFound: 404, Conflict: 409, StoreError: 503}
+AGAIN_AFTER = 5  # seconds, in which a database that was restarted is back
+OUR_FAULT = "Postino itself went wrong. Nothing more is told here; its log has the rest. It may be tried again."
+WANTED = {
+    "string_type": "a text",
+    "bool_type": "true or false",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "list_type": "a list",
+    "dict_type": "an object",
+    "model_attributes_type": "an object",
+    "model_type": "an object",
+    "uuid_parsing": "an id such as 01932c07-5b1e-7cc3-98c4-dc0c0c07398f",
+    "uuid_type": "an id such as 01932c07-5b1e-7cc3-98c4-dc0c0c07398f",
+}
+
+
+def problem(
+    status: int, detail: str, field: str | None = None, headers: Mapping[str, str] | None = None, **more: Any
+) -> JSONResponse:
+    body = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
+    told = body | ({"field": field} if field else {}) | more
+    return JSONResponse(told, status, {**(headers or {})}, "application/problem+json")
+
+
+def answer_with_problems(app: FastAPI) -> None:
+    app.exception_handler(PostinoError)(refused)
+    app.exception_handler(RequestValidationError)(misread)
+    app.exception_handler(HTTPException)(told)
+
+
+async def refused(_: Request, error: PostinoError) -> JSONResponse:
+    status = next((status for kind, status in STATUS.items() if isinstance(error, kind)), 500)
+    if status >= 500:
+        log.warning("api.refused", status=status, error=str(error))
+    more: dict[str, Any] = {}
+    if isinstance(error, Refused):
+        more["problems"] = [
+            {"account": preview.account.id, "network": preview.account.network, **shapes.of_problem(found)}
+            for preview in error.previews
+            for found in preview.problems
+        ]
+    headers = {"Retry-After": str(AGAIN_AFTER)} if status == HTTPStatus.SERVICE_UNAVAILABLE else None
+    return problem(status, str(error), getattr(error, "field", None), headers, **more)
+
+
+async def told(_: Request, error: HTTPException) -> JSONResponse:
+    said = {404: "There is nothing at this address.", 405: "This address does not take that method."}
+    detail = error.detail
+    if error.status_code in said and detail == HTTPStatus(error.status_code).phrase:
+        detail = said[error.status_code]
+    return problem(error.status_code, detail, None, error.headers)
+
+
+async def misread(request: Request, error: RequestValidationError) -> JSONResponse:
+    """All that is wrong, in `problems`; the first of it as `field` and `detail`."""
+    body = request.scope["route"].body_field
+    model = None if body is None else body.field_info.annotation
+    found = [(field_of(fault["loc"]), sentence(fault, model)) for fault in error.errors()]
+    field, detail = found[0]
+    problems = [{"field": name, "message": message} for name, message in found]
+    return problem(422, f"{detail} Nothing was changed.", field, problems=problems)
+
+
+def field_of(place: Sequence[str | int]) -> str:
+    """`media[0].url`, as people write it."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place[1:])
+    return text.removeprefix(".")
+
+
+def sentence(fault: Mapping[str, Any], model: Any) -> str:
+    name = field_of(fault["loc"]) or "The body"
+    match fault["type"]:
+        case "extra_forbidden":
+            return f"{name}: there is no such field.{nearest(str(fault['loc'][-1]), known_at(model, fault['loc']))}"
+        case "missing":
+            return f"{name} is missing."
+        case kind if kind in WANTED:
+            return f"{name} must be {WANTED[kind]}, not {shown(fault['input'])}."
+        case _:
+            return f"{name}: {fault['msg'].replace('Input should', 'it should')}."
+
+
+def known_at(model: Any, place: Sequence[str | int]) -> list[str]:
+    """The fields there are where one was given that is none."""
+    for part in place[1:-1]:
+        if part in model.model_fields:
+            model = next(models_in(model.model_fields[part].annotation), model)
+    return list(model.model_fields)
+
+
+def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from models_in(part)
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    return f" Did you mean {close[0]}?" if close else f" There are: {', '.join(known)}." if known else ""
+
+
+def shown(value: Any) -> str:
+    text = re.sub(r"\s+", " ", ascii(value))
+    return text if len(text) <= 40 else f"{text[:39]}…"
+
+
+class Safety:
+    """The outermost net: a bug is told in one sentence, and the log has the rest."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begun = False
+
+        async def sending(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self.app(scope, receive, sending)
+        except Exception:
+            if scope["type"] != "http":
+                raise
+            log.exception("api.trouble", method=scope["method"], path=scope["path"])
+            if not begun:
+                await problem(500, OUR_FAULT)(scope, receive, send)

@@ -1,0 +1,46 @@
+"""The API as an application: `make_app(config)` puts it together and starts nothing."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from fastapi import Depends, FastAPI
+
+from postino import config as configuration
+from postino.api import accounts, deeds, health, page, posts
+from postino.api.access import KeyCheck, read_or_create
+from postino.api.bodies import Bodies
+from postino.api.problems import Safety, answer_with_problems
+from postino.config import Config
+from postino.errors import StoreUnreachable
+from postino.wiring import Postino
+
+KEY_FILE = "api.key"
+
+
+def make_app(config: Config | None = None) -> FastAPI:
+    """Without a config, the one in force."""
+    config = config or configuration.load()
+    postino = Postino(config)
+    check = KeyCheck(read_or_create(config.data_dir / KEY_FILE))
+
+    @asynccontextmanager
+    async def life(_: FastAPI) -> AsyncIterator[None]:
+        with suppress(StoreUnreachable):  # every request asks again, and is told
+            await postino.open()
+        yield
+        await postino.close()
+
+    async def opened() -> None:
+        await postino.open()
+
+    app = FastAPI(
+        title="Postino", version="1", lifespan=life, docs_url=None, redoc_url=None, openapi_url="/v1/openapi.json"
+    )
+    answer_with_problems(app)
+    for part in (posts, deeds, accounts):
+        app.include_router(part.routes(postino), dependencies=[Depends(check), Depends(opened)])
+    for part in (health, page):
+        app.include_router(part.routes(postino))
+    app.add_middleware(Bodies)
+    app.add_middleware(Safety)
+    return app

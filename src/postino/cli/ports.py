@@ -1,0 +1,52 @@
+"""Where a server listens, with a sentence for when it cannot."""
+
+import errno
+import socket
+
+from postino.errors import Conflict, WrongUse
+
+LOOPBACK = "127.0.0.1"
+USUAL_PORT = 8700
+TRIED = 100
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket at this address; port 0 is any free one."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    opened = socket.socket(family, socket.SOCK_STREAM)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        opened.bind((host, port))
+    except OSError as error:
+        opened.close()
+        raise refused(host, port, error) from error
+    return opened
+
+
+def refused(host: str, port: int, error: OSError) -> Conflict | WrongUse:
+    if error.errno == errno.EADDRINUSE:
+        return Conflict(
+            f"Port {port} of {host} is taken by another process. Give another one with --port, or --port 0 for any"
+            " that is free."
+        )
+    return WrongUse(f"host: nothing can listen at {host} port {port}: {error.strerror or error}.", field="host")
+
+
+def address_of(opened: socket.socket) -> str:
+    host, port = opened.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def is_free(port: int, host: str = LOOPBACK) -> bool:
+    try:
+        listening(host, port).close()
+    except (Conflict, WrongUse):
+        return False
+    return True
+
+
+def next_free(port: int) -> int:
+    """The first free one after this; any free one where a whole stretch is taken, or this is any already."""
+    if port == 0:
+        return 0
+    return next((after for after in range(port + 1, min(port + TRIED, 65536)) if is_free(after)), 0)

@@ -1,0 +1,39 @@
+"""What `postino up` says once everything runs: where to look, and what to try."""
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from postino.cli.household import Addresses
+from postino.cli.session import Where
+
+HELLO = 'post "Hello from Postino" --to bluesky'
+LIST = "posts list"
+LOST = 'post "Its answer gets lost, and it is there once" --to mastodon'
+
+
+def lines(
+    data_dir: Path, where: Where, dashboard_url: str, addresses: Addresses, key: str, log: Path | None
+) -> Iterator[str]:
+    yield f"Postino is up on {data_dir}. Nothing leaves this machine."
+    yield ""
+    yield f"  Dashboard     {dashboard_url}"
+    yield f"  Sandbox feed  {addresses.sandbox_url}/"
+    yield f"  API           {addresses.url}/v1"
+    yield f"  API key       {key}"
+    if log is not None:
+        yield f"  Log           {log}"
+    yield ""
+    yield "Try, in another terminal, and watch the feed:"
+    for command in (HELLO, LIST):
+        yield f"  {where.command(command)}"
+    yield f"  {break_it(addresses.sandbox_url)}"
+    yield f"  {where.command(LOST)}"
+    yield ""
+    yield "Ctrl-C stops it, and nothing is lost: `up` again goes on where it stopped."
+
+
+def break_it(sandbox_url: str) -> str:
+    """The next answer is lost after the network has published."""
+    body = '{"network": "mastodon", "endpoint": "post_status", "fault": "process_then_drop", "times": 1}'
+    return f"curl -d {shlex.quote(body)} {sandbox_url}/_sandbox/faults"

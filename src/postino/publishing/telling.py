@@ -1,0 +1,66 @@
+"""How posts stand, told to whoever asks: read and derived each time, never stored."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from postino.errors import NotFound
+from postino.post import PostFilter, StoredPost
+from postino.publishing import shapes
+from postino.publishing.posts import Written
+from postino.rules.standing import STATUS, PostStatus, Standing
+from postino.store import Store
+
+MOST_POSTS = 1000  # of one content
+
+
+class Teller:
+    def __init__(self, store: Store, most_attempts: Callable[[str], int | None]) -> None:
+        self.store = store
+        self.most_attempts = most_attempts  # of a network's posts
+
+    async def standings(self, posts: Sequence[StoredPost]) -> list[Standing]:
+        gates, now = await self.store.gates(), datetime.now(UTC)
+        return [shapes.standing_of(post, gates, self.most_attempts(post.job.channel), now) for post in posts]
+
+    async def posts(self, posts: Sequence[StoredPost]) -> list[dict[str, Any]]:
+        return [*map(shapes.of_post, posts, await self.standings(posts))]
+
+    async def post(self, post: StoredPost) -> dict[str, Any]:
+        return (await self.posts([post]))[0]
+
+    async def details(self, post: StoredPost) -> dict[str, Any]:
+        """With every try, step, intent and receipt."""
+        history, ledger = await self.store.attempts(post.job.id), await self.store.ledger(post.job.id)
+        return await self.post(post) | shapes.of_history(history, ledger)
+
+    async def content(self, content_id: UUID) -> dict[str, Any]:
+        found = await self.store.posts(PostFilter(content_id=content_id, limit=MOST_POSTS))
+        if not found:
+            raise NotFound(f"There is no content {content_id} that a post has.")
+        standings = await self.standings(found)
+        told: dict[str, Any] = shapes.of_content(
+            content_id, found[0].content, [*map(shapes.of_post, found, standings)], standings
+        )
+        return told
+
+
+def known_already(written: Sequence[Written]) -> list[str]:
+    """What to say of posts whose key was known, where they are no longer as they were asked for."""
+    notes = []
+    for one in written:
+        job = one.post.job
+        if one.created:
+            continue
+        match STATUS[job.state]:
+            case PostStatus.CANCELLED:
+                said = "was cancelled, and that is final. To publish it all the same, send it with another key."
+            case PostStatus.FAILED:
+                said = f"failed: {job.last_error} Replay it to publish it all the same."
+            case _ if one.post.version > 1:
+                said = "was edited since. It goes out as it was edited."
+            case _:
+                continue
+        notes.append(f"Post {job.id} ({job.account}) has this key already, and {said}")
+    return notes
