@@ -1,0 +1,417 @@
+"""Visible calls, run by a real worker: what becomes of each answer, and what is done about those that never came."""
+
+import asyncio
+import contextlib
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from postino import Call, Done, Job, Outcome, Postino, Reject, Retry, State
+from postino.ledger import Fact, Noted, Source, Verdict
+from postino.provider import (
+    DUPLICATE_RULE,
+    NEVER,
+    SAME_HANDLE,
+    CannotTell,
+    Failure,
+    Found,
+    Kind,
+    NotFound,
+    Receipt,
+    Resend,
+    Sighting,
+    same_key,
+)
+from postino.rules.settlement import Cause
+from tests.engine.conftest import ended, eventually, working
+from tests.engine.network import QUICK, Network, publishes, waiting_for_a_person
+from tests.engine.test_call import only_sqlite
+
+DOUBTFUL = ("lost", "garbled", "nonsense", "bug", "error", "conflict")
+DAY = timedelta(days=1)
+
+
+async def facts_of(app: Postino, job: Job) -> list[tuple[int, Verdict, Source]]:
+    return [(fact.number, fact.verdict, fact.told_by) for fact in (await app.store.ledger(job.id)).facts]
+
+
+# Answers
+
+
+async def test_what_is_accepted_is_done_once_and_its_receipt_is_kept(app: Postino) -> None:
+    network = Network()
+    publishes(app, network)
+    async with working(app):
+        job = await ended(app, await app.enqueue("publish", "hello"))
+    assert (job.state, job.remote_id, job.sent, job.attempts) == (State.COMPLETED, "id of hello", True, 1)
+    (fact,) = (await app.store.ledger(job.id)).facts
+    assert fact.receipt == network.receipt("hello")
+    assert network.sends == 1
+
+
+async def test_a_receipt_outlives_the_failure_of_its_handler(app: Postino) -> None:
+    network, got = Network(), []
+
+    @app.handler("publish")
+    async def publish(job: Job, payload: str, call: Call) -> None:
+        got.append(await call.once("post", network.post, payload, found=None, resend=NEVER))
+        if job.attempts < 3:
+            raise ConnectionError("after it was out")
+
+    async with working(app):
+        job = await ended(app, await app.enqueue("publish", "hello"))
+    assert (job.state, job.attempts, network.sends) == (State.COMPLETED, 3, 1)
+    assert got == [network.receipt("hello")] * 3
+
+
+async def test_a_handler_that_fails_for_ever_after_its_receipt_can_be_replayed_without_sending(app: Postino) -> None:
+    network, broken = Network(), [True]
+
+    @app.handler("publish")
+    async def publish(job: Job, payload: str, call: Call) -> Outcome:
+        receipt = await call.once("post", network.post, payload, found=None, resend=NEVER)
+        return Reject("broken") if broken else Done(None, receipt.remote_id)
+
+    async with working(app):
+        job = await ended(app, await app.enqueue("publish", "hello"))
+        assert job.state is State.FAILED
+        broken.clear()
+        await app.replay(job.id, force=True)
+        assert (await ended(app, job, State.COMPLETED)).remote_id == "id of hello"
+    assert network.sends == 1
+
+
+@only_sqlite
+async def test_a_certain_refusal_fails_the_job_and_leaves_no_doubt(app: Postino) -> None:
+    network = Network("refused")
+    publishes(app, network)
+    async with working(app):
+        job = await ended(app, await app.enqueue("publish", "hello"))
+    assert (job.state, job.last_error) == (State.FAILED, "Too long.")
+    assert (await app.store.dead_letter(job.id)).cause is Cause.PERMANENT
+    assert await facts_of(app, job) == [(1, Verdict.REFUSED, Source.CALL)]
+
+
+@only_sqlite
+async def test_what_did_not_leave_is_simply_tried_again(app: Postino) -> None:
+    network = Network("not sent", "not sent")
+    publishes(app, network)
+    async with working(app):
+        job = await ended(app, await app.enqueue("publish", "hello"))
+    assert (job.state, job.attempts, network.looks) == (State.COMPLETED, 3, [])
+    assert [number for number, _, _ in await facts_of(app, job)] == [1, 2, 3]
+
+
+@only_sqlite
+async def test_a_limit_met_by_a_visible_call_is_waited_for(app: Postino) -> None:
+    network = Network("limited", "limited", "limited", "limited")
+    publishes(app, network)
+    async with working(app):
+        job = await ended(app, await app.enqueue("publish", "hello"))
+    assert (job.state, job.attempts, job.deferrals, network.looks) == (State.COMPLETED, 1, 4, [])
+
+
+# Lost answers
+
+
+@pytest.mark.parametrize(
+    ("database_url", "answer"),
+    [*(("sqlite", answer) for answer in DOUBTFUL), pytest.param("postgres", "lost", marks=pytest.mark.postgres)],
+    indirect=["database_url"],
+)
+async def test_an_answer_that_is_none_is_looked_into_after_the_quarantine(app: Postino, answer: str) -> None:
+    network = Network(answer)
+    publishes(app, network)
+    async with working(app):
+        job = await app.enqueue("publish", "hello")
+        doubtful = await ended(app, job, State.UNCERTAIN)
+        assert (doubtful.run_at, doubtful.sent) == (doubtful.look_at, True)
+        done = await ended(app, job)
+    (intent,) = (await app.store.ledger(job.id)).intents
+    assert (done.state, done.remote_id, network.posts) == (State.COMPLETED, "id of hello", ["hello"])
+    assert len(network.looks) == 1
+    assert network.looks[0] >= intent.look_at > intent.send_before_at > intent.intended_at
+    assert (network.intents[0].number, network.intents[0].intended_at) == (1, intent.intended_at)
+    assert await facts_of(app, job) == [(1, Verdict.ACCEPTED, Source.LOOK)]
+
+
+HARMLESS = [SAME_HANDLE, DUPLICATE_RULE, same_key(DAY)]
+
+
+@only_sqlite
+@pytest.mark.parametrize("look", [True, False])
+@pytest.mark.parametrize("resend", HARMLESS)
+async def test_what_is_not_found_is_sent_again_where_that_is_harmless(
+    app: Postino, resend: Resend, look: bool
+) -> None:
+    network = Network("gone")
+    publishes(app, network, look=look, resend=resend)
+    async with working(app):
+        job = await ended(app, await app.enqueue("publish", "hello"))
+    assert (job.state, network.posts, network.sends) == (State.COMPLETED, ["hello"], 2)
+    assert len(network.looks) == look
+    assert await facts_of(app, job) == [(2, Verdict.ACCEPTED, Source.CALL)]
+
+
+@only_sqlite
+@pytest.mark.parametrize(
+    ("seen", "resend"),
+    [
+        (NotFound(), NEVER),
+        (NotFound(), same_key(timedelta(seconds=0.3))),
+        (CannotTell("there are two"), NEVER),
+        (CannotTell("there are two"), SAME_HANDLE),
+        (Failure(Kind.TRANSIENT, "busy"), SAME_HANDLE),
+        (Failure(Kind.PERMANENT, "not allowed"), SAME_HANDLE),
+    ],
+)
+async def test_otherwise_a_person_is_asked_once_the_looks_are_used_up(
+    app: Postino, seen: Sighting | Failure, resend: Resend
+) -> None:
+    network = Network("lost", seen=seen)
+    publishes(app, network, resend=resend)
+    async with working(app):
+        job = await waiting_for_a_person(app, await app.enqueue("publish", "hello"))
+    assert (network.sends, network.posts) == (1, ["hello"])
+    assert len(network.looks) == (1 if seen == Failure(Kind.PERMANENT, "not allowed") else 2)
+    assert job.last_error is not None
+
+
+@only_sqlite
+async def test_where_nobody_can_look_and_nothing_is_harmless_a_person_is_asked_at_once(app: Postino) -> None:
+    network = Network("lost")
+    publishes(app, network, look=False)
+    async with working(app):
+        job = await waiting_for_a_person(app, await app.enqueue("publish", "hello"))
+    assert (network.sends, job.attempts) == (1, 2)
+    assert "no way to ask" in (job.last_error or "")
+
+
+@only_sqlite
+async def test_a_network_that_loses_every_answer_is_not_asked_for_ever(app: Postino) -> None:
+    network = Network(*["gone"] * 99)
+    publishes(app, network, resend=SAME_HANDLE)
+    async with working(app):
+        await waiting_for_a_person(app, await app.enqueue("publish", "hello"))
+    assert network.sends == 3
+
+
+@only_sqlite
+async def test_an_answer_lost_on_the_last_attempt_is_looked_into_too(app: Postino) -> None:
+    network = Network("lost")
+    publishes(app, network, max_attempts=1)
+    async with working(app):
+        job = await ended(app, await app.enqueue("publish", "hello"))
+    assert (job.state, job.attempts, network.sends) == (State.COMPLETED, 2, 1)
+
+
+@only_sqlite
+async def test_what_is_found_but_belongs_to_another_job_is_left_to_a_person(app: Postino) -> None:
+    network = Network("accepted", "gone", seen=Found(Receipt(remote_id="id of hello")))
+    publishes(app, network)
+    async with working(app):
+        first = await ended(app, await app.enqueue("publish", "hello"))
+        second = await waiting_for_a_person(app, await app.enqueue("publish", "other"))
+    assert str(first.id) in (second.last_error or "")
+    assert await facts_of(app, second) == []
+
+
+@only_sqlite
+async def test_what_others_hold_can_be_asked_for(app: Postino) -> None:
+    network = Network()
+    publishes(app, network)
+    held: list[set[str]] = []
+
+    @app.handler("ask")
+    async def ask(job: Job, payload: str, call: Call) -> None:
+        held.append(await call.held_by_others(["id of hello", "id of nobody"]))
+
+    async with working(app):
+        await ended(app, await app.enqueue("publish", "hello"))
+        await ended(app, await app.enqueue("ask", "", channel="publish"))
+    assert held == [{"id of hello"}]
+
+
+# A person's word
+
+
+async def test_a_thread_goes_on_after_a_person_said_that_one_part_is_live(app: Postino) -> None:
+    network = Network("accepted", "lost")
+
+    @app.handler("thread")
+    async def thread(job: Job, payload: list[str], call: Call) -> Outcome:
+        network_call, last = call.toward(QUICK), ""
+        for number, text in enumerate(payload):
+            receipt = await network_call.once(f"part {number}", network.post, text, found=None, resend=NEVER)
+            last = receipt.remote_id
+        return Done(None, last)
+
+    async with working(app):
+        job = await waiting_for_a_person(app, await app.enqueue("thread", ["one", "two", "three"]))
+        await app.resolve(job.id, Done(remote_id="seen by maria"), reason="I saw it")
+        done = await ended(app, job)
+    assert (done.state, done.remote_id) == (State.COMPLETED, "id of three")
+    assert network.posts == ["one", "two", "three"]
+    assert [fact.receipt.remote_id for fact in (await app.store.ledger(job.id)).facts if fact.receipt] == [
+        "id of one", "seen by maria", "id of three",
+    ]  # fmt: skip
+
+
+@only_sqlite
+async def test_send_again_sends_again_and_its_lost_answer_is_looked_into_again(app: Postino) -> None:
+    network = Network("gone", "lost")
+    publishes(app, network)
+    async with working(app):
+        job = await waiting_for_a_person(app, await app.enqueue("publish", "hello"))
+        looks = len(network.looks)
+        await app.resolve(job.id, Retry("again"), reason="it is not there")
+        done = await ended(app, job)
+    assert (done.state, network.sends, network.posts) == (State.COMPLETED, 2, ["hello"])
+    assert len(network.looks) == looks + 1
+
+
+@only_sqlite
+async def test_what_was_given_up_and_replayed_is_looked_for_and_not_sent(app: Postino) -> None:
+    network = Network("lost", seen=CannotTell("not now"))
+    publishes(app, network)
+    async with working(app):
+        job = await waiting_for_a_person(app, await app.enqueue("publish", "hello"))
+        await app.resolve(job.id, Reject("nobody knows"), reason="enough")
+        network.seen = None
+        await app.replay(job.id, force=True)
+        assert (await ended(app, job, State.COMPLETED)).remote_id == "id of hello"
+    assert network.sends == 1
+
+
+# Interrupted in the middle of a visible call
+
+
+async def test_a_worker_told_to_stop_leaves_a_doubt_and_not_a_second_try(app: Postino) -> None:
+    network = Network("hanging")
+    publishes(app, network)
+    async with working(app, drain=0.05):
+        job = await app.enqueue("publish", "hello")
+        await network.reached.wait()
+    stopped = await app.store.get(job.id)
+    assert (stopped.state, stopped.run_at) == (State.UNCERTAIN, stopped.look_at)
+    async with working(app):
+        assert (await ended(app, job)).state is State.COMPLETED
+    assert (network.sends, len(network.looks)) == (1, 1)
+
+
+@pytest.mark.parametrize("attempts", [1, 3])
+async def test_a_time_limit_leaves_a_doubt_and_not_a_second_try(app: Postino, attempts: int) -> None:
+    network = Network("hanging")
+    publishes(app, network, time_limit=0.2, max_attempts=attempts)
+    async with working(app):
+        job = await app.enqueue("publish", "hello")
+        assert (await ended(app, job, State.UNCERTAIN)).look_at is not None
+        assert (await ended(app, job)).state is State.COMPLETED
+    assert (network.sends, len(network.looks)) == (1, 1)
+
+
+async def test_a_fact_is_written_although_its_run_is_told_to_stop_meanwhile(app: Postino) -> None:
+    network, note = Network(), app.store.note
+    writing, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slowly(job_id: Any, fact: Fact) -> Noted:
+        writing.set()
+        await go_on.wait()
+        return await note(job_id, fact)
+
+    app.store.note = slowly  # type: ignore[method-assign]
+    publishes(app, network)
+    async with working(app, drain=0.05):
+        job = await app.enqueue("publish", "hello")
+        await writing.wait()
+    assert (await app.store.get(job.id)).state is State.UNCERTAIN
+    go_on.set()
+
+    async def known() -> bool:
+        return await facts_of(app, job) == [(1, Verdict.ACCEPTED, Source.CALL)]
+
+    await eventually(known)
+    async with working(app):
+        assert (await ended(app, job)).remote_id == "id of hello"
+    assert (network.sends, network.looks) == (1, [])
+
+
+@only_sqlite
+async def test_one_stopped_before_its_call_left_sends_nothing_and_is_looked_for(app: Postino) -> None:
+    """Between the wish to intend and the answer that it is written."""
+    network, intend = Network(), app.store.intend
+    writing = asyncio.Event()
+
+    async def lost(intents: Any) -> Any:
+        await intend(intents)
+        writing.set()
+        await asyncio.sleep(60)
+
+    app.store.intend = lost  # type: ignore[method-assign]
+    publishes(app, network, resend=SAME_HANDLE)
+    async with working(app, drain=0.05):
+        job = await app.enqueue("publish", "hello")
+        await writing.wait()
+    app.store.intend = intend  # type: ignore[method-assign]
+    assert network.sends == 0
+    assert (await app.store.get(job.id)).sent
+    async with working(app):
+        assert (await ended(app, job)).state is State.COMPLETED
+    assert (network.sends, len(network.looks)) == (1, 1)
+
+
+# Handlers that do not let go
+
+
+@only_sqlite
+async def test_a_handler_that_catches_exceptions_does_not_catch_the_end_of_its_run(app: Postino) -> None:
+    network = Network("lost")
+
+    @app.handler("publish")
+    async def publish(job: Job, payload: str, call: Call) -> None:
+        with contextlib.suppress(Exception):
+            await call.toward(QUICK).once("post", network.post, payload, found=network.find, resend=NEVER)
+
+    async with working(app):
+        job = await app.enqueue("publish", "hello")
+        await ended(app, job, State.UNCERTAIN)
+        await ended(app, job)
+    assert (network.sends, len(network.looks)) == (1, 1)
+
+
+@only_sqlite
+@pytest.mark.parametrize("way", ["suppress", "gather"])
+async def test_one_that_catches_everything_is_not_believed_when_it_says_done(app: Postino, way: str) -> None:
+    network = Network("lost", seen=NotFound())
+
+    @app.handler("publish")
+    async def publish(job: Job, payload: str, call: Call) -> None:
+        sending = call.toward(QUICK).once("post", network.post, payload, found=network.find, resend=NEVER)
+        if way == "gather":
+            await asyncio.gather(sending, return_exceptions=True)
+        else:
+            with contextlib.suppress(BaseException):
+                await sending
+
+    async with working(app):
+        await waiting_for_a_person(app, await app.enqueue("publish", "hello"))
+    assert (network.sends, len(network.looks)) == (1, 2)
+
+
+async def test_two_visible_calls_at_once_each_leave_their_trace(app: Postino) -> None:
+    network = Network("lost", "lost")
+
+    @app.handler("publish")
+    async def publish(job: Job, payload: list[str], call: Call) -> Outcome:
+        both = call.toward(QUICK)
+        receipts = await asyncio.gather(
+            *(both.once(text, network.post, text, found=network.find, resend=NEVER) for text in payload)
+        )
+        return Done([receipt.remote_id for receipt in receipts])
+
+    async with working(app):
+        job = await ended(app, await app.enqueue("publish", ["one", "two"]))
+    assert (job.state, job.result) == (State.COMPLETED, '["id of one", "id of two"]')
+    assert sorted(network.posts) == ["one", "two"]
+    assert [intent.step for intent in (await app.store.ledger(job.id)).intents] == ["one", "two"]
