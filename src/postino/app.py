@@ -13,7 +13,7 @@ from postino.config import Config
 from postino.engine.batcher import Batcher
 from postino.engine.call import Door
 from postino.engine.deeds import act, cap_of, gate_named, job_id_of
-from postino.engine.duties import Duties, missing, pruning
+from postino.engine.duties import Duties, all_duties
 from postino.engine.enqueue import enqueue_surely, enqueue_together, surely
 from postino.engine.handlers import Function, Handler, handler_of
 from postino.engine.portal import Sync
@@ -173,7 +173,7 @@ class App:
         worker = Worker(self.store, self.wakeup, self.handlers, self.config, self.enqueue_spec, self._make_store, door)
         poll, kept = self.config.worker.poll, self.config.retention
         relays = [Relay(self.store, listener, worker.id, poll).run() for listener in self.listeners]
-        duties = Duties(self.store, worker.id, [missing(self.store), pruning(self.store, kept)]).run()
+        duties = Duties(self.store, worker.id, all_duties(self.store, kept)).run()
         tasks = [asyncio.create_task(beside) for beside in (*relays, duties)]
         if stop is not None:
             tasks.append(asyncio.create_task(worker.stop_when(stop)))

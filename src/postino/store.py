@@ -249,6 +249,17 @@ class Store(LedgerStore, PostStore, Protocol):
         ...
 
     async def finish_duty(self, duty: str, holder: str) -> None: ...
+    async def awaken(self, *, after_outage: bool = False) -> Sequence[Job]:
+        """Whether this is still the database it was; the posts that wait for a person because it may not be.
+
+        After an outage it was silent for a reason that this process knows.
+        """
+        ...
+
+    async def pulse(self) -> None:
+        """It lives."""
+        ...
+
     async def prune(self, kept: RetentionConfig) -> int:
         """Makes room for what comes, and drops a bounded part of what is past its time; how much it dropped."""
         ...

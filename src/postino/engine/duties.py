@@ -51,6 +51,21 @@ class Duties:
             log.warning("duty.failed", duty=duty.name, error=str(error), next="tried again within minutes")
 
 
+def all_duties(store: Store, kept: RetentionConfig) -> list[Duty]:
+    return [pulsing(store), missing(store), pruning(store, kept)]
+
+
+def pulsing(store: Store) -> Duty:
+    """So that a later look can tell a database that rested from one that was brought back from an earlier day."""
+
+    async def pulse() -> None:
+        crashpoint("pulse.before")
+        await store.pulse()
+        crashpoint("pulse.after")
+
+    return Duty("pulse", LOOK_EVERY / 2, pulse)
+
+
 def missing(store: Store) -> Duty:
     """Fails posts that were to be out by now, whatever keeps them from running."""
 

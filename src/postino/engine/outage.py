@@ -21,6 +21,9 @@ class Outage:
             self.told_at = now
             log.warning("store.unreachable", error=str(error), next="asking again until it answers; nothing is lost")
 
+    def lasts(self) -> bool:
+        return self.since is not None
+
     def over(self) -> None:
         if self.since is not None:
             log.info("store.back", after_seconds=round(self.monotonic() - self.since, 1))

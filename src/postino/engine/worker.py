@@ -103,6 +103,7 @@ class Worker:
         self.loop = asyncio.get_running_loop()
         await self.wakeup.listen()
         await self.until_done(self.register)
+        await self.until_done(lambda: self.awaken(after_outage=False))
         await self.until_done(self.warm_up)
         self.heart.start()
         log.info("worker.started", worker=self.id, **self.about)
@@ -140,6 +141,8 @@ class Worker:
         beat = time.monotonic() >= self.next_beat
         if not beat and self.claims.still_serves(self.free):
             return self.claims.last
+        if self.outage.lasts():
+            await self.awaken(after_outage=True)  # another server may have taken over
         survey = await self.claims.survey(self.id, beat=beat)
         self.outage.over()
         self.skew = survey.now - datetime.now(UTC)
@@ -280,6 +283,13 @@ class Worker:
         crashpoint("register.before")
         await self.store.register(WorkerInfo(id=self.id, host=socket.gethostname(), pid=os.getpid()))
         crashpoint("register.after")
+
+    async def awaken(self, *, after_outage: bool) -> None:
+        crashpoint("awaken.before")
+        held = await self.store.awaken(after_outage=after_outage)
+        crashpoint("awaken.after")
+        for job in held:
+            log.error("job.held", job=str(job.id), account=job.account, next="a person says whether it went out")
 
     async def start_over(self) -> None:
         """Others took this worker for dead and its jobs with it: it goes on as a new one, and settles nothing old."""

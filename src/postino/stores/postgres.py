@@ -41,6 +41,10 @@ PLANNED = {
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
 }
+SURROUNDINGS = """
+SELECT concat_ws(' ', system_identifier, timeline_id, (SELECT oid FROM pg_database WHERE datname = current_database()))
+FROM pg_control_system(), pg_control_checkpoint()
+"""
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)  # PostgreSQL's
 MICROSECOND = timedelta(microseconds=1)
 UNDEFINED_TABLE = "42P01"
@@ -124,6 +128,11 @@ class Postgres:
                     migration.checksum,
                 )
         return [migration.name for migration in todo]
+
+    async def surroundings(self) -> str:
+        """The cluster, its history and the database in it: not those of a restored dump, or of a promoted standby."""
+        async with self.connection() as connection:
+            return str(await connection.fetchval(SURROUNDINGS))
 
     async def transact(self, operation: Operation[T], *, patience: float | None = None) -> T:
         async with self.connection() as connection, connection.transaction():

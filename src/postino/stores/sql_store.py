@@ -152,6 +152,12 @@ class SqlStore:
     async def finish_duty(self, duty: str, holder: str) -> None:
         await self.driver.perform(upkeep.finish_duty(duty, holder))
 
+    async def awaken(self, *, after_outage: bool = False) -> Sequence[Job]:
+        return await self.driver.transact(upkeep.awaken(await self.driver.surroundings(), after_outage))
+
+    async def pulse(self) -> None:
+        await self.driver.perform(upkeep.pulse())
+
     async def prune(self, kept: RetentionConfig) -> int:
         return await self.driver.transact(upkeep.prune(kept), patience=PRUNE_PATIENCE)
 

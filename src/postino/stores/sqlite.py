@@ -24,6 +24,7 @@ CREATE TABLE IF NOT EXISTS postino_migrations (
     applied_at text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z')
 )
 """
+MACHINE = Path("/etc/machine-id")  # not the host's name, which a container gets anew each time it is made
 TWO_LIBRARIES = (
     "connection: it comes from Python's sqlite3 module, which brings a second copy of the SQLite library. Two copies in"
     " one process do not see each other's locks and can destroy the file. Open it with apsw.Connection(path) instead,"
@@ -103,6 +104,14 @@ class Sqlite:
             finally:
                 connection.close()  # rolls back what was not committed
         return [migration.name for migration in todo]
+
+    async def surroundings(self) -> str:
+        return await asyncio.to_thread(self.place)
+
+    def place(self) -> str:
+        """A copy is another file, and a moved disk another machine."""
+        machine = MACHINE.read_text().strip() if MACHINE.exists() else ""
+        return f"{machine} {self.path.resolve()} {self.path.stat().st_ino}"
 
     async def transact(self, operation: Operation[T], *, patience: float | None = None) -> T:
         # Nobody but the writer's own batch can hold a key, so there is nothing to be patient about.

@@ -49,3 +49,11 @@ CREATE TABLE postino_published (
     at        text NOT NULL,
     PRIMARY KEY (channel, account, remote_id)
 ) WITHOUT ROWID;
+
+-- Where this database lives, and when it was last at work: one row. A copy, or one brought back from an earlier day,
+-- does not know what was sent since.
+CREATE TABLE postino_surroundings (
+    id       int PRIMARY KEY CHECK (id = 1),
+    identity text NOT NULL,
+    alive_at text NOT NULL
+);

@@ -1,0 +1,1 @@
+UPDATE postino.surroundings SET alive_at = coalesce(:now::timestamptz, now())

@@ -1,0 +1,6 @@
+-- Due, and by all that is written here not sent; but what is written here may be old.
+UPDATE postino_jobs
+SET state = 'uncertain', run_at = NULL, deferred = :why, claimed_by = NULL, claimed_at = NULL, token = NULL,
+    deadline_at = NULL, dispatched_at = NULL
+WHERE type = :type AND state IN ('pending', 'running') AND NOT sent AND run_at <= :now
+RETURNING *

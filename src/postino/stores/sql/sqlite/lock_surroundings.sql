@@ -1,0 +1,1 @@
+SELECT identity, alive_at FROM postino_surroundings WHERE id = 1

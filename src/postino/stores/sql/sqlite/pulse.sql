@@ -1,0 +1,1 @@
+UPDATE postino_surroundings SET alive_at = :now
