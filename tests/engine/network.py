@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from postino import Call, Done, Job, Outcome, Postino, State
-from postino.ledger import Manners
+from postino.ledger import Manners, Source, Verdict
 from postino.provider import (
     NEVER,
     Failure,
@@ -89,6 +89,10 @@ def publishes(
     async def publish(job: Job, payload: str, call: Call) -> Outcome:
         receipt = await call.toward(QUICK).once("post", network.post, payload, found=found, resend=resend)
         return Done(None, receipt.remote_id)
+
+
+async def facts_of(app: Postino, job: Job) -> list[tuple[int, Verdict, Source]]:
+    return [(fact.number, fact.verdict, fact.told_by) for fact in (await app.store.ledger(job.id)).facts]
 
 
 async def waiting_for_a_person(app: Postino, job: Job) -> Job:

@@ -1,0 +1,183 @@
+"""Visible calls over a real connection: not after their moment has passed, and once through sudden death."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from postino import Call, Done, Job, Outcome, Postino, State
+from postino.engine.call import Call as EngineCall
+from postino.engine.call import Reach
+from postino.engine.heart import awake
+from postino.engine.ledger import JobLedger, Stopped
+from postino.job import new_id
+from postino.ledger import NewIntent, Source, Verdict
+from postino.outbound.http import Door
+from postino.provider import NEVER, Http, Receipt
+from postino.store import ClaimOrder, WorkerInfo
+from tests.engine.conftest import ended, working
+from tests.engine.network import QUICK, facts_of, waiting_for_a_person
+from tests.engine.sender import application
+from tests.engine.test_call import only_sqlite
+from tests.outbound.raw_server import RawServer, Visit, polite
+
+
+async def send(http: Http, server: str, late: float = 0.0) -> Receipt:
+    await asyncio.sleep(late)
+    await http.request("POST", server)
+    return Receipt(remote_id="r1")
+
+
+@only_sqlite
+async def test_what_was_intended_for_one_moment_is_not_sent_in_another(app: Postino) -> None:
+    async with RawServer(polite) as server:
+
+        @app.handler("publish")
+        async def publish(job: Job, payload: str, call: Call) -> Outcome:
+            late = 0.3 if job.attempts == 1 else 0.0
+            await call.toward(QUICK).once("post", send, server.url, late, found=None, resend=NEVER)
+            return Done()
+
+        async with working(app):
+            job = await ended(app, await app.enqueue("publish", ""))
+        assert (job.state, job.attempts, len(server.requests)) == (State.COMPLETED, 2, 1)
+    assert await facts_of(app, job) == [(1, Verdict.REFUSED, Source.CALL), (2, Verdict.ACCEPTED, Source.CALL)]
+
+
+@only_sqlite
+async def test_a_worker_that_may_have_been_taken_for_dead_sends_nothing(app: Postino) -> None:
+    await app.store.register(WorkerInfo(id="w", host="here", pid=1))
+    job = await app.enqueue("publish")
+    survey = await app.store.survey("w")
+    (claimed,) = await app.store.claim(ClaimOrder(worker="w", token=new_id(), free=1, survey=survey))
+
+    async def intend(intent: NewIntent) -> object:
+        return (await app.store.intend([intent]))[0]
+
+    async with RawServer(polite) as server, Door() as door:
+        reach = Reach(app.enqueue_spec, door, lambda: datetime.now(UTC), awake, lambda: "The lease is over.")
+        call = EngineCall(JobLedger(app.store, intend, claimed), reach, QUICK)  # type: ignore[arg-type]
+        with pytest.raises(Stopped) as stopped:
+            await call.once("post", send, server.url, found=None, resend=NEVER)
+        assert (server.requests, server.connections) == ([], 0)
+    assert "The lease is over." in str(stopped.value.outcome)
+    assert await facts_of(app, job) == [(1, Verdict.REFUSED, Source.CALL)]
+
+
+@only_sqlite
+async def test_a_connection_that_breaks_after_the_request_left_is_a_doubt(app: Postino) -> None:
+    async def swallow(visit: Visit) -> None:
+        await visit.request()
+        visit.reset()
+
+    async with RawServer(swallow) as server:
+
+        @app.handler("publish")
+        async def publish(job: Job, payload: str, call: Call) -> Outcome:
+            await call.toward(QUICK).once("post", send, server.url, found=None, resend=NEVER)
+            return Done()
+
+        async with working(app):
+            await waiting_for_a_person(app, await app.enqueue("publish", ""))
+        assert len(server.requests) == 1
+
+
+# Sudden death
+
+
+@dataclass
+class Site:
+    """Keeps pictures and posts, and shows the posts."""
+
+    pictures: int = 0
+    posts: list[dict[str, str]] = field(default_factory=list)
+
+    async def serve(self, visit: Visit) -> None:
+        while True:
+            said = await visit.request()
+            answer: object = self.posts
+            if said.startswith(b"POST /pictures"):
+                self.pictures += 1
+                answer = {"id": f"picture {self.pictures}"}
+            elif said.startswith(b"POST /posts"):
+                answer = {"id": f"post {len(self.posts) + 1}", **json.loads(said.partition(b"\r\n\r\n")[2])}
+                self.posts.append(answer)
+            await visit.answer(body=json.dumps(answer).encode())
+
+
+@dataclass(frozen=True)
+class Death:
+    """Where a worker dies, and what must be true when the next one has done its work."""
+
+    point: str
+    resend: str = "never"
+    pictures: int = 1
+    asks: bool = False
+    looks: bool = True
+
+    async def prove(self, folder: Path) -> None:
+        url, site = f"sqlite:///{folder}/postino.db", Site()
+        app = application(url, folder)
+        async with RawServer(site.serve) as server, app:
+            job = await app.enqueue("publish", {"server": server.url, "resend": self.resend})
+            assert await asyncio.to_thread(self.die, url, folder) == -9
+            async with working(app):
+                if self.asks:
+                    await waiting_for_a_person(app, job)
+                else:
+                    assert (await ended(app, job)).state is State.COMPLETED, self
+            assert site.pictures == self.pictures, self
+            assert len(site.posts) == (0 if self.asks else 1), self
+            looked = any(request.startswith(b"GET") for request in server.requests)
+            assert looked is self.looks, self
+
+    def die(self, url: str, folder: Path) -> int:
+        environment = os.environ | {
+            "SENDER_DATABASE": url, "SENDER_FOLDER": str(folder), "POSTINO_CRASH": self.point,
+        }  # fmt: skip
+        return subprocess.run([sys.executable, "-m", "tests.engine.sender"], env=environment, timeout=30).returncode
+
+
+DEATHS = [
+    Death("act.before", looks=False),
+    Death("act.after", pictures=2, looks=False),
+    Death("remember.before", pictures=2, looks=False),
+    Death("remember.after", looks=False),
+    Death("intend.before", looks=False),
+    Death("intend.after", asks=True),
+    Death("intend.after", resend="harmless"),
+    Death("send.before", resend="harmless"),
+    Death("send.after"),
+    Death("note.before"),
+    Death("note.after", looks=False),
+    Death("settle.before", looks=False),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+async def test_wherever_a_worker_dies_the_next_one_publishes_once_or_asks(tmp_path: Path) -> None:
+    for some in (DEATHS[::2], DEATHS[1::2]):
+        await asyncio.gather(*(death.prove(tmp_path / f"{DEATHS.index(death)}") for death in some))
+
+
+@pytest.mark.slow
+async def test_a_worker_that_dies_while_looking_is_followed_by_another_that_looks(tmp_path: Path) -> None:
+    url, site = f"sqlite:///{tmp_path}/postino.db", Site()
+    app = application(url, tmp_path)
+    async with RawServer(site.serve) as server, app:
+        job = await app.enqueue("publish", {"server": server.url, "resend": "never"})
+        for point in ("send.after", "look.before", "look.after"):
+            assert await asyncio.to_thread(Death(point).die, url, tmp_path) == -9
+        async with working(app):
+            asked = await waiting_for_a_person(app, job)
+            assert asked.rescues == 3, "three workers died under it, so a person has a look at it first"
+            await app.resolve(job.id, Done(remote_id="post 1"), reason="it is there")
+            assert (await ended(app, job)).state is State.COMPLETED
+    assert len(site.posts) == 1
