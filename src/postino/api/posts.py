@@ -1,7 +1,7 @@
 """`/v1/posts` and `/v1/contents`: schedule, publish now, preview, and look at what became of it."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Header, Request
@@ -16,8 +16,8 @@ from postino.job import State
 from postino.post import PostFilter
 from postino.publishing import shapes
 from postino.publishing.posts import Wish, Written
-from postino.publishing.telling import known_already
-from postino.rules.standing import STATUS, PostStatus, content_status
+from postino.publishing.telling import known_already, together
+from postino.rules.standing import STATUS
 from postino.wiring import Postino
 
 MOST_KEY = 255
@@ -39,7 +39,7 @@ def routes(app: Postino) -> APIRouter:
             return JSONResponse({"preview": True, "posts": previews, "notes": [*timing.notes]})
         written = await app.posts.schedule(wish)
         return JSONResponse(
-            answer(await app.teller.posts([one.post for one in written]), [*timing.notes, *known_already(written)]),
+            together(await app.teller.posts([one.post for one in written]), [*timing.notes, *known_already(written)]),
             status_of(wish, written),
         )
 
@@ -90,15 +90,6 @@ def status_of(wish: Wish, written: Sequence[Written]) -> int:
     if not any(one.created for one in written):
         return 200
     return 202 if wish.at is None else 201
-
-
-def answer(posts: Sequence[dict[str, Any]], notes: Sequence[str]) -> dict[str, Any]:
-    """For a single account it is also the post itself, so that a simple client need not look into `posts`."""
-    whole = {
-        "content_id": posts[0]["content_id"],
-        "status": content_status(PostStatus(post["status"]) for post in posts).value,
-    }
-    return (whole if len(posts) > 1 else posts[0]) | {"posts": [*posts], "notes": [*notes]}
 
 
 def states_of(text: str | None) -> tuple[State, ...]:

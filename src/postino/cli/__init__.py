@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from postino.cli import database, dead, jobs, queues, refusals, sandbox, server, up, worker
+from postino.cli import accounts, database, dead, jobs, post, posts, queues, refusals, sandbox, server, up, worker
 from postino.errors import WrongUse
 
 WHAT_IT_IS = (
@@ -25,12 +25,15 @@ cli = typer.Typer(
     pretty_exceptions_enable=False,
 )
 cli.command("up")(up.bring_up)
+cli.command("post")(post.post)
 cli.command("server")(server.run_server)
 cli.command("worker")(worker.run_worker)
 cli.command("sandbox")(sandbox.run_sandbox)
 cli.command("migrate")(database.migrate)
 cli.command("dispatch-due")(database.dispatch_due)
 cli.command("publishing:dispatch-due", hidden=True)(database.dispatch_due)
+cli.add_typer(posts.commands, name="posts")
+cli.add_typer(accounts.commands, name="accounts")
 cli.add_typer(jobs.commands, name="jobs")
 cli.add_typer(dead.commands, name="dead")
 cli.add_typer(queues.commands, name="queues")

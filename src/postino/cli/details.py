@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from postino.cli import output, shapes
 from postino.errors import Conflict
 from postino.job import Job, State
+from postino.publishing.shapes import plain
 from postino.store import Attempt
 
 COLUMNS = ("ID", "STATE", "QUEUE", "TYPE", "CHANNEL", "ACCOUNT", "ATTEMPTS", "RUN_AT", "FINISHED_AT", "LAST_ERROR")
@@ -28,7 +29,7 @@ def next_run(job: Job) -> output.Cell:
 def show_job(job: Job, about: Mapping[str, output.Cell] | None = None) -> None:
     """Its fields, after what else there is to say about it."""
     values = {name: getattr(job, name) for name in Job.__slots__} | {"payload": shapes.payload_text(job.payload)}
-    cells = {name: value if name.endswith("_at") else shapes.plain(value) for name, value in values.items()}
+    cells = {name: value if name.endswith("_at") else plain(value) for name, value in values.items()}
     output.fields({**(about or {}), **cells})
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import structlog
 
 from postino.cli.child import Child
-from postino.cli.ports import is_free, next_free
+from postino.cli.ports import LOOPBACK, is_free, next_free
 from postino.cli.session import remembered
 from postino.cli.stopping import GRACE
 from postino.config import Config
@@ -31,34 +31,30 @@ class Household:
         self.log_file = log
         self.stop = stop
         self.log = structlog.get_logger("postino.up")
-        self.workers: list[Child] = []
-        self.others: list[Child] = []
+        self.children: list[Child] = []
         self.keepers: list[asyncio.Task[None]] = []
 
     async def start(self, port: int, workers: int) -> Addresses:
-        sandbox_url = await self.start_server("sandbox", self.sandbox_port(port))
-        settings = {"POSTINO_SANDBOX_URL": sandbox_url}
+        """All at once: where the networks will be is settled before they are there."""
+        sandbox_port = self.sandbox_port(port)
+        settings = {"POSTINO_SANDBOX_URL": f"http://{LOOPBACK}:{sandbox_port}"}
+        sandbox = await self.started("sandbox", "sandbox", "--json", "--port", str(sandbox_port), settings=settings)
+        server = await self.started("server", "server", "--json", "--port", str(port), settings=settings)
         for number in range(1, workers + 1):
             name = "worker" if workers == 1 else f"worker {number}"
-            child = self.child(name, "worker", settings=settings)
-            self.workers.append(child)
-            await child.start()
-            self.keep(child)
-        return Addresses(await self.start_server("server", port, settings), sandbox_url)
+            self.keep(await self.started(name, "worker", settings=settings))
+        addresses = Addresses((await server.told())["url"], (await sandbox.told())["url"])
+        server.words = ("server", "--json", "--port", addresses.url.rpartition(":")[2])  # the same if started again
+        self.keep(server)
+        self.keep(sandbox)
+        return addresses
 
-    async def start_server(self, name: str, port: int, settings: Mapping[str, str] | None = None) -> str:
-        """Its address, which is the same whenever it is started again."""
-        child = self.child(name, name, "--json", "--port", str(port), settings=settings or {})
-        self.others.append(child)
-        await child.start()
-        url: str = (await child.told())["url"]
-        child.words = (name, "--json", "--port", url.rpartition(":")[2])
-        self.keep(child)
-        return url
-
-    def child(self, name: str, *words: str, settings: Mapping[str, str]) -> Child:
+    async def started(self, name: str, *words: str, settings: Mapping[str, str]) -> Child:
         where = {"POSTINO_DATA_DIR": str(self.config.data_dir), "POSTINO_DATABASE_URL": self.config.database_url}
-        return Child(name, *words, settings={**where, **settings}, log=self.log_file)
+        child = Child(name, *words, settings={**where, **settings}, log=self.log_file)
+        self.children.append(child)
+        await child.start()
+        return child
 
     def sandbox_port(self, port: int) -> int:
         """Where it was last time, if that is still free: links to what was published stay good."""
@@ -92,6 +88,6 @@ class Household:
             keeper.cancel()
         await asyncio.gather(*self.keepers, return_exceptions=True)
         drain = self.config.worker.drain + GRACE
-        await asyncio.gather(*(worker.stop(drain) for worker in self.workers))
-        for child in reversed(self.others):
-            await child.stop(0 if child.name == "sandbox" else GRACE)
+        await asyncio.gather(*(child.stop(drain) for child in self.children if child.words[0] == "worker"))
+        for name, patience in (("server", GRACE), ("sandbox", 0)):
+            await asyncio.gather(*(child.stop(patience) for child in self.children if child.name == name))

@@ -167,9 +167,11 @@ def resolve(
     answer(job, f"Job {job.id} is resolved: it is now {job.state.value}.", as_json=as_json)
 
 
-def verdict_from(live: str | None, again: bool, give_up: bool, reason: str) -> Done | Retry | Reject:
+def verdict_from(
+    live: str | None, again: bool, give_up: bool, reason: str, *, again_by: str = "--again"
+) -> Done | Retry | Reject:
     if (live is not None) + again + give_up != 1:
-        raise WrongUse("Give one of --live REMOTE_ID (it is out), --again (send it again) or --give-up.")
+        raise WrongUse(f"Give one of --live REMOTE_ID (it is out), {again_by} (it is not) or --give-up.")
     if live is not None:
         if not live.strip():
             raise WrongUse("--live: needs the id under which it is out.", field="live")

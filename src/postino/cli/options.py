@@ -40,13 +40,13 @@ Payload = Annotated[
 ]
 
 
-def uuid_from(text: str, field: str = "id") -> UUID:
+def uuid_from(text: str, field: str = "id", what: str = "job") -> UUID:
     try:
         return UUID(text)
     except ValueError:
         raise WrongUse(
-            f"{field}: {text!r} is not a job's id, which looks like 01932c07-5b1e-7cc3-98c4-dc0c0c07398f."
-            " `postino jobs list` shows them.",
+            f"{field}: {text!r} is not a {what}'s id, which looks like 01932c07-5b1e-7cc3-98c4-dc0c0c07398f."
+            f" `postino {what}s list` shows them.",
             field=field,
         ) from None
 

@@ -9,11 +9,15 @@ from typing import Any
 Cell = str | int | float | datetime | None
 LONGEST_IN_TERMINAL = 160
 WIDEST, GAP = 24, 2
-WHOLE = ("ID", "STATE", "CAUSE", "ATTEMPTS", "WHAT_IT_IS")  # an id that is cut off cannot be copied
-CUT, LEAST_OF_CUT = ("LAST_ERROR", "ERROR"), 16  # on one line, however long
-LEAST_NEEDED = ("QUEUE", "WORKER", "CHANNEL", "FINISHED_AT", "DIED_AT", "ACCOUNT", "ATTEMPTS", "TYPE")
+WHOLE = ("ID", "STATE", "STATUS", "CAUSE", "ATTEMPTS")  # an id that is cut off cannot be copied
+CUT, LEAST_OF_CUT = ("LAST_ERROR", "ERROR", "TEXT"), 16  # on one line, however long
+LEAST_NEEDED = (
+    "QUEUE", "WORKER", "CHANNEL", "NETWORK", "FINISHED_AT", "PUBLISHED_AT", "DIED_AT", "FLAGS", "ATTEMPTS", "TEXT",
+    "ACCOUNT", "TYPE",
+)  # fmt: skip
 STYLES = {
     "completed": "green", "replayed": "green", "pending": "cyan", "running": "yellow", "uncertain": "magenta",
+    "published": "green", "scheduled": "cyan", "publishing": "yellow", "active": "green", "token_expired": "red",
     "failed": "red", "refused": "red", "cancelled": "dim", "paused": "yellow", "gone": "red",
 }  # fmt: skip
 UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))

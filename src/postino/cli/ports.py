@@ -46,7 +46,12 @@ def is_free(port: int, host: str = LOOPBACK) -> bool:
 
 
 def next_free(port: int) -> int:
-    """The first free one after this; any free one where a whole stretch is taken, or this is any already."""
-    if port == 0:
-        return 0
-    return next((after for after in range(port + 1, min(port + TRIED, 65536)) if is_free(after)), 0)
+    """The first free one after this; any free one where a whole stretch is taken, or this is 0."""
+    after = range(port + 1, min(port + TRIED, 65536)) if port else ()
+    return next((number for number in after if is_free(number)), None) or any_free()
+
+
+def any_free() -> int:
+    with listening(LOOPBACK, 0) as opened:
+        number: int = opened.getsockname()[1]
+        return number

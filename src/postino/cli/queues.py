@@ -12,6 +12,7 @@ from postino.cli import output, shapes
 from postino.cli.options import DatabaseUrl, DataDir, Json, Reason
 from postino.cli.session import Where, actor, perform
 from postino.errors import WrongUse
+from postino.publishing.shapes import plain
 from postino.rules.gates import Gate, Scope
 from postino.store import QueueDepth, WorkerInfo
 
@@ -41,7 +42,7 @@ def list_queues(data_dir: DataDir = None, database_url: DatabaseUrl = None, as_j
     caps = [gate for gate in gates if gate.cap is not None]
     if as_json:
         output.as_list(
-            [{name: shapes.plain(value) for name, value in line.items()} for line in lines],
+            [{name: plain(value) for name, value in line.items()} for line in lines],
             pauses=[shapes.of_gate(gate) for gate in pauses],
             caps=[shapes.of_gate(gate) for gate in caps],
             workers=[shapes.of_worker(worker) | {"state": state_of(worker)} for worker in workers],

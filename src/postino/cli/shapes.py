@@ -3,12 +3,10 @@
 import base64
 import json
 from collections.abc import Sequence
-from dataclasses import fields
-from datetime import UTC, datetime
 from typing import Any
-from uuid import UUID
 
 from postino.job import Job, Queue
+from postino.publishing.shapes import plain, plain_fields
 from postino.rules.gates import Gate
 from postino.store import Attempt, DeadLetter, QueueDepth, WorkerInfo
 
@@ -59,22 +57,6 @@ def of_depths(depths: Sequence[QueueDepth]) -> list[dict[str, Any]]:
         if depth.state == "pending":
             line["oldest_run_at"] = depth.oldest_run_at
     return list(lines.values())
-
-
-def plain_fields(value: Any) -> dict[str, Any]:
-    return {entry.name: plain(getattr(value, entry.name)) for entry in fields(value)}
-
-
-def plain(value: Any) -> Any:
-    match value:
-        case Queue():
-            return value.label
-        case UUID():
-            return str(value)
-        case datetime():
-            return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-        case _:
-            return value
 
 
 def payload(stored: bytes) -> Any:

@@ -9,7 +9,7 @@ from postino.errors import NotFound
 from postino.post import PostFilter, StoredPost
 from postino.publishing import shapes
 from postino.publishing.posts import Written
-from postino.rules.standing import STATUS, PostStatus, Standing
+from postino.rules.standing import STATUS, PostStatus, Standing, content_status
 from postino.store import Store
 
 MOST_POSTS = 1000  # of one content
@@ -44,6 +44,17 @@ class Teller:
             content_id, found[0].content, [*map(shapes.of_post, found, standings)], standings
         )
         return told
+
+
+def together(posts: Sequence[dict[str, Any]], notes: Sequence[str]) -> dict[str, Any]:
+    """What was made of one wish. For a single account it is also the post itself: a simple client need not look into
+    `posts`.
+    """
+    whole = {
+        "content_id": posts[0]["content_id"],
+        "status": content_status(PostStatus(post["status"]) for post in posts).value,
+    }
+    return (whole if len(posts) > 1 else posts[0]) | {"posts": [*posts], "notes": [*notes]}
 
 
 def known_already(written: Sequence[Written]) -> list[str]:

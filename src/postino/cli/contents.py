@@ -1,0 +1,103 @@
+"""From options to what is to be said, and when."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from postino.content import Content, MediaRef
+from postino.errors import WrongUse
+
+if TYPE_CHECKING:
+    from postino.rules.localtime import Resolved
+
+MediaUrls = Annotated[
+    list[str] | None,
+    typer.Option("--media", metavar="URL", help="A picture or film, by its address; may be repeated."),
+]
+Alts = Annotated[
+    list[str] | None,
+    typer.Option("--alt", metavar="TEXT", help="What it shows, for who cannot see it; in the order of --media."),
+]
+Thread = Annotated[
+    list[str] | None, typer.Option("--thread", metavar="TEXT", help="A further part, as a reply; may be repeated.")
+]
+Title = Annotated[str | None, typer.Option("--title", help="For networks that have titles.", show_default=False)]
+Hashtags = Annotated[list[str] | None, typer.Option("--hashtag", metavar="TAG", help="May be repeated.")]
+At = Annotated[
+    str | None,
+    typer.Option(
+        "--at", metavar="TIME", help="2026-03-29T14:30, or with an offset like +02:00. None: now.", show_default=False
+    ),
+]
+Timezone = Annotated[
+    str | None,
+    typer.Option("--timezone", metavar="ZONE", help="Of a time without an offset: Europe/Rome.", show_default=False),
+]
+Until = Annotated[
+    str | None,
+    typer.Option(
+        "--publish-until", metavar="TIME", help="Rather not at all than later than this.", show_default=False
+    ),
+]
+
+
+def text_from(text: str | None) -> str | None:
+    """A dash reads it from standard input."""
+    if text != "-":
+        return text
+    try:
+        return sys.stdin.read()
+    except UnicodeDecodeError:
+        raise WrongUse("text: what comes in is not UTF-8 text.", field="text") from None
+
+
+def content_from(
+    before: Content,
+    text: str | None,
+    title: str | None,
+    media: Sequence[str] | None,
+    alts: Sequence[str] | None,
+    thread: Sequence[str] | None,
+    hashtags: Sequence[str] | None,
+) -> Content:
+    """What is not said is as before."""
+    said: dict[str, Any] = {
+        "body": text,
+        "title": title,
+        "media": media_from(media, alts or ()),
+        "thread": tuple(thread) if thread else None,
+        "hashtags": tuple(hashtags) if hashtags else None,
+    }
+    return replace(before, **{name: value for name, value in said.items() if value is not None})
+
+
+def media_from(urls: Sequence[str] | None, alts: Sequence[str]) -> tuple[MediaRef, ...] | None:
+    if len(alts) > len(urls or ()):
+        raise WrongUse("alt: there are more of them than --media they could belong to.", field="alt")
+    padded = [*alts, *[""] * len(urls or ())]
+    return None if not urls else tuple(MediaRef(url=url, alt=alt) for url, alt in zip(urls, padded, strict=False))
+
+
+def instant_from(text: str | None, timezone: str | None, field: str, notes: list[str]) -> datetime | None:
+    """What people should know about how it was found is added to the notes."""
+    if text is None:
+        return None
+    found = resolved(text, timezone, field)
+    if found.note is not None:
+        notes.append(found.note.sentence)
+    return found.at
+
+
+def resolved(text: str, timezone: str | None, field: str) -> "Resolved":
+    from postino.rules.localtime import parse_at
+
+    try:
+        return parse_at(text, timezone)
+    except WrongUse as error:
+        blamed = field if error.field == "at" else error.field or field
+        said = str(error).replace("`timezone`", "--timezone")
+        raise WrongUse(f"{blamed}: {said}", field=blamed) from error

@@ -1,0 +1,253 @@
+"""`postino posts`: look at posts, change what has not been sent, and decide about what went wrong."""
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+from uuid import UUID
+
+import typer
+
+from postino.cli import output, post_details
+from postino.cli.contents import (
+    Alts,
+    At,
+    Hashtags,
+    MediaUrls,
+    Thread,
+    Timezone,
+    Title,
+    Until,
+    content_from,
+    instant_from,
+    text_from,
+)
+from postino.cli.jobs import verdict_from
+from postino.cli.options import (
+    Before,
+    DatabaseUrl,
+    DataDir,
+    Force,
+    Json,
+    Limit,
+    NeededReason,
+    Reason,
+    cursor_from,
+    reason_from,
+    uuid_from,
+)
+from postino.cli.session import Where, actor, perform
+from postino.errors import Conflict, WrongUse
+from postino.rules.standing import STATUS, PostStatus
+
+if TYPE_CHECKING:
+    from postino.job import Job
+    from postino.wiring import Postino
+
+commands = typer.Typer(help="Look at posts; edit, cancel, reschedule, replay or resolve one.", no_args_is_help=True)
+STATES = {status: state for state, status in STATUS.items()}
+PostId = Annotated[str, typer.Argument(metavar="ID", help="The post's id.", show_default=False)]
+
+
+@commands.command("list")
+def list_posts(
+    status: Annotated[
+        list[PostStatus] | None, typer.Option("--status", help="Only those; may be repeated.", show_default=False)
+    ] = None,
+    network: Annotated[str | None, typer.Option("--network", help="Only this network.", show_default=False)] = None,
+    account: Annotated[str | None, typer.Option("--account", help="Only this account.", show_default=False)] = None,
+    limit: Limit = 50,
+    before: Before = None,
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Posts, the newest first."""
+    from postino.cli.naming import account_named
+    from postino.post import PostFilter
+
+    async def read(app: "Postino") -> list[dict[str, Any]]:
+        wanted = PostFilter(
+            states=tuple(STATES[one] for one in status or ()),
+            network=network,
+            account=None if account is None else account_named(account, await app.store.accounts()).id,
+            before=cursor_from(before),
+            limit=limit + 1,  # one more tells whether there are more
+        )
+        return await app.teller.posts(await app.posts.list(wanted))
+
+    where = Where(data_dir, database_url)
+    found = perform(where, read)
+    posts, cursor = found[:limit], found[limit - 1]["id"] if len(found) > limit else None
+    if as_json:
+        output.as_list(posts, cursor)
+        return
+    output.table(post_details.COLUMNS, [post_details.row(told) for told in posts], empty="There are no such posts.")
+    if any(told["needs_person"] for told in posts):
+        output.hint(f"Uncertain posts wait for a person: {where.command('posts show ID')} says what to do.")
+    if cursor is not None:
+        output.hint(f"There are more: --before {cursor}")
+
+
+@commands.command("show")
+def show(post_id: PostId, data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+    """Everything about one post: how it stands, every try, and every call that left."""
+    wanted, where = uuid_from(post_id, what="post"), Where(data_dir, database_url)
+
+    async def read(app: "Postino") -> dict[str, Any]:
+        return await app.teller.details(await app.posts.get(wanted))
+
+    told = perform(where, read)
+    if as_json:
+        output.as_json(told)
+    else:
+        post_details.show(told, where)
+
+
+@commands.command("edit")
+def edit(
+    post_id: PostId,
+    text: Annotated[
+        str | None, typer.Option("--text", help="What to say; - reads it from standard input.", show_default=False)
+    ] = None,
+    title: Title = None,
+    media: MediaUrls = None,
+    alt: Alts = None,
+    thread: Thread = None,
+    hashtag: Hashtags = None,
+    publish_until: Until = None,
+    timezone: Timezone = None,
+    reason: Reason = "",
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Change what a post says, while nothing of it has been sent. What is left out stays."""
+    from postino.engine.deeds import act
+    from postino.publishing import shapes
+
+    if not any((text, title, media, alt, thread, hashtag, publish_until)):
+        raise WrongUse("Say what to change: --text, --title, --media, --thread, --hashtag or --publish-until.")
+    until_at = instant_from(publish_until, timezone, "publish_until", [])
+
+    async def work(app: "Postino", wanted: UUID) -> None:
+        before = shapes.content_from((await app.posts.get(wanted)).content)
+        content = content_from(before, text_from(text), title, media, alt, thread, hashtag)
+        await app.posts.edit(wanted, content, act(actor(), reason), publish_until_at=until_at)
+
+    decide(post_id, Where(data_dir, database_url), work, "is edited", as_json=as_json)
+
+
+@commands.command("reschedule")
+def reschedule(
+    post_id: PostId,
+    at: At = None,
+    timezone: Timezone = None,
+    now: Annotated[bool, typer.Option("--now", help="Publish it now.")] = False,
+    reason: Reason = "",
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Publish at another time, or now, while nothing of it has been sent."""
+    from postino.publishing.posts import Wish, check_times
+    from postino.publishing.shapes import content_from as content_of
+
+    if (at is not None) == now:
+        raise WrongUse("Give either --at TIME or --now.", field="at")
+    notes: list[str] = []
+    wanted_at = instant_from(at, timezone, "at", notes)
+
+    async def work(app: "Postino", wanted: UUID) -> None:
+        before = await app.posts.get(wanted)
+        wish = Wish(
+            content=content_of(before.content), accounts=(), at=wanted_at, publish_until_at=before.publish_until_at
+        )
+        check_times(wish, datetime.now(UTC))
+        await app.reschedule(wanted, wanted_at, reason=reason, actor=actor())
+
+    decide(post_id, Where(data_dir, database_url), work, "is rescheduled", as_json=as_json)
+    for note in notes:
+        output.hint(note)
+
+
+@commands.command("cancel")
+def cancel(
+    post_id: PostId,
+    reason: Reason = "",
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Cancel a post of which nothing has been sent. Final."""
+
+    async def work(app: "Postino", wanted: UUID) -> "Job":
+        return await app.cancel(wanted, reason=reason, actor=actor())
+
+    decide(post_id, Where(data_dir, database_url), work, "is cancelled", as_json=as_json)
+
+
+@commands.command("replay")
+def replay(
+    post_id: PostId,
+    force: Force = False,
+    reason: Reason = "",
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Publish a failed post again: its key and its history stay."""
+
+    async def work(app: "Postino", wanted: UUID) -> "Job":
+        return await app.replay(wanted, force=force, reason=reason, actor=actor())
+
+    decide(post_id, Where(data_dir, database_url), work, "is tried again", as_json=as_json)
+
+
+@commands.command("resolve")
+def resolve(
+    post_id: PostId,
+    reason: NeededReason,
+    live: Annotated[
+        str | None,
+        typer.Option("--live", metavar="REMOTE_ID", help="It is out, under this id.", show_default=False),
+    ] = None,
+    send_again: Annotated[bool, typer.Option("--send-again", help="It is not out: send it again.")] = False,
+    give_up: Annotated[bool, typer.Option("--give-up", help="Leave it; it counts as failed.")] = False,
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Say what happened to an uncertain post, which is never sent again blindly."""
+    verdict = verdict_from(live, send_again, give_up, reason_from(reason), again_by="--send-again")
+
+    async def work(app: "Postino", wanted: UUID) -> "Job":
+        return await app.resolve(wanted, verdict, reason=reason, actor=actor())
+
+    decide(post_id, Where(data_dir, database_url), work, "is resolved", as_json=as_json)
+
+
+def decide(
+    post_id: str, where: Where, work: Callable[["Postino", UUID], Awaitable[object]], done: str, *, as_json: bool
+) -> None:
+    """Does it to a post that exists, and tells how the post stands now."""
+    wanted = uuid_from(post_id, what="post")
+
+    async def run(app: "Postino") -> dict[str, Any]:
+        await app.posts.get(wanted)
+        try:
+            await work(app, wanted)
+        except Conflict as refusal:
+            raise in_words_of_posts(refusal, wanted) from refusal
+        return await app.teller.post(await app.posts.get(wanted))
+
+    told = perform(where, run)
+    if as_json:
+        output.as_json(told)
+    else:
+        output.write(f"Post {wanted} {done}: it is now {told['status']}{post_details.when(told)}.")
+
+
+def in_words_of_posts(refusal: Conflict, post_id: UUID) -> Conflict:
+    """Who publishes does not know of jobs."""
+    said = str(refusal).replace(f"Job {post_id}", f"Post {post_id}")
+    return Conflict(said.replace("edit its payload, or force it", "say --force, or publish it anew with another text"))
