@@ -212,7 +212,7 @@ async def test_the_old_refresh_token_dies_with_the_refresh(ours: Speaker) -> Non
     answer = await ours.call("server.refreshSession", token="refreshJwt")
     assert answer.status == 200
     again = await ours.call("server.refreshSession", token="refreshJwt")
-    assert (again.status, again.json["error"]) == (400, "InvalidToken")
+    assert (again.status, again.json["error"]) == (400, "ExpiredToken")
     ours.session = answer.json
     assert (await ours.put(record())).status == 200
     assert (await ours.call("server.refreshSession", token="accessJwt")).json["error"] == "InvalidToken"

@@ -224,7 +224,7 @@ async def test_blocked_and_expired_accounts_cannot_publish_until_they_are_let_ag
 
 async def test_calls_are_counted_and_the_most_that_were_under_way_at_once(sandbox: Sandbox) -> None:
     first, second = [await sandbox.account("telegram") for _ in range(2)]
-    await sandbox.fault("telegram", "slow", times=3, params={"seconds": 0.1})
+    await sandbox.fault("telegram", "slow", times=3, params={"seconds": 0.5})
     await asyncio.gather(*(message(sandbox, **account) for account in (first, first, second)))
     await message(sandbox, **first)
     told = (await sandbox.get("/_sandbox/calls")).json

@@ -128,17 +128,14 @@ async def test_an_empty_status_and_other_nonsense_is_refused(ours: Author) -> No
 
 
 async def test_a_picture_takes_a_moment_and_can_be_attached_once(ours: Author) -> None:
-    await ours.sandbox.post("/_sandbox/settings", {"mastodon_media_seconds": 0.2})
+    await ours.sandbox.post("/_sandbox/settings", {"mastodon_media_seconds": 600})
     uploaded = await ours.upload()
     assert (uploaded.status, uploaded.json["url"]) == (202, None)
     name = uploaded.json["id"]
     assert (await ours.get(f"media/{name}")).status == 206
     assert (await ours.post(media_ids=[name])).status == 422
-
-    async def ready() -> bool:
-        return (await ours.get(f"media/{name}")).status == 200
-
-    assert await ours.sandbox.eventually(ready)
+    await ours.sandbox.post("/_sandbox/settings", {"mastodon_media_seconds": 0})
+    assert (await ours.get(f"media/{name}")).status == 200
     answer = await ours.post("", media_ids=[name])
     assert [it["description"] for it in answer.json["media_attachments"]] == ["a view"]
     assert (await ours.post(media_ids=[name])).status == 422

@@ -9,6 +9,8 @@ from typing import Any
 
 import apsw
 
+REVOKED = "revoked"
+
 
 @dataclass(frozen=True, slots=True)
 class File:
@@ -64,6 +66,10 @@ class Memory:
 
     def setting(self, name: str) -> float:
         return self.settings[f"{self.network}_{name}"]
+
+    def elapsed(self, since: datetime, setting: str) -> bool:
+        """Whether as many seconds have gone by as are set now: a test that changes the setting turns the clock."""
+        return self.now - since >= timedelta(seconds=self.setting(setting))
 
     def number(self) -> int:
         """Never given before, whatever was reset."""
@@ -137,10 +143,9 @@ class Memory:
 
     def account_of(self, name: str) -> Account | None:
         """By handle or remote id."""
+        columns = "SELECT network, handle, remote_id, credentials, blocked FROM accounts WHERE network = ?1"
         rows = self.connection.execute(
-            "SELECT network, handle, remote_id, credentials, blocked FROM accounts"
-            " WHERE network = ?1 AND ?2 IN (handle, remote_id)",
-            (self.network, name),
+            f"{columns} AND handle = ?2 UNION ALL {columns} AND remote_id = ?2", (self.network, name)
         )
         return next((account_of(row) for row in rows), None)
 
@@ -162,7 +167,10 @@ class Memory:
         )
 
     def revoke(self, token: str) -> None:
-        self.connection.execute("DELETE FROM tokens WHERE network = ? AND token = ?", (self.network, token))
+        """For good: unlike one that only ended, it cannot be let live again."""
+        self.connection.execute(
+            "UPDATE tokens SET kind = ? WHERE network = ? AND token = ?", (REVOKED, self.network, token)
+        )
 
     # What people see
 

@@ -10,7 +10,7 @@ from postino.sandbox.networks import default_settings
 
 
 def settings(connection: apsw.Connection) -> dict[str, float]:
-    return default_settings() | dict(connection.execute("SELECT name, value FROM settings"))
+    return {**default_settings(), **dict(connection.execute("SELECT name, value FROM settings"))}
 
 
 def change(connection: apsw.Connection, told: Mapping[str, Any]) -> dict[str, float]:

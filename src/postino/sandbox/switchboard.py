@@ -13,7 +13,7 @@ from postino.sandbox import answering, calls, schedule
 from postino.sandbox.database import Database
 from postino.sandbox.faults import Fault
 from postino.sandbox.fetching import fetch
-from postino.sandbox.memory import Memory
+from postino.sandbox.memory import REVOKED, Memory
 from postino.sandbox.network import Ask, Doubt, Network, Refused, Reply
 from postino.sandbox.networks import networks
 from postino.sandbox.reading import read, unknown_parameters
@@ -132,10 +132,10 @@ def perform(network: Network, ask: Ask, memory: Memory) -> Reply:
 
 def authorize(network: Network, ask: Ask, memory: Memory) -> None:
     token = memory.find_token(ask.token)
+    if token is not None and (token.kind == REVOKED or memory.is_over(token)):
+        raise Refused(network.unauthorized(Doubt.EXPIRED))
     if token is None or (token.kind != "access" and not ask.endpoint.refreshes):
         raise Refused(network.unauthorized(Doubt.MISSING if ask.token is None else Doubt.UNKNOWN))
-    if memory.is_over(token):
-        raise Refused(network.unauthorized(Doubt.EXPIRED))
     memory.caller = memory.account_of(token.account)
     if memory.account.blocked and not ask.endpoint.reads:
         raise Refused(network.blocked())

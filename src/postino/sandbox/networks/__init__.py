@@ -16,7 +16,8 @@ def networks() -> Mapping[str, Network]:
     return {network.name: network for network in found}
 
 
-def default_settings() -> dict[str, float]:
+@cache
+def default_settings() -> Mapping[str, float]:
     """What tests may make shorter, by `network_name`."""
     return {
         f"{network.name}_{name}": value for network in networks().values() for name, value in network.settings.items()

@@ -116,10 +116,8 @@ def create_container(ask: Ask, memory: Memory) -> Reply:
         case "STORIES": content = film(ask, memory) if ask.text("video_url") else {"media": [picture(ask, memory)]}
         case _: raise refused(100, f"The media type {kind} is unknown.", 2207023)
     number = str(17_000_000_000_000_000 + memory.number())
-    ready_at = memory.now + timedelta(seconds=memory.setting("container_seconds"))
     child = ask.truth("is_carousel_item")
-    body = {"caption": ask.text("caption"), "kind": kind, "child": child, "ready_at": ready_at.timestamp(), **content}
-    memory.keep(CONTAINER, number, body)
+    memory.keep(CONTAINER, number, {"caption": ask.text("caption"), "kind": kind, "child": child, **content})
     return Reply(200, {"id": number})
 
 
@@ -166,12 +164,11 @@ def addresses(ask: Ask) -> Sequence[str]:
 
 
 def state_of(memory: Memory, container: Thing) -> str:
-    lifetime = timedelta(seconds=memory.setting("container_lifetime_seconds"))
     if "published" in container.body:
         return "PUBLISHED"
-    if "expired" in container.body or memory.now - container.kept_at >= lifetime:
+    if "expired" in container.body or memory.elapsed(container.kept_at, "container_lifetime_seconds"):
         return "EXPIRED"
-    if container.body["ready_at"] > memory.now.timestamp():
+    if not memory.elapsed(container.kept_at, "container_seconds"):
         return "IN_PROGRESS"
     return "ERROR" if "error" in container.body else "FINISHED"
 

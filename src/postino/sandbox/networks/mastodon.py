@@ -129,9 +129,7 @@ def upload_media(ask: Ask, memory: Memory) -> Reply:
     if len(file.data) > LARGEST_MEDIA:
         raise unprocessable("Validation failed: File file size must be less than 16 MB")
     number = snowflake(memory)
-    ready_at = memory.now + timedelta(seconds=memory.setting("media_seconds"))
-    body = memory.store(file) | {"alt": ask.text("description"), "ready_at": ready_at.timestamp()}
-    memory.keep(MEDIA, number, body)
+    memory.keep(MEDIA, number, memory.store(file) | {"alt": ask.text("description")})
     found = memory.find(MEDIA, number)
     assert found is not None
     return Reply(202 if pending(memory, found) else 200, attachment(ask, memory, found))
@@ -145,7 +143,7 @@ def media_status(ask: Ask, memory: Memory) -> Reply:
 
 
 def pending(memory: Memory, media: Thing) -> bool:
-    return bool(media.body["ready_at"] > memory.now.timestamp())
+    return not memory.elapsed(media.kept_at, "media_seconds")
 
 
 def attachment(ask: Ask, memory: Memory, media: Thing) -> dict[str, Any]:
@@ -186,7 +184,7 @@ def post_status(ask: Ask, memory: Memory) -> Reply:
 
 def posted_with(memory: Memory, key: str) -> Thing | None:
     known = memory.find(KEY, f"{memory.account.handle} {key}")
-    if known is None or memory.now - known.kept_at >= timedelta(seconds=memory.setting("key_seconds")):
+    if known is None or memory.elapsed(known.kept_at, "key_seconds"):
         return None
     return memory.find(STATUS, known.body["status"])
 

@@ -111,11 +111,10 @@ def post_tweet(ask: Ask, memory: Memory) -> Reply:
 
 
 def is_repeated(memory: Memory, text: str, media: list[str], reply_to: str | None) -> bool:
-    since = memory.now - timedelta(seconds=memory.setting("duplicate_seconds"))
     return any(
         (tweet.body["text"], tweet.body["media"], tweet.body["reply_to"]) == (text, media, reply_to)
         for tweet in memory.listed(TWEET, memory.account.handle, hidden_too=True)
-        if tweet.kept_at > since
+        if not memory.elapsed(tweet.kept_at, "duplicate_seconds")
     )
 
 
@@ -264,9 +263,7 @@ def finalize(ask: Ask, memory: Memory) -> Reply:
         data = memory.assembled(upload.id)
         if len(data) != upload.body["size"]:
             raise invalid(f"Segments do not add up to provided total file size: {len(data)} bytes")
-        ready_at = memory.now + timedelta(seconds=memory.setting("media_seconds"))
-        file = memory.store(File(upload.body["mime"], data))
-        memory.change(UPLOAD, upload.id, file=file, ready_at=ready_at.timestamp())
+        memory.change(UPLOAD, upload.id, file=memory.store(File(upload.body["mime"], data)))
         memory.forget_pieces(upload.id)
     return Reply(200, {"data": told_of(memory, upload.id)})
 
@@ -291,11 +288,11 @@ def told_of(memory: Memory, number: str) -> dict[str, Any]:
 
 
 def processing(memory: Memory, upload: Thing) -> bool:
-    return bool(upload.body["ready_at"] > memory.now.timestamp())
+    return not memory.elapsed(upload.kept_at, "media_seconds")
 
 
 def over(memory: Memory, upload: Thing) -> bool:
-    return memory.now - upload.kept_at >= timedelta(seconds=memory.setting("media_lifetime_seconds"))
+    return memory.elapsed(upload.kept_at, "media_lifetime_seconds")
 
 
 def upload_of(memory: Memory, number: str) -> Thing:

@@ -124,8 +124,7 @@ def told_range(ask: Ask) -> tuple[int, int, int]:
 def session_of(ask: Ask, memory: Memory) -> Thing:
     """Whoever knows its address may use it."""
     session = memory.find(SESSION, ask.text("upload_id"))
-    lifetime = timedelta(seconds=memory.setting("session_seconds"))
-    if session is None or memory.now - session.kept_at >= lifetime:
+    if session is None or memory.elapsed(session.kept_at, "session_seconds"):
         raise Refused(NETWORK.no_such_endpoint())
     memory.caller = memory.account_of(session.account)
     return session
@@ -152,9 +151,8 @@ def make_video(memory: Memory, session: Thing) -> Reply:
     number = secret_of("youtube", memory.account.handle, str(memory.number()), 11)
     others = memory.listed(VIDEO, memory.account.handle, hidden_too=True)
     rejected = bool(memory.setting("refuses_duplicates")) and any(it.body["file"] == file for it in others)
-    ready_at = (memory.now + timedelta(seconds=memory.setting("processing_seconds"))).timestamp()
     body = {"snippet": session.body["snippet"], "status": session.body["status"], "file": file}
-    memory.keep(VIDEO, number, body | {"ready_at": ready_at, "rejected": rejected}, listed=True)
+    memory.keep(VIDEO, number, body | {"rejected": rejected}, listed=True)
     memory.change(SESSION, session.id, video=number)
     memory.forget_pieces(session.id)
     video = memory.find(VIDEO, number)
@@ -201,7 +199,7 @@ def list_videos(ask: Ask, memory: Memory) -> Reply:
 
 
 def shown(memory: Memory, video: Thing, parts: Any) -> dict[str, Any]:
-    ready = video.body["ready_at"] <= memory.now.timestamp()
+    ready = memory.elapsed(video.kept_at, "processing_seconds")
     state: dict[str, Any] = {"uploadStatus": "processed" if ready else "uploaded"}
     if video.body["rejected"]:
         state = {"uploadStatus": "rejected", "rejectionReason": "duplicate"}

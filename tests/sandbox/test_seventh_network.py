@@ -1,0 +1,80 @@
+"""Another network is one file: routes, faults, accounts, record and feed come by themselves."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from postino.sandbox import networks as folder
+from postino.sandbox.accounts import seeded
+from postino.sandbox.faults import faults_by_endpoint
+from tests.sandbox.conversations import bearer
+from tests.sandbox.sandboxes import Sandbox, running
+
+FILE = '''
+from postino.sandbox.network import Endpoint, Membership, Network, Reply, secret_of
+
+
+class Pigeons(Network):
+    name, title, colour, icon, handle = "pigeons", "Pigeons", "#777777", "M4 4h16v16H4z", "loft"
+    settings = {"flight_seconds": 1}
+
+    def membership(self, handle):
+        token = secret_of(self.name, handle, "ring")
+        return Membership(remote_id=handle, credentials={"ring": token}, tokens={token: "access"})
+
+    def refuse(self, *_):
+        return Reply(418, {"coo": "no"})
+
+    bad_request = unauthorized = blocked = no_such_endpoint = internal_error = published_anyway = refuse
+    rate_limited = lambda self, seconds, now: Reply(429, {"coo": "later"})
+
+
+def release(ask, memory):
+    number = str(memory.number())
+    memory.keep("letter", number, {"text": ask.text("letter")}, listed=True)
+    memory.publish(number, ask.text("letter"))
+    return Reply(200, {"id": number, "seconds": memory.setting("flight_seconds")})
+
+
+Pigeons.endpoints = (
+    Endpoint(
+        name="release", methods=("POST",), path="/release", act=release, takes=("letter",), visible=True, listed=True
+    ),
+)
+NETWORK = Pigeons()
+'''
+
+
+@pytest.fixture
+def pigeons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    (tmp_path / "pigeons.py").write_text(FILE)
+    monkeypatch.setattr(folder, "__path__", [*folder.__path__, str(tmp_path)])
+    for known in (folder.networks, folder.default_settings):
+        known.cache_clear()
+    yield
+    sys.modules.pop(f"{folder.__name__}.pigeons", None)
+    for known in (folder.networks, folder.default_settings):
+        known.cache_clear()
+
+
+@pytest.mark.usefixtures("pigeons")
+async def test_a_new_file_is_a_new_network(tmp_path: Path) -> None:
+    [account] = [it for it in seeded() if it.network == "pigeons"]
+    assert ("pigeons", "release", "error_but_published") in faults_by_endpoint()
+    async with running(tmp_path / "sandbox.db") as sandbox:
+        assert (await release(sandbox, account.credentials["ring"]))["seconds"] == 1
+        await sandbox.fault("pigeons", "error_but_published")
+        assert await release(sandbox, account.credentials["ring"]) == {"coo": "no"}
+        assert await release(sandbox, "stolen") == {"coo": "no"}
+        assert [(it["network"], it["text"]) for it in await sandbox.published()] == [("pigeons", "coo")] * 2
+        shown = (await sandbox.get("/_sandbox/networks")).json["data"]
+        assert "Pigeons" in [it["title"] for it in shown]
+
+
+async def release(sandbox: Sandbox, ring: str) -> dict[str, object]:
+    found: dict[str, object] = (await sandbox.post("/pigeons/release", {"letter": "coo"}, **bearer(ring))).json
+    return found
