@@ -1,0 +1,114 @@
+"""A network of a few lines, and an app that publishes to it: each part of a post one visible call."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from postino import Postino
+from postino.config import PublishingConfig
+from postino.post import POST, StoredAccount
+from postino.provider import (
+    NEVER,
+    Account,
+    Answer,
+    Call,
+    Failure,
+    Found,
+    Grade,
+    Http,
+    Intent,
+    Kind,
+    NoAnswer,
+    NotFound,
+    NotSent,
+    Post,
+    Promise,
+    Published,
+    Receipt,
+    Sighting,
+    Tokens,
+)
+from postino.publishing.publisher import Publisher
+from postino.rules.retry import Schedule
+from tests.engine.conftest import settings
+
+OLD, NEW = {"token": "old"}, {"token": "new"}
+
+
+class Tiny:
+    """Takes the token that is good, publishes what it is sent, and answers as was arranged; then all is well."""
+
+    name = "mastodon"
+    promise = Promise(Grade.C, "It shows what is there.")
+    timeout = timedelta(seconds=0.1)
+    visibility = timedelta(seconds=0.1)
+
+    def __init__(self, *answers: str, good: str = "old", refreshes: Tokens | Failure | Exception | None = None) -> None:
+        self.answers = list(answers)
+        self.good = good
+        self.refreshes = refreshes or Failure(Kind.AUTH, "Log in again.")
+        self.posts: list[str] = []
+        self.sends: list[str] = []  # the tokens they came with
+        self.looks = 0
+        self.refreshed = 0
+
+    async def publish(self, post: Post, call: Call) -> Published:
+        await call.step("limits", self.limits)
+        first: Receipt | None = None
+        for number, text in enumerate(post.parts, 1):
+            receipt = await call.once(f"part {number}", self.post, post.account, text, found=self.find, resend=NEVER)
+            first = first or receipt
+        assert first is not None
+        return Published(first.remote_id, first.url)
+
+    async def limits(self, http: Http) -> int:
+        return 500
+
+    async def post(self, http: Http, account: Account, text: str) -> Receipt | Failure:
+        token = account.credentials["token"]
+        self.sends.append(token)
+        if token != self.good:
+            return Failure(Kind.AUTH, "The token is refused.")
+        answer = self.answers.pop(0) if self.answers else "accepted"
+        if answer != "gone":
+            self.posts.append(text)
+        if answer != "accepted":
+            raise NoAnswer("No answer came.")
+        return Receipt(remote_id=f"id of {text}", url=f"https://there/{text}")
+
+    async def find(self, http: Http, intent: Intent, account: Account, text: str) -> Sighting | Failure:
+        self.looks += 1
+        if account.credentials["token"] != self.good:
+            return Failure(Kind.AUTH, "The token is refused.")
+        return Found(Receipt(remote_id=f"id of {text}")) if text in self.posts else NotFound()
+
+    async def refresh(self, account: Account, http: Http) -> Tokens | Failure:
+        self.refreshed += 1
+        if isinstance(self.refreshes, Exception):
+            raise self.refreshes
+        return self.refreshes
+
+    def classify(self, answer: Answer) -> Failure:
+        return Failure(Kind.PERMANENT, "no")
+
+
+AWAY = NotSent("Nothing was sent.")
+
+
+@asynccontextmanager
+async def publishing(folder: Path, network: Any) -> AsyncIterator[Postino]:
+    """An app whose posts go to this network, tried three times without a pause."""
+    config = settings(folder, f"sqlite:///{folder}/postino.db")
+    app = Postino(replace(config, publishing=PublishingConfig(send_within=0.2)))
+    publisher = Publisher(app.accounts, {network.name: network}, patience=1.0, send_within=0.2)
+    del app.handlers[POST]
+    app.handler(POST, max_attempts=3, backoff=Schedule([0.0]), time_limit=5.0)(publisher.publish)
+    async with app:
+        yield app
+
+
+async def connect(app: Postino, credentials: dict[str, str] | None = None) -> StoredAccount:
+    return await app.accounts.add("mastodon", "anna", credentials or OLD, base_url="https://there")
