@@ -1,6 +1,7 @@
 """The admin door under `/_sandbox`: what was published, what shall go wrong, and who may call."""
 
 import json
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -18,6 +19,7 @@ from postino.sandbox.switchboard import Switchboard
 STATUS = {WrongUse: 422, NotFound: 404, Conflict: 409}
 TITLES = {422: "Wrong use", 404: "Not found", 409: "Conflict", 403: "Forbidden"}
 SHOWN_AS_THEY_ARE = {"image/jpeg", "image/png", "image/gif", "image/webp", "video/mp4", "video/quicktime"}
+HANDLE = re.compile(r"[\w.-]{1,200}", re.ASCII)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -117,8 +119,8 @@ class Door:
         told = await body(request, "network", "handle")
         network = network_of(told.get("network"))
         handle = told.get("handle")
-        if handle is not None and (not isinstance(handle, str) or not handle.strip() or "/" in handle):
-            raise WrongUse(f"handle is a name without slashes, not {handle!r}.", "handle")
+        if handle is not None and not (isinstance(handle, str) and HANDLE.fullmatch(handle)):
+            raise WrongUse(f"handle is a name of letters, digits, dots, dashes and underscores, not {handle!r}.", "handle")
         added = await self.database.write(
             lambda it: accounts.open_account(it, network, handle or accounts.next_handle(it, network))
         )
