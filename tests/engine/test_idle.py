@@ -51,9 +51,12 @@ async def test_an_idle_worker_asks_one_question_per_poll(app: Postino, monkeypat
         asked = dict(counting.asked)
     asked["gates"] -= 2  # at its start, to warm up
     folded = {"gates", "adopt_lanes", "lock_hinted", "drop_hints", "rearm_lanes"}  # once, for the new lane
-    duty = {"take_duty", "prune", "prune_dead_letters", "finish_duty"}  # once a day, by one of the workers
-    assert asked.keys() == {"register", "survey"} | folded | duty
-    assert {asked[name] for name in folded | duty | {"register"}} == {1}
+    started = {"register", "lock_surroundings", "clock", "live"}  # once: who it is, and where
+    duties = {"pulse", "take_missed", "prune", "prune_dead_letters"}  # each minute or day, by one of the workers
+    kept = {"take_duty", "finish_duty"}  # for each of the three
+    assert asked.keys() == {"survey"} | started | folded | duties | kept
+    assert {asked[name] for name in started | folded | duties} == {1}
+    assert {asked[name] for name in kept} == {3}
 
 
 async def test_an_idle_worker_is_woken_and_does_not_wait_for_its_poll(
