@@ -184,7 +184,8 @@ async def test_accounts_can_be_added_with_a_name_or_without(sandbox: Sandbox) ->
     [
         ({}, "network"), ({"network": "myspace"}, "network"), ({"network": "x", "handle": ""}, "handle"),
         ({"network": "x", "handle": "a/b"}, "handle"), ({"network": "x", "handle": "*"}, "handle"),
-        ({"network": "x", "handle": 7}, "handle"), ({"network": "x", "handle": "\ud800"}, "handle"), ({"network": "x", "colour": "red"}, "colour"),
+        ({"network": "x", "handle": 7}, "handle"), ({"network": "x", "handle": "\ud800"}, "handle"),
+        ({"network": "x", "colour": "red"}, "colour"),
     ],
 )  # fmt: skip
 async def test_an_account_that_cannot_be_is_refused(sandbox: Sandbox, told: dict[str, Any], field: str) -> None:

@@ -120,7 +120,7 @@ class Door:
         network = network_of(told.get("network"))
         handle = told.get("handle")
         if handle is not None and not (isinstance(handle, str) and HANDLE.fullmatch(handle)):
-            raise WrongUse(f"handle is a name of letters, digits, dots, dashes and underscores, not {handle!r}.", "handle")
+            raise WrongUse(f"handle is made of letters, digits and the signs . - _, not {handle!r}.", "handle")
         added = await self.database.write(
             lambda it: accounts.open_account(it, network, handle or accounts.next_handle(it, network))
         )
