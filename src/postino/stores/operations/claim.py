@@ -160,8 +160,11 @@ def claim_lanes(
         brands=brands,
         taken=[job.id for job in taken],
     )
-    yield each("rearm_lanes", lanes)
-    return rows.live_jobs(claimed)
+    jobs = rows.live_jobs(claimed)
+    busy = {(job.channel, job.lane) for job in jobs if job.account is not None}
+    yield each("idle_lanes", [lane for lane in lanes if (lane["channel"], lane["lane"]) in busy])
+    yield each("rearm_lanes", [lane for lane in lanes if (lane["channel"], lane["lane"]) not in busy])
+    return jobs
 
 
 def with_widths(lanes: Sequence[Row], share: Mapping[str, int]) -> list[dict[str, object]]:
