@@ -45,7 +45,7 @@ class Postino(App):
         vault = partial(load_or_create, config.data_dir / "vault.key")
         self.accounts = Accounts(self.store, vault, config.sandbox.url)
         create = partial(create_posts_surely, self.store)
-        self.posts = Posts(self.store, load_limits(), tuple(PROVIDERS), create, self.wake)
+        self.posts = Posts(self.store, load_limits(), tuple(PROVIDERS), create, self.wake, unfetchable(config))
         self.teller = Teller(self.store, partial(most_attempts, config))
         publisher = Publisher(
             self.accounts,
@@ -97,13 +97,26 @@ def parts(config: Config) -> Parts:
     return Parts(config, store, wakeup, make_ready, lambda: SqlStore(Sqlite(path)), door_of(config))
 
 
+def unfetchable(config: Config) -> Callable[[str], str | None]:
+    def why(url: str) -> str | None:
+        from postino.outbound.ssrf import check_url
+
+        return check_url(url, our_origins(config))
+
+    return why
+
+
+def our_origins(config: Config) -> list[str]:
+    return [config.sandbox.url] if config.sandbox.url else []
+
+
 def door_of(config: Config) -> Callable[[], AbstractAsyncContextManager[Door]]:
     """Imported when something is about to leave: a caller that only enqueues has no use for it."""
 
     def make_door() -> AbstractAsyncContextManager[Door]:
         from postino.outbound.http import Door as OutboundDoor
 
-        return OutboundDoor(allowed=[config.sandbox.url] if config.sandbox.url else [])
+        return OutboundDoor(allowed=our_origins(config))
 
     return make_door
 

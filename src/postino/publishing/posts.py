@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -70,12 +70,14 @@ class Posts:
         networks: Sequence[str],
         create: Create,
         wake: Callable[[Sequence[Job]], None],
+        unfetchable: Callable[[str], str | None],
     ) -> None:
         self.store = store
         self.limits = limits
         self.networks = networks
         self.create = create
         self.wake = wake
+        self.unfetchable = unfetchable  # why an address is never fetched; None: nothing speaks against it
 
     async def preview(self, wish: Wish) -> list[Preview]:
         """Checks and renders; nothing is queued, no key is used, nothing leaves."""
@@ -131,7 +133,14 @@ class Posts:
 
     def previewed(self, content: Content, account: StoredAccount) -> Preview:
         rendered = render(content, account.network)
-        return Preview(account, rendered, tuple(check(rendered, self.limits[account.network])))
+        problems = [*self.addresses(rendered), *check(rendered, self.limits[account.network])]
+        return Preview(account, rendered, tuple(problems))
+
+    def addresses(self, rendered: Rendered) -> Iterator[Problem]:
+        for number, media in enumerate(rendered.media):
+            if why := self.unfetchable(media.url):
+                field = rendered.said.where(f"media[{number}].url")
+                yield Problem(Severity.ERROR, field, f"{media.url} cannot be fetched: {why}.")
 
 
 def errors(preview: Preview) -> list[Problem]:
