@@ -5,11 +5,8 @@ happened, whatever the store says.
 """
 
 import asyncio
-import os
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,6 +14,8 @@ from typing import Any
 from postino import Call, Defer, Event, Job, JobSpec, Outcome, Postino, Reject, Unknown
 from postino.config import Config, DatabaseConfig, QueueConfig, WorkerConfig
 from postino.engine import duties
+from tests.crash.publishing.program import publish
+from tests.crash.record import Record
 
 LEASE = 1.0
 
@@ -28,29 +27,6 @@ def settings(order: dict[str, Any]) -> Config:
         worker=WorkerConfig(concurrency=8, heartbeat=0.2, lease=LEASE, poll=0.2, drain=order.get("drain", 30.0)),
         queue=QueueConfig(max_attempts=5, retry_backoff={"base": 0, "factor": 1, "max": 0}),
     )
-
-
-class Record:
-    """The handlers' own record of what they did."""
-
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / "record"
-
-    def write(self, *words: object) -> None:
-        file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-        os.write(file, (" ".join(map(str, words)) + "\n").encode())
-        os.close(file)
-
-    @contextmanager
-    def of(self, job: Job) -> Iterator[None]:
-        """Around the work of one run; a run that is stopped from outside has no end."""
-        self.write("start", job.id, job.token, time.time_ns(), os.getpid())
-        try:
-            yield
-        except Exception:
-            self.write("end", job.id, job.token, time.time_ns(), os.getpid())
-            raise
-        self.write("end", job.id, job.token, time.time_ns(), os.getpid())
 
 
 def application(order: dict[str, Any]) -> Postino:
@@ -129,8 +105,11 @@ def add_listener(app: Postino, record: Record) -> None:
 
 
 async def act(order: dict[str, Any]) -> None:
-    """What a forked process does: it works, or it is a caller that enqueues a little."""
-    await (call(order) if order.get("enqueues") else work(order))
+    """What a forked process does: it works, or it is a caller that enqueues a little; or it does so with posts."""
+    if order.get("publishes"):
+        await publish(order)
+    else:
+        await (call(order) if order.get("enqueues") else work(order))
 
 
 async def call(order: dict[str, Any]) -> None:

@@ -9,7 +9,11 @@ import pytest
 
 from postino.engine import crashpoints
 from postino.engine.crashpoints import POINTS
+from postino.ledger import LedgerStore
+from postino.post import PostStore
 from postino.store import Store
+from tests.crash.publishing import test_deaths as deaths
+from tests.crash.publishing import test_sweep as ways
 from tests.crash.test_sweep import CALLERS, CASES
 
 ENGINE = Path(crashpoints.__file__).parent
@@ -17,9 +21,10 @@ MODULES = sorted(path.name for path in ENGINE.glob("*.py"))
 
 READING = {
     "open", "close", "migrate", "get", "find", "list", "attempts", "dead_letter", "dead_letters", "depths", "gates",
-    "workers", "audit", "events",
+    "workers", "audit", "events", "ledger", "held_by_others", "post", "posts", "account", "accounts",
 }  # fmt: skip
-WRITING = {name for name in vars(Store) if not name.startswith("_")} - READING
+CONTRACTS = (Store, LedgerStore, PostStore)
+WRITING = {name for contract in CONTRACTS for name in vars(contract) if not name.startswith("_")} - READING
 OUTSIDE = {"performer.perform", "listener.hear"}  # where the code of others is called, which may do anything
 
 
@@ -49,6 +54,8 @@ def found(node: ast.AST) -> Iterator[Passage]:
                 continue
             case ast.Call(func=ast.Name(id="crashpoint"), args=[ast.Constant(value=str(name))]):
                 yield Passage(child.lineno, name, is_point=True)
+            case ast.Call(func=ast.Name(id=name), args=[ast.Call(func=ast.Attribute(attr="_open")), *_]):
+                yield Passage(child.lineno, f"{name} with the door open", is_point=False)
             case ast.Attribute(attr=verb) if is_change(child):
                 yield Passage(child.lineno, verb if verb in WRITING else dotted(child), is_point=False)
         yield from found(child)
@@ -95,8 +102,11 @@ def test_every_crash_point_of_the_engine_is_registered_and_every_registered_one_
     assert len(there) == len(set(there)), "one name is one place"
 
 
-def test_the_sweep_reaches_every_crash_point() -> None:
-    assert {case.partition(":")[0] for case in CASES + CALLERS} == set(POINTS)
+def test_the_sweeps_reach_every_crash_point() -> None:
+    reached = {case.partition(":")[0] for case in CASES + CALLERS}
+    reached |= {*ways.ALWAYS_PASSED, *ways.SENT_AGAIN, *ways.LOOKED_FOR}
+    reached |= {*deaths.STARTED_ANEW, *deaths.TAKEN_OVER, *deaths.ON_THE_WAY_OUT, *deaths.ASKED_FOR}
+    assert reached == set(POINTS)
 
 
 BEFORE, AFTER = 'crashpoint("claim.before")', 'crashpoint("claim.after")'
@@ -115,6 +125,9 @@ BEFORE, AFTER = 'crashpoint("claim.before")', 'crashpoint("claim.after")'
         "await self.patiently(lambda: self.store.claim(order))",
         "await store.beat(worker)",
         "await self.listener.hear(event)",
+        "await self.store.intend(intents)",
+        "await act(self._open(visible=True), *arguments)",
+        f"{BEFORE}; sighting = await found(self._open(visible=False), asked_about)",
     ],
 )
 def test_a_missing_crash_point_would_be_noticed(body: str) -> None:
@@ -127,7 +140,9 @@ def test_a_missing_crash_point_would_be_noticed(body: str) -> None:
         f"{BEFORE}\n  jobs = await self.store.claim(order)\n  {AFTER}",
         f"{BEFORE}\n  jobs = await self.store.claim(order)\n  if jobs:\n    {AFTER}",
         f"{BEFORE}\n  await self.patiently(lambda: self.store.claim(order))\n  {AFTER}",
+        f"{BEFORE}\n  result = await act(self._open(visible=False), *arguments)\n  {AFTER}",
         "await self.store.get(job_id)",
+        "await self.store.ledger(job_id)",
         "self.claims.claim(order)",
     ],
 )

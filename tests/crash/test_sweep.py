@@ -20,14 +20,15 @@ OFTEN = ("survey.", "claim.", "perform.", "settle.")  # passed often enough that
 AFTER_A_DEATH = ("rescue.", "suspect.")
 ON_THE_WAY_OUT = ("release.", "retire.", "drop_cursor.")
 LISTENING = ("hold_cursor.", "hear.", "move_cursor.", "drop_cursor.")
-DUTIES = ("take_duty.", "prune.", "finish_duty.")
+DUTIES = ("take_duty.", "prune.", "finish_duty.", "pulse.", "miss_posts.")
+PUBLISHING = ("create_posts.", "act.", "remember.", "forget.", "intend.", "send.", "note.", "look.")  # swept elsewhere
 BLOCKED = ("beat.",)  # the thread beside the loop beats only while the loop cannot
 CALLERS = [f"{point}:{passage}" for passage in (1, 2) for point in ("enqueue.before", "enqueue.after")]
 CASES = [
     f"{point}:{passage}"
     for point in POINTS
     for passage in ((1, 3) if point.startswith(OFTEN) else (1,))
-    if not point.startswith("enqueue.")
+    if not point.startswith(("enqueue.", *PUBLISHING))
 ]
 
 

@@ -12,7 +12,7 @@ from postino.job import new_id
 from postino.store import ClaimOrder, WorkerInfo
 from tests.crash.books import Books
 from tests.crash.load import WORKS
-from tests.crash.program import Record
+from tests.crash.record import Record
 from tests.crash.verdict import Verdict, judge, read_record
 from tests.crash.watch import CARRIED_OUT, TAKEN_OVER, Watch
 from tests.crash.workers import Workers

@@ -41,6 +41,7 @@ class Workers:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, folder: Path, url: str) -> None:
         self.reader = reader
         self.writer = writer
+        self.folder = folder
         self.always = {"folder": str(folder), "url": url}
         self.starting: deque[asyncio.Future[Process]] = deque()
         self.alive: dict[int, Process] = {}

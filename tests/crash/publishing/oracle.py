@@ -1,0 +1,92 @@
+"""The simulated networks in a process of their own: what their record says is out there, whatever the store says."""
+
+import json
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from tests.crash.publishing.shapes import PICTURES
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One thing that people can see, as the record has it."""
+
+    number: int
+    network: str
+    account: str
+    remote_id: str
+    text: str
+    kind: str = "post"
+    reply_to: str | None = None
+
+
+class Oracle:
+    """The sandbox and its admin door. Killed and started again, it goes on with the same record elsewhere."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.communicate(timeout=10)
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "postino.sandbox", "--data-dir", str(self.folder), "--port", "0"]
+        self.process = subprocess.Popen([*command, "--until-eof"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self.process.stdout is not None
+        self.url: str = json.loads(self.process.stdout.readline())["url"]
+        for name in PICTURES:
+            urllib.request.urlopen(f"{self.url}/_sandbox/media/{name}", timeout=20).close()  # drawn at the first call
+        self.change(mastodon_media_seconds=0.1)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def open_account(self, network: str) -> dict[str, Any]:
+        """A new one, with its handle, remote id and credentials."""
+        return self.ask("accounts", {"network": network})
+
+    def fail(self, network: str, endpoint: str, fault: str, account: str | None, params: Mapping[str, Any]) -> int:
+        """The next call of this account, or of anybody, goes wrong so; returns the fault's id."""
+        told = {"network": network, "endpoint": endpoint, "fault": fault, "account": account, "times": 1}
+        number: int = self.ask("faults", told | {"params": dict(params)})["id"]
+        return number
+
+    def fail_often(self, fault: str, rate: float, params: Mapping[str, Any]) -> None:
+        self.ask("faults", {"network": "*", "fault": fault, "rate": rate, "params": dict(params)})
+
+    def behave(self) -> None:
+        """No further faults."""
+        self.ask("faults", method="DELETE")
+
+    def struck(self) -> set[int]:
+        """The faults that befell somebody."""
+        return {fault["id"] for fault in self.ask("faults?all=1")["data"] if fault["fired"]}
+
+    def change(self, **settings: float) -> None:
+        """How long the networks take for things, and how much they allow."""
+        self.ask("settings", settings)
+
+    def record(self, after: int = 0) -> list[Seen]:
+        names = Seen.__slots__
+        return [
+            Seen(**{name: row[name] for name in names}) for row in self.ask(f"published?after={after}&all=1")["data"]
+        ]
+
+    def ask(self, path: str, body: object = None, method: str | None = None) -> dict[str, Any]:
+        data = None if body is None else json.dumps(body).encode()
+        asked = urllib.request.Request(
+            f"{self.url}/_sandbox/{path}", data, {"Content-Type": "application/json"}, method=method
+        )
+        with urllib.request.urlopen(asked, timeout=20) as answer:
+            told: dict[str, Any] = json.load(answer)
+        return told

@@ -1,0 +1,98 @@
+"""What the processes do that publish and are killed: workers with small times, and callers that schedule a post."""
+
+import asyncio
+import os
+import signal
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import postino.outbound.http  # noqa: F401 - so that a forked process has it already
+from postino import Conflict, Postino
+from postino.config import (
+    ChannelConfig,
+    Config,
+    DatabaseConfig,
+    PublishingConfig,
+    SandboxConfig,
+    WorkerConfig,
+)
+from postino.content import Content
+from postino.engine import crashpoints
+from postino.providers import PROVIDERS, mastodon
+from postino.publishing.posts import Wish
+from tests.crash.record import Record
+
+LEASE = 1.0
+HEARTBEAT = 0.25
+PATIENCE = 0.02  # of the networks' own time-outs, which are half a minute
+SEND_WITHIN = 0.5
+AGAIN = {"base": 0.2, "factor": 1, "max": 0.2}
+MOST_ATTEMPTS = 12
+
+
+def settings(order: dict[str, Any]) -> Config:
+    again = ChannelConfig(max_attempts=MOST_ATTEMPTS, retry_backoff=AGAIN)
+    return Config(
+        data_dir=Path(order["folder"]),
+        database=DatabaseConfig(url=order["url"]),
+        worker=WorkerConfig(
+            concurrency=order.get("concurrency", 20),
+            heartbeat=HEARTBEAT,
+            lease=order.get("lease", LEASE),
+            poll=0.2,
+            drain=order.get("drain", 30.0),
+        ),
+        publishing=PublishingConfig(patience=order.get("patience", PATIENCE), send_within=SEND_WITHIN),
+        sandbox=SandboxConfig(url=order["sandbox"]),
+        channels=dict.fromkeys(PROVIDERS, again),
+    )
+
+
+async def publish(order: dict[str, Any]) -> None:
+    """What a forked process does about posts: it publishes them, or it is a caller who wants some published."""
+    await (call(order) if "wants" in order else work(order))
+
+
+async def call(order: dict[str, Any]) -> None:
+    """Once with a key and once without. What is accepted is a line on disk; who calls again may hear that it was."""
+    async with Postino(settings(order)) as app:
+        for key in ("a key", None):
+            said = Content(body=f"{order['wants']}, {'with' if key else 'without'} a key")
+            try:
+                written = await app.posts.schedule(Wish(content=said, accounts=tuple(order["accounts"]), key=key))
+            except Conflict:
+                continue
+            for one in written:
+                Record(Path(order["folder"])).write("accepted", one.post.job.id)
+        await asyncio.sleep(order.get("stays", 0.0))
+
+
+async def work(order: dict[str, Any]) -> None:
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    mastodon.POLL = timedelta(seconds=0.15)  # between two questions whether a picture is ready
+    mastodon.PATIENCE = timedelta(seconds=order.get("picture_patience", 60.0))
+    if order.get("traces"):
+        trace(Path(order["folder"]))
+    async with Postino(settings(order)) as app:
+        await app.work(stop=stop)
+
+
+def trace(folder: Path) -> None:
+    """Every crash point that this process passes is a line on disk."""
+    file = os.open(folder / "trace", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    crashpoints.armed = partial(Passing, file)  # type: ignore[assignment]
+
+
+class Passing:
+    """Stands where the passages that kill would be counted, and is never the point that is asked for."""
+
+    def __init__(self, file: int) -> None:
+        self.file = file
+        self.point = self
+
+    def __ne__(self, name: object) -> bool:
+        os.write(self.file, f"{name}\n".encode())
+        return True

@@ -1,0 +1,53 @@
+"""What is published: every network with every shape of post it knows."""
+
+from dataclasses import dataclass
+
+from postino.content import Content, MediaRef
+from postino.provider import Grade
+from postino.providers import PROVIDERS
+
+PICTURES = ("sample.png", "sample.jpg")
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A post of so many parts and pictures on a network, made visible by calls of one endpoint."""
+
+    network: str
+    name: str
+    visible: str
+    parts: int = 1
+    pictures: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.network} {self.name}"
+
+    @property
+    def grade(self) -> Grade:
+        return PROVIDERS[self.network].promise.grade
+
+    def texts(self, text: str) -> tuple[str, ...]:
+        return (text, *(f"{text} ({part})" for part in range(2, self.parts + 1)))
+
+    def content(self, text: str, sandbox_url: str) -> Content:
+        body, *thread = self.texts(text)
+        media = tuple(MediaRef(url=f"{sandbox_url}/_sandbox/media/{name}") for name in PICTURES[: self.pictures])
+        return Content(body=body, thread=tuple(thread), media=media)
+
+
+SHAPES = (
+    Shape("bluesky", "plain", "putRecord"),
+    Shape("bluesky", "thread", "putRecord", parts=2),
+    Shape("bluesky", "picture", "putRecord", pictures=1),
+    Shape("mastodon", "plain", "statuses"),
+    Shape("mastodon", "thread", "statuses", parts=2),
+    Shape("mastodon", "picture", "statuses", pictures=1),
+    Shape("telegram", "plain", "sendMessage"),
+    Shape("telegram", "picture", "sendPhoto", pictures=1),
+    Shape("telegram", "pictures", "sendMediaGroup", pictures=2),
+)
+NETWORKS = tuple(PROVIDERS)
+
+
+def shape_for(network: str, name: str = "plain") -> Shape:
+    return next(shape for shape in SHAPES if (shape.network, shape.name) == (network, name))

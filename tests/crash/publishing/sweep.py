@@ -1,0 +1,117 @@
+"""A worker killed at every station of every publish; others go on, and the networks' own record says how it went."""
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from postino import State
+from postino.provider import Grade
+from tests.crash.books import instant
+from tests.crash.publishing.faults import Fault, Trouble
+from tests.crash.publishing.office import FOR_EVER, IN_TIME, Office, Posted
+from tests.crash.publishing.shapes import Shape
+from tests.crash.publishing.stations import Station, is_final
+from tests.crash.publishing.verdict import judge
+
+TRIES = 3  # how often a network asks to be asked again is not always the same
+# Between these an answer may have come that nobody has read or written down: a doubt that only the network can end.
+IN_DOUBT = ("intend.after", "send.before", "send.after", "note.before")
+PUT_DOWN = "settle.after"  # the post is in nobody's hands any more
+WAITING = "SELECT state, sent, run_at FROM postino.jobs WHERE id IN ({ids})"
+
+Row = tuple[Any, ...]
+
+
+class Sweep:
+    def __init__(self, office: Office) -> None:
+        self.office = office
+        self.killed: dict[UUID, Station] = {}
+        self.paused: list[Posted] = []
+
+    async def kill_at(self, station: Station) -> None:
+        """A worker with this one post in its hands dies exactly there."""
+        await self.kill(station.shape, station.crash)
+
+    async def kill(self, shape: Shape, crash: str, *faults: Fault, **order: Any) -> None:
+        for _ in range(TRIES):
+            posted = await self.office.post(shape, " ".join([crash, *map(str, faults)]), *faults)
+            victim = await self.office.start(crash=crash, concurrency=1, lease=FOR_EVER, **order)
+            if await self.office.ended(victim, unless=partial(is_final, self.office, posted)):
+                break
+            await self.office.stop(victim)
+        await self.office.died(victim, f"{shape}: {crash}")
+        self.killed[posted.id] = Station.of(shape, crash)
+        if crash.startswith(PUT_DOWN):
+            await self.set_aside(posted)
+        else:
+            assert self.office.held_by(victim) == [posted.id], f"{shape}: at {crash} it died over another post"
+
+    async def set_aside(self, posted: Posted) -> None:
+        """What is parked would be due again before the next one dies."""
+        if not await is_final(self.office, posted):
+            await self.office.app.pause("account", posted.account.id)
+            self.paused.append(posted)
+
+    async def kill_while_looking(self, groups: Sequence[tuple[Sequence[Trouble], Sequence[str]]]) -> None:
+        """Posts whose answers were lost; and for each group workers that die over them when they are looked for."""
+        posts = {posted.id: posted for posted in await self.put_in_doubt([troubles for troubles, _ in groups])}
+        for point in (point for _, points in groups for point in points):
+            victim = await self.office.start(crash=point, concurrency=1, lease=FOR_EVER)
+            await self.office.died(victim, f"{point}, when a post is looked for")
+            for held in self.office.held_by(victim):
+                self.killed[held] = Station(posts[held].shape, point, 1)
+
+    async def put_in_doubt(self, groups: Sequence[Sequence[Trouble]]) -> list[Posted]:
+        """From now on they are looked for by whoever comes first, one group after the other."""
+        posts: list[Posted] = []
+        worker = await self.office.start(concurrency=sum(map(len, groups)), lease=FOR_EVER)
+        for group in groups:
+            posts += [await self.office.post(it.shape, str(it), *it.faults) for it in group]
+            await self.until(posts, lambda rows: all(sent for _, sent, _ in rows))
+        rows = await self.until(posts, lambda rows: all(state == State.UNCERTAIN for state, *_ in rows))
+        await self.office.stop(worker)
+        due_at = max(instant(run_at) for *_, run_at in rows)
+        await asyncio.sleep((due_at - datetime.now(UTC)).total_seconds())
+        return posts
+
+    async def until(self, posts: Sequence[Posted], so: Callable[[list[Row]], bool]) -> list[Row]:
+        wanted = WAITING.format(ids=", ".join(f"'{posted.id}'" for posted in posts))
+        async with asyncio.timeout(IN_TIME):
+            while True:
+                rows = await asyncio.to_thread(self.office.books.ask, wanted)
+                assert len(rows) == len(posts), "an answer was lost, and the post ended all the same"
+                if so(rows):
+                    return rows
+                await asyncio.sleep(0.02)
+
+    async def kill_all_at(self, crash: str, **order: Any) -> None:
+        """Whatever is due is in the hands of a worker that dies there."""
+        victim = await self.office.start(crash=crash, **order)
+        await self.office.died(victim, crash)
+
+    async def finish(self, **order: Any) -> None:
+        """Others go on."""
+        for posted in self.paused:
+            await self.office.app.resume("account", posted.account.id)
+        await self.office.settle_all(**order)
+
+    async def check(self) -> None:
+        verdict = await judge(self.office)
+        assert verdict.violations == []
+        assert verdict.asked == {}, "where a network can be asked, no person has to be"
+        for post_id, station in self.killed.items():
+            if station.shape.grade is Grade.D and station.point in IN_DOUBT:
+                job = await self.office.app.store.get(post_id)
+                assert job.state is State.UNCERTAIN, f"{station}: nobody can know whether it is out there"
+
+
+def some_of(stations: Sequence[Station], chance: random.Random) -> list[Station]:
+    """Every point on every network once, on the way of a post of some shape."""
+    chosen: dict[tuple[str, str], Station] = {}
+    for station in chance.sample(stations, len(stations)):
+        chosen.setdefault((station.shape.network, station.point), station)
+    return sorted(chosen.values(), key=str)

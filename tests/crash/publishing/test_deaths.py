@@ -1,0 +1,91 @@
+"""kill -9 around a publish: of who asks for it, of who takes it over, and of a worker that was told to stop."""
+
+import asyncio
+import signal
+from typing import Any
+
+import pytest
+
+from postino.post import PostFilter
+from tests.crash.publishing.faults import Fault
+from tests.crash.publishing.office import FOR_EVER, IN_TIME, Office, Posted
+from tests.crash.publishing.shapes import NETWORKS, SHAPES, shape_for
+from tests.crash.publishing.sweep import Sweep
+
+STARTED_ANEW = ("forget.before", "forget.after")
+TAKEN_OVER = ("rescue.before", "rescue.after", "suspect.before", "suspect.after")
+ON_THE_WAY_OUT = ("release.before", "release.after", "retire.before", "retire.after")
+ASKED_FOR = ("create_posts.before", "create_posts.after")
+TWICE = (1, 2)  # a caller asks with a key, then without one
+IN_THE_THICK_OF_IT = "note.before:4"
+SLOW = 1.4  # seconds: longer than a worker that stops is given here, not longer than an answer is waited for
+PATIENT = 0.05
+
+
+@pytest.mark.crash
+async def test_a_worker_killed_while_it_starts_anew_with_a_picture_that_never_gets_ready_leaves_it_to_the_next(
+    office: Office,
+) -> None:
+    sweep = Sweep(office)
+    office.oracle.change(mastodon_media_seconds=3600)
+    for crash in STARTED_ANEW:
+        await sweep.kill(shape_for("mastodon", "picture"), crash, picture_patience=0.3)
+    office.oracle.change(mastodon_media_seconds=0.1)
+    await sweep.finish(picture_patience=0.5)
+    await sweep.check()
+
+
+@pytest.mark.crash
+async def test_posts_in_the_hands_of_dead_workers_are_taken_over_although_those_who_take_them_over_die_too(
+    office: Office,
+) -> None:
+    sweep = Sweep(office)
+    for shape in SHAPES:
+        await office.post(shape, IN_THE_THICK_OF_IT)
+    await sweep.kill_all_at(IN_THE_THICK_OF_IT, lease=FOR_EVER)
+    for crash in TAKEN_OVER:
+        await sweep.kill_all_at(crash, concurrency=1)
+    await sweep.finish()
+    await sweep.check()
+
+
+@pytest.mark.crash
+async def test_a_worker_told_to_stop_in_the_middle_of_calls_and_killed_on_its_way_out_leaves_them_to_the_next(
+    office: Office,
+) -> None:
+    sweep = Sweep(office)
+    slow = {"seconds": SLOW}
+    for crash in ON_THE_WAY_OUT:
+        posts = [await office.post(it, crash, Fault(it.visible, "slow", slow)) for it in map(shape_for, NETWORKS)]
+        picture = shape_for("bluesky", "picture")
+        posts.append(await office.post(picture, crash, Fault("uploadBlob", "slow", slow)))
+        victim = await office.start(crash=crash, drain=0.1, lease=FOR_EVER, patience=PATIENT)
+        await until_under_way(office, posts)
+        victim.signal(signal.SIGTERM)
+        await office.died(victim, crash)
+    await sweep.finish()
+    await sweep.check()
+
+
+async def until_under_way(office: Office, posts: list[Posted]) -> None:
+    wanted = {fault for posted in posts for fault in posted.faults}
+    async with asyncio.timeout(IN_TIME):
+        while not wanted <= await asyncio.to_thread(office.oracle.struck):  # noqa: ASYNC110 - another process's calls
+            await asyncio.sleep(0.02)
+
+
+@pytest.mark.crash
+async def test_a_caller_killed_while_its_posts_are_written_down_may_simply_ask_again(office: Office) -> None:
+    for crash in [f"{point}:{time}" for point in ASKED_FOR for time in TWICE]:
+        accounts = [await office.open_account(network) for network in NETWORKS]
+        order: dict[str, Any] = {"wants": crash, "accounts": [account.id for account in accounts]}
+        await office.died(await office.start(crash=crash, **order), crash)
+        assert await (await office.start(**order)).wait(IN_TIME) == 0
+        for account in accounts:
+            written = await office.app.posts.list(PostFilter(account=account.id))
+            assert len(written) == 2, f"{crash}: one with a key, one without"
+            for post in written:
+                office.adopt(post, account, crash)
+    sweep = Sweep(office)
+    await sweep.finish()
+    await sweep.check()

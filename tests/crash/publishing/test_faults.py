@@ -1,0 +1,38 @@
+"""Every fault at every endpoint: published once, or where only a person can know, a person is asked."""
+
+import asyncio
+
+import pytest
+
+from postino import State
+from postino.provider import Grade
+from tests.crash.publishing.faults import UNNAMED, UNUSED, Trouble, troubles
+from tests.crash.publishing.office import Office, Posted
+from tests.crash.publishing.verdict import judge
+
+AT_ONCE = 12  # more of them would make answers late by themselves
+
+
+async def meet(office: Office, trouble: Trouble) -> Posted:
+    """A post of an account to which this happens."""
+    named = trouble.fault.endpoint not in UNNAMED
+    account = await office.open_account(trouble.shape.network, named=named)
+    return await office.post(trouble.shape, str(trouble), *trouble.faults, account=account)
+
+
+@pytest.mark.crash
+async def test_whatever_goes_wrong_at_any_endpoint_a_post_is_out_once_or_in_doubt_for_all_to_see(
+    office: Office,
+) -> None:
+    met = [(trouble, await meet(office, trouble)) for trouble in troubles()]
+    await office.settle_all(concurrency=AT_ONCE)
+    verdict = await judge(office)
+    assert verdict.violations == []
+    assert verdict.asked == {}, "where a network can be asked, no person has to be"
+    struck = await asyncio.to_thread(office.oracle.struck)
+    for trouble, posted in met:
+        assert (posted.faults[0] in struck) == (trouble.fault.endpoint not in UNUSED), trouble
+        visible = trouble.fault.endpoint == trouble.shape.visible
+        if trouble.shape.grade is Grade.D and visible and trouble.fault.loses_the_answer:
+            state = (await office.app.store.get(posted.id)).state
+            assert state is State.UNCERTAIN, f"{trouble}: nobody can know whether it is out there"

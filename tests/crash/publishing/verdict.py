@@ -1,0 +1,158 @@
+"""The end of a run: what people can see on the networks is held against what the store says."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from uuid import UUID
+
+from postino import Job, NotFound, State
+from postino.event import EventType
+from postino.provider import Grade
+from postino.store import DeadFilter, JobFilter
+from tests.crash.books import identity
+from tests.crash.publishing.office import Office, Posted
+from tests.crash.publishing.oracle import Seen
+
+EVENTS = "SELECT job_id, type FROM postino.events WHERE job_id IS NOT NULL"
+HOLDS = "SELECT channel, account, remote_id, job_id FROM postino.published"
+EVERYTHING = 10_000
+TOLD = {
+    State.COMPLETED: EventType.COMPLETED,
+    State.FAILED: EventType.FAILED,
+    State.UNCERTAIN: EventType.UNCERTAIN,
+}  # the event without which an ending would be silent
+Place = tuple[str, str, str]  # network, account, text
+
+
+@dataclass
+class Verdict:
+    """How the posts ended, and what ought not to have happened; each line names a post."""
+
+    ends: Counter[tuple[Grade, State]] = field(default_factory=Counter)
+    duplicates: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+    silent: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    asked: dict[UUID, Job] = field(default_factory=dict)  # left to a person although the network could be asked
+
+    @property
+    def violations(self) -> list[str]:
+        return [*self.duplicates, *self.lost, *self.silent, *self.wrong]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What there is to judge by, read once."""
+
+    seen: dict[Place, list[Seen]]
+    told: dict[UUID, Counter[str]]
+    held: dict[tuple[str, str, str], UUID]
+    letters: set[UUID]
+    listed: set[UUID]
+
+
+async def judge(office: Office, by_hand: Sequence[Seen] = ()) -> Verdict:
+    """`by_hand` is what is out there and was none of Postino's doing."""
+    verdict = Verdict()
+    evidence = await gather(office, by_hand)
+    for posted in office.posts:
+        try:
+            job = await office.app.store.get(posted.id)
+        except NotFound:
+            verdict.lost.append(f"{told(posted)} was accepted, and is not there")
+            continue
+        verdict.ends[posted.shape.grade, job.state] += 1
+        verdict.lost += badly_ended(posted, job, evidence)
+        verdict.silent += untold(posted, job, evidence)
+        verdict.wrong += contradictions(posted, job, evidence)
+        if job.state is State.UNCERTAIN and posted.shape.grade is not Grade.D:
+            verdict.asked[posted.id] = job
+    verdict.duplicates += too_many(office.posts, evidence)
+    verdict.wrong += unasked_for(office.posts, evidence)
+    return verdict
+
+
+async def gather(office: Office, by_hand: Sequence[Seen]) -> Evidence:
+    ours = {(posted.shape.network, posted.account.handle) for posted in office.posts}
+    seen: dict[Place, list[Seen]] = defaultdict(list)
+    for one in office.oracle.record():
+        if (one.network, one.account) in ours and one not in by_hand:
+            seen[one.network, one.account, one.text].append(one)
+    events: dict[UUID, Counter[str]] = defaultdict(Counter)
+    for job, kind in office.books.ask(EVENTS):
+        events[identity(job)][kind] += 1
+    held = {(channel, account, remote): identity(job) for channel, account, remote, job in office.books.ask(HOLDS)}
+    letters = await office.app.store.dead_letters(DeadFilter(limit=EVERYTHING))
+    listed = await office.app.store.list(JobFilter(states=(State.UNCERTAIN,), limit=EVERYTHING))
+    return Evidence(seen, events, held, {letter.job.id for letter in letters}, {job.id for job in listed})
+
+
+def badly_ended(posted: Posted, job: Job, evidence: Evidence) -> Iterator[str]:
+    """Neither out there, nor failed in everybody's sight, nor listed for a person."""
+    match job.state:
+        case State.COMPLETED:
+            for part in posted.parts:
+                if not evidence.seen[place(posted, part)]:
+                    yield f"{told(posted)} is completed, and {part!r} is not out there"
+        case State.FAILED:
+            if job.id not in evidence.letters:
+                yield f"{told(posted)} failed, and is not among the dead letters"
+        case State.UNCERTAIN:
+            if job.run_at is not None:
+                yield f"{told(posted)} is uncertain, and nobody looked"
+            if job.id not in evidence.listed:
+                yield f"{told(posted)} is uncertain, and on no list"
+        case _:
+            yield f"{told(posted)} is {job.state}, and never ended"
+
+
+def untold(posted: Posted, job: Job, evidence: Evidence) -> Iterator[str]:
+    times = evidence.told[job.id][TOLD.get(job.state, "")]
+    if times == 0 or (job.state is State.COMPLETED and times > 1):
+        yield f"{told(posted)} is {job.state}, and that was told {times} times"
+
+
+def contradictions(posted: Posted, job: Job, evidence: Evidence) -> Iterator[str]:
+    """What the store says and what is out there do not fit together."""
+    out = [evidence.seen[place(posted, part)] for part in posted.parts]
+    if job.state in (State.PENDING, State.RUNNING, State.FAILED, State.CANCELLED) and any(out):
+        yield f"{told(posted)} is {job.state}, and something of it is out there"
+    if job.state is not State.COMPLETED:
+        return
+    if job.remote_id not in {one.remote_id for one in out[0]}:
+        yield f"{told(posted)} is known as {job.remote_id}, and out there as {[one.remote_id for one in out[0]]}"
+    if evidence.held.get((job.channel, job.account or "", job.remote_id or "")) != job.id:
+        yield f"{told(posted)}: {job.remote_id} is not held by it"
+    for before, after in pairwise(out):
+        parents = {one.remote_id for one in before}
+        if any(one.reply_to not in parents for one in after):
+            yield f"{told(posted)}: its parts do not answer each other"
+
+
+def too_many(posts: Sequence[Posted], evidence: Evidence) -> Iterator[str]:
+    """Out there more often than it was asked for."""
+    wanted = Counter(place(posted, part) for posted in posts for part in posted.parts)
+    for posted in posts:
+        for part in posted.parts:
+            out = evidence.seen[place(posted, part)]
+            if len(out) > wanted[place(posted, part)]:
+                yield f"{told(posted)} is out there {len(out)} times: {[one.remote_id for one in out]}"
+        if evidence.told[posted.id][EventType.DUPLICATED]:
+            yield f"{told(posted)} was told to be out there twice"
+
+
+def unasked_for(posts: Sequence[Posted], evidence: Evidence) -> Iterator[str]:
+    wanted = {place(posted, part) for posted in posts for part in posted.parts}
+    for where, out in evidence.seen.items():
+        if out and where not in wanted:
+            yield f"{json.dumps(where)} is out there, and nobody asked for it"
+
+
+def place(posted: Posted, part: str) -> Place:
+    return posted.shape.network, posted.account.handle, part
+
+
+def told(posted: Posted) -> str:
+    return f"{posted.id} ({posted.shape}, {posted.about})"

@@ -1,0 +1,32 @@
+"""What the killed processes did, in their own words: lines that are on disk at once, whatever the store says."""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from postino import Job
+
+
+class Record:
+    """The handlers' own record of what they did."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "record"
+
+    def write(self, *words: object) -> None:
+        file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        os.write(file, (" ".join(map(str, words)) + "\n").encode())
+        os.close(file)
+
+    @contextmanager
+    def of(self, job: Job) -> Iterator[None]:
+        """Around the work of one run; a run that is stopped from outside has no end."""
+        self.write("start", job.id, job.token, time.time_ns(), os.getpid())
+        try:
+            yield
+        except Exception:
+            self.write("end", job.id, job.token, time.time_ns(), os.getpid())
+            raise
+        self.write("end", job.id, job.token, time.time_ns(), os.getpid())
