@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from postino import State
-from postino.cli.worker import ONE_STOP
+from postino.cli.stopping import ONE_STOP
 from tests.cli.conftest import Postino
 from tests.cli.desk import Desk
 from tests.cli.processes import Command
@@ -192,8 +192,10 @@ def test_an_application_that_is_not_there_is_told_in_a_sentence(
     assert "Traceback" not in answer.err
 
 
-def test_without_an_application_it_says_how_to_name_one(postino: Postino) -> None:
+def test_without_an_application_it_does_not_touch_other_peoples_jobs(desk: Desk, postino: Postino) -> None:
+    job = desk.enqueue("invoice")
     answer = postino("worker")
-    assert answer.code == 2
+    assert answer.code == 4
+    assert "invoice" in answer.err
     assert "--app module:attr" in answer.err
-    assert "POSTINO_APP" in answer.err
+    assert (desk.get(job).state, desk.get(job).attempts) == (State.PENDING, 0)

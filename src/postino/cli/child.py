@@ -39,7 +39,7 @@ class Child:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=stderr,
-                env=os.environ | self.settings,
+                env={name: text for name, text in os.environ.items() if name != "POSTINO_APP"} | {**self.settings},
             )
 
     async def told(self) -> dict[str, Any]:

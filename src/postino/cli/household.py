@@ -9,6 +9,7 @@ from pathlib import Path
 
 import structlog
 
+from postino.cli import output
 from postino.cli.child import Child
 from postino.cli.ports import LOOPBACK, is_free, next_free
 from postino.cli.session import remembered
@@ -35,19 +36,20 @@ class Household:
         self.keepers: list[asyncio.Task[None]] = []
 
     async def start(self, port: int, workers: int) -> Addresses:
-        """All at once: where the networks will be is settled before they are there."""
+        """The workers last: what waits for them would find no networks, and try again only after a minute."""
         sandbox_port = self.sandbox_port(port)
         settings = {"POSTINO_SANDBOX_URL": f"http://{LOOPBACK}:{sandbox_port}"}
         sandbox = await self.started("sandbox", "sandbox", "--json", "--port", str(sandbox_port), settings=settings)
         server = await self.started("server", "server", "--json", "--port", str(port), settings=settings)
+        sandbox_url = (await sandbox.told())["url"]
+        self.keep(sandbox)
         for number in range(1, workers + 1):
             name = "worker" if workers == 1 else f"worker {number}"
             self.keep(await self.started(name, "worker", settings=settings))
-        addresses = Addresses((await server.told())["url"], (await sandbox.told())["url"])
-        server.words = ("server", "--json", "--port", addresses.url.rpartition(":")[2])  # the same if started again
+        url = (await server.told())["url"]
+        server.words = ("server", "--json", "--port", url.rpartition(":")[2])  # the same if it is started again
         self.keep(server)
-        self.keep(sandbox)
-        return addresses
+        return Addresses(url, sandbox_url)
 
     async def started(self, name: str, *words: str, settings: Mapping[str, str]) -> Child:
         where = {"POSTINO_DATA_DIR": str(self.config.data_dir), "POSTINO_DATABASE_URL": self.config.database_url}
@@ -73,7 +75,9 @@ class Household:
                 wait = FIRST_WAIT
             if await self.stops_within(wait):
                 return  # it was told to end, and so were we
-            self.log.warning("process.ended", process=child.name, exit_code=code, after_seconds=wait)
+            self.log.warning("process.ended", process=child.name, exit_code=code, next="it is started again")
+            if self.log_file is not None:
+                output.hint(f"The {child.name} ended by itself ({code}) and is started again: {self.log_file}.")
             wait = min(2 * wait, LONGEST_WAIT)
             await child.start()
 

@@ -12,6 +12,7 @@ from postino.app import App
 from postino.cli.session import Where
 from postino.config import Config
 from postino.errors import ConfigError, WrongUse
+from postino.post import POST
 
 NOT_THEIRS = (*(sysconfig.get_path(name) for name in ("stdlib", "purelib")), str(Path(__file__).parents[1]), "<")
 
@@ -26,10 +27,10 @@ def load(target: str) -> App:
     found = attribute(imported(module_name), path)
     if not isinstance(found, App):
         raise wrong(f"{target} is a {type(found).__name__}, not a Postino.")
-    if not found.handlers:
+    if not set(found.handlers) - {POST}:
         raise wrong(
-            f"{target} has no handlers, so a worker could only fail its jobs. Import the modules that register them"
-            f" with @{path}.handler(…) from {module_name}."
+            f"{target} has no handlers of its own, so a worker could only fail its jobs. Import the modules that"
+            f" register them with @{path}.handler(…) from {module_name}. To publish posts alone, leave out --app."
         )
     return found
 

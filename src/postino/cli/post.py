@@ -128,10 +128,24 @@ class Desk:
 
 
 def line(told: dict[str, Any]) -> str:
-    what = told["url"] if told["status"] == "published" else told["last_error"] or " ".join(told["reasons"].values())
-    when = f"at {told['run_at'][:19]}Z" if told["status"] == "scheduled" and told["attempts"] == 0 else ""
-    words = (told["account"].ljust(ACCOUNT_WIDTH), told["status"].ljust(STATUS_WIDTH), told["id"], what or when)
+    words = (told["account"].ljust(ACCOUNT_WIDTH), told["status"].ljust(STATUS_WIDTH), told["id"], outlook(told))
     return output.printable("  ".join(words)).rstrip()
+
+
+def outlook(told: dict[str, Any]) -> str:
+    """What came of it, or what is to come."""
+    at = "" if told["run_at"] is None else f"{told['run_at'][:19]}Z"
+    match told["status"]:
+        case "published":
+            return told["url"] or told["remote_id"] or ""
+        case "scheduled" if told["attempts"] == 0 and not told["reasons"]:
+            return f"at {at}"
+        case "uncertain" if not told["needs_person"]:
+            return f"{told['last_error']} The network is asked at {at}."
+        case "scheduled" if told["last_error"]:
+            return f"{told['last_error']} It is tried again at {at}."
+        case _:
+            return told["last_error"] or " ".join(told["reasons"].values())
 
 
 async def named(app: "Postino", wish: "Wish") -> "Wish":

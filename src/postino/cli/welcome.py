@@ -9,7 +9,7 @@ from postino.cli.session import Where
 
 HELLO = 'post "Hello from Postino" --to bluesky'
 LIST = "posts list"
-LOST = 'post "Its answer gets lost, and it is there once" --to mastodon'
+LOST = 'post "The answer to this one is lost" --to bluesky'
 
 
 def lines(
@@ -35,5 +35,5 @@ def lines(
 
 def break_it(sandbox_url: str) -> str:
     """The next answer is lost after the network has published."""
-    body = '{"network": "mastodon", "endpoint": "post_status", "fault": "process_then_drop", "times": 1}'
+    body = '{"network": "bluesky", "endpoint": "putRecord", "fault": "process_then_drop", "times": 1}'
     return f"curl -d {shlex.quote(body)} {sandbox_url}/_sandbox/faults"
