@@ -10,6 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from postino.api.problems import problem
 
 MOST_BYTES = 1_000_000
+MOST_DROPPED = 20 * MOST_BYTES
 WITH_BODY = ("POST", "PATCH", "PUT")
 BROKEN = re.compile("[\x00\ud800-\udfff]")  # NUL and half characters can neither be stored nor sent
 TOO_LARGE = f"The body is larger than {MOST_BYTES:,} bytes. Pictures and films go by their address, not in here."
@@ -34,7 +35,7 @@ class Bodies:
             await self.app(scope, receive, send)
             return
         try:
-            body = await read(scope, receive)
+            body = await read(receive)
             check(body)
         except Unreadable as error:
             closing = {"Connection": "close"} if error.status == 413 else None
@@ -46,18 +47,19 @@ class Bodies:
         await self.app(as_json, once(body, receive), send)
 
 
-async def read(scope: Scope, receive: Receive) -> bytes:
-    lengths = [value for name, value in scope["headers"] if name == b"content-length"]
-    if lengths and lengths[0].isdigit() and int(lengths[0]) > MOST_BYTES:
-        raise Unreadable(413, TOO_LARGE)
+async def read(receive: Receive) -> bytes:
+    """Of what is too large some is read all the same, and dropped: most senders do not listen before they are done."""
     parts, size = [], 0
     while True:
         message = await receive()
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
-        if size > MOST_BYTES:
+        part = message.get("body", b"")
+        size += len(part)
+        if size <= MOST_BYTES:
+            parts.append(part)
+        over = message["type"] == "http.disconnect" or not message.get("more_body")
+        if size > MOST_DROPPED or (over and size > MOST_BYTES):
             raise Unreadable(413, TOO_LARGE)
-        if message["type"] == "http.disconnect" or not message.get("more_body"):
+        if over:
             return b"".join(parts)
 
 
