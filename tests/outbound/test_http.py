@@ -7,6 +7,7 @@ import socket
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 
+import psutil
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
@@ -259,6 +260,23 @@ async def test_what_is_visible_has_a_connection_of_its_own(
     for _ in range(3):
         await opening(door).request("POST", server.url)
     assert (server.connections, len(server.requests)) == (connections, 3)
+
+
+@pytest.mark.parametrize("opening", [visible, inert])
+async def test_an_answer_that_comes_before_all_is_sent_is_taken_and_the_rest_is_dropped(
+    door: Door, serve: Serve, opening: Callable[[Door], Passage]
+) -> None:
+    async def refuse_early(visit: Visit) -> None:
+        await visit.reader.readuntil(b"\r\n\r\n")
+        await visit.answer(413, b"too much")
+        await asyncio.Event().wait()    # and never reads the rest
+
+    server = await serve(refuse_early)
+    answer = await opening(door).request("POST", server.url, body=b"x" * 30_000_000)
+    assert (answer.status, answer.body) == (413, b"too much")
+    await asyncio.sleep(0)
+    ours = [it for it in psutil.Process().net_connections("tcp") if it.raddr and it.raddr.port == server.port]
+    assert [it.status for it in ours if it.status == psutil.CONN_ESTABLISHED] == []
 
 
 @pytest.mark.parametrize("method", EVERY_METHOD)

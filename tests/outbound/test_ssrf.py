@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ipaddress
 import socket
 from datetime import timedelta
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from postino.outbound.http import MOST_REDIRECTS, Door
 from postino.outbound.ssrf import CheckedResolver, Refused, check_url, checked_socket, is_public
+from postino.provider import NoAnswer
 from tests.outbound.conftest import Serve
 from tests.outbound.raw_server import Visit, polite
 
@@ -167,6 +169,26 @@ async def test_redirects_come_to_an_end(serve: Serve) -> None:
         with pytest.raises(Refused, match="redirects"):
             await door.open(timeout=SOON, visible=False).fetch(server.url, most=100)
     assert len(server.requests) == MOST_REDIRECTS + 1
+
+
+async def test_a_large_file_may_take_longer_than_an_answer_if_something_keeps_coming(serve: Serve) -> None:
+    pause = asyncio.Event()
+
+    async def dribble(visit: Visit) -> None:
+        await visit.request()
+        await visit.say(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n")
+        for _ in range(3):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(pause.wait(), 0.15)
+            await visit.say(b"x")
+        await pause.wait()
+
+    server = await serve(dribble)
+    async with Door(allowed=[server.url]) as door:
+        passage = door.open(timeout=timedelta(seconds=0.3), visible=False)
+        assert (await passage.fetch(server.url, most=3)).body == b"xxx"
+        with pytest.raises(NoAnswer):
+            await passage.request("GET", server.url)
 
 
 @pytest.mark.parametrize("head", [b"Content-Length: 101\r\n", b"", b"Transfer-Encoding: chunked\r\n"])

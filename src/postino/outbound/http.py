@@ -26,6 +26,8 @@ MOST_ANSWER = 10_000_000
 MOST_REDIRECTS = 3
 # Shorter than any server's patience with an idle connection: one that is closed as we write into it is a lost answer.
 KEEP_ALIVE = 2.0
+# Films are large: they may take longer than an answer, as long as something keeps coming.
+LONGER_TO_FETCH = 3
 AGENT = "Postino"
 
 
@@ -104,16 +106,19 @@ class Passage:
         data = dict(form) if form is not None else io.BytesIO(body) if body is not None else None
         sending = {"headers": headers, "params": params, "json": json, "data": data}
         session = self._door.fresh if self._visible else self._door.lasting
-        return await self._exchange(session, method, url, MOST_ANSWER, sending, timeout)
+        limit = aiohttp.ClientTimeout(total=timeout if timeout is not None else self._timeout.total_seconds())
+        return await self._exchange(session, method, url, MOST_ANSWER, limit, sending)
 
     async def fetch(self, url: str, *, most: int) -> Answer:
         """Raises Refused for an address that leads inside, on the way too, and for more than so many bytes."""
+        seconds = self._timeout.total_seconds()
+        limit = aiohttp.ClientTimeout(total=seconds * LONGER_TO_FETCH, sock_connect=seconds, sock_read=seconds)
         for _ in range(MOST_REDIRECTS + 1):
             if why := check_url(url, self._door.allowed):
                 raise Refused(f"{self._shown(url)} cannot be used: {why}.")
             session = self._door.lasting if is_ours(URL(url), self._door.allowed) else self._door.guarded
             try:
-                answer = await self._exchange(session, "GET", url, most, {})
+                answer = await self._exchange(session, "GET", url, most, limit, {})
             except TooLong:
                 raise Refused(f"{self._shown(url)} is larger than the {most:,} bytes that can be taken.") from None
             if not (300 <= answer.status < 400 and "location" in answer.headers):
@@ -127,16 +132,14 @@ class Passage:
         method: str,
         url: str,
         most: int,
+        limit: aiohttp.ClientTimeout,
         sending: Mapping[str, Any],
-        timeout: float | None = None,
     ) -> Answer:
         if reason := self._may_send():
             raise NotSent(reason)
-        seconds = timeout if timeout is not None else self._timeout.total_seconds()
         departure, began, said = Departure(self._may_send), time.monotonic(), "none"
         token = departing.set(departure)
         try:
-            limit = aiohttp.ClientTimeout(total=seconds)
             async with session.request(method, url, **sending, timeout=limit, allow_redirects=False) as response:
                 said = str(response.status)
                 headers = {name.lower(): value for name, value in response.headers.items()}
@@ -145,7 +148,7 @@ class Passage:
         except PostinoError:
             raise
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise self._trouble(departure, url, seconds, error) from None
+            raise self._trouble(departure, url, limit.sock_read or limit.total or 0, error) from None
         finally:
             departing.reset(token)
             passed = round((time.monotonic() - began) * 1000)

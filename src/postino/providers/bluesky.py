@@ -28,7 +28,7 @@ from postino.provider import (
 )
 from postino.providers import atproto
 from postino.providers.bluesky_session import Sessions
-from postino.providers.fetching import fetch
+from postino.providers.fetching import fetch, upload_seconds
 from postino.providers.places import page
 from postino.providers.verdicts import Clock, Row, by_fallback, look_up, said_in, utc_now
 from postino.rules.failures import instant
@@ -138,8 +138,9 @@ class Bluesky:
         file = await fetch(http, media, MOST_BYTES.get(media.kind, MOST_BYTES["image"]))
         if isinstance(file, Failure):
             return file
+        sending = {"headers": {"Content-Type": file.type}, "timeout": upload_seconds(self.timeout, file)}
         answer = await self._sessions.ask(
-            http, account, "POST", "com.atproto.repo.uploadBlob", headers={"Content-Type": file.type}, body=file.data
+            http, account, "POST", "com.atproto.repo.uploadBlob", body=file.data, **sending
         )
         if isinstance(answer, Failure):
             return answer

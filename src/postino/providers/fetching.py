@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from dataclasses import dataclass
+from datetime import timedelta
 
 from postino.outbound.ssrf import Refused
 from postino.provider import Failure, Http, Kind, Media
@@ -21,6 +22,9 @@ BEGINNINGS = (
     (0, b"\x1aE\xdf\xa3", "video/webm"),
 )
 
+SLOWEST_UPLOAD = 1_000_000  # bytes a second
+MOST_EXTRA_SECONDS = 60.0
+
 
 @dataclass(frozen=True, slots=True)
 class File:
@@ -33,6 +37,11 @@ class File:
     def name(self) -> str:
         """As networks want to see one: they judge by the ending."""
         return f"media.{self.type.partition('/')[2].replace('jpeg', 'jpg').replace('quicktime', 'mov')}"
+
+
+def upload_seconds(usual: timedelta, file: File) -> float:
+    """How long the answer to an upload is waited for: a large file takes its time, but a step has an end."""
+    return usual.total_seconds() + min(len(file.data) / SLOWEST_UPLOAD, MOST_EXTRA_SECONDS)
 
 
 class Shelf:

@@ -28,7 +28,7 @@ from postino.provider import (
     Tokens,
     same_key,
 )
-from postino.providers.fetching import fetch
+from postino.providers.fetching import fetch, upload_seconds
 from postino.providers.likeness import same_as_page, same_text
 from postino.providers.multipart import multipart
 from postino.providers.places import endpoint
@@ -173,7 +173,8 @@ class Mastodon:
         if isinstance(file, Failure):
             return file
         headers, body = multipart({"description": media.alt} if media.alt else {}, {"file": file})
-        answer = await self._ask(http, account, "POST", "api/v2/media", headers=headers, body=body)
+        seconds = upload_seconds(self.timeout, file)
+        answer = await self._ask(http, account, "POST", "api/v2/media", headers=headers, body=body, timeout=seconds)
         if not answer.ok:
             return self.classify(answer)
         return {"id": str(_object(answer)["id"]), "ready": answer.status == 200}

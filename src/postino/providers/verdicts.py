@@ -39,7 +39,7 @@ def look_up(table: Iterable[Row], code: str | None, words: str) -> Row | None:
 
 
 BY_KIND = {
-    Kind.TRANSIENT: "{network} has trouble at the moment. Postino tries again by itself.",
+    Kind.TRANSIENT: "{network} has trouble at the moment. Nothing about the post has to be changed.",
     Kind.RATE_LIMIT: "{network} wants fewer posts from this account for a while. Postino waits and goes on by itself.",
     Kind.AUTH: "{network} no longer accepts the sign-in of this account. Reconnect the account.",
     Kind.PERMANENT: "{network} refuses this post. Change what it complains about, then publish it again.",
