@@ -1,0 +1,190 @@
+"""Posts over the wire, with workers and simulated networks behind it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from postino.wiring import sandbox_accounts
+from tests.api.household import Reply, Up, eventually
+
+pytestmark = pytest.mark.slow
+BLUESKY, MASTODON, TELEGRAM = "bluesky:postcard.test", "mastodon:postcard", "telegram:postcard"
+LATER = "2035-06-01T12:00:00Z"
+SHAPE = [
+    "id", "status", "flags", "network", "account", "content_id", "scheduled_at", "run_at", "published_at", "remote_id",
+    "url", "attempts", "last_error",
+]
+
+
+def ask(up: Up, post: Any, deed: str, **body: Any) -> Reply:
+    return up.api.ask("POST", f"/v1/posts/{post['id']}/{deed}", body or None)
+
+
+def change(up: Up, post: Any, **body: Any) -> Reply:
+    return up.api.ask("PATCH", f"/v1/posts/{post['id']}", body)
+
+
+def test_now_is_202_and_one_account_gets_the_post_itself(up: Up) -> None:
+    reply = up.api.ask("POST", "/v1/posts", {"text": "One account", "accounts": [BLUESKY]})
+    assert reply.status == 202
+    assert set(SHAPE) <= set(reply.json)
+    assert [reply.json[name] for name in SHAPE] == [reply.json["posts"][0][name] for name in SHAPE]
+    told = up.settled(reply.json["id"])
+    assert told["published_at"] >= told["scheduled_at"]
+    assert told["url"].startswith(up.told["sandbox_url"])
+    assert [it["verdict"] for it in told["receipts"]] == ["accepted"]
+    assert len(told["history"]) == told["attempts"] == 1
+
+
+def test_several_accounts_are_one_content_and_each_its_own_post(up: Up) -> None:
+    made = up.post("Three accounts", BLUESKY, MASTODON, TELEGRAM)
+    assert "id" not in made
+    assert [post["account"] for post in made["posts"]] == [BLUESKY, MASTODON, TELEGRAM]
+    for post in made["posts"]:
+        up.settled(post["id"])
+    content = up.api.get(f"/v1/contents/{made['content_id']}")
+    assert (content["status"], content["text"], len(content["posts"])) == ("published", "Three accounts", 3)
+    assert up.texts().count("Three accounts") == 3
+
+
+def test_one_account_that_fails_leaves_the_others_alone(up: Up) -> None:
+    up.sandbox.ask("POST", "/_sandbox/accounts/telegram/postcard", {"blocked": True})
+    made = up.post("One of two", BLUESKY, TELEGRAM)
+    good, bad = made["posts"]
+    up.settled(good["id"])
+    told = up.settled(bad["id"], "failed")
+    up.sandbox.ask("POST", "/_sandbox/accounts/telegram/postcard", {"blocked": False})
+    assert "blocked" in told["last_error"]
+    assert up.api.get(f"/v1/contents/{made['content_id']}")["status"] == "partially_published"
+    refused = ask(up, bad, "replay", reason="it is allowed again")
+    assert refused.status == 409
+    assert "force" in refused.json["detail"]
+    assert ask(up, bad, "replay", force=True, reason="it is allowed again").status == 200
+    up.settled(bad["id"])
+    assert up.texts().count("One of two") == 2
+
+
+def test_a_time_is_201_and_the_clocks_going_forward_is_told(up: Up) -> None:
+    body = {"text": "In the gap", "accounts": [BLUESKY], "at": "2035-03-25T02:30", "timezone": "Europe/Rome"}
+    reply = up.api.ask("POST", "/v1/posts", body)
+    assert reply.status == 201
+    assert reply.json["scheduled_at"] == "2035-03-25T01:00:00.000000Z"
+    assert reply.json["status"] == "scheduled"
+    [note] = reply.json["notes"]
+    assert "the clocks go forward" in note
+    assert up.api.ask("POST", "/v1/posts", body).status == 200  # the same plan is the same post
+
+
+def test_a_known_key_brings_the_known_post_and_says_what_became_of_it(up: Up) -> None:
+    body = {"text": "Keyed", "accounts": [BLUESKY, MASTODON], "at": LATER}
+    first = up.api.ask("POST", "/v1/posts", body, Idempotency_Key="order 7")
+    again = up.api.ask("POST", "/v1/posts", body | {"text": "Other words"}, Idempotency_Key="order 7")
+    assert (first.status, again.status) == (201, 200)
+    assert again.json == first.json
+    ask(up, first.json["posts"][0], "cancel")
+    change(up, first.json["posts"][1], text="Edited")
+    third = up.api.ask("POST", "/v1/posts", body, Idempotency_Key="order 7")
+    assert third.status == 200
+    cancelled, edited = third.json["notes"]
+    assert "was cancelled" in cancelled
+    assert "was edited" in edited
+
+
+def test_the_same_twice_at_once_is_taken_for_a_second_click(up: Up) -> None:
+    made = up.post("Double click", BLUESKY)
+    second = up.api.ask("POST", "/v1/posts", {"text": "Double click", "accounts": [BLUESKY]})
+    assert second.status == 409
+    assert made["id"] in second.json["detail"]
+    meant = up.post("Double click", BLUESKY, allow_duplicate=True)
+    up.settled(made["id"])
+    up.settled(meant["id"])
+    assert up.texts().count("Double click") == 2
+
+
+def test_a_preview_shows_each_network_and_queues_nothing(up: Up) -> None:
+    before = up.api.get("/v1/posts")["data"]
+    body = {"text": "x" * 400, "accounts": [BLUESKY, MASTODON], "hashtags": ["rome"], "preview": True}
+    reply = up.api.ask("POST", "/v1/posts", body, Idempotency_Key="preview")
+    assert reply.status == 200
+    bluesky, mastodon = reply.json["posts"]
+    assert (bluesky["publishable"], mastodon["publishable"]) == (False, True)
+    assert bluesky["problems"][0]["field"] == "text"
+    assert mastodon["parts"] == ["x" * 400 + "\n\n#rome"]
+    assert up.api.get("/v1/posts")["data"] == before
+    assert up.api.ask("POST", "/v1/posts", body | {"preview": False, "text": "y", "at": LATER}).status == 201
+
+
+def test_a_post_that_waits_can_be_edited_rescheduled_published_now_or_cancelled(up: Up) -> None:
+    post = up.post("Draft", MASTODON, at=LATER)
+    edited = change(up, post, text="Final", reason="a typo")
+    assert (edited.status, edited.json["text"], edited.json["version"]) == (200, "Final", 2)
+    moved = change(up, post, at="2035-07-01T14:00", timezone="Europe/Rome")
+    assert moved.json["scheduled_at"] == "2035-07-01T12:00:00.000000Z"
+    assert ask(up, post, "publish-now").status == 200
+    up.settled(post["id"])
+    assert up.texts().count("Final") == 1
+    late = change(up, post, text="Too late")
+    assert late.status == 409
+    assert late.json["detail"].startswith(f"Post {post['id']} cannot be edited")
+    assert ask(up, post, "cancel").status == 409
+    other = up.post("Never", MASTODON, at=LATER)
+    assert ask(up, other, "cancel", reason="the campaign is over").json["status"] == "cancelled"
+
+
+def test_the_list_is_filtered_and_has_pages(up: Up) -> None:
+    for number in range(3):
+        up.post(f"Page {number}", TELEGRAM, at=f"2035-06-0{number + 1}T12:00:00Z")
+    path = f"/v1/posts?status=scheduled&account={TELEGRAM}&limit=2"
+    first = up.api.get(path)
+    assert [post["text"] for post in first["data"]] == ["Page 2", "Page 1"]
+    second = up.api.get(f"{path}&cursor={first['next_cursor']}")
+    assert ([post["text"] for post in second["data"]], second["next_cursor"]) == (["Page 0"], None)
+    assert {post["network"] for post in up.api.get("/v1/posts?network=mastodon")["data"]} == {"mastodon"}
+
+
+@pytest.mark.parametrize("verdict", ["live", "send_again", "give_up"])
+def test_a_person_says_what_happened_to_an_uncertain_post(up: Up, verdict: str) -> None:
+    up.fault("telegram", "process_then_drop", endpoint="sendMessage")
+    post = up.post(f"Lost, {verdict}", TELEGRAM)
+    up.settled(post["id"], "uncertain")
+    [entry] = [it for it in up.published() if it["text"] == f"Lost, {verdict}"]
+    remote_id = {"remote_id": entry["remote_id"]} if verdict == "live" else {}
+    assert ask(up, post, "resolve", verdict=verdict, reason="I looked", **remote_id).status == 200
+    wanted = "failed" if verdict == "give_up" else "published"
+    told = up.settled(post["id"], wanted)
+    assert up.texts().count(f"Lost, {verdict}") == (2 if verdict == "send_again" else 1)
+    if verdict == "live":
+        assert told["remote_id"] == entry["remote_id"]
+        assert told["receipts"][-1]["told_by"] == "person"
+
+
+def test_an_account_whose_token_ended_holds_its_posts_and_says_so(up: Up) -> None:
+    up.sandbox.ask("POST", "/_sandbox/accounts/mastodon/postcard", {"token_expired": True})
+    post = up.post("Held", MASTODON)
+    told = held(up, post)
+    assert set(told["flags"]) >= {"deferred", "at_risk"}
+    assert "reconnect" in told["reasons"]["at_risk"]
+    [account] = [it for it in up.api.get("/v1/accounts")["data"] if it["id"] == MASTODON]
+    assert account["state"] == "token_expired"
+    assert "Reconnect the account" in account["reason"]
+    assert up.texts().count("Held") == 0
+
+
+def held(up: Up, post: Any) -> Any:
+    def look() -> Any:
+        told = up.api.get(f"/v1/posts/{post['id']}")
+        return told if "at_risk" in told["flags"] else None
+
+    return eventually(look, lambda: up.api.get(f"/v1/posts/{post['id']}"))
+
+
+def test_no_answer_holds_a_secret(up: Up) -> None:
+    pages = [up.api.ask("GET", path).body.decode() for path in ("/v1/accounts", "/v1/posts", "/", "/v1/openapi.json")]
+    pages += [up.api.ask("GET", f"/v1/posts/{it['id']}").body.decode() for it in up.api.get("/v1/posts")["data"]]
+    for account in sandbox_accounts():
+        for name, secret in account.credentials.items():
+            if name not in ("identifier", "chat_id"):
+                assert not any(secret in page for page in pages), name
+    assert not any(up.told["api_key"] in page for page in pages)
