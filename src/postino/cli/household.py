@@ -58,6 +58,12 @@ class Household:
         await child.start()
         return child
 
+    def workers(self) -> list[Child]:
+        return [child for child in self.children if child.words[0] == "worker"]
+
+    def worker_pids(self) -> set[int]:
+        return {worker.process.pid for worker in self.workers() if worker.process is not None}
+
     def sandbox_port(self, port: int) -> int:
         """Where it was last time, if that is still free: links to what was published stay good."""
         last = remembered(self.config.data_dir).rpartition(":")[2]
@@ -92,6 +98,6 @@ class Household:
             keeper.cancel()
         await asyncio.gather(*self.keepers, return_exceptions=True)
         drain = self.config.worker.drain + GRACE
-        await asyncio.gather(*(child.stop(drain) for child in self.children if child.words[0] == "worker"))
+        await asyncio.gather(*(worker.stop(drain) for worker in self.workers()))
         for name, patience in (("server", GRACE), ("sandbox", 0)):
             await asyncio.gather(*(child.stop(patience) for child in self.children if child.name == name))

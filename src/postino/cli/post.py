@@ -22,6 +22,7 @@ from postino.cli.contents import (
 from postino.cli.options import DatabaseUrl, DataDir, Json
 from postino.cli.session import Where, perform
 from postino.content import Content
+from postino.errors import Conflict
 
 if TYPE_CHECKING:
     from postino.publishing.posts import Preview, Wish
@@ -97,7 +98,10 @@ class Desk:
         from postino.cli.following import follow
         from postino.publishing.telling import known_already, together
 
-        written = await app.posts.schedule(await named(app, wish))
+        try:
+            written = await app.posts.schedule(await named(app, wish))
+        except Conflict as refusal:
+            raise Conflict(str(refusal).replace("allow_duplicate", "--allow-duplicate")) from refusal
         self.notes += known_already(written)
         posts = await app.teller.posts([one.post for one in written])
         works = await somebody_works(app)

@@ -15,11 +15,12 @@ from postino.cli.stopping import Stop
 from postino.cli.worker import check_only_posts
 
 if TYPE_CHECKING:
-    from postino.cli.household import Addresses
+    from postino.cli.household import Addresses, Household
     from postino.config import Config
     from postino.wiring import Postino
 
 LOG = "postino.log"
+LOOKS, LOOK_EVERY = 300, 0.05  # seconds
 
 
 def bring_up(
@@ -49,7 +50,7 @@ async def run(config: "Config", where: Where, log: Path | None, port: int, worke
     stop.listen(until_eof=False)
     await prepare(config)
     household = Household(config, log, stop.event)
-    starting = asyncio.create_task(household.start(port, workers))
+    starting = asyncio.create_task(start(config, household, port, workers))
     stopping = asyncio.create_task(stop.event.wait())
     try:
         await asyncio.wait((starting, stopping), return_when=asyncio.FIRST_COMPLETED)
@@ -60,6 +61,22 @@ async def run(config: "Config", where: Where, log: Path | None, port: int, worke
         starting.cancel()
         stopping.cancel()
         await household.close()
+
+
+async def start(config: "Config", household: "Household", port: int, workers: int) -> "Addresses":
+    """Ready is when somebody publishes, or should have begun to long ago."""
+    from postino.wiring import Postino
+
+    addresses = await household.start(port, workers)
+    app = Postino(config)
+    try:
+        for _ in range(LOOKS):  # then its log says why nobody works, and so does `postino post`
+            if household.worker_pids() <= {worker.pid for worker in await app.store.workers()}:
+                break
+            await asyncio.sleep(LOOK_EVERY)
+    finally:
+        await app.close()
+    return addresses
 
 
 async def prepare(config: "Config") -> None:

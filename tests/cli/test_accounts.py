@@ -1,0 +1,65 @@
+"""`postino accounts`: credentials go in by file, pipe or prompt, and never come out."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Postino
+from tests.cli.desk import Desk
+
+SECRET = "abcd-efgh-ijkl-mnop"
+
+
+def test_credentials_are_read_from_a_pipe_sealed_and_never_shown(
+    postino: Postino, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps({"password": SECRET})))
+    added = postino("accounts", "add", "bluesky", "ada.example.org")
+    assert (added.code, added.err) == (0, "")
+    assert "bluesky:ada.example.org" in added.out
+    listed = postino("accounts", "list", "--json")
+    [account] = listed.json["data"]
+    assert (account["id"], account["state"]) == ("bluesky:ada.example.org", "active")
+    assert SECRET not in added.out + listed.out + postino("accounts", "list").out
+    stored = b"".join(path.read_bytes() for path in folder.iterdir() if path.is_file())
+    assert SECRET.encode() not in stored
+    opened = Desk(folder).perform(lambda app: app.accounts.open("bluesky:ada.example.org"))
+    assert opened.credentials == {"identifier": "ada.example.org", "password": SECRET}
+
+
+def test_credentials_are_read_from_a_file(postino: Postino, tmp_path: Path, folder: Path) -> None:
+    file = tmp_path / "credentials.json"
+    file.write_text(json.dumps({"bot_token": "1:t", "chat_id": "@ada"}))
+    assert postino("accounts", "add", "telegram", "ada", "--credentials", file, "--brand", "ada").code == 0
+    opened = Desk(folder).perform(lambda app: app.accounts.open("telegram:ada"))
+    assert (opened.remote_id, opened.brand) == ("@ada", "ada")
+
+
+@pytest.mark.parametrize(
+    ("words", "given", "told"),
+    [
+        (["bluesky", "ada"], "", "JSON object of texts"),
+        (["bluesky", "ada"], f'{{"password": "{SECRET}"', "JSON object of texts"),
+        (["bluesky", "ada"], f'["{SECRET}"]', "JSON object of texts"),
+        (["bluesky", "ada"], f'{{"password": ["{SECRET}"]}}', "JSON object of texts"),
+        (["bluesky", "ada"], f'{{"pasword": "{SECRET}"}}', "password is missing"),
+        (["mastodon", "ada"], f'{{"access_token": "{SECRET}"}}', "base_url"),
+        (["mastodon", "ada", "--base-url", "social.example.org"], f'{{"access_token": "{SECRET}"}}', "https://"),
+        (["myspace", "ada"], f'{{"password": "{SECRET}"}}', "bluesky, mastodon, telegram"),
+        (["instagram", "ada"], f'{{"password": "{SECRET}"}}', "does not publish on 'instagram' yet"),
+        (["bluesky", "ada", "--credentials", "nowhere.json"], "", "no file nowhere.json"),
+    ],
+)
+def test_what_is_wrong_is_told_without_a_secret(
+    postino: Postino, monkeypatch: pytest.MonkeyPatch, words: list[str], given: str, told: str
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(given))
+    answer = postino("accounts", "add", *words)
+    assert (answer.code, answer.out) == (2, "")
+    assert told in answer.err
+    assert SECRET not in answer.err

@@ -1,0 +1,205 @@
+"""`postino post` and `postino posts`, without a worker: what is queued, shown, changed and refused."""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import Any
+
+import pytest
+
+from postino import Postino as App
+from postino import State
+from tests.cli.conftest import Postino
+from tests.cli.desk import Desk
+
+BLUESKY, MASTODON, TELEGRAM = "bluesky:ada.example.org", "mastodon:ada", "telegram:ada"
+LATER = "2035-06-01T12:00:00Z"
+
+
+@pytest.fixture(autouse=True)
+def _accounts(desk: Desk) -> None:
+    async def add(app: App) -> None:
+        secret = {"password": "abcd-efgh", "access_token": "a-token", "bot_token": "1:t", "chat_id": "-1"}
+        await app.accounts.add("bluesky", "ada.example.org", secret)
+        await app.accounts.add("mastodon", "ada", secret, base_url="https://social.example.org")
+        await app.accounts.add("telegram", "ada", secret)
+
+    desk.perform(add)
+
+
+@pytest.fixture
+def later(postino: Postino) -> Any:
+    answer = postino("post", "Later", "--to", "bluesky", "--at", LATER, "--json")
+    assert answer.code == 0, answer
+    return answer.json
+
+
+def test_a_post_is_queued_and_that_nobody_works_is_said(postino: Postino, desk: Desk) -> None:
+    answer = postino("post", "Hello", "--to", "bluesky", "--to", TELEGRAM)
+    assert answer.code == 0
+    assert [line.split()[:2] for line in answer.rows] == [[BLUESKY, "scheduled"], [TELEGRAM, "scheduled"]]
+    assert "No worker is running" in answer.err
+    listed = postino("posts", "list", "--json").json
+    assert [(post["text"], post["status"]) for post in listed["data"]] == [("Hello", "scheduled")] * 2
+
+
+@pytest.mark.parametrize("name", [BLUESKY, "bluesky", "ada.example.org"])
+def test_an_account_is_known_by_its_id_its_network_or_its_handle(postino: Postino, name: str) -> None:
+    assert postino("post", "Hello", "--to", name, "--json").json["account"] == BLUESKY
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "words"),
+    [("ada", 2, f"any of {MASTODON}, {TELEGRAM}"), ("blusky", 3, "Did you mean bluesky?"), ("zebra", 3, "There are:")],
+)
+def test_a_name_that_means_no_account_or_several_is_refused(postino: Postino, name: str, code: int, words: str) -> None:
+    answer = postino("post", "Hello", "--to", name)
+    assert (answer.code, answer.out) == (code, "")
+    assert words in answer.err
+
+
+def test_the_text_can_come_from_standard_input(postino: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("From a pipe\n"))
+    assert postino("post", "-", "--to", "bluesky", "--json").json["text"] == "From a pipe\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["x" * 301, "--to", "bluesky"], "1 character too long for Bluesky"),
+        (["x" * 5001, "--to", "bluesky"], "1 of its 5,001 characters are too many"),
+        (["", "--to", "bluesky"], "nothing to publish on Bluesky"),
+        (["x", "--to", "bluesky", "--at", "tomorrow"], "at: 'tomorrow' is no time"),
+        (["x", "--to", "bluesky", "--at", "2035-06-01T12:00"], "--timezone"),
+        (["x", "--to", "bluesky", "--at", "2035-06-01T12:00", "--timezone", "Rome"], "Did you mean Europe/Rome?"),
+        (["x", "--to", "bluesky", "--at", "2020-01-01T00:00Z"], "has passed"),
+        (["x", "--to", "bluesky", "--publish-until", "2020-01-01T00:00Z"], "publish_until"),
+        (["x", "--to", "bluesky", "--alt", "a tower"], "alt"),
+        (["x", "--to", "bluesky", *["--hashtag", "t"] * 31], "31 hashtags are too many"),
+        (["x", "--to", "bluesky", "--media", "poem.txt"], "poem.txt cannot be fetched"),
+        (["x"], "--to"),
+    ],
+)
+def test_what_cannot_go_out_is_refused_in_words_and_nothing_is_queued(
+    postino: Postino, words: list[str], told: str
+) -> None:
+    answer = postino("post", *words)
+    assert (answer.code, answer.out) == (2, "")
+    assert told in answer.err
+    assert postino("posts", "list", "--json").json["data"] == []
+
+
+def test_a_time_in_the_gap_is_told(postino: Postino) -> None:
+    answer = postino("post", "Gap", "--to", "bluesky", "--at", "2035-03-25T02:30", "--timezone", "Europe/Rome")
+    assert "at 2035-03-25T01:00:00Z" in answer.out
+    assert "the clocks go forward" in answer.err
+
+
+def test_a_preview_shows_every_network_and_queues_nothing(postino: Postino) -> None:
+    answer = postino("post", "x" * 400, "--to", "bluesky", "--to", "mastodon", "--preview")
+    assert answer.code == 0
+    assert "error: The text is 100 characters too long for Bluesky" in answer.out
+    told = postino("post", "Hi", "--to", "bluesky", "--hashtag", "rome", "--preview", "--json").json
+    assert told["posts"][0]["parts"] == ["Hi\n\n#rome"]
+    assert postino("posts", "list", "--json").json["data"] == []
+
+
+def test_everything_that_can_be_said_is_kept(postino: Postino, desk: Desk) -> None:
+    told = postino(
+        "post", "First", "--to", "bluesky", "--thread", "Second", "--thread", "Third", "--media",
+        "https://example.org/a.jpg", "--alt", "A tower", "--hashtag", "rome", "--at", LATER, "--publish-until",
+        "2035-06-01T13:00:00Z", "--json",
+    ).json  # fmt: skip
+    payload = desk.perform(lambda app: app.store.get(told["id"])).payload.decode()
+    for words in ("First", "#rome", "Second", "Third", "https://example.org/a.jpg", "A tower"):
+        assert words in payload
+    assert told["publish_until"] == "2035-06-01T13:00:00.000000Z"
+
+
+def test_the_same_key_is_the_same_post(postino: Postino) -> None:
+    first = postino("post", "One", "--to", "bluesky", "--key", "k", "--json").json
+    second = postino("post", "Two", "--to", "bluesky", "--key", "k", "--json").json
+    assert (second["id"], second["text"]) == (first["id"], "One")
+    assert postino("posts", "cancel", first["id"]).code == 0
+    assert "was cancelled" in postino("post", "One", "--to", "bluesky", "--key", "k").err
+
+
+def test_the_same_again_at_once_is_refused_unless_it_is_meant(postino: Postino) -> None:
+    assert postino("post", "Twice", "--to", "bluesky").code == 0
+    refused = postino("post", "Twice", "--to", "bluesky")
+    assert refused.code == 4
+    assert "--allow-duplicate" in refused.err
+    assert postino("post", "Twice", "--to", "bluesky", "--allow-duplicate").code == 0
+
+
+def test_a_waiting_post_is_edited_moved_and_cancelled_with_a_line_in_the_audit_trail(
+    postino: Postino, desk: Desk, later: Any
+) -> None:
+    post_id = later["id"]
+    edited = postino("posts", "edit", post_id, "--text", "Sooner", "--reason", "a typo")
+    assert edited.out == f"Post {post_id} is edited: it is now scheduled, for 2035-06-01T12:00:00Z.\n"
+    assert desk.last_audit()[1:] == ("job.edited", post_id, "a typo")
+    moved = postino("posts", "reschedule", post_id, "--at", "2035-07-01T14:00", "--timezone", "Europe/Rome", "--json")
+    assert moved.json["scheduled_at"] == "2035-07-01T12:00:00.000000Z"
+    assert moved.json["text"] == "Sooner"
+    assert postino("posts", "cancel", post_id, "--reason", "over").code == 0
+    assert desk.last_audit()[1:] == ("job.cancelled", post_id, "over")
+    refused = postino("posts", "edit", post_id, "--text", "Never")
+    assert refused.code == 4
+    assert refused.err.startswith(f"Post {post_id} cannot be edited: it was cancelled")
+
+
+def test_now_is_a_time_too(postino: Postino, later: Any, desk: Desk) -> None:
+    assert postino("posts", "reschedule", later["id"], "--now").code == 0
+    job = desk.perform(lambda app: app.store.get(later["id"]))
+    assert job.state is State.PENDING
+    assert job.run_at is not None
+    assert job.run_at.year < 2035
+
+
+def test_a_post_is_shown_with_all_there_is(postino: Postino, later: Any) -> None:
+    shown = postino("posts", "show", later["id"])
+    fields = {line.split()[0]: line.split()[1:] for line in shown.rows}
+    assert fields["status"] == ["scheduled"]
+    assert fields["account"] == [BLUESKY]
+    told = postino("posts", "show", later["id"], "--json").json
+    assert (told["history"], told["intents"], told["receipts"]) == ([], [], [])
+
+
+def test_posts_are_listed_by_status_network_and_account_in_pages(postino: Postino) -> None:
+    for number in range(3):
+        postino("post", f"Number {number}", "--to", "telegram", "--at", LATER)
+    postino("post", "Other", "--to", "bluesky", "--at", LATER)
+    assert [it["text"] for it in postino("posts", "list", "--network", "bluesky", "--json").json["data"]] == ["Other"]
+    first = postino("posts", "list", "--account", "telegram", "--status", "scheduled", "--limit", "2", "--json").json
+    assert [it["text"] for it in first["data"]] == ["Number 2", "Number 1"]
+    more = postino("posts", "list", "--account", "telegram", "--before", first["next_cursor"], "--json").json
+    assert ([it["text"] for it in more["data"]], more["next_cursor"]) == (["Number 0"], None)
+    assert postino("posts", "list", "--status", "failed", "--json").json["data"] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (["show", "7"], 2, "`postino posts list`"),
+        (["show", "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"], 3, "There is no post"),
+        (["cancel", "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"], 3, "There is no post"),
+        (["edit", "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"], 2, "Say what to change"),
+        (["reschedule", "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"], 2, "either --at TIME or --now"),
+        (["resolve", "01932c07-5b1e-7cc3-98c4-dc0c0c07398f", "--give-up"], 2, "--reason"),
+        (["resolve", "01932c07-5b1e-7cc3-98c4-dc0c0c07398f", "--reason", "x"], 2, "--send-again"),
+        (["list", "--status", "lost"], 2, "lost"),
+        (["list", "--account", "zebra"], 3, "zebra"),
+    ],
+)
+def test_a_wrong_word_is_told(postino: Postino, words: list[str], code: int, told: str) -> None:
+    answer = postino("posts", *words)
+    assert (answer.code, answer.out) == (code, "")
+    assert told in answer.err
+
+
+def test_a_job_that_is_no_post_is_not_touched_by_posts(postino: Postino, desk: Desk) -> None:
+    job = desk.enqueue("invoice")
+    assert postino("posts", "cancel", job.id).code == 3
+    assert desk.get(job).state is State.PENDING

@@ -1,0 +1,69 @@
+"""With everything up: a post is followed until it is out, and a person's word settles what is uncertain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.api.household import Up
+from tests.cli.conftest import Postino
+from tests.cli.desk import Desk
+
+pytestmark = pytest.mark.slow
+TELEGRAM = "telegram:postcard"
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    with Up(tmp_path_factory.mktemp("up") / "data") as up:
+        yield up
+
+
+@pytest.fixture(autouse=True)
+def _there(up: Up, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POSTINO_DATA_DIR", str(up.folder))
+
+
+def test_a_post_is_followed_until_it_is_out(up: Up, postino: Postino) -> None:
+    answer = postino("post", "Followed", "--to", "bluesky", "--to", "mastodon", "--wait")
+    assert (answer.code, answer.err) == (0, "")
+    assert [line.split()[1] for line in answer.rows][-2:] == ["published", "published"]
+    assert up.texts().count("Followed") == 2
+    told = postino("post", "Followed, for programs", "--to", "bluesky", "--wait", "--json").json
+    assert told["status"] == "published"
+
+
+def test_a_post_that_fails_while_it_is_followed_is_exit_code_1(up: Up, postino: Postino) -> None:
+    up.sandbox.ask("POST", "/_sandbox/accounts/telegram/postcard", {"blocked": True})
+    answer = postino("post", "Blocked", "--to", "telegram", "--wait")
+    up.sandbox.ask("POST", "/_sandbox/accounts/telegram/postcard", {"blocked": False})
+    assert answer.code == 1
+    assert "failed" in answer.rows[-1]
+    assert "The bot has been blocked" in answer.rows[-1]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "status", "times"),
+    [("--live", "published", 1), ("--send-again", "published", 2), ("--give-up", "failed", 1)],
+)
+def test_a_persons_word_settles_an_uncertain_post(
+    up: Up, postino: Postino, verdict: str, status: str, times: int
+) -> None:
+    text = f"Lost, then {verdict}"
+    up.fault("telegram", "process_then_drop", endpoint="sendMessage")
+    followed = postino("post", text, "--to", "telegram", "--wait")
+    assert followed.code == 1
+    assert "posts resolve" in followed.err
+    post_id = followed.rows[-1].split()[2]
+    [entry] = [it for it in up.published() if it["text"] == text]
+    said = [verdict, entry["remote_id"]] if verdict == "--live" else [verdict]
+    answer = postino("posts", "resolve", post_id, *said, "--reason", "I looked")
+    assert answer.code == 0, answer
+    actor, action, subject, reason = Desk(up.folder).last_audit()
+    assert (action, subject, reason) == ("job.resolved", post_id, "I looked")
+    assert actor.startswith("cli:")
+    up.settled(post_id, status)
+    assert up.texts().count(text) == times
+    again = postino("posts", "resolve", post_id, "--give-up", "--reason", "too late")
+    assert again.code == 4
