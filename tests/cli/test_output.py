@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import select
+import signal
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -13,9 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from postino import Reject, Retry
+from postino import Postino, Reject, Retry
 from postino.cli import output
+from postino.content import Content
 from postino.job import new_id
+from postino.publishing.posts import Wish
 from tests.cli.desk import Desk
 
 COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -66,15 +69,33 @@ def test_a_dead_letter_in_a_terminal_ends_with_what_one_can_do(desk: Desk, folde
         assert told == [f"{step} --data-dir {folder}" for step in steps]
 
 
-def test_up_fits_a_terminal_of_80_by_24_and_its_commands_can_be_copied(folder: Path) -> None:
-    said = COLOURS.sub("", in_terminal("up", "--exit", "--data-dir", str(folder)))
-    last = said[said.rindex("WHAT_IT_IS") :].splitlines()
-    rows = [line for line in last if re.match(r" \d  ", line)]
-    assert [row.split()[0] for row in rows] == list("123456789")
-    assert re.search(r"refused for good +failed +1 +- +The caption.*…", rows[6])
-    assert len(last) <= 20
-    assert last[-1].partition("postino ")[2].startswith("jobs show ")
-    assert last[-1].endswith(f" --data-dir {folder}")
+@pytest.mark.slow
+def test_up_in_a_terminal_says_where_to_look_and_its_commands_can_be_copied(folder: Path) -> None:
+    said = in_terminal("up", "--port", "0", "--data-dir", str(folder), until="Ctrl-C").splitlines()
+    told = dict(re.findall(r"  (\w[\w ]+?)  +(\S+)", "\n".join(said)))
+    assert told["Log"] == str(folder / "postino.log")
+    assert told["API key"] == (folder / "api.key").read_text().strip()
+    assert told["Dashboard"].endswith(f"/#key={told['API key']}")
+    assert len(said) <= 20
+    commands = [line.strip() for line in said if "postino post" in line]
+    assert len(commands) == 3
+    assert all(command.endswith(f" --data-dir {folder}") for command in commands)
+    assert '"event": "worker.stopped"' in (folder / "postino.log").read_text()
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_list_of_posts_has_one_line_per_post(desk: Desk, folder: Path, width: int) -> None:
+    async def make(app: Postino) -> None:
+        await app.accounts.add("bluesky", "a.rather.long.handle.example.org", {"password": "x"})
+        wish = Wish(content=Content(body="Many words " * 20), accounts=("bluesky:a.rather.long.handle.example.org",))
+        await app.posts.schedule(wish)
+
+    desk.perform(make)
+    lines = [COLOURS.sub("", line).rstrip() for line in in_terminal("posts", "list", COLUMNS=str(width)).splitlines()]
+    shown = [line for line in lines if re.match(r" [0-9a-f]{8}-", line)]
+    assert len(shown) == 1
+    assert "scheduled" in shown[0]
+    assert max(map(len, lines)) <= width
 
 
 def test_a_terminal_gets_colours_unless_it_says_no(desk: Desk, folder: Path) -> None:
@@ -87,13 +108,19 @@ def test_a_terminal_gets_colours_unless_it_says_no(desk: Desk, folder: Path) -> 
     assert not COLOUR.search(plain)
 
 
-def in_terminal(*arguments: str, **environment: str) -> str:
+def in_terminal(*arguments: str, until: str = "", **environment: str) -> str:
+    """What a command says; where it goes on, it is interrupted once it has said this."""
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "postino", *arguments]
     surroundings = os.environ | {"TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24", **environment}
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=surroundings) as process:
         os.close(theirs)
-        said = b"".join(iter(lambda: read_from(ours), b"")).decode()
+        said = ""
+        while part := read_from(ours):
+            said += part.decode()
+            if until and until in said:
+                process.send_signal(signal.SIGINT)
+                until = ""
         os.close(ours)
         assert process.wait(DEADLINE) == 0, said
     return said

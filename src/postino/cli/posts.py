@@ -81,7 +81,7 @@ def list_posts(
     if as_json:
         output.as_list(posts, cursor)
         return
-    output.table(post_details.COLUMNS, [post_details.row(told) for told in posts], empty="There are no such posts.")
+    post_details.show_list(posts)
     if any(told["needs_person"] for told in posts):
         output.hint(f"Uncertain posts wait for a person: {where.command('posts show ID')} says what to do.")
     if cursor is not None:
