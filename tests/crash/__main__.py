@@ -81,13 +81,8 @@ def database(store: str, folder: Path) -> Iterator[str]:
 
 def telling(store: str, kills: int) -> Callable[[Chaos], None]:
     def tell(chaos: Chaos) -> None:
-        jobs, wrong = len(chaos.load.accepted.ends), len(chaos.wrong) + len(chaos.watch.wrong)
         seconds = time.monotonic() - chaos.started_at
-        print(
-            f"{store}: {chaos.kills:,} of {kills:,} kills, {jobs:,} jobs, {chaos.watch.live:,} of them live,"
-            f" {chaos.watch.checks:,} checks, {wrong} wrong, {seconds:.0f} s",
-            flush=True,
-        )
+        print(f"{store}: {chaos.kills:,} of {kills:,} kills, {chaos.told}, {seconds:.0f} s", flush=True)
 
     return tell
 

@@ -1,16 +1,15 @@
 """How the life of each worker goes, drawn by a seeded chance: the same seed gives the same lives in the same order."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from postino.engine.crashpoints import POINTS
 from tests.crash.program import LEASE
 
 SOON = 0.4  # seconds a worker lives, on average
 UNBORN = 0.15  # how many are killed before they have begun
-VETERANS = (2.5, 5.0)  # in leases: one post is held by workers old enough to notice the deaths of others
+VETERANS = (2.5, 5.0)  # in leases: one place is held by workers old enough to notice the deaths of others
 FREQUENT = ("survey.", "claim.", "perform.", "settle.")
 RESCUING = ("rescue.", "suspect.")
 LEAVING = ("release.", "retire.")
@@ -47,18 +46,18 @@ class Fate:
 CHANCES = {Ending.KILL: 50, Ending.CRASH: 35, Ending.FREEZE: 8, Ending.STOP: 7}
 
 
-def lives(seed: int, post: int) -> Iterator[Fate]:
-    """The fates of the workers that hold one post, one after the other."""
-    chance = random.Random(f"{seed} worker {post}")
+def lives(seed: int, place: int, points: Sequence[str]) -> Iterator[Fate]:
+    """The fates of the workers that hold one place, one after the other; some die at one of these points."""
+    chance = random.Random(f"{seed} worker {place}")
     while True:
-        yield veteran(chance) if post == 0 else ordinary(chance)
+        yield veteran(chance) if place == 0 else ordinary(chance, points)
 
 
 def veteran(chance: random.Random) -> Fate:
     return Fate(Ending.KILL, LEASE * chance.uniform(*VETERANS))
 
 
-def ordinary(chance: random.Random) -> Fate:
+def ordinary(chance: random.Random, points: Sequence[str]) -> Fate:
     [ending] = chance.choices(list(CHANCES), list(CHANCES.values()))
     after = min(chance.expovariate(1 / SOON), 2 * LEASE)
     unborn = chance.random() < UNBORN
@@ -66,16 +65,16 @@ def ordinary(chance: random.Random) -> Fate:
     drain = chance.choice([0.0, 0.1, 5.0])
     match ending:
         case Ending.CRASH:
-            return doomed(chance, after, listens)
+            return doomed(chance, points, after, listens)
         case Ending.FREEZE:
             return Fate(ending, after, asleep=LEASE * chance.uniform(1.1, 2.2), listens=listens)
         case _:
             return Fate(ending, after, unborn=unborn, drain=drain, listens=listens)
 
 
-def doomed(chance: random.Random, after: float, listens: bool) -> Fate:
+def doomed(chance: random.Random, points: Sequence[str], after: float, listens: bool) -> Fate:
     """A worker with a crash point on its way; it is killed otherwise if it does not come there in time."""
-    point = chance.choice(POINTS)
+    point = chance.choice(points)
     passages = MOST_PASSAGES if point.startswith(FREQUENT) else 1
     crash = f"{point}:{chance.randint(1, passages)}"
     if point.startswith(LEAVING):

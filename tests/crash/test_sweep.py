@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from postino import Job, Postino, State
-from postino.engine.crashpoints import POINTS
 from postino.event import Cursor, EventType
 from postino.store import JobFilter
+from tests.crash.points import ENGINE_POINTS
 from tests.crash.verdict import Runs
 from tests.crash.workers import Process, Workers
 from tests.engine.conftest import ended, eventually
@@ -21,14 +21,13 @@ AFTER_A_DEATH = ("rescue.", "suspect.")
 ON_THE_WAY_OUT = ("release.", "retire.", "drop_cursor.")
 LISTENING = ("hold_cursor.", "hear.", "move_cursor.", "drop_cursor.")
 DUTIES = ("take_duty.", "prune.", "finish_duty.", "pulse.", "miss_posts.")
-PUBLISHING = ("create_posts.", "act.", "remember.", "forget.", "intend.", "send.", "note.", "look.")  # swept elsewhere
 BLOCKED = ("beat.",)  # the thread beside the loop beats only while the loop cannot
 CALLERS = [f"{point}:{passage}" for passage in (1, 2) for point in ("enqueue.before", "enqueue.after")]
 CASES = [
     f"{point}:{passage}"
-    for point in POINTS
+    for point in ENGINE_POINTS
     for passage in ((1, 3) if point.startswith(OFTEN) else (1,))
-    if not point.startswith(("enqueue.", *PUBLISHING))
+    if not point.startswith("enqueue.")
 ]
 
 

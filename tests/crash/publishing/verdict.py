@@ -117,18 +117,27 @@ def untold(posted: Posted, job: Job, evidence: Evidence) -> Iterator[str]:
 def contradictions(posted: Posted, job: Job, evidence: Evidence) -> Iterator[str]:
     """What the store says and what is out there do not fit together."""
     out = [evidence.seen[place(posted, part)] for part in posted.parts]
-    if job.state in (State.PENDING, State.RUNNING, State.FAILED, State.CANCELLED) and any(out):
+    if job.state not in (State.COMPLETED, State.UNCERTAIN) and is_out_unawares(job, out, evidence):
         yield f"{told(posted)} is {job.state}, and something of it is out there"
     if job.state is not State.COMPLETED:
         return
     if job.remote_id not in {one.remote_id for one in out[0]}:
         yield f"{told(posted)} is known as {job.remote_id}, and out there as {[one.remote_id for one in out[0]]}"
-    if evidence.held.get((job.channel, job.account or "", job.remote_id or "")) != job.id:
+    if not all(holds(job, one, evidence) for one in out[0] if one.remote_id == job.remote_id):
         yield f"{told(posted)}: {job.remote_id} is not held by it"
     for before, after in pairwise(out):
         parents = {one.remote_id for one in before}
         if any(one.reply_to not in parents for one in after):
             yield f"{told(posted)}: its parts do not answer each other"
+
+
+def is_out_unawares(job: Job, out: Sequence[list[Seen]], evidence: Evidence) -> bool:
+    """A thread may have to stop in the middle, and then knows how far it came; anything else is out or not."""
+    return all(out) or not all(holds(job, one, evidence) for part in out for one in part)
+
+
+def holds(job: Job, one: Seen, evidence: Evidence) -> bool:
+    return evidence.held.get((job.channel, job.account or "", one.remote_id)) == job.id
 
 
 def too_many(posts: Sequence[Posted], evidence: Evidence) -> Iterator[str]:

@@ -1,0 +1,87 @@
+"""The posts of a chaos run, handed in all along, and the person who replays those whose workers died too often."""
+
+import asyncio
+import random
+import secrets
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from postino.errors import StoreUnreachable
+from postino.post import StoredAccount
+from postino.rules.settlement import Cause
+from postino.store import DeadFilter
+from tests.crash.publishing.office import Office
+from tests.crash.publishing.shapes import NETWORKS, SHAPES
+
+ACCOUNTS = 25  # of each network: an account's posts go out one at a time
+MOST_MOVING = 60
+TOGETHER = 12
+EVERY = 0.1
+PERSON_EVERY = 0.5
+
+# What goes wrong with how many of the calls, everywhere.
+FAULTS: tuple[tuple[str, float, dict[str, Any]], ...] = (
+    ("drop", 0.01, {}),
+    ("process_then_drop", 0.02, {}),
+    ("process_then_500", 0.01, {}),
+    ("timeout", 0.01, {"seconds": 1.5}),
+    ("timeout", 0.01, {"seconds": 1.5, "processed": False}),
+    ("error_but_published", 0.02, {}),
+    ("rate_limited", 0.01, {"seconds": 1}),
+    ("invisible", 0.1, {"seconds": 3}),
+    ("slow", 0.02, {"seconds": 0.3}),
+    ("slow", 0.01, {"seconds": 1.5}),
+    ("truncated", 0.01, {}),
+    ("html", 0.01, {}),
+    ("html", 0.01, {"processed": False}),
+)  # fmt: skip
+
+
+class Load:
+    def __init__(self, office: Office, seed: int) -> None:
+        self.office = office
+        self.chance = random.Random(f"{seed} posts")
+        self.accounts: dict[str, list[StoredAccount]] = {}
+        self.closed = False
+        self.replayed = 0
+        self.unanswered = 0
+
+    async def prepare(self) -> None:
+        for network in NETWORKS:
+            self.accounts[network] = [await self.office.open_account(network) for _ in range(ACCOUNTS)]
+        for fault, rate, params in FAULTS:
+            await asyncio.to_thread(self.office.oracle.fail_often, fault, rate, params)
+
+    async def post_all_along(self) -> None:
+        """Until closed, and never left in the middle of a post: it might be accepted without anybody knowing."""
+        while not self.closed:
+            if await asyncio.to_thread(self.office.moving) < MOST_MOVING:
+                for _ in range(self.chance.randint(1, TOGETHER)):
+                    await self.post()
+            await asyncio.sleep(EVERY)
+
+    async def post(self) -> None:
+        shape = self.chance.choice(SHAPES)
+        account = self.chance.choice(self.accounts[shape.network])
+        key = secrets.token_hex(8)
+        await self.surely(lambda: self.office.post(shape, "in chaos", account=account, text=f"{shape} {key}", key=key))
+
+    async def replay_all_along(self) -> None:
+        while True:
+            await self.surely(self.replay)
+            await asyncio.sleep(PERSON_EVERY)
+
+    async def replay(self) -> None:
+        """It was not their fault that three workers died under them."""
+        for letter in await self.office.app.store.dead_letters(DeadFilter(cause=Cause.QUARANTINED, limit=100)):
+            await self.office.app.replay(letter.job.id, reason="its workers were killed on purpose")
+            self.replayed += 1
+
+    async def surely(self, act: Callable[[], Awaitable[object]]) -> None:
+        """A frozen process may hold the database for longer than anybody waits. The key makes it the same post."""
+        while True:
+            try:
+                await act()
+                return
+            except StoreUnreachable:
+                self.unanswered += 1

@@ -1,0 +1,102 @@
+"""kill -9 of everything, database and networks too, right after a post was accepted: it is there, and goes out once."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from postino.post import PostFilter, StoredAccount
+from tests.crash.publishing.office import IN_TIME, Office, office_on
+from tests.crash.publishing.oracle import Oracle
+from tests.crash.publishing.shapes import NETWORKS
+from tests.crash.publishing.verdict import judge
+from tests.servers.postgres import PostgresServer
+
+LATER = (0.0, 0.03)  # seconds between the acceptance of a post and the end of everything
+
+
+@dataclass(frozen=True)
+class World:
+    """Everything: networks, database, and what is forked to work on them."""
+
+    forker: str
+    folder: Path
+    oracle: Oracle
+    server: PostgresServer | None
+    url: str
+
+    @asynccontextmanager
+    async def office(self) -> AsyncIterator[Office]:
+        async with office_on(self.forker, self.folder, self.url, self.oracle) as office:
+            yield office
+
+    def end(self) -> None:
+        self.oracle.kill()
+        if self.server is not None:
+            self.server.kill()
+
+    def begin_again(self) -> None:
+        self.oracle.start()
+        if self.server is not None:
+            self.server.start()
+
+    def accepted(self) -> list[UUID]:
+        path = self.folder / "record"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return [UUID(line.split()[1]) for line in lines if line.startswith("accepted ")]
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def world(request: pytest.FixtureRequest, forker_address: str, tmp_path: Path) -> World:
+    if request.param == "sqlite":
+        return World(forker_address, tmp_path, Oracle(tmp_path), None, f"sqlite:///{tmp_path}/postino.db")
+    server: PostgresServer = request.getfixturevalue("private_postgres")
+    return World(forker_address, tmp_path, Oracle(tmp_path), server, server.create_database())
+
+
+@pytest.mark.crash
+async def test_a_post_that_was_accepted_outlives_the_end_of_everything_and_goes_out_once(world: World) -> None:
+    accounts: list[StoredAccount] = []
+    with world.oracle:
+        for later in LATER:
+            async with world.office() as office:
+                ours = [await office.open_account(network) for network in NETWORKS]
+                accounts += ours
+                await end_everything(world, office, ours, later)
+            world.begin_again()
+        async with world.office() as office:
+            await adopt_all(office, accounts)
+            missing = set(world.accepted()) - {posted.id for posted in office.posts}
+            assert not missing, "they were accepted, and are not there"
+            assert len(world.accepted()) >= len(LATER) * len(NETWORKS)
+            await office.settle_all()
+            verdict = await judge(office)
+            assert (verdict.violations, verdict.asked) == ([], {})
+
+
+async def end_everything(world: World, office: Office, accounts: list[StoredAccount], later: float) -> None:
+    """Workers are there to take the post as soon as it is, so that nobody knows how far they come."""
+    workers = [await office.start() for _ in range(2)]
+    known = len(world.accepted())
+    names = [account.id for account in accounts]
+    caller = await office.start(wants=f"before the end after {later} s", accounts=names, stays=60.0)
+    async with asyncio.timeout(IN_TIME):
+        while len(world.accepted()) == known:  # noqa: ASYNC110 - another process writes it
+            await asyncio.sleep(0.001)
+    await asyncio.sleep(later)
+    for process in (caller, *workers):
+        process.kill()
+    world.end()
+    for process in (caller, *workers):
+        await process.ended
+
+
+async def adopt_all(office: Office, accounts: list[StoredAccount]) -> None:
+    """What was written down, whether or not somebody heard that it was."""
+    for account in accounts:
+        for post in await office.app.posts.list(PostFilter(account=account.id)):
+            office.adopt(post, account, "before the end")

@@ -1,0 +1,100 @@
+"""SIGSTOP in the middle of the visible call, past the lease; another takes over; SIGCONT: still out there once."""
+
+import asyncio
+import signal
+
+import pytest
+
+from postino import Job, State
+from postino.ledger import Source, Verdict
+from tests.crash.publishing.faults import Fault
+from tests.crash.publishing.office import IN_TIME, Office, Posted
+from tests.crash.publishing.program import LEASE
+from tests.crash.publishing.shapes import NETWORKS, shape_for
+from tests.crash.publishing.verdict import judge
+from tests.crash.workers import Process
+
+ANSWERED = 0.3  # seconds until the networks have done what they were asked, whether or not somebody waits
+PATIENT = 0.2  # of the networks' time-outs: an answer that waited for a sleeper is read when it wakes up
+BURIED = "SELECT count(*) FROM postino.workers WHERE pid = {pid}"
+
+
+async def freeze_in_the_call(office: Office, *posts: Posted, patience: float) -> Process:
+    """A worker that sleeps while its visible calls are under way, past its lease, until others have buried it."""
+    sleeper = await office.start(patience=patience)
+    wanted = {posted.faults[0] for posted in posts}
+    async with asyncio.timeout(IN_TIME):
+        while not wanted <= await asyncio.to_thread(office.oracle.struck):  # noqa: ASYNC110 - another process's calls
+            await asyncio.sleep(0.02)
+    sleeper.signal(signal.SIGSTOP)
+    await asyncio.sleep(LEASE)
+    await office.start(patience=patience)
+    async with asyncio.timeout(IN_TIME):
+        while office.books.ask(BURIED.format(pid=sleeper.pid))[0][0]:  # noqa: ASYNC110 - another process buries it
+            await asyncio.sleep(0.02)
+    return sleeper
+
+
+async def wake(office: Office, sleeper: Process) -> None:
+    """Until it works again, under a new name."""
+    sleeper.signal(signal.SIGCONT)
+    async with asyncio.timeout(IN_TIME):
+        while not office.books.ask(BURIED.format(pid=sleeper.pid))[0][0]:  # noqa: ASYNC110 - another process's row
+            await asyncio.sleep(0.02)
+
+
+async def now(office: Office, posted: Posted) -> Job:
+    return await office.app.store.get(posted.id)
+
+
+@pytest.mark.crash
+async def test_a_worker_that_sleeps_in_the_visible_call_until_others_have_settled_it_makes_no_second_post(
+    office: Office,
+) -> None:
+    slow = {"seconds": ANSWERED}
+    posts = [await office.post(it, "frozen", Fault(it.visible, "slow", slow)) for it in map(shape_for, NETWORKS)]
+    sleeper = await freeze_in_the_call(office, *posts, patience=0.02)
+    async with asyncio.timeout(IN_TIME):
+        while await asyncio.to_thread(office.moving):  # noqa: ASYNC110 - other processes end them
+            await asyncio.sleep(0.05)
+    await wake(office, sleeper)
+    await office.settle_all()
+    verdict = await judge(office)
+    assert (verdict.violations, verdict.asked) == ([], {})
+    states = {posted.shape.network: (await now(office, posted)).state for posted in posts}
+    assert states == {"bluesky": State.COMPLETED, "mastodon": State.COMPLETED, "telegram": State.UNCERTAIN}
+
+
+@pytest.mark.crash
+async def test_the_answer_that_a_sleeper_reads_when_it_wakes_up_ends_the_doubt_on_every_network(
+    office: Office,
+) -> None:
+    slow = {"seconds": ANSWERED}
+    posts = [await office.post(it, "woken", Fault(it.visible, "slow", slow)) for it in map(shape_for, NETWORKS)]
+    sleeper = await freeze_in_the_call(office, *posts, patience=PATIENT)
+    assert {(await now(office, posted)).state for posted in posts} == {State.UNCERTAIN}
+    await wake(office, sleeper)
+    await office.settle_all(workers=0)
+    verdict = await judge(office)
+    assert (verdict.violations, verdict.asked) == ([], {})
+    for posted in posts:
+        assert (await now(office, posted)).state is State.COMPLETED, posted.shape
+        [fact] = (await office.app.store.ledger(posted.id)).facts
+        assert (fact.verdict, fact.told_by) == (Verdict.ACCEPTED, Source.CALL)
+
+
+@pytest.mark.crash
+async def test_a_worker_that_sleeps_between_its_intent_and_the_sending_sends_nothing_when_it_wakes_up(
+    office: Office,
+) -> None:
+    """Signing in comes first; what was intended for one moment is not sent in another."""
+    plain = shape_for("bluesky")
+    posted = await office.post(plain, "not begun", Fault("createSession", "slow", {"seconds": ANSWERED}))
+    sleeper = await freeze_in_the_call(office, posted, patience=PATIENT)
+    await wake(office, sleeper)
+    await office.settle_all(workers=0)
+    verdict = await judge(office)
+    assert (verdict.violations, verdict.asked) == ([], {})
+    assert (await now(office, posted)).state is State.COMPLETED
+    first, *_ = (await office.app.store.ledger(posted.id)).facts
+    assert (first.number, first.verdict) == (1, Verdict.REFUSED)

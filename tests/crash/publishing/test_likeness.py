@@ -1,0 +1,129 @@
+"""Posts that look alike: what was said yesterday, elsewhere or twice on purpose is never taken for the one in doubt."""
+
+import asyncio
+import json
+import urllib.request
+from typing import Any
+
+import apsw
+import pytest
+
+from postino import Postino, State
+from postino.post import StoredAccount
+from tests.crash.publishing.faults import LOST_ANSWER, UNSEEN, Fault
+from tests.crash.publishing.office import Office
+from tests.crash.publishing.oracle import Oracle, Seen
+from tests.crash.publishing.shapes import NETWORKS, shape_for
+from tests.crash.publishing.verdict import judge
+
+A_DAY = 86_400
+TROUBLES = {
+    "the answer is lost": ({"name": LOST_ANSWER},),
+    "nothing arrives": ({"name": "drop"},),
+    "it cannot be seen for seconds": ({"name": "invisible", "params": {"seconds": UNSEEN}}, {"name": LOST_ANSWER}),
+}
+
+
+def faults(network: str, trouble: str) -> list[Fault]:
+    return [Fault(shape_for(network).visible, **told) for told in TROUBLES[trouble]]
+
+
+def say_by_hand(app: Postino, oracle: Oracle, account: StoredAccount, text: str) -> Seen:
+    """As a person would, with the network's own app."""
+    told: dict[str, Any]
+    known = app.accounts.vault.open(account.sealed, account.id)
+    before = len(oracle.record())
+    match account.network:
+        case "mastodon":
+            call(oracle, "mastodon/api/v1/statuses", {"status": text}, known["access_token"])
+        case "telegram":
+            told = {"chat_id": known["chat_id"], "text": text}
+            call(oracle, f"telegram/bot{known['bot_token']}/sendMessage", told)
+        case "bluesky":
+            session = call(oracle, "bluesky/xrpc/com.atproto.server.createSession", known)
+            record = {"$type": "app.bsky.feed.post", "text": text, "createdAt": "2026-01-01T00:00:00Z"}
+            told = {"repo": session["did"], "collection": "app.bsky.feed.post", "record": record}
+            call(oracle, "bluesky/xrpc/com.atproto.repo.createRecord", told, session["accessJwt"])
+    [seen] = oracle.record()[before:]
+    return seen
+
+
+def call(oracle: Oracle, path: str, told: Any, token: str = "") -> dict[str, Any]:
+    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
+    asked = urllib.request.Request(f"{oracle.url}/{path}", json.dumps(told).encode(), headers)
+    with urllib.request.urlopen(asked, timeout=20) as answer:
+        said: dict[str, Any] = json.load(answer)
+    return said
+
+
+def make_it_yesterday(oracle: Oracle) -> None:
+    """All that the networks have by now is a day old."""
+    connection = apsw.Connection(str(oracle.folder / "sandbox.db"))
+    connection.set_busy_timeout(10_000)
+    connection.execute("UPDATE things SET kept_at = kept_at - ?1, visible_at = visible_at - ?1", (A_DAY,))
+    connection.close()
+
+
+@pytest.mark.crash
+async def test_the_same_said_yesterday_is_not_taken_for_what_is_published_today(office: Office) -> None:
+    yesterday: list[Seen] = []
+    wanted = []
+    for network in NETWORKS:
+        for trouble in TROUBLES if network != "telegram" else ("the answer is lost", "nothing arrives"):
+            account = await office.open_account(network)
+            text = f"The same every day: {trouble}"
+            yesterday.append(await asyncio.to_thread(say_by_hand, office.app, office.oracle, account, text))
+            wanted.append((network, trouble, account, text))
+    await asyncio.to_thread(make_it_yesterday, office.oracle)
+    for network, trouble, account, text in wanted:
+        await office.post(shape_for(network), trouble, *faults(network, trouble), account=account, text=text)
+    await office.settle_all()
+    verdict = await judge(office, by_hand=yesterday)
+    assert (verdict.violations, verdict.asked) == ([], {})
+    jobs = [(posted, await office.app.store.get(posted.id)) for posted in office.posts]
+    taken = {(job.channel, posted.account.handle, job.remote_id) for posted, job in jobs}
+    assert taken.isdisjoint((seen.network, seen.account, seen.remote_id) for seen in yesterday)
+
+
+@pytest.mark.crash
+async def test_two_accounts_that_say_the_same_have_a_post_each(office: Office) -> None:
+    for network in NETWORKS:
+        for trouble in TROUBLES if network != "telegram" else ("the answer is lost", "nothing arrives"):
+            for _ in range(2):
+                await office.post(shape_for(network), trouble, *faults(network, trouble), text=f"We say: {trouble}")
+    await office.settle_all()
+    verdict = await judge(office)
+    assert (verdict.violations, verdict.asked) == ([], {})
+
+
+@pytest.mark.crash
+async def test_what_the_same_account_said_moments_ago_belongs_to_that_post_alone(office: Office) -> None:
+    again = []
+    for network in NETWORKS:
+        for trouble in TROUBLES if network != "telegram" else ("the answer is lost", "nothing arrives"):
+            first = await office.post(shape_for(network), "the first", text=f"Once more: {trouble}")
+            again.append((first, trouble))
+    await office.settle_all()
+    for first, trouble in again:
+        said: dict[str, Any] = {"account": first.account, "text": first.parts[0], "allow_duplicate": True}
+        await office.post(first.shape, trouble, *faults(first.shape.network, trouble), **said)
+    await office.settle_all()
+    verdict = await judge(office)
+    assert (verdict.violations, verdict.asked) == ([], {})
+
+
+@pytest.mark.crash
+async def test_two_alike_that_are_in_doubt_at_once_are_told_apart_by_a_key_or_by_a_person(office: Office) -> None:
+    """By likeness nobody can say which is which, and a guess might leave one of them out."""
+    for network in ("bluesky", "mastodon"):
+        account = await office.open_account(network)
+        for _ in range(2):
+            lost = Fault(shape_for(network).visible, LOST_ANSWER)
+            said: dict[str, Any] = {"account": account, "text": "The very same", "allow_duplicate": True}
+            await office.post(shape_for(network), "one of two", lost, **said)
+    await office.settle_all()
+    verdict = await judge(office)
+    assert verdict.violations == []
+    assert {job.channel for job in verdict.asked.values()} == {"mastodon"}
+    ends = [(posted.shape.network, (await office.app.store.get(posted.id)).state) for posted in office.posts]
+    assert ends == [("bluesky", State.COMPLETED)] * 2 + [("mastodon", State.UNCERTAIN)] * 2
