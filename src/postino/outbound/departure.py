@@ -1,5 +1,6 @@
 """The threshold of the door: whether a request may leave is asked when the connection is there; then it leaves once."""
 
+import asyncio
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -20,6 +21,12 @@ class Departure:
 
     may_send: MaySend
     left: bool = False
+    transport: asyncio.Transport | None = None
+
+    def end(self) -> None:
+        """What has not left by now never will: a closed connection would go on emptying what it was given."""
+        if self.transport is not None and self.transport.get_write_buffer_size():
+            self.transport.abort()
 
 
 departing: ContextVar[Departure] = ContextVar("departing")
@@ -37,5 +44,5 @@ class Doorkeeper(aiohttp.TCPConnector):
         if reason := departure.may_send():
             connection.close()
             raise NotSent(reason)
-        departure.left = True
+        departure.left, departure.transport = True, connection.transport
         return connection

@@ -151,6 +151,7 @@ class Passage:
             raise self._trouble(departure, url, limit.sock_read or limit.total or 0, error) from None
         finally:
             departing.reset(token)
+            departure.end()
             passed = round((time.monotonic() - began) * 1000)
             log.debug("call", method=method, url=self._shown(url), status=said, ms=passed)
 
