@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import shutil
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -203,3 +205,24 @@ def test_a_job_that_is_no_post_is_not_touched_by_posts(postino: Postino, desk: D
     job = desk.enqueue("invoice")
     assert postino("posts", "cancel", job.id).code == 3
     assert desk.get(job).state is State.PENDING
+
+
+def test_posts_held_after_a_copy_are_answered_for_all_at_once(
+    postino: Postino, desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.perform(lambda app: app.store.awaken(after_outage=False))
+    for number in range(3):
+        postino("post", f"Number {number}", "--to", "bluesky")
+    shutil.copytree(desk.folder, tmp_path / "copy")
+    monkeypatch.setenv("POSTINO_DATA_DIR", str(tmp_path / "copy"))
+    assert "nothing was done" in postino("posts", "resolve", "--held", "--give-up", "--reason", "x").err
+    Desk(tmp_path / "copy").perform(lambda app: app.store.awaken(after_outage=False))
+    listed = postino("posts", "list", "--status", "uncertain", "--json").json["data"]
+    assert all(post["needs_person"] and "copied" in post["last_error"] for post in listed)
+    answer = postino("posts", "resolve", "--held", "--send-again", "--reason", "I looked: none of them is out")
+    assert (answer.code, len(answer.rows)) == (0, 3)
+    assert all("it is now scheduled" in line for line in answer.rows)
+    first, second, _ = (post["id"] for post in listed)
+    both = postino("posts", "resolve", first, second, "--give-up", "--reason", "x", "--json")
+    assert (both.code, [it["error"]["exit_code"] for it in both.json["data"]]) == (4, [4, 4])
+    assert postino("posts", "resolve", first, second, "--live", "7", "--reason", "x").code == 2

@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from postino.cli import output
 from postino.cli.session import Where
+from postino.errors import Conflict
 
 COLUMNS = ("ID", "STATUS", "ACCOUNT", "RUN_AT", "PUBLISHED_AT", "ATTEMPTS", "FLAGS", "TEXT", "LAST_ERROR")
 FOR_EYES = ("ID", "STATUS", "ACCOUNT", "WHEN_AT", "TEXT")
@@ -88,3 +90,9 @@ def next_steps(told: dict[str, Any]) -> list[str]:
             return [f"posts {way.partition(' ')[0]} {post_id} {way.partition(' ')[2]}".rstrip() for way in ways]
         case _:
             return []
+
+
+def refused(refusal: Conflict, post_id: UUID) -> Conflict:
+    """A refusal in the words of posts: who publishes does not know of jobs."""
+    said = str(refusal).replace(f"Job {post_id}", f"Post {post_id}")
+    return Conflict(said.replace("edit its payload, or force it", "say --force, or publish it anew with another text"))

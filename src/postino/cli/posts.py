@@ -7,7 +7,7 @@ from uuid import UUID
 
 import typer
 
-from postino.cli import output, post_details
+from postino.cli import output, post_details, resolving
 from postino.cli.contents import (
     Alts,
     At,
@@ -21,7 +21,6 @@ from postino.cli.contents import (
     instant_from,
     text_from,
 )
-from postino.cli.jobs import verdict_from
 from postino.cli.options import (
     Before,
     DatabaseUrl,
@@ -29,10 +28,8 @@ from postino.cli.options import (
     Force,
     Json,
     Limit,
-    NeededReason,
     Reason,
     cursor_from,
-    reason_from,
     uuid_from,
 )
 from postino.cli.session import Where, actor, perform
@@ -45,6 +42,7 @@ if TYPE_CHECKING:
 
 commands = typer.Typer(help="Look at posts; edit, cancel, reschedule, replay or resolve one.", no_args_is_help=True)
 STATES = {status: state for state, status in STATUS.items()}
+commands.command("resolve")(resolving.resolve)
 PostId = Annotated[str, typer.Argument(metavar="ID", help="The post's id.", show_default=False)]
 
 
@@ -203,29 +201,6 @@ def replay(
     decide(post_id, Where(data_dir, database_url), work, "is tried again", as_json=as_json)
 
 
-@commands.command("resolve")
-def resolve(
-    post_id: PostId,
-    reason: NeededReason,
-    live: Annotated[
-        str | None,
-        typer.Option("--live", metavar="REMOTE_ID", help="It is out, under this id.", show_default=False),
-    ] = None,
-    send_again: Annotated[bool, typer.Option("--send-again", help="It is not out: send it again.")] = False,
-    give_up: Annotated[bool, typer.Option("--give-up", help="Leave it; it counts as failed.")] = False,
-    data_dir: DataDir = None,
-    database_url: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
-    """Say what happened to an uncertain post, which is never sent again blindly."""
-    verdict = verdict_from(live, send_again, give_up, reason_from(reason), again_by="--send-again")
-
-    async def work(app: "Postino", wanted: UUID) -> "Job":
-        return await app.resolve(wanted, verdict, reason=reason, actor=actor())
-
-    decide(post_id, Where(data_dir, database_url), work, "is resolved", as_json=as_json)
-
-
 def decide(
     post_id: str, where: Where, work: Callable[["Postino", UUID], Awaitable[object]], done: str, *, as_json: bool
 ) -> None:
@@ -237,7 +212,7 @@ def decide(
         try:
             await work(app, wanted)
         except Conflict as refusal:
-            raise in_words_of_posts(refusal, wanted) from refusal
+            raise post_details.refused(refusal, wanted) from refusal
         return await app.teller.post(await app.posts.get(wanted))
 
     told = perform(where, run)
@@ -245,9 +220,3 @@ def decide(
         output.as_json(told)
     else:
         output.write(f"Post {wanted} {done}: it is now {told['status']}{post_details.when(told)}.")
-
-
-def in_words_of_posts(refusal: Conflict, post_id: UUID) -> Conflict:
-    """Who publishes does not know of jobs."""
-    said = str(refusal).replace(f"Job {post_id}", f"Post {post_id}")
-    return Conflict(said.replace("edit its payload, or force it", "say --force, or publish it anew with another text"))

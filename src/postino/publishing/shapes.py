@@ -38,7 +38,7 @@ def of_post(post: StoredPost, standing: Standing) -> dict[str, Any]:
         "remote_id": job.remote_id,
         "url": url_of(job),
         "attempts": job.attempts,
-        "last_error": job.last_error,
+        "last_error": trouble_of(job),
         "needs_person": needs_person(job),
         "publish_until": post.publish_until_at,
         "version": post.version,
@@ -158,6 +158,11 @@ def held_by(job: Job, gates: Iterable[Gate]) -> str | None:
 def needs_person(job: Job) -> bool:
     """Something may be out there, and nobody but a person can tell."""
     return job.state is State.UNCERTAIN and job.run_at is None
+
+
+def trouble_of(job: Job) -> str | None:
+    """What went wrong last; of a post that is held for a person's word, why it is."""
+    return job.deferred if needs_person(job) and job.deferred is not None else job.last_error
 
 
 def published_at(job: Job) -> datetime | None:
