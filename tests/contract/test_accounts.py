@@ -145,3 +145,10 @@ async def test_it_is_held_whatever_the_network_said(desk: Desk, anna: StoredAcco
 
 async def test_credentials_are_not_shown(desk: Desk, anna: StoredAccount) -> None:
     assert "sealed" not in repr(await desk.store.put_account(account(sealed=b"secret")))
+
+
+async def test_new_credentials_do_not_end_a_persons_pause(desk: Desk, anna: StoredAccount) -> None:
+    await desk.store.mark_account("anna", AccountState.PAUSED, "holidays", ME)
+    stored = await desk.store.put_account(account())
+    assert (stored.state, stored.reason) == (AccountState.PAUSED, "holidays")
+    assert await is_held(desk)

@@ -138,6 +138,19 @@ async def test_send_again_says_no_for_every_unanswered_call_of_the_step_in_doubt
     assert isinstance(fate(known, "part 1"), Accepted)
 
 
+async def test_sent_again_it_is_only_when_nothing_can_be_on_its_way_any_more(desk: Desk) -> None:
+    await desk.put()
+    job = await desk.take_one()
+    await desk.intend(job, send_within=10, settles_within=50)
+    await desk.kill("w1")
+    await desk.store.resolve(job.id, Retry("again"), ME)
+    await desk.hire("w2")
+    desk.clock.turn(seconds=59)
+    assert await desk.take(worker="w2") == []
+    desk.clock.turn(seconds=2)
+    assert ids(await desk.take(worker="w2")) == {job.id}
+
+
 async def test_send_again_answers_several_lost_calls_of_one_step(desk: Desk) -> None:
     await desk.put()
     job = await desk.take_one()

@@ -272,3 +272,12 @@ async def test_a_finished_and_a_replayed_post_are_each_listed_once(desk: Desk) -
     assert await desk.end(await desk.take_one(), Done(remote_id="r1"))
     (post,) = await desk.store.posts(PostFilter())
     assert (post.job.state, post.job.remote_id) == (State.COMPLETED, "r1")
+
+
+async def test_a_missed_post_that_a_person_replays_is_wanted_all_the_same(desk: Desk) -> None:
+    (made,) = await create(desk.store, wanted("anna", until=desk.clock.later(minutes=1)))
+    desk.clock.turn(minutes=2)
+    assert [job.id for job in await desk.store.miss_posts()] == [made.job.id]
+    await desk.store.replay(made.job.id, None, False, ME)
+    assert await desk.store.miss_posts() == []
+    assert [job.id for job in await desk.take()] == [made.job.id]

@@ -206,3 +206,31 @@ async def test_posts_are_listed_by_what_one_asks_for(app: Postino) -> None:
     anna, bruno = await write(app, wish("hello", ANNA, BRUNO))
     assert await app.posts.list(PostFilter()) == [bruno, anna]
     assert await app.posts.list(PostFilter(account=ANNA)) == [anna]
+
+
+# Rescheduling
+
+
+async def test_the_plan_that_a_post_is_moved_to_is_its_own(app: Postino) -> None:
+    soon, then = later(hours=1), later(hours=2)
+    (post,) = await write(app, wish("plan", at=soon))
+    moved = await app.posts.reschedule(post.job.id, then, ME)
+    assert (moved.job.scheduled_at, moved.job.run_at) == (then, then)
+    for at in (soon, then):
+        (same,) = await app.posts.schedule(wish("plan", at=at))
+        assert (same.post.job.id, same.created) == (post.job.id, False)
+
+
+async def test_a_post_is_not_moved_onto_another(app: Postino) -> None:
+    soon, then = later(hours=1), later(hours=2)
+    (post,) = await write(app, wish("plan", at=soon))
+    await write(app, wish("plan", at=then))
+    with pytest.raises(Conflict, match="was not rescheduled: like this it would be the same as post"):
+        await app.posts.reschedule(post.job.id, then, ME)
+    assert (await app.posts.get(post.job.id)).job.scheduled_at == soon
+
+
+async def test_a_post_is_not_moved_past_the_time_it_was_to_be_out_by(app: Postino) -> None:
+    (post,) = await write(app, wish("plan", at=later(hours=1), publish_until_at=later(hours=2)))
+    with pytest.raises(WrongUse, match="publish_until"):
+        await app.posts.reschedule(post.job.id, later(hours=3), ME)

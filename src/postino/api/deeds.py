@@ -1,7 +1,6 @@
 """What people do to a post by hand. Each leaves a line in the audit trail, with who and why."""
 
 from collections.abc import Awaitable
-from datetime import UTC, datetime
 from uuid import UUID
 
 from fastapi import APIRouter
@@ -13,9 +12,7 @@ from postino.engine.deeds import act
 from postino.errors import Conflict, WrongUse
 from postino.job import Job
 from postino.outcome import Done, Reject, Retry
-from postino.post import StoredPost
-from postino.publishing.posts import Wish, check_times
-from postino.publishing.shapes import content_from
+from postino.publishing.contents import content_from
 from postino.wiring import Postino
 
 ACTOR = "api"
@@ -39,7 +36,7 @@ def routes(app: Postino) -> APIRouter:
         if "at" in said:
             if timing.at is None:
                 raise WrongUse("at: give a time, or use publish-now.", "at")
-            await reschedule(app, before, timing.at, body.reason)
+            await of_a_post(post_id, app.posts.reschedule(post_id, timing.at, act(ACTOR, body.reason)))
         else:
             content = content_of(body, content_from(before.content))
             done = app.posts.edit(post_id, content, act(ACTOR, body.reason), publish_until_at=timing.until_at)
@@ -75,12 +72,6 @@ def routes(app: Postino) -> APIRouter:
         return JSONResponse(await app.teller.post(await app.posts.get(post_id)))
 
     return router
-
-
-async def reschedule(app: Postino, before: StoredPost, at: datetime, reason: str) -> None:
-    wish = Wish(content=content_from(before.content), accounts=(), at=at, publish_until_at=before.publish_until_at)
-    check_times(wish, datetime.now(UTC))
-    await of_a_post(before.job.id, app.reschedule(before.job.id, at, reason=reason, actor=ACTOR))
 
 
 async def of_a_post(post_id: UUID, deed: Awaitable[object]) -> None:

@@ -1,7 +1,6 @@
 """`postino posts`: look at posts, change what has not been sent, and decide about what went wrong."""
 
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
@@ -121,14 +120,14 @@ def edit(
 ) -> None:
     """Change what a post says, while nothing of it has been sent. What is left out stays."""
     from postino.engine.deeds import act
-    from postino.publishing import shapes
+    from postino.publishing import contents
 
     if not any((text, title, media, alt, thread, hashtag, publish_until)):
         raise WrongUse("Say what to change: --text, --title, --media, --thread, --hashtag or --publish-until.")
     until_at = instant_from(publish_until, timezone, "publish_until", [])
 
     async def work(app: "Postino", wanted: UUID) -> None:
-        before = shapes.content_from((await app.posts.get(wanted)).content)
+        before = contents.content_from((await app.posts.get(wanted)).content)
         content = content_from(before, text_from(text), title, media, alt, thread, hashtag)
         await app.posts.edit(wanted, content, act(actor(), reason), publish_until_at=until_at)
 
@@ -147,8 +146,7 @@ def reschedule(
     as_json: Json = False,
 ) -> None:
     """Publish at another time, or now, while nothing of it has been sent."""
-    from postino.publishing.posts import Wish, check_times
-    from postino.publishing.shapes import content_from as content_of
+    from postino.engine.deeds import act
 
     if (at is not None) == now:
         raise WrongUse("Give either --at TIME or --now.", field="at")
@@ -156,12 +154,10 @@ def reschedule(
     wanted_at = instant_from(at, timezone, "at", notes)
 
     async def work(app: "Postino", wanted: UUID) -> None:
-        before = await app.posts.get(wanted)
-        wish = Wish(
-            content=content_of(before.content), accounts=(), at=wanted_at, publish_until_at=before.publish_until_at
-        )
-        check_times(wish, datetime.now(UTC))
-        await app.reschedule(wanted, wanted_at, reason=reason, actor=actor())
+        if wanted_at is None:
+            await app.reschedule(wanted, None, reason=reason, actor=actor())
+        else:
+            await app.posts.reschedule(wanted, wanted_at, act(actor(), reason))
 
     decide(post_id, Where(data_dir, database_url), work, "is rescheduled", as_json=as_json)
     for note in notes:

@@ -11,6 +11,7 @@ from postino.content import NETWORKS, Content, Problem, Severity
 from postino.errors import WrongUse
 from postino.job import Job, Queue, new_id
 from postino.post import POST, NewContent, NewPost, PostFilter, StoredAccount, StoredPost
+from postino.publishing.contents import content_from, text_of
 from postino.publishing.publisher import MediaLetter, PostLetter
 from postino.rules.idempotency import content_key, fingerprint, job_key
 from postino.rules.limits import Limits, check
@@ -118,6 +119,17 @@ class Posts:
         await self.store.edit_post(post_id, said, post, job.payload, job.key, act)
         return await self.store.post(post_id)
 
+    async def reschedule(self, post_id: UUID, at: datetime, act: Act) -> StoredPost:
+        """Only while nothing has been sent. The plan it becomes is its own, so nobody makes it a second time."""
+        before = await self.store.post(post_id)
+        wish = Wish(content=content_from(before.content), accounts=(before.job.account or "",), at=at)
+        wish = replace(wish, publish_until_at=before.publish_until_at)
+        check_times(wish, datetime.now(UTC))
+        key = key_of(wish, await self.account(wish.accounts[0]))
+        assert key is not None
+        self.wake([await self.store.reschedule_post(post_id, at, key, act)])
+        return await self.store.post(post_id)
+
     async def get(self, post_id: UUID) -> StoredPost:
         return await self.store.post(post_id)
 
@@ -157,8 +169,7 @@ def check_times(wish: Wish, now: datetime) -> None:
 
 
 def content_of(wish: Wish, brand: str | None) -> NewContent:
-    text = json.dumps(dataclasses.asdict(wish.content), ensure_ascii=False)
-    return NewContent(id=new_id(), text=text, brand=brand, user_id=wish.user_id)
+    return NewContent(id=new_id(), text=text_of(wish.content), brand=brand, user_id=wish.user_id)
 
 
 def post_of(wish: Wish, preview: Preview) -> tuple[NewPost, NewJob]:

@@ -11,6 +11,7 @@ from postino.ledger import GuardedCall, Manners
 from postino.outcome import Defer, Done, Outcome, Reject, Retry
 from postino.provider import Account, Failure, Kind, Media, NoAnswer, NotSent, Post, Provider, Tokens
 from postino.publishing.accounts import Accounts
+from postino.publishing.vault import VaultError
 from postino.rules.settlement import TOO_LATE
 
 
@@ -50,7 +51,7 @@ class Publisher:
         self.send_within = timedelta(seconds=send_within)
 
     async def publish(self, job: Job, payload: PostLetter, call: GuardedCall) -> Outcome:
-        if payload.publish_until_at is not None and not job.sent and started(job) > payload.publish_until_at:
+        if is_too_late(job, payload.publish_until_at):
             return Reject(TOO_LATE, missed=True)
         network = self.networks.get(job.channel)
         if network is None or job.account is None:
@@ -59,6 +60,8 @@ class Publisher:
             account = await self.accounts.open(job.account)
         except NotFound as error:
             return Reject(str(error))
+        except VaultError as error:
+            return await self.held(job.account, str(error))
         except WrongUse as error:
             return Retry(str(error))
         try:
@@ -70,7 +73,7 @@ class Publisher:
         try:
             return await self.publish_as(fresh, network, job, payload, call)
         except TokenRefused as refused:
-            return await self.held(account, refused.failure)
+            return await self.held(account.id, refused.failure.message)
 
     async def publish_as(
         self, account: Account, network: Provider, job: Job, payload: PostLetter, call: GuardedCall
@@ -89,13 +92,13 @@ class Publisher:
         if isinstance(tokens, Tokens):
             return await self.accounts.renew(account, tokens)
         if tokens.kind in (Kind.AUTH, Kind.PERMANENT):
-            return await self.held(account, tokens)
+            return await self.held(account.id, tokens.message)
         return Retry(f"{why.message} New ones could not be had: {tokens.message}", tokens.until)
 
-    async def held(self, account: Account, failure: Failure) -> Outcome:
+    async def held(self, account: str, why: str) -> Outcome:
         """Not failed: connected again, the account publishes what waits for it."""
-        await self.accounts.hold(account.id, failure.message)
-        return Defer(datetime.now(UTC), f"{failure.message} Posts of {account.id} wait until it is connected again.")
+        await self.accounts.hold(account, why)
+        return Defer(datetime.now(UTC), f"{why} Posts of {account} wait until it is connected again.")
 
     def manners(self, network: Provider, account: Account) -> Manners:
         async def refused(failure: Failure) -> None:
@@ -123,7 +126,6 @@ def post_of(job: Job, payload: PostLetter, account: Account) -> Post:
     )
 
 
-def started(job: Job) -> datetime:
-    """By the store's clock."""
-    assert job.claimed_at is not None
-    return job.claimed_at
+def is_too_late(job: Job, until: datetime | None) -> bool:
+    """By the store's clock. What a person replays is wanted all the same."""
+    return until is not None and not job.sent and job.generation == 1 and (job.claimed_at or until) > until

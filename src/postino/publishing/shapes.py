@@ -4,11 +4,8 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
-from functools import cache
 from typing import Any
 from uuid import UUID
-
-from pydantic import TypeAdapter
 
 from postino.config import without_secrets
 from postino.content import Content, MediaRef, Override, Problem
@@ -16,6 +13,7 @@ from postino.job import Job, Queue, State
 from postino.ledger import Fact, Ledger
 from postino.post import AccountState, StoredAccount, StoredPost
 from postino.publishing.accounts import SANDBOX
+from postino.publishing.contents import content_from
 from postino.publishing.posts import Preview, errors
 from postino.rules.gates import Gate, Scope
 from postino.rules.standing import Facts, Standing, content_status, post_status
@@ -172,16 +170,6 @@ def published_at(job: Job) -> datetime | None:
 def url_of(job: Job) -> str | None:
     result = None if job.result is None else json.loads(job.result)
     return result.get("url") if isinstance(result, dict) else None
-
-
-def content_from(text: str) -> Content:
-    """What people wrote, from the JSON it is kept as."""
-    return _contents().validate_json(text)
-
-
-@cache
-def _contents() -> TypeAdapter[Content]:
-    return TypeAdapter(Content)
 
 
 def without(shape: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -110,6 +110,9 @@ class SqlStore:
     ) -> Job:
         return await self.driver.transact(post_desk.edit(post_id, content, post, payload, key, act))
 
+    async def reschedule_post(self, post_id: UUID, run_at: datetime, key: str, act: Act) -> Job:
+        return await self.driver.transact(post_desk.reschedule(post_id, run_at, key, act))
+
     async def post(self, post_id: UUID) -> StoredPost:
         return await self.driver.read(post_desk.get(post_id))
 

@@ -60,9 +60,12 @@ def resolve(job_id: UUID, verdict: Done | Retry | Reject, act: Act) -> Operation
     job = rows.live_jobs(locked)[0]
     goes_on = yield from answer_for(job, verdict, act)
     # With the answer in the ledger the job goes on by itself: nothing is sent that is out there, and what follows is.
-    settlement = verdict_on(Retry("") if goes_on else verdict, clock[0]["now_at"])
+    # Sent again it is only when nothing can be on its way any more.
+    now = clock[0]["now_at"]
+    at = max(now, job.look_at or now) if isinstance(verdict, Retry) else now
+    settlement = verdict_on(Retry("") if goes_on else verdict, at)
     said = f"{act.actor} decided: {act.reason}" if act.reason else f"{act.actor} decided."
-    taken = rows.with_owner(job, f"person:{act.actor}", clock[0]["now_at"])
+    taken = rows.with_owner(job, f"person:{act.actor}", now)
     yield from settle([Ending(taken, settlement, Failure(None, said))])
     return (yield from recorded(job_id, EventType.RESOLVED, act))
 

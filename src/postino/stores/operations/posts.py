@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -76,14 +77,25 @@ def edit(
     yield from get(post_id)
     job = yield from byhand.edit(post_id, payload, act)
     before = yield from get(post_id)  # under the job's lock: edits at once are counted one after the other
-    holder = yield ask("add_key", channel=job.channel, key=key, job_id=post_id)
-    if holder[0]["job_id"] != post_id:
-        told = f"edited like this it would be the same as post {holder[0]['job_id']}. Nothing was changed."
-        raise Conflict(f"Post {post_id} was not edited: {told}")
+    yield from add_key(job, key, "edited")
     yield from write_content(content, before.version + 1)
     changed = {"fingerprint": post.fingerprint, "publish_until_at": post.publish_until_at}
     yield ask("edit_post", id=post_id, content_id=content.id, **changed)
     return job
+
+
+def reschedule(post_id: UUID, run_at: datetime, key: str, act: Act) -> Operation[Job]:
+    job = yield from byhand.reschedule(post_id, run_at, act)
+    yield from add_key(job, key, "rescheduled")
+    return job
+
+
+def add_key(job: Job, key: str, done: str) -> Operation[None]:
+    """Its old key stays its own, too: whoever asked for it with that gets it as it is now."""
+    holder = yield ask("add_key", channel=job.channel, key=key, job_id=job.id)
+    if holder[0]["job_id"] != job.id:
+        told = f"like this it would be the same as post {holder[0]['job_id']}. Nothing was changed."
+        raise Conflict(f"Post {job.id} was not {done}: {told}")
 
 
 def get(post_id: UUID) -> Operation[StoredPost]:

@@ -3,6 +3,7 @@ UPDATE postino_jobs SET state = 'uncertain'
 WHERE state = 'pending' AND id IN (
     SELECT job.id FROM postino_posts AS post JOIN postino_jobs AS job ON job.id = post.id
     WHERE post.publish_until_at <= :now AND job.state = 'pending' AND NOT job.sent
+      AND job.generation = 1  -- a person who replays it wants it all the same
     ORDER BY job.id LIMIT 500
 )
 RETURNING *
