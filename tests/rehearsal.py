@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import json
 import os
 import re
 import shlex
@@ -11,14 +12,18 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Self
+from uuid import UUID
 
 from postino import Job, Postino, Retry, State, Unknown
 from postino.config import load
+from postino.content import Content
 from postino.job import new_id
+from postino.publishing.posts import Wish
 from postino.rules.gates import Scope
 from postino.rules.retry import RetryPolicy
 from postino.rules.settlement import settle
@@ -31,12 +36,17 @@ from tests.documents import Block
 BIN = Path(sys.executable).parent
 PATIENCE = 30.0
 CHANNEL = "rehearsal"
-QUICK = {"POSTINO_WORKER_LEASE": "1.5", "POSTINO_WORKER_HEARTBEAT": "0.3", "POSTINO_WORKER_POLL": "0.1"}
+QUICK = {
+    "POSTINO_WORKER_LEASE": "1.5",
+    "POSTINO_WORKER_HEARTBEAT": "0.3",
+    "POSTINO_WORKER_POLL": "0.1",
+    "POSTINO_PUBLISHING_PATIENCE": "0.02",
+    "POSTINO_PUBLISHING_SEND_WITHIN": "1",
+}
 
 # Commands that are not run here, and what covers them.
 COVERED = {
     "make setup": "its target exists: test_every_make_target_that_is_named_exists",
-    "make up": "its target exists, and `postino up` is run in tests/cli",
     "make test": "its target exists, and this is it",
     "source .venv/bin/activate": "these tests run in that environment",
     "make check": "its target exists",
@@ -44,7 +54,9 @@ COVERED = {
     "createdb postino": "tests/examples/test_snap_processing.py runs on PostgreSQL",
 }
 # Commands that go on until they are told to stop: what they print before they are told to.
-ENDLESS = {"postino worker": "worker.started", "postino up": ""}
+ENDLESS = {"postino worker": "worker.started", "postino up": "sandbox_url", "make up": "sandbox_url"}
+UP = "postino up --port 0 --json"  # instead of the usual ports, which may be taken where the tests run
+API, SANDBOX, DATA_DIR = "http://127.0.0.1:8700", "http://127.0.0.1:8701", "~/.local/share/postino"  # as pages say
 
 
 class Rehearsal:
@@ -55,6 +67,7 @@ class Rehearsal:
         self.environment = {name: text for name, text in os.environ.items() if not name.startswith("POSTINO_")} | QUICK
         self.environment |= {"POSTINO_DATA_DIR": str(self.data_dir), "PATH": f"{BIN}:{os.environ['PATH']}"}
         self.endless: list[tuple[str, subprocess.Popen[bytes], Path]] = []
+        self.places = {DATA_DIR: str(self.data_dir)}  # what the page calls it, and where it is
         self.played = 0
 
     def __enter__(self) -> Self:
@@ -62,6 +75,7 @@ class Rehearsal:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.check_feed()
         for command, process, log in self.endless:
             process.send_signal(signal.SIGINT)
             assert process.wait(PATIENCE) == 0, f"{command}\n{log.read_text()}"
@@ -92,9 +106,17 @@ class Rehearsal:
     def console(self, command: str) -> None:
         if command in COVERED:
             return
+        for said, meant in self.places.items():
+            command = command.replace(said, meant)
         endless = next((name for name in ENDLESS if command.startswith(name)), None)
         if endless:
-            self.start(command, ENDLESS[endless])
+            self.start(UP if endless.endswith(" up") else command, ENDLESS[endless])
+        elif command.startswith("export "):
+            name, _, text = command.removeprefix("export ").partition("=")
+            self.environment[name] = text
+            self.data_dir = self.folder / self.environment["POSTINO_DATA_DIR"]
+        elif command.startswith("curl "):
+            self.run(["bash", "-c", command.replace("curl ", "curl --fail ", 1)])
         else:
             self.run(shlex.split(re.sub(r"\bID\b", lambda _: self.job_for(command), command)))
 
@@ -118,11 +140,24 @@ class Rehearsal:
             assert process.poll() is None, f"{command}\n{log.read_text()}"
             assert time.monotonic() < end, f"{command}\n{log.read_text()}"
             time.sleep(0.1)
+        if command == UP:
+            told = json.loads(next(line for line in log.read_text().splitlines() if sign in line))
+            self.places |= {API: told["url"], SANDBOX: told["sandbox_url"]}
+
+    def check_feed(self) -> None:
+        """What the page has published is out, and once."""
+        if SANDBOX in self.places:
+            with urllib.request.urlopen(f"{self.places[SANDBOX]}/_sandbox/published", timeout=PATIENCE) as answer:
+                out = [(it["network"], it["text"]) for it in json.load(answer)["data"]]
+            assert out
+            assert len(out) == len(set(out)), out
 
     def job_for(self, command: str) -> str:
         """The ID of the page: a job in the state that this command is for."""
         wanted = re.match(r"postino (\w+ \w+)", command)
         assert wanted, command
+        if wanted[1].startswith("posts "):
+            return str(asyncio.run(self.make_post(missed=wanted[1] == "posts replay")))
         state = {"jobs cancel": State.PENDING, "jobs resolve": State.UNCERTAIN, "jobs show": State.PENDING}
         return str(asyncio.run(self.make(state.get(wanted[1], State.FAILED))).id)
 
@@ -141,6 +176,23 @@ class Rehearsal:
                     return list(jobs)
                 assert time.monotonic() < end, f"{len(jobs)} jobs, {len(busy)} of them due and not ended"
                 await asyncio.sleep(0.2)
+
+    async def make_post(self, *, missed: bool) -> UUID:
+        """One that is planned for later or, by an account that is paused, was missed."""
+        async with Postino(load(self.data_dir, environment={})) as app:
+            account = await app.accounts.add("bluesky", CHANNEL, {"password": "none"})
+            await app.pause("account", account.id)
+            soon = datetime.now(UTC) + timedelta(seconds=0.2)
+            wish = Wish(
+                content=Content(body=f"Made for the page at {soon}"),
+                accounts=(account.id,),
+                at=None if missed else soon + timedelta(days=1),
+                publish_until_at=soon if missed else None,
+            )
+            [written] = await app.posts.schedule(wish)
+            while missed and not (await app.store.get(written.post.job.id)).state.is_final:
+                await app.store.miss_posts()
+            return written.post.job.id
 
     async def make(self, state: State) -> Job:
         """Makes one by hand, on a paused channel, so that no worker of the page gets it first."""

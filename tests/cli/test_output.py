@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import re
-import select
-import signal
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -20,10 +14,10 @@ from postino.content import Content
 from postino.job import new_id
 from postino.publishing.posts import Wish
 from tests.cli.desk import Desk
+from tests.cli.terminal import in_terminal
 
 COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 COLOUR = re.compile(r"\x1b\[[0-9;]*3[0-9]m")
-DEADLINE = 20.0
 
 
 @pytest.mark.parametrize(
@@ -106,29 +100,3 @@ def test_a_terminal_gets_colours_unless_it_says_no(desk: Desk, folder: Path) -> 
     plain = in_terminal("jobs", "list", NO_COLOR="1")
     assert str(job.id) in plain
     assert not COLOUR.search(plain)
-
-
-def in_terminal(*arguments: str, until: str = "", **environment: str) -> str:
-    """What a command says; where it goes on, it is interrupted once it has said this."""
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "postino", *arguments]
-    surroundings = os.environ | {"TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24", **environment}
-    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=surroundings) as process:
-        os.close(theirs)
-        said = ""
-        while part := read_from(ours):
-            said += part.decode()
-            if until and until in said:
-                process.send_signal(signal.SIGINT)
-                until = ""
-        os.close(ours)
-        assert process.wait(DEADLINE) == 0, said
-    return said
-
-
-def read_from(terminal: int) -> bytes:
-    assert select.select([terminal], [], [], DEADLINE)[0], "nothing more was said, and it did not end"
-    try:
-        return os.read(terminal, 4096)
-    except OSError:  # how Linux says that the other side is gone
-        return b""
