@@ -98,7 +98,8 @@ class Answer:
         try:
             return json.loads(self.body)
         except ValueError:
-            raise Garbled(f"The answer ({self.status}) is not JSON: {self.body[:80]!r}") from None
+            # Not what it says: the beginning of an answer may be a token.
+            raise Garbled(f"The answer ({self.status}, {len(self.body)} bytes) is not JSON.") from None
 
 
 class Kind(StrEnum):

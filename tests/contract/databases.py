@@ -19,7 +19,7 @@ from postino.stores.sqlite import Sqlite
 
 TABLES = (
     "jobs", "keys", "finished", "attempts", "events", "dead_letters", "channels", "lanes", "lane_due", "lane_hints",
-    "gates", "workers", "cursors", "audit", "steps", "intents", "receipts", "published", "accounts", "contents",
+    "gates", "workers", "cursors", "audit", "steps", "intents", "receipts", "kept", "published", "accounts", "contents",
     "posts",
 )  # fmt: skip
 PLACE = re.compile(r"\{(\w+)\}")

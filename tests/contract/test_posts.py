@@ -8,6 +8,7 @@ from uuid import UUID
 
 import pytest
 
+from postino.config import RetentionConfig
 from postino.errors import Conflict, NotFound
 from postino.event import EventType
 from postino.job import State, new_id
@@ -281,3 +282,17 @@ async def test_a_missed_post_that_a_person_replays_is_wanted_all_the_same(desk: 
     await desk.store.replay(made.job.id, None, False, ME)
     assert await desk.store.miss_posts() == []
     assert [job.id for job in await desk.take()] == [made.job.id]
+
+
+async def test_a_post_is_there_for_ever_and_can_be_replayed_for_as_long(desk: Desk) -> None:
+    out, failed = await create(desk.store, wanted("anna"), wanted("bruno"))
+    for job in await desk.take():
+        await desk.end(job, Done(remote_id="r1") if job.id == out.job.id else Reject("no"))
+    before = await desk.store.post(out.job.id)
+    desk.clock.turn(days=11)
+    await desk.store.prune(RetentionConfig(finished_days=10))
+    assert desk.database.sql("SELECT count(*) FROM {finished}") == [(0,)]
+    assert await desk.store.post(out.job.id) == before
+    await desk.store.replay(failed.job.id, None, True, ME)
+    (again,) = [post for post in await desk.store.posts(PostFilter()) if post.job.id == failed.job.id]
+    assert (again.job.state, again.job.generation) == (State.PENDING, 2)

@@ -20,6 +20,7 @@ def finish_duty(duty: str, holder: str) -> Operation[None]:
 
 
 def prune(kept: RetentionConfig) -> Operation[int]:
+    yield ask("keep_posts", finished_days=kept.finished_days)
     pruned = yield ask("prune", finished_days=kept.finished_days, event_days=kept.event_days)
     letters = yield ask("prune_dead_letters", dead_letter_days=kept.dead_letter_days)
     return sum(int(row["pruned"]) for row in pruned) + len(letters)

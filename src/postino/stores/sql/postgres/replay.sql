@@ -6,6 +6,9 @@ WITH letter AS (
 ), past AS (
     UPDATE postino.finished SET superseded = true
     WHERE id = :id AND NOT superseded AND EXISTS (SELECT FROM letter)
+), long_past AS (
+    UPDATE postino.kept SET superseded = true
+    WHERE id = :id AND NOT superseded AND EXISTS (SELECT FROM letter)
 ), job AS (
     INSERT INTO postino.jobs (id, type, channel, queue, state, lane, account, brand, user_id, parent_id, correlation_id,
         idempotency_key, payload, scheduled_at, run_at, max_attempts, backoff, time_limit, generation, sent, last_error, created_at)

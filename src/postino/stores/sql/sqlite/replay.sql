@@ -1,5 +1,6 @@
 -- A copy with the next generation: the history stays where it is, and the key stays this job's.
 UPDATE postino_finished SET superseded = 1 WHERE id = :id AND NOT superseded;
+UPDATE postino_kept SET superseded = 1 WHERE id = :id AND NOT superseded;
 INSERT INTO postino_jobs (id, type, channel, queue, state, lane, account, brand, user_id, parent_id, correlation_id,
     idempotency_key, payload, scheduled_at, run_at, max_attempts, backoff, time_limit, generation, sent, last_error, created_at)
 SELECT id, type, channel, queue, 'pending', :lane, account, brand, user_id, parent_id, correlation_id,

@@ -96,6 +96,10 @@ CREATE TABLE postino.finished (
 CREATE INDEX finished_id ON postino.finished (id);
 CREATE INDEX finished_children ON postino.finished (parent_id) WHERE parent_id IS NOT NULL;
 
+-- Those that are never pruned, when their time among the others is over. Posts are such.
+CREATE TABLE postino.kept (LIKE postino.finished INCLUDING DEFAULTS INCLUDING CONSTRAINTS);
+CREATE INDEX kept_id ON postino.kept (id);
+
 CREATE TABLE postino.attempts (
     job_id      uuid NOT NULL,
     generation  int NOT NULL,
@@ -306,6 +310,14 @@ SELECT id, type, channel, account, brand, user_id,
        last_error, NULL, created_at, claimed_by, claimed_at, dispatched_at, finished_at,
        result, generation, rescues, deferrals, sent, NULL, backoff, time_limit, NULL
 FROM postino.finished
+WHERE NOT superseded
+UNION ALL
+SELECT id, type, channel, account, brand, user_id,
+       (ARRAY['high', 'default', 'low'])[queue + 1], state, scheduled_at, run_at,
+       attempts, max_attempts, idempotency_key, payload, remote_id, parent_id, correlation_id,
+       last_error, NULL, created_at, claimed_by, claimed_at, dispatched_at, finished_at,
+       result, generation, rescues, deferrals, sent, NULL, backoff, time_limit, NULL
+FROM postino.kept
 WHERE NOT superseded;
 
 -- The same for people and plain SQL: a payload is bytes, whatever they are; people read text.

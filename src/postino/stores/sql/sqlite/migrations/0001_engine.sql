@@ -97,6 +97,10 @@ CREATE INDEX postino_finished_id ON postino_finished (id);
 CREATE INDEX postino_finished_when ON postino_finished (finished_at);
 CREATE INDEX postino_finished_children ON postino_finished (parent_id) WHERE parent_id IS NOT NULL;
 
+-- Those that are never pruned, when their time among the others is over. Posts are such.
+CREATE TABLE postino_kept AS SELECT * FROM postino_finished WHERE 0;
+CREATE INDEX postino_kept_id ON postino_kept (id);
+
 CREATE TABLE postino_attempts (
     job_id      text NOT NULL,
     generation  integer NOT NULL,
@@ -247,6 +251,14 @@ SELECT id, type, channel, account, brand, user_id,
        last_error, NULL, created_at, claimed_by, claimed_at, dispatched_at, finished_at,
        result, generation, rescues, deferrals, sent, NULL, backoff, time_limit, NULL
 FROM postino_finished
+WHERE NOT superseded
+UNION ALL
+SELECT id, type, channel, account, brand, user_id,
+       CASE queue WHEN 0 THEN 'high' WHEN 1 THEN 'default' ELSE 'low' END, state, scheduled_at, run_at,
+       attempts, max_attempts, idempotency_key, payload, remote_id, parent_id, correlation_id,
+       last_error, NULL, created_at, claimed_by, claimed_at, dispatched_at, finished_at,
+       result, generation, rescues, deferrals, sent, NULL, backoff, time_limit, NULL
+FROM postino_kept
 WHERE NOT superseded;
 
 -- The same for people and plain SQL: a payload is bytes, whatever they are; people read text.
