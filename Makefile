@@ -35,8 +35,8 @@ check: setup lint types  ## the inner loop: lint, types, architecture, fast test
 test: setup servers lint types  ## everything: servers, lint, types, architecture, all tests
 	@$(PYTEST)
 
-crash: setup servers  ## kills workers at every point and at random, until KILLS=2000, some minutes; again: SEED=…
-	@$(BIN)/python -m tests.crash $(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED))
+crash: setup servers  ## kills workers at every point and at random, 3,000 of them, a quarter of an hour; ONLY=posts KILLS=500 SEED=…
+	@$(BIN)/python -m tests.crash $(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY))
 
 bench: setup servers  ## Postino beside its peers, about half an hour; fewer: ONLY=drain,idle PEERS=pgqueuer ROUNDS=3
 	@$(BIN)/python -m benchmarks $(BENCH)

@@ -1,8 +1,9 @@
-"""`make crash`: the sweep over every crash point, then chaos on both stores, until there were enough kills."""
+"""`make crash`: the sweeps over every crash point, then chaos on both stores, until there were enough kills."""
 
 import argparse
 import asyncio
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -10,17 +11,39 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 from xml.etree import ElementTree
 
-from tests.crash.chaos import Chaos, Plan, cause_chaos
-from tests.crash.figures import Figures, report
+from tests.crash import chaos, figures
+from tests.crash.chaos import Plan
+from tests.crash.publishing import chaos as publishing
+from tests.crash.publishing import figures as published
+from tests.crash.publishing.oracle import Oracle
 from tests.crash.workers import forker
 from tests.servers.postgres import PostgresServer
 
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build"
 STORES = ("sqlite", "postgres")
+KILLS = {"jobs": 1000, "posts": 2000}
+FEWEST = 100  # kills in chaos on each store, whatever the sweep had
+SWEPT = {
+    "jobs": ["tests/crash/test_sweep.py", "tests/crash/test_freeze.py"],
+    "posts": ["tests/crash/publishing", "--ignore", "tests/crash/publishing/test_chaos.py"],
+}
+
+R = TypeVar("R", bound=figures.Reckoned)
+
+
+class Progress(Protocol):
+    """A chaos run, as far as it has come."""
+
+    started_at: float
+
+    @property
+    def kills(self) -> int: ...
+    @property
+    def told(self) -> str: ...
 
 
 def main() -> int:
@@ -28,61 +51,92 @@ def main() -> int:
     started_at = time.monotonic()
     BUILD.mkdir(exist_ok=True)
     print(f"seed {wanted.seed}", flush=True)
-    sweep = run_sweep()
-    each = -(-max(wanted.kills - sweep["kills"], len(STORES)) // len(STORES))
-    runs = {store: run_chaos(store, each, wanted.seed) for store in STORES}
-    lines, failed = report(wanted.seed, sweep, runs, time.monotonic() - started_at)
-    told: dict[str, Any] = {"seed": wanted.seed, "seconds": round(time.monotonic() - started_at, 1), "sweep": sweep}
-    told |= {"kills": sweep["kills"] + sum(figures.kills for figures in runs.values()), "passed": not failed}
-    told["chaos"] = {store: figures.as_json() for store, figures in runs.items()}
+    parts = [run_part(name, wanted.kills or KILLS[name], wanted.seed) for name in wanted.only or KILLS]
+    seconds = round(time.monotonic() - started_at, 1)
+    passed = not any(part.failed for part in parts)
+    told: dict[str, Any] = {"seed": wanted.seed, "seconds": seconds, "passed": passed}
+    told |= {"kills": sum(part.kills for part in parts)} | {part.name: part.as_json() for part in parts}
     (BUILD / "crash.json").write_text(json.dumps(told, indent=2) + "\n")
-    print("\n".join(lines), flush=True)
-    return 1 if failed else 0
+    print("\n".join(figures.report(wanted.seed, parts, seconds)), flush=True)
+    return 0 if passed else 1
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make crash")
-    parser.add_argument("--kills", type=int, default=2000, help="how many, over all")
-    parser.add_argument("--seed", type=int, default=int(time.time()), help="the same jobs and fates again")
+    parser.add_argument("--kills", type=int, help=f"how many of each part; ordinarily {KILLS}")
+    parser.add_argument("--seed", type=int, default=int(time.time()), help="the same fates again")
+    parser.add_argument("--only", choices=list(KILLS), action="append", help="one part alone")
     return parser.parse_args()
 
 
-def run_sweep() -> dict[str, int]:
-    """Each case kills one process at least."""
+def run_part(name: str, kills: int, seed: int) -> figures.Part:
+    sweep = run_sweep(SWEPT[name], seed)
+    each = max(FEWEST, -(-(kills - sweep["kills"]) // len(STORES)))
+    if name == "jobs":
+        jobs = {store: run_jobs(store, each, seed) for store in STORES}
+        return figures.Part(name=name, sweep=sweep, chaos=jobs, rows=figures.rows(jobs))
+    posts = {store: run_posts(store, each, seed) for store in STORES}
+    return figures.Part(name=name, sweep=sweep, chaos=posts, rows=published.rows(posts))
+
+
+def run_sweep(what: list[str], seed: int) -> dict[str, int]:
+    """Each case says how many it killed, or killed one at least."""
     results = BUILD / "crash-sweep.xml"
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", f"--junitxml={results}"]
-    subprocess.run([*command, "tests/crash/test_sweep.py", "tests/crash/test_freeze.py"], cwd=ROOT, check=False)
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--timeout=900", f"--junitxml={results}", *what]
+    environment = os.environ | {"CRASH_EVERYTHING": "1", "CRASH_SEED": str(seed)}
+    subprocess.run(command, cwd=ROOT, env=environment, check=False)
     [suite] = ElementTree.parse(results).getroot().iter("testsuite")
     results.unlink()
-    cases, skipped = int(suite.get("tests", 0)), int(suite.get("skipped", 0))
     failed = int(suite.get("failures", 0)) + int(suite.get("errors", 0))
-    return {"kills": cases - skipped - failed, "failed": failed, "skipped": skipped}
+    kills = sum(kills_in(case) for case in suite.iter("testcase"))
+    return {"kills": kills, "failed": failed, "skipped": int(suite.get("skipped", 0))}
 
 
-def run_chaos(store: str, kills: int, seed: int) -> Figures:
-    folder = BUILD / "crash" / store
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    with forker() as address, database(store, folder) as url:
-        figures = asyncio.run(cause_chaos(Plan(url, folder, kills, seed), address, telling(store, kills)))
-    if not figures.violations:
-        shutil.rmtree(folder)
-    return figures
+def kills_in(case: ElementTree.Element) -> int:
+    if any(case.iter("failure")) or any(case.iter("error")) or any(case.iter("skipped")):
+        return 0
+    told = [int(it.get("value", 0)) for it in case.iter("property") if it.get("name") == "kills"]
+    return told[0] if told else 1
+
+
+def run_jobs(store: str, kills: int, seed: int) -> figures.Figures:
+    with place("jobs", store) as (folder, url), forker() as address:
+        plan = Plan(url, folder, kills, seed)
+        return tidied(folder, asyncio.run(chaos.cause_chaos(plan, address, telling("jobs", store, kills))))
+
+
+def run_posts(store: str, kills: int, seed: int) -> published.Figures:
+    with place("posts", store) as (folder, url), forker() as address, Oracle(folder) as oracle:
+        plan = Plan(url, folder, kills, seed)
+        return tidied(
+            folder, asyncio.run(publishing.cause_chaos(plan, address, oracle, telling("posts", store, kills)))
+        )
 
 
 @contextmanager
-def database(store: str, folder: Path) -> Iterator[str]:
+def place(name: str, store: str) -> Iterator[tuple[Path, str]]:
+    """An empty folder and an empty database."""
+    folder = BUILD / "crash" / name / store
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     if store == "sqlite":
-        yield f"sqlite:///{folder}/postino.db"
+        yield folder, f"sqlite:///{folder}/postino.db"
         return
     with PostgresServer() as server, server.database() as url:
-        yield url
+        yield folder, url
 
 
-def telling(store: str, kills: int) -> Callable[[Chaos], None]:
-    def tell(chaos: Chaos) -> None:
-        seconds = time.monotonic() - chaos.started_at
-        print(f"{store}: {chaos.kills:,} of {kills:,} kills, {chaos.told}, {seconds:.0f} s", flush=True)
+def tidied(folder: Path, reckoned: R) -> R:
+    """What went well leaves nothing behind."""
+    if not reckoned.violations:
+        shutil.rmtree(folder)
+    return reckoned
+
+
+def telling(name: str, store: str, kills: int) -> Callable[[Progress], None]:
+    def tell(run: Progress) -> None:
+        seconds = time.monotonic() - run.started_at
+        print(f"{name} on {store}: {run.kills:,} of {kills:,} kills, {run.told}, {seconds:.0f} s", flush=True)
 
     return tell
 

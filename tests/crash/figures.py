@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,26 +31,59 @@ class Figures:
         return asdict(self)
 
 
-def report(
-    seed: int, sweep: Mapping[str, int], runs: Mapping[str, Figures], seconds: float
-) -> tuple[list[str], bool]:
-    """Lines for people, the figures last; and whether anything went wrong."""
+class Reckoned(Protocol):
+    """What every chaos run can tell."""
+
+    @property
+    def kills(self) -> int: ...
+    @property
+    def violations(self) -> list[str]: ...
+    @property
+    def evidence(self) -> list[str]: ...
+    def as_json(self) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A sweep, and a chaos run on each store with its table."""
+
+    name: str
+    sweep: Mapping[str, int]
+    chaos: Mapping[str, Reckoned]
+    rows: Sequence[tuple[str, Sequence[float]]]
+
+    @property
+    def kills(self) -> int:
+        return self.sweep["kills"] + sum(figures.kills for figures in self.chaos.values())
+
+    @property
+    def violations(self) -> int:
+        return sum(len(figures.violations) for figures in self.chaos.values())
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.violations or self.sweep["failed"] or self.sweep["skipped"])
+
+    def as_json(self) -> dict[str, Any]:
+        chaos = {store: figures.as_json() for store, figures in self.chaos.items()}
+        return {"kills": self.kills, "sweep": dict(self.sweep), "chaos": chaos}
+
+
+def report(seed: int, parts: Sequence[Part], seconds: float) -> list[str]:
+    """Lines for people, the figures last."""
     lines: list[str] = []
-    for store, figures in runs.items():
-        lines += [f"{store}: {violation}" for violation in figures.violations] + figures.evidence
-    violations = sum(len(figures.violations) for figures in runs.values())
-    failed = bool(violations or sweep["failed"] or sweep["skipped"])
-    if failed:
-        lines += ["", f"Again with the same jobs and fates: make crash SEED={seed}. Records and logs: build/crash/"]
-    lines += ["", f"{'':28}" + "".join(f"{store:>12}" for store in runs)]
-    lines += [f"{name:28}" + "".join(f"{value:>12,}" for value in values) for name, values in rows(runs)]
-    kills = sweep["kills"] + sum(figures.kills for figures in runs.values())
-    lines += [
-        "",
-        f"sweep: {sweep['kills']} kills, {sweep['failed']} failed, {sweep['skipped']} skipped",
-        f"{kills:,} kills in {seconds:.0f} s, {violations} violations, seed {seed}",
-    ]
-    return lines, failed
+    for part in parts:
+        for store, figures in part.chaos.items():
+            lines += [f"{part.name} on {store}: {violation}" for violation in figures.violations] + figures.evidence
+    if any(part.failed for part in parts):
+        lines += ["", f"Again with the same fates: make crash SEED={seed}. Records and logs: build/crash/"]
+    for part in parts:
+        lines += ["", f"{part.name:36}" + "".join(f"{store:>12}" for store in part.chaos)]
+        lines += [f"{name:36}" + "".join(f"{value:>12,}" for value in values) for name, values in part.rows]
+        sweep = part.sweep
+        lines += [f"sweep: {sweep['kills']:,} kills, {sweep['failed']} failed, {sweep['skipped']} skipped"]
+    kills, violations = sum(part.kills for part in parts), sum(part.violations for part in parts)
+    return [*lines, "", f"{kills:,} kills in {seconds:.0f} s, {violations} violations, seed {seed}"]
 
 
 def rows(runs: Mapping[str, Figures]) -> list[tuple[str, Sequence[float]]]:

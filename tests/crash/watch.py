@@ -17,7 +17,7 @@ TAKEN_OVER = 30.0  # seconds until somebody else has the jobs of a dead or froze
 CARRIED_OUT = 30.0  # seconds until a living worker is done with a job
 
 CLAIMS = """
-SELECT job.id, job.state, job.token, worker.pid
+SELECT job.id, job.state, job.token, worker.pid, job.run_at
 FROM postino.jobs AS job LEFT JOIN postino.workers AS worker ON worker.id = job.claimed_by
 WHERE job.state <> 'pending' OR job.run_at IS NULL
 """
@@ -66,7 +66,7 @@ class Watch:
         step, self.looked_at = min(now - self.looked_at, MOST_AT_ONCE), now
         self.check_claims([row for row in rows if row[1] == "running"], step)
         self.wrong += [f"{job} is pending without a time" for job, state, *_ in rows if state == "pending"]
-        await self.check_listed({identity(job) for job, state, *_ in rows if state == "uncertain"})
+        await self.check_listed(for_a_person(rows))
 
     def ask_all(self) -> list[list[tuple[Any, ...]]]:
         return [self.books.ask(query) for query in (CLAIMS, AT_WORK, KNOWN)]
@@ -75,7 +75,7 @@ class Watch:
         awake = self.awake()
         dead, held = self.dead_for, self.held_for
         self.dead_for, self.held_for = {}, {}
-        for job, _, token, pid in claims:
+        for job, _, token, pid, _ in claims:
             if token is None:
                 self.wrong.append(f"{job} is running without a claim")
                 continue
@@ -98,10 +98,14 @@ class Watch:
         ]
 
     async def check_listed(self, uncertain: set[UUID]) -> None:
-        """What is uncertain before and after somebody looked at the list was on it."""
+        """What waits for a person before and after somebody looked at the list was on it."""
         if not uncertain:
             return
         listed = {job.id for job in await self.store.list(JobFilter(states=(State.UNCERTAIN,), limit=1000))}
         rows = await asyncio.to_thread(self.books.ask, CLAIMS)
-        still = {identity(job) for job, state, *_ in rows if state == "uncertain"}
-        self.wrong += [f"{job} is uncertain and not listed" for job in (uncertain & still) - listed]
+        self.wrong += [f"{job} is uncertain and not listed" for job in (uncertain & for_a_person(rows)) - listed]
+
+
+def for_a_person(rows: list[tuple[Any, ...]]) -> set[UUID]:
+    """Those with a time are looked for by a worker, and may come and go meanwhile."""
+    return {identity(job) for job, state, _, _, run_at in rows if state == "uncertain" and run_at is None}

@@ -4,7 +4,7 @@ import os
 import random
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,9 +20,22 @@ def oracle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oracle]:
 
 
 @pytest.fixture
-async def office(forker_address: str, tmp_path: Path, database_url: str, oracle: Oracle) -> AsyncIterator[Office]:
+async def office(
+    forker_address: str,
+    tmp_path: Path,
+    database_url: str,
+    oracle: Oracle,
+    record_property: Callable[[str, object], None],
+) -> AsyncIterator[Office]:
     async with office_on(forker_address, tmp_path, database_url, oracle) as office:
         yield office
+        record_property("kills", office.kills)
+
+
+@pytest.fixture(scope="session")
+def everything() -> bool:
+    """Whether to kill everywhere, as `make crash` does, or in some places of each kind, others every time."""
+    return bool(os.environ.get("CRASH_EVERYTHING"))
 
 
 @pytest.fixture

@@ -31,6 +31,9 @@ PICTURED = {"uploadBlob": "picture", "media": "picture", "media_status": "pictur
             "sendMediaGroup": "pictures"}  # fmt: skip
 
 
+AFTER_SENDING = ("perform.after", "settle.before", "settle.after")  # passed whatever the network answers
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """What goes wrong with the next call of an endpoint."""
@@ -71,6 +74,14 @@ class Trouble:
     @property
     def fault(self) -> Fault:
         return self.faults[0]
+
+    @property
+    def passed(self) -> tuple[str, ...]:
+        """The crash points that a worker passes after a visible call to which this happened, in its first life."""
+        if not any(fault.loses_the_answer for fault in self.faults):
+            return ("send.after", "note.before", "note.after", *AFTER_SENDING)
+        refused = self.fault.name in ("process_then_500", "error_but_published")  # in words that prove nothing
+        return ("send.after", *AFTER_SENDING) if refused else AFTER_SENDING
 
 
 def variants(endpoint: str, name: str) -> Iterator[Fault]:

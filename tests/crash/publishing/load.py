@@ -13,7 +13,7 @@ from postino.store import DeadFilter
 from tests.crash.publishing.office import Office
 from tests.crash.publishing.shapes import NETWORKS, SHAPES
 
-ACCOUNTS = 25  # of each network: an account's posts go out one at a time
+ACCOUNTS = 12  # of each network: an account's posts go out one at a time
 MOST_MOVING = 60
 TOGETHER = 12
 EVERY = 0.1

@@ -122,7 +122,7 @@ class Office:
             code = await process.wait(IN_TIME)  # the signal itself ends one that has hardly begun
             assert code in (0, -signal.SIGTERM), f"told to stop, a worker does ({code}): {self.last_words(process)}"
 
-    async def settle_all(self, within: float = 40.0, workers: int = 2, **order: Any) -> None:
+    async def settle_all(self, within: float = 120.0, workers: int = 2, **order: Any) -> None:
         """In peace every post comes to its end, or waits for a person."""
         living = [await self.start(**order) for _ in range(workers)]
         async with asyncio.timeout(within):

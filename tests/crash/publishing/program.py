@@ -33,7 +33,7 @@ MOST_ATTEMPTS = 12
 
 
 def settings(order: dict[str, Any]) -> Config:
-    again = ChannelConfig(max_attempts=MOST_ATTEMPTS, retry_backoff=AGAIN)
+    again = ChannelConfig(max_attempts=order.get("attempts", MOST_ATTEMPTS), retry_backoff=AGAIN)
     return Config(
         data_dir=Path(order["folder"]),
         database=DatabaseConfig(url=order["url"]),
@@ -44,7 +44,9 @@ def settings(order: dict[str, Any]) -> Config:
             poll=0.2,
             drain=order.get("drain", 30.0),
         ),
-        publishing=PublishingConfig(patience=order.get("patience", PATIENCE), send_within=SEND_WITHIN),
+        publishing=PublishingConfig(
+            patience=order.get("patience", PATIENCE), send_within=order.get("send_within", SEND_WITHIN)
+        ),
         sandbox=SandboxConfig(url=order["sandbox"]),
         channels=dict.fromkeys(PROVIDERS, again),
     )

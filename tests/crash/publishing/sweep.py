@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -21,6 +21,7 @@ TRIES = 3  # how often a network asks to be asked again is not always the same
 # Between these an answer may have come that nobody has read or written down: a doubt that only the network can end.
 IN_DOUBT = ("intend.after", "send.before", "send.after", "note.before")
 PUT_DOWN = "settle.after"  # the post is in nobody's hands any more
+UNHURRIED = 0.8  # seconds to begin a call: all of them are in doubt before the first is looked for
 WAITING = "SELECT state, sent, run_at FROM postino.jobs WHERE id IN ({ids})"
 
 Row = tuple[Any, ...]
@@ -30,13 +31,11 @@ class Sweep:
     def __init__(self, office: Office) -> None:
         self.office = office
         self.killed: dict[UUID, Station] = {}
+        self.reached: set[str] = set()
         self.paused: list[Posted] = []
 
-    async def kill_at(self, station: Station) -> None:
-        """A worker with this one post in its hands dies exactly there."""
-        await self.kill(station.shape, station.crash)
-
     async def kill(self, shape: Shape, crash: str, *faults: Fault, **order: Any) -> None:
+        """A worker with this one post in its hands dies exactly there."""
         for _ in range(TRIES):
             posted = await self.office.post(shape, " ".join([crash, *map(str, faults)]), *faults)
             victim = await self.office.start(crash=crash, concurrency=1, lease=FOR_EVER, **order)
@@ -44,7 +43,8 @@ class Sweep:
                 break
             await self.office.stop(victim)
         await self.office.died(victim, f"{shape}: {crash}")
-        self.killed[posted.id] = Station.of(shape, crash)
+        self.killed[posted.id] = station = Station.of(shape, crash)
+        self.reached.add(station.point)
         if crash.startswith(PUT_DOWN):
             await self.set_aside(posted)
         else:
@@ -60,17 +60,21 @@ class Sweep:
         """Posts whose answers were lost; and for each group workers that die over them when they are looked for."""
         posts = {posted.id: posted for posted in await self.put_in_doubt([troubles for troubles, _ in groups])}
         for point in (point for _, points in groups for point in points):
+            if not await self.rows(posts.values(), State.UNCERTAIN):
+                return  # a worker may have had several in its hands
             victim = await self.office.start(crash=point, concurrency=1, lease=FOR_EVER)
             await self.office.died(victim, f"{point}, when a post is looked for")
+            self.reached.add(point)
             for held in self.office.held_by(victim):
                 self.killed[held] = Station(posts[held].shape, point, 1)
 
     async def put_in_doubt(self, groups: Sequence[Sequence[Trouble]]) -> list[Posted]:
         """From now on they are looked for by whoever comes first, one group after the other."""
         posts: list[Posted] = []
-        worker = await self.office.start(concurrency=sum(map(len, groups)), lease=FOR_EVER)
-        for group in groups:
-            posts += [await self.office.post(it.shape, str(it), *it.faults) for it in group]
+        prepared = [[(it, await self.office.open_account(it.shape.network)) for it in group] for group in groups]
+        worker = await self.office.start(concurrency=sum(map(len, groups)), lease=FOR_EVER, send_within=UNHURRIED)
+        for group in prepared:
+            posts += [await self.office.post(it.shape, str(it), *it.faults, account=account) for it, account in group]
             await self.until(posts, lambda rows: all(sent for _, sent, _ in rows))
         rows = await self.until(posts, lambda rows: all(state == State.UNCERTAIN for state, *_ in rows))
         await self.office.stop(worker)
@@ -78,15 +82,17 @@ class Sweep:
         await asyncio.sleep((due_at - datetime.now(UTC)).total_seconds())
         return posts
 
-    async def until(self, posts: Sequence[Posted], so: Callable[[list[Row]], bool]) -> list[Row]:
-        wanted = WAITING.format(ids=", ".join(f"'{posted.id}'" for posted in posts))
+    async def until(self, posts: Iterable[Posted], so: Callable[[list[Row]], bool]) -> list[Row]:
+        """What they are once they are all so; one that has ended after all is of no interest."""
         async with asyncio.timeout(IN_TIME):
-            while True:
-                rows = await asyncio.to_thread(self.office.books.ask, wanted)
-                assert len(rows) == len(posts), "an answer was lost, and the post ended all the same"
-                if so(rows):
-                    return rows
+            while not so(rows := await self.rows(posts)):  # noqa: ASYNC110 - another process changes them
                 await asyncio.sleep(0.02)
+        return rows
+
+    async def rows(self, posts: Iterable[Posted], *states: State) -> list[Row]:
+        wanted = WAITING.format(ids=", ".join(f"'{posted.id}'" for posted in posts))
+        rows = await asyncio.to_thread(self.office.books.ask, wanted)
+        return [row for row in rows if not states or row[0] in states]
 
     async def kill_all_at(self, crash: str, **order: Any) -> None:
         """Whatever is due is in the hands of a worker that dies there."""
@@ -97,7 +103,7 @@ class Sweep:
         """Others go on."""
         for posted in self.paused:
             await self.office.app.resume("account", posted.account.id)
-        await self.office.settle_all(**order)
+        await self.office.settle_all(workers=2 + len(self.killed) // 100, **order)
 
     async def check(self) -> None:
         verdict = await judge(self.office)

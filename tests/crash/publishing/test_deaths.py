@@ -18,8 +18,8 @@ ON_THE_WAY_OUT = ("release.before", "release.after", "retire.before", "retire.af
 ASKED_FOR = ("create_posts.before", "create_posts.after")
 TWICE = (1, 2)  # a caller asks with a key, then without one
 IN_THE_THICK_OF_IT = "note.before:4"
-SLOW = 1.4  # seconds: longer than a worker that stops is given here, not longer than an answer is waited for
-PATIENT = 0.05
+SLOW = 0.8  # seconds: longer than a worker that stops is given here, not longer than an answer is waited for
+PATIENT = 0.03
 
 
 @pytest.mark.crash

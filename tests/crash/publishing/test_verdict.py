@@ -25,6 +25,7 @@ from tests.crash.publishing.verdict import (
 )
 
 THREAD = shape_for("bluesky", "thread")
+pytestmark = [pytest.mark.crash, pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)]
 
 
 @pytest.fixture
@@ -45,14 +46,12 @@ async def evidence(office: Office, done: Posted) -> Evidence:
     return await gather(office, [])
 
 
-@pytest.mark.crash
 async def test_what_went_well_is_left_alone(office: Office, done: Posted) -> None:
     verdict = await judge(office)
     assert (verdict.violations, verdict.asked) == ([], {})
     assert verdict.ends == {(THREAD.grade, State.COMPLETED): 1}
 
 
-@pytest.mark.crash
 async def test_a_second_post_that_says_the_same_is_a_duplicate(office: Office, done: Posted) -> None:
     say_by_hand(office.app, office.oracle, done.account, done.parts[0])
     verdict = await judge(office)
@@ -60,13 +59,11 @@ async def test_a_second_post_that_says_the_same_is_a_duplicate(office: Office, d
     assert str(done.id) in verdict.duplicates[0]
 
 
-@pytest.mark.crash
 async def test_a_post_that_was_accepted_and_is_not_there_is_lost(office: Office, done: Posted) -> None:
     office.posts.append(replace(done, id=new_id()))
     assert len((await judge(office)).lost) == 1
 
 
-@pytest.mark.crash
 async def test_a_post_whose_answer_was_lost_and_for_whom_nobody_looks_is_lost(office: Office) -> None:
     plain = shape_for("mastodon")
     await office.post(plain, "never looked for", Fault(plain.visible, LOST_ANSWER))
@@ -80,7 +77,6 @@ async def test_a_post_whose_answer_was_lost_and_for_whom_nobody_looks_is_lost(of
     assert len(verdict.asked) == 1
 
 
-@pytest.mark.crash
 async def test_what_the_store_says_is_held_against_what_is_out_there(
     office: Office, done: Posted, job: Job, evidence: Evidence
 ) -> None:
@@ -101,7 +97,6 @@ async def test_what_the_store_says_is_held_against_what_is_out_there(
     assert not list(contradictions(done, failed, half)), "a thread that had to stop in the middle"
 
 
-@pytest.mark.crash
 async def test_an_end_that_nobody_hears_of_is_silent(done: Posted, job: Job, evidence: Evidence) -> None:
     for state in (State.FAILED, State.UNCERTAIN, State.PENDING):
         assert list(untold(done, replace(job, state=state), evidence)), f"{state}, and not told"
@@ -109,7 +104,6 @@ async def test_an_end_that_nobody_hears_of_is_silent(done: Posted, job: Job, evi
     assert list(untold(done, job, evidence)), "told twice"
 
 
-@pytest.mark.crash
 async def test_an_end_that_nobody_can_find_is_a_loss(done: Posted, job: Job, evidence: Evidence) -> None:
     failed, uncertain = replace(job, state=State.FAILED), replace(job, state=State.UNCERTAIN, run_at=None)
     assert list(badly_ended(done, failed, evidence)), "no dead letter"
@@ -119,7 +113,6 @@ async def test_an_end_that_nobody_can_find_is_a_loss(done: Posted, job: Job, evi
     assert not list(badly_ended(done, uncertain, replace(evidence, listed={done.id})))
 
 
-@pytest.mark.crash
 async def test_what_nobody_asked_for_and_what_was_told_to_be_doubled_are_noticed(
     done: Posted, evidence: Evidence
 ) -> None:
