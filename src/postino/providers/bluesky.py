@@ -30,7 +30,7 @@ from postino.providers import atproto
 from postino.providers.bluesky_session import Sessions
 from postino.providers.fetching import fetch, upload_seconds
 from postino.providers.places import page
-from postino.providers.verdicts import Clock, Row, by_fallback, look_up, said_in, utc_now
+from postino.providers.verdicts import Clock, Row, by_fallback, by_nobody, look_up, said_in, utc_now
 from postino.rules.failures import instant
 
 COLLECTION = "app.bsky.feed.post"
@@ -128,6 +128,8 @@ class Bluesky:
         # A server in trouble is in trouble, whatever it names it: nothing it says then is a verdict.
         if answer.status < 500 and (row := look_up(TABLE, code, words)):
             return Failure(row.kind, row.message, code)
+        if answer.status == 400 and code is None:
+            return by_nobody("Bluesky", answer)  # signed out, too long, not there: only its name would tell
         reset_at = instant(answer.headers.get("ratelimit-reset"), now)
         return by_fallback("Bluesky", answer, code, words, now, reset_at)
 

@@ -32,7 +32,7 @@ from postino.providers.fetching import fetch, upload_seconds
 from postino.providers.likeness import same_as_page, same_text
 from postino.providers.multipart import multipart
 from postino.providers.places import endpoint
-from postino.providers.verdicts import UNKNOWN_CALLER, Clock, Row, by_fallback, look_up, said_in, utc_now
+from postino.providers.verdicts import UNKNOWN_CALLER, Clock, Row, by_fallback, by_nobody, look_up, said_in, utc_now
 from postino.rules.failures import instant
 
 MOST_BYTES = {"image": 20_000_000, "video": 110_000_000}
@@ -156,6 +156,8 @@ class Mastodon:
         words = str(said.get("error_description") or said.get("error") or "")
         if row := look_up(TABLE, status, words):
             return Failure(row.kind, row.message, status)
+        if answer.status == 422 and not words:
+            return by_nobody("The server", answer)  # still busy with a picture, or never: only its words would tell
         reset_at = instant(answer.headers.get("x-ratelimit-reset"), now)
         return by_fallback("The server", answer, None, words, now, reset_at)
 

@@ -59,6 +59,12 @@ def by_fallback(
     return Failure(kind, message, code or str(answer.status), asked or limited)
 
 
+def by_nobody(network: str, answer: Answer) -> Failure:
+    """A refusal cut short, where the status alone says nothing: anything may have been meant by it."""
+    message = f"{BY_KIND[Kind.DOUBT].format(network=network)} It says: status {answer.status}"
+    return Failure(Kind.DOUBT, message, str(answer.status))
+
+
 def said_in(answer: Answer) -> dict[str, Any]:
     """The object in an answer; empty if there is none, as in a page meant for people."""
     try:

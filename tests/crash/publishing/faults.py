@@ -25,6 +25,7 @@ VARIANTS: Mapping[str, tuple[Mapping[str, Any], ...]] = {
 UNUSED = frozenset({"refreshSession", "createRecord", "listRecords", "status", "instance", "getMe", "getChat"})
 # Endpoints that are called only to find out what became of a visible call.
 LOOKED_AT = frozenset({"getRecord", "account_statuses", "status_source"})
+LOOKED_INTO = frozenset({"status_source"})  # and of these, those that are called only where something was found
 SIGN_INS = frozenset({"createSession"})  # called before the network knows who calls: whoever comes first is met
 UNNAMED = frozenset({"verify_credentials"})  # called for accounts of which the network's own name is not known
 PICTURED = {"uploadBlob": "picture", "media": "picture", "media_status": "picture", "sendPhoto": "picture",
@@ -59,6 +60,7 @@ class Fault:
 
 
 LOST_ANSWER = "process_then_drop"
+NOT_ARRIVED = "drop"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,19 +94,23 @@ def variants(endpoint: str, name: str) -> Iterator[Fault]:
 def troubles() -> list[Trouble]:
     """One for every variant of every fault at every endpoint of the networks that are published to."""
     return [
-        trouble(network, fault)
+        trouble
         for network, endpoint, name in faults_by_endpoint()
         if network in NETWORKS
         for fault in variants(endpoint, name)
+        for trouble in troubles_with(network, fault)
     ]
 
 
-def trouble(network: str, fault: Fault) -> Trouble:
+def troubles_with(network: str, fault: Fault) -> Iterator[Trouble]:
+    """Nobody looks as long as answers come; and what is looked for may be there or not."""
     shape = shape_for(network, PICTURED.get(fault.endpoint, "plain"))
     if fault.name == "invisible" or fault.endpoint in LOOKED_AT:
-        # Nobody looks as long as answers come.
-        return Trouble(shape, (fault, Fault(shape.visible, LOST_ANSWER)))
-    return Trouble(shape, (fault,))
+        yield Trouble(shape, (fault, Fault(shape.visible, LOST_ANSWER)))
+    if fault.endpoint in LOOKED_AT - LOOKED_INTO:
+        yield Trouble(shape, (fault, Fault(shape.visible, NOT_ARRIVED)))
+    if fault.name != "invisible" and fault.endpoint not in LOOKED_AT:
+        yield Trouble(shape, (fault,))
 
 
 def visible_troubles() -> list[Trouble]:

@@ -62,8 +62,8 @@ async def test_a_worker_killed_after_any_fault_of_the_visible_call_leaves_the_do
 ) -> None:
     deaths = [(trouble, point) for trouble in visible_troubles() for point in trouble.passed]
     if not everything:
-        some = chance.sample(deaths, len(deaths))
-        deaths = list({(trouble.shape.network, trouble.fault.name): (trouble, point) for trouble, point in some}.values())
+        kinds = {(it.shape.network, it.fault.name): (it, point) for it, point in chance.sample(deaths, len(deaths))}
+        deaths = list(kinds.values())
     sweep = Sweep(office)
     for trouble, point in deaths:
         await sweep.kill(trouble.shape, point, *trouble.faults)
