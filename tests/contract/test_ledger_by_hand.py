@@ -45,6 +45,23 @@ async def failing(desk: Desk, job: Job, cause: Cause = Cause.EXHAUSTED) -> None:
 # Edit, reschedule, cancel
 
 
+@pytest.mark.parametrize("deed", ["cancel", "edit", "reschedule"])
+async def test_what_was_refused_every_time_is_as_if_nothing_had_been_sent(desk: Desk, deed: str) -> None:
+    await desk.put()
+    job = await desk.take_one()
+    await desk.intend(job)
+    await desk.refuse(job)
+    assert await desk.end(await desk.store.get(job.id), Defer(desk.clock.later(hours=1), "later"))
+    assert (await desk.store.get(job.id)).sent
+    match deed:
+        case "cancel":
+            assert (await desk.store.cancel(job.id, ME)).state is State.CANCELLED
+        case "edit":
+            assert (await desk.store.edit(job.id, b"new", ME)).payload == b"new"
+        case "reschedule":
+            assert (await desk.store.reschedule(job.id, None, ME)).run_at == desk.clock()
+
+
 async def test_an_edit_discards_what_was_remembered(desk: Desk) -> None:
     job = await park(desk)
     await desk.store.edit(job.id, b"new", ME)

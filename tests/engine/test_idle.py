@@ -52,7 +52,8 @@ async def test_an_idle_worker_asks_one_question_per_poll(app: Postino, monkeypat
     asked["gates"] -= 2  # at its start, to warm up
     folded = {"gates", "adopt_lanes", "lock_hinted", "drop_hints", "rearm_lanes"}  # once, for the new lane
     started = {"register", "lock_surroundings", "clock", "live"}  # once: who it is, and where
-    duties = {"pulse", "take_missed", "keep_posts", "prune", "prune_dead_letters"}  # each minute or day, by one of the workers
+    # Each minute or day, by one of the workers.
+    duties = {"pulse", "take_missed", "keep_posts", "prune", "prune_dead_letters"}
     kept = {"take_duty", "finish_duty"}  # for each of the three
     assert asked.keys() == {"survey"} | started | folded | duties | kept
     assert {asked[name] for name in started | folded | duties} == {1}

@@ -59,8 +59,9 @@ def with_warning(content: Content) -> Content:
         ("mastodon", with_warning(Content(body="a" * 496)), with_warning(Content(body="a" * 497))),
         ("mastodon", Content(media=(PICTURE,) * 4), Content(media=(VIDEO,) * 2)),
         ("telegram", Content(body="😀" * 2048), Content(body="😀" * 2048 + "a")),
-        ("telegram", Content(body="a" * 1024, media=(PICTURE,)), Content(body="a" * 1025, media=(VIDEO,))),
-        ("telegram", Content(media=(PICTURE, VIDEO) * 5), Content(media=(PICTURE, VIDEO) * 5 + (PICTURE,))),
+        ("telegram", Content(body="a" * 1024, media=(PICTURE,)), Content(body="a" * 1025, media=(PICTURE,))),
+        ("telegram", Content(media=(PICTURE,) * 10), Content(media=(PICTURE,) * 11)),
+        ("telegram", Content(media=(PICTURE,)), Content(media=(VIDEO,))),
     ],
 )
 def test_networks_take_what_they_are_known_to_take_and_no_more(network: str, fits: Content, does_not: Content) -> None:

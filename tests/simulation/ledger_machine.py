@@ -266,7 +266,7 @@ class Publishing(RuleBasedStateMachine):
         if job is not None and meant:
             with contextlib.suppress(Conflict):
                 self.do(self.store.cancel(job.id, ACT))
-                assert job.id not in self.network.departed
+                self.nothing_is_out(job)
 
     @rule(pick=picks)
     def edit(self, pick: int) -> None:
@@ -275,8 +275,13 @@ class Publishing(RuleBasedStateMachine):
         if job is not None:
             with contextlib.suppress(Conflict):
                 self.do(self.store.edit(job.id, json.dumps(text).encode(), ACT))
-                assert job.id not in self.network.departed
+                self.nothing_is_out(job)
                 self.network.texts[job.id] = text
+
+    def nothing_is_out(self, job: Job) -> None:
+        """What left was refused, every time; so it is as if nothing had."""
+        assert not any(self.network.is_there((job.id, part)) for part in range(1, 4))
+        self.network.departed.discard(job.id)
 
     @rule(pick=picks, at=picks)
     def edit_what_waits(self, pick: int, at: int) -> None:

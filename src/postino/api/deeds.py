@@ -80,7 +80,8 @@ async def of_a_post(post_id: UUID, deed: Awaitable[object]) -> None:
         await deed
     except Conflict as refusal:
         said = str(refusal).replace(f"Job {post_id}", f"Post {post_id}")
-        raise Conflict(said.replace("edit its payload, or force it", "say `force`, or publish it anew")) from refusal
+        anew = "say `force` if what was in the way is gone, or publish it anew"
+        raise Conflict(said.replace("edit its payload, or force it", anew)) from refusal
 
 
 def verdict_of(body: ResolveBody) -> Done | Retry | Reject:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 LOOK_EVERY = 0.1
 PATIENCE = 120.0  # seconds: longer than a lost answer is waited for, and a look takes
+PARKED = "waiting until"  # something that a network prepares; it goes on by itself
 OVER = (PostStatus.PUBLISHED, PostStatus.FAILED, PostStatus.CANCELLED)
 
 
@@ -39,4 +40,5 @@ def visible(post: dict[str, Any]) -> object:
 
 def is_over(post: dict[str, Any]) -> bool:
     """For a person's word, or for a closed gate, nobody waits at a terminal."""
-    return post["status"] in OVER or post["needs_person"] or "deferred" in post["flags"]
+    waits = post["reasons"].get("deferred", PARKED)
+    return post["status"] in OVER or post["needs_person"] or not waits.startswith(PARKED)

@@ -113,6 +113,8 @@ class Desk:
         if self.as_json:
             output.as_json(together(posts, self.notes))
         self.advise(posts, works=works)
+        if self.waits and wish.at is None:
+            return 0 if all(told["status"] == "published" for told in posts) else 1
         return 1 if any(told["status"] == "failed" or told["needs_person"] for told in posts) else 0
 
     def changed(self, told: dict[str, Any]) -> None:

@@ -95,4 +95,5 @@ def next_steps(told: dict[str, Any]) -> list[str]:
 def refused(refusal: Conflict, post_id: UUID) -> Conflict:
     """A refusal in the words of posts: who publishes does not know of jobs."""
     said = str(refusal).replace(f"Job {post_id}", f"Post {post_id}")
-    return Conflict(said.replace("edit its payload, or force it", "say --force, or publish it anew with another text"))
+    anew = "say --force if what was in the way is gone, or publish it anew with another text"
+    return Conflict(said.replace("edit its payload, or force it", anew))

@@ -30,7 +30,7 @@ def bring_up(
     workers: Annotated[int, typer.Option("--workers", min=0, max=64, help="How many workers publish.")] = 1,
     as_json: Json = False,
 ) -> None:
-    """Start everything: the API, workers, and simulated networks to publish to. Nothing leaves this machine."""
+    """Start everything: the API, workers, and simulated networks to publish to."""
     from postino.cli import logs
     from postino.cli.lock import only_one
 

@@ -15,7 +15,7 @@ LOST = 'post "The answer to this one is lost" --to bluesky'
 def lines(
     data_dir: Path, where: Where, dashboard_url: str, addresses: Addresses, key: str, log: Path | None
 ) -> Iterator[str]:
-    yield f"Postino is up on {data_dir}. Nothing leaves this machine."
+    yield f"Postino is up on {data_dir}. Posts to the sandbox's accounts leave this machine nowhere."
     yield ""
     yield f"  Dashboard     {dashboard_url}"
     yield f"  Sandbox feed  {addresses.sandbox_url}/"

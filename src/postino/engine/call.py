@@ -123,6 +123,7 @@ class Call:
     async def once(self, name: str, act: Act, *arguments: Any, found: Look | None, resend: Resend) -> Receipt:
         """Visible. If its answer is lost, `found` looks for it before anything is sent again, if it ever is."""
         position = await self._enter(name)
+        tells = found is not None or resend.harmless
         match fate(await self._ledger.read(), name):
             case Accepted(receipt):
                 return receipt
@@ -130,9 +131,9 @@ class Call:
                 receipt_found = await self._look(doubt, found, resend, arguments)
                 if receipt_found is not None:
                     return await self._accept(name, doubt.intent.number, receipt_found, Source.LOOK)
-                return await self._send(name, position, doubt.number, act, arguments)
+                return await self._send(name, position, doubt.number, act, arguments, tells)
             case Clear(number):
-                return await self._send(name, position, number, act, arguments)
+                return await self._send(name, position, number, act, arguments, tells)
 
     async def held_by_others(self, remote_ids: list[str]) -> set[str]:
         """Which of these posts of this account belong to other jobs."""
@@ -154,8 +155,9 @@ class Call:
         return result
 
     async def _send(
-        self, name: str, position: int, number: int, act: Act, arguments: tuple[Any, ...]
+        self, name: str, position: int, number: int, act: Act, arguments: tuple[Any, ...], tells: bool
     ) -> Receipt:
+        """Where nothing but a person ever tells what became of it, nobody waits before asking one."""
         began = self._reach.awake()  # before the store knows of it, so that our time is over before the store's
         manners = self._manners
         intent = await self._ledger.intend(
@@ -170,6 +172,7 @@ class Call:
                 limit=self._ledger.limit,
             )
         )
+        look_at = intent.look_at if tells else None
         try:
             crashpoint("send.before")
             result = await act(self._open(visible=True, until=began + manners.send_within.total_seconds()), *arguments)
@@ -179,16 +182,16 @@ class Call:
             raise Stopped(Retry(str(error))) from error
         except Exception as error:
             # Whatever it is, it happened after something may have left.
-            raise Stopped(Unknown(f"No answer that could be read came back: {error}", intent.look_at)) from error
+            raise Stopped(Unknown(f"No answer that could be read came back: {error}", look_at)) from error
         match result:
             case Failure() if refuses(result):
                 await self._refuse(intent, result.message)
                 raise Stopped(await self._outcome(result))
             case Failure():
-                raise Stopped(Unknown(f"It may be out there although it was refused: {result.message}", intent.look_at))
+                raise Stopped(Unknown(f"It may be out there although it was refused: {result.message}", look_at))
             case Receipt():
                 return await self._accept(name, number, result, Source.CALL)
-        raise Stopped(Unknown(f"The answer made no sense: {result!r:.200}", intent.look_at))
+        raise Stopped(Unknown(f"The answer made no sense: {result!r:.200}", look_at))
 
     async def _look(
         self, doubt: InDoubt, found: Look | None, resend: Resend, arguments: tuple[Any, ...]

@@ -35,22 +35,23 @@ class Accounts:
         brand: str | None = None,
         remote_id: str | None = None,
     ) -> StoredAccount:
-        """Adds an account, or connects a known one anew."""
+        """Adds an account, or connects a known one anew: what is not said about it stays as it was."""
         if network not in NETWORKS:
             raise WrongUse(f"network: there is no {network!r}. There are: {', '.join(NETWORKS)}.", field="network")
-        address = base_url or HOMES.get(network)
+        account_id = f"{network}:{handle}"
+        known = next((one for one in await self.store.accounts() if one.id == account_id), None)
+        address = base_url or (known.base_url if known else HOMES.get(network))
         if not address:
             told = f"base_url: say where the server of {handle} is; every {NETWORKS[network]} server is another one."
             raise WrongUse(told, field="base_url")
-        account_id = f"{network}:{handle}"
         return await self.store.put_account(
             StoredAccount(
                 id=account_id,
                 network=network,
                 handle=handle,
                 base_url=address.rstrip("/"),
-                brand=brand,
-                remote_id=remote_id,
+                brand=brand or (known.brand if known else None),
+                remote_id=remote_id or (known.remote_id if known else None),
                 sealed=self.vault.seal(credentials, account_id),
             )
         )

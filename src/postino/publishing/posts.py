@@ -56,10 +56,10 @@ class Written:
 class Refused(WrongUse):
     """A network would refuse it. All that speaks against it, account by account."""
 
-    def __init__(self, previews: Sequence[Preview]) -> None:
+    def __init__(self, previews: Sequence[Preview], undone: str = "Nothing was queued.") -> None:
         faults = [(preview, problem) for preview in previews for problem in errors(preview)]
         told = " ".join(f"{preview.account.id}: {problem.message}" for preview, problem in faults)
-        super().__init__(f"Nothing was queued. {told}", field=faults[0][1].field)
+        super().__init__(f"{undone} {told}", field=faults[0][1].field)
         self.previews = previews
 
 
@@ -106,7 +106,7 @@ class Posts:
         before = await self.store.post(post_id)
         preview = self.previewed(content, await self.account(before.job.account or ""))
         if errors(preview):
-            raise Refused([preview])
+            raise Refused([preview], "Nothing was changed.")
         wish = Wish(
             content=content,
             accounts=(preview.account.id,),

@@ -66,12 +66,12 @@ def known_already(written: Sequence[Written]) -> list[str]:
             continue
         match STATUS[job.state]:
             case PostStatus.CANCELLED:
-                said = "was cancelled, and that is final. To publish it all the same, send it with another key."
+                said = "was cancelled, and that is final. To publish it all the same, say so with allow_duplicate."
             case PostStatus.FAILED:
                 said = f"failed: {job.last_error} Replay it to publish it all the same."
             case _ if one.post.version > 1:
                 said = "was edited since. It goes out as it was edited."
             case _:
                 continue
-        notes.append(f"Post {job.id} ({job.account}) has this key already, and {said}")
+        notes.append(f"Post {job.id} ({job.account}) is the same, and {said}")
     return notes

@@ -31,6 +31,7 @@ def get(job_id: UUID) -> Operation[Job]:
 
 
 def cancel(job_id: UUID, act: Act) -> Operation[Job]:
+    yield ask("take_back", id=job_id)
     done = yield ask("cancel", id=job_id)
     if not done:
         yield from refuse(job_id, "cancelled")
@@ -38,6 +39,7 @@ def cancel(job_id: UUID, act: Act) -> Operation[Job]:
 
 
 def edit(job_id: UUID, payload: bytes, act: Act) -> Operation[Job]:
+    yield ask("take_back", id=job_id)
     done = yield ask("edit", id=job_id, payload=payload)
     if not done:
         yield from refuse(job_id, "edited")
@@ -46,6 +48,7 @@ def edit(job_id: UUID, payload: bytes, act: Act) -> Operation[Job]:
 
 
 def reschedule(job_id: UUID, run_at: datetime | None, act: Act) -> Operation[Job]:
+    yield ask("take_back", id=job_id)
     done = yield ask("reschedule", id=job_id, run_at=run_at)
     if not done:
         yield from refuse(job_id, "rescheduled")
