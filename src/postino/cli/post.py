@@ -1,7 +1,9 @@
 """`postino post`: say something, now or later, by one account or many."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
+from uuid import UUID
 
 import typer
 
@@ -95,7 +97,6 @@ class Desk:
 
     async def publish(self, app: "Postino", wish: "Wish") -> int:
         """The exit code."""
-        from postino.cli.following import follow
         from postino.publishing.telling import known_already, together
 
         try:
@@ -106,7 +107,7 @@ class Desk:
         posts = await app.teller.posts([one.post for one in written])
         works = await somebody_works(app)
         if self.waits and works:
-            posts = await follow(app, [one.post.job.id for one in written], self.changed)
+            posts = await self.followed(app, [one.post.job.id for one in written])
         elif not self.as_json:
             for told in posts:
                 self.changed(told)
@@ -116,6 +117,15 @@ class Desk:
         if self.waits and wish.at is None:
             return 0 if all(told["status"] == "published" for told in posts) else 1
         return 1 if any(told["status"] == "failed" or told["needs_person"] for told in posts) else 0
+
+    async def followed(self, app: "Postino", ids: Sequence[UUID]) -> list[dict[str, Any]]:
+        from postino.cli.following import follow
+
+        try:
+            return await follow(app, ids, self.changed)
+        except asyncio.CancelledError:  # Ctrl-C
+            output.hint(f"It goes on without you: {self.where.command(f'posts show {ids[0]}')}")
+            raise
 
     def changed(self, told: dict[str, Any]) -> None:
         if not self.as_json:
