@@ -147,7 +147,7 @@ async def test_what_runs_or_was_sent_is_not_edited(desk: Desk) -> None:
 
     await refused()
     await desk.intend(job)
-    await desk.refuse(job)
+    await desk.accept(job, "r1")
     assert await desk.end(await desk.store.get(job.id), Retry("later"))
     await refused()
     post = await desk.store.post(made.job.id)
@@ -198,18 +198,19 @@ async def test_what_was_to_be_out_by_now_and_has_sent_nothing_fails_as_missed(de
     assert ids(await desk.take()) == {early.job.id, unlimited.job.id}
 
 
-async def test_what_runs_or_has_sent_something_is_not_missed(desk: Desk) -> None:
+async def test_what_runs_or_of_which_something_is_or_may_be_out_is_not_missed(desk: Desk) -> None:
     until = desk.clock.later(minutes=1)
-    await create(desk.store, *(wanted(name, until=until) for name in ("anna", "bruno", "carla")))
-    running, doubtful, refused = await desk.take()
-    for job in (doubtful, refused):
+    await create(desk.store, *(wanted(name, until=until) for name in ("anna", "bruno", "carla", "dora")))
+    running, doubtful, refused, half = await desk.take()
+    for job in (doubtful, refused, half):
         await desk.intend(job)
     await desk.refuse(refused)
-    for job in (doubtful, refused):
+    await desk.accept(half, "r1")
+    for job in (doubtful, refused, half):
         assert await desk.end(await desk.store.get(job.id), Retry("later"))
     desk.clock.turn(hours=1)
-    assert await desk.store.miss_posts() == []
-    states = [await desk.state(job) for job in (running, doubtful, refused)]
+    assert ids(await desk.store.miss_posts()) == {refused.id}
+    states = [await desk.state(job) for job in (running, doubtful, half)]
     assert states == [State.RUNNING, State.UNCERTAIN, State.PENDING]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from postino.event import EventType
 from postino.job import Job, State
-from postino.outcome import Retry
+from postino.outcome import Defer, Retry
 from postino.post import POST
 from tests.contract.desk import ME, Desk
 
@@ -67,7 +67,20 @@ async def test_in_another_place_even_what_runs_is_held(desk: Desk, elsewhere: El
     assert not await desk.end(running, Retry("?")), "its worker lost it"
 
 
-async def test_what_has_sent_something_is_left_to_the_ledger(desk: Desk, elsewhere: Elsewhere) -> None:
+async def test_what_was_refused_before_is_held_too(desk: Desk, elsewhere: Elsewhere) -> None:
+    """Where it came from, it may have been accepted since."""
+    await desk.store.awaken()
+    due = await desk.put(type=POST, account="acme")
+    running = await desk.take_one()
+    await desk.intend(running)
+    await desk.refuse(running)
+    assert await desk.end(await desk.store.get(due.id), Defer(desk.clock.later(seconds=1), "too many"))
+    desk.clock.turn(seconds=2)
+    elsewhere()
+    assert [job.id for job in await desk.store.awaken()] == [due.id]
+
+
+async def test_what_is_in_doubt_is_left_to_the_ledger(desk: Desk, elsewhere: Elsewhere) -> None:
     await desk.store.awaken()
     await desk.put(type=POST, account="acme")
     running = await desk.take_one()

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from postino.outbound.http import Door
-from postino.provider import Account, Failure, Kind, Media, NotSent, Tokens
+from postino.provider import Account, Answer, Failure, Kind, Media, NotSent, Tokens
 from postino.providers.telegram import Telegram
 from tests.providers.memory_call import AskPerson, InDoubt, MemoryCall, Refused
 from tests.providers.samples import a_post
@@ -160,3 +160,9 @@ async def test_the_token_in_the_address_is_never_said(account: Account, telegram
     with pytest.raises(NotSent) as raised:
         await telegram.publish(a_post(nowhere, "Hello"), MemoryCall(door, telegram, nowhere))
     assert account.credentials["bot_token"].partition(":")[2] not in str(raised.value)
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 429])
+def test_a_page_that_is_not_telegrams_own_tells_nothing(telegram: Telegram, status: int) -> None:
+    """Somebody in between may have answered, after the message went through."""
+    assert telegram.classify(Answer(status, {}, b"<html>no</html>")).kind is Kind.DOUBT

@@ -83,9 +83,21 @@ class Household:
                 return  # it was told to end, and so were we
             self.log.warning("process.ended", process=child.name, exit_code=code, next="it is started again")
             if self.log_file is not None:
-                output.hint(f"The {child.name} ended by itself ({code}) and is started again: {self.log_file}.")
+                with contextlib.suppress(OSError):  # nobody reads it any more
+                    output.hint(f"The {child.name} ended by itself ({code}) and is started again: {self.log_file}.")
             wait = min(2 * wait, LONGEST_WAIT)
+            while not await self.started_again(child):
+                if await self.stops_within(LONGEST_WAIT):
+                    return
+
+    async def started_again(self, child: Child) -> bool:
+        """A full disk, or too many processes: that may pass."""
+        try:
             await child.start()
+        except OSError as error:
+            self.log.error("process.stopped", process=child.name, error=str(error), next="tried again in a moment")
+            return False
+        return True
 
     async def stops_within(self, seconds: float) -> bool:
         with contextlib.suppress(TimeoutError):

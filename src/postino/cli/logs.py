@@ -1,5 +1,6 @@
 """Where logs go: to stderr, for eyes in a terminal, as JSON lines in a pipe. Stdout is for answers."""
 
+import contextlib
 import logging
 import os
 import sys
@@ -25,9 +26,19 @@ def configure(stream: TextIO, level: str, rendered: Iterable[Processor]) -> None
     structlog.configure(
         processors=[*shared(), *rendered],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
-        logger_factory=structlog.WriteLoggerFactory(stream),
+        logger_factory=lambda *_: Unfailing(stream),
         cache_logger_on_first_use=False,
     )
+
+
+class Unfailing(structlog.WriteLogger):
+    """A log that cannot be written, on a full disk or to a reader who left, must not stop what it tells about."""
+
+    def msg(self, message: str) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            super().msg(message)
+
+    log = debug = info = warn = warning = fatal = failure = err = error = critical = exception = msg
 
 
 def shared() -> Iterable[Processor]:

@@ -54,13 +54,13 @@ def resolve(
 
 
 async def held_posts(app: "Postino") -> list[UUID]:
-    """Those of which nothing is known to have been sent, as far as this database goes back."""
+    """Those that wait because of where the database is, or was."""
     from postino.post import PostFilter
 
     found: list[UUID] = []
     before: UUID | None = None
     while page := await app.posts.list(PostFilter(states=(State.UNCERTAIN,), before=before, limit=TOGETHER)):
-        found += [post.job.id for post in page if post.job.run_at is None and not post.job.sent]
+        found += [post.job.id for post in page if post.job.run_at is None and post.job.deferred is not None]
         before = page[-1].job.id
     return found
 

@@ -47,14 +47,14 @@ async def create_posts_surely(
     return await surely(create)
 
 
-async def surely(act: Callable[[bool], Awaitable[T]]) -> T:
+async def surely(act: Callable[[bool], Awaitable[T]], keep_trying: float = KEEP_TRYING) -> T:
     """Does it, again for some seconds while the store is away; tells what it does whether it is not the first time."""
     started, again = time.monotonic(), False
     while True:
         try:
             return await act(again)
         except StoreUnreachable:
-            if time.monotonic() - started > KEEP_TRYING:
+            if time.monotonic() - started > keep_trying:
                 raise
             again = True
             await asyncio.sleep(AGAIN_AFTER)

@@ -17,6 +17,7 @@ from postino.rules.ledger import order
 from postino.store import Store
 
 log = structlog.get_logger("postino.ledger")
+KEEP_NOTING = 60.0  # seconds: nobody else can tell what is known here
 Intend = Callable[[NewIntent], Awaitable[IntentEntry | None]]
 
 
@@ -112,7 +113,7 @@ class JobLedger:
             crashpoint("note.after")
             return noted
 
-        noted = await surely(note)
+        noted = await surely(note, KEEP_NOTING)
         if noted.held_by is None:
             assert self.known is not None
             self.known = replace(self.known, facts=(*self.known.facts, fact))

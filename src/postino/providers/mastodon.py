@@ -132,7 +132,8 @@ class Mastodon:
 
     async def publish(self, post: Post, call: Call) -> Published:
         account = post.account
-        account_id = account.remote_id or await call.step("account", self.verify, account)
+        # Known or not, it is a step: an account that is connected anew must not change the order of those that follow.
+        account_id = await call.step("account", self.identify, account)
         media = [await self._media(number, one, account, call) for number, one in enumerate(post.media, 1)]
         options = {name: post.options[name] for name in OPTIONS if name in post.options}
         find = partial(self.find, call.held_by_others)
@@ -162,6 +163,9 @@ class Mastodon:
         return by_fallback("The server", answer, None, words, now, reset_at)
 
     # --- Acts
+
+    async def identify(self, http: Http, account: Account) -> str | Failure:
+        return account.remote_id or await self.verify(http, account)
 
     async def verify(self, http: Http, account: Account) -> str | Failure:
         answer = await self._ask(http, account, "GET", "api/v1/accounts/verify_credentials")

@@ -27,7 +27,7 @@ from postino.provider import (
 from postino.providers.fetching import File, Shelf, fetch
 from postino.providers.multipart import multipart
 from postino.providers.places import endpoint, page
-from postino.providers.verdicts import UNKNOWN_CALLER, Clock, Row, by_fallback, look_up, said_in, utc_now
+from postino.providers.verdicts import UNKNOWN_CALLER, Clock, Row, by_fallback, by_nobody, look_up, said_in, utc_now
 from postino.rules.failures import after, refuses
 
 MOST_BYTES = {"image": 10_000_000, "video": 50_000_000}
@@ -128,6 +128,8 @@ class Telegram:
     def classify(self, answer: Answer) -> Failure:
         said, now = said_in(answer), self._now()
         code, words = str(answer.status), str(said.get("description") or "")
+        if answer.status < 500 and "ok" not in said and answer is not UNKNOWN_CALLER:
+            return by_nobody("Telegram", answer)  # not its own words: somebody in between may have answered
         if row := look_up(TABLE, code, words):
             return Failure(row.kind, row.message, code)
         match said.get("parameters"):

@@ -6,9 +6,11 @@ from functools import cached_property
 
 from postino.content import NETWORKS
 from postino.errors import WrongUse
+from postino.job import Job
 from postino.post import AccountState, StoredAccount
 from postino.provider import Account, Tokens
 from postino.publishing.vault import Vault
+from postino.rules.ledger import is_out
 from postino.store import Act, Store
 
 SANDBOX = "sandbox:"  # an address that is looked up when it is needed: the simulated networks move
@@ -71,11 +73,19 @@ class Accounts:
 
     async def renew(self, account: Account, tokens: Tokens) -> Account:
         """Keeps new credentials before anybody uses them."""
-        if dict(tokens.credentials) != dict(account.credentials):
+        if dict(tokens.credentials) != dict(account.credentials) and await self.still_has(account):
             stored = await self.store.account(account.id)
             sealed = self.vault.seal(tokens.credentials, account.id)
             await self.store.put_account(replace(stored, sealed=sealed))
         return replace(account, credentials=tokens.credentials)
+
+    async def still_has(self, account: Account) -> bool:
+        """Whether these are still its credentials: a person may have connected it anew while they were tried."""
+        return dict((await self.open(account.id)).credentials) == dict(account.credentials)
+
+    async def is_out(self, job: Job) -> bool:
+        """Whether something of it is out there, or may be."""
+        return job.sent and is_out(await self.store.ledger(job.id))
 
     def address_of(self, account: StoredAccount) -> str:
         if not account.base_url.startswith(SANDBOX):

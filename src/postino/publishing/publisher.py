@@ -51,7 +51,7 @@ class Publisher:
         self.send_within = timedelta(seconds=send_within)
 
     async def publish(self, job: Job, payload: PostLetter, call: GuardedCall) -> Outcome:
-        if is_too_late(job, payload.publish_until_at):
+        if is_too_late(job, payload.publish_until_at) and not await self.accounts.is_out(job):
             return Reject(TOO_LATE, missed=True)
         network = self.networks.get(job.channel)
         if network is None or job.account is None:
@@ -73,7 +73,7 @@ class Publisher:
         try:
             return await self.publish_as(fresh, network, job, payload, call)
         except TokenRefused as refused:
-            return await self.held(account.id, refused.failure.message)
+            return await self.refused(fresh, refused.failure)
 
     async def publish_as(
         self, account: Account, network: Provider, job: Job, payload: PostLetter, call: GuardedCall
@@ -92,8 +92,13 @@ class Publisher:
         if isinstance(tokens, Tokens):
             return await self.accounts.renew(account, tokens)
         if tokens.kind in (Kind.AUTH, Kind.PERMANENT):
-            return await self.held(account.id, tokens.message)
+            return await self.refused(account, tokens)
         return Retry(f"{why.message} New ones could not be had: {tokens.message}", tokens.until)
+
+    async def refused(self, account: Account, failure: Failure) -> Outcome:
+        if not await self.accounts.still_has(account):
+            return Defer(datetime.now(UTC), f"{account.id} was connected anew meanwhile.")
+        return await self.held(account.id, failure.message)
 
     async def held(self, account: str, why: str) -> Outcome:
         """Not failed: connected again, the account publishes what waits for it."""
@@ -128,4 +133,4 @@ def post_of(job: Job, payload: PostLetter, account: Account) -> Post:
 
 def is_too_late(job: Job, until: datetime | None) -> bool:
     """By the store's clock. What a person replays is wanted all the same."""
-    return until is not None and not job.sent and job.generation == 1 and (job.claimed_at or until) > until
+    return until is not None and job.generation == 1 and (job.claimed_at or until) > until

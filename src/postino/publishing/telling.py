@@ -71,7 +71,8 @@ def known_already(written: Sequence[Written]) -> list[str]:
                 said = f"failed: {job.last_error} Replay it to publish it all the same."
             case _ if one.post.version > 1:
                 said = "was edited since. It goes out as it was edited."
-            case _:
-                continue
+            case status:
+                when = "" if job.run_at is None else f" for {job.scheduled_at:%Y-%m-%d %H:%M} UTC"
+                said = f"is {status}{when}. This call changed nothing."
         notes.append(f"Post {job.id} ({job.account}) is the same, and {said}")
     return notes

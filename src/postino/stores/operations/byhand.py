@@ -77,6 +77,10 @@ def answer_for(job: Job, verdict: Done | Retry | Reject, act: Act) -> Operation[
     """A person's word in the place of the network's, about each visible call that is in doubt."""
     known = yield from ledger.ledger(job.id)
     in_doubt = doubts(known)
+    if not in_doubt and isinstance(verdict, Done) and verdict.remote_id and job.account is not None:
+        held_by = yield from ledger.hold(job, verdict.remote_id)
+        if held_by != job.id:
+            raise Conflict(f"That remote post belongs to job {held_by}, not to {job.id}. Nothing was changed.")
     if not in_doubt or isinstance(verdict, Reject):
         return False
     if isinstance(verdict, Done):

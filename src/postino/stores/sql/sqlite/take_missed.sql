@@ -1,8 +1,11 @@
--- What was to be out by now and has sent nothing; out of everybody's reach until the end of this transaction.
+-- What was to be out by now and of which nothing is or may be out; out of everybody's reach until the end of this transaction.
 UPDATE postino_jobs SET state = 'uncertain'
 WHERE state = 'pending' AND id IN (
     SELECT job.id FROM postino_posts AS post JOIN postino_jobs AS job ON job.id = post.id
-    WHERE post.publish_until_at <= :now AND job.state = 'pending' AND NOT job.sent
+    WHERE post.publish_until_at <= :now AND job.state = 'pending' AND job.look_at IS NULL
+      AND NOT EXISTS (
+          SELECT 1 FROM postino_receipts WHERE job_id = job.id AND verdict = 'accepted'
+      )
       AND job.generation = 1  -- a person who replays it wants it all the same
     ORDER BY job.id LIMIT 500
 )
