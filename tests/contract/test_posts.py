@@ -209,7 +209,7 @@ async def test_what_runs_or_of_which_something_is_or_may_be_out_is_not_missed(de
     for job in (doubtful, refused, half):
         assert await desk.end(await desk.store.get(job.id), Retry("later"))
     desk.clock.turn(hours=1)
-    assert ids(await desk.store.miss_posts()) == {refused.id}
+    assert ids([*await desk.store.miss_posts()]) == {refused.id}
     states = [await desk.state(job) for job in (running, doubtful, half)]
     assert states == [State.RUNNING, State.UNCERTAIN, State.PENDING]
 

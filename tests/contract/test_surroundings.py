@@ -16,7 +16,11 @@ Elsewhere = Callable[[], None]
 @pytest.fixture
 def elsewhere(desk: Desk) -> Elsewhere:
     """As if the file or the cluster were another."""
-    return lambda: desk.database.sql("UPDATE {surroundings} SET identity = 'where it was'") and None
+
+    def move() -> None:
+        desk.database.sql("UPDATE {surroundings} SET identity = 'where it was'")
+
+    return move
 
 
 async def put_three(desk: Desk) -> tuple[Job, Job, Job]:
