@@ -74,7 +74,7 @@ class Office:
     ) -> Posted:
         """Accepted, to be published now; its text is like no other unless it is given."""
         account = account or await self.open_account(shape.network)
-        struck = tuple([await self.fault(account, fault) for fault in faults])
+        struck = tuple([await self.lay(shape.network, fault, account.handle) for fault in faults])
         said = text or f"{shape}, {about}, {secrets.token_hex(4)}"
         content = shape.content(said, self.oracle.url)
         [written] = await self.app.posts.schedule(Wish(content=content, accounts=(account.id,), **wish))
@@ -87,10 +87,10 @@ class Office:
         shape = shape_for(account.network)
         self.posts.append(Posted(post.job.id, shape, account, shape.texts(json.loads(post.content)["body"]), about))
 
-    async def fault(self, account: StoredAccount, fault: Fault) -> int:
-        whose = None if fault.endpoint in SIGN_INS else account.handle
-        told = (account.network, fault.endpoint, fault.name, whose, fault.params)
-        return await asyncio.to_thread(self.oracle.fail, *told)
+    async def lay(self, network: str, fault: Fault, handle: str | None = None) -> int:
+        """The next call that this account makes there goes wrong, or the next of anybody."""
+        whose = None if fault.endpoint in SIGN_INS else handle
+        return await asyncio.to_thread(self.oracle.fail, network, fault.endpoint, fault.name, whose, fault.params)
 
     async def start(self, *, crash: str = "", **order: Any) -> Process:
         return await self.workers.start(crash=crash, publishes=True, sandbox=self.oracle.url, **order)

@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,7 @@ from postino import Job, State
 from postino.ledger import Source, Verdict
 from tests.crash.publishing.faults import Fault
 from tests.crash.publishing.office import IN_TIME, Office, Posted
-from tests.crash.publishing.program import LEASE
+from tests.crash.publishing.program import LEASE, SEND_WITHIN
 from tests.crash.publishing.shapes import NETWORKS, shape_for
 from tests.crash.publishing.verdict import judge
 from tests.crash.workers import Process
@@ -19,16 +20,16 @@ PATIENT = 0.2  # of the networks' time-outs: an answer that waited for a sleeper
 BURIED = "SELECT count(*) FROM postino.workers WHERE pid = {pid}"
 
 
-async def freeze_in_the_call(office: Office, *posts: Posted, patience: float) -> Process:
+async def freeze_in_the_call(office: Office, *posts: Posted, **order: Any) -> Process:
     """A worker that sleeps while its visible calls are under way, past its lease, until others have buried it."""
-    sleeper = await office.start(patience=patience)
+    sleeper = await office.start(**order)
     wanted = {posted.faults[0] for posted in posts}
     async with asyncio.timeout(IN_TIME):
         while not wanted <= await asyncio.to_thread(office.oracle.struck):  # noqa: ASYNC110 - another process's calls
             await asyncio.sleep(0.02)
     sleeper.signal(signal.SIGSTOP)
     await asyncio.sleep(LEASE)
-    await office.start(patience=patience)
+    await office.start(**order)
     async with asyncio.timeout(IN_TIME):
         while office.books.ask(BURIED.format(pid=sleeper.pid))[0][0]:  # noqa: ASYNC110 - another process buries it
             await asyncio.sleep(0.02)
@@ -84,13 +85,15 @@ async def test_the_answer_that_a_sleeper_reads_when_it_wakes_up_ends_the_doubt_o
 
 
 @pytest.mark.crash
+@pytest.mark.parametrize("over", ["its time to send", "its lease"])
 async def test_a_worker_that_sleeps_between_its_intent_and_the_sending_sends_nothing_when_it_wakes_up(
-    office: Office,
+    office: Office, over: str
 ) -> None:
     """Signing in comes first; what was intended for one moment is not sent in another."""
     plain = shape_for("bluesky")
     posted = await office.post(plain, "not begun", Fault("createSession", "slow", {"seconds": ANSWERED}))
-    sleeper = await freeze_in_the_call(office, posted, patience=PATIENT)
+    send_within = SEND_WITHIN if over == "its time to send" else 60.0
+    sleeper = await freeze_in_the_call(office, posted, patience=PATIENT, send_within=send_within)
     await wake(office, sleeper)
     await office.settle_all(workers=0)
     verdict = await judge(office)
