@@ -1,12 +1,16 @@
 """The engine's app on each store, and worker processes that a test may kill."""
 
+import os
+import random
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.crash.points import EVERYTHING
 from tests.crash.verdict import Runs, read_record
 from tests.crash.workers import Workers, forker, workers_on
 from tests.engine.conftest import app
@@ -51,3 +55,17 @@ async def workers(forker_address: str, tmp_path: Path, database_url: str) -> Asy
 @pytest.fixture
 def runs(tmp_path: Path) -> Callable[[], Runs]:
     return lambda: read_record(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def everything() -> bool:
+    return EVERYTHING
+
+
+@pytest.fixture
+def chance(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -> random.Random:
+    """What a test leaves out this time; the same seed leaves out the same again."""
+    seed = int(os.environ.get("CRASH_SEED") or time.time())
+    with capsys.disabled():
+        print(f"\n{request.node.name}: CRASH_SEED={seed}", file=sys.stderr)
+    return random.Random(seed)

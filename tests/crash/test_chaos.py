@@ -9,7 +9,7 @@ import pytest
 
 from tests.crash.chaos import Plan, cause_chaos
 
-KILLS = 25
+KILLS = 15
 
 
 @pytest.mark.crash

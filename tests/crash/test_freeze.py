@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from postino import Job, Postino, State
+from tests.crash.freezing import freeze
 from tests.crash.test_sweep import check_books, end, until_running
 from tests.crash.verdict import Runs
 from tests.crash.workers import Process, Workers
@@ -26,12 +27,12 @@ async def until_back(app: Postino, process: Process) -> None:
 
 @pytest.mark.crash
 async def test_a_run_that_wakes_up_after_another_completed_the_job_settles_nothing(
-    app: Postino, workers: Workers, runs: ReadRuns
+    app: Postino, workers: Workers, runs: ReadRuns, database_url: str
 ) -> None:
-    job = await app.enqueue("plain", 0.3)
+    job = await app.enqueue("plain", 0.5)
     frozen = await workers.start()
     await until_running(app, job)
-    frozen.signal(signal.SIGSTOP)
+    await freeze(frozen, database_url)
     await workers.start()
     assert (await ended(app, job)).state is State.COMPLETED
     frozen.signal(signal.SIGCONT)
@@ -41,7 +42,7 @@ async def test_a_run_that_wakes_up_after_another_completed_the_job_settles_nothi
 
 @pytest.mark.crash
 async def test_what_waited_its_turn_in_a_frozen_worker_does_not_start_after_it_completed_elsewhere(
-    app: Postino, workers: Workers, runs: ReadRuns
+    app: Postino, workers: Workers, runs: ReadRuns, database_url: str
 ) -> None:
     """Jobs rescued before run one at a time; the second one's turn comes when the sleeper wakes up."""
     jobs = await app.enqueue_many([("plain", 0.4), ("plain", 0.4)])
@@ -54,7 +55,7 @@ async def test_what_waited_its_turn_in_a_frozen_worker_does_not_start_after_it_c
         return any(run in held for run, _ in runs().starts)
 
     await eventually(one_started)
-    frozen.signal(signal.SIGSTOP)
+    await freeze(frozen, database_url)
     await workers.start()
     for job in jobs:
         assert (await ended(app, job)).state is State.COMPLETED

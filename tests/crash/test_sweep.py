@@ -1,5 +1,6 @@
 """kill -9 at every registered point, on both stores: nothing is lost, and nothing runs again once it has completed."""
 
+import random
 import signal
 from collections import Counter
 from collections.abc import Callable
@@ -9,7 +10,7 @@ import pytest
 from postino import Job, Postino, State
 from postino.event import Cursor, EventType
 from postino.store import JobFilter
-from tests.crash.points import ENGINE_POINTS
+from tests.crash.points import ENGINE_POINTS, EVERYTHING
 from tests.crash.verdict import Runs
 from tests.crash.workers import Process, Workers
 from tests.engine.conftest import ended, eventually
@@ -17,6 +18,8 @@ from tests.engine.conftest import ended, eventually
 ReadRuns = Callable[[], Runs]
 
 OFTEN = ("survey.", "claim.", "perform.", "settle.")  # passed often enough that a later passage is another case
+PASSAGES = ("1", "3")
+ANY = "?"  # one of them, another every time
 AFTER_A_DEATH = ("rescue.", "suspect.")
 ON_THE_WAY_OUT = ("release.", "retire.", "drop_cursor.")
 LISTENING = ("hold_cursor.", "hear.", "move_cursor.", "drop_cursor.")
@@ -26,7 +29,7 @@ CALLERS = [f"{point}:{passage}" for passage in (1, 2) for point in ("enqueue.bef
 CASES = [
     f"{point}:{passage}"
     for point in ENGINE_POINTS
-    for passage in ((1, 3) if point.startswith(OFTEN) else (1,))
+    for passage in ("1" if not point.startswith(OFTEN) else PASSAGES if EVERYTHING else ANY)
     if not point.startswith("enqueue.")
 ]
 
@@ -34,8 +37,9 @@ CASES = [
 @pytest.mark.crash
 @pytest.mark.parametrize("crash", CASES)
 async def test_a_worker_killed_here_leaves_everything_to_the_next(
-    app: Postino, workers: Workers, runs: ReadRuns, crash: str
+    app: Postino, workers: Workers, runs: ReadRuns, chance: random.Random, crash: str
 ) -> None:
+    crash = crash.replace(ANY, chance.choice(PASSAGES))
     jobs = [await leave_a_dead_worker(app, workers)] if crash.startswith(AFTER_A_DEATH) else []
     jobs += await app.enqueue_many([{"type": "plain", "payload": 0.0, "account": f"a{n % 3}"} for n in range(6)])
     jobs += await app.enqueue_many([("plain", 0.0)] * 6)

@@ -42,6 +42,7 @@ class Workers:
         self.reader = reader
         self.writer = writer
         self.folder = folder
+        self.url = url
         self.always = {"folder": str(folder), "url": url}
         self.starting: deque[asyncio.Future[Process]] = deque()
         self.alive: dict[int, Process] = {}

@@ -11,6 +11,8 @@ from typing import Any, Self
 
 from tests.crash.publishing.shapes import PICTURES
 
+MEDIA_SECONDS = 0.1  # until an uploaded picture is ready
+
 
 @dataclass(frozen=True, slots=True)
 class Seen:
@@ -45,7 +47,7 @@ class Oracle:
         self.url: str = json.loads(self.process.stdout.readline())["url"]
         for name in PICTURES:
             urllib.request.urlopen(f"{self.url}/_sandbox/media/{name}", timeout=20).close()  # drawn at the first call
-        self.change(mastodon_media_seconds=0.1)
+        self.change(mastodon_media_seconds=MEDIA_SECONDS)
 
     def kill(self) -> None:
         self.process.kill()

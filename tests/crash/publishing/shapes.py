@@ -51,3 +51,7 @@ NETWORKS = tuple(PROVIDERS)
 
 def shape_for(network: str, name: str = "plain") -> Shape:
     return next(shape for shape in SHAPES if (shape.network, shape.name) == (network, name))
+
+
+def shapes_of(network: str) -> list[Shape]:
+    return [shape for shape in SHAPES if shape.network == network]

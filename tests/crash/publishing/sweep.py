@@ -1,7 +1,6 @@
 """A worker killed at every station of every publish; others go on, and the networks' own record says how it went."""
 
 import asyncio
-import random
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -113,11 +112,3 @@ class Sweep:
             if station.shape.grade is Grade.D and station.point in IN_DOUBT:
                 job = await self.office.app.store.get(post_id)
                 assert job.state is State.UNCERTAIN, f"{station}: nobody can know whether it is out there"
-
-
-def some_of(stations: Sequence[Station], chance: random.Random) -> list[Station]:
-    """Every point on every network once, on the way of a post of some shape."""
-    chosen: dict[tuple[str, str], Station] = {}
-    for station in chance.sample(stations, len(stations)):
-        chosen.setdefault((station.shape.network, station.point), station)
-    return sorted(chosen.values(), key=str)

@@ -11,7 +11,7 @@ from tests.crash.chaos import Plan
 from tests.crash.publishing.chaos import cause_chaos
 from tests.crash.publishing.oracle import Oracle
 
-KILLS = 20
+KILLS = 15
 
 
 @pytest.mark.crash

@@ -12,7 +12,6 @@ from tests.crash.publishing.office import FOR_EVER, IN_TIME, Office, Posted
 from tests.crash.publishing.shapes import NETWORKS, SHAPES, shape_for
 from tests.crash.publishing.sweep import Sweep
 
-STARTED_ANEW = ("forget.before", "forget.after")
 TAKEN_OVER = ("rescue.before", "rescue.after", "suspect.before", "suspect.after")
 ON_THE_WAY_OUT = ("release.before", "release.after", "retire.before", "retire.after")
 ASKED_FOR = ("create_posts.before", "create_posts.after")
@@ -20,19 +19,6 @@ TWICE = (1, 2)  # a caller asks with a key, then without one
 IN_THE_THICK_OF_IT = "note.before:4"
 SLOW = 0.8  # seconds: longer than a worker that stops is given here, not longer than an answer is waited for
 PATIENT = 0.03
-
-
-@pytest.mark.crash
-async def test_a_worker_killed_while_it_starts_anew_with_a_picture_that_never_gets_ready_leaves_it_to_the_next(
-    office: Office,
-) -> None:
-    sweep = Sweep(office)
-    office.oracle.change(mastodon_media_seconds=3600)
-    for crash in STARTED_ANEW:
-        await sweep.kill(shape_for("mastodon", "picture"), crash, picture_patience=0.3)
-    office.oracle.change(mastodon_media_seconds=0.1)
-    await sweep.finish(picture_patience=0.5)
-    await sweep.check()
 
 
 @pytest.mark.crash

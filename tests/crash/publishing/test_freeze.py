@@ -8,6 +8,7 @@ import pytest
 
 from postino import Job, State
 from postino.ledger import Source, Verdict
+from tests.crash.freezing import freeze
 from tests.crash.publishing.faults import Fault
 from tests.crash.publishing.office import IN_TIME, Office, Posted
 from tests.crash.publishing.program import LEASE, SEND_WITHIN
@@ -27,7 +28,7 @@ async def freeze_in_the_call(office: Office, *posts: Posted, **order: Any) -> Pr
     async with asyncio.timeout(IN_TIME):
         while not wanted <= await asyncio.to_thread(office.oracle.struck):  # noqa: ASYNC110 - another process's calls
             await asyncio.sleep(0.02)
-    sleeper.signal(signal.SIGSTOP)
+    await freeze(sleeper, office.workers.url)
     await asyncio.sleep(LEASE)
     await office.start(**order)
     async with asyncio.timeout(IN_TIME):
@@ -85,7 +86,11 @@ async def test_the_answer_that_a_sleeper_reads_when_it_wakes_up_ends_the_doubt_o
 
 
 @pytest.mark.crash
-@pytest.mark.parametrize("over", ["its time to send", "its lease"])
+@pytest.mark.parametrize(
+    ("database_url", "over"),
+    [("sqlite", "its time to send"), pytest.param("postgres", "its lease", marks=pytest.mark.postgres)],
+    indirect=["database_url"],
+)
 async def test_a_worker_that_sleeps_between_its_intent_and_the_sending_sends_nothing_when_it_wakes_up(
     office: Office, over: str
 ) -> None:

@@ -75,6 +75,7 @@ def tried_on() -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.crash
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 async def test_neither_what_was_said_yesterday_nor_what_another_account_says_is_taken_for_what_is_in_doubt(
     office: Office,
 ) -> None:
@@ -111,6 +112,7 @@ async def test_what_the_same_account_said_moments_ago_belongs_to_that_post_alone
 
 
 @pytest.mark.crash
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 async def test_two_alike_that_are_in_doubt_at_once_are_told_apart_by_a_key_or_by_a_person(office: Office) -> None:
     """By likeness nobody can say which is which, and a guess might leave one of them out."""
     for network in ("bluesky", "mastodon"):
