@@ -46,7 +46,7 @@ def test_a_post_that_fails_while_it_is_followed_is_exit_code_1(up: Up, postino: 
 
 
 def test_who_no_longer_watches_is_told_that_it_goes_on(up: Up) -> None:
-    up.fault("mastodon", "slow", endpoint="statuses", params={"seconds": 0.5})
+    up.fault("mastodon", "slow", endpoint="statuses", params={"seconds": 3})
     with Command("post", "Unwatched", "--to", "mastodon", "--wait", folder=up.folder) as command:
         post_id = command.wait_for("publishing").split()[2]
         command.process.send_signal(signal.SIGINT)

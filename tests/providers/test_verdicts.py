@@ -101,7 +101,6 @@ def test_a_networks_no_is_told_in_words_for_people(
         ("mastodon", {"error": "Too many requests"}, {"x_ratelimit_reset": "2026-11-16T12:01:30.000Z"}, 90),
         ("mastodon", {"error": "Too many requests"}, {"retry_after": "Mon, 16 Nov 2026 12:01:30 GMT"}, 90),
         ("telegram", telegram(429, "Too Many Requests: retry after 90", retry_after=90), {}, 90),
-        ("telegram", b"<html>", {"retry_after": "90"}, 90),
         ("telegram", telegram(429, "Too Many Requests"), {}, None),
     ],
 )
