@@ -16,7 +16,10 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from tests.crash.program import act
+import postino.outbound.http
+import postino.stores.postgres
+import postino.wakeups.postgres  # noqa: F401 - all that a worker imports when it needs it
+from tests.crash.program import act, application
 
 
 class Family:
@@ -100,6 +103,7 @@ def become(order: dict[str, Any]) -> None:
 
 def main(address: str) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    application({"folder": "", "url": "sqlite:///nowhere"})  # what is made once in a process is made here, once for all
     gc.freeze()
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(address)

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import postino.outbound.http  # noqa: F401 - so that a forked process has it already
 from postino import Conflict, Postino
 from postino.config import (
     ChannelConfig,
