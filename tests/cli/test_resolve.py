@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from tests.api.household import Up
 from tests.cli.conftest import Postino
 from tests.cli.desk import Desk
-from tests.cli.processes import Command
 
 pytestmark = pytest.mark.slow
 TELEGRAM = "telegram:postcard"
@@ -43,18 +41,6 @@ def test_a_post_that_fails_while_it_is_followed_is_exit_code_1(up: Up, postino: 
     assert answer.code == 1
     assert "failed" in answer.rows[-1]
     assert "The bot has been blocked" in answer.rows[-1]
-
-
-def test_who_no_longer_watches_is_told_that_it_goes_on(up: Up) -> None:
-    up.fault("mastodon", "slow", endpoint="statuses", params={"seconds": 3})
-    with Command("post", "Unwatched", "--to", "mastodon", "--wait", folder=up.folder) as command:
-        post_id = command.wait_for("publishing").split()[2]
-        command.process.send_signal(signal.SIGINT)
-        assert command.wait() == 128 + signal.SIGINT
-    assert "It goes on without you: " in command.err[-1]
-    assert command.err[-1].endswith(f"posts show {post_id}")
-    up.settled(post_id)
-    assert up.texts().count("Unwatched") == 1
 
 
 @pytest.mark.parametrize(
