@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain
 from typing import Any
 from uuid import UUID
 
@@ -57,25 +58,28 @@ class Sweep:
 
     async def kill_while_looking(self, groups: Sequence[tuple[Sequence[Trouble], Sequence[str]]]) -> None:
         """Posts whose answers were lost; and for each group workers that die over them when they are looked for."""
-        posts = {posted.id: posted for posted in await self.put_in_doubt([troubles for troubles, _ in groups])}
-        for point in (point for _, points in groups for point in points):
-            if not await self.rows(posts.values(), State.UNCERTAIN):
-                return  # a worker may have had several in its hands
-            victim = await self.office.start(crash=point, concurrency=1, lease=FOR_EVER)
-            await self.office.died(victim, f"{point}, when a post is looked for")
-            self.reached.add(point)
-            for held in self.office.held_by(victim):
-                self.killed[held] = Station(posts[held].shape, point, 1)
+        in_doubt = await self.put_in_doubt([troubles for troubles, _ in groups])
+        shapes = {posted.id: posted.shape for posted in self.office.posts}
+        for posts, (_, points) in zip(in_doubt, groups, strict=True):
+            for point in points:
+                if not await self.rows(posts, State.UNCERTAIN):
+                    break  # a worker may have had several in its hands
+                victim = await self.office.start(crash=point, concurrency=1, lease=FOR_EVER)
+                await self.office.died(victim, f"{point}, when a post is looked for")
+                self.reached.add(point)
+                for held in self.office.held_by(victim):
+                    self.killed[held] = Station(shapes[held], point, 1)
 
-    async def put_in_doubt(self, groups: Sequence[Sequence[Trouble]]) -> list[Posted]:
+    async def put_in_doubt(self, groups: Sequence[Sequence[Trouble]]) -> list[list[Posted]]:
         """From now on they are looked for by whoever comes first, one group after the other."""
-        posts: list[Posted] = []
         prepared = [[(it, await self.office.open_account(it.shape.network)) for it in group] for group in groups]
         worker = await self.office.start(concurrency=sum(map(len, groups)), lease=FOR_EVER, send_within=UNHURRIED)
+        posts: list[list[Posted]] = []
         for group in prepared:
-            posts += [await self.office.post(it.shape, str(it), *it.faults, account=account) for it, account in group]
-            await self.until(posts, lambda rows: all(sent for _, sent, _ in rows))
-        rows = await self.until(posts, lambda rows: all(state == State.UNCERTAIN for state, *_ in rows))
+            posts.append([await self.office.post(it.shape, str(it), *it.faults, account=whose) for it, whose in group])
+            await self.until(posts[-1], lambda rows: all(sent for _, sent, _ in rows))
+        every = list(chain(*posts))
+        rows = await self.until(every, lambda rows: all(state == State.UNCERTAIN for state, *_ in rows))
         await self.office.stop(worker)
         due_at = max(instant(run_at) for *_, run_at in rows)
         await asyncio.sleep((due_at - datetime.now(UTC)).total_seconds())
