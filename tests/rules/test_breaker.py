@@ -1,0 +1,426 @@
+"""When a service is asked, as tables and for any sequence of answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import fields, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from postino.errors import WrongUse
+from postino.rules.breaker import (
+    ADR013,
+    NETWORKS,
+    OPENAI,
+    PROFILES,
+    Breaker,
+    BreakerPolicy,
+    Circuit,
+    admits,
+    after,
+    closed_by_hand,
+    open_for,
+    opened,
+    policy_for,
+    reset,
+    state_at,
+)
+
+NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
+NEW = Breaker(service="bluesky")
+
+
+def at(seconds: float) -> datetime:
+    return NOW + timedelta(seconds=seconds)
+
+
+def told(answers: Iterable[tuple[float, bool]], policy: BreakerPolicy = NETWORKS, breaker: Breaker = NEW) -> Breaker:
+    """After these answers, each at its second."""
+    for second, healthy in answers:
+        breaker = after(breaker, healthy, policy, at(second), f"failed at {second}")
+    return breaker
+
+
+def bad(*seconds: float) -> list[tuple[float, bool]]:
+    return [(second, False) for second in seconds]
+
+
+OPENED = told(bad(0, 1, 2, 3, 4))  # until second 124
+HALF = replace(OPENED, state=Circuit.HALF_OPEN, until_at=None)
+
+
+@pytest.mark.parametrize(
+    ("policy", "answers", "state"),
+    [
+        (NETWORKS, [], Circuit.CLOSED),
+        (NETWORKS, bad(0, 1, 2, 3), Circuit.CLOSED),
+        (NETWORKS, bad(0, 1, 2, 3, 4), Circuit.OPEN),
+        (NETWORKS, bad(0, 0, 0, 0, 0), Circuit.OPEN),
+        (NETWORKS, bad(0, 15, 30, 45, 60), Circuit.OPEN),
+        (NETWORKS, bad(0, 15, 30, 45, 60.001), Circuit.CLOSED),
+        (NETWORKS, bad(0, 15, 30, 45, 61, 62), Circuit.OPEN),
+        (NETWORKS, bad(*range(0, 1000, 16)), Circuit.CLOSED),
+        (NETWORKS, [*bad(0, 1, 2, 3), (4, True), *bad(5)], Circuit.OPEN),
+        (OPENAI, bad(0, 1), Circuit.CLOSED),
+        (OPENAI, bad(0, 1, 2), Circuit.OPEN),
+        (ADR013, bad(0, 1000, 2000, 3000), Circuit.CLOSED),
+        (ADR013, bad(0, 1000, 2000, 3000, 4000), Circuit.OPEN),
+        (ADR013, [*bad(0, 1, 2, 3), (4, True), *bad(5)], Circuit.CLOSED),
+        (ADR013, [*bad(0, 1, 2, 3), (4, True), *bad(5, 6, 7, 8, 9)], Circuit.OPEN),
+        (BreakerPolicy(failure_threshold=1), bad(0), Circuit.OPEN),
+    ],
+)
+def test_enough_failures_within_the_window_or_in_a_row_open_it(
+    policy: BreakerPolicy, answers: list[tuple[float, bool]], state: Circuit
+) -> None:
+    assert told(answers, policy).state is state
+
+
+@pytest.mark.parametrize(
+    ("breaker", "second", "state", "calls"),
+    [
+        (NEW, 0, Circuit.CLOSED, None),
+        (OPENED, 4, Circuit.OPEN, 0),
+        (OPENED, 123.999, Circuit.OPEN, 0),
+        (OPENED, 124, Circuit.HALF_OPEN, 1),
+        (OPENED, 9e6, Circuit.HALF_OPEN, 1),
+        (replace(OPENED, probes=2), 124, Circuit.HALF_OPEN, 2),
+        (HALF, -9e6, Circuit.HALF_OPEN, 1),
+        (replace(OPENED, until_at=None), 9e6, Circuit.OPEN, 0),
+        (replace(OPENED, since_at=None), 0, Circuit.OPEN, 0),
+    ],
+)
+def test_an_open_one_admits_nothing_until_its_time_is_over_and_then_only_probes(
+    breaker: Breaker, second: float, state: Circuit, calls: int | None
+) -> None:
+    assert (state_at(breaker, at(second)), admits(breaker, at(second))) == (state, calls)
+
+
+def test_an_opening_says_since_when_until_when_and_why() -> None:
+    breaker = told(bad(0, 1, 2, 3, 4))
+    assert breaker == Breaker(
+        service="bluesky",
+        state=Circuit.OPEN,
+        since_at=at(4),
+        until_at=at(124),
+        failures=tuple(at(second) for second in range(5)),
+        trips=1,
+        reason="failed at 4",
+    )
+
+
+@pytest.mark.parametrize("breaker", [OPENED, HALF, replace(OPENED, probes=2)])
+def test_one_good_answer_closes_a_half_open_one_and_forgets_the_rest(breaker: Breaker) -> None:
+    assert after(breaker, True, NETWORKS, at(130)) == replace(NEW, since_at=at(130), probes=breaker.probes)
+
+
+@pytest.mark.parametrize("breaker", [OPENED, HALF])
+def test_one_bad_answer_opens_a_half_open_one_for_twice_as_long(breaker: Breaker) -> None:
+    again = after(breaker, False, NETWORKS, at(130), "still down")
+    assert (again.state, again.since_at, again.until_at) == (Circuit.OPEN, at(130), at(370))
+    assert (again.trips, again.reason, again.failures) == (2, "still down", (at(130),))
+
+
+def test_of_several_probes_that_fail_only_the_first_makes_the_opening_longer() -> None:
+    first = after(OPENED, False, ADR013, at(130))
+    assert after(first, False, ADR013, at(130)) is first
+
+
+@pytest.mark.parametrize(
+    ("policy", "durations"),
+    [
+        (NETWORKS, [120, 240, 300, 300]),
+        (OPENAI, [180, 300, 300]),
+        (ADR013, [300, 300, 300]),
+        (BreakerPolicy(open_timeout=timedelta(seconds=600)), [600, 600]),
+        (BreakerPolicy(open_timeout=timedelta(seconds=1)), [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]),
+    ],
+)
+def test_each_opening_in_a_row_lasts_twice_as_long_up_to_the_longest(
+    policy: BreakerPolicy, durations: list[float]
+) -> None:
+    breaker, now, lasted = NEW, NOW, []
+    for _ in range(policy.failure_threshold - 1):
+        breaker = after(breaker, False, policy, now)
+    for _ in durations:
+        breaker = after(breaker, False, policy, now)
+        assert breaker.since_at is not None
+        assert breaker.until_at is not None
+        lasted.append((breaker.until_at - breaker.since_at).total_seconds())
+        now = breaker.until_at
+    assert lasted == durations
+
+
+def test_after_closing_well_it_opens_for_the_shortest_time_again() -> None:
+    answers = [*bad(124), (364, True), *bad(400, 401, 402, 403, 404)]
+    again = told(answers, breaker=OPENED)
+    assert (again.state, again.until_at, again.trips) == (Circuit.OPEN, at(524), 1)
+
+
+@pytest.mark.parametrize("healthy", [True, False])
+@pytest.mark.parametrize(
+    "breaker",
+    [
+        OPENED,
+        opened(NEW, NOW, until_at=at(200), reason="maintenance", probes=1),
+        opened(NEW, NOW, until_at=None, reason=None, probes=1),
+    ],
+)
+def test_answers_to_what_was_asked_before_it_opened_change_nothing(breaker: Breaker, healthy: bool) -> None:
+    assert after(breaker, healthy, NETWORKS, at(100)) is breaker
+
+
+@pytest.mark.parametrize(
+    ("breaker", "policy"),
+    [(NEW, NETWORKS), (NEW, ADR013), (told(bad(0, 1)), NETWORKS), (told([*bad(0), (1, True)], ADR013), ADR013)],
+)
+def test_a_good_answer_of_a_closed_one_is_nothing_to_write(breaker: Breaker, policy: BreakerPolicy) -> None:
+    assert after(breaker, True, policy, at(9)) is breaker
+
+
+def test_opened_by_hand_without_an_end_it_waits_for_a_person() -> None:
+    breaker = opened(told(bad(0, 1)), at(5), until_at=None, reason="maintenance", probes=2)
+    assert admits(breaker, at(9e7)) == 0
+    assert after(breaker, True, NETWORKS, at(9e7)) is breaker
+    assert (breaker.since_at, breaker.reason, breaker.by_hand) == (at(5), "maintenance", True)
+    assert closed_by_hand(breaker, at(6)) == replace(NEW, since_at=at(6), probes=2)
+
+
+def test_opened_by_hand_it_is_probed_after_its_end_like_any_other() -> None:
+    breaker = opened(NEW, NOW, until_at=at(1000), reason="maintenance", probes=2)
+    assert [admits(breaker, at(second)) for second in (-9e6, 0, 999.9, 1000)] == [0, 0, 0, 2]
+    assert after(breaker, True, NETWORKS, at(1000)) == replace(NEW, since_at=at(1000), probes=2)
+    again = after(breaker, False, NETWORKS, at(1000), "still down")
+    assert (again.until_at, again.by_hand, again.reason) == (at(1120), False, "still down")
+
+
+def test_closed_by_hand_it_opens_for_longer_until_the_service_has_answered_well() -> None:
+    breaker = closed_by_hand(OPENED, at(10))
+    assert breaker == replace(NEW, since_at=at(10), trips=1)
+    assert told(bad(11, 12, 13, 14, 15), breaker=breaker).until_at == at(15 + 240)
+    assert told([(10, True), *bad(11, 12, 13, 14, 15)], breaker=breaker).until_at == at(15 + 120)
+
+
+def test_closing_a_closed_one_by_hand_forgets_its_failures_and_nothing_else() -> None:
+    closed = replace(NEW, since_at=at(-50))
+    assert closed_by_hand(closed, NOW) is closed
+    assert closed_by_hand(replace(closed, failures=(NOW,)), NOW) == closed
+
+
+@pytest.mark.parametrize("breaker", [NEW, OPENED, HALF, opened(OPENED, NOW, until_at=None, reason="x", probes=9)])
+def test_reset_makes_it_as_new(breaker: Breaker) -> None:
+    assert reset(breaker) == NEW
+
+
+@pytest.mark.parametrize(
+    ("answers", "state", "counted"),
+    [
+        (bad(0.002, 0.001, 0), Circuit.CLOSED, (0, 0.001, 0.002)),
+        (bad(0.004, 0.003, 0.002, 0.001, 0), Circuit.OPEN, (0, 0.001, 0.002, 0.003, 0.004)),
+        (bad(3600, 3601, 3602, 3603, 0), Circuit.CLOSED, (0,)),
+        (bad(0, 20, 40, 60, -1), Circuit.CLOSED, (-1, 0, 20, 40)),
+        (bad(0, 55, 10), Circuit.CLOSED, (0, 10, 55)),
+    ],
+)
+def test_a_clock_that_goes_back_neither_loses_failures_nor_keeps_them_for_ever(
+    answers: list[tuple[float, bool]], state: Circuit, counted: tuple[float, ...]
+) -> None:
+    breaker = told(answers)
+    assert (breaker.state, breaker.failures) == (state, tuple(at(second) for second in counted))
+
+
+@pytest.mark.parametrize(
+    ("second", "state"),
+    [(3.9, Circuit.OPEN), (-116, Circuit.OPEN), (-117, Circuit.HALF_OPEN), (-36000, Circuit.HALF_OPEN)],
+)
+def test_a_clock_set_back_by_more_than_the_opening_does_not_keep_it_open(second: float, state: Circuit) -> None:
+    assert state_at(OPENED, at(second)) is state
+
+
+@pytest.mark.parametrize(
+    ("service", "settings", "policy"),
+    [
+        ("bluesky", None, NETWORKS),
+        ("bluesky", {}, NETWORKS),
+        ("openai", None, OPENAI),
+        ("openai", {}, OPENAI),
+        ("openai", {"profile": "default"}, NETWORKS),
+        ("bluesky", {"profile": "adr013"}, ADR013),
+        ("openai", {"window": 30}, replace(OPENAI, window=timedelta(seconds=30))),
+        (
+            "bluesky",
+            {"half_open_max_attempts": 3, "profile": "adr013", "consecutive": False},
+            replace(ADR013, half_open_max_attempts=3, consecutive=False),
+        ),
+        (
+            "bluesky",
+            {"failure_threshold": 7, "open_timeout": 0.5, "longest_open": 8},
+            BreakerPolicy(failure_threshold=7, open_timeout=timedelta(seconds=0.5), longest_open=timedelta(seconds=8)),
+        ),
+    ],
+)
+def test_the_service_then_the_profile_then_each_key_make_the_policy(
+    service: str, settings: dict[str, Any] | None, policy: BreakerPolicy
+) -> None:
+    assert policy_for(service, settings) == policy
+
+
+def test_the_profiles_are_those_that_were_promised() -> None:
+    def numbers(policy: BreakerPolicy) -> list[float]:
+        values = [getattr(policy, entry.name) for entry in fields(policy)]
+        return [value.total_seconds() if isinstance(value, timedelta) else value for value in values]
+
+    assert {name: numbers(policy) for name, policy in PROFILES.items()} == {
+        "default": [5, 60, 120, 1, 300, False],
+        "openai": [3, 60, 180, 1, 300, False],
+        "adr013": [5, 60, 300, 2, 300, True],
+    }
+
+
+SETTINGS = [entry.name for entry in fields(BreakerPolicy)]
+WRONG = {
+    "a whole number from 1 to 1000": (
+        ["failure_threshold", "half_open_max_attempts"],
+        [0, -1, 1001, 2.0, True, "5", None, []],
+    ),
+    "a number of seconds from 0.001 to 31622400": (
+        ["window", "open_timeout", "longest_open"],
+        [0, -1, 1e-9, 4e7, float("inf"), float("nan"), True, "60", None, timedelta(seconds=60)],
+    ),
+    "true or false": (["consecutive"], [0, 1, "yes", None]),
+}
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "wanted"),
+    [(name, value, wanted) for wanted, (names, values) in WRONG.items() for name in names for value in values],
+)
+def test_a_wrong_value_is_refused_with_its_field(field: str, value: Any, wanted: str) -> None:
+    with pytest.raises(WrongUse) as refused:
+        policy_for("bluesky", {field: value})
+    assert str(refused.value) == f"{field} of bluesky: expected {wanted}, not {value!r}."
+    assert refused.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("settings", "field", "message"),
+    [
+        (
+            {"failure_treshold": 5},
+            "failure_treshold",
+            "failure_treshold of bluesky: a breaker has no such setting (told 5). Did you mean failure_threshold?",
+        ),
+        (
+            {"colour": "x"},
+            "colour",
+            f"colour of bluesky: a breaker has no such setting (told 'x'). There are: {', '.join(SETTINGS)}, profile.",
+        ),
+        (
+            {"profile": "adr13"},
+            "profile",
+            "profile of bluesky: there is no profile 'adr13'. Did you mean adr013?",
+        ),
+        (
+            {"profile": 7},
+            "profile",
+            "profile of bluesky: there is no profile 7. There are: default, openai, adr013.",
+        ),
+        (5, "breaker", "breaker of bluesky: expected a table of settings, not 5."),
+    ],
+)
+def test_what_is_unknown_is_refused_with_the_nearest_that_is(settings: Any, field: str, message: str) -> None:
+    with pytest.raises(WrongUse) as refused:
+        policy_for("bluesky", settings)
+    assert (str(refused.value), refused.value.field) == (message, field)
+
+
+DURATIONS = st.floats(0.001, 400).map(lambda seconds: timedelta(seconds=seconds))
+POLICIES = st.sampled_from([NETWORKS, OPENAI, ADR013]) | st.builds(
+    BreakerPolicy,
+    failure_threshold=st.integers(1, 8),
+    window=DURATIONS,
+    open_timeout=DURATIONS,
+    half_open_max_attempts=st.integers(1, 4),
+    longest_open=DURATIONS,
+    consecutive=st.booleans(),
+)
+PAUSES = st.floats(0, 5) | st.floats(0, 400) | st.floats(-5, 0) | st.floats(-4000, 0)
+ANSWERS = st.lists(st.tuples(PAUSES, st.sampled_from([True, False, False, False])), max_size=60)
+
+
+def course(answers: list[tuple[float, bool]], policy: BreakerPolicy) -> Iterable[tuple[Breaker, bool, datetime]]:
+    """What each answer finds, and when; the clock may go back."""
+    breaker, now = NEW, NOW
+    for pause, healthy in answers:
+        now += timedelta(seconds=pause)
+        yield breaker, healthy, now
+        breaker = after(breaker, healthy, policy, now)
+
+
+@given(POLICIES, ANSWERS)
+def test_an_opening_needs_as_many_failures_as_the_threshold_in_one_window_or_a_bad_probe(
+    policy: BreakerPolicy, answers: list[tuple[float, bool]]
+) -> None:
+    seen: list[datetime] = []
+    for before, healthy, now in course(answers, policy):
+        state, then = state_at(before, now), after(before, healthy, policy, now)
+        if state is Circuit.CLOSED:
+            seen = ([] if policy.consecutive else seen) if healthy else [*seen, now]
+        if then.state is Circuit.OPEN and state is Circuit.CLOSED:
+            counted = then.failures
+            assert len(counted) == policy.failure_threshold
+            assert all(seen.count(one) >= counted.count(one) for one in counted)
+            assert policy.consecutive or max(counted) - min(counted) <= policy.window
+        if then.state is not Circuit.CLOSED or state is not Circuit.CLOSED:
+            seen = []
+
+
+@given(POLICIES, ANSWERS)
+def test_whatever_is_answered_an_open_one_stays_as_it_is_and_admits_nothing(
+    policy: BreakerPolicy, answers: list[tuple[float, bool]]
+) -> None:
+    for before, healthy, now in course(answers, policy):
+        then = after(before, healthy, policy, now)
+        if state_at(before, now) is Circuit.OPEN:
+            assert then is before
+            assert admits(before, now) == 0
+        if then.state is Circuit.OPEN and then is not before:
+            assert then.until_at is not None
+            assert admits(then, now) == 0
+            assert admits(then, then.until_at) == policy.half_open_max_attempts
+
+
+@given(POLICIES, ANSWERS)
+def test_whatever_is_answered_what_is_kept_is_bounded_and_only_a_change_is_written(
+    policy: BreakerPolicy, answers: list[tuple[float, bool]]
+) -> None:
+    for before, healthy, now in course(answers, policy):
+        then = after(before, healthy, policy, now)
+        assert (then is before) == (then == before)
+        assert len(then.failures) <= policy.failure_threshold
+        assert list(then.failures) == sorted(then.failures)
+        assert len(then.failures) < policy.failure_threshold or then.state is Circuit.OPEN
+        assert (then.until_at is None) == (then.state is Circuit.CLOSED) == (then.trips == 0)
+
+
+@given(POLICIES, ANSWERS)
+def test_whatever_happened_it_is_half_open_in_time_and_one_good_answer_closes_it(
+    policy: BreakerPolicy, answers: list[tuple[float, bool]]
+) -> None:
+    for before, healthy, now in course(answers, policy):
+        then = after(before, healthy, policy, now)
+        later = now + 2 * max(policy.longest_open, policy.open_timeout)  # twice: the clock may have gone back
+        assert state_at(then, later) is not Circuit.OPEN
+        assert after(then, True, policy, later).state is Circuit.CLOSED
+
+
+@given(POLICIES, st.integers(1, 10**9))
+@example(BreakerPolicy(open_timeout=timedelta(days=366), longest_open=timedelta(days=366)), 10**6)
+def test_openings_never_get_shorter_and_never_longer_than_the_longest(policy: BreakerPolicy, trips: int) -> None:
+    assert open_for(1, policy) == policy.open_timeout
+    assert policy.open_timeout <= open_for(trips, policy) <= open_for(trips + 1, policy)
+    assert open_for(trips + 1, policy) <= max(policy.longest_open, policy.open_timeout)
