@@ -56,24 +56,18 @@ HALF = replace(OPENED, state=Circuit.HALF_OPEN, until_at=None)
 @pytest.mark.parametrize(
     ("policy", "answers", "state"),
     [
-        (NETWORKS, [], Circuit.CLOSED),
-        (NETWORKS, bad(0, 1, 2, 3), Circuit.CLOSED),
-        (NETWORKS, bad(0, 1, 2, 3, 4), Circuit.OPEN),
-        (NETWORKS, bad(0, 0, 0, 0, 0), Circuit.OPEN),
-        (NETWORKS, bad(0, 15, 30, 45, 60), Circuit.OPEN),
-        (NETWORKS, bad(0, 15, 30, 45, 60.001), Circuit.CLOSED),
-        (NETWORKS, bad(0, 15, 30, 45, 61, 62), Circuit.OPEN),
-        (NETWORKS, bad(*range(0, 1000, 16)), Circuit.CLOSED),
+        (NETWORKS, [], Circuit.CLOSED), (NETWORKS, bad(0, 1, 2, 3), Circuit.CLOSED),
+        (NETWORKS, bad(0, 1, 2, 3, 4), Circuit.OPEN), (NETWORKS, bad(0, 0, 0, 0, 0), Circuit.OPEN),
+        (NETWORKS, bad(0, 15, 30, 45, 60), Circuit.OPEN), (NETWORKS, bad(0, 15, 30, 45, 60.001), Circuit.CLOSED),
+        (NETWORKS, bad(0, 15, 30, 45, 61, 62), Circuit.OPEN), (NETWORKS, bad(*range(0, 1000, 16)), Circuit.CLOSED),
         (NETWORKS, [*bad(0, 1, 2, 3), (4, True), *bad(5)], Circuit.OPEN),
-        (OPENAI, bad(0, 1), Circuit.CLOSED),
-        (OPENAI, bad(0, 1, 2), Circuit.OPEN),
-        (ADR013, bad(0, 1000, 2000, 3000), Circuit.CLOSED),
-        (ADR013, bad(0, 1000, 2000, 3000, 4000), Circuit.OPEN),
+        (OPENAI, bad(0, 1), Circuit.CLOSED), (OPENAI, bad(0, 1, 2), Circuit.OPEN),
+        (ADR013, bad(0, 1000, 2000, 3000), Circuit.CLOSED), (ADR013, bad(0, 1000, 2000, 3000, 4000), Circuit.OPEN),
         (ADR013, [*bad(0, 1, 2, 3), (4, True), *bad(5)], Circuit.CLOSED),
         (ADR013, [*bad(0, 1, 2, 3), (4, True), *bad(5, 6, 7, 8, 9)], Circuit.OPEN),
         (BreakerPolicy(failure_threshold=1), bad(0), Circuit.OPEN),
     ],
-)
+)  # fmt: skip
 def test_enough_failures_within_the_window_or_in_a_row_open_it(
     policy: BreakerPolicy, answers: list[tuple[float, bool]], state: Circuit
 ) -> None:
@@ -161,15 +155,11 @@ def test_after_closing_well_it_opens_for_the_shortest_time_again() -> None:
     assert (again.state, again.until_at, again.trips) == (Circuit.OPEN, at(524), 1)
 
 
+BY_HAND = opened(NEW, NOW, until_at=at(200), reason="maintenance", probes=1)
+
+
 @pytest.mark.parametrize("healthy", [True, False])
-@pytest.mark.parametrize(
-    "breaker",
-    [
-        OPENED,
-        opened(NEW, NOW, until_at=at(200), reason="maintenance", probes=1),
-        opened(NEW, NOW, until_at=None, reason=None, probes=1),
-    ],
-)
+@pytest.mark.parametrize("breaker", [OPENED, BY_HAND, replace(BY_HAND, until_at=None)])
 def test_answers_to_what_was_asked_before_it_opened_change_nothing(breaker: Breaker, healthy: bool) -> None:
     assert after(breaker, healthy, NETWORKS, at(100)) is breaker
 
@@ -244,10 +234,7 @@ def test_a_clock_set_back_by_more_than_the_opening_does_not_keep_it_open(second:
 @pytest.mark.parametrize(
     ("service", "settings", "policy"),
     [
-        ("bluesky", None, NETWORKS),
-        ("bluesky", {}, NETWORKS),
-        ("openai", None, OPENAI),
-        ("openai", {}, OPENAI),
+        ("bluesky", None, NETWORKS), ("bluesky", {}, NETWORKS), ("openai", None, OPENAI), ("openai", {}, OPENAI),
         ("openai", {"profile": "default"}, NETWORKS),
         ("bluesky", {"profile": "adr013"}, ADR013),
         ("openai", {"window": 30}, replace(OPENAI, window=timedelta(seconds=30))),
@@ -259,10 +246,10 @@ def test_a_clock_set_back_by_more_than_the_opening_does_not_keep_it_open(second:
         (
             "bluesky",
             {"failure_threshold": 7, "open_timeout": 0.5, "longest_open": 8},
-            BreakerPolicy(failure_threshold=7, open_timeout=timedelta(seconds=0.5), longest_open=timedelta(seconds=8)),
+            replace(NETWORKS, failure_threshold=7, open_timeout=at(0.5) - NOW, longest_open=at(8) - NOW),
         ),
     ],
-)
+)  # fmt: skip
 def test_the_service_then_the_profile_then_each_key_make_the_policy(
     service: str, settings: dict[str, Any] | None, policy: BreakerPolicy
 ) -> None:
@@ -282,15 +269,12 @@ def test_the_profiles_are_those_that_were_promised() -> None:
 
 
 SETTINGS = [entry.name for entry in fields(BreakerPolicy)]
+COUNTS = ["failure_threshold", "half_open_max_attempts"]
+TIMES = ["window", "open_timeout", "longest_open"]
+UNTIMELY = [0, -1, 1e-9, 4e7, float("inf"), float("nan"), True, "60", None, timedelta(seconds=60)]
 WRONG = {
-    "a whole number from 1 to 1000": (
-        ["failure_threshold", "half_open_max_attempts"],
-        [0, -1, 1001, 2.0, True, "5", None, []],
-    ),
-    "a number of seconds from 0.001 to 31622400": (
-        ["window", "open_timeout", "longest_open"],
-        [0, -1, 1e-9, 4e7, float("inf"), float("nan"), True, "60", None, timedelta(seconds=60)],
-    ),
+    "a whole number from 1 to 1000": (COUNTS, [0, -1, 1001, 2.0, True, "5", None, []]),
+    "a number of seconds from 0.001 to 31622400": (TIMES, UNTIMELY),
     "true or false": (["consecutive"], [0, 1, "yes", None]),
 }
 
@@ -309,26 +293,14 @@ def test_a_wrong_value_is_refused_with_its_field(field: str, value: Any, wanted:
 @pytest.mark.parametrize(
     ("settings", "field", "message"),
     [
+        ({"windoe": 5}, "windoe", "windoe of bluesky: a breaker has no such setting (told 5). Did you mean window?"),
         (
-            {"failure_treshold": 5},
-            "failure_treshold",
-            "failure_treshold of bluesky: a breaker has no such setting (told 5). Did you mean failure_threshold?",
+            {"x": 5},
+            "x",
+            f"x of bluesky: a breaker has no such setting (told 5). There are: {', '.join(SETTINGS)}, profile.",
         ),
-        (
-            {"colour": "x"},
-            "colour",
-            f"colour of bluesky: a breaker has no such setting (told 'x'). There are: {', '.join(SETTINGS)}, profile.",
-        ),
-        (
-            {"profile": "adr13"},
-            "profile",
-            "profile of bluesky: there is no profile 'adr13'. Did you mean adr013?",
-        ),
-        (
-            {"profile": 7},
-            "profile",
-            "profile of bluesky: there is no profile 7. There are: default, openai, adr013.",
-        ),
+        ({"profile": "adr13"}, "profile", "profile of bluesky: there is no profile 'adr13'. Did you mean adr013?"),
+        ({"profile": 7}, "profile", "profile of bluesky: there is no profile 7. There are: default, openai, adr013."),
         (5, "breaker", "breaker of bluesky: expected a table of settings, not 5."),
     ],
 )
