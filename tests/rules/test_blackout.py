@@ -1,0 +1,435 @@
+"""When nothing is published."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime, time, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from postino.errors import WrongUse
+from postino.gate import Scope
+from postino.rules.blackout import (
+    Blackout,
+    Window,
+    applies_to,
+    blackout_of,
+    free_after,
+    sentence,
+    told_of,
+    window_at,
+    windows_between,
+)
+from postino.zones import zone
+from tests.rules.transitions import Transition, transitions
+
+ID = UUID(int=7)
+MINUTE, QUARTER, HOUR, DAY = timedelta(minutes=1), timedelta(minutes=15), timedelta(hours=1), timedelta(days=1)
+INSTANT = timedelta(microseconds=1)
+FIRST_AT, LAST_AT = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+NASTY = [
+    "Australia/Lord_Howe", "Europe/Dublin", "Africa/Casablanca", "Pacific/Chatham", "America/Santiago",
+    "America/Havana", "Europe/Rome",
+]  # fmt: skip
+A_DAY_LEFT_OUT = ("Pacific/Apia", Transition(datetime(2011, 12, 30, 10, tzinfo=UTC), -10 * HOUR, 14 * HOUR))
+
+
+def at(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def blackout(hours: str, timezone: str = "Europe/Rome", days: Iterable[int] = ()) -> Blackout:
+    start, end = hours.split("-")
+    told = {"scope": "all", "start": start, "end": end, "timezone": timezone, "days": list(days)}
+    return blackout_of(told, ID)
+
+
+def window(since: str, until: str) -> Window:
+    return Window(at(since), at(until))
+
+
+@pytest.mark.parametrize(
+    ("hours", "days", "instant", "found"),
+    [
+        ("12:00-14:00", [], "2026-01-07T11:00", window("2026-01-07T11:00", "2026-01-07T13:00")),
+        ("12:00-14:00", [], "2026-01-07T12:59:59.999999", window("2026-01-07T11:00", "2026-01-07T13:00")),
+        ("12:00-14:00", [], "2026-01-07T13:00", None),
+        ("12:00-14:00", [], "2026-01-07T10:59:59.999999", None),
+        ("22:00-07:00", [], "2026-01-07T05:59", window("2026-01-06T21:00", "2026-01-07T06:00")),
+        ("22:00-07:00", [], "2026-01-07T21:00", window("2026-01-07T21:00", "2026-01-08T06:00")),
+        ("22:00-07:00", [], "2026-01-07T06:00", None),
+        # 7 January 2026 is a Wednesday, 3. The night of Tuesday reaches into it, and belongs to Tuesday.
+        ("22:00-07:00", [2], "2026-01-07T05:59", window("2026-01-06T21:00", "2026-01-07T06:00")),
+        ("22:00-07:00", [3], "2026-01-07T05:59", None),
+        ("22:00-07:00", [3], "2026-01-07T22:00", window("2026-01-07T21:00", "2026-01-08T06:00")),
+        ("12:00-14:00", [0], "2026-01-04T11:00", window("2026-01-04T11:00", "2026-01-04T13:00")),
+        ("12:00-14:00", [6], "2026-01-04T11:00", None),
+        ("22:00-00:00", [], "2026-01-07T22:59", window("2026-01-07T21:00", "2026-01-07T23:00")),
+        ("00:00-00:00", [3], "2026-01-06T23:00", window("2026-01-06T23:00", "2026-01-07T23:00")),
+        ("00:00-00:00", [3], "2026-01-07T23:00", None),
+        ("09:00-09:00", [3], "2026-01-08T07:59", window("2026-01-07T08:00", "2026-01-08T08:00")),
+        # What adjoins is one: a weekend, a week of six days, and a day's pause that the clocks leap over.
+        ("00:00-00:00", [6, 0], "2026-01-04T12:00", window("2026-01-02T23:00", "2026-01-04T23:00")),
+        ("18:00-18:00", [1, 2, 3, 4, 5, 6], "2026-01-07T12:00", window("2026-01-05T17:00", "2026-01-11T17:00")),
+        ("02:30-02:00", [], "2026-03-29T00:30", window("2026-03-28T01:30", "2026-03-30T00:00")),
+    ],
+)
+def test_a_window_has_its_start_and_lacks_its_end(
+    hours: str, days: list[int], instant: str, found: Window | None
+) -> None:
+    assert window_at(blackout(hours, days=days), at(instant)) == found
+
+
+@pytest.mark.parametrize(
+    ("timezone", "hours", "instant", "found"),
+    [
+        # Forward from 02:00 to 03:00 (01:00 UTC).
+        ("Europe/Rome", "02:30-05:00", "2026-03-29T01:00", window("2026-03-29T01:00", "2026-03-29T03:00")),
+        ("Europe/Rome", "01:00-02:30", "2026-03-29T00:59", window("2026-03-29T00:00", "2026-03-29T01:00")),
+        ("Europe/Rome", "02:00-03:00", "2026-03-29T01:00", None),
+        ("Europe/Rome", "02:15-02:45", "2026-03-29T01:00", None),
+        # Back from 03:00 to 02:00 (01:00 UTC).
+        ("Europe/Rome", "02:30-05:00", "2026-10-25T00:30", window("2026-10-25T00:30", "2026-10-25T04:00")),
+        ("Europe/Rome", "01:00-02:30", "2026-10-25T01:29", window("2026-10-24T23:00", "2026-10-25T01:30")),
+        ("Europe/Rome", "02:10-02:20", "2026-10-25T00:40", window("2026-10-25T00:10", "2026-10-25T01:20")),
+        ("Europe/Rome", "02:00-03:00", "2026-10-25T01:59", window("2026-10-25T00:00", "2026-10-25T02:00")),
+        ("Europe/Rome", "22:00-02:00", "2026-10-24T23:59", window("2026-10-24T20:00", "2026-10-25T00:00")),
+        ("Europe/Rome", "22:00-02:00", "2026-10-25T00:00", None),
+        ("Europe/Rome", "03:00-04:00", "2026-10-25T01:59", None),
+        # Half an hour back from 02:00 to 01:30.
+        ("Australia/Lord_Howe", "01:40-01:50", "2026-04-04T15:00", window("2026-04-04T14:40", "2026-04-04T15:20")),
+        # No midnight on that day: forward from 00:00 to 01:00 (04:00 UTC).
+        ("America/Santiago", "00:00-06:00", "2026-09-06T04:00", window("2026-09-06T04:00", "2026-09-06T09:00")),
+        ("America/Santiago", "22:00-00:30", "2026-09-06T03:59", window("2026-09-06T02:00", "2026-09-06T04:00")),
+        ("America/Santiago", "00:00-01:00", "2026-09-06T04:00", None),
+        # Two midnights, at 02:30 and 03:30 UTC: back from 00:01 to 23:01 of the day before.
+        ("America/St_Johns", "00:00-06:00", "2010-11-07T03:00", window("2010-11-07T02:30", "2010-11-07T09:30")),
+        ("America/St_Johns", "20:00-00:00", "2010-11-07T02:30", window("2010-11-06T22:30", "2010-11-07T03:30")),
+        ("America/St_Johns", "23:00-23:30", "2010-11-07T02:30:30", window("2010-11-07T01:30", "2010-11-07T03:00")),
+        # No 30 December: from 24:00 of the 29th to 00:00 of the 31st (10:00 UTC).
+        ("Pacific/Apia", "09:00-17:00", "2011-12-30T10:00", None),
+        ("Pacific/Apia", "22:00-07:00", "2011-12-30T10:00", window("2011-12-30T08:00", "2011-12-30T17:00")),
+    ],
+)
+def test_where_the_clocks_change_a_window_covers_all_that_shows_a_time_of_it(
+    timezone: str, hours: str, instant: str, found: Window | None
+) -> None:
+    assert window_at(blackout(hours, timezone), at(instant)) == found
+
+
+def test_days_on_either_side_of_one_left_out_adjoin() -> None:
+    but_fridays = blackout("00:00-00:00", "Pacific/Apia", [0, 1, 2, 3, 4, 6])
+    found = window("2011-12-24T10:00", "2012-01-05T10:00")
+    assert window_at(but_fridays, at("2011-12-30T09:59")) == window_at(but_fridays, at("2011-12-30T10:00")) == found
+
+
+@pytest.mark.parametrize("days", [[], range(7)])
+@pytest.mark.parametrize("hours", ["00:00-00:00", "02:30-02:30"])
+def test_whole_days_on_every_day_have_no_end(hours: str, days: Iterable[int]) -> None:
+    always = blackout(hours, days=days)
+    instant = at("2026-03-29T00:59")
+    for hour in range(-24, 24):
+        found = window_at(always, instant + hour * HOUR)
+        assert found is not None
+        assert found.until_at is None
+        assert found.since_at <= instant + hour * HOUR < found.since_at + 25 * HOUR
+    assert list(windows_between(always, instant, instant + 9 * DAY)) == [window_at(always, instant)]
+    assert free_after([always], instant) is None
+
+
+def covered(rule: Blackout, locals_: list[datetime]) -> list[bool]:
+    """By the clocks alone: each day's window reaches from the first to the last step that shows a time of it."""
+    inside = [False] * len(locals_)
+    for number in range(locals_[0].toordinal() - 1, max(locals_).toordinal() + 1):
+        day = datetime.fromordinal(number)
+        if rule.days and day.isoweekday() % 7 not in rule.days:
+            continue
+        opens = datetime.combine(day, rule.start)
+        closes = datetime.combine(day if rule.start < rule.end else day + DAY, rule.end)
+        shown = [place for place, local in enumerate(locals_) if opens <= local < closes]
+        if shown:
+            inside[shown[0] : shown[-1] + 1] = [True] * (shown[-1] + 1 - shown[0])
+    return inside
+
+
+def shown_from(since_at: datetime, step: timedelta, count: int, timezone: str) -> list[datetime]:
+    place = zone(timezone)
+    return [(since_at + index * step).astimezone(place).replace(tzinfo=None, fold=0) for index in range(count)]
+
+
+def check(rule: Blackout, shown_at: datetime, step: timedelta, locals_: list[datetime]) -> None:
+    """Every step is in a window or not as the clocks say, and the windows are those the steps make up."""
+    # Near its ends one cannot see all the time in which a repeated hour is shown.
+    margin = 6 * HOUR // step
+    inside = covered(rule, locals_)[margin:-margin]
+    since_at = shown_at + margin * step
+    until_at = since_at + len(inside) * step
+    runs = [list(run) for _, run in itertools.groupby(range(len(inside)), key=inside.__getitem__)]
+    expected = [(since_at + run[0] * step, since_at + (run[-1] + 1) * step) for run in runs if inside[run[0]]]
+    found = list(windows_between(rule, since_at, until_at))
+    ends = [(max(it.since_at, since_at), min(it.until_at or until_at, until_at)) for it in found]
+    assert ends == expected, rule
+    for place, is_inside in enumerate(inside):
+        instant = since_at + place * step
+        here = window_at(rule, instant)
+        assert (here is not None) == is_inside, (rule, instant)
+        assert here is None or here.until_at is None or here in found, (rule, instant)
+
+
+def around(local: datetime) -> list[tuple[time, time]]:
+    """Windows whose boundaries lie before, at, in and after a change of the clocks."""
+    near = [(local + minutes * MINUTE).time() for minutes in (-75, -60, -15, 0, 15, 30, 45, 60, 75)]
+    far = [time(12), time(0)]
+    return [*itertools.combinations([*near, *far], 2), *itertools.combinations(reversed([*near, *far]), 2)][::3]
+
+
+def check_changes(timezone: str, changes: list[Transition]) -> None:
+    for change in changes:
+        since_at = change.at - 30 * HOUR
+        locals_ = shown_from(since_at, QUARTER, 4 * 60, timezone)
+        for start, end in around((change.at + min(change.before, change.after)).replace(tzinfo=None)):
+            check(
+                Blackout(id=ID, scope=Scope.ALL, name="", start=start, end=end, timezone=timezone),
+                since_at, QUARTER, locals_,
+            )  # fmt: skip
+
+
+@pytest.mark.parametrize("timezone", NASTY)
+def test_windows_around_a_year_s_changes_of_the_clocks(timezone: str) -> None:
+    check_changes(timezone, transitions(timezone)[:2])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("timezone", NASTY)
+def test_windows_around_every_change_of_the_clocks(timezone: str) -> None:
+    assert len(transitions(timezone)) > 4
+    check_changes(timezone, transitions(timezone))
+
+
+def test_windows_around_a_day_that_is_left_out() -> None:
+    timezone, change = A_DAY_LEFT_OUT
+    check_changes(timezone, [change])
+
+
+ZONES = st.sampled_from([*NASTY, "Asia/Kolkata", "America/New_York", "Antarctica/Troll", "Etc/UTC"])
+CLOCKS = st.builds(time, st.integers(0, 23), st.sampled_from([0, 1, 15, 30, 45, 59]))
+DAYS = st.frozensets(st.integers(0, 6))
+BLACKOUTS = st.builds(
+    Blackout, id=st.just(ID), scope=st.just(Scope.ALL), name=st.just(""), start=CLOCKS, end=CLOCKS, timezone=ZONES,
+    days=DAYS,
+)  # fmt: skip
+MINUTES = st.integers(0, 13 * 365 * 24 * 60).map(lambda minute: at("2025-01-01T00:00") + minute * MINUTE)
+
+
+@settings(max_examples=40, deadline=None)
+@given(BLACKOUTS, MINUTES, st.integers(0, 10_000))
+def test_every_minute_is_in_a_window_as_the_clocks_say(rule: Blackout, instant: datetime, minutes: int) -> None:
+    changes = transitions(rule.timezone)
+    if changes and minutes % 4:
+        instant = changes[minutes % len(changes)].at - minutes % (2 * 24 * 60) * MINUTE
+    check(rule, instant, MINUTE, shown_from(instant, MINUTE, 2 * 24 * 60 + 600, rule.timezone))
+
+
+BREAKFAST = blackout("06:00-07:00", "America/New_York")
+NIGHT_AND_DAY = [blackout("22:00-07:00"), blackout("07:00-22:00")]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(BLACKOUTS, max_size=4), MINUTES)
+@example(NIGHT_AND_DAY, at("2026-01-07T12:00"))
+def test_the_next_free_instant_is_free_and_no_minute_before_it_is(rules: list[Blackout], instant: datetime) -> None:
+    free_at = free_after(rules, instant)
+    if free_at is not None:
+        assert free_at >= instant
+        assert not any(window_at(rule, free_at) for rule in rules)
+    minutes = 7 * 24 * 60 if free_at is None else (free_at - instant) // MINUTE
+    for minute in range(0, minutes, 1 if minutes < 24 * 60 else 7):
+        assert any(window_at(rule, instant + minute * MINUTE) for rule in rules)
+    assert free_at is None or free_at == instant or any(window_at(rule, free_at - INSTANT) for rule in rules)
+
+
+@pytest.mark.parametrize(
+    ("rules", "instant", "free"),
+    [
+        ([], "2026-01-07T12:00", "2026-01-07T12:00"),
+        ([blackout("22:00-07:00")], "2026-01-07T12:00", "2026-01-07T12:00"),
+        ([blackout("22:00-07:00")], "2026-01-07T22:00", "2026-01-08T06:00"),
+        ([blackout("07:00-09:00"), blackout("22:00-07:00")], "2026-01-07T22:00", "2026-01-08T08:00"),
+        ([blackout("22:00-07:00"), blackout("01:00-03:00")], "2026-01-07T22:00", "2026-01-08T06:00"),
+        (NIGHT_AND_DAY, "2026-01-07T22:00", None),
+        # Noon in Rome is six in New York, but for the weeks in which only one of them has changed its clocks.
+        ([blackout("13:00-12:00"), BREAKFAST], "2026-01-07T12:00", "2026-03-08T11:00"),
+    ],
+)
+def test_the_next_free_instant(rules: list[Blackout], instant: str, free: str | None) -> None:
+    assert free_after(rules, at(instant)) == (None if free is None else at(free))
+
+
+def test_windows_of_a_time_are_whole_and_in_order() -> None:
+    night = blackout("22:00-07:00", days=[1, 3])
+    monday, wednesday = ("2026-01-05T21:00", "2026-01-06T06:00"), ("2026-01-07T21:00", "2026-01-08T06:00")
+    between = [
+        ("2026-01-05T23:00", "2026-01-07T21:01", [monday, wednesday]),
+        ("2026-01-05T23:00", "2026-01-07T21:00", [monday]),
+        ("2026-01-06T06:00", "2026-01-07T22:00", [wednesday]),
+        ("2026-01-06T06:00", "2026-01-07T21:00", []),
+        ("2026-01-05T23:00", "2026-01-05T23:00", []),
+        ("2026-01-09T23:00", "2026-01-05T23:00", []),
+    ]
+    for since, until, expected in between:
+        assert list(windows_between(night, at(since), at(until))) == [window(*it) for it in expected], (since, until)
+
+
+@pytest.mark.parametrize("timezone", ["Pacific/Kiritimati", "Pacific/Niue", "Etc/UTC"])
+@pytest.mark.parametrize("instant", [FIRST_AT, FIRST_AT + DAY, LAST_AT - DAY, LAST_AT])
+def test_the_ends_of_the_calendar_are_free_of_errors(instant: datetime, timezone: str) -> None:
+    window_at(blackout("22:00-07:00", timezone), instant)
+    assert free_after([blackout("22:00-07:00", timezone)], instant) is not None
+    assert window_at(blackout("00:00-00:00", timezone), instant) is not None
+
+
+def test_an_instant_may_be_told_in_any_zone_but_not_without_one() -> None:
+    night, instant = blackout("22:00-07:00"), at("2026-01-07T22:00")
+    elsewhere = instant.astimezone(zone("Asia/Kolkata"))
+    assert window_at(night, elsewhere) == window_at(night, instant)
+    free_at = free_after([], elsewhere)
+    assert free_at == instant
+    assert free_at.tzinfo is UTC
+    for call in (lambda it: window_at(night, it), lambda it: free_after([], it)):
+        with pytest.raises(ValueError, match="an instant has a zone"):
+            call(instant.replace(tzinfo=None))
+
+
+@pytest.mark.parametrize(
+    ("scope", "name", "applies"),
+    [
+        ("all", "", True),
+        ("channel", "bluesky", True),
+        ("channel", "acme", False),
+        ("brand", "acme", True),
+        ("brand", "Acme", False),
+        ("account", "a-1", True),
+        ("account", "bluesky", False),
+    ],
+)
+def test_a_blackout_applies_to_what_it_names(scope: str, name: str, applies: bool) -> None:
+    rule = Blackout(id=ID, scope=Scope(scope), name=name, start=time(1), end=time(2), timezone="Etc/UTC")
+    assert applies_to(rule, channel="bluesky", brand="acme", account="a-1") == applies
+    assert applies_to(rule, channel="other", brand=None, account=None) == (scope == "all")
+
+
+@pytest.mark.parametrize(("scope", "name"), [(Scope.QUEUE, "default"), (Scope.ALL, "acme"), (Scope.BRAND, "")])
+def test_there_is_no_blackout_for_a_queue_or_for_nobody(scope: Scope, name: str) -> None:
+    with pytest.raises(ValueError, match="for all or for one that is named"):
+        Blackout(id=ID, scope=scope, name=name, start=time(1), end=time(2), timezone="Etc/UTC")
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ({"start": "22:00", "end": "07:00"}, "every day 22:00–07:00 Europe/Rome, for brand acme"),
+        ({"days": [0, 1, 2, 3, 4, 5, 6]}, "every day 09:05–17:00 Europe/Rome, for brand acme"),
+        ({"days": [5, 1, 2, 3, 4]}, "Monday to Friday 09:05–17:00 Europe/Rome, for brand acme"),
+        ({"days": [0, 6]}, "Saturday and Sunday 09:05–17:00 Europe/Rome, for brand acme"),
+        ({"days": [0, 2, 4]}, "Tuesday, Thursday and Sunday 09:05–17:00 Europe/Rome, for brand acme"),
+        ({"days": [0], "start": "00:00", "end": "00:00"}, "Sunday all day Europe/Rome, for brand acme"),
+        ({"days": [0], "end": "09:05"}, "Sunday 09:05–09:05 the next day Europe/Rome, for brand acme"),
+        ({"scope": "all", "brand": None}, "every day 09:05–17:00 Europe/Rome, for everything"),
+    ],
+)
+def test_a_blackout_in_words(told: dict[str, Any], said: str) -> None:
+    assert sentence(blackout_of(RIGHT | told, ID)) == said
+
+
+RIGHT = {"scope": "brand", "brand": "acme", "start": "09:05", "end": "17:00", "timezone": "Europe/Rome"}
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {},
+        {"days": [3, 1, 3], "reason": "Nobody reads at noon."},
+        {"days": None, "reason": None, "channel": None},
+        {"scope": "channel", "brand": None, "channel": "bluesky"},
+        {"scope": "account", "brand": None, "account": "a" * 500},
+        {"scope": "all", "brand": None, "start": "00:00", "end": "23:59"},
+    ],
+)
+def test_what_is_told_comes_back(told: dict[str, Any]) -> None:
+    rule = blackout_of(RIGHT | told, ID)
+    back = json.loads(json.dumps(told_of(rule)))
+    assert back.pop("id") == str(ID)
+    assert blackout_of(back, ID) == rule
+    assert back["days"] == sorted(set(told.get("days") or []))
+
+
+LONG = "x" * 501
+
+
+@pytest.mark.parametrize(
+    ("told", "field", "said"),
+    [
+        ({"start": "25:00"}, "start", "start is '25:00': write HH:MM from 00:00 to 23:59, like 09:05."),
+        ({"start": "9:5"}, "start", "start is '9:5': write HH:MM"),
+        ({"start": "09:60"}, "start", "start is '09:60': write HH:MM"),
+        ({"start": "09:05:00"}, "start", "'09:05:00': write HH:MM"),
+        ({"start": "٠٩:٠٥"}, "start", "write HH:MM"),
+        ({"start": "09:05\n"}, "start", "write HH:MM"),
+        ({"start": 905}, "start", "start is 905: write HH:MM"),
+        ({"start": None}, "start", "start is missing: write HH:MM"),
+        ({"end": ""}, "end", "end is '': write HH:MM"),
+        ({"end": "24:00"}, "end", "end is '24:00': midnight is 00:00"),
+        ({"end": ["17:00"]}, "end", "end is ['17:00']: write HH:MM"),
+        ({"timezone": "Europe/Roma"}, "timezone", "no time zone 'Europe/Roma'. Did you mean Europe/Rome?"),
+        ({"timezone": None}, "timezone", "timezone is missing"),
+        ({"timezone": ""}, "timezone", "timezone is ''"),
+        ({"timezone": 2}, "timezone", "timezone is 2"),
+        ({"timezone": "x" * 1_000_000}, "timezone", "zones have names like Europe/Rome"),
+        ({"scope": "queue"}, "scope", "scope is 'queue': it is one of all, channel, brand, account."),
+        ({"scope": "Brand"}, "scope", "scope is 'Brand'"),
+        ({"scope": None}, "scope", "scope is missing"),
+        ({"scope": ["all"]}, "scope", "scope is ['all']"),
+        ({"brand": None}, "brand", "brand is missing: scope is 'brand'"),
+        ({"brand": ""}, "brand", "brand is ''"),
+        ({"brand": "  "}, "brand", "brand is '  '"),
+        ({"brand": 5}, "brand", "brand is 5"),
+        ({"brand": True}, "brand", "brand is True"),
+        ({"brand": LONG}, "brand", "has 501 characters: 500 are the most."),
+        ({"brand": "a\0b"}, "brand", "brand 'a\\x00b' holds a broken character"),
+        ({"brand": "\ud83d"}, "brand", "brand '\\ud83d' holds a broken character"),
+        ({"channel": "x"}, "channel", "scope is 'brand', which leaves no room for channel 'x': leave that out"),
+        ({"scope": "all"}, "brand", "scope is 'all', which leaves no room for brand 'acme'"),
+        ({"scope": "account", "brand": None}, "account", "account is missing"),
+        ({"reason": LONG}, "reason", "has 501 characters"),
+        ({"reason": 1}, "reason", "reason is 1"),
+        ({"reason": "\0"}, "reason", "broken character"),
+        ({"days": [7]}, "days", "days has 7 in it: they are a list of numbers from 0 (Sunday) to 6 (Saturday)"),
+        ({"days": [-1]}, "days", "days has -1 in it"),
+        ({"days": [True]}, "days", "days has True in it"),
+        ({"days": [1.0]}, "days", "days has 1.0 in it"),
+        ({"days": ["mon"]}, "days", "days has 'mon' in it"),
+        ({"days": [[1]]}, "days", "days has [1] in it"),
+        ({"days": [10**5000]}, "days", "days has an enormous int in it"),
+        ({"days": "135"}, "days", "days is '135'"),
+        ({"days": 3}, "days", "days is 3"),
+        ({"days": {"1": 1}}, "days", "days is {'1': 1}"),
+        ({"time_zone": "Europe/Rome"}, "time_zone", "A blackout has no 'time_zone'. Did you mean timezone?"),
+        ({"qqq": 1}, "qqq", "A blackout has no 'qqq'. It has scope, channel, brand, account, start"),
+        ({"id": str(ID)}, "id", "A blackout has no 'id'."),
+        ({LONG: 1}, None, "A blackout has no 'xxx"),
+        ({"\ud83d": 1}, None, "A blackout has no '\\ud83d'."),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_refused_with_field_and_value(told: dict[str, Any], field: str | None, said: str) -> None:
+    with pytest.raises(WrongUse) as refused:
+        blackout_of(RIGHT | told, ID)
+    assert said in str(refused.value)
+    assert refused.value.field == field
+    assert len(str(refused.value)) < 300
+    str(refused.value).encode()
