@@ -1,0 +1,147 @@
+"""The dated quotas as delivered, and how they are read."""
+
+from __future__ import annotations
+
+import tomllib
+from datetime import UTC, date, datetime, timedelta
+from importlib.resources import files
+
+import pytest
+
+from postino.content import NETWORKS
+from postino.gate import Scope
+from postino.outbound.http import Door
+from postino.provider import Media, Provider
+from postino.providers.bluesky import Bluesky
+from postino.providers.mastodon import Mastodon
+from postino.providers.quotas import load_quotas, parse_quotas
+from postino.providers.telegram import Telegram
+from postino.rules.quota import Calendar, Quota, Spent, cost_of, free_at
+from tests.providers.memory_call import MemoryCall
+from tests.providers.samples import a_post
+from tests.providers.sandbox_server import SandboxServer
+
+DELIVERED = tomllib.loads((files("postino.providers") / "quotas.toml").read_text())
+QUOTAS = load_quotas()
+PROVIDERS: list[Provider] = [Bluesky(), Mastodon(), Telegram()]
+
+
+@pytest.mark.parametrize("network", QUOTAS)
+def test_every_network_has_a_name_a_date_and_a_source(network: str) -> None:
+    assert network in NETWORKS
+    assert date(2026, 1, 1) < DELIVERED[network]["checked"]
+    assert DELIVERED[network]["source"]
+
+
+@pytest.mark.parametrize("network", QUOTAS)
+def test_there_is_always_room_for_one_at_last(network: str) -> None:
+    now = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
+    for quota in QUOTAS[network]:
+        for operation in quota.costs:
+            free = free_at(quota, [Spent(now, quota.most)], cost_of(quota, operation), now)
+            assert free is not None
+            assert now < free <= now + timedelta(days=1)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS, ids=lambda provider: provider.name)
+async def test_what_costs_is_what_its_network_does(
+    sandbox: SandboxServer, door: Door, pictures: tuple[Media, ...], provider: Provider
+) -> None:
+    account = sandbox.account(provider.name)
+    call = MemoryCall(door, provider, account)
+    parts = ("one",) if provider.name == "telegram" else ("one", "two")
+    await provider.publish(a_post(account, *parts, media=pictures), call)
+    done = [*call.steps, *call.receipts]
+    for quota in QUOTAS[provider.name]:
+        for operation in quota.costs:
+            assert any(step.startswith(f"{operation} ") and cost_of(quota, step) for step in done), operation
+    # Whatever is visible costs something.
+    assert all(any(cost_of(quota, step) for quota in QUOTAS[provider.name]) for step in call.receipts)
+
+
+@pytest.mark.parametrize(
+    ("network", "name", "operation", "cost", "most"),
+    [
+        ("bluesky", "points per hour", "post 1", 3, 5_000),
+        ("bluesky", "points per day", "post 2", 3, 35_000),
+        ("mastodon", "uploads per 30 minutes", "media 4", 1, 30),
+        ("tiktok", "posts per minute", "publish", 1, 6),
+        ("youtube", "uploads per day", "publish", 1, 100),
+        ("youtube", "units per day", "publish", 50, 10_000),
+    ],
+)
+def test_figures_are_those_the_networks_publish(
+    network: str, name: str, operation: str, cost: int, most: int
+) -> None:
+    quota = next(quota for quota in QUOTAS[network] if quota.name == name)
+    assert (cost_of(quota, operation), quota.most) == (cost, most)
+
+
+def test_the_day_of_youtube_begins_at_midnight_in_california_and_is_shared_by_all_accounts() -> None:
+    for quota in QUOTAS["youtube"]:
+        used_up = [Spent(datetime(2026, 11, 1, 8, 0, tzinfo=UTC), quota.most)]
+        free = free_at(quota, used_up, 1, datetime(2026, 11, 2, 7, 30, tzinfo=UTC))  # a day of 25 hours
+        assert free == datetime(2026, 11, 2, 8, 0, tzinfo=UTC)
+        assert quota.whose is Scope.CHANNEL
+
+
+WHOLE = """
+[instagram]
+checked = 2026-11-16
+source = "somewhere"
+quotas = [
+    { name = "posts", most = 25, period = { hours = 1, minutes = 30 }, whose = "account", costs = { publish = 2 } },
+    { name = "units", most = 50, calendar = "month", timezone = "Europe/Rome", whose = "channel", costs = { a = 1 } },
+]
+"""
+
+
+def test_a_network_with_everything_there_is_can_be_told() -> None:
+    posts = Quota(
+        name="posts", most=25, period=timedelta(minutes=90), whose=Scope.ACCOUNT, costs={"publish": 2}
+    )
+    units = Quota(
+        name="units", most=50, calendar=Calendar.MONTH, timezone="Europe/Rome", whose=Scope.CHANNEL, costs={"a": 1}
+    )
+    assert parse_quotas(WHOLE) == {"instagram": (posts, units)}
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("[instagram]", "[instagran]"),
+        ("checked = 2026-11-16", ""),
+        ("checked = 2026-11-16", "checked = '2026-11-16'"),
+        ("checked = 2026-11-16", "checked = 2026-11-16T00:00:00"),
+        ("checked", "looked_up"),
+        ('"somewhere"', '""'),
+        ("source", "origin"),
+        ('name = "posts"', 'title = "posts"'),
+        ('name = "units"', 'name = "posts"'),
+        ("most = 25", "max = 25"),
+        ("most = 25", "most = 0"),
+        ("most = 25", "most = 2.5"),
+        ("most = 25", "most = true"),
+        ("hours = 1", "hour = 1"),
+        ("period = { hours = 1, minutes = 30 }, ", ""),
+        ('"month"', '"week"'),
+        ("Europe/Rome", "Europe/Roma"),
+        ('timezone = "Europe/Rome", ', ""),
+        ('whose = "account"', 'whose = "brand"'),
+        ('whose = "account"', 'whose = "everybody"'),
+        ("publish = 2", "publish = -2"),
+        ("publish = 2", "publish = 0.5"),
+        ("{ publish = 2 }", "{}"),
+        ("quotas = [", "quotas = []\nrest = ["),
+        ('whose = "channel"', 'whose = "channel", burst = 3'),
+    ],
+)
+def test_a_quota_that_is_misspelt_is_not_overlooked(right: str, wrong: str) -> None:
+    assert right in WHOLE
+    with pytest.raises((TypeError, ValueError)):
+        parse_quotas(WHOLE.replace(right, wrong, 1))
+
+
+def test_a_network_without_a_single_quota_is_left_out_instead() -> None:
+    with pytest.raises(ValueError, match="there must be quotas"):
+        parse_quotas('[x]\nchecked = 2026-11-16\nsource = "a"\nquotas = []')

@@ -1,0 +1,122 @@
+"""How long an account is left alone after "too many", as a table and by properties."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postino.rules.cooldown import LONGEST_GUESS, cooled_until
+from postino.rules.failures import LONGEST_WAIT
+
+NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
+MONTH = timedelta(days=30)
+INSTANT = timedelta(microseconds=1)
+
+
+def seconds(count: float) -> timedelta:
+    return timedelta(seconds=count)
+
+
+def minutes(count: float) -> timedelta:
+    return timedelta(minutes=count)
+
+
+@pytest.mark.parametrize(
+    ("times", "until", "count"),
+    [
+        (0, seconds(60), 1), (1, seconds(120), 2), (2, seconds(240), 3), (3, minutes(8), 4), (4, minutes(16), 5),
+        (5, minutes(32), 6), (6, minutes(60), 7), (7, minutes(60), 8), (1_000_000, minutes(60), 1_000_001),
+    ],
+)  # fmt: skip
+def test_without_a_word_a_minute_doubles_with_each_in_a_row_up_to_an_hour(
+    times: int, until: timedelta, count: int
+) -> None:
+    assert cooled_until(None, times, NOW - seconds(5) if times else None, NOW) == (NOW + until, count)
+
+
+@pytest.mark.parametrize(
+    ("times", "ended", "count"),
+    [
+        (1, minutes(0), 2),
+        (1, minutes(10) - INSTANT, 2),  # a cool-down of a minute, but ten are the least
+        (1, minutes(10), 1),
+        (4, minutes(10) - INSTANT, 5),
+        (4, minutes(10), 1),
+        (5, minutes(16) - INSTANT, 6),
+        (5, minutes(16), 1),
+        (9, minutes(60) - INSTANT, 10),
+        (9, minutes(60), 1),
+        (0, minutes(1), 1),
+    ],
+)
+def test_after_its_own_length_and_at_least_ten_minutes_of_calm_it_counts_from_one_again(
+    times: int, ended: timedelta, count: int
+) -> None:
+    assert cooled_until(None, times, NOW - ended, NOW)[1] == count
+
+
+@pytest.mark.parametrize(
+    ("asked", "until"),
+    [
+        (seconds(1), seconds(1)),  # sooner than a guess: the network knows best
+        (seconds(90), seconds(90)),
+        (minutes(600), minutes(600)),  # longer than any guess
+        (LONGEST_WAIT, LONGEST_WAIT),
+        (LONGEST_WAIT + INSTANT, LONGEST_WAIT),
+        (timedelta(days=9999), LONGEST_WAIT),
+        (seconds(0), seconds(240)),  # "at once", from a network that just said "too many"
+        (-minutes(5), seconds(240)),
+    ],
+)
+def test_what_the_network_asks_for_is_kept(asked: timedelta, until: timedelta) -> None:
+    assert cooled_until(NOW + asked, 2, NOW - minutes(1), NOW) == (NOW + until, 3)
+
+
+@pytest.mark.parametrize(
+    ("asked", "until"),
+    [(None, minutes(3)), (minutes(1), minutes(3)), (minutes(3), minutes(3)), (minutes(9), minutes(9))],
+)
+def test_answers_to_calls_that_had_left_before_are_the_same_too_many(
+    asked: timedelta | None, until: timedelta
+) -> None:
+    wanted = None if asked is None else NOW + asked
+    assert cooled_until(wanted, 2, NOW + minutes(3), NOW) == (NOW + until, 2)
+
+
+def test_one_that_was_never_counted_is_not_cut_short_either() -> None:
+    assert cooled_until(None, 0, NOW + minutes(3), NOW) == (NOW + minutes(3), 1)
+    assert cooled_until(None, 0, NOW + seconds(3), NOW) == (NOW + seconds(60), 1)
+
+
+around_now = st.timedeltas(-MONTH, MONTH).map(lambda away: NOW + away)
+
+
+@given(st.none() | around_now, st.integers(0, 100), st.none() | around_now)
+def test_nothing_is_ever_sent_sooner_than_somebody_asked(
+    asked: datetime | None, times: int, last_until_at: datetime | None
+) -> None:
+    until_at, count = cooled_until(asked, times, last_until_at, NOW)
+    assert until_at > NOW
+    assert 1 <= count <= times + 1
+    if asked is not None:
+        assert until_at >= min(asked, NOW + LONGEST_WAIT)
+    if last_until_at is not None:
+        assert until_at >= last_until_at
+    longest = NOW + (LONGEST_GUESS if asked is None else LONGEST_WAIT)
+    assert until_at <= max(longest, last_until_at or longest)
+
+
+@given(st.lists(st.tuples(st.integers(0, 7200), st.none() | st.integers(0, 86_400)), max_size=30))
+def test_a_cool_down_only_ever_grows_while_it_lasts(story: list[tuple[int, int | None]]) -> None:
+    now, times = NOW, 0
+    until_at: datetime | None = None
+    for later, asked in story:
+        now += seconds(later)
+        before = until_at
+        until_at, times = cooled_until(None if asked is None else now + seconds(asked), times, before, now)
+        assert until_at > now
+        if before is not None:
+            assert until_at >= before

@@ -1,0 +1,234 @@
+"""What may be spent in a period, as tables and by properties, on the days the clocks change too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from postino.errors import WrongUse
+from postino.gate import Scope
+from postino.rules.quota import Calendar, Quota, Spent, cost_of, free_at, left, since
+from postino.zones import zone_names
+from tests.rules.transitions import transitions
+
+INSTANT = timedelta(microseconds=1)
+HOUR = timedelta(hours=1)
+NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
+PACIFIC = "America/Los_Angeles"
+# Half an hour at a time, midnights that are missing or come twice, none at all.
+TRICKY = (
+    PACIFIC, "Europe/Rome", "Australia/Lord_Howe", "America/Havana", "America/Santiago", "Africa/Cairo", "Asia/Beirut",
+    "Atlantic/Azores", "America/Nuuk", "Pacific/Chatham", "Africa/Casablanca", "Antarctica/Troll", "Asia/Kolkata",
+    "Etc/UTC",
+)  # fmt: skip
+
+
+def rolling(most: int = 10, period: timedelta = HOUR) -> Quota:
+    return Quota(name="a", most=most, period=period, whose=Scope.ACCOUNT, costs={"post": 1})
+
+
+def by_calendar(calendar: Calendar, timezone: str = PACIFIC, most: int = 10) -> Quota:
+    costs = {"post": 1}
+    return Quota(name="a", most=most, calendar=calendar, timezone=timezone, whose=Scope.CHANNEL, costs=costs)
+
+
+def at(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("operation", "cost"),
+    [
+        ("post", 3), ("post 1", 3), ("post 12", 3), ("media 1", 1), ("media 2 ready", 0), ("record 1", 0),
+        ("compost", 0), ("post1", 0), ("post one", 0), ("comment 1", 7), ("comment 2", 5), ("", 0),
+    ],
+)  # fmt: skip
+def test_a_step_costs_what_its_name_says_without_its_number(operation: str, cost: int) -> None:
+    costs = {"post": 3, "media": 1, "comment": 5, "comment 1": 7}
+    quota = Quota(name="a", most=10, period=HOUR, whose=Scope.ACCOUNT, costs=costs)
+    assert cost_of(quota, operation) == cost
+
+
+@pytest.mark.parametrize(
+    ("ago", "remaining"),
+    [(timedelta(0), 6), (HOUR - INSTANT, 6), (HOUR, 10), (HOUR + INSTANT, 10), (-INSTANT, 6)],
+)
+def test_what_was_spent_exactly_a_period_ago_no_longer_counts(ago: timedelta, remaining: int) -> None:
+    assert left(rolling(), [Spent(NOW - ago, 4)], NOW) == remaining
+
+
+@pytest.mark.parametrize(
+    ("spent", "cost", "free"),
+    [
+        ([], 1, 0),
+        ([], 10, 0),
+        ([(50, 9)], 1, 0),
+        ([(50, 10)], 1, 10),
+        ([(50, 5), (20, 5)], 5, 10),
+        ([(50, 5), (20, 5)], 6, 40),
+        ([(20, 5), (50, 5)], 6, 40),  # in whatever order they come
+        ([(50, 1), (40, 1), (30, 8)], 2, 20),
+        ([(50, 10)], 0, 0),  # what costs nothing never waits
+        ([(50, 25)], 1, 10),  # more than there is: the network once allowed it
+        ([(60, 10)], 10, 0),
+        ([(99, 10)], 10, 0),
+    ],
+)
+def test_there_is_room_as_soon_as_enough_has_aged(spent: list[tuple[int, int]], cost: int, free: int) -> None:
+    past = [Spent(NOW - timedelta(minutes=ago), was) for ago, was in spent]
+    assert free_at(rolling(), past, cost, NOW) == NOW + timedelta(minutes=free)
+
+
+def test_what_costs_more_than_there_ever_is_never_fits() -> None:
+    assert free_at(rolling(most=10), [], 11, NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("calendar", "timezone", "now", "start", "end"),
+    [
+        # Midnight Pacific, on a day of summer, of winter, of 23 hours and of 25.
+        (Calendar.DAY, PACIFIC, "2026-07-01T06:59:59", "2026-06-30T07:00", "2026-07-01T07:00"),
+        (Calendar.DAY, PACIFIC, "2026-11-16T12:00", "2026-11-16T08:00", "2026-11-17T08:00"),
+        (Calendar.DAY, PACIFIC, "2026-03-08T12:00", "2026-03-08T08:00", "2026-03-09T07:00"),
+        (Calendar.DAY, PACIFIC, "2026-11-01T12:00", "2026-11-01T07:00", "2026-11-02T08:00"),
+        (Calendar.DAY, PACIFIC, "2026-11-02T08:00", "2026-11-02T08:00", "2026-11-03T08:00"),
+        # Midnight comes twice, the day begins once; or it is missing, and the day begins at one.
+        (Calendar.DAY, "America/Havana", "2025-11-02T04:30", "2025-11-02T04:00", "2025-11-03T05:00"),
+        (Calendar.DAY, "America/Havana", "2025-11-02T05:30", "2025-11-02T04:00", "2025-11-03T05:00"),
+        (Calendar.DAY, "America/Santiago", "2026-09-06T05:00", "2026-09-06T04:00", "2026-09-07T03:00"),
+        (Calendar.DAY, "America/Santiago", "2026-09-06T03:59", "2026-09-05T04:00", "2026-09-06T04:00"),
+        (Calendar.MONTH, PACIFIC, "2026-11-01T06:59", "2026-10-01T07:00", "2026-11-01T07:00"),
+        (Calendar.MONTH, PACIFIC, "2026-11-01T07:00", "2026-11-01T07:00", "2026-12-01T08:00"),
+        (Calendar.MONTH, PACIFIC, "2026-12-31T23:00", "2026-12-01T08:00", "2027-01-01T08:00"),
+        (Calendar.MONTH, "Etc/UTC", "2028-02-29T23:59:59", "2028-02-01T00:00", "2028-03-01T00:00"),
+        (Calendar.HOUR, "Asia/Kolkata", "2026-11-16T12:29", "2026-11-16T11:30", "2026-11-16T12:30"),
+        # The hour that comes twice is two, the one that is left out none.
+        (Calendar.HOUR, PACIFIC, "2026-11-01T08:30", "2026-11-01T08:00", "2026-11-01T09:00"),
+        (Calendar.HOUR, PACIFIC, "2026-11-01T09:30", "2026-11-01T09:00", "2026-11-01T10:00"),
+        (Calendar.HOUR, PACIFIC, "2026-03-08T09:30", "2026-03-08T09:00", "2026-03-08T10:00"),
+        # Half of one again makes it longer, half of one left out shorter.
+        (Calendar.HOUR, "Australia/Lord_Howe", "2026-04-04T15:10", "2026-04-04T14:00", "2026-04-04T15:30"),
+        (Calendar.HOUR, "Australia/Lord_Howe", "2026-10-03T15:40", "2026-10-03T15:30", "2026-10-03T16:00"),
+    ],
+)
+def test_a_window_begins_when_the_clocks_there_show_it(
+    calendar: Calendar, timezone: str, now: str, start: str, end: str
+) -> None:
+    quota = by_calendar(calendar, timezone)
+    assert since(quota, at(now)) == at(start)
+    assert free_at(quota, [Spent(at(start), 10)], 1, at(now)) == at(end)
+    assert free_at(quota, [Spent(at(start) - INSTANT, 10)], 1, at(now)) == at(now)
+    assert left(quota, [Spent(at(start), 10)], at(end)) == 10
+
+
+def follow_each_other(calendar: Calendar, timezone: str, changes: int) -> None:
+    quota = by_calendar(calendar, timezone, most=1)
+    for transition in transitions(timezone)[:changes]:
+        for minutes in (-181, -121, -91, -61, -30, -1, 0, 1, 29, 31, 61, 91, 121, 181):
+            now = transition.at + timedelta(minutes=minutes)
+            start, end = since(quota, now), free_at(quota, [Spent(now, 1)], 1, now)
+            assert end is not None
+            assert start <= now < end, (timezone, now)
+            assert since(quota, start) == since(quota, end - INSTANT) == start, (timezone, now)
+            assert since(quota, end) == end, (timezone, now)
+
+
+@pytest.mark.parametrize("calendar", Calendar)
+@pytest.mark.parametrize("timezone", TRICKY)
+def test_windows_follow_each_other_without_gap_where_the_clocks_change_oddly(
+    calendar: Calendar, timezone: str
+) -> None:
+    follow_each_other(calendar, timezone, changes=4)
+
+
+@pytest.mark.slow
+def test_days_follow_each_other_without_gap_in_every_zone() -> None:
+    for timezone in sorted(zone_names()):
+        follow_each_other(Calendar.DAY, timezone, changes=2)
+
+
+quotas = st.one_of(
+    st.builds(rolling, st.integers(1, 30), st.timedeltas(INSTANT, timedelta(days=3))),
+    st.builds(by_calendar, st.sampled_from(Calendar), st.sampled_from(TRICKY), st.integers(1, 30)),
+)
+instants = st.datetimes(datetime(2026, 1, 1), datetime(2027, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
+past = st.lists(st.tuples(st.timedeltas(-timedelta(minutes=1), timedelta(days=3)), st.integers(0, 12)), max_size=20)
+
+
+def fits(quota: Quota, spent: Sequence[Spent], cost: int, now: datetime) -> bool:
+    start = since(quota, now)
+    return sum(one.cost for one in spent if one.at >= start) + cost <= quota.most
+
+
+@given(quotas, instants, past, st.integers(1, 30))
+@example(rolling(), NOW, [(HOUR, 10)], 10)
+@example(rolling(), NOW, [(HOUR - INSTANT, 10)], 10)
+@example(by_calendar(Calendar.DAY), at("2026-11-01T06:59:59.999999"), [(timedelta(0), 10)], 1)
+def test_it_fits_when_it_is_said_to_and_not_an_instant_sooner(
+    quota: Quota, now: datetime, ages: list[tuple[timedelta, int]], cost: int
+) -> None:
+    spent = [Spent(now - ago, was) for ago, was in ages]
+    free = free_at(quota, spent, cost, now)
+    if free is None:
+        assert cost > quota.most
+        return
+    assert free >= now
+    assert fits(quota, spent, cost, free)
+    assert free == now or not fits(quota, spent, cost, free - INSTANT)
+    assert (free == now) is (left(quota, spent, now) >= cost)
+
+
+@given(quotas, instants, past)
+def test_what_is_left_is_never_negative_nor_more_than_there_is(
+    quota: Quota, now: datetime, ages: list[tuple[timedelta, int]]
+) -> None:
+    spent = [Spent(now - ago, was) for ago, was in ages]
+    assert 0 <= left(quota, spent, now) <= quota.most
+    assert left(quota, spent, now + timedelta(days=40)) == quota.most
+
+
+@given(st.integers(1, 8), st.timedeltas(INSTANT, timedelta(days=2)), instants, st.lists(st.integers(1, 8), max_size=20))
+def test_who_always_waits_until_there_is_room_never_exceeds_any_period(
+    most: int, period: timedelta, now: datetime, costs: list[int]
+) -> None:
+    quota, spent = rolling(most, period), list[Spent]()
+    for cost in costs:
+        free = free_at(quota, spent, min(cost, most), now)
+        assert free is not None
+        now = free
+        spent.append(Spent(now, min(cost, most)))
+    for first in spent:
+        assert sum(one.cost for one in spent if first.at <= one.at < first.at + period) <= most
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field", "value"),
+    [
+        ({"most": 0}, "most", "0"),
+        ({"most": -5}, "most", "-5"),
+        ({"period": None}, "period", "either"),
+        ({"period": timedelta(0)}, "period", "0:00:00"),
+        ({"period": -HOUR}, "period", "-1 day"),
+        ({"calendar": Calendar.DAY}, "period", "either"),
+        ({"calendar": Calendar.DAY, "period": None}, "timezone", "timezone"),
+        ({"timezone": "Europe/Rome"}, "timezone", "timezone"),
+        ({"calendar": Calendar.DAY, "period": None, "timezone": "Europe/Roma"}, "timezone", "Europe/Roma"),
+        ({"whose": Scope.BRAND}, "whose", "brand"),
+        ({"whose": Scope.ALL}, "whose", "all"),
+        ({"costs": {}}, "costs", "{}"),
+        ({"costs": {"post": 1, "media": 0}}, "costs", "'media': 0"),
+    ],
+)
+def test_a_quota_that_makes_no_sense_is_refused_by_field_and_value(
+    wrong: dict[str, Any], field: str, value: str
+) -> None:
+    right: dict[str, Any] = {"name": "a", "most": 1, "period": HOUR, "whose": Scope.ACCOUNT, "costs": {"post": 1}}
+    with pytest.raises(WrongUse) as refusal:
+        Quota(**right | wrong)
+    assert refusal.value.field == field
+    assert value in str(refusal.value)
