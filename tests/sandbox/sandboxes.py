@@ -51,6 +51,11 @@ class Sandbox:
         found: list[dict[str, Any]] = (await self.get(f"/_sandbox/published{query}")).json["data"]
         return found
 
+    async def log(self, query: str = "") -> list[dict[str, Any]]:
+        """The clock of calls."""
+        found: list[dict[str, Any]] = (await self.get(f"/_sandbox/calls/log{query}")).json["data"]
+        return found
+
     async def eventually(self, look: Callable[[], Awaitable[Any]]) -> Any:
         """What is seen once something is."""
         async with asyncio.timeout(10):

@@ -58,3 +58,5 @@ async def test_a_line_of_the_record_has_what_is_said(sandbox: Sandbox) -> None:
     [seen] = await sandbox.published()
     words = set(codes(prose(PAGE)))
     assert set(seen) <= words
+    [timed] = await sandbox.log()
+    assert set(timed) <= words

@@ -104,9 +104,18 @@ async def test_the_database_itself_lets_nobody_alter_the_record(tmp_path: Path) 
         ({"network": "x", "fault": "slow", "params": {"seconds": -1}}, "params.seconds"),
         ({"network": "x", "fault": "slow", "params": {"seconds": "long"}}, "params.seconds"),
         ({"network": "x", "fault": "slow", "params": {"minutes": 1}}, "params.minutes"),
+        ({"network": "x", "fault": "slow", "params": {"seconds": {"min": 2}}}, "params.seconds"),
+        ({"network": "x", "fault": "slow", "params": {"seconds": {"min": 3, "max": 2}}}, "params.seconds"),
+        ({"network": "x", "fault": "slow", "params": {"seconds": {"min": -1, "max": 2}}}, "params.seconds"),
+        ({"network": "x", "fault": "slow", "params": {"seconds": {"min": "1", "max": 2}}}, "params.seconds"),
+        ({"network": "x", "fault": "slow", "params": {"seconds": {"min": 1, "max": 2, "mean": 1}}}, "params.seconds"),
+        ({"network": "x", "fault": "timeout", "params": {"seconds": {"min": 1, "max": 2}}}, "params.seconds"),
         ({"network": "x", "fault": "html", "params": {"status": 42}}, "params.status"),
         ({"network": "x", "fault": "timeout", "params": {"processed": 1}}, "params.processed"),
         ({"network": "x", "fault": "rate_limited", "params": {"seconds": 1, "none": True}}, "params"),
+        ({"network": "x", "fault": "rate_limited", "params": {"everyone": 1, "seconds": 1}}, "params.everyone"),
+        ({"network": "x", "fault": "rate_limited", "params": {"everyone": True}}, "params.everyone"),
+        ({"network": "x", "fault": "rate_limited", "params": {"everyone": True, "none": True}}, "params.everyone"),
         ({"network": "telegram", "fault": "invisible"}, "fault"),
         ({"network": "bluesky", "fault": "session_gone"}, "fault"),
         ({"network": "mastodon", "fault": "lost_refresh"}, "fault"),
@@ -179,13 +188,29 @@ async def test_accounts_can_be_added_with_a_name_or_without(sandbox: Sandbox) ->
     assert (await sandbox.post("/_sandbox/accounts", {"network": "x", "handle": "bakery"})).status == 409
 
 
+async def test_many_accounts_are_opened_at_once(sandbox: Sandbox) -> None:
+    await sandbox.post("/_sandbox/accounts", {"network": "x", "handle": "postcard3"})
+    for network in ("bluesky", "instagram", "mastodon", "telegram", "x"):
+        opened = await sandbox.post("/_sandbox/accounts", {"network": network, "count": 40})
+        assert (opened.status, len(opened.json["data"])) == (201, 40)
+        assert {it["network"] for it in opened.json["data"]} == {network}
+        known = (await sandbox.get("/_sandbox/accounts")).json["data"]
+        assert all(it in known for it in opened.json["data"])
+        assert len({it["remote_id"] for it in known}) == len(known)
+    [last] = (await sandbox.post("/_sandbox/accounts", {"network": "telegram", "count": 1})).json["data"]
+    await message(sandbox, **last)
+    assert [it["account"] for it in await sandbox.published()] == [last["handle"]]
+
+
 @pytest.mark.parametrize(
     ("told", "field"),
     [
         ({}, "network"), ({"network": "myspace"}, "network"), ({"network": "x", "handle": ""}, "handle"),
         ({"network": "x", "handle": "a/b"}, "handle"), ({"network": "x", "handle": "*"}, "handle"),
         ({"network": "x", "handle": 7}, "handle"), ({"network": "x", "handle": "\ud800"}, "handle"),
-        ({"network": "x", "colour": "red"}, "colour"),
+        ({"network": "x", "colour": "red"}, "colour"), ({"network": "x", "count": 0}, "count"),
+        ({"network": "x", "count": 1001}, "count"), ({"network": "x", "count": True}, "count"),
+        ({"network": "x", "count": "many"}, "count"), ({"network": "x", "count": 2, "handle": "bakery"}, "count"),
     ],
 )  # fmt: skip
 async def test_an_account_that_cannot_be_is_refused(sandbox: Sandbox, told: dict[str, Any], field: str) -> None:

@@ -77,6 +77,11 @@ def next_handle(connection: apsw.Connection, network: Network) -> str:
     return handle
 
 
+def open_accounts(connection: apsw.Connection, network: Network, count: int) -> list[Account]:
+    """As many new ones, under the next free handles."""
+    return [open_account(connection, network, next_handle(connection, network)) for _ in range(count)]
+
+
 def block(connection: apsw.Connection, account: Account, blocked: bool) -> None:
     connection.execute(
         "UPDATE accounts SET blocked = ? WHERE network = ? AND handle = ?", (blocked, account.network, account.handle)

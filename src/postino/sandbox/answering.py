@@ -4,8 +4,10 @@ import asyncio
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
+from email.utils import format_datetime, parsedate_to_datetime
+from typing import Any
 
 from aiohttp import web
 
@@ -81,27 +83,41 @@ def page(status: int) -> web.Response:
     return web.Response(status=status, text=PAGE.format(reason.get(status, f"{status}")), content_type="text/html")
 
 
-def rate_limited(network: Network, fault: Fault, now: datetime) -> Reply:
-    """The hint is where the fault says: seconds, a date, the network's own header, or nowhere."""
-    told = fault.params
+def rate_limited(network: Network, told: Mapping[str, Any], now: datetime) -> Reply:
+    """The hint is where the fault's params say: seconds, a date, the network's own header, or nowhere."""
     if "reset" in told:
         return network.rate_limited(math.ceil(told["reset"]), now)
     if "http_date" in told:
         return dated(network, told["http_date"], told.get("seconds", SECONDS_UNTOLD), now)
     if "seconds" in told:
         wait = math.ceil(told["seconds"])
-        return with_header(network.rate_limited(wait, now), str(wait))
+        return with_header(network.rate_limited(wait, now), str(wait), now + timedelta(seconds=wait))
     return network.rate_limited(None, now)
 
 
 def dated(network: Network, date: object, seconds: float, now: datetime) -> Reply:
     if isinstance(date, str):
-        return with_header(network.rate_limited(None, now), date)
+        return with_header(network.rate_limited(None, now), date, read_date(date))
     wait = seconds if date is True else float(date)  # type: ignore[arg-type] # checked when the fault was made
-    # A date has no fractions: cut off, it would be over too early.
+    # A date has no fractions: cut off, it would be over too early. Whatever else the network says agrees with it.
     until = (now + timedelta(seconds=wait) + timedelta(microseconds=999_999)).replace(microsecond=0)
-    return with_header(network.rate_limited(math.ceil(wait), now), format_datetime(until.astimezone(UTC), usegmt=True))
+    reply = network.rate_limited(math.ceil((until - now).total_seconds()), now)
+    return with_header(reply, format_datetime(until.astimezone(UTC), usegmt=True), until)
 
 
-def with_header(reply: Reply, retry_after: str) -> Reply:
-    return Reply(reply.status, reply.body, {**reply.headers, "Retry-After": retry_after})
+def read_date(text: str) -> datetime | None:
+    """None if it is no date that a caller could keep to."""
+    try:
+        return parsedate_to_datetime(text).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def with_header(reply: Reply, retry_after: str, retry_at: datetime | None) -> Reply:
+    return replace(reply, headers={**reply.headers, "Retry-After": retry_after}, retry_at=retry_at)
+
+
+def answered(request: web.Request, response: web.StreamResponse) -> int | None:
+    """The status that left, or leaves now; None where the connection was closed instead."""
+    gone = request.transport is None or request.transport.is_closing()
+    return None if gone and not response.prepared else response.status

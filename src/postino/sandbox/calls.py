@@ -1,11 +1,16 @@
 """How often each account asked its network, and how many of its calls were under way at the same time."""
 
+import asyncio
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import apsw
+
+from postino.sandbox import log
 
 NOBODY = ""  # calls without a token that is known
 
@@ -29,7 +34,29 @@ class Flights:
             self.by_network[network] -= 1
 
 
-def count(connection: apsw.Connection, network: str, account: str, endpoint: str, now: dict[str, int]) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    """A call that came: when, from whom, and how many were under way then, with it."""
+
+    network: str
+    account: str
+    endpoint: str
+    began_at: datetime
+    flying: Mapping[str, int]
+
+
+async def departures() -> None:
+    """Whoever hung up before a call came is no longer counted by the time this returns.
+
+    The loop may hear of the call first, by a turn; and a connection's end takes two to reach its own call.
+    """
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+
+def count(connection: apsw.Connection, arrival: Arrival) -> int:
+    """Returns its number in the clock of calls."""
+    network, account, endpoint = arrival.network, arrival.account, arrival.endpoint
     connection.execute(
         "INSERT INTO calls VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET calls = calls + 1",
         (network, account, endpoint),
@@ -37,13 +64,15 @@ def count(connection: apsw.Connection, network: str, account: str, endpoint: str
     connection.executemany(
         "INSERT INTO peaks VALUES (?, ?, ?)"
         " ON CONFLICT DO UPDATE SET most_in_flight = max(most_in_flight, excluded.most_in_flight)",
-        [(network, who, flying) for who, flying in now.items()],
+        [(network, who, flying) for who, flying in arrival.flying.items()],
     )
+    return log.begin(connection, network, account, endpoint, arrival.began_at)
 
 
 def forget(connection: apsw.Connection) -> None:
     connection.execute("DELETE FROM calls")
     connection.execute("DELETE FROM peaks")
+    log.forget(connection)
 
 
 def shown(connection: apsw.Connection, flights: Flights) -> dict[str, Any]:

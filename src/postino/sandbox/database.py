@@ -16,8 +16,8 @@ from postino.errors import SchemaMismatch
 T = TypeVar("T")
 Write = Callable[[apsw.Connection], T]
 
-SCHEMA = Path(__file__).with_name("schema.sql")
-SCHEMA_VERSION = 2
+SCHEMA = {2: "schema.sql", 3: "schema_3.sql"}  # by the version each leads to
+SCHEMA_VERSION = max(SCHEMA)
 MOST_TOGETHER = 500
 
 
@@ -47,6 +47,10 @@ class Database:
         future: asyncio.Future[T] = self.loop.create_future()
         self.waiting.put(Work(write, future))
         return await future
+
+    def write_soon(self, write: Write[Any]) -> None:
+        """Before whatever is written later, but nobody waits for it: it is on disk with the next transaction."""
+        self.waiting.put(Work(write, self.loop.create_future()))
 
     def close(self) -> None:
         self.waiting.put(None)
@@ -89,12 +93,15 @@ def create(path: Path) -> None:
     connection = connect(path)
     connection.execute("BEGIN IMMEDIATE")
     version = connection.pragma("user_version")
-    if version not in (0, SCHEMA_VERSION):
+    if version not in (0, *SCHEMA):
         connection.close()
         raise SchemaMismatch(f"{path} is of another version of the sandbox. Move it away to begin with a new one.")
+    for step, name in SCHEMA.items():
+        if step > version:
+            connection.execute(Path(__file__).with_name(name).read_text(encoding="utf-8"))
     if version == 0:
-        connection.execute(SCHEMA.read_text(encoding="utf-8"))
         connection.execute("INSERT INTO epochs VALUES (1, ?)", (datetime.now(UTC).isoformat(),))
+    if version < SCHEMA_VERSION:
         connection.pragma("user_version", SCHEMA_VERSION)
     connection.execute("COMMIT")
     connection.close()

@@ -9,7 +9,7 @@ import apsw
 from aiohttp import web
 
 from postino.errors import Conflict, NotFound, PostinoError, WrongUse
-from postino.sandbox import accounts, calls, faults, record, samples, schedule, settings
+from postino.sandbox import accounts, calls, faults, log, record, samples, schedule, settings
 from postino.sandbox.faults import KINDS
 from postino.sandbox.memory import Account
 from postino.sandbox.network import Network, whole_number
@@ -19,6 +19,8 @@ from postino.sandbox.switchboard import Switchboard
 STATUS = {WrongUse: 422, NotFound: 404, Conflict: 409}
 TITLES = {422: "Wrong use", 404: "Not found", 409: "Conflict", 403: "Forbidden"}
 SHOWN_AS_THEY_ARE = {"image/jpeg", "image/png", "image/gif", "image/webp", "video/mp4", "video/quicktime"}
+MOST_AT_ONCE = 10_000
+MOST_ACCOUNTS = 1_000
 HANDLE = re.compile(r"[\w.-]{1,200}", re.ASCII)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -59,6 +61,7 @@ class Door:
             web.delete("/_sandbox/faults/{id}", self.remove_fault),
             web.post("/_sandbox/reset", self.reset),
             web.get("/_sandbox/calls", self.calls),
+            web.get("/_sandbox/calls/log", self.log),
             web.get("/_sandbox/networks", self.networks),
             web.get("/_sandbox/accounts", self.list_accounts),
             web.post("/_sandbox/accounts", self.add_account),
@@ -90,8 +93,9 @@ class Door:
         return web.json_response(schedule.shown(added), status=201)
 
     async def remove_faults(self, request: web.Request) -> web.Response:
-        query(request)
-        return web.json_response({"removed": await self.database.write(schedule.remove)})
+        told = query(request, "network").get("network")
+        network = None if told is None else faults.one_of("network", told, [faults.ANY, *networks()])
+        return web.json_response({"removed": await self.database.write(lambda it: schedule.remove(it, None, network))})
 
     async def remove_fault(self, request: web.Request) -> web.Response:
         number = number_in(request.match_info["id"], "id")
@@ -106,6 +110,19 @@ class Door:
         query(request)
         return web.json_response(calls.shown(self.database.reader, self.switchboard.flights))
 
+    async def log(self, request: web.Request) -> web.Response:
+        told = query(request, "network", "account", "after", "limit")
+        network = network_of(told["network"]).name if "network" in told else None
+        after = number_in(told.get("after", "0"), "after")
+        limit = number_in(told.get("limit", "1000"), "limit")
+        if not 1 <= limit <= MOST_AT_ONCE:
+            raise WrongUse(f"limit is a whole number from 1 to {MOST_AT_ONCE}, not {limit}.", "limit")
+        # Asked of the writer, which has written by then whatever ended before.
+        found = await self.database.write(
+            lambda it: log.page(it, network=network, account=told.get("account"), after=after, limit=limit)
+        )
+        return web.json_response(found)
+
     async def networks(self, request: web.Request) -> web.Response:
         query(request)
         kinds = [{"fault": name, "meaning": kind.meaning, "params": list(kind.params)} for name, kind in KINDS.items()]
@@ -116,9 +133,13 @@ class Door:
         return web.json_response({"data": [accounts.shown(one) for one in accounts.every(self.database.reader)]})
 
     async def add_account(self, request: web.Request) -> web.Response:
-        told = await body(request, "network", "handle")
+        told = await body(request, "network", "handle", "count")
         network = network_of(told.get("network"))
         handle = told.get("handle")
+        if "count" in told:
+            count = checked_count(told)
+            opened = await self.database.write(lambda it: accounts.open_accounts(it, network, count))
+            return web.json_response({"data": [accounts.shown(one) for one in opened]}, status=201)
         if handle is not None and not (isinstance(handle, str) and HANDLE.fullmatch(handle)):
             raise WrongUse(f"handle is made of letters, digits and the signs . - _, not {handle!r}.", "handle")
         added = await self.database.write(
@@ -179,6 +200,15 @@ def number_in(text: str, field: str) -> int:
     if number is None:
         raise WrongUse(f"{field} is a whole number, not {text!r}.", field)
     return number
+
+
+def checked_count(told: dict[str, Any]) -> int:
+    count = told["count"]
+    if "handle" in told:
+        raise WrongUse("Accounts are opened by count or by handle, not by both.", "count")
+    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST_ACCOUNTS:
+        raise WrongUse(f"count is a whole number from 1 to {MOST_ACCOUNTS}, not {count!r}.", "count")
+    return count
 
 
 def network_of(name: Any) -> Network:

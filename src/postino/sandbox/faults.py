@@ -1,5 +1,6 @@
 """The ways a network can misbehave, and where each of them makes sense. Decides nothing about when."""
 
+import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,10 +11,17 @@ from postino.sandbox.networks import networks
 
 ANY = "*"
 LONGER_THAN_ANYBODY_WAITS = 75.0
+SECONDS_SLOW = 2.0
 
 
 def seconds(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 86_400
+
+
+def seconds_or_range(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return seconds(value)
+    return set(value) == {"min", "max"} and all(map(seconds, value.values())) and value["min"] <= value["max"]
 
 
 def truth(value: Any) -> bool:
@@ -55,9 +63,12 @@ KINDS: Mapping[str, Kind] = {
     ),
     "rate_limited": Kind(
         meaning="Nothing is done: 429, with Retry-After as `seconds` or `http_date`, with nothing but the network's own"
-        " `reset` header, or without any hint.",
+        " `reset` header, or without any hint. Whoever comes back earlier than it was told gets a 429 again; with"
+        " `everyone`, all accounts of the network do.",
         processed=False,
-        params={"seconds": seconds, "http_date": date_or_seconds, "reset": seconds, "none": truth},
+        params={
+            "seconds": seconds, "http_date": date_or_seconds, "reset": seconds, "none": truth, "everyone": truth,
+        },
     ),
     "invisible": Kind(
         meaning="It is done; for `seconds` (5) it is missing from the network's lists.",
@@ -77,9 +88,10 @@ KINDS: Mapping[str, Kind] = {
         at=lambda endpoint: endpoint.refreshes,
     ),
     "slow": Kind(
-        meaning="It is done only after `seconds` (2), even if nobody waits any more.",
+        meaning="It is done only after `seconds` (2), or between `min` and `max` of them, even if nobody waits any"
+        " more.",
         processed=True,
-        params={"seconds": seconds},
+        params={"seconds": seconds_or_range},
         together=True,
     ),
     "truncated": Kind(
@@ -117,6 +129,14 @@ class Fault:
     def processed(self) -> bool:
         told: bool = self.params.get("processed", self.kind.processed)
         return told
+
+    @property
+    def delay(self) -> float:
+        """Seconds a slow call takes. Of a range, the same one for the same call in a row, whenever it is tried."""
+        told = self.params.get("seconds", SECONDS_SLOW)
+        if not isinstance(told, dict):
+            return float(told)
+        return random.Random(f"{told['min']} {told['max']} {self.fired}").uniform(told["min"], told["max"])
 
     def hits(self, network: str, endpoint: Endpoint, account: str) -> bool:
         return (
@@ -213,5 +233,13 @@ def check_params(fault: Fault) -> None:
             raise WrongUse(f"{fault.fault} knows {told}; not {name}.", f"params.{name}")
         if not known[name](value):
             raise WrongUse(f"params.{name} of {fault.fault} cannot be {value!r}.", f"params.{name}")
-    if fault.fault == "rate_limited" and len(fault.params) > 1 and set(fault.params) != {"seconds", "http_date"}:
+    if fault.fault == "rate_limited":
+        check_hint(fault.params)
+
+
+def check_hint(params: Mapping[str, Any]) -> None:
+    hints = set(params) - {"everyone"}
+    if len(hints) > 1 and hints != {"seconds", "http_date"}:
         raise WrongUse("rate_limited takes one of seconds, http_date, reset and none.", "params")
+    if params.get("everyone") and not hints - {"none"}:
+        raise WrongUse("A limit for everyone needs seconds, http_date or reset: until when is it?", "params.everyone")

@@ -25,6 +25,7 @@ class Reply:
     body: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
     afterwards: Callable[[Memory], None] | None = None  # written on its own, once the rest is on disk
+    retry_at: datetime | None = None  # the caller was told, in whatever way, to stay away until then
 
 
 class Refused(Exception):

@@ -7,6 +7,7 @@ from typing import Any
 
 import apsw
 
+from postino.sandbox import limits
 from postino.sandbox.faults import Fault
 from postino.sandbox.network import Endpoint
 
@@ -37,12 +38,14 @@ def every(connection: apsw.Connection) -> list[Fault]:
     return [fault_of(row) for row in connection.execute(f"SELECT {COLUMNS} FROM faults ORDER BY number")]
 
 
-def remove(connection: apsw.Connection, number: int | None = None) -> int:
-    if number is None:
-        connection.execute("DELETE FROM faults")
-    else:
-        connection.execute("DELETE FROM faults WHERE number = ?", (number,))
-    return connection.changes()
+def remove(connection: apsw.Connection, number: int | None = None, network: str | None = None) -> int:
+    """One, those of one network, or all; the limits they have set end with them. Returns how many there were."""
+    connection.execute(
+        "DELETE FROM faults WHERE (?1 IS NULL OR number = ?1) AND (?2 IS NULL OR network = ?2)", (number, network)
+    )
+    removed = connection.changes()
+    limits.lift(connection)
+    return removed
 
 
 def strike(

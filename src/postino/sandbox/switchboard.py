@@ -1,15 +1,18 @@
 """Takes each call to its network: counts it, lets faults befall it, has it processed and sends the answer."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import aiohttp
 import apsw
 from aiohttp import web
 
-from postino.sandbox import answering, calls, schedule
+from postino.sandbox import answering, calls, limits, log, schedule
+from postino.sandbox.calls import Arrival
 from postino.sandbox.database import Database
 from postino.sandbox.faults import Fault
 from postino.sandbox.fetching import fetch
@@ -20,7 +23,6 @@ from postino.sandbox.reading import read, unknown_parameters
 from postino.sandbox.settings import settings
 
 SECONDS_INVISIBLE = 5
-SECONDS_SLOW = 2
 UNNAMED = "?"  # the endpoint of a call that was not understood
 
 
@@ -28,6 +30,8 @@ UNNAMED = "?"  # the endpoint of a call that was not understood
 class Course:
     """What befalls a call, and what its network said, once it has."""
 
+    seq: int  # in the clock of calls
+    account: str
     struck: dict[str, Fault] = field(default_factory=dict)
     reply: Reply | None = None
 
@@ -51,33 +55,50 @@ class Switchboard:
         network = networks().get(request.match_info["network"])
         if network is None:
             raise web.HTTPNotFound(text="No such network in this sandbox.\n")
+        began_at = datetime.now(UTC)
         try:
             ask = await read(request, network, "/" + request.match_info["path"])
         except Refused as refused:
-            with self.flights.one(network.name, calls.NOBODY) as flying:
-                await self.database.write(lambda it: calls.count(it, network.name, calls.NOBODY, UNNAMED, flying))
-            return answering.whole(refused.reply)
+            async with self.arrival(network, calls.NOBODY, UNNAMED, began_at) as arrival:
+                seq = await self.database.write(lambda it: calls.count(it, arrival))
+                return self.ended(seq, request, answering.whole(refused.reply))
         ask = replace(ask, token=network.token(ask))
-        with self.flights.one(network.name, self.caller_of(network, ask)) as flying:
+        async with self.arrival(network, self.caller_of(network, ask), ask.endpoint.name, began_at) as arrival:
             # A server goes on when its caller has left: only the answer is not sent then.
-            task = asyncio.create_task(self.work(network, ask, flying))
+            task = asyncio.create_task(self.work(network, ask, arrival))
             self.working.add(task)
             task.add_done_callback(self.working.discard)
             course = await asyncio.shield(task)
             assert course.reply is not None
-            return await answering.send(request, network, course.reply, course.answer_fault)
+            response = await answering.send(request, network, course.reply, course.answer_fault)
+            return self.ended(course.seq, request, response)
+
+    @asynccontextmanager
+    async def arrival(
+        self, network: Network, account: str, endpoint: str, began_at: datetime
+    ) -> AsyncIterator[Arrival]:
+        """Under way until the end of the block."""
+        await calls.departures()
+        with self.flights.one(network.name, account) as flying:
+            yield Arrival(network=network.name, account=account, endpoint=endpoint, began_at=began_at, flying=flying)
+
+    def ended(self, seq: int, request: web.Request, response: web.StreamResponse) -> web.StreamResponse:
+        """The answer is not kept waiting for the disk: what matters of it was written when it was decided."""
+        ended_at, status = datetime.now(UTC), answering.answered(request, response)
+        self.database.write_soon(lambda it: log.end(it, seq, ended_at, status))
+        return response
 
     def caller_of(self, network: Network, ask: Ask) -> str:
         token = Memory(self.database.reader, network.name, {}).find_token(ask.token)
         return token.account if token else calls.NOBODY
 
-    async def work(self, network: Network, ask: Ask, flying: dict[str, int]) -> Course:
+    async def work(self, network: Network, ask: Ask, arrival: Arrival) -> Course:
         """What happens whether or not somebody waits for the answer. What it writes is on disk at its end."""
         if ask.endpoint.fetches is not None:
             ask = replace(ask, fetched=await fetch(self.session, ask.endpoint.fetches(ask)))
-        course = await self.database.write(lambda it: begin(it, network, ask, flying))
+        course = await self.database.write(lambda it: begin(it, network, ask, arrival))
         if course.slow:
-            await asyncio.sleep(course.slow.params.get("seconds", SECONDS_SLOW))
+            await asyncio.sleep(course.slow.delay)
         if course.reply is None:
             course.reply = await self.database.write(lambda it: process(it, network, ask, course))
         if (afterwards := course.reply.afterwards) is not None:
@@ -90,23 +111,31 @@ class Switchboard:
         await asyncio.gather(*self.working, return_exceptions=True)
 
 
-def begin(connection: apsw.Connection, network: Network, ask: Ask, flying: dict[str, int]) -> Course:
+def begin(connection: apsw.Connection, network: Network, ask: Ask, arrival: Arrival) -> Course:
     """Counts the call and draws its faults; processes it at once, unless it is a slow one."""
-    [account] = [who for who in flying if who != "*"]
-    calls.count(connection, network.name, account, ask.endpoint.name, flying)
-    course = Course(schedule.strike(connection, network.name, ask.endpoint, account))
+    course = Course(calls.count(connection, arrival), arrival.account)
+    course.struck = schedule.strike(connection, network.name, ask.endpoint, arrival.account)
     if not course.slow:
         course.reply = process(connection, network, ask, course)
     return course
 
 
 def process(connection: apsw.Connection, network: Network, ask: Ask, course: Course) -> Reply:
-    memory = memory_of(connection, network)
-    fault = course.answer_fault
+    reply = decide(memory_of(connection, network), network, ask, course)
+    if reply.retry_at is not None:
+        log.tell_to_wait(connection, course.seq, reply.retry_at)
+    return reply
+
+
+def decide(memory: Memory, network: Network, ask: Ask, course: Course) -> Reply:
+    """A fault outranks a limit that was imposed before, and that outranks what the network would do."""
+    connection, fault = memory.connection, course.answer_fault
     if hiding := course.struck.get("invisible"):
         memory.hidden_for = timedelta(seconds=hiding.params.get("seconds", SECONDS_INVISIBLE))
     if fault and fault.fault == "rate_limited":
-        return answering.rate_limited(network, fault, memory.now)
+        return limits.impose(connection, network, course.account, fault, memory.now)
+    if fault is None and (too_early := limits.refusal(connection, network, course.account, memory.now)):
+        return too_early
     if fault and fault.fault == "session_gone" and ask.endpoint.gone is not None:
         ask.endpoint.gone(ask, memory)
     elif fault and not fault.processed:

@@ -161,7 +161,7 @@ function drawFaults(faults) {
 function faultItem(fault) {
   const where = fault.network === "*" ? "every network" : networks.get(fault.network).title;
   const often = fault.rate === null ? `${fault.times} more` : `${Math.round(fault.rate * 1000) / 10} % of calls`;
-  const told = Object.entries(fault.params).map(([name, value]) => `${name} ${value}`);
+  const told = Object.entries(fault.params).map(([name, value]) => `${name} ${value.max === undefined ? value : `${value.min}–${value.max}`}`);
   const place = [where, fault.endpoint, fault.account, often, ...told].filter(Boolean).join(" · ");
   const remove = make("button", { type: "button", textContent: "×", title: "Remove", ariaLabel: `Remove ${fault.fault}` });
   remove.onclick = async () => {

@@ -62,11 +62,15 @@ class Bluesky(Network):
         return error(502, "UpstreamFailure", "Upstream service unreachable")
 
     def rate_limited(self, seconds: int | None, now: datetime) -> Reply:
-        headers = {} if seconds is None else {
+        body = {"error": "RateLimitExceeded", "message": "Rate Limit Exceeded"}
+        if seconds is None:
+            return Reply(429, body)
+        reset_at = now.replace(microsecond=0) + timedelta(seconds=seconds)
+        headers = {
             "RateLimit-Limit": "5000", "RateLimit-Remaining": "0", "RateLimit-Policy": "5000;w=3600",
-            "RateLimit-Reset": str(int(now.timestamp()) + seconds),
+            "RateLimit-Reset": str(int(reset_at.timestamp())),
         }  # fmt: skip
-        return Reply(429, {"error": "RateLimitExceeded", "message": "Rate Limit Exceeded"}, headers)
+        return Reply(429, body, headers, retry_at=reset_at)
 
 
 def error(status: int, name: str, message: str) -> Reply:

@@ -79,9 +79,12 @@ class Instagram(Network):
 
     def rate_limited(self, seconds: int | None, now: datetime) -> Reply:
         usage = '{"0": [{"type": "instagram", "call_count": 100, "estimated_time_to_regain_access": %d}]}'
-        headers = {} if seconds is None else {"X-Business-Use-Case-Usage": usage % ceil(seconds / 60)}
         refusal = error(80002, "There have been too many calls to this Instagram account.", status=429)
-        return Reply(refusal.status, refusal.body, headers)
+        if seconds is None:
+            return refusal
+        minutes = ceil(seconds / 60)
+        headers = {"X-Business-Use-Case-Usage": usage % minutes}
+        return Reply(429, refusal.body, headers, retry_at=now + timedelta(minutes=minutes))
 
 
 def error(

@@ -90,8 +90,11 @@ class Mastodon(Network):
         return Reply(503, {"error": message})
 
     def rate_limited(self, seconds: int | None, now: datetime) -> Reply:
-        headers = {} if seconds is None else limits(300, 0, now + timedelta(seconds=seconds))
-        return Reply(429, {"error": "Too many requests"}, headers)
+        body = {"error": "Too many requests"}
+        if seconds is None:
+            return Reply(429, body)
+        reset_at = datetime.fromisoformat(iso(now + timedelta(seconds=seconds)))
+        return Reply(429, body, limits(300, 0, reset_at), retry_at=reset_at)
 
 
 def limits(most: int, remaining: int, reset_at: datetime) -> dict[str, str]:

@@ -4,7 +4,8 @@ import html
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 from postino.sandbox.memory import File, Memory
@@ -66,7 +67,8 @@ class Telegram(Network):
     def rate_limited(self, seconds: int | None, now: datetime) -> Reply:
         if seconds is None:
             return error(429, "Too Many Requests")
-        return error(429, f"Too Many Requests: retry after {seconds}", {"retry_after": seconds})
+        refusal = error(429, f"Too Many Requests: retry after {seconds}", {"retry_after": seconds})
+        return replace(refusal, retry_at=now + timedelta(seconds=seconds))
 
 
 def error(code: int, description: str, parameters: Mapping[str, Any] | None = None) -> Reply:

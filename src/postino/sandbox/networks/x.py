@@ -76,11 +76,15 @@ class X(Network):
         return error(503, "Service Unavailable", "Service Unavailable")
 
     def rate_limited(self, seconds: int | None, now: datetime) -> Reply:
-        reset = {} if seconds is None else {
+        refusal = error(429, "Too Many Requests", "Too Many Requests")
+        if seconds is None:
+            return refusal
+        reset_at = now.replace(microsecond=0) + timedelta(seconds=seconds)
+        headers = {
             "x-rate-limit-limit": "100", "x-rate-limit-remaining": "0",
-            "x-rate-limit-reset": str(int(now.timestamp()) + seconds),
+            "x-rate-limit-reset": str(int(reset_at.timestamp())),
         }  # fmt: skip
-        return Reply(429, error(429, "Too Many Requests", "Too Many Requests").body, reset)
+        return Reply(429, refusal.body, headers, retry_at=reset_at)
 
 
 def error(status: int, title: str, detail: str) -> Reply:

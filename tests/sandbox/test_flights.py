@@ -1,0 +1,105 @@
+"""How many calls are under way at once, counted at real sockets: also of callers that die, or leave and come again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import sys
+from itertools import pairwise
+from typing import Any
+
+from tests.sandbox.sandboxes import Sandbox
+
+CALLER = """
+import socket, sys
+connection = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+connection.sendall(sys.argv[3].encode())
+print("sent", flush=True)
+connection.recv(1)
+"""
+
+
+def request(account: dict[str, Any], text: str = "hello") -> str:
+    body = json.dumps({"chat_id": account["credentials"]["chat_id"], "text": text})
+    path = f"/telegram/bot{account['credentials']['bot_token']}/sendMessage"
+    return f"POST {path} HTTP/1.1\r\nHost: sandbox\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+
+
+def address(sandbox: Sandbox) -> tuple[str, int]:
+    host, _, port = sandbox.url.removeprefix("http://").rpartition(":")
+    return host, int(port)
+
+
+async def flights(sandbox: Sandbox, account: str | None = None) -> tuple[int, int]:
+    """Now, and at most; of the network if nobody is named."""
+    told = (await sandbox.get("/_sandbox/calls")).json
+    rows = told["networks"] if account is None else [it for it in told["data"] if it["account"] == account]
+    return (rows[0]["in_flight"], rows[0]["most_in_flight"]) if rows else (0, 0)
+
+
+async def until_under_way(sandbox: Sandbox, number: int) -> None:
+    async def reached() -> bool:
+        return (await flights(sandbox))[0] == number
+
+    await sandbox.eventually(reached)
+
+
+async def test_the_most_at_once_is_counted_per_account_and_per_network(sandbox: Sandbox) -> None:
+    accounts = [await sandbox.account("telegram") for _ in range(4)]
+    await sandbox.fault("telegram", "slow", rate=1, params={"seconds": {"min": 0.01, "max": 0.1}})
+    free = {it["handle"]: asyncio.Semaphore(number + 1) for number, it in enumerate(accounts)}
+
+    async def call(account: dict[str, Any], number: int) -> None:
+        async with free[account["handle"]]:
+            path, _, rest = request(account, str(number)).removeprefix("POST ").partition(" ")
+            assert (await sandbox.post(path, json.loads(rest.partition("\r\n\r\n")[2]))).status == 200
+
+    await asyncio.gather(*(call(account, number) for account in accounts for number in range(20)))
+    for number, account in enumerate(accounts):
+        assert await flights(sandbox, account["handle"]) == (0, number + 1)
+    assert await flights(sandbox) == (0, 1 + 2 + 3 + 4)
+
+
+async def test_a_call_of_a_killed_caller_counts_until_its_connection_is_gone(sandbox: Sandbox) -> None:
+    account = await sandbox.account("telegram")
+    await sandbox.fault("telegram", "timeout", rate=1, params={"seconds": 60})
+    for death in range(1, 4):
+        host, port = address(sandbox)
+        caller = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", CALLER, host, str(port), request(account, f"{death}"), stdout=asyncio.subprocess.PIPE
+        )
+        await until_under_way(sandbox, 1)
+        os.kill(caller.pid, signal.SIGKILL)
+        await caller.wait()
+        await until_under_way(sandbox, 0)
+    assert await flights(sandbox, account["handle"]) == (0, 1)
+    assert await flights(sandbox) == (0, 1)
+    assert [(it["ended_at"], it["status"]) for it in await sandbox.log()] == [(None, None)] * 3
+
+
+async def test_who_hangs_up_and_calls_again_at_once_is_never_counted_twice(sandbox: Sandbox) -> None:
+    account = await sandbox.account("telegram")
+    await sandbox.fault("telegram", "timeout", rate=1, params={"seconds": 60})
+    callers = [socket.create_connection(address(sandbox)) for _ in range(20)]
+    callers[0].sendall(request(account).encode())
+    for leaving, coming in pairwise(callers):
+        await until_under_way(sandbox, 1)
+        # The sandbox runs in this very loop: half a call is news already when one leaves and the other goes on.
+        whole = request(account).encode()
+        coming.sendall(whole[:20])
+        await asyncio.sleep(0)
+        leaving.close()
+        coming.sendall(whole[20:])
+        await calls_reached(sandbox, callers.index(coming) + 1)
+    callers[-1].close()
+    assert (await flights(sandbox, account["handle"]))[1] == 1
+
+
+async def calls_reached(sandbox: Sandbox, number: int) -> None:
+    async def reached() -> bool:
+        return len(await sandbox.log()) == number
+
+    await sandbox.eventually(reached)

@@ -1,0 +1,154 @@
+"""A network that means it: who was told to wait is refused until then, and the clock of calls tells who came early."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime, parsedate_to_datetime
+from typing import Any
+
+import pytest
+
+from postino.sandbox.faults import Fault
+from tests.sandbox.conversations import LINES, Line
+from tests.sandbox.sandboxes import Sandbox
+
+
+@pytest.fixture
+async def messages(sandbox: Sandbox) -> list[Line]:
+    """Of two accounts."""
+    return [await LINES["telegram", "sendMessage"](sandbox) for _ in range(2)]
+
+
+async def told_until(sandbox: Sandbox) -> datetime:
+    """By the newest call."""
+    return datetime.fromisoformat((await sandbox.log())[-1]["retry_after_at"])
+
+
+async def test_who_comes_too_early_is_refused_again_and_nobody_else_is(sandbox: Sandbox, messages: list[Line]) -> None:
+    first, second = messages
+    await sandbox.fault("telegram", "rate_limited", params={"seconds": 60})
+    assert [(await first.send(sandbox)).status for _ in range(3)] == [429] * 3
+    assert (await second.send(sandbox)).status == 200
+    assert (await sandbox.get("/_sandbox/faults?all=1")).json["data"][0]["fired"] == 1
+    rows = await sandbox.log()
+    assert [it["status"] for it in rows] == [429, 429, 429, 200]
+    for row in rows[:3]:
+        wait = datetime.fromisoformat(row["retry_after_at"]) - datetime.fromisoformat(row["began_at"])
+        assert timedelta(seconds=59) < wait < timedelta(seconds=62)
+    assert rows[3]["retry_after_at"] is None
+
+
+async def test_a_limit_for_everyone_stops_the_whole_network_and_no_other(
+    sandbox: Sandbox, messages: list[Line]
+) -> None:
+    first, second = messages
+    other = await LINES["mastodon", "statuses"](sandbox)
+    await sandbox.fault("*", "rate_limited", account="postcard2", params={"seconds": 60, "everyone": True})
+    assert [(await it.send(sandbox)).status for it in (first, second)] == [429, 429]
+    assert (await sandbox.get("/telegram/botnobody/getMe")).status == 429
+    assert (await other.send(sandbox)).status == 200
+    await sandbox.ask("DELETE", "/_sandbox/faults?network=telegram")
+    assert (await second.send(sandbox)).status == 429
+    await sandbox.ask("DELETE", "/_sandbox/faults?network=*")
+    assert [(await it.send(sandbox)).status for it in (first, second)] == [200, 200]
+
+
+@pytest.mark.parametrize("everyone", [False, True])
+async def test_a_limit_ends_when_it_said_it_would(sandbox: Sandbox, messages: list[Line], everyone: bool) -> None:
+    await sandbox.fault("telegram", "rate_limited", params={"seconds": 1, "everyone": everyone})
+    assert (await messages[0].send(sandbox)).status == 429
+    until = await told_until(sandbox)
+    assert (await messages[0].send(sandbox)).status == 429
+    await asyncio.sleep((until - datetime.now(UTC)).total_seconds())
+    assert [(await it.send(sandbox)).status for it in messages] == [200, 200]
+
+
+@pytest.mark.parametrize("network", ["bluesky", "mastodon", "telegram", "x", "instagram", "youtube"])
+@pytest.mark.parametrize("params", [{"seconds": 90}, {"http_date": 90}, {"http_date": True, "seconds": 90}])
+async def test_what_the_clock_shows_is_what_the_header_says(
+    sandbox: Sandbox, network: str, params: dict[str, Any]
+) -> None:
+    endpoint = {"bluesky": "putRecord", "mastodon": "statuses", "telegram": "sendMessage", "x": "tweets",
+                "instagram": "media_publish", "youtube": "videos_update"}[network]  # fmt: skip
+    line = await LINES[network, endpoint](sandbox)
+    await sandbox.fault(network, "rate_limited", endpoint=endpoint, params=params)
+    for _ in range(2):
+        said, now = (await line.send(sandbox)).headers["Retry-After"], datetime.now(UTC)
+        until = await told_until(sandbox)
+        if said.isdigit():
+            assert timedelta(seconds=-2) < until - now - timedelta(seconds=int(said)) < timedelta()
+        else:
+            assert until == parsedate_to_datetime(said)
+
+
+@pytest.mark.parametrize(
+    ("network", "endpoint", "wait"),
+    [("bluesky", "putRecord", 30), ("mastodon", "statuses", 30), ("telegram", "sendMessage", 30), ("x", "tweets", 30),
+     ("instagram", "media_publish", 60)],
+)  # fmt: skip
+async def test_a_hint_in_the_networks_own_way_counts_as_much(
+    sandbox: Sandbox, network: str, endpoint: str, wait: int
+) -> None:
+    line = await LINES[network, endpoint](sandbox)
+    await sandbox.fault(network, "rate_limited", endpoint=endpoint, params={"reset": 30})
+    for _ in range(2):
+        answer, now = await line.send(sandbox), datetime.now(UTC)
+        assert (answer.status, "Retry-After" in answer.headers) == (429, False)
+        assert timedelta(seconds=wait - 2) < await told_until(sandbox) - now < timedelta(seconds=wait + 1)
+
+
+@pytest.mark.parametrize(
+    ("params", "again"),
+    [({"none": True}, 200), ({}, 200), ({"seconds": 0}, 200), ({"http_date": "soon"}, 200),
+     ({"http_date": "Wed, 21 Oct 2015 07:28:00 GMT"}, 200),
+     ({"http_date": format_datetime(datetime(2099, 1, 1, tzinfo=UTC), usegmt=True)}, 429)],
+)  # fmt: skip
+async def test_only_a_time_to_come_that_was_told_is_kept_to(
+    sandbox: Sandbox, messages: list[Line], params: dict[str, Any], again: int
+) -> None:
+    await sandbox.fault("telegram", "rate_limited", params=params)
+    assert [(await messages[0].send(sandbox)).status for _ in range(2)] == [429, again]
+
+
+async def test_the_networks_own_limits_are_in_the_clock_too(sandbox: Sandbox) -> None:
+    line = await LINES["mastodon", "statuses"](sandbox)
+    await sandbox.post("/_sandbox/settings", {"mastodon_calls_per_5_minutes": 0})
+    assert (await line.send(sandbox)).status == 429
+    assert await told_until(sandbox) > datetime.now(UTC)
+
+
+@pytest.mark.parametrize("path", ["faults", "faults/1", "reset"])
+async def test_a_limit_ends_with_its_fault(sandbox: Sandbox, messages: list[Line], path: str) -> None:
+    await sandbox.fault("telegram", "rate_limited", params={"seconds": 60})
+    assert (await messages[0].send(sandbox)).status == 429
+    await sandbox.ask("POST" if path == "reset" else "DELETE", f"/_sandbox/{path}")
+    assert (await messages[0].send(sandbox)).status == 200
+
+
+async def test_a_fault_that_strikes_outranks_a_limit(sandbox: Sandbox, messages: list[Line]) -> None:
+    await sandbox.fault("telegram", "rate_limited", params={"seconds": 60})
+    await sandbox.fault("telegram", "process_then_500")
+    assert [(await messages[0].send(sandbox)).status for _ in range(3)] == [429, 500, 429]
+
+
+# Slow answers of different lengths
+
+
+def test_durations_of_a_range_are_spread_over_it_and_the_same_on_every_run() -> None:
+    def durations() -> list[float]:
+        params = {"seconds": {"min": 2, "max": 10}}
+        return [Fault(network="x", fault="slow", params=params, fired=number).delay for number in range(1000)]
+
+    found = durations()
+    assert found == durations()
+    assert 2 <= min(found) < 2.2 < 9.8 < max(found) <= 10
+    assert 5.6 < sum(found) / len(found) < 6.4
+
+
+async def test_a_slow_answer_takes_as_long_as_the_range_says(sandbox: Sandbox, messages: list[Line]) -> None:
+    await sandbox.fault("telegram", "slow", times=3, params={"seconds": {"min": 0.1, "max": 0.3}})
+    await asyncio.gather(*(messages[0].send(sandbox) for _ in range(3)))
+    for row in await sandbox.log():
+        took = datetime.fromisoformat(row["ended_at"]) - datetime.fromisoformat(row["began_at"])
+        assert took >= timedelta(seconds=0.1)
