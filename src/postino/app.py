@@ -22,9 +22,9 @@ from postino.engine.specs import JobSpec, instant, named, nearest, new_job, over
 from postino.engine.worker import Worker
 from postino.errors import Conflict, WrongUse
 from postino.event import Event, EventType
+from postino.gate import Gate, Scope
 from postino.job import Job, Queue, new_ids
 from postino.outcome import Done, Reject, Retry
-from postino.rules.gates import Gate, Scope
 from postino.rules.retry import Backoff
 from postino.store import DeadFilter, DeadLetter, Enqueued, NewJob, Store
 from postino.wakeup import Wakeup
@@ -226,8 +226,8 @@ class App:
     async def resume(self, scope: str | Scope, name: str, *, reason: str = "", actor: str = "app") -> Gate:
         return await self._by_hand(self.store.resume(*gate_named(scope, name), act(actor, reason)))
 
-    async def cap(self, channel: str, most: int | None, *, reason: str = "", actor: str = "app") -> Gate:
-        """At most so many jobs of a channel run at once, over all workers; None is no cap."""
+    async def cap(self, channel: str, most: int | None, *, reason: str = "", actor: str = "app") -> int | None:
+        """At most so many jobs of a channel run at once, over all workers; None is as many as usual."""
         return await self._by_hand(self.store.cap(named(channel), cap_of(most), act(actor, reason)))
 
     async def dispatch_due(self) -> int:

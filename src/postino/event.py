@@ -27,6 +27,12 @@ class EventType(StrEnum):
     ACCOUNT_MARKED = "account.marked"
     PAUSED = "gate.paused"
     RESUMED = "gate.resumed"
+    COOLED = "gate.cooled"
+    CIRCUIT_OPENED = "circuit.opened"
+    CIRCUIT_HALF_OPENED = "circuit.half_opened"
+    CIRCUIT_CLOSED = "circuit.closed"
+    BLACKOUT_ADDED = "blackout.added"
+    BLACKOUT_REMOVED = "blackout.removed"
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -11,11 +11,12 @@ from uuid import UUID
 
 from postino.config import RetentionConfig
 from postino.event import Cursor, Event
+from postino.gatekeeping import GateStore
 from postino.job import Job, Queue, State
 from postino.ledger import LedgerStore
 from postino.outcome import Done, Reject, Retry
 from postino.post import PostStore
-from postino.rules.gates import Gate, Scope
+from postino.rules.gates import Known
 from postino.rules.order import Head
 from postino.rules.settlement import Cause, Settlement
 
@@ -57,7 +58,7 @@ class Survey:
     heads: tuple[Head, ...] = ()
     hinted: bool = False  # lanes have been told of that nobody has looked at yet
     orphaned: bool = False  # jobs are running whose worker is gone; with a beat only
-    gates: tuple[Gate, ...] = ()
+    known: Known = field(default_factory=Known)
     beats: Mapping[str, int] = field(default_factory=dict)
     held: frozenset[tuple[UUID, UUID]] = frozenset()  # what the asking worker runs, by job and token; with a beat only
 
@@ -201,7 +202,7 @@ class QueueDepth:
 Decide = Callable[[Job, datetime, bool], Settlement]
 
 
-class Store(LedgerStore, PostStore, Protocol):
+class Store(LedgerStore, PostStore, GateStore, Protocol):
     """One database. Every method is one transaction, or part of the caller's where it takes a connection."""
 
     async def open(self) -> None: ...
@@ -271,9 +272,6 @@ class Store(LedgerStore, PostStore, Protocol):
     async def resolve(self, job_id: UUID, verdict: Done | Retry | Reject, act: Act) -> Job: ...
     async def replay(self, job_id: UUID, payload: bytes | None, force: bool, act: Act) -> Job: ...
     async def discard(self, job_id: UUID, act: Act) -> DeadLetter: ...
-    async def pause(self, scope: Scope, name: str, act: Act) -> Gate: ...
-    async def resume(self, scope: Scope, name: str, act: Act) -> Gate: ...
-    async def cap(self, channel: str, most: int | None, act: Act) -> Gate: ...
 
     async def get(self, job_id: UUID) -> Job: ...
     async def find(self, channel: str, key: str) -> Job | None: ...
@@ -282,7 +280,6 @@ class Store(LedgerStore, PostStore, Protocol):
     async def dead_letter(self, job_id: UUID) -> DeadLetter: ...
     async def dead_letters(self, wanted: DeadFilter) -> Sequence[DeadLetter]: ...
     async def depths(self) -> Sequence[QueueDepth]: ...
-    async def gates(self) -> Sequence[Gate]: ...
     async def workers(self) -> Sequence[WorkerInfo]: ...
     async def audit(self, limit: int = 100) -> Sequence[AuditEntry]: ...
 

@@ -3,7 +3,7 @@
 import os
 import shlex
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,13 +12,15 @@ from postino.cli import output, shapes
 from postino.cli.options import DatabaseUrl, DataDir, Json, Reason
 from postino.cli.session import Where, actor, perform
 from postino.errors import WrongUse
+from postino.gate import Gate, Scope
 from postino.publishing.shapes import plain
-from postino.rules.gates import Gate, Scope
+from postino.rules.gates import is_closed
 from postino.store import QueueDepth, WorkerInfo
 
 if TYPE_CHECKING:
     from postino.app import App
 
+Reading = tuple[Sequence[QueueDepth], Sequence[Gate], Mapping[str, int], Sequence[WorkerInfo]]
 commands = typer.Typer(help="What waits where; pause and resume.", no_args_is_help=True)
 MOST_NAMED = 10
 DEPTHS = ("CHANNEL", "QUEUE", "PENDING", "RUNNING", "UNCERTAIN", "OLDEST_RUN_AT")
@@ -33,34 +35,34 @@ OfAccount = Annotated[str | None, typer.Option("--account", help="An account ins
 def list_queues(data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
     """How many jobs wait and run, what is paused or capped, and which workers there are."""
 
-    async def read(app: "App") -> tuple[Sequence[QueueDepth], Sequence[Gate], Sequence[WorkerInfo]]:
-        return await app.store.depths(), await app.store.gates(), await app.store.workers()
+    async def read(app: "App") -> Reading:
+        known, now = await app.store.known_gates()
+        closed = [gate for gate in await app.store.gates() if is_closed(gate, now)]
+        return await app.store.depths(), closed, known.caps, await app.store.workers()
 
-    depths, gates, workers = perform(Where(data_dir, database_url), read)
+    depths, gates, caps, workers = perform(Where(data_dir, database_url), read)
     lines = shapes.of_depths(depths)
-    pauses = [gate for gate in gates if gate.paused_at is not None]
-    caps = [gate for gate in gates if gate.cap is not None]
     if as_json:
         output.as_list(
             [{name: plain(value) for name, value in line.items()} for line in lines],
-            pauses=[shapes.of_gate(gate) for gate in pauses],
-            caps=[shapes.of_gate(gate) for gate in caps],
+            gates=[shapes.of_gate(gate) for gate in gates],
+            caps=caps,
             workers=[shapes.of_worker(worker) | {"state": state_of(worker)} for worker in workers],
         )
         return
-    show_lists(lines, pauses, caps, workers)
+    show_lists(lines, gates, caps, workers)
 
 
 def show_lists(
-    lines: Sequence[dict[str, Any]], pauses: Sequence[Gate], caps: Sequence[Gate], workers: Sequence[WorkerInfo]
+    lines: Sequence[dict[str, Any]], gates: Sequence[Gate], caps: Mapping[str, int], workers: Sequence[WorkerInfo]
 ) -> None:
     rows = [[line[name.lower()] for name in DEPTHS] for line in lines]
     output.table(DEPTHS, rows, empty="No job is waiting or running.")
-    if pauses:
-        paused = [(gate.scope.value, gate.name, gate.paused_at, gate.reason) for gate in pauses]
-        output.table(("PAUSED", "NAME", "SINCE", "REASON"), paused, title="Pauses")
+    if gates:
+        shut = [(it.scope.value, it.name, it.kind.value, it.since_at, it.until_at, it.reason) for it in gates]
+        output.table(("CLOSED", "NAME", "BY", "SINCE", "UNTIL", "REASON"), shut, title="Gates")
     if caps:
-        output.table(("CHANNEL", "AT_MOST"), [(gate.name, gate.cap) for gate in caps], title="Caps")
+        output.table(("CHANNEL", "AT_MOST"), sorted(caps.items()), title="Caps")
     if workers:
         seen = [(it.id, it.host, it.pid, it.started_at, state_of(it)) for it in workers]
         output.table(("ID", "HOST", "PID", "STARTED_AT", "STATE"), seen, title="Workers")

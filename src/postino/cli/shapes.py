@@ -5,9 +5,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from postino.gate import Gate
 from postino.job import Job, Queue
 from postino.publishing.shapes import plain, plain_fields
-from postino.rules.gates import Gate
 from postino.store import Attempt, DeadLetter, QueueDepth, WorkerInfo
 
 STORED_JSON = ("backoff", "result")

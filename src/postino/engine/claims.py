@@ -57,7 +57,7 @@ class Claims:
 
     async def claim(self, worker: str, survey: Survey, free: int, low_is_running: bool) -> list[Job]:
         self.full = False
-        gates = closed(survey.gates)
+        gates = closed(survey.known, survey.now)
         if not survey.hinted and not open_lines(survey.heads, gates, survey.now):
             return []
         order = ClaimOrder(
@@ -96,5 +96,5 @@ class Claims:
 
     @staticmethod
     def time_to_next(survey: Survey) -> timedelta | None:
-        due_at = next_due(survey.heads, closed(survey.gates), survey.now)
+        due_at = next_due(survey.heads, closed(survey.known, survey.now), survey.now)
         return None if due_at is None else due_at - survey.now

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from postino.engine.specs import UNSTORABLE, named, queue_named, refusal
 from postino.errors import WrongUse
-from postino.rules.gates import Scope
+from postino.gate import Scope
 from postino.store import Act
 
 MOST_CAPPED = 1_000_000

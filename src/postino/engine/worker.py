@@ -146,7 +146,7 @@ class Worker:
         survey = await self.claims.survey(self.id, beat=beat)
         self.outage.over()
         self.skew = survey.now - datetime.now(UTC)
-        self.capped = {gate.name for gate in survey.gates if gate.cap is not None}
+        self.capped = set(survey.known.caps) | {breaker.service for breaker in survey.known.breakers}
         if beat:
             self.next_beat = time.monotonic() + self.settings.heartbeat - self.settings.poll / 2
             self.heart.beaten_at = before

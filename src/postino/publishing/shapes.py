@@ -9,13 +9,14 @@ from uuid import UUID
 
 from postino.config import without_secrets
 from postino.content import Content, MediaRef, Override, Problem
+from postino.gate import Gate
 from postino.job import Job, Queue, State
 from postino.ledger import Fact, Ledger
 from postino.post import AccountState, StoredAccount, StoredPost
 from postino.publishing.accounts import SANDBOX
 from postino.publishing.contents import content_from
 from postino.publishing.posts import Preview, errors
-from postino.rules.gates import Gate, Scope
+from postino.rules.gates import holds, told_of_gate
 from postino.rules.standing import Facts, Standing, content_status, post_status
 from postino.store import Attempt
 
@@ -144,13 +145,7 @@ def standing_of(post: StoredPost, gates: Iterable[Gate], most_attempts: int | No
 
 def held_by(job: Job, gates: Iterable[Gate]) -> str | None:
     """Why it may not run although it could, in words."""
-    its = {
-        Scope.ACCOUNT: job.account, Scope.BRAND: job.brand, Scope.CHANNEL: job.channel, Scope.QUEUE: job.queue.label
-    }  # fmt: skip
-    for gate in gates:
-        if gate.paused_at is not None and its[gate.scope] == gate.name:
-            return f"The {gate.scope} {gate.name} is paused{f': {gate.reason}' if gate.reason else '.'}"
-    return None
+    return next((told_of_gate(gate) for gate in gates if holds(gate, job)), None)
 
 
 def needs_person(job: Job) -> bool:

@@ -1,7 +1,7 @@
 """How posts stand, told to whoever asks: read and derived each time, never stored."""
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -9,6 +9,7 @@ from postino.errors import NotFound
 from postino.post import PostFilter, StoredPost
 from postino.publishing import shapes
 from postino.publishing.posts import Written
+from postino.rules.gates import closed
 from postino.rules.standing import STATUS, PostStatus, Standing, content_status
 from postino.store import Store
 
@@ -21,7 +22,8 @@ class Teller:
         self.most_attempts = most_attempts  # of a network's posts
 
     async def standings(self, posts: Sequence[StoredPost]) -> list[Standing]:
-        gates, now = await self.store.gates(), datetime.now(UTC)
+        known, now = await self.store.known_gates()
+        gates = closed(replace(known, gates=tuple(await self.store.gates())), now).gates
         return [shapes.standing_of(post, gates, self.most_attempts(post.job.channel), now) for post in posts]
 
     async def posts(self, posts: Sequence[StoredPost]) -> list[dict[str, Any]]:

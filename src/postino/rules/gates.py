@@ -1,54 +1,134 @@
-"""What may run now. One rule computes the closed gates; every claim takes its result."""
+"""What may run now. One rule computes the closed gates; every claim takes its result, and so does `explain`."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
-from enum import StrEnum
+from datetime import UTC, datetime
 
+from postino.gate import Gate, GateKind, Scope
+from postino.job import Job
+from postino.rules.blackout import Blackout, window_at
+from postino.rules.blackout import sentence as told_of_blackout
+from postino.rules.breaker import Breaker, admits
 
-class Scope(StrEnum):
-    """What a gate stands in front of."""
+FOREVER = datetime(9999, 1, 1, tzinfo=UTC)  # how stores write "until somebody opens it"
 
-    QUEUE = "queue"
-    CHANNEL = "channel"
-    BRAND = "brand"
-    ACCOUNT = "account"
+# What has begun to go out is not held up half-way by what only people want; a network in trouble holds up all, and an
+# account that cannot sign in cannot even ask.
+EVEN_IF_SENT = frozenset({GateKind.BREAKER, GateKind.COOL_DOWN, GateKind.TOKEN})
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
-    """A stored reason not to run: a pause, or a cap on how many run at once."""
+class Known:
+    """All that may close a gate, but for what concerns one account alone."""
 
-    scope: Scope
-    name: str
-    paused_at: datetime | None = None
-    reason: str | None = None
-    cap: int | None = None
+    gates: tuple[Gate, ...] = ()
+    blackouts: tuple[Blackout, ...] = ()
+    breakers: tuple[Breaker, ...] = ()  # those that are not simply closed
+    caps: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """Everything that may not be claimed from now, and the caps on what may."""
+    """Everything that may not be claimed from now, until when, and the caps on what may."""
 
-    queues: frozenset[str] = frozenset()
-    channels: frozenset[str] = frozenset()
-    brands: frozenset[str] = frozenset()
-    accounts: frozenset[str] = frozenset()
-    caps: dict[str, int] = field(default_factory=dict)
+    gates: tuple[Gate, ...] = ()
+    queues: Mapping[str, datetime] = field(default_factory=dict)
+    channels: Mapping[str, datetime] = field(default_factory=dict)
+    brands: Mapping[str, datetime] = field(default_factory=dict)
+    accounts: Mapping[str, datetime] = field(default_factory=dict)
+    caps: Mapping[str, int] = field(default_factory=dict)
+    everything: datetime | None = None
+    to_sent: frozenset[str] = frozenset()  # channels on which not even what has begun may go on
 
 
-def closed(gates: Iterable[Gate]) -> Closed:
-    paused: dict[Scope, set[str]] = {scope: set() for scope in Scope}
-    caps: dict[str, int] = {}
+NOTHING = Closed()
+
+
+def closed(known: Known, now: datetime) -> Closed:
+    if not (known.gates or known.blackouts or known.breakers):
+        return Closed(caps=known.caps) if known.caps else NOTHING
+    gates = tuple(gates_at(known, now))
+    until: dict[Scope, dict[str, datetime]] = {scope: {} for scope in Scope}
     for gate in gates:
-        if gate.paused_at is not None:
-            paused[gate.scope].add(gate.name)
-        if gate.cap is not None and gate.scope is Scope.CHANNEL:
-            caps[gate.name] = gate.cap
+        names = until[gate.scope]
+        names[gate.name] = max(gate.until_at or FOREVER, names.get(gate.name, now))
     return Closed(
-        frozenset(paused[Scope.QUEUE]),
-        frozenset(paused[Scope.CHANNEL]),
-        frozenset(paused[Scope.BRAND]),
-        frozenset(paused[Scope.ACCOUNT]),
-        caps,
+        gates,
+        until[Scope.QUEUE],
+        until[Scope.CHANNEL],
+        until[Scope.BRAND],
+        until[Scope.ACCOUNT],
+        caps_at(known, now),
+        until[Scope.ALL].get(""),
+        frozenset(gate.name for gate in gates if gate.scope is Scope.CHANNEL and gate.kind in EVEN_IF_SENT),
     )
+
+
+def gates_at(known: Known, now: datetime) -> list[Gate]:
+    """Those that are closed at this moment, whatever closes them."""
+    stored = [gate for gate in known.gates if is_closed(gate, now)]
+    found = ((blackout, window_at(blackout, now)) for blackout in known.blackouts)
+    windows = [
+        Gate(
+            scope=blackout.scope,
+            name=blackout.name,
+            kind=GateKind.BLACKOUT,
+            since_at=window.since_at,
+            until_at=window.until_at,
+            reason=blackout.reason or told_of_blackout(blackout),
+        )
+        for blackout, window in found
+        if window is not None
+    ]
+    broken = [gate_of(breaker) for breaker in known.breakers if admits(breaker, now) == 0]
+    return [*stored, *windows, *broken]
+
+
+def holds(gate: Gate, job: Job) -> bool:
+    """Whether a closed gate stands in this job's way."""
+    its = {
+        Scope.ALL: "", Scope.QUEUE: job.queue.label, Scope.CHANNEL: job.channel, Scope.BRAND: job.brand,
+        Scope.ACCOUNT: job.account,
+    }  # fmt: skip
+    return its[gate.scope] == gate.name and (not job.sent or gate.kind in EVEN_IF_SENT)
+
+
+def is_closed(gate: Gate, now: datetime) -> bool:
+    return gate.until_at is None or gate.until_at > now
+
+
+def gate_of(breaker: Breaker) -> Gate:
+    return Gate(
+        scope=Scope.CHANNEL,
+        name=breaker.service,
+        kind=GateKind.BREAKER,
+        since_at=breaker.since_at,
+        until_at=breaker.until_at,
+        reason=breaker.reason,
+    )
+
+
+def caps_at(known: Known, now: datetime) -> dict[str, int]:
+    """Half-open is a cap, too: as many as may find out whether the network is well again."""
+    caps = dict(known.caps)
+    for breaker in known.breakers:
+        probes = admits(breaker, now)
+        if probes:
+            caps[breaker.service] = min(probes, caps.get(breaker.service, probes))
+    return caps
+
+
+SHUT_BY = {
+    GateKind.PAUSE: "is paused",
+    GateKind.TOKEN: "has to be connected again",
+    GateKind.BLACKOUT: "is in a blackout window",
+    GateKind.BREAKER: "is in trouble and left alone",
+    GateKind.COOL_DOWN: "wants fewer calls for a while",
+    GateKind.QUOTA: "has used up what it may publish for now",
+}
+
+
+def told_of_gate(gate: Gate) -> str:
+    """What is closed and why, in one sentence for people."""
+    what = "Everything" if gate.scope is Scope.ALL else f"The {gate.scope} {gate.name}"
+    return f"{what} {SHUT_BY[gate.kind]}{f': {gate.reason}' if gate.reason else '.'}"

@@ -1,4 +1,4 @@
-"""Who goes first: queue rank across all channels, then the line that has waited longest."""
+"""Who goes first: queue rank across all channels, then the line that has waited longest, and each brand in its turn."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,21 +12,38 @@ STARVING_AFTER = timedelta(seconds=60)
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The first of a line: when the next job of this channel and queue is due. `lanes` tells which of the two paths."""
+    """The first of a line: when the next job of this channel and queue is due.
+
+    There are three kinds of lines: jobs without an account, `lanes` of accounts and brands, and in whatever queue what
+    has `begun` to go out.
+    """
 
     channel: str
     queue: Queue
     due_at: datetime
     lanes: bool = False
+    begun: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A brand with something due on a channel, and when it was last served there; no brand is one, too."""
+
+    channel: str
+    brand: str
+    served_at: datetime | None = None
+
+
+def is_open(head: Head, closed: Closed) -> bool:
+    if head.begun:
+        return head.channel not in closed.to_sent
+    shut = head.channel in closed.channels or head.queue.label in closed.queues
+    return not shut and closed.everything is None
 
 
 def open_lines(heads: Iterable[Head], closed: Closed, now: datetime) -> list[Head]:
     """The lines one may claim from now, the longest waiting first."""
-    ready = [
-        head
-        for head in heads
-        if head.due_at <= now and head.channel not in closed.channels and head.queue.label not in closed.queues
-    ]
+    ready = [head for head in heads if head.due_at <= now and is_open(head, closed)]
     return sorted(ready, key=lambda head: head.due_at)
 
 
@@ -55,11 +72,38 @@ def shares(left: int, lines: Sequence[Head], room: Mapping[str, int]) -> list[in
     return given
 
 
+def in_turn(ready: Iterable[Turn], closed: Closed) -> list[Turn]:
+    """The brands that may be served, the one served least recently first."""
+    waiting = [turn for turn in ready if turn.brand not in closed.brands]
+    return sorted(waiting, key=lambda turn: (turn.served_at is not None, turn.served_at, turn.brand))
+
+
+def portions(share: int, waiting: Sequence[Turn], room: Mapping[tuple[str, str], int]) -> list[tuple[Turn, int]]:
+    """How a channel's share is divided among its brands: evenly, those whose turn it is get the remainder."""
+    left = [(turn, room.get((turn.channel, turn.brand), share)) for turn in waiting]
+    given = dict.fromkeys(waiting, 0)
+    while share and any(most > 0 for _, most in left):
+        open_ = [(turn, most) for turn, most in left if most > 0]
+        each = max(1, share // len(open_))
+        for turn, most in open_:
+            taken = min(each, most, share)
+            given[turn] += taken
+            share -= taken
+        left = [(turn, room.get((turn.channel, turn.brand), given[turn] + share) - given[turn]) for turn in waiting]
+    return [(turn, most) for turn, most in given.items() if most]
+
+
+def brand_room(caps: Mapping[str, int], running: Mapping[tuple[str, str], int], ready: Iterable[Turn]) -> dict[
+    tuple[str, str], int
+]:
+    """One brand never holds all slots of a channel: another's job finds one free whatever the first one's backlog."""
+    return {
+        (turn.channel, turn.brand): max(1, caps[turn.channel] - 1) - running.get((turn.channel, turn.brand), 0)
+        for turn in ready
+        if turn.brand and turn.channel in caps
+    }
+
+
 def next_due(heads: Iterable[Head], closed: Closed, now: datetime) -> datetime | None:
     """When to look again by oneself: the first open line that is not due yet."""
-    later = [
-        head.due_at
-        for head in heads
-        if head.due_at > now and head.channel not in closed.channels and head.queue.label not in closed.queues
-    ]
-    return min(later, default=None)
+    return min((head.due_at for head in heads if head.due_at > now and is_open(head, closed)), default=None)

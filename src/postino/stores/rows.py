@@ -9,7 +9,6 @@ from typing import Any
 
 from postino.event import Cursor, Event
 from postino.job import Job, Queue, State, make_job
-from postino.rules.gates import Gate, Scope
 from postino.rules.settlement import Cause
 from postino.store import Attempt, AuditEntry, DeadLetter, QueueDepth, WorkerInfo
 from postino.stores.statement import Row
@@ -72,10 +71,6 @@ def past_attempt(entry: dict[str, Any]) -> Attempt:
 
 def attempt(row: Row) -> Attempt:
     return Attempt(**{name: row[name] for name in Attempt.__slots__})
-
-
-def gate(row: Row) -> Gate:
-    return Gate(Scope(row["scope"]), row["name"], row["paused_at"], row["reason"], row["cap"])
 
 
 def worker(row: Row) -> WorkerInfo:

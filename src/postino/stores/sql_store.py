@@ -12,7 +12,6 @@ from postino.job import Job, Queue
 from postino.ledger import Fact, IntentEntry, Ledger, NewIntent, Noted, StepEntry
 from postino.outcome import Done, Reject, Retry
 from postino.post import AccountState, NewContent, NewPost, PostFilter, StoredAccount, StoredPost
-from postino.rules.gates import Gate, Scope
 from postino.store import (
     Act,
     Attempt,
@@ -32,16 +31,17 @@ from postino.store import (
 from postino.stores.driver import Driver
 from postino.stores.operations import byhand, claim, enqueue, ledger, reading, settle, upkeep
 from postino.stores.operations import posts as post_desk
+from postino.stores.sql_gates import SqlGates
 
 MOST_WAITING = 2
 PRUNE_PATIENCE = 0.2
 
 
-class SqlStore:
+class SqlStore(SqlGates):
     """Every method is one operation, run the way it needs: alone, in a transaction, or only reading."""
 
     def __init__(self, driver: Driver) -> None:
-        self.driver = driver
+        super().__init__(driver)
         self.waiting_for_keys = asyncio.Semaphore(MOST_WAITING)
 
     async def open(self) -> None:
@@ -185,15 +185,6 @@ class SqlStore:
     async def discard(self, job_id: UUID, act: Act) -> DeadLetter:
         return await self.driver.transact(byhand.discard(job_id, act))
 
-    async def pause(self, scope: Scope, name: str, act: Act) -> Gate:
-        return await self.driver.transact(byhand.pause(scope, name, act))
-
-    async def resume(self, scope: Scope, name: str, act: Act) -> Gate:
-        return await self.driver.transact(byhand.resume(scope, name, act))
-
-    async def cap(self, channel: str, most: int | None, act: Act) -> Gate:
-        return await self.driver.transact(byhand.cap(channel, most, act))
-
     async def get(self, job_id: UUID) -> Job:
         return await self.driver.read(byhand.get(job_id))
 
@@ -214,9 +205,6 @@ class SqlStore:
 
     async def depths(self) -> Sequence[QueueDepth]:
         return await self.driver.read(reading.depths())
-
-    async def gates(self) -> Sequence[Gate]:
-        return await self.driver.read(reading.gates())
 
     async def workers(self) -> Sequence[WorkerInfo]:
         return await self.driver.read(reading.workers())

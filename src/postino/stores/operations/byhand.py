@@ -1,8 +1,9 @@
 """What a person does: compare-and-set, with a line in the audit trail in the same transaction."""
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
-from typing import NoReturn
+from typing import Any, NoReturn
 from uuid import UUID
 
 from postino.audit import START, chained
@@ -12,7 +13,6 @@ from postino.job import Job, State, lane_of
 from postino.ledger import Fact, Source, Verdict
 from postino.outcome import Done, Reject, Retry
 from postino.provider import Receipt
-from postino.rules.gates import Gate, Scope
 from postino.rules.ledger import doubts, is_out, unanswered
 from postino.rules.replay import why_not
 from postino.rules.settlement import verdict as verdict_on
@@ -132,28 +132,6 @@ def discard(job_id: UUID, act: Act) -> Operation[DeadLetter]:
     return rows.dead_letter(discarded[0])
 
 
-def pause(scope: Scope, name: str, act: Act) -> Operation[Gate]:
-    paused = yield ask("pause", scope=scope, name=name, reason=act.reason or None)
-    yield from told(EventType.PAUSED, None, {"scope": scope, "name": name, "reason": act.reason})
-    yield from write_audit(act, EventType.PAUSED, f"{scope}:{name}")
-    return rows.gate(paused[0])
-
-
-def resume(scope: Scope, name: str, act: Act) -> Operation[Gate]:
-    resumed = yield ask("resume", scope=scope, name=name)
-    if not resumed:
-        raise NotFound(f"The {scope} {name} is not paused. `postino queues list` shows what is.")
-    yield from told(EventType.RESUMED, None, {"scope": scope, "name": name})
-    yield from write_audit(act, EventType.RESUMED, f"{scope}:{name}")
-    return rows.gate(resumed[0])
-
-
-def cap(channel: str, most: int | None, act: Act) -> Operation[Gate]:
-    capped = yield ask("cap", name=channel, cap=most)
-    yield from write_audit(act, "gate.capped", f"{Scope.CHANNEL}:{channel}", str(most))
-    return rows.gate(capped[0])
-
-
 def open_letter(job_id: UUID, wanted: str) -> Operation[DeadLetter]:
     found = yield ask("lock_dead_letter", id=job_id)
     if not found or found[0]["resolved_at"] is not None:
@@ -167,7 +145,7 @@ def recorded(job_id: UUID, done: EventType, act: Act) -> Operation[Job]:
     return (yield from get(job_id))
 
 
-def told(event: EventType, job_id: UUID | None, data: dict[str, str]) -> Operation[None]:
+def told(event: EventType, job_id: UUID | None, data: Mapping[str, Any]) -> Operation[None]:
     yield ask("tell", type=event, job_id=job_id, data=json.dumps(data))
 
 

@@ -1,16 +1,20 @@
 """Taking jobs: one transaction, one winner, closed gates left alone."""
 
 import json
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
 
 from postino.job import Job, Queue
-from postino.rules.gates import Closed, Gate, Scope, closed
-from postino.rules.order import Head, open_lines, shares, turns
+from postino.rules.breaker import Circuit
+from postino.rules.gates import EVEN_IF_SENT, Closed, Known, closed
+from postino.rules.order import Head, Turn, brand_room, in_turn, open_lines, portions, shares, turns
 from postino.store import ClaimOrder, Survey
 from postino.stores import rows
+from postino.stores.operations.gates import half_open, known_from, known_gates
 from postino.stores.statement import Operation, Row, ask, each
 
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
@@ -32,146 +36,192 @@ def survey(worker: str | None, beat: bool, marks: Marks) -> Operation[Survey]:
     return Survey(
         now=kinds["clock"][0]["due_at"],
         heads=tuple(
-            Head(row["name"], Queue(row["queue"]), row["due_at"], lanes=path == "lanes")
-            for path in ("bulk", "lanes")
+            Head(row["name"], Queue(row["queue"]), row["due_at"], lanes=path == "lanes", begun=path == "begun")
+            for path in ("bulk", "lanes", "begun")
             for row in kinds[path]
         ),
         hinted=bool(kinds["hint"]),
         orphaned=bool(kinds["orphan"]),
-        gates=tuple(surveyed_gate(row) for row in kinds["gate"]),
+        known=known_from(kinds),
         beats={row["name"]: row["amount"] for row in kinds["worker"]},
         held=frozenset((UUID(row["name"]), UUID(row["detail"])) for row in kinds["held"]),
     )
 
 
-def surveyed_gate(row: Row) -> Gate:
-    scope, _, reason = row["detail"].partition(" ")
-    return Gate(Scope(scope), row["name"], row["due_at"], reason or None, row["amount"])
-
-
 def stands_alone(order: ClaimOrder) -> bool:
     """Whether nothing has to be locked or counted first: each statement of the claim is then complete by itself."""
-    gates = closed(order.survey.gates)
-    lines = open_lines(order.survey.heads, gates, order.survey.now)
-    return not order.survey.hinted and not any(line.lanes or line.channel in gates.caps for line in lines)
+    known = order.survey.known
+    if order.survey.hinted or known.blackouts or known.breakers:
+        return False
+    lines = open_lines(order.survey.heads, closed(known, order.survey.now), order.survey.now)
+    return not any(line.lanes or line.begun or line.channel in known.caps for line in lines)
+
+
+@dataclass(slots=True)
+class Taking:
+    """One claim under way: what was asked for, what may not be taken, how much room is left, and what was taken."""
+
+    order: ClaimOrder
+    closed: Closed
+    room: dict[str, int] = field(default_factory=dict)  # of capped channels
+    running: Counter[tuple[str, str]] = field(default_factory=Counter)  # of capped channels, by brand
+    taken: list[Job] = field(default_factory=list)
+
+    def take(self, jobs: Sequence[Job]) -> None:
+        self.taken += jobs
+        for job in jobs:
+            if job.channel in self.room:
+                self.room[job.channel] -= 1
+                self.running[job.channel, job.brand or ""] += 1
+
+    def terms(self) -> dict[str, Any]:
+        """What every claiming statement has to know."""
+        order = self.order
+        return {
+            "worker": order.worker,
+            "token": order.token,
+            "limits": json.dumps(order.limits) if order.limits else None,
+            "grace": order.grace,
+            "taken": [job.id for job in self.taken],
+        }
+
+    def shut(self) -> dict[str, list[Any]]:
+        """What is closed to lanes, and until when."""
+        return {
+            "shut_brand": list(self.closed.brands),
+            "brand_until_at": list(self.closed.brands.values()),
+            "shut_account": list(self.closed.accounts),
+            "account_until_at": list(self.closed.accounts.values()),
+        }
 
 
 def claim(order: ClaimOrder) -> Operation[list[Job]]:
-    gates = closed(order.survey.gates)
-    heads = order.survey.heads
+    known, now = order.survey.known, order.survey.now
     if not stands_alone(order):
-        gates = closed([rows.gate(row) for row in (yield ask("gates"))])
+        known, now = yield from known_gates()
+    taking = Taking(order, closed(known, now))
+    heads = order.survey.heads
     if order.survey.hinted:
-        heads = tuple(merged([*heads, *(yield from fold_hints())]))
-    lines = open_lines(heads, gates, order.survey.now)
-    room = yield from remaining_room(gates, lines)
-    taken: list[Job] = []
-    for queue, most in turns(lines, order.free, order.survey.now, order.low_is_running):
+        heads = tuple(merged([*heads, *(yield from fold_hints(taking))]))
+    lines = open_lines(heads, taking.closed, now)
+    yield from count_room(taking, lines)
+    yield from half_open_some(known, lines)
+    yield from claim_begun(taking, [line for line in lines if line.begun])
+    lines = [line for line in lines if not line.begun]
+    for queue, most in turns(lines, order.free, now, order.low_is_running):
         due = [line for line in lines if line.queue is queue]
-        yield from claim_queue(order, gates, queue, due, min(len(taken) + most, order.free), room, taken)
-    return taken
+        yield from claim_queue(taking, queue, due, min(len(taking.taken) + most, order.free))
+    return taking.taken
 
 
-def claim_queue(
-    order: ClaimOrder,
-    gates: Closed,
-    queue: Queue,
-    lines: Sequence[Head],
-    most: int,
-    room: dict[str, int],
-    taken: list[Job],
-) -> Operation[None]:
+def half_open_some(known: Known, lines: Sequence[Head]) -> Operation[None]:
+    waiting = {line.channel for line in lines}
+    over = {breaker.service for breaker in known.breakers if breaker.state is Circuit.OPEN} & waiting
+    if over:
+        yield from half_open(over)
+
+
+def claim_queue(taking: Taking, queue: Queue, lines: Sequence[Head], most: int) -> Operation[None]:
     """Takes shares, and shares of what is left, until all is given or no line has more: rank goes before fairness."""
-    while lines and len(taken) < most:
-        given = shares(most - len(taken), lines, room)
-        portions = [(line, share) for line, share in zip(lines, given, strict=True) if share > 0]
-        if not portions:
+    while lines and len(taking.taken) < most:
+        given = shares(most - len(taking.taken), lines, taking.room)
+        ours = [(line, share) for line, share in zip(lines, given, strict=True) if share > 0]
+        if not ours:
             break  # what is left is behind full caps
-        bulk = [portion for portion in portions if not portion[0].lanes]
-        claimed = yield from claim_bulk(order, queue, bulk, room, taken)
-        lanes = [portion for portion in portions if portion[0].lanes]
-        claimed += yield from claim_lanes(order, gates, queue, lanes, taken)
-        for job in claimed:
-            if job.channel in room:
-                room[job.channel] -= 1
-        taken += claimed
+        claimed = yield from claim_bulk(taking, queue, [portion for portion in ours if not portion[0].lanes])
+        claimed += yield from claim_lanes(taking, queue, {line.channel: share for line, share in ours if line.lanes})
         lines = [line for line, share in zip(lines, given, strict=True) if may_have_more(line, share, claimed)]
 
 
 def may_have_more(line: Head, share: int, claimed: Sequence[Job]) -> bool:
     ours = [job for job in claimed if job.channel == line.channel and (job.lane is not None) is line.lanes]
-    # A brand's lanes divide a share evenly among them, whatever each of them has.
-    return len(ours) >= share or any(job.lane is not None and job.account is None for job in ours)
+    # A channel's brands, and a brand's lanes, divide a share evenly among them, whatever each of them has.
+    return len(ours) >= share or any(job.brand is not None and job.lane is not None for job in ours)
 
 
-def remaining_room(gates: Closed, lines: Sequence[Head]) -> Operation[dict[str, int]]:
+def count_room(taking: Taking, lines: Sequence[Head]) -> Operation[None]:
     """How many more may run on each capped channel, counted under its lock, so that nothing leaks."""
-    capped = sorted({line.channel for line in lines} & gates.caps.keys())
+    caps = taking.closed.caps
+    capped = sorted({line.channel for line in lines} & caps.keys())
     if not capped:
-        return {}
-    locked = yield ask("lock_gates", channels=capped)
+        return
+    locked = {row["channel"] for row in (yield ask("lock_caps", channels=capped))}
     counted = yield ask("count_running", channels=capped)
-    running = {row["channel"]: row["running"] for row in counted}
-    caps = {row["name"]: row["cap"] for row in locked if row["cap"] is not None}
-    return {channel: caps.get(channel, 0) - running.get(channel, 0) for channel in capped}
+    for row in counted:
+        taking.running[row["channel"], row["brand"]] = row["running"]
+    for channel in capped:
+        running = sum(number for (of, _), number in taking.running.items() if of == channel)
+        taking.room[channel] = caps[channel] - running if channel in locked else 0
 
 
-def claim_bulk(
-    order: ClaimOrder, queue: Queue, portions: Sequence[tuple[Head, int]], counted: Iterable[str], taken: Sequence[Job]
-) -> Operation[list[Job]]:
+def claim_bulk(taking: Taking, queue: Queue, given: Sequence[tuple[Head, int]]) -> Operation[list[Job]]:
+    marks = taking.order.marks
     claimed = yield each(
         "claim_bulk",
         [
-            {"channel": line.channel, "share": share, "since_at": order.marks.get((line.channel, queue), LONG_AGO)}
-            for line, share in portions
+            {"channel": line.channel, "share": share, "since_at": marks.get((line.channel, queue), LONG_AGO)}
+            for line, share in given
         ],
         queue=queue.value,
         queue_name=queue.label,
-        counted=sorted(counted),
-        taken=[job.id for job in taken],
-        worker=order.worker,
-        token=order.token,
-        limits=json.dumps(order.limits) if order.limits else None,
-        grace=order.grace,
-    )
-    return rows.live_jobs(claimed)
-
-
-def claim_lanes(
-    order: ClaimOrder, gates: Closed, queue: Queue, portions: Sequence[tuple[Head, int]], taken: Sequence[Job]
-) -> Operation[list[Job]]:
-    brands, accounts = sorted(gates.brands), sorted(gates.accounts)
-    locked = yield each(
-        "lock_lanes",
-        [{"channel": line.channel, "share": share} for line, share in portions],
-        queue=queue.value,
-        brands=brands,
-        accounts=accounts,
-    )
-    lanes = with_widths(locked, {line.channel: share for line, share in portions})
-    claimed = yield each(
-        "claim_lanes",
-        lanes,
-        queue=queue.value,
-        worker=order.worker,
-        token=order.token,
-        limits=json.dumps(order.limits) if order.limits else None,
-        grace=order.grace,
-        brands=brands,
-        taken=[job.id for job in taken],
+        counted=sorted(taking.room),
+        **taking.terms(),
     )
     jobs = rows.live_jobs(claimed)
-    busy = {(job.channel, job.lane) for job in jobs if job.account is not None}
-    yield each("idle_lanes", [lane for lane in lanes if (lane["channel"], lane["lane"]) in busy])
-    yield each("rearm_lanes", [lane for lane in lanes if (lane["channel"], lane["lane"]) not in busy])
+    taking.take(jobs)
     return jobs
 
 
-def with_widths(lanes: Sequence[Row], share: Mapping[str, int]) -> list[dict[str, object]]:
-    """How many jobs each lane may give: an account's one, a brand's as many as its channel's share leaves over."""
+def claim_begun(taking: Taking, lines: Sequence[Head]) -> Operation[None]:
+    """What has begun to go out comes first: there is little of it, and somebody waits to know."""
+    given = shares(taking.order.free, lines, taking.room)
+    wanted = [{"channel": line.channel, "share": share} for line, share in zip(lines, given, strict=True) if share > 0]
+    lanes = yield each("lock_begun", wanted, kinds=sorted(EVEN_IF_SENT))
+    jobs = rows.live_jobs((yield each("claim_begun", lanes, **taking.terms())))
+    yield each("idle_lanes", [{"channel": job.channel, "lane": job.lane} for job in jobs if job.account is not None])
+    taking.take(jobs)
+
+
+def claim_lanes(taking: Taking, queue: Queue, given: Mapping[str, int]) -> Operation[list[Job]]:
+    found = yield each("ready_brands", [{"channel": channel} for channel in given], queue=queue.value)
+    ready = [Turn(row["channel"], row["brand"], row["served_at"]) for row in found]
+    room = brand_room(taking.closed.caps, taking.running, ready)
+    ours = [
+        portion
+        for channel, share in given.items()
+        for portion in portions(share, in_turn([it for it in ready if it.channel == channel], taking.closed), room)
+    ]
+    locked = yield each(
+        "lock_lanes",
+        [{"channel": turn.channel, "brand": turn.brand, "share": share} for turn, share in ours],
+        queue=queue.value,
+        shut_account=list(taking.closed.accounts),
+    )
+    lanes = with_widths(locked, {(turn.channel, turn.brand): share for turn, share in ours})
+    claimed = yield each(
+        "claim_lanes", lanes, queue=queue.value, shut_brand=list(taking.closed.brands), **taking.terms()
+    )
+    jobs = rows.live_jobs(claimed)
+    taking.take(jobs)
+    yield from settle_lanes(taking, lanes, jobs)
+    return jobs
+
+
+def settle_lanes(taking: Taking, lanes: Sequence[Mapping[str, Any]], jobs: Sequence[Job]) -> Operation[None]:
+    """When the lanes one has taken from have something to do next, and whose turn it was."""
+    busy = {(job.channel, job.lane) for job in jobs if job.account is not None}
+    yield each("idle_lanes", [lane for lane in lanes if (lane["channel"], lane["lane"]) in busy])
+    again = [lane for lane in lanes if (lane["channel"], lane["lane"]) not in busy]
+    yield each("rearm_lanes", again, **taking.shut())
+    served = sorted({(job.channel, job.brand) for job in jobs if job.brand is not None})
+    yield each("serve", [{"channel": channel, "brand": brand} for channel, brand in served])
+
+
+def with_widths(lanes: Sequence[Row], share: Mapping[tuple[str, str], int]) -> list[dict[str, object]]:
+    """How many jobs each lane may give: an account's one, a brand's as many as its share leaves over."""
     given: list[dict[str, object]] = []
-    for channel, most in share.items():
-        ours = [lane for lane in lanes if lane["channel"] == channel]
+    for (channel, brand), most in share.items():
+        ours = [lane for lane in lanes if (lane["channel"], lane["brand"]) == (channel, brand)]
         wide = sum(lane["account"] is None for lane in ours)
         spare = (most - len(ours)) // wide if wide else 0
         given += [
@@ -183,19 +233,19 @@ def with_widths(lanes: Sequence[Row], share: Mapping[str, int]) -> list[dict[str
 
 def merged(heads: Sequence[Head]) -> list[Head]:
     """Each line once: the survey knew it, and a hint may have told of it again."""
-    first: dict[tuple[str, Queue, bool], Head] = {}
+    first: dict[tuple[str, Queue, bool, bool], Head] = {}
     for head in heads:
-        line = head.channel, head.queue, head.lanes
+        line = head.channel, head.queue, head.lanes, head.begun
         first[line] = min(head, first.get(line, head), key=lambda known: known.due_at)
     return list(first.values())
 
 
-def fold_hints() -> Operation[list[Head]]:
+def fold_hints(taking: Taking) -> Operation[list[Head]]:
     """Reads the notes saying "look at this lane again" and finds out when each of those lanes is next due."""
     yield ask("adopt_lanes")
     lanes = yield ask("lock_hinted")
     yield each("drop_hints", lanes)
-    armed = yield each("rearm_lanes", lanes)
+    armed = yield each("rearm_lanes", lanes, **taking.shut())
     first: dict[tuple[str, Queue], datetime] = {}
     for row in armed:
         line = row["channel"], Queue(row["queue"])

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from postino.errors import Conflict, NotFound
 from postino.event import EventType
+from postino.gate import GateKind, Scope
 from postino.job import Job
 from postino.post import (
     AccountState,
@@ -18,16 +19,16 @@ from postino.post import (
     StoredPost,
     Twin,
 )
-from postino.rules.gates import Scope
 from postino.rules.idempotency import SAME_WITHIN
 from postino.rules.settlement import missed
 from postino.store import Act, Ending, Enqueued, Failure, NewJob
 from postino.stores import rows
-from postino.stores.operations import byhand
+from postino.stores.operations import byhand, gates
 from postino.stores.operations.enqueue import enqueue
 from postino.stores.operations.settle import clean, settle
 from postino.stores.statement import Operation, Row, ask, each
 
+KIND_OF = {AccountState.TOKEN_EXPIRED: GateKind.TOKEN, AccountState.PAUSED: GateKind.PAUSE}
 MISSED = Failure(None, "It was to be out by a certain time, and that time has passed.")
 
 
@@ -138,7 +139,7 @@ def put_account(account: StoredAccount) -> Operation[StoredAccount]:
     names = ("id", "network", "handle", "base_url", "brand", "remote_id", "sealed")
     written = yield ask("put_account", **{name: getattr(account, name) for name in names})
     if known and known[0]["state"] == AccountState.TOKEN_EXPIRED:
-        yield from let_go(account.id, known[0]["reason"])
+        yield from gates.unshut(Scope.ACCOUNT, account.id, GateKind.TOKEN)
     return stored_account(written[0])
 
 
@@ -157,24 +158,14 @@ def mark_account(account_id: str, state: AccountState, reason: str | None, act: 
     before = yield from account(account_id)
     reason = clean(reason)
     marked = yield ask("mark_account", id=account_id, state=state, reason=reason)
-    gates = {(row["scope"], row["name"]): row for row in (yield ask("gates"))}
-    gate = gates.get((Scope.ACCOUNT, account_id))
-    ours = before.state is not AccountState.ACTIVE and gate is not None and gate["reason"] == before.reason
-    if state is AccountState.ACTIVE:
-        yield from let_go(account_id, before.reason)
-    elif gate is None or gate["paused_at"] is None or ours:  # a person's own pause is left alone
-        yield ask("pause", scope=Scope.ACCOUNT, name=account_id, reason=reason)
+    if before.state is not AccountState.ACTIVE:
+        yield from gates.unshut(Scope.ACCOUNT, account_id, KIND_OF[before.state])
+    if state is not AccountState.ACTIVE:
+        yield from gates.shut(Scope.ACCOUNT, account_id, KIND_OF[state], reason=reason)
     told = {"account": account_id, "state": state, "reason": reason or ""}
     yield from byhand.told(EventType.ACCOUNT_MARKED, None, told)
     yield from byhand.write_audit(act, EventType.ACCOUNT_MARKED, f"account:{account_id}", json.dumps(told))
     return stored_account(marked[0])
-
-
-def let_go(account_id: str, reason: str | None) -> Operation[None]:
-    """Opens the gate that was closed for this reason, and no other."""
-    for row in (yield ask("gates")):
-        if (row["scope"], row["name"], row["reason"]) == (Scope.ACCOUNT, account_id, reason) and row["paused_at"]:
-            yield ask("resume", scope=Scope.ACCOUNT, name=account_id)
 
 
 def post_values(post: NewPost) -> dict[str, Any]:

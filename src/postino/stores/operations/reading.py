@@ -5,7 +5,6 @@ from uuid import UUID
 from postino.errors import NotFound
 from postino.event import Cursor, Event
 from postino.job import Job
-from postino.rules.gates import Gate
 from postino.store import Attempt, AuditEntry, DeadFilter, DeadLetter, JobFilter, QueueDepth, WorkerInfo
 from postino.stores import rows
 from postino.stores.statement import Operation, ask, each
@@ -59,10 +58,6 @@ def dead_letters(wanted: DeadFilter) -> Operation[list[DeadLetter]]:
 
 def depths() -> Operation[list[QueueDepth]]:
     return [rows.depth(row) for row in (yield ask("depths"))]
-
-
-def gates() -> Operation[list[Gate]]:
-    return [rows.gate(row) for row in (yield ask("gates"))]
 
 
 def workers() -> Operation[list[WorkerInfo]]:

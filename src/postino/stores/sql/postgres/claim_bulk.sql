@@ -5,10 +5,13 @@ WITH line AS (
     SELECT * FROM unnest(:channel::text[], :share::int[], :since_at::timestamptz[]) AS l (channel, share, since_at)
     WHERE NOT EXISTS (
         SELECT FROM postino.gates
-        WHERE (scope = 'channel' AND name = l.channel
-               AND (paused_at IS NOT NULL OR cap IS NOT NULL AND name <> ALL (:counted::text[])))
-           OR (scope = 'queue' AND name = :queue_name AND paused_at IS NOT NULL)
-    )
+        WHERE until_at > coalesce(:now::timestamptz, now())
+          AND (scope = 'channel' AND name = l.channel OR scope = 'queue' AND name = :queue_name OR scope = 'all')
+    ) AND (l.channel = ANY (:counted::text[]) OR NOT EXISTS (
+        SELECT FROM postino.caps WHERE channel = l.channel AND coalesce(most, usual) IS NOT NULL
+        UNION ALL
+        SELECT FROM postino.circuits WHERE service = l.channel AND state <> 'closed'
+    ))
 ), chosen AS (
     SELECT job.id
     FROM line

@@ -1,4 +1,4 @@
--- The head of each locked lane; an account's lane only while none of its jobs runs.
+-- The head of each locked lane; an account's lane only while none of its jobs runs, or may still be under way.
 WITH line AS (
     SELECT * FROM unnest(:channel::text[], :lane::text[], :width::int[]) AS l (channel, lane, width)
 ), chosen AS (
@@ -6,8 +6,8 @@ WITH line AS (
     FROM line
     CROSS JOIN LATERAL (
         SELECT id FROM postino.jobs
-        WHERE channel = line.channel AND lane = line.lane AND queue = :queue AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL
-          AND run_at <= coalesce(:now::timestamptz, now()) AND (brand IS NULL OR brand <> ALL (:brands::text[]))
+        WHERE channel = line.channel AND lane = line.lane AND queue = :queue AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND NOT sent
+          AND run_at <= coalesce(:now::timestamptz, now()) AND (brand IS NULL OR brand <> ALL (:shut_brand::text[]))
         ORDER BY run_at, id
         LIMIT line.width
         FOR UPDATE SKIP LOCKED
@@ -15,6 +15,10 @@ WITH line AS (
     WHERE NOT EXISTS (
         SELECT FROM postino.jobs AS busy
         WHERE busy.channel = line.channel AND busy.lane = line.lane AND busy.state = 'running' AND busy.account IS NOT NULL
+    ) AND NOT EXISTS (
+        SELECT FROM postino.jobs AS doubt
+        WHERE doubt.channel = line.channel AND doubt.lane = line.lane AND doubt.state = 'uncertain' AND doubt.account IS NOT NULL
+          AND doubt.look_at > coalesce(:now::timestamptz, now())
     )
 ), taken AS (
     UPDATE postino.jobs

@@ -1,13 +1,17 @@
--- Ready lanes, the longest waiting first. A lane of a paused brand or account is one skipped row, whatever its backlog.
-SELECT ready.channel, ready.lane, ready.account
-FROM unnest(:channel::text[], :share::int[]) AS line (channel, share)
+-- Ready lanes of each brand, the longest waiting first.
+SELECT ready.channel, ready.brand, ready.lane, ready.account
+FROM unnest(:channel::text[], :brand::text[], :share::int[]) AS line (channel, brand, share)
 CROSS JOIN LATERAL (
-    SELECT lane.channel, lane.lane, lane.account
+    SELECT lane.channel, due.brand, lane.lane, lane.account
     FROM postino.lane_due AS due
     JOIN postino.lanes AS lane ON lane.channel = due.channel AND lane.lane = due.lane
-    WHERE due.channel = line.channel AND due.queue = :queue AND due.due_at <= coalesce(:now::timestamptz, now())
-      AND (due.brand IS NULL OR due.brand <> ALL (:brands::text[]))
-      AND (lane.account IS NULL OR lane.account <> ALL (:accounts::text[]))
+    WHERE due.channel = line.channel AND due.queue = :queue AND due.brand = line.brand
+      AND due.due_at <= coalesce(:now::timestamptz, now())
+      AND (lane.account IS NULL OR lane.account <> ALL (:shut_account::text[]))
+      AND NOT EXISTS (
+          SELECT FROM postino.gates AS gate
+          WHERE gate.scope = 'account' AND gate.name = lane.account AND gate.until_at > coalesce(:now::timestamptz, now())
+      )
     ORDER BY due.due_at
     LIMIT line.share
     FOR UPDATE OF lane SKIP LOCKED

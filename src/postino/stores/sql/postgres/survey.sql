@@ -28,6 +28,14 @@ CROSS JOIN LATERAL (
     ORDER BY due_at LIMIT 1
 ) AS head
 UNION ALL
+SELECT 'begun', known.channel, 0, head.run_at, NULL, NULL
+FROM (SELECT DISTINCT channel FROM postino.channels) AS known
+CROSS JOIN LATERAL (
+    SELECT run_at FROM postino.jobs
+    WHERE channel = known.channel AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND sent
+    ORDER BY run_at LIMIT 1
+) AS head
+UNION ALL
 SELECT 'hint', NULL, NULL, NULL, NULL, NULL WHERE EXISTS (SELECT FROM postino.lane_hints)
 UNION ALL
 SELECT 'orphan', NULL, NULL, NULL, NULL, NULL
@@ -42,7 +50,15 @@ UNION ALL
 SELECT 'held', id::text, NULL, NULL, token::text, NULL FROM postino.jobs
 WHERE :beat AND state = 'running' AND claimed_by = :worker
 UNION ALL
-SELECT 'gate', name, NULL, paused_at, scope || ' ' || coalesce(reason, ''), cap FROM postino.gates
+SELECT 'gate', name, NULL, until_at, row_to_json(gate)::text, NULL FROM postino.gates AS gate
+WHERE scope <> 'account' AND until_at > coalesce(:now::timestamptz, now())
+UNION ALL
+SELECT 'blackout', id::text, NULL, NULL, told, NULL FROM postino.blackouts
+UNION ALL
+SELECT 'breaker', service, NULL, until_at, row_to_json(circuit)::text, NULL FROM postino.circuits AS circuit
+WHERE state <> 'closed' OR failures <> '[]'
+UNION ALL
+SELECT 'cap', channel, NULL, NULL, NULL, coalesce(most, usual) FROM postino.caps WHERE coalesce(most, usual) IS NOT NULL
 UNION ALL
 SELECT 'worker', id, NULL, NULL, NULL, beats FROM postino.workers
 -- Buried while its beat waited: its old row is still in this statement's sight, but its beat did not count.

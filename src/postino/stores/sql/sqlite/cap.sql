@@ -1,3 +1,3 @@
-INSERT INTO postino_gates (scope, name, cap) VALUES ('channel', :name, :cap)
-ON CONFLICT (scope, name) DO UPDATE SET cap = excluded.cap
-RETURNING *
+INSERT INTO postino_caps (channel, most) VALUES (:channel, :most)
+ON CONFLICT (channel) DO UPDATE SET most = excluded.most
+RETURNING channel, coalesce(most, usual) AS cap

@@ -12,10 +12,13 @@ WHERE id IN (
     LIMIT :share
 ) AND EXISTS (SELECT 1 FROM postino_workers WHERE postino_workers.id = :worker) AND NOT EXISTS (
     SELECT 1 FROM postino_gates
-    WHERE (scope = 'channel' AND name = :channel
-           AND (paused_at IS NOT NULL OR cap IS NOT NULL AND name NOT IN (SELECT value FROM json_each(:counted))))
-       OR (scope = 'queue' AND name = :queue_name AND paused_at IS NOT NULL)
-)
+    WHERE until_at > :now
+      AND (scope = 'channel' AND name = :channel OR scope = 'queue' AND name = :queue_name OR scope = 'all')
+) AND (:channel IN (SELECT value FROM json_each(:counted)) OR NOT EXISTS (
+    SELECT 1 FROM postino_caps AS cap WHERE cap.channel = :channel AND coalesce(cap.most, cap.usual) IS NOT NULL
+    UNION ALL
+    SELECT 1 FROM postino_circuits WHERE service = :channel AND state <> 'closed'
+))
 RETURNING *;
 INSERT INTO postino_events (at, type, data)
 SELECT :now, 'job.claimed', json_object('worker', :worker, 'jobs', json_group_array(id))

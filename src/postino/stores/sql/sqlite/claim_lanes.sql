@@ -1,4 +1,4 @@
--- The head of the lane; an account's lane only while none of its jobs runs.
+-- The head of the lane; an account's lane only while none of its jobs runs, or may still be under way.
 UPDATE postino_jobs
 SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token, attempts = attempts + 1, deferred = NULL,
     deadline_at = strftime('%Y-%m-%dT%H:%M:%f', :now, (:grace + coalesce(time_limit,
@@ -7,13 +7,17 @@ SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token, 
         (SELECT value FROM json_each(:limits) WHERE key = ''))) || ' seconds') || '000Z'
 WHERE id IN (
     SELECT id FROM postino_jobs
-    WHERE channel = :channel AND lane = :lane AND queue = :queue AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND run_at <= :now
-      AND (brand IS NULL OR brand NOT IN (SELECT value FROM json_each(:brands)))
+    WHERE channel = :channel AND lane = :lane AND queue = :queue AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND NOT sent AND run_at <= :now
+      AND (brand IS NULL OR brand NOT IN (SELECT value FROM json_each(:shut_brand)))
     ORDER BY run_at, id
     LIMIT :width
 ) AND NOT EXISTS (
     SELECT 1 FROM postino_jobs AS busy
     WHERE busy.channel = :channel AND busy.lane = :lane AND busy.state = 'running' AND busy.account IS NOT NULL
+) AND NOT EXISTS (
+    SELECT 1 FROM postino_jobs AS doubt
+    WHERE doubt.channel = :channel AND doubt.lane = :lane AND doubt.state = 'uncertain' AND doubt.account IS NOT NULL
+      AND doubt.look_at > :now
 ) AND EXISTS (SELECT 1 FROM postino_workers WHERE postino_workers.id = :worker)
 RETURNING *;
 INSERT INTO postino_events (at, type, data)

@@ -24,6 +24,14 @@ WITH line AS (
         ORDER BY due_at LIMIT 1
     )
     FROM line
+    UNION ALL
+    SELECT 'begun', known.channel, 0, (
+        SELECT run_at FROM postino_jobs AS job
+        WHERE job.channel = known.channel AND job.state <> 'running' AND job.run_at IS NOT NULL AND job.lane IS NOT NULL
+          AND job.sent
+        ORDER BY run_at LIMIT 1
+    )
+    FROM postino_channels AS known
 )
 SELECT 'clock' AS kind, NULL AS name, NULL AS queue, :now AS due_at, NULL AS detail, NULL AS amount
 UNION ALL
@@ -42,6 +50,17 @@ UNION ALL
 SELECT 'held', id, NULL, NULL, token, NULL FROM postino_jobs
 WHERE :beat AND state = 'running' AND claimed_by = :worker
 UNION ALL
-SELECT 'gate', name, NULL, paused_at, scope || ' ' || coalesce(reason, ''), cap FROM postino_gates
+SELECT 'gate', name, NULL, until_at,
+       json_object('scope', scope, 'name', name, 'kind', kind, 'since_at', since_at, 'until_at', until_at, 'reason', reason), NULL
+FROM postino_gates WHERE scope <> 'account' AND until_at > :now
+UNION ALL
+SELECT 'blackout', id, NULL, NULL, told, NULL FROM postino_blackouts
+UNION ALL
+SELECT 'breaker', service, NULL, until_at,
+       json_object('service', service, 'state', state, 'since_at', since_at, 'until_at', until_at, 'failures', failures,
+                   'trips', trips, 'probes', probes, 'reason', reason, 'by_hand', by_hand), NULL
+FROM postino_circuits WHERE state <> 'closed' OR failures <> '[]'
+UNION ALL
+SELECT 'cap', channel, NULL, NULL, NULL, coalesce(most, usual) FROM postino_caps WHERE coalesce(most, usual) IS NOT NULL
 UNION ALL
 SELECT 'worker', id, NULL, NULL, NULL, beats FROM postino_workers

@@ -45,8 +45,11 @@ CREATE TABLE postino.jobs (
 );
 -- What a claim may take: pending jobs, and uncertain ones that are to be looked at again.
 -- One range per (channel, queue): a range shared by queues would walk over the future jobs of one to reach another.
+-- What an account has begun to send has a line of its own, which fewer gates hold up.
 CREATE INDEX jobs_bulk ON postino.jobs (channel, queue, run_at) WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NULL;
-CREATE INDEX jobs_lanes ON postino.jobs (channel, lane, queue, run_at, id) WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL;
+CREATE INDEX jobs_lanes ON postino.jobs (channel, lane, queue, run_at, id) WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND NOT sent;
+CREATE INDEX jobs_begun ON postino.jobs (channel, run_at) WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND sent;
+CREATE INDEX jobs_in_doubt ON postino.jobs (channel, lane) WHERE state = 'uncertain' AND lane IS NOT NULL;
 CREATE INDEX jobs_busy ON postino.jobs (state, channel) WHERE state <> 'pending';
 -- The net under the lanes: the database itself refuses a second running job of an account on a channel.
 CREATE UNIQUE INDEX jobs_one_per_account ON postino.jobs (channel, lane) WHERE state = 'running' AND account IS NOT NULL;
@@ -175,17 +178,26 @@ CREATE TABLE postino.lanes (
     account text,
     PRIMARY KEY (channel, lane)
 );
--- When a lane next has something to do, per queue, and for which brand: that of its head.
+-- When a lane next has something to do, per queue, and for which brand: that of its head. What is closed to its account
+-- or brand is in it, so that a lane one may not claim from is in nobody's way, whatever its backlog.
 -- May be too early, never too late; written under the lane's lock only.
 CREATE TABLE postino.lane_due (
     channel text NOT NULL,
     lane    text NOT NULL,
     queue   smallint NOT NULL,
     due_at  timestamptz NOT NULL,
-    brand   text,
+    brand   text NOT NULL,  -- '': none
     PRIMARY KEY (channel, lane, queue)
 );
 CREATE INDEX lane_due_order ON postino.lane_due (channel, queue, due_at);
+CREATE INDEX lane_due_brand ON postino.lane_due (channel, queue, brand, due_at);
+-- When each brand was last served on a channel: the one served least recently goes first.
+CREATE TABLE postino.served (
+    channel text NOT NULL,
+    brand   text NOT NULL,
+    at      timestamptz NOT NULL,
+    PRIMARY KEY (channel, brand)
+);
 -- "Look at this lane again", inserted with every change that may have made it ready; claims fold them into lane_due.
 -- Inserting locks nobody, so a caller's transaction may stay open as long as it likes.
 CREATE TABLE postino.lane_hints (
@@ -196,13 +208,22 @@ CREATE TABLE postino.lane_hints (
 );
 CREATE INDEX lane_hints_lane ON postino.lane_hints (channel, lane);
 
+-- Reasons not to run yet, each with a time; 9999 is until somebody opens it. Those that are over stay, and mean nothing.
 CREATE TABLE postino.gates (
-    scope     text NOT NULL CHECK (scope IN ('queue', 'channel', 'brand', 'account')),
-    name      text NOT NULL,
-    paused_at timestamptz,
-    reason    text,
-    cap       int CHECK (cap >= 0),
-    PRIMARY KEY (scope, name)
+    scope    text NOT NULL CHECK (scope IN ('all', 'queue', 'channel', 'brand', 'account')),
+    name     text NOT NULL,
+    kind     text NOT NULL CHECK (kind IN ('pause', 'token', 'cool_down', 'quota')),
+    since_at timestamptz NOT NULL,
+    until_at timestamptz NOT NULL,
+    reason   text,
+    times    int NOT NULL DEFAULT 1,  -- in a row: a network that asks again is left alone longer
+    PRIMARY KEY (scope, name, kind)
+);
+-- At most so many of a channel at once: a person's word goes before the usual. Whoever counts locks the row.
+CREATE TABLE postino.caps (
+    channel text PRIMARY KEY,
+    most    int CHECK (most >= 0),
+    usual   int CHECK (usual >= 0)
 );
 
 CREATE TABLE postino.workers (

@@ -44,8 +44,11 @@ CREATE TABLE postino_jobs (
 );
 -- What a claim may take: pending jobs, and uncertain ones that are to be looked at again.
 -- One range per (channel, queue): a range shared by queues would walk over the future jobs of one to reach another.
+-- What an account has begun to send has a line of its own, which fewer gates hold up.
 CREATE INDEX postino_jobs_bulk ON postino_jobs (channel, queue, run_at) WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NULL;
-CREATE INDEX postino_jobs_lanes ON postino_jobs (channel, lane, queue, run_at, id) WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL;
+CREATE INDEX postino_jobs_lanes ON postino_jobs (channel, lane, queue, run_at, id) WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND NOT sent;
+CREATE INDEX postino_jobs_begun ON postino_jobs (channel, run_at) WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND sent;
+CREATE INDEX postino_jobs_in_doubt ON postino_jobs (channel, lane) WHERE state = 'uncertain' AND lane IS NOT NULL;
 CREATE INDEX postino_jobs_running ON postino_jobs (channel) WHERE state = 'running';
 -- The net under the lanes: the database itself refuses a second running job of an account on a channel.
 CREATE UNIQUE INDEX postino_jobs_one_per_account ON postino_jobs (channel, lane) WHERE state = 'running' AND account IS NOT NULL;
@@ -172,17 +175,26 @@ CREATE TABLE postino_lanes (
     account text,
     PRIMARY KEY (channel, lane)
 );
--- When a lane next has something to do, per queue, and for which brand: that of its head. May be too
--- early, never too late.
+-- When a lane next has something to do, per queue, and for which brand: that of its head. What is closed to its account
+-- or brand is in it, so that a lane one may not claim from is in nobody's way, whatever its backlog.
+-- May be too early, never too late.
 CREATE TABLE postino_lane_due (
     channel text NOT NULL,
     lane    text NOT NULL,
     queue   integer NOT NULL,
     due_at  text NOT NULL,
-    brand   text,
+    brand   text NOT NULL,  -- '': none
     PRIMARY KEY (channel, lane, queue)
 );
 CREATE INDEX postino_lane_due_order ON postino_lane_due (channel, queue, due_at);
+CREATE INDEX postino_lane_due_brand ON postino_lane_due (channel, queue, brand, due_at);
+-- When each brand was last served on a channel: the one served least recently goes first.
+CREATE TABLE postino_served (
+    channel text NOT NULL,
+    brand   text NOT NULL,
+    at      text NOT NULL,
+    PRIMARY KEY (channel, brand)
+) WITHOUT ROWID;
 -- "Look at this lane again", inserted with every change that may have made it ready; claims fold them into lane_due.
 CREATE TABLE postino_lane_hints (
     id      integer PRIMARY KEY,
@@ -192,13 +204,22 @@ CREATE TABLE postino_lane_hints (
 );
 CREATE INDEX postino_lane_hints_lane ON postino_lane_hints (channel, lane);
 
+-- Reasons not to run yet, each with a time; 9999 is until somebody opens it. Those that are over stay, and mean nothing.
 CREATE TABLE postino_gates (
-    scope     text NOT NULL CHECK (scope IN ('queue', 'channel', 'brand', 'account')),
-    name      text NOT NULL,
-    paused_at text,
-    reason    text,
-    cap       integer CHECK (cap >= 0),
-    PRIMARY KEY (scope, name)
+    scope    text NOT NULL CHECK (scope IN ('all', 'queue', 'channel', 'brand', 'account')),
+    name     text NOT NULL,
+    kind     text NOT NULL CHECK (kind IN ('pause', 'token', 'cool_down', 'quota')),
+    since_at text NOT NULL,
+    until_at text NOT NULL,
+    reason   text,
+    times    integer NOT NULL DEFAULT 1,  -- in a row: a network that asks again is left alone longer
+    PRIMARY KEY (scope, name, kind)
+);
+-- At most so many of a channel at once: a person's word goes before the usual.
+CREATE TABLE postino_caps (
+    channel text PRIMARY KEY,
+    most    integer CHECK (most >= 0),
+    usual   integer CHECK (usual >= 0)
 );
 
 CREATE TABLE postino_workers (

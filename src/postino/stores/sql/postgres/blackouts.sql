@@ -1,0 +1,1 @@
+SELECT id, told FROM postino.blackouts ORDER BY created_at, id

@@ -1,0 +1,1 @@
+SELECT * FROM postino.circuits ORDER BY service

@@ -1,0 +1,23 @@
+-- Lanes in which something has begun to go out and may go on. One that somebody else holds is left to them.
+SELECT lane.channel, lane.lane
+FROM postino.lanes AS lane
+JOIN (
+    SELECT DISTINCT begun.channel, begun.lane
+    FROM unnest(:channel::text[], :share::int[]) AS line (channel, share)
+    CROSS JOIN LATERAL (
+        SELECT job.channel, job.lane FROM postino.jobs AS job
+        WHERE job.channel = line.channel AND job.state <> 'running' AND job.run_at IS NOT NULL AND job.lane IS NOT NULL AND job.sent
+          AND job.run_at <= coalesce(:now::timestamptz, now())
+          AND NOT EXISTS (
+              SELECT FROM postino.gates AS gate
+              WHERE gate.scope = 'account' AND gate.name = job.account AND gate.kind = ANY (:kinds::text[])
+                AND gate.until_at > coalesce(:now::timestamptz, now())
+          ) AND NOT EXISTS (
+              SELECT FROM postino.jobs AS busy
+              WHERE busy.channel = job.channel AND busy.lane = job.lane AND busy.state = 'running' AND busy.account IS NOT NULL
+          )
+        ORDER BY job.run_at
+        LIMIT line.share
+    ) AS begun
+) AS wanted ON wanted.channel = lane.channel AND wanted.lane = lane.lane
+FOR UPDATE OF lane SKIP LOCKED

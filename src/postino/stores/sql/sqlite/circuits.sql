@@ -1,0 +1,1 @@
+SELECT * FROM postino_circuits ORDER BY service

@@ -1,0 +1,16 @@
+-- Lanes in which something has begun to go out and may go on.
+SELECT DISTINCT channel, lane FROM (
+    SELECT job.channel, job.lane FROM postino_jobs AS job
+    WHERE job.channel = :channel AND job.state <> 'running' AND job.run_at IS NOT NULL AND job.lane IS NOT NULL AND job.sent
+      AND job.run_at <= :now
+      AND NOT EXISTS (
+          SELECT 1 FROM postino_gates AS gate
+          WHERE gate.scope = 'account' AND gate.name = job.account AND gate.until_at > :now
+            AND gate.kind IN (SELECT value FROM json_each(:kinds))
+      ) AND NOT EXISTS (
+          SELECT 1 FROM postino_jobs AS busy
+          WHERE busy.channel = job.channel AND busy.lane = job.lane AND busy.state = 'running' AND busy.account IS NOT NULL
+      )
+    ORDER BY job.run_at
+    LIMIT :share
+)

@@ -1,0 +1,1 @@
+DELETE FROM postino_blackouts WHERE id = :id RETURNING id, told

@@ -1,0 +1,4 @@
+UPDATE postino_circuits
+SET state = :state, since_at = :since_at, until_at = :until_at, failures = :failures, trips = :trips, probes = :probes,
+    reason = :reason, by_hand = :by_hand
+WHERE service = :service
