@@ -66,6 +66,7 @@ async def test_the_database_itself_lets_nobody_alter_the_record(tmp_path: Path) 
     async with running(tmp_path / "sandbox.db") as sandbox:
         await message(sandbox)
         connection = apsw.Connection(str(tmp_path / "sandbox.db"))
+        connection.set_busy_timeout(5_000)
         for forbidden in (
             "UPDATE published SET text = 'other'",
             "DELETE FROM published",
