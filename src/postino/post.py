@@ -57,6 +57,7 @@ class NewPost:
     fingerprint: str
     publish_until_at: datetime | None = None
     guard: bool = False  # published now: the same by the same account moments ago is taken for a second click
+    regardless: bool = False  # of blackouts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -90,7 +90,9 @@ def holds(gate: Gate, job: Job) -> bool:
         Scope.ALL: "", Scope.QUEUE: job.queue.label, Scope.CHANNEL: job.channel, Scope.BRAND: job.brand,
         Scope.ACCOUNT: job.account,
     }  # fmt: skip
-    return its[gate.scope] == gate.name and (not job.sent or gate.kind in EVEN_IF_SENT)
+    if its[gate.scope] != gate.name or (job.regardless and gate.kind is GateKind.BLACKOUT):
+        return False
+    return not job.sent or gate.kind in EVEN_IF_SENT
 
 
 def is_closed(gate: Gate, now: datetime) -> bool:

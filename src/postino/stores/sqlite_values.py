@@ -9,7 +9,7 @@ from uuid import UUID
 
 IDS = frozenset({"id", "job_id", "content_id", "parent_id", "token"})
 LENGTH_OF_ID = 36
-TRUTHS = frozenset({"sent"})
+TRUTHS = frozenset({"sent", "regardless"})
 
 
 def bound(params: Mapping[str, Any]) -> dict[str, Any]:

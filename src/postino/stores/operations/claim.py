@@ -3,7 +3,7 @@
 import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -62,6 +62,8 @@ class Taking:
     """One claim under way: what was asked for, what may not be taken, how much room is left, and what was taken."""
 
     order: ClaimOrder
+    known: Known
+    now: datetime
     closed: Closed
     room: dict[str, int] = field(default_factory=dict)  # of capped channels
     running: Counter[tuple[str, str]] = field(default_factory=Counter)  # of capped channels, by brand
@@ -85,6 +87,16 @@ class Taking:
             "taken": [job.id for job in self.taken],
         }
 
+    def shut_in_earnest(self) -> dict[str, Any]:
+        """What is closed to those that need not mind blackouts."""
+        shut = closed(replace(self.known, blackouts=()), self.now)
+        return {
+            "shut_all": shut.everything is not None,
+            "shut_channel": list(shut.channels),
+            "shut_queue": [queue.value for queue in Queue if queue.label in shut.queues],
+            "shut_brand": list(shut.brands),
+        }
+
     def shut(self) -> dict[str, list[Any]]:
         """What is closed to lanes, and until when."""
         return {
@@ -99,7 +111,7 @@ def claim(order: ClaimOrder) -> Operation[list[Job]]:
     known, now = order.survey.known, order.survey.now
     if not stands_alone(order):
         known, now = yield from known_gates()
-    taking = Taking(order, closed(known, now))
+    taking = Taking(order, known, now, closed(known, now))
     heads = order.survey.heads
     if order.survey.hinted:
         heads = tuple(merged([*heads, *(yield from fold_hints(taking))]))
@@ -176,7 +188,7 @@ def claim_begun(taking: Taking, lines: Sequence[Head]) -> Operation[None]:
     """What has begun to go out comes first: there is little of it, and somebody waits to know."""
     given = shares(taking.order.free, lines, taking.room)
     wanted = [{"channel": line.channel, "share": share} for line, share in zip(lines, given, strict=True) if share > 0]
-    lanes = yield each("lock_begun", wanted, kinds=sorted(EVEN_IF_SENT))
+    lanes = yield each("lock_begun", wanted, kinds=sorted(EVEN_IF_SENT), **taking.shut_in_earnest())
     jobs = rows.live_jobs((yield each("claim_begun", lanes, **taking.terms())))
     yield each("idle_lanes", [{"channel": job.channel, "lane": job.lane} for job in jobs if job.account is not None])
     taking.take(jobs)

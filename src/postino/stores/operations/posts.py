@@ -47,6 +47,9 @@ def create(
         raise Conflict(second_click(twins))
     if new:
         yield from write_content(content)
+        pressing = [post.id for post in new if post.regardless]
+        if pressing:
+            yield ask("disregard", ids=pressing)
         yield each("write_posts", [post_values(post) for post in new], content_id=content.id)
     return enqueued
 

@@ -6,7 +6,7 @@ WITH line AS (
     FROM line
     CROSS JOIN LATERAL (
         SELECT id FROM postino.jobs
-        WHERE channel = line.channel AND lane = line.lane AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND sent
+        WHERE channel = line.channel AND lane = line.lane AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND (sent OR regardless)
           AND run_at <= coalesce(:now::timestamptz, now())
         ORDER BY run_at, id
         LIMIT 1

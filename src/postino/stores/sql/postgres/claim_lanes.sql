@@ -6,7 +6,7 @@ WITH line AS (
     FROM line
     CROSS JOIN LATERAL (
         SELECT id FROM postino.jobs
-        WHERE channel = line.channel AND lane = line.lane AND queue = :queue AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND NOT sent
+        WHERE channel = line.channel AND lane = line.lane AND queue = :queue AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND NOT sent AND NOT regardless
           AND run_at <= coalesce(:now::timestamptz, now()) AND (brand IS NULL OR brand <> ALL (:shut_brand::text[]))
         ORDER BY run_at, id
         LIMIT line.width

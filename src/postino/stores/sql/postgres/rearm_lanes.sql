@@ -25,7 +25,7 @@ WITH line AS MATERIALIZED (
     CROSS JOIN generate_series(0, 2) AS queue (queue)
     CROSS JOIN LATERAL (
         SELECT run_at, brand FROM postino.jobs
-        WHERE channel = line.channel AND lane = line.lane AND queue = queue.queue AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND NOT sent
+        WHERE channel = line.channel AND lane = line.lane AND queue = queue.queue AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND NOT sent AND NOT regardless
           AND NOT line.busy
         ORDER BY run_at, id LIMIT 1
     ) AS head
@@ -35,7 +35,7 @@ WITH line AS MATERIALIZED (
       AND (line.busy OR NOT EXISTS (
           SELECT FROM postino.jobs AS job
           WHERE job.channel = due.channel AND job.lane = due.lane AND job.queue = due.queue AND job.state <> 'running'
-            AND job.run_at IS NOT NULL AND job.lane IS NOT NULL AND NOT job.sent
+            AND job.run_at IS NOT NULL AND job.lane IS NOT NULL AND NOT job.sent AND NOT job.regardless
       ))
 )
 INSERT INTO postino.lane_due (channel, lane, queue, due_at, brand)

@@ -32,7 +32,7 @@ SELECT 'begun', known.channel, 0, head.run_at, NULL, NULL
 FROM (SELECT DISTINCT channel FROM postino.channels) AS known
 CROSS JOIN LATERAL (
     SELECT run_at FROM postino.jobs
-    WHERE channel = known.channel AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND sent
+    WHERE channel = known.channel AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND (sent OR regardless)
     ORDER BY run_at LIMIT 1
 ) AS head
 UNION ALL

@@ -7,7 +7,7 @@ SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token, 
         (SELECT value FROM json_each(:limits) WHERE key = ''))) || ' seconds') || '000Z'
 WHERE id IN (
     SELECT id FROM postino_jobs
-    WHERE channel = :channel AND lane = :lane AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND sent AND run_at <= :now
+    WHERE channel = :channel AND lane = :lane AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND (sent OR regardless) AND run_at <= :now
     ORDER BY run_at, id
     LIMIT 1
 ) AND NOT EXISTS (

@@ -17,7 +17,7 @@ SELECT head.channel, head.lane, head.queue, max(head.run_at, coalesce((
 FROM json_each('[0, 1, 2]') AS queue
 JOIN postino_jobs AS head ON head.rowid = (
     SELECT job.rowid FROM postino_jobs AS job
-    WHERE job.channel = :channel AND job.lane = :lane AND job.queue = queue.value AND job.state <> 'running' AND job.run_at IS NOT NULL AND job.lane IS NOT NULL AND NOT job.sent
+    WHERE job.channel = :channel AND job.lane = :lane AND job.queue = queue.value AND job.state <> 'running' AND job.run_at IS NOT NULL AND job.lane IS NOT NULL AND NOT job.sent AND NOT job.regardless
     ORDER BY job.run_at, job.id
     LIMIT 1
 )

@@ -28,7 +28,7 @@ WITH line AS (
     SELECT 'begun', known.channel, 0, (
         SELECT run_at FROM postino_jobs AS job
         WHERE job.channel = known.channel AND job.state <> 'running' AND job.run_at IS NOT NULL AND job.lane IS NOT NULL
-          AND job.sent
+          AND (job.sent OR job.regardless)
         ORDER BY run_at LIMIT 1
     )
     FROM postino_channels AS known

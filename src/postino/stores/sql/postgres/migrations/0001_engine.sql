@@ -27,6 +27,7 @@ CREATE TABLE postino.jobs (
     deferrals       int NOT NULL DEFAULT 0,
     deferred        text,
     sent            boolean NOT NULL DEFAULT false,
+    regardless      boolean NOT NULL DEFAULT false,  -- of blackouts: a person said so
     look_at         timestamptz,  -- something may be out there: when the network may be asked; nothing in doubt has none
     remote_id       text,
     last_error      text,
@@ -45,10 +46,10 @@ CREATE TABLE postino.jobs (
 );
 -- What a claim may take: pending jobs, and uncertain ones that are to be looked at again.
 -- One range per (channel, queue): a range shared by queues would walk over the future jobs of one to reach another.
--- What an account has begun to send has a line of its own, which fewer gates hold up.
+-- What an account has begun to send, or is to send in spite of a blackout, has a line of its own: fewer gates hold it up.
 CREATE INDEX jobs_bulk ON postino.jobs (channel, queue, run_at) WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NULL;
-CREATE INDEX jobs_lanes ON postino.jobs (channel, lane, queue, run_at, id) WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND NOT sent;
-CREATE INDEX jobs_begun ON postino.jobs (channel, run_at) WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND sent;
+CREATE INDEX jobs_lanes ON postino.jobs (channel, lane, queue, run_at, id) WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND NOT sent AND NOT regardless;
+CREATE INDEX jobs_begun ON postino.jobs (channel, run_at) WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND (sent OR regardless);
 CREATE INDEX jobs_in_doubt ON postino.jobs (channel, lane) WHERE state = 'uncertain' AND lane IS NOT NULL;
 CREATE INDEX jobs_busy ON postino.jobs (state, channel) WHERE state <> 'pending';
 -- The net under the lanes: the database itself refuses a second running job of an account on a channel.
@@ -322,14 +323,14 @@ SELECT id, type, channel, account, brand, user_id,
        (ARRAY['high', 'default', 'low'])[queue + 1] AS queue, state, scheduled_at, run_at,
        attempts, max_attempts, idempotency_key, payload, remote_id, parent_id, correlation_id,
        last_error, deferred, created_at, claimed_by, claimed_at, dispatched_at, NULL::timestamptz AS finished_at,
-       NULL::text AS result, generation, rescues, deferrals, sent, look_at, backoff, time_limit, token
+       NULL::text AS result, generation, rescues, deferrals, sent, look_at, backoff, time_limit, token, regardless
 FROM postino.jobs
 UNION ALL
 SELECT id, type, channel, account, brand, user_id,
        (ARRAY['high', 'default', 'low'])[queue + 1], state, scheduled_at, run_at,
        attempts, max_attempts, idempotency_key, payload, remote_id, parent_id, correlation_id,
        last_error, NULL, created_at, claimed_by, claimed_at, dispatched_at, finished_at,
-       result, generation, rescues, deferrals, sent, NULL, backoff, time_limit, NULL
+       result, generation, rescues, deferrals, sent, NULL, backoff, time_limit, NULL, false
 FROM postino.finished
 WHERE NOT superseded
 UNION ALL
@@ -337,7 +338,7 @@ SELECT id, type, channel, account, brand, user_id,
        (ARRAY['high', 'default', 'low'])[queue + 1], state, scheduled_at, run_at,
        attempts, max_attempts, idempotency_key, payload, remote_id, parent_id, correlation_id,
        last_error, NULL, created_at, claimed_by, claimed_at, dispatched_at, finished_at,
-       result, generation, rescues, deferrals, sent, NULL, backoff, time_limit, NULL
+       result, generation, rescues, deferrals, sent, NULL, backoff, time_limit, NULL, false
 FROM postino.kept
 WHERE NOT superseded;
 
@@ -346,7 +347,7 @@ CREATE VIEW postino.all_jobs AS
 SELECT id, type, channel, account, brand, user_id, queue, state, scheduled_at, run_at, attempts, max_attempts,
        idempotency_key, postino.readable(payload) AS payload,
        remote_id, parent_id, correlation_id, last_error, deferred, created_at, claimed_by, claimed_at, dispatched_at,
-       finished_at, result, generation, rescues, deferrals, sent, look_at, backoff, time_limit, token, payload AS payload_bytes
+       finished_at, result, generation, rescues, deferrals, sent, look_at, backoff, time_limit, token, regardless, payload AS payload_bytes
 FROM postino.stored_jobs;
 
 -- Every try. The one that completed a job is its finished row; without a token it was a person's word, and has its line.

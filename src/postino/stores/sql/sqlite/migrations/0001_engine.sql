@@ -27,6 +27,7 @@ CREATE TABLE postino_jobs (
     deferrals       integer NOT NULL DEFAULT 0,
     deferred        text,
     sent            integer NOT NULL DEFAULT 0,
+    regardless      integer NOT NULL DEFAULT 0,  -- of blackouts: a person said so
     look_at         text,  -- something may be out there: when the network may be asked; nothing in doubt has none
     remote_id       text,
     last_error      text,
@@ -44,10 +45,10 @@ CREATE TABLE postino_jobs (
 );
 -- What a claim may take: pending jobs, and uncertain ones that are to be looked at again.
 -- One range per (channel, queue): a range shared by queues would walk over the future jobs of one to reach another.
--- What an account has begun to send has a line of its own, which fewer gates hold up.
+-- What an account has begun to send, or is to send in spite of a blackout, has a line of its own: fewer gates hold it up.
 CREATE INDEX postino_jobs_bulk ON postino_jobs (channel, queue, run_at) WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NULL;
-CREATE INDEX postino_jobs_lanes ON postino_jobs (channel, lane, queue, run_at, id) WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND NOT sent;
-CREATE INDEX postino_jobs_begun ON postino_jobs (channel, run_at) WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND sent;
+CREATE INDEX postino_jobs_lanes ON postino_jobs (channel, lane, queue, run_at, id) WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND NOT sent AND NOT regardless;
+CREATE INDEX postino_jobs_begun ON postino_jobs (channel, run_at) WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND (sent OR regardless);
 CREATE INDEX postino_jobs_in_doubt ON postino_jobs (channel, lane) WHERE state = 'uncertain' AND lane IS NOT NULL;
 CREATE INDEX postino_jobs_running ON postino_jobs (channel) WHERE state = 'running';
 -- The net under the lanes: the database itself refuses a second running job of an account on a channel.
@@ -263,14 +264,14 @@ SELECT id, type, channel, account, brand, user_id,
        CASE queue WHEN 0 THEN 'high' WHEN 1 THEN 'default' ELSE 'low' END AS queue, state, scheduled_at, run_at,
        attempts, max_attempts, idempotency_key, payload, remote_id, parent_id, correlation_id,
        last_error, deferred, created_at, claimed_by, claimed_at, dispatched_at, NULL AS finished_at,
-       NULL AS result, generation, rescues, deferrals, sent, look_at, backoff, time_limit, token
+       NULL AS result, generation, rescues, deferrals, sent, look_at, backoff, time_limit, token, regardless
 FROM postino_jobs
 UNION ALL
 SELECT id, type, channel, account, brand, user_id,
        CASE queue WHEN 0 THEN 'high' WHEN 1 THEN 'default' ELSE 'low' END, state, scheduled_at, run_at,
        attempts, max_attempts, idempotency_key, payload, remote_id, parent_id, correlation_id,
        last_error, NULL, created_at, claimed_by, claimed_at, dispatched_at, finished_at,
-       result, generation, rescues, deferrals, sent, NULL, backoff, time_limit, NULL
+       result, generation, rescues, deferrals, sent, NULL, backoff, time_limit, NULL, 0
 FROM postino_finished
 WHERE NOT superseded
 UNION ALL
@@ -278,7 +279,7 @@ SELECT id, type, channel, account, brand, user_id,
        CASE queue WHEN 0 THEN 'high' WHEN 1 THEN 'default' ELSE 'low' END, state, scheduled_at, run_at,
        attempts, max_attempts, idempotency_key, payload, remote_id, parent_id, correlation_id,
        last_error, NULL, created_at, claimed_by, claimed_at, dispatched_at, finished_at,
-       result, generation, rescues, deferrals, sent, NULL, backoff, time_limit, NULL
+       result, generation, rescues, deferrals, sent, NULL, backoff, time_limit, NULL, 0
 FROM postino_kept
 WHERE NOT superseded;
 
@@ -287,7 +288,7 @@ CREATE VIEW postino_all_jobs AS
 SELECT id, type, channel, account, brand, user_id, queue, state, scheduled_at, run_at, attempts, max_attempts,
        idempotency_key, CASE WHEN json_valid(CAST(payload AS text)) THEN CAST(payload AS text) ELSE quote(payload) END AS payload,
        remote_id, parent_id, correlation_id, last_error, deferred, created_at, claimed_by, claimed_at, dispatched_at,
-       finished_at, result, generation, rescues, deferrals, sent, look_at, backoff, time_limit, token, payload AS payload_bytes
+       finished_at, result, generation, rescues, deferrals, sent, look_at, backoff, time_limit, token, regardless, payload AS payload_bytes
 FROM postino_stored_jobs;
 
 -- Every try. The one that completed a job is its finished row; without a token it was a person's word, and has its line.
