@@ -5,17 +5,20 @@ A store selects, fences and writes; it decides nothing. Decisions come in as val
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 from uuid import UUID
 
 from postino.config import RetentionConfig
 from postino.event import Cursor, Event
+from postino.gate import Gate
 from postino.gatekeeping import GateStore
 from postino.job import Job, Queue, State
 from postino.ledger import LedgerStore
 from postino.outcome import Done, Reject, Retry
 from postino.post import PostStore
+from postino.rules.blackout import Blackout
+from postino.rules.breaker import Breaker
 from postino.rules.gates import Known
 from postino.rules.order import Head
 from postino.rules.settlement import Cause, Settlement
@@ -198,6 +201,21 @@ class QueueDepth:
     oldest_run_at: datetime | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlook:
+    """What may run by a time and all that may hold it up, as they are now: what a rehearsal of it starts from."""
+
+    now: datetime
+    jobs: tuple[Job, ...]  # without their payloads
+    publish_until_at: Mapping[UUID, datetime] = field(default_factory=dict)
+    gates: tuple[Gate, ...] = ()
+    blackouts: tuple[Blackout, ...] = ()
+    circuits: tuple[Breaker, ...] = ()
+    caps: Mapping[str, int] = field(default_factory=dict)
+    served: Mapping[tuple[str, str], datetime] = field(default_factory=dict)  # when each brand last was, by channel
+    lasted: Mapping[str, timedelta] = field(default_factory=dict)  # how long a job usually takes, by channel
+
+
 # About a job whose worker died: the job, the time, and whether it may have been this job's doing.
 Decide = Callable[[Job, datetime, bool], Settlement]
 
@@ -280,6 +298,10 @@ class Store(LedgerStore, PostStore, GateStore, Protocol):
     async def dead_letter(self, job_id: UUID) -> DeadLetter: ...
     async def dead_letters(self, wanted: DeadFilter) -> Sequence[DeadLetter]: ...
     async def depths(self) -> Sequence[QueueDepth]: ...
+    async def outlook(self, until_at: datetime, most: int) -> Outlook:
+        """At most so many jobs; changes nothing."""
+        ...
+
     async def workers(self) -> Sequence[WorkerInfo]: ...
     async def audit(self, limit: int = 100) -> Sequence[AuditEntry]: ...
 
@@ -290,4 +312,12 @@ class Store(LedgerStore, PostStore, GateStore, Protocol):
 
     async def move_cursor(self, listener: str, holder: str, cursor: Cursor, seconds: float = 0) -> bool:
         """Moves it on and holds it for so many seconds more; False if another holds it now."""
+        ...
+
+
+class Rehearsal(Store, Protocol):
+    """A store in which nothing really happens, on a clock of its own."""
+
+    async def adopt(self, outlook: Outlook, workers: Sequence[str]) -> list[Job]:
+        """Begins with all of it; returns what runs, in the hands of these workers."""
         ...

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,17 +13,19 @@ from postino.app import App, Parts
 from postino.config import Config
 from postino.engine.call import Door
 from postino.engine.enqueue import create_posts_surely
+from postino.engine.terms import terms
 from postino.errors import ConfigError
 from postino.post import POST
 from postino.providers import PROVIDERS
 from postino.providers.limits import load_limits
+from postino.providers.quotas import load_quotas
 from postino.publishing.accounts import Accounts
 from postino.publishing.posts import Posts
 from postino.publishing.publisher import Publisher
 from postino.publishing.telling import Teller
 from postino.publishing.vault import load_or_create
 from postino.rules.retry import Schedule
-from postino.store import Store
+from postino.store import Rehearsal, Store
 from postino.stores.sql_store import SqlStore
 from postino.stores.sqlite import Sqlite
 from postino.wakeup import Wakeup
@@ -80,12 +83,20 @@ async def serve_sandbox(
     await serve(path, host, port, ready=ready, stop=stop)
 
 
+def rehearsal(clock: Callable[[], datetime]) -> Rehearsal:
+    """A store to play the days ahead in: nobody else sees it, and nothing of it stays."""
+    from postino.stores.rehearsal import rehearsal as in_memory
+
+    return in_memory(clock)
+
+
 def parts(config: Config) -> Parts:
+    limits = terms(config, PROVIDERS, load_quotas())
     path = sqlite_path(config.database_url)
     if path is None:
         make_store, wakeup = postgres_parts(config)
         store = make_store()
-        return Parts(config, store, wakeup, store.open, make_store, door_of(config))
+        return Parts(config, store, wakeup, store.open, make_store, door_of(config), limits)
     driver = Sqlite(path)
     store, wakeup = SqlStore(driver), DatagramWakeup(path)
 
@@ -94,7 +105,7 @@ def parts(config: Config) -> Parts:
             await store.migrate()  # an embedded database without anything has nothing to lose
         await store.open()
 
-    return Parts(config, store, wakeup, make_ready, lambda: SqlStore(Sqlite(path)), door_of(config))
+    return Parts(config, store, wakeup, make_ready, lambda: SqlStore(Sqlite(path)), door_of(config), limits)
 
 
 def unfetchable(config: Config) -> Callable[[str], str | None]:

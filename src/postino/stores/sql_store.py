@@ -24,12 +24,13 @@ from postino.store import (
     Enqueued,
     JobFilter,
     NewJob,
+    Outlook,
     QueueDepth,
     Survey,
     WorkerInfo,
 )
 from postino.stores.driver import Driver
-from postino.stores.operations import byhand, claim, enqueue, ledger, reading, settle, upkeep
+from postino.stores.operations import byhand, claim, enqueue, ledger, reading, rehearsing, settle, upkeep
 from postino.stores.operations import posts as post_desk
 from postino.stores.sql_gates import SqlGates
 
@@ -119,8 +120,8 @@ class SqlStore(SqlGates):
     async def posts(self, wanted: PostFilter) -> Sequence[StoredPost]:
         return await self.driver.read(post_desk.list_posts(wanted))
 
-    async def miss_posts(self) -> Sequence[Job]:
-        return await self.driver.transact(post_desk.miss())
+    async def miss_posts(self, give_up_after: float) -> Sequence[Job]:
+        return await self.driver.transact(post_desk.miss(give_up_after))
 
     async def put_account(self, account: StoredAccount) -> StoredAccount:
         return await self.driver.transact(post_desk.put_account(account))
@@ -205,6 +206,9 @@ class SqlStore(SqlGates):
 
     async def depths(self) -> Sequence[QueueDepth]:
         return await self.driver.read(reading.depths())
+
+    async def outlook(self, until_at: datetime, most: int) -> Outlook:
+        return await self.driver.read(rehearsing.outlook(until_at, most))
 
     async def workers(self) -> Sequence[WorkerInfo]:
         return await self.driver.read(reading.workers())

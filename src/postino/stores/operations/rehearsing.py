@@ -1,0 +1,92 @@
+"""From a store at work to one in which the days ahead are only played: what is read there, and written here."""
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from statistics import median
+from typing import Any
+
+from postino.job import Job, Queue, State, lane_of, new_id
+from postino.rules.blackout import told_of
+from postino.rules.gates import is_closed
+from postino.store import Outlook
+from postino.stores.operations import gates
+from postino.stores.statement import Operation, Row, ask, each
+
+COPIED = (
+    "id", "type", "channel", "account", "brand", "scheduled_at", "run_at", "attempts", "generation", "rescues", "sent",
+    "regardless", "look_at", "claimed_at", "created_at",
+)  # fmt: skip
+
+
+def outlook(until_at: datetime, most: int) -> Operation[Outlook]:
+    """Reads only."""
+    known, now = yield from gates.known_gates()
+    due = yield ask("due_by", until_at=until_at, most=most)
+    finished = yield ask("lasted")
+    served = yield ask("served")
+    return Outlook(
+        now=now,
+        jobs=tuple(copied(row) for row in due),
+        publish_until_at={row["id"]: row["publish_until_at"] for row in due if row["publish_until_at"] is not None},
+        gates=tuple((yield from gates.gates())),
+        blackouts=tuple((yield from gates.blackouts())),
+        circuits=tuple((yield from gates.circuits())),
+        caps=known.caps,
+        served={(row["channel"], row["brand"]): row["at"] for row in served},
+        lasted=usual_durations(finished),
+    )
+
+
+def copied(row: Row) -> Job:
+    said: dict[str, Any] = {name: row[name] for name in COPIED}
+    key = str(row["id"])
+    return Job(queue=Queue(row["queue"]), state=State(row["state"]), payload=b"", idempotency_key=key, **said)
+
+
+def usual_durations(finished: Sequence[Row]) -> dict[str, timedelta]:
+    """By channel, the median of those that worked lately."""
+    seconds: dict[str, list[float]] = defaultdict(list)
+    for row in finished:
+        seconds[row["channel"]].append(max((row["finished_at"] - row["claimed_at"]).total_seconds(), 0.0))
+    return {channel: timedelta(seconds=median(known)) for channel, known in seconds.items()}
+
+
+def adopt(outlook: Outlook, workers: Sequence[str]) -> Operation[list[Job]]:
+    """Writes all of it into an empty store. What runs there runs here too, and comes back as these workers hold it."""
+    held = [
+        replace(job, claimed_by=workers[number % len(workers)], token=new_id())
+        for number, job in enumerate(job for job in outlook.jobs if job.state is State.RUNNING)
+    ]
+    waiting = [replace(job, claimed_at=None) for job in outlook.jobs if job.state is not State.RUNNING]
+    yield each("adopt_jobs", [row_of(job) for job in (*held, *waiting)])
+    yield each("adopt_posts", late_rows(outlook))
+    served = [{"channel": channel, "brand": brand, "at": at} for (channel, brand), at in outlook.served.items()]
+    yield each("adopt_served", served)
+    for gate in outlook.gates:
+        if is_closed(gate, outlook.now):
+            yield from gates.shut(gate.scope, gate.name, gate.kind, gate.until_at, gate.reason)
+    yield from gates.usual_caps(outlook.caps)
+    for breaker in outlook.circuits:
+        yield from gates.locked_breaker(breaker.service)
+        yield from gates.written(breaker, breaker)
+    yield each("add_blackout", [{"id": it.id, "told": json.dumps(told_of(it))} for it in outlook.blackouts])
+    return held
+
+
+def row_of(job: Job) -> dict[str, Any]:
+    said = {name: getattr(job, name) for name in COPIED}
+    lane = lane_of(job.account, job.brand)
+    return said | {
+        "queue": job.queue, "state": job.state.value, "lane": lane, "claimed_by": job.claimed_by, "token": job.token,
+    }  # fmt: skip
+
+
+def late_rows(outlook: Outlook) -> list[Mapping[str, Any]]:
+    return [
+        {"id": job.id, "channel": job.channel, "account": job.account or "", "publish_until_at": until_at}
+        for job in outlook.jobs
+        if (until_at := outlook.publish_until_at.get(job.id)) is not None
+    ]

@@ -1,0 +1,1 @@
+SELECT channel, brand, at FROM postino.served

@@ -1,0 +1,1 @@
+INSERT INTO postino_served (channel, brand, at) VALUES (:channel, :brand, :at)
