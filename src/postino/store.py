@@ -18,6 +18,7 @@ from postino.ledger import LedgerStore
 from postino.outcome import Done, Reject, Retry
 from postino.post import PostStore
 from postino.rules.blackout import Blackout
+from postino.rules.blockers import Facts
 from postino.rules.breaker import Breaker
 from postino.rules.gates import Known
 from postino.rules.order import Head
@@ -138,6 +139,15 @@ class WorkerInfo:
     pid: int
     started_at: datetime | None = None
     beats: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What is around a job: all that may keep it from running, who could run it, and when that was seen."""
+
+    facts: Facts
+    workers: tuple[WorkerInfo, ...]
+    now: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -303,6 +313,16 @@ class Store(LedgerStore, PostStore, GateStore, Protocol):
         ...
 
     async def workers(self) -> Sequence[WorkerInfo]: ...
+    async def circumstances(self, job: Job) -> Circumstances:
+        """Of one that is stored, or of one that is only thought of."""
+        ...
+
+    async def collides(
+        self, channel: str, account: str | None, brand: str | None, after_at: datetime, before_at: datetime
+    ) -> bool:
+        """Whether another is planned in between: of the account, else of the channel, or of the brand on it."""
+        ...
+
     async def audit(self, limit: int = 100) -> Sequence[AuditEntry]: ...
 
     async def events(self, after: Cursor, limit: int) -> Sequence[Event]: ...

@@ -16,6 +16,7 @@ from postino.store import (
     Act,
     Attempt,
     AuditEntry,
+    Circumstances,
     ClaimOrder,
     DeadFilter,
     DeadLetter,
@@ -212,6 +213,14 @@ class SqlStore(SqlGates):
 
     async def workers(self) -> Sequence[WorkerInfo]:
         return await self.driver.read(reading.workers())
+
+    async def circumstances(self, job: Job) -> Circumstances:
+        return await self.driver.read(reading.circumstances(job))
+
+    async def collides(
+        self, channel: str, account: str | None, brand: str | None, after_at: datetime, before_at: datetime
+    ) -> bool:
+        return await self.driver.read(reading.collides(channel, account, brand, after_at, before_at))
 
     async def audit(self, limit: int = 100) -> Sequence[AuditEntry]:
         return await self.driver.read(reading.audit(limit))

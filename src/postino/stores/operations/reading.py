@@ -1,13 +1,18 @@
 """Looking things up, and the small bookkeeping of workers and listeners: one statement each."""
 
+from collections import defaultdict
+from dataclasses import replace
+from datetime import datetime
 from uuid import UUID
 
 from postino.errors import NotFound
 from postino.event import Cursor, Event
 from postino.job import Job
-from postino.store import Attempt, AuditEntry, DeadFilter, DeadLetter, JobFilter, QueueDepth, WorkerInfo
+from postino.rules.blockers import MOST_AHEAD, Busy, Doubt, Facts
+from postino.store import Attempt, AuditEntry, Circumstances, DeadFilter, DeadLetter, JobFilter, QueueDepth, WorkerInfo
 from postino.stores import rows
-from postino.stores.statement import Operation, ask, each
+from postino.stores.operations.gates import known_from, known_gates
+from postino.stores.statement import Operation, Row, ask, each
 
 
 def find(channel: str, key: str) -> Operation[Job | None]:
@@ -62,6 +67,45 @@ def depths() -> Operation[list[QueueDepth]]:
 
 def workers() -> Operation[list[WorkerInfo]]:
     return [rows.worker(row) for row in (yield ask("workers"))]
+
+
+def circumstances(job: Job) -> Operation[Circumstances]:
+    """Counted by the statement that claims count with."""
+    known, now = yield from known_gates()
+    counted = yield ask("count_running", channels=[job.channel])
+    found = yield ask(
+        "circumstances",
+        id=job.id,
+        channel=job.channel,
+        account=job.account,
+        lane=job.lane,
+        queue=job.queue.value,
+        run_at=job.run_at or now,
+        begun=job.lane is not None and (job.sent or job.regardless),
+        most_ahead=MOST_AHEAD + 1,
+    )
+    kinds: dict[str, list[Row]] = defaultdict(list)
+    for row in found:
+        kinds[row["kind"]].append(row)
+    facts = Facts(
+        job=job,
+        known=replace(known, gates=(*known.gates, *known_from(kinds).gates)),
+        running={row["brand"]: row["running"] for row in counted},
+        doubts=tuple(Doubt(row["detail"], row["name"], row["due_at"]) for row in kinds["doubt"]),
+        busy=next((Busy(UUID(row["name"]), row["detail"], row["due_at"]) for row in kinds["busy"]), None),
+        ahead=kinds["ahead"][0]["amount"],
+        publish_until_at=next((row["due_at"] for row in kinds["until"]), None),
+    )
+    workers = tuple(WorkerInfo(id=row["name"], host=row["detail"], pid=row["amount"]) for row in kinds["worker"])
+    return Circumstances(facts, workers, now)
+
+
+def collides(
+    channel: str, account: str | None, brand: str | None, after_at: datetime, before_at: datetime
+) -> Operation[bool]:
+    whose = {"channel": channel, "account": account, "brand": brand}
+    found = yield ask("collides", after_at=after_at, before_at=before_at, **whose)
+    return bool(found[0]["collides"])
 
 
 def audit(limit: int) -> Operation[list[AuditEntry]]:

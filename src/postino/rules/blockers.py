@@ -1,0 +1,259 @@
+"""What is in a job's way, by the very rule that claims go by, and when it will be no more. It decides nothing itself.
+
+Nothing makes a job wait for its parent: a child is its own job from the moment it is enqueued.
+"""
+
+import shlex
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from uuid import UUID
+
+from postino.gate import Gate, GateKind, Scope
+from postino.job import Job, State
+from postino.post import POST
+from postino.rules.blackout import free_after, window_at
+from postino.rules.gates import Known, closed, holds, told_of_gate
+from postino.rules.order import Turn, brand_room
+from postino.rules.remedies import after_a_pause, for_the_account, for_the_uncertain, sooner
+
+LAG_AFTER = timedelta(seconds=5)  # due and free for so long, a job should have started
+MOST_AHEAD = 1000  # beyond, nobody counts
+
+
+class Why(StrEnum):
+    """Why a job waits, in the order in which people should hear of it."""
+
+    PAUSE = GateKind.PAUSE.value
+    BLACKOUT = GateKind.BLACKOUT.value
+    BREAKER = GateKind.BREAKER.value
+    COOL_DOWN = GateKind.COOL_DOWN.value
+    QUOTA = GateKind.QUOTA.value
+    CAP = "cap"  # as many run as may
+    TOKEN = GateKind.TOKEN.value
+    QUARANTINE = "quarantine"  # something may be out there, and nobody knows yet
+    NOT_DUE = "not_due"
+    NO_WORKER = "no_worker"
+    LAG = "lag"  # nothing is in its way but those before it
+
+
+RANK = {kind: place for place, kind in enumerate(Why)}
+OF_WORKERS = frozenset({Why.NO_WORKER, Why.LAG})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blocker:
+    """One thing in the way. Without `until_at` no clock ends it."""
+
+    kind: Why
+    sentence: str
+    since_at: datetime | None = None
+    until_at: datetime | None = None
+    cause: str | None = None
+    unblock: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """What may be under way on the job's channel although nobody runs it, and until when."""
+
+    brand: str
+    lane: str | None
+    until_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """The job that an account's lane is taken by."""
+
+    id: UUID
+    worker: str
+    since_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """A job, and all that may keep it from running."""
+
+    job: Job
+    known: Known = field(default_factory=Known)  # the gates of its account among them
+    running: Mapping[str, int] = field(default_factory=dict)  # on its channel, by brand; with what may be under way
+    doubts: tuple[Doubt, ...] = ()
+    busy: Busy | None = None
+    ahead: int = 0  # due before it in its own line
+    workers: int = 1  # alive, as far as anybody can tell
+    publish_until_at: datetime | None = None
+
+
+def in_its_way(facts: Facts, now: datetime) -> tuple[Blocker, ...]:
+    """All of it, as it is now; for a job that is not due, as it will be by then."""
+    job = facts.job
+    if job.run_at is None:
+        return (in_quarantine(job),)
+    at = max(now, job.run_at)
+    found = [*closed_to(facts, at), *taken(facts, at, now=at == now)]
+    if job.run_at > now:
+        found.append(not_due(job) if job.state is State.PENDING else in_quarantine(job))
+    elif not facts.workers:
+        found.append(
+            Blocker(kind=Why.NO_WORKER, sentence="No worker is running.", unblock="Start one: `postino worker`.")
+        )
+    elif not found and now - job.run_at > LAG_AFTER:
+        found.append(lag(facts))
+    return tuple(sorted(found, key=lambda blocker: RANK[blocker.kind]))
+
+
+def when_free(facts: Facts, now: datetime) -> datetime | None:
+    """The first instant at which nothing is in its way that a clock can tell of, once what runs now has ended."""
+    at = facts.job.run_at
+    windows = [it for it in facts.known.blackouts if holds(shut_by(it.scope, it.name), as_claimed(facts.job))]
+    while at is not None:
+        free_at = free_after(windows, max(at, now))
+        if free_at is None or not (left := lasting(facts, free_at)):
+            return free_at
+        untils = [blocker.until_at for blocker in left]
+        at = None if None in untils else max(until for until in untils if until is not None)
+    return None
+
+
+def shut_by(scope: Scope, name: str) -> Gate:
+    return Gate(scope=scope, name=name, kind=GateKind.BLACKOUT)
+
+
+def lasting(facts: Facts, at: datetime) -> list[Blocker]:
+    return [*closed_to(facts, at), *taken(facts, at, now=False)]
+
+
+def as_claimed(job: Job) -> Job:
+    """Without a lane there is one line for all, whether or not something of them has been sent: every gate holds it."""
+    return job if job.lane is not None else replace(job, sent=False, regardless=False)
+
+
+def closed_to(facts: Facts, at: datetime) -> list[Blocker]:
+    gates = closed(facts.known, at).gates
+    return [of_gate(gate, facts, at) for gate in gates if holds(gate, as_claimed(facts.job))]
+
+
+def of_gate(gate: Gate, facts: Facts, at: datetime) -> Blocker:
+    return Blocker(
+        kind=Why(gate.kind.value),
+        sentence=told_of_gate(replace(gate, reason=None)),
+        since_at=gate.since_at,
+        until_at=gate.until_at,
+        cause=gate.reason,
+        unblock=remedy(gate, facts, at),
+    )
+
+
+def remedy(gate: Gate, facts: Facts, at: datetime) -> str:
+    match gate.kind:
+        case GateKind.PAUSE:
+            return after_a_pause(gate)
+        case GateKind.TOKEN:
+            return for_the_account(gate.name)
+        case GateKind.BREAKER:
+            return f"If {gate.name} is well again, say so: `postino circuits close {shlex.quote(gate.name)}`."
+        case GateKind.BLACKOUT:
+            same = [it for it in facts.known.blackouts if (it.scope, it.name) == (gate.scope, gate.name)]
+            ids = [it.id for it in same if window_at(it, at)]
+            return f"If it may be published all the same, remove the window: `postino blackouts remove {ids[0]}`."
+        case GateKind.COOL_DOWN:
+            return "Wait: the network asked for it, and asking sooner makes it longer."
+        case GateKind.QUOTA:
+            return "Wait, or publish by another account: the network would refuse it."
+
+
+def taken(facts: Facts, at: datetime, *, now: bool) -> list[Blocker]:
+    """Room that others take: now by all that runs, later by nothing but what may still be under way then."""
+    job = facts.job
+    open_doubts = [doubt for doubt in facts.doubts if doubt.until_at > at]
+    running = facts.running if now else Counter(doubt.brand for doubt in open_doubts)
+    found = []
+    cap = closed(facts.known, at).caps.get(job.channel)
+    if cap is not None:
+        found += full(facts, cap, running, sorted(doubt.until_at for doubt in open_doubts))
+        if not found:
+            found += share_taken(facts, cap, running, open_doubts)
+    if job.account is not None:
+        found += lane_taken(facts, [it.until_at for it in open_doubts if it.lane == job.lane], now=now)
+    return found
+
+
+def full(facts: Facts, cap: int, running: Mapping[str, int], ends: list[datetime]) -> list[Blocker]:
+    channel, usual = facts.job.channel, facts.known.caps.get(facts.job.channel)
+    if sum(running.values()) < cap:
+        return []
+    what = f"As many as may run on {channel} at once are running: {cap}."
+    if cap == 0:
+        what = f"Nothing may run on {channel}: its cap is 0."
+    elif usual is None or cap < usual:
+        what = f"The channel {channel} was in trouble, and is tried with no more than {cap} at once."
+    unblock = f'Raise the cap: `await app.cap("{channel}", {max(1, 2 * cap)})`.' if cap == usual else None
+    return [Blocker(kind=Why.CAP, sentence=what, until_at=frees_at(ends, cap), unblock=unblock)]
+
+
+def share_taken(facts: Facts, cap: int, running: Mapping[str, int], doubts: list[Doubt]) -> list[Blocker]:
+    """One brand never holds all slots; what has begun to go out, or may not wait, is in another line."""
+    job = facts.job
+    if job.brand is None or job.sent or job.regardless:
+        return []
+    turn = Turn(job.channel, job.brand)
+    by_brand = {(job.channel, brand): number for brand, number in running.items()}
+    left = brand_room({job.channel: cap}, by_brand, [turn])[job.channel, job.brand]
+    if left > 0:
+        return []
+    share = left + running.get(job.brand, 0)
+    what = f"The brand {job.brand} has as many running on {job.channel} as one brand may: {share} of {cap}."
+    ends = sorted(doubt.until_at for doubt in doubts if doubt.brand == job.brand)
+    return [Blocker(kind=Why.CAP, sentence=what, until_at=frees_at(ends, share))]
+
+
+def frees_at(ends: list[datetime], most: int) -> datetime | None:
+    """When fewer than so many of what may be under way are left."""
+    return ends[len(ends) - most] if 0 < most <= len(ends) else None
+
+
+def lane_taken(facts: Facts, ends: list[datetime], *, now: bool) -> list[Blocker]:
+    job, what = facts.job, "post" if facts.job.type == POST else "job"
+    found = []
+    if now and facts.busy is not None:
+        told = f"Another {what} of the account {job.account} runs, and an account runs one at a time."
+        cause = f"{facts.busy.id}, on worker {facts.busy.worker}"
+        found.append(Blocker(kind=Why.CAP, sentence=told, since_at=facts.busy.since_at, cause=cause))
+    if ends and not job.sent:
+        told = f"Another {what} of the account {job.account} may still be on its way."
+        found.append(Blocker(kind=Why.CAP, sentence=told, until_at=max(ends)))
+    return found
+
+
+def in_quarantine(job: Job) -> Blocker:
+    person = job.run_at is None
+    told = "Only a person can tell whether it is out." if person else "It may be out; the network is asked about it."
+    unblock = for_the_uncertain(job) if person else None
+    return Blocker(kind=Why.QUARANTINE, sentence=told, until_at=job.run_at, cause=job.last_error, unblock=unblock)
+
+
+def not_due(job: Job) -> Blocker:
+    tried = job.attempts > 0 or job.deferred is not None
+    return Blocker(
+        kind=Why.NOT_DUE,
+        sentence="It is to be tried again later." if tried else "It is not due yet.",
+        since_at=None if tried else job.created_at,
+        until_at=job.run_at,
+        cause=job.deferred or (job.last_error if tried else None),
+        unblock=sooner(job),
+    )
+
+
+def lag(facts: Facts) -> Blocker:
+    ahead, job = facts.ahead, facts.job
+    number = f"more than {MOST_AHEAD:,}" if ahead > MOST_AHEAD else f"{ahead:,}"
+    told = "Nothing is in its way, but no worker has come to it yet."
+    if ahead:
+        told = f"Nothing is in its way but those that were due before it: {number}."
+    more = "Start another worker: `postino worker`."
+    alone = "Wait: an account runs one at a time."
+    unblock = alone if ahead and job.account is not None else more
+    return Blocker(kind=Why.LAG, sentence=told, since_at=job.run_at, unblock=unblock)

@@ -1,0 +1,155 @@
+"""Why a job has not run, for people: one plain sentence, what is in its way, and when it will go on."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from postino.job import Job, State
+from postino.post import POST
+from postino.rules.blockers import OF_WORKERS, Blocker, Busy, Doubt, Facts, Why, in_its_way, when_free
+
+__all__ = ["Blocker", "Busy", "Doubt", "Evaluation", "Explanation", "Facts", "Why", "evaluate", "explain"]
+
+NEAR = timedelta(minutes=10)  # within which seconds matter
+NO_CLOCK = {
+    Why.PAUSE: "it waits until somebody resumes it",
+    Why.BLACKOUT: "it waits until that window is removed",
+    Why.BREAKER: "it waits until somebody says that it is well again",
+    Why.COOL_DOWN: "it waits until somebody ends that",
+    Why.QUOTA: "it waits until there is some again",
+    Why.CAP: "it goes on as soon as there is room",
+    Why.TOKEN: "it waits until the account is connected again",
+    Why.QUARANTINE: "it waits until somebody says so",
+    Why.NO_WORKER: "it waits until one is started",
+}
+PASSING = (Why.CAP, Why.NO_WORKER)  # others' ends and beginnings, which need no decision
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """`eta` is when it goes on if nothing else happens; None where no clock can tell, or there is nothing to come."""
+
+    sentence: str
+    blockers: tuple[Blocker, ...] = ()
+    eta: datetime | None = None
+    runnable: bool = False  # a claim would take it now, in its turn
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Whether a job could run at a time, and whether it would meet another there."""
+
+    runnable: bool
+    in_blackout: bool
+    has_collision: bool
+    blockers: tuple[Blocker, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Face:
+    """How a clock tells the time: to the second where that is near, with the day where that is another."""
+
+    now: datetime
+    zone: ZoneInfo | None = None
+
+    def __call__(self, at: datetime) -> str:
+        local, today = (instant.astimezone(self.zone or UTC) for instant in (at, self.now))
+        day = "" if local.date() == today.date() else f"{local:%Y-%m-%d} "
+        clock = f"{local:%H:%M:%S}" if abs(at - self.now) < NEAR and local.second else f"{local:%H:%M}"
+        return f"{day}{clock} {self.zone.key if self.zone else 'UTC'}"
+
+
+def explain(facts: Facts, now: datetime, zone: ZoneInfo | None = None) -> Explanation:
+    face = Face(now, zone)
+    if facts.job.state is State.RUNNING or facts.job.state.is_final:
+        return Explanation(told_of_state(facts.job, face))
+    blockers = in_its_way(facts, now)
+    runnable = all(blocker.kind in OF_WORKERS for blocker in blockers)
+    eta = when_free(facts, now)
+    if eta == now and blockers and blockers[0].kind is not Why.LAG:
+        eta = None  # others' ends, or a worker's start, are in nobody's calendar
+    return Explanation(told_of_waiting(facts, blockers, eta, face), blockers, eta, runnable)
+
+
+def evaluate(facts: Facts, has_collision: bool, now: datetime) -> Evaluation:
+    """What would be in its way when it is due. What ends before then does not count."""
+    there = tuple(it for it in in_its_way(facts, now) if it.kind not in (Why.NOT_DUE, Why.LAG))
+    blackout = any(blocker.kind is Why.BLACKOUT for blocker in there)
+    return Evaluation(not there, blackout, has_collision, there)
+
+
+def named(job: Job) -> str:
+    if job.type == POST:
+        return f"This post for {job.account or job.channel}"
+    return f"This job of {job.channel}" + (f" for {job.account}" if job.account else "")
+
+
+def told_of_state(job: Job, face: Face) -> str:
+    who, at = named(job), face(job.finished_at) if job.finished_at else ""
+    match job.state:
+        case State.RUNNING:
+            since = face(job.claimed_at) if job.claimed_at else "now"
+            verb = "is being published" if job.type == POST else "is running"
+            return f"{who} {verb} since {since}, by worker {job.claimed_by}."
+        case State.COMPLETED:
+            return f"{who} was {'published' if job.type == POST else 'completed'} at {at}."
+        case State.CANCELLED:
+            return f"{who} was cancelled at {at}, and that is final."
+        case _:
+            thing = "posts" if job.type == POST else "jobs"
+            why = (job.last_error or "nobody knows why").rstrip(".")
+            return f"{who} failed at {at}: {why}. It stays so unless it is replayed: `postino {thing} replay {job.id}`."
+
+
+def told_of_waiting(facts: Facts, blockers: tuple[Blocker, ...], eta: datetime | None, face: Face) -> str:
+    job, who = facts.job, named(facts.job)
+    held = [blocker for blocker in blockers if blocker.kind not in (Why.NOT_DUE, Why.QUARANTINE)]
+    if job.run_at is None:
+        return f"Nobody but a person can tell whether {lowered(who)} is out: look, and say so."
+    if job.run_at > face.now:
+        said = told_of_time(job, face)
+        said = f"{said}, but then {reason(held[0], face)}; {hope(held, eta, face)}" if held else said
+    elif not held:
+        said = f"{who} is due, and starts at any moment"
+    elif held[0].kind is Why.LAG:
+        said = f"{who} has been due since {face(job.run_at)}: {lowered(held[0].sentence.rstrip('.'))}"
+    else:
+        said = f"{who} waits because {reason(held[0], face)}; {hope(held, eta, face)}"
+    return f"{said}.{told_of_missing(facts, eta, face)}"
+
+
+def told_of_time(job: Job, face: Face) -> str:
+    assert job.run_at is not None
+    if job.state is State.UNCERTAIN:
+        return f"Nobody knows yet whether {lowered(named(job))} is out; the network is asked at {face(job.run_at)}"
+    again = job.attempts > 0 or job.deferred is not None
+    why = (job.deferred or job.last_error or "").rstrip(".") if again else ""
+    told = f"{named(job)} is {'tried again' if again else 'due'} at {face(job.run_at)}"
+    return f"{told} ({why})" if why else told
+
+
+def told_of_missing(facts: Facts, eta: datetime | None, face: Face) -> str:
+    """A post that may not go out as late as that ends without having gone out."""
+    until_at = facts.publish_until_at
+    if until_at is None or eta is None or eta < until_at or facts.job.sent:
+        return ""
+    return f" It may not go out after {face(until_at)}: it will be missed unless you reschedule it."
+
+
+def reason(blocker: Blocker, face: Face) -> str:
+    since = ""
+    if blocker.since_at is not None:
+        since = f" since {face(blocker.since_at)}"
+    return lowered(blocker.sentence.rstrip(".")) + since
+
+
+def hope(held: list[Blocker], eta: datetime | None, face: Face) -> str:
+    if eta is not None:
+        return f"it goes on at {face(eta)}"
+    endless = [blocker.kind for blocker in held if blocker.until_at is None]
+    endless.sort(key=PASSING.__contains__)
+    return NO_CLOCK[endless[0]] if endless else "nobody can tell when it goes on"
+
+
+def lowered(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]

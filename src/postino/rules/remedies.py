@@ -1,0 +1,40 @@
+"""What a person can do about a job that waits, with the command that does it."""
+
+import shlex
+
+from postino.gate import Gate, Scope
+from postino.job import Job
+from postino.post import POST
+
+
+def after_a_pause(gate: Gate) -> str:
+    match gate.scope:
+        case Scope.ALL:
+            return 'Resume everything: `await app.resume("all", "")`.'
+        case Scope.QUEUE:
+            return f"Resume it: `postino queues resume {gate.name}`."
+        case _:
+            return f"Resume it: `postino queues resume --{gate.scope} {shlex.quote(gate.name)}`."
+
+
+def for_the_account(account: str) -> str:
+    network, _, handle = account.partition(":")
+    words = f"{shlex.quote(network)} {shlex.quote(handle)}" if handle else "NETWORK HANDLE"
+    return f"Connect it again: `postino accounts add {words}`."
+
+
+def for_the_uncertain(job: Job) -> str:
+    thing, again = ("posts", "--send-again") if job.type == POST else ("jobs", "--again")
+    return (
+        "Look whether it is out, and say so:"
+        f" `postino {thing} resolve {job.id} --live REMOTE_ID --reason WHY`; or {again}, or --give-up."
+    )
+
+
+def sooner(job: Job) -> str | None:
+    """What has begun to go out has its own times."""
+    if job.sent:
+        return None
+    if job.type == POST:
+        return f"To publish it now: `postino posts reschedule {job.id} --now`."
+    return f'To run it now: `await app.reschedule("{job.id}", None)`.'
