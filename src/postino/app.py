@@ -12,13 +12,15 @@ from uuid import UUID
 from postino.config import Config
 from postino.engine.batcher import Batcher
 from postino.engine.call import Door
-from postino.engine.deeds import act, cap_of, gate_named, job_id_of
-from postino.engine.duties import Duties, all_duties
+from postino.engine.circuits import CircuitBreaker
+from postino.engine.deeds import act, cap_of, each_replayed, gate_named, job_id_of
+from postino.engine.duties import Duties, all_duties, run_beside
 from postino.engine.enqueue import enqueue_surely, enqueue_together, surely
 from postino.engine.handlers import Function, Handler, handler_of
 from postino.engine.portal import Sync
 from postino.engine.relay import Listener, Relay
 from postino.engine.specs import JobSpec, instant, named, nearest, new_job, override_of, payload_bytes, queue_named
+from postino.engine.terms import Terms, policy_of
 from postino.engine.worker import Worker
 from postino.errors import Conflict, WrongUse
 from postino.event import Event, EventType
@@ -45,6 +47,7 @@ class Parts:
     make_ready: Callable[[], Awaitable[None]]
     make_store: Callable[[], Store]  # one more on the same database, for another event loop
     make_door: Callable[[], AbstractAsyncContextManager[Door]]
+    terms: Terms
 
 
 class App:
@@ -60,6 +63,8 @@ class App:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._opening, self._ready = asyncio.Lock(), False
         self._make_ready, self._make_store, self._make_door = parts.make_ready, parts.make_store, parts.make_door
+        self._terms = parts.terms
+        self.breaker = CircuitBreaker(parts.store, partial(policy_of, parts.config))
         self._enqueuer: Batcher[NewJob, Enqueued] = Batcher(partial(enqueue_together, parts.store), MOST_TOGETHER)
 
     async def open(self) -> Self:
@@ -170,19 +175,15 @@ class App:
             await self._work(stop, door)
 
     async def _work(self, stop: asyncio.Event | None, door: Door) -> None:
-        worker = Worker(self.store, self.wakeup, self.handlers, self.config, self.enqueue_spec, self._make_store, door)
-        poll, kept = self.config.worker.poll, self.config.retention
-        relays = [Relay(self.store, listener, worker.id, poll).run() for listener in self.listeners]
-        duties = Duties(self.store, worker.id, all_duties(self.store, kept)).run()
-        tasks = [asyncio.create_task(beside) for beside in (*relays, duties)]
+        worker = Worker(
+            self.store, self.wakeup, self.handlers, self.config, self.enqueue_spec, self._make_store, door, self._terms
+        )
+        poll = self.config.worker.poll
+        beside = [Relay(self.store, listener, worker.id, poll).run() for listener in self.listeners]
+        beside.append(Duties(self.store, worker.id, all_duties(self.store, self.config)).run())
         if stop is not None:
-            tasks.append(asyncio.create_task(worker.stop_when(stop)))
-        try:
-            await worker.run()
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            beside.append(worker.stop_when(stop))
+        await run_beside(worker.run(), beside)
 
     async def cancel(self, job_id: UUID, *, reason: str = "", actor: str = "app") -> Job:
         return await self._by_hand(self.store.cancel(job_id_of(job_id), act(actor, reason)))
@@ -205,13 +206,8 @@ class App:
     ) -> list[tuple[DeadLetter, Job | Conflict]]:
         """Replays each of these dead letters; one that is refused does not stop the others."""
         await self.open()
-        results: list[tuple[DeadLetter, Job | Conflict]] = []
-        for letter in await self.store.dead_letters(wanted):
-            try:
-                results.append((letter, await self.replay(letter.job.id, force=force, reason=reason, actor=actor)))
-            except Conflict as refusal:
-                results.append((letter, refusal))
-        return results
+        again = partial(self.replay, force=force, reason=reason, actor=actor)
+        return await each_replayed(await self.store.dead_letters(wanted), again)
 
     async def discard(self, job_id: UUID, *, reason: str, actor: str = "app") -> DeadLetter:
         return await self._by_hand(self.store.discard(job_id_of(job_id), act(actor, reason)))

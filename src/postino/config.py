@@ -54,6 +54,20 @@ class RetentionConfig:
 class PublishingConfig:
     patience: float = 1.0  # times how long networks are waited for, each for its own time
     send_within: float = 5.0  # seconds between the intent to send and the sending
+    cap: int = 50  # calls of one network under way at once, over all workers
+    give_up_after: float = 21_600.0  # seconds a post waits for a network in trouble, if it has no publish_until
+
+
+@dataclass(frozen=True, slots=True)
+class CircuitsConfig:
+    """When a service counts as in trouble, and for how long it is left alone; 0 is as the profile says."""
+
+    profile: str = ""  # default, openai or adr013; "": each service its own
+    failure_threshold: int = 0
+    window: float = 0  # seconds
+    open_timeout: float = 0  # seconds
+    half_open_max_attempts: int = 0
+    longest_open: float = 0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +77,13 @@ class SandboxConfig:
 
 @dataclass(frozen=True, slots=True)
 class ChannelConfig:
-    """What a channel says about retrying; absent stays absent."""
+    """What a channel says about retrying, its cap and its circuit; absent stays absent."""
 
     max_attempts: int | None = None
     retry_backoff: Mapping[str, float] | None = None
     time_limit: float | None = None
+    cap: int | None = None
+    circuit: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +94,7 @@ class Config:
     queue: QueueConfig = field(default_factory=QueueConfig)
     retention: RetentionConfig = field(default_factory=RetentionConfig)
     publishing: PublishingConfig = field(default_factory=PublishingConfig)
+    circuits: CircuitsConfig = field(default_factory=CircuitsConfig)
     sandbox: SandboxConfig = field(default_factory=SandboxConfig)
     channels: Mapping[str, ChannelConfig] = field(default_factory=dict)
 
@@ -92,6 +109,7 @@ SECTIONS: dict[str, type] = {
     "queue": QueueConfig,
     "retention": RetentionConfig,
     "publishing": PublishingConfig,
+    "circuits": CircuitsConfig,
     "sandbox": SandboxConfig,
 }
 
@@ -208,6 +226,8 @@ def checked(config: Config) -> Config:
         ("retention.event_days", config.retention.event_days),
         ("publishing.patience", config.publishing.patience),
         ("publishing.send_within", config.publishing.send_within),
+        ("publishing.cap", config.publishing.cap),
+        ("publishing.give_up_after", config.publishing.give_up_after),
     ):
         if value <= 0:
             raise ConfigError(f"{name} must be greater than 0, not {value}.", field=name)

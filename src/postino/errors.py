@@ -5,6 +5,7 @@ PostinoError
 │   └── ConfigError     a setting is wrong or unknown
 ├── NotFound            no such job, dead letter, queue
 ├── Conflict            it exists, but its state forbids this
+├── CircuitOpen         a service in trouble was not called
 └── StoreError          the database cannot be used
     ├── StoreUnreachable  it does not answer
     └── SchemaMismatch    its schema is older or newer than this program
@@ -42,6 +43,10 @@ class Conflict(PostinoError):
     """It exists, but its present state forbids this."""
 
     exit_code = 4
+
+
+class CircuitOpen(PostinoError):
+    """A service is in trouble and left alone for a while."""
 
 
 class StoreError(PostinoError):

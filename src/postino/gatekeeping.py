@@ -6,9 +6,11 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from postino.gate import Gate, Scope
+from postino.job import Job
 from postino.rules.blackout import Blackout
 from postino.rules.breaker import Breaker, BreakerPolicy
 from postino.rules.gates import Known
+from postino.rules.quota import Quota
 
 
 class GateStore(Protocol):
@@ -36,6 +38,10 @@ class GateStore(Protocol):
         """What a service's answer, or its silence, makes of its breaker."""
         ...
 
+    async def half_open(self, service: str) -> None:
+        """Somebody is about to find out whether it is well again, if its time is over."""
+        ...
+
     async def open_circuit(self, service: str, until_at: datetime | None, probes: int, act: Any) -> Breaker: ...
     async def close_circuit(self, service: str, act: Any) -> Breaker: ...
     async def reset_circuit(self, service: str, act: Any) -> Breaker: ...
@@ -44,6 +50,14 @@ class GateStore(Protocol):
     async def add_blackout(self, blackout: Blackout, act: Any) -> Blackout: ...
     async def remove_blackout(self, blackout_id: UUID, act: Any) -> Blackout: ...
     async def blackouts(self) -> Sequence[Blackout]: ...
+
+    async def spend(self, job: Job, step: str, number: int, quotas: Sequence[Quota]) -> Gate | None:
+        """Reserves what a call costs; or tells the gate that is closed until there is room for it."""
+        ...
+
+    async def unspend(self, job: Job, step: str, number: int) -> None:
+        """The call never left."""
+        ...
 
     async def gates(self) -> Sequence[Gate]:
         """All that were ever closed and not opened by hand, by whoever."""

@@ -78,6 +78,7 @@ class Job:
     claimed_at: datetime | None = None
     token: UUID | None = None
     dispatched_at: datetime | None = None
+    limited: int = 0  # how often a network said "too many"
     regardless: bool = False  # of blackouts: a person said so
     result: str | None = None
     finished_at: datetime | None = None

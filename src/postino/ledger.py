@@ -12,6 +12,7 @@ from typing import Protocol
 from uuid import UUID
 
 from postino.job import Job
+from postino.outcome import Outcome
 from postino.provider import Call, Failure, Http, Receipt
 
 
@@ -116,6 +117,10 @@ class GuardedCall(Call, Protocol):
     @property
     def http(self) -> Http:
         """The way out for what is neither remembered nor visible."""
+        ...
+
+    async def heard(self, failure: Failure) -> Outcome:
+        """What a network's no means for this job."""
         ...
 
     def toward(self, manners: Manners) -> "GuardedCall":

@@ -23,10 +23,11 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Defer:
-    """Not now: come back at `until`. Spends no attempt."""
+    """Not now: come back at `until`. Spends no attempt. Limited: a network asked for it, which has an end, too."""
 
     until: datetime
     reason: str
+    limited: bool = False
 
 
 @dataclass(frozen=True, slots=True)

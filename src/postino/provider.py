@@ -120,10 +120,19 @@ class Failure:
     message: str
     code: str | None = None  # the network's own
     until: datetime | None = None
+    everyone: bool = False  # too many, of all accounts together
 
 
 class NotSent(PostinoError):
     """Nothing left this machine: no connection, or it was too late to begin."""
+
+
+class Unreachable(NotSent):
+    """No connection was to be had."""
+
+
+class HeldBack(NotSent):
+    """A gate closed while the job was at work."""
 
 
 class NoAnswer(PostinoError):

@@ -217,7 +217,7 @@ class Outlook:
 
     now: datetime
     jobs: tuple[Job, ...]  # without their payloads
-    publish_until_at: Mapping[UUID, datetime] = field(default_factory=dict)
+    posts: Mapping[UUID, datetime | None] = field(default_factory=dict)  # until when they may be published
     gates: tuple[Gate, ...] = ()
     blackouts: tuple[Blackout, ...] = ()
     circuits: tuple[Breaker, ...] = ()

@@ -6,14 +6,18 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
+from postino.engine.circuits import Circuits
 from postino.engine.crashpoints import crashpoint
 from postino.engine.ledger import JobLedger, Stopped
+from postino.engine.quotas import Meter
 from postino.engine.specs import JobSpec
+from postino.engine.watched import Watched
 from postino.job import Job
 from postino.ledger import Fact, IntentEntry, Manners, NewIntent, Source, Verdict
 from postino.outcome import Defer, Outcome, Retry, Unknown
-from postino.provider import Act, Failure, Http, Intent, Look, NoAnswer, NotSent, Receipt, Resend
+from postino.provider import Act, Failure, HeldBack, Http, Intent, Kind, Look, NoAnswer, NotSent, Receipt, Resend
 from postino.rules.failures import refuses
+from postino.rules.gates import told_of_gate
 from postino.rules.ledger import (
     Accepted,
     AskPerson,
@@ -46,6 +50,8 @@ class Reach:
     now: Callable[[], datetime]
     awake: Callable[[], float]
     may_send: Callable[[], str | None]  # why nothing may leave any more: the lease may be over
+    circuits: Circuits
+    meter: Meter
     grace: float = 0.0  # seconds between the time limit of a step and the job's deadline
 
 
@@ -149,7 +155,7 @@ class Call:
             result = await act(self._open(visible=False), *arguments)
             crashpoint("act.after")
         except (NotSent, NoAnswer) as error:
-            raise Stopped(Retry(str(error))) from error
+            raise Stopped(self._unsent(error)) from error
         if isinstance(result, Failure):
             raise Stopped(await self._outcome(result))
         return result
@@ -158,6 +164,8 @@ class Call:
         self, name: str, position: int, number: int, act: Act, arguments: tuple[Any, ...], tells: bool
     ) -> Receipt:
         """Where nothing but a person ever tells what became of it, nobody waits before asking one."""
+        if gate := self._reach.circuits.shut(self.job.channel) or await self._reach.meter.reserve(self.job, name, number):
+            raise Stopped(Defer(gate.until_at or self._reach.now(), told_of_gate(gate)))
         began = self._reach.awake()  # before the store knows of it, so that our time is over before the store's
         manners = self._manners
         intent = await self._ledger.intend(
@@ -179,7 +187,8 @@ class Call:
             crashpoint("send.after")
         except NotSent as error:
             await self._refuse(intent, str(error))
-            raise Stopped(Retry(str(error))) from error
+            await self._reach.meter.give_back(self.job, name, number)
+            raise Stopped(self._unsent(error)) from error
         except Exception as error:
             # Whatever it is, it happened after something may have left.
             raise Stopped(Unknown(f"No answer that could be read came back: {error}", look_at)) from error
@@ -226,7 +235,7 @@ class Call:
             sighting = await found(self._open(visible=False), asked_about, *arguments)
             crashpoint("look.after")
         except (NotSent, NoAnswer) as error:
-            raise Stopped(Retry(str(error))) from error
+            raise Stopped(self._unsent(error)) from error
         if isinstance(sighting, Failure):
             raise Stopped(await self._outcome(sighting))
         return after_look(sighting, doubt, resend, self._reach.now())
@@ -248,7 +257,18 @@ class Call:
     async def _outcome(self, failure: Failure) -> Outcome:
         if self._manners.refused is not None:
             await self._manners.refused(failure)
+        return await self.heard(failure)
+
+    async def heard(self, failure: Failure) -> Outcome:
+        """What a network's no means for this job; "too many" concerns the others of its account as well."""
+        if failure.kind is Kind.RATE_LIMIT:
+            gate = await self._reach.meter.cool(self.job, failure)
+            failure = replace(failure, until=gate.until_at)
         return outcome_of(failure, self._reach.now())
+
+    def _unsent(self, error: NotSent | NoAnswer) -> Outcome:
+        """A gate that closed meanwhile spends no attempt: it is claimed again when that opens."""
+        return Defer(self._reach.now(), str(error)) if isinstance(error, HeldBack) else Retry(str(error))
 
     def _open(self, *, visible: bool, until: float | None = None) -> Http:
         def may_send() -> str | None:
@@ -257,6 +277,7 @@ class Call:
             return self._reach.may_send()
 
         manners = self._manners
-        return self._reach.door.open(
+        http = self._reach.door.open(
             timeout=manners.timeout, may_send=may_send, visible=visible, secrets=manners.secrets
         )
+        return Watched(http, self._reach.circuits, self.job.channel)

@@ -1,12 +1,14 @@
 """What a person asks for, checked before anything is written: a wrong call is refused with the field's name."""
 
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 from uuid import UUID
 
 from postino.engine.specs import UNSTORABLE, named, queue_named, refusal
-from postino.errors import WrongUse
+from postino.errors import Conflict, WrongUse
 from postino.gate import Scope
-from postino.store import Act
+from postino.job import Job
+from postino.store import Act, DeadLetter
 
 MOST_CAPPED = 1_000_000
 
@@ -28,9 +30,23 @@ def job_id_of(value: Any) -> UUID:
         raise refusal("job_id", value, "the id of a job, a UUID") from None
 
 
+async def each_replayed(
+    letters: Sequence[DeadLetter], replay: Callable[[UUID], Awaitable[Job]]
+) -> list[tuple[DeadLetter, Job | Conflict]]:
+    results: list[tuple[DeadLetter, Job | Conflict]] = []
+    for letter in letters:
+        try:
+            results.append((letter, await replay(letter.job.id)))
+        except Conflict as refusal:
+            results.append((letter, refusal))
+    return results
+
+
 def gate_named(scope: str | Scope, name: Any) -> tuple[Scope, str]:
     if scope not in list(Scope):
         raise WrongUse(f"scope: there is no {scope!r} to pause. There are: {', '.join(Scope)}.", field="scope")
+    if scope == Scope.ALL:
+        return Scope.ALL, ""
     return Scope(scope), queue_named(name).label if scope == Scope.QUEUE else named(name)
 
 

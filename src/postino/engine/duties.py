@@ -1,12 +1,13 @@
 """Periodic work, done by whichever worker comes first: no scheduler, no leader."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import structlog
 
-from postino.config import RetentionConfig
+from postino.config import Config, RetentionConfig
 from postino.engine.crashpoints import crashpoint
 from postino.store import Store
 
@@ -51,8 +52,19 @@ class Duties:
             log.warning("duty.failed", duty=duty.name, error=str(error), next="tried again within minutes")
 
 
-def all_duties(store: Store, kept: RetentionConfig) -> list[Duty]:
-    return [pulsing(store), missing(store), pruning(store, kept)]
+async def run_beside(work: Awaitable[None], others: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """The work to its end, and the others as long as it lasts."""
+    tasks = [asyncio.create_task(other) for other in others]
+    try:
+        await work
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def all_duties(store: Store, config: Config) -> list[Duty]:
+    return [pulsing(store), missing(store, config.publishing.give_up_after), pruning(store, config.retention)]
 
 
 def pulsing(store: Store) -> Duty:
@@ -66,12 +78,12 @@ def pulsing(store: Store) -> Duty:
     return Duty("pulse", LOOK_EVERY / 2, pulse)
 
 
-def missing(store: Store) -> Duty:
+def missing(store: Store, give_up_after: float) -> Duty:
     """Fails posts that were to be out by now, whatever keeps them from running."""
 
     async def miss() -> None:
         crashpoint("miss_posts.before")
-        missed = await store.miss_posts()
+        missed = await store.miss_posts(give_up_after)
         crashpoint("miss_posts.after")
         for job in missed:
             log.warning("job.missed", job=str(job.id), account=job.account, next="replay it if it still matters")

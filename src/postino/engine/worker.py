@@ -13,6 +13,7 @@ import structlog
 from postino.config import Config, without_secrets
 from postino.engine.batcher import Batcher
 from postino.engine.call import Call, Door, Reach
+from postino.engine.circuits import Circuits
 from postino.engine.claims import Claims
 from postino.engine.crashpoints import crashpoint
 from postino.engine.handlers import Handler
@@ -21,10 +22,12 @@ from postino.engine.ledger import JobLedger, intending
 from postino.engine.outage import Outage
 from postino.engine.performer import GRACE, Performer
 from postino.engine.policies import channel_overrides, default_policy, time_limits
+from postino.engine.quotas import Meter
 from postino.engine.rescue import Observer
 from postino.engine.settler import Settler
 from postino.engine.slots import Run, Slots
 from postino.engine.specs import JobSpec
+from postino.engine.terms import Terms
 from postino.engine.threads import Threads
 from postino.errors import StoreUnreachable
 from postino.job import Job, new_id
@@ -50,8 +53,10 @@ class Worker:
         enqueue: Callable[[JobSpec], Awaitable[Job]],
         make_store: Callable[[], Store],
         door: Door,
+        terms: Terms,
     ) -> None:
         self.store = store
+        self.terms = terms
         self.wakeup = wakeup
         self.settings = config.worker
         self.id = str(new_id())
@@ -60,7 +65,9 @@ class Worker:
         self.claims = Claims(store, time.monotonic, time_limits(default, channels, types), self.settings.lease)
         self.heart = Heart(lambda: self.id, make_store, self.settings.heartbeat, self.settings.stall, awake)
         self.observer = Observer(store, self.settings.lease, time.monotonic)
-        reach = Reach(enqueue, door, self.now, awake, self.may_send, self.settings.lease)
+        self.circuits = Circuits(store, terms.circuits, self.now, wakeup.tell)
+        meter = Meter(store, terms.quotas, self.circuits)
+        reach = Reach(enqueue, door, self.now, awake, self.may_send, self.circuits, meter, self.settings.lease)
         intents = Batcher(intending(store), MOST_INTENTS)
         self.performer = Performer(
             handlers,
@@ -146,6 +153,7 @@ class Worker:
         survey = await self.claims.survey(self.id, beat=beat)
         self.outage.over()
         self.skew = survey.now - datetime.now(UTC)
+        self.circuits.seen(survey.known)
         self.capped = set(survey.known.caps) | {breaker.service for breaker in survey.known.breakers}
         if beat:
             self.next_beat = time.monotonic() + self.settings.heartbeat - self.settings.poll / 2
@@ -282,6 +290,7 @@ class Worker:
     async def register(self) -> None:
         crashpoint("register.before")
         await self.store.register(WorkerInfo(id=self.id, host=socket.gethostname(), pid=os.getpid()))
+        await self.store.usual_caps(self.terms.caps)
         crashpoint("register.after")
 
     async def awaken(self, *, after_outage: bool) -> None:
@@ -308,6 +317,7 @@ class Worker:
             ending.cancel()
         await self.patiently(lambda: self.give_back(lambda _: True))
         await self.settler.give_up()
+        await self.circuits.flushed()
         if self.claims.lost:
             self.next_beat = 0.0
             await self.patiently(self.look)

@@ -18,7 +18,7 @@ from postino.errors import PostinoError
 from postino.outbound.departure import Departure, Doorkeeper, MaySend, departing
 from postino.outbound.redaction import Redaction
 from postino.outbound.ssrf import CheckedResolver, Refused, check_url, checked_socket, is_ours
-from postino.provider import Answer, Garbled, NoAnswer, NotSent
+from postino.provider import Answer, Garbled, NoAnswer, NotSent, Unreachable
 
 log = structlog.get_logger("postino.door")
 
@@ -164,7 +164,7 @@ class Passage:
         late = isinstance(error, TimeoutError)
         if not departure.left:
             why = f"no connection within {seconds:g} s" if late else _why(error)
-            return NotSent(f"Nothing was sent: {host} cannot be reached ({self._redact(why)}).")
+            return Unreachable(f"Nothing was sent: {host} cannot be reached ({self._redact(why)}).")
         if isinstance(error, aiohttp.ClientResponseError):
             return Garbled(f"{host} answered with something that is no answer of a web server.")
         what = f"did not answer in full within {seconds:g} s" if late else "broke the connection before a full answer"

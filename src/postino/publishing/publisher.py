@@ -93,6 +93,8 @@ class Publisher:
             return await self.accounts.renew(account, tokens)
         if tokens.kind in (Kind.AUTH, Kind.PERMANENT):
             return await self.refused(account, tokens)
+        if tokens.kind is Kind.RATE_LIMIT:
+            return await call.heard(tokens)
         return Retry(f"{why.message} New ones could not be had: {tokens.message}", tokens.until)
 
     async def refused(self, account: Account, failure: Failure) -> Outcome:

@@ -41,6 +41,11 @@ def by_status(status: int) -> KindName:
     return "transient" if 500 <= status < 600 else "doubt"
 
 
+def in_trouble(status: int) -> bool | None:
+    """Whether such an answer shows a service in trouble. A limit shows neither: that is no outage, nor its end."""
+    return None if by_status(status) == "rate_limit" else by_status(status) == "transient"
+
+
 def refuses(failure: HasKind) -> bool:
     """Whether a visible call that ended so has certainly published nothing; otherwise only a look can tell."""
     return failure.kind in DEFINITE

@@ -143,7 +143,7 @@ def outcome_of(failure: Failure, now: datetime) -> Outcome:
     """What becomes of a job to which a network said no, when nothing is in doubt."""
     match failure.kind:
         case Kind.RATE_LIMIT:
-            return Defer(failure.until or now + COOL_DOWN, failure.message)
+            return Defer(failure.until or now + COOL_DOWN, failure.message, limited=True)
         case Kind.TRANSIENT | Kind.DOUBT:
             return Retry(failure.message, failure.until)
         case Kind.AUTH | Kind.PERMANENT:

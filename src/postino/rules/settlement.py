@@ -12,6 +12,7 @@ from postino.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
 from postino.rules.retry import RetryPolicy, delay
 
 MOST_RESCUES = 3
+MOST_LIMITED = 20  # times a network may say "too many" to one job, which spends no attempt
 TOO_LATE = "missed: it was not to be published so late, so it was not published. Replay it to publish it all the same."
 UNSURE = "It ended as if all of it were out there, but that is not known."
 FEWEST_LOOKS = 3  # attempts: asking a network what it has harms nobody, however few tries a job has
@@ -37,6 +38,7 @@ class Settlement:
     error: str | None = None
     deferred: str | None = None
     refund: bool = False
+    limited: bool = False
     rescued: bool = False
     cause: Cause | None = None
     remote_id: str | None = None
@@ -83,9 +85,12 @@ def plainly(job: Job, outcome: Outcome, policy: RetryPolicy, now: datetime, jitt
         case Done(result, remote_id):
             named = remote_id if remote_id is None else printed(remote_id, str)
             return Settlement(state=State.COMPLETED, event=EventType.COMPLETED, remote_id=named, result=kept(result))
-        case Defer(until, why):
+        case Defer(_, why, limited=True) if job.limited >= MOST_LIMITED:
+            return failed(f"{why} That was the case {job.limited + 1} times by now.", Cause.EXHAUSTED)
+        case Defer(until, why, limited):
+            again = max(until, now)
             return Settlement(
-                state=State.PENDING, event=EventType.DEFERRED, run_at=max(until, now), deferred=why, refund=True
+                state=State.PENDING, event=EventType.DEFERRED, run_at=again, deferred=why, refund=True, limited=limited
             )
         case Retry(why) if job.attempts >= policy.max_attempts:
             return failed(why, Cause.EXHAUSTED)
@@ -127,6 +132,11 @@ def printed(value: object, how: Callable[[object], str]) -> str:
 
 def missed() -> Settlement:
     return failed(TOO_LATE, Cause.MISSED)
+
+
+def waited_in_vain(hours: str) -> Settlement:
+    told = f"missed: its network was in trouble, and after {hours} it was not to be published any more."
+    return failed(f"{told} Replay it to publish it all the same.", Cause.MISSED)
 
 
 def unreadable(job: Job, why: str) -> Settlement:

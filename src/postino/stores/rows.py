@@ -14,7 +14,7 @@ from postino.store import Attempt, AuditEntry, DeadLetter, QueueDepth, WorkerInf
 from postino.stores.statement import Row
 
 NAMES = tuple(field.name for field in fields(Job))
-OF_LIVE = {"look_at", "deferred", "claimed_by", "claimed_at", "token", "dispatched_at", "regardless"}
+OF_LIVE = {"look_at", "deferred", "claimed_by", "claimed_at", "token", "dispatched_at", "regardless", "limited"}
 KEPT = frozenset(NAMES) - OF_LIVE - {"result", "finished_at"}
 STATES = {state.value: state for state in State}
 QUEUES = tuple(Queue)

@@ -5,12 +5,15 @@ from datetime import datetime
 from uuid import UUID
 
 from postino.gate import Gate, Scope
+from postino.job import Job
 from postino.rules.blackout import Blackout
 from postino.rules.breaker import Breaker, BreakerPolicy
 from postino.rules.gates import Known
+from postino.rules.quota import Quota
 from postino.store import Act
 from postino.stores.driver import Driver
 from postino.stores.operations import gates
+from postino.stores.operations import quotas as quotas_desk
 
 
 class SqlGates:
@@ -38,6 +41,9 @@ class SqlGates:
     async def answered(self, service: str, healthy: bool, policy: BreakerPolicy, why: str | None) -> Breaker:
         return await self.driver.transact(gates.answered(service, healthy, policy, why))
 
+    async def half_open(self, service: str) -> None:
+        await self.driver.transact(gates.half_open([service]))
+
     async def open_circuit(self, service: str, until_at: datetime | None, probes: int, act: Act) -> Breaker:
         return await self.driver.transact(gates.open_circuit(service, until_at, probes, act))
 
@@ -58,6 +64,12 @@ class SqlGates:
 
     async def blackouts(self) -> Sequence[Blackout]:
         return await self.driver.read(gates.blackouts())
+
+    async def spend(self, job: Job, step: str, number: int, quotas: Sequence[Quota]) -> Gate | None:
+        return await self.driver.transact(quotas_desk.spend(job, step, number, quotas))
+
+    async def unspend(self, job: Job, step: str, number: int) -> None:
+        await self.driver.perform(quotas_desk.unspend(job, step, number))
 
     async def gates(self) -> Sequence[Gate]:
         return await self.driver.read(gates.gates())

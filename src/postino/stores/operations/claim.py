@@ -18,6 +18,7 @@ from postino.stores.operations.gates import half_open, known_from, known_gates
 from postino.stores.statement import Operation, Row, ask, each
 
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+AT_ONCE = 100  # lanes that one claim puts out of the way
 Marks = Mapping[tuple[str, Queue], datetime]
 
 
@@ -109,12 +110,12 @@ class Taking:
 
 def claim(order: ClaimOrder) -> Operation[list[Job]]:
     known, now = order.survey.known, order.survey.now
+    # Hints first, gates later: a gate that was opened in between would else be closed for ever to lanes it hinted at.
+    hinted = (yield from read_hints()) if order.survey.hinted else []
     if not stands_alone(order):
         known, now = yield from known_gates()
     taking = Taking(order, known, now, closed(known, now))
-    heads = order.survey.heads
-    if order.survey.hinted:
-        heads = tuple(merged([*heads, *(yield from fold_hints(taking))]))
+    heads = tuple(merged([*order.survey.heads, *(yield from fold_hints(taking, hinted))]))
     lines = open_lines(heads, taking.closed, now)
     yield from count_room(taking, lines)
     yield from half_open_some(known, lines)
@@ -141,8 +142,13 @@ def claim_queue(taking: Taking, queue: Queue, lines: Sequence[Head], most: int) 
         if not ours:
             break  # what is left is behind full caps
         claimed = yield from claim_bulk(taking, queue, [portion for portion in ours if not portion[0].lanes])
-        claimed += yield from claim_lanes(taking, queue, {line.channel: share for line, share in ours if line.lanes})
-        lines = [line for line, share in zip(lines, given, strict=True) if may_have_more(line, share, claimed)]
+        more, moved = yield from claim_lanes(taking, queue, {line.channel: share for line, share in ours if line.lanes})
+        claimed += more
+        lines = [
+            line
+            for line, share in zip(lines, given, strict=True)
+            if may_have_more(line, share, claimed) or (line.lanes and line.channel in moved)
+        ]
 
 
 def may_have_more(line: Head, share: int, claimed: Sequence[Job]) -> bool:
@@ -186,15 +192,22 @@ def claim_bulk(taking: Taking, queue: Queue, given: Sequence[tuple[Head, int]]) 
 
 def claim_begun(taking: Taking, lines: Sequence[Head]) -> Operation[None]:
     """What has begun to go out comes first: there is little of it, and somebody waits to know."""
-    given = shares(taking.order.free, lines, taking.room)
-    wanted = [{"channel": line.channel, "share": share} for line, share in zip(lines, given, strict=True) if share > 0]
-    lanes = yield each("lock_begun", wanted, kinds=sorted(EVEN_IF_SENT), **taking.shut_in_earnest())
-    jobs = rows.live_jobs((yield each("claim_begun", lanes, **taking.terms())))
-    yield each("idle_lanes", [{"channel": job.channel, "lane": job.lane} for job in jobs if job.account is not None])
-    taking.take(jobs)
+    while lines and len(taking.taken) < taking.order.free:
+        given = shares(taking.order.free - len(taking.taken), lines, taking.room)
+        wanted = [
+            {"channel": line.channel, "share": share} for line, share in zip(lines, given, strict=True) if share > 0
+        ]
+        begun = yield each("lock_begun", wanted, kinds=sorted(EVEN_IF_SENT), **taking.shut_in_earnest())
+        jobs = rows.live_jobs((yield each("claim_begun", begun, **taking.terms())))
+        busy = [{"channel": job.channel, "lane": job.lane} for job in jobs if job.account is not None]
+        yield each("idle_lanes", busy)
+        taking.take(jobs)
+        # An account gives one, however many of its jobs were the first to be seen.
+        lines = [line for line in lines if any(job.channel == line.channel for job in jobs)]
 
 
-def claim_lanes(taking: Taking, queue: Queue, given: Mapping[str, int]) -> Operation[list[Job]]:
+def claim_lanes(taking: Taking, queue: Queue, given: Mapping[str, int]) -> Operation[tuple[list[Job], set[str]]]:
+    """The jobs, and the channels on which lanes that only seemed to be ready are out of the way now."""
     found = yield each("ready_brands", [{"channel": channel} for channel in given], queue=queue.value)
     ready = [Turn(row["channel"], row["brand"], row["served_at"]) for row in found]
     room = brand_room(taking.closed.caps, taking.running, ready)
@@ -207,26 +220,38 @@ def claim_lanes(taking: Taking, queue: Queue, given: Mapping[str, int]) -> Opera
         "lock_lanes",
         [{"channel": turn.channel, "brand": turn.brand, "share": share} for turn, share in ours],
         queue=queue.value,
-        shut_account=list(taking.closed.accounts),
     )
-    lanes = with_widths(locked, {(turn.channel, turn.brand): share for turn, share in ours})
+    ours_open = [lane for lane in locked if lane["account"] not in taking.closed.accounts]
+    lanes = with_widths(ours_open, {(turn.channel, turn.brand): share for turn, share in ours})
     claimed = yield each(
         "claim_lanes", lanes, queue=queue.value, shut_brand=list(taking.closed.brands), **taking.terms()
     )
     jobs = rows.live_jobs(claimed)
     taking.take(jobs)
-    yield from settle_lanes(taking, lanes, jobs)
-    return jobs
+    shut = yield from lock_shut(taking, queue, ready)
+    moved = yield from settle_lanes(taking, [*locked, *shut], jobs)
+    if any(turn.brand for turn in ready):
+        served = sorted({(job.channel, job.brand or "") for job in jobs})
+        yield each("serve", [{"channel": channel, "brand": brand} for channel, brand in served])
+    return jobs, moved & {lane["channel"] for lane in locked}
 
 
-def settle_lanes(taking: Taking, lanes: Sequence[Mapping[str, Any]], jobs: Sequence[Job]) -> Operation[None]:
-    """When the lanes one has taken from have something to do next, and whose turn it was."""
+def lock_shut(taking: Taking, queue: Queue, ready: Sequence[Turn]) -> Operation[Sequence[Row]]:
+    """Some lanes of brands that were closed since they became ready: to be put where their time is."""
+    shut = [turn for turn in ready if turn.brand in taking.closed.brands]
+    wanted = [{"channel": turn.channel, "brand": turn.brand, "share": AT_ONCE} for turn in shut]
+    return (yield each("lock_lanes", wanted, queue=queue.value))
+
+
+def settle_lanes(taking: Taking, lanes: Sequence[Row], jobs: Sequence[Job]) -> Operation[set[str]]:
+    """When these lanes have something to do next; the channels of those that were not ready after all."""
     busy = {(job.channel, job.lane) for job in jobs if job.account is not None}
-    yield each("idle_lanes", [lane for lane in lanes if (lane["channel"], lane["lane"]) in busy])
-    again = [lane for lane in lanes if (lane["channel"], lane["lane"]) not in busy]
-    yield each("rearm_lanes", again, **taking.shut())
-    served = sorted({(job.channel, job.brand) for job in jobs if job.brand is not None})
-    yield each("serve", [{"channel": channel, "brand": brand} for channel, brand in served])
+    theirs = [{"channel": lane["channel"], "lane": lane["lane"]} for lane in lanes]
+    yield each("idle_lanes", [lane for lane in theirs if (lane["channel"], lane["lane"]) in busy])
+    again = [lane for lane in theirs if (lane["channel"], lane["lane"]) not in busy]
+    armed = yield each("rearm_lanes", again, **taking.shut())
+    still = {(row["channel"], row["lane"]) for row in armed if row["due_at"] <= taking.now}
+    return {lane["channel"] for lane in again if (lane["channel"], lane["lane"]) not in still}
 
 
 def with_widths(lanes: Sequence[Row], share: Mapping[tuple[str, str], int]) -> list[dict[str, object]]:
@@ -252,11 +277,16 @@ def merged(heads: Sequence[Head]) -> list[Head]:
     return list(first.values())
 
 
-def fold_hints(taking: Taking) -> Operation[list[Head]]:
-    """Reads the notes saying "look at this lane again" and finds out when each of those lanes is next due."""
+def read_hints() -> Operation[Sequence[Row]]:
+    """Takes the notes saying "look at this lane again", and the lanes they tell of."""
     yield ask("adopt_lanes")
     lanes = yield ask("lock_hinted")
     yield each("drop_hints", lanes)
+    return lanes
+
+
+def fold_hints(taking: Taking, lanes: Sequence[Row]) -> Operation[list[Head]]:
+    """Finds out when each of these lanes is next due."""
     armed = yield each("rearm_lanes", lanes, **taking.shut())
     first: dict[tuple[str, Queue], datetime] = {}
     for row in armed:

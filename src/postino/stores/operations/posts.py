@@ -20,7 +20,7 @@ from postino.post import (
     Twin,
 )
 from postino.rules.idempotency import SAME_WITHIN
-from postino.rules.settlement import missed
+from postino.rules.settlement import missed, waited_in_vain
 from postino.store import Act, Ending, Enqueued, Failure, NewJob
 from postino.stores import rows
 from postino.stores.operations import byhand, gates
@@ -29,6 +29,7 @@ from postino.stores.operations.settle import clean, settle
 from postino.stores.statement import Operation, Row, ask, each
 
 KIND_OF = {AccountState.TOKEN_EXPIRED: GateKind.TOKEN, AccountState.PAUSED: GateKind.PAUSE}
+IN_VAIN = Failure(None, "Its network was in trouble for too long.")
 MISSED = Failure(None, "It was to be out by a certain time, and that time has passed.")
 
 
@@ -122,17 +123,20 @@ def list_posts(wanted: PostFilter) -> Operation[list[StoredPost]]:
     return [stored_post(row) for row in (yield ask("posts", **(EVERYTHING | said)))]
 
 
-def miss() -> Operation[list[Job]]:
-    found = rows.live_jobs((yield ask("take_missed")))
-    if not found:
+def miss(give_up_after: float) -> Operation[list[Job]]:
+    late = rows.live_jobs((yield ask("take_missed")))
+    given_up = rows.live_jobs((yield ask("take_given_up", seconds=give_up_after)))
+    if not late and not given_up:
         return []
     clock = yield ask("clock")
+    hours = f"{give_up_after / 3600:g} hours"
     endings = [
-        Ending(rows.with_owner(job, "postino", clock[0]["now_at"]), missed(), MISSED)
-        for job in found
+        Ending(rows.with_owner(job, "postino", clock[0]["now_at"]), settlement, failure)
+        for jobs, settlement, failure in ((late, missed(), MISSED), (given_up, waited_in_vain(hours), IN_VAIN))
+        for job in jobs
     ]
     yield from settle(endings)
-    return found
+    return [*late, *given_up]
 
 
 def put_account(account: StoredAccount) -> Operation[StoredAccount]:

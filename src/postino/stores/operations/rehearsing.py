@@ -30,7 +30,7 @@ def outlook(until_at: datetime, most: int) -> Operation[Outlook]:
     return Outlook(
         now=now,
         jobs=tuple(copied(row) for row in due),
-        publish_until_at={row["id"]: row["publish_until_at"] for row in due if row["publish_until_at"] is not None},
+        posts={row["id"]: row["publish_until_at"] for row in due if row["is_post"]},
         gates=tuple((yield from gates.gates())),
         blackouts=tuple((yield from gates.blackouts())),
         circuits=tuple((yield from gates.circuits())),
@@ -62,7 +62,7 @@ def adopt(outlook: Outlook, workers: Sequence[str]) -> Operation[list[Job]]:
     ]
     waiting = [replace(job, claimed_at=None) for job in outlook.jobs if job.state is not State.RUNNING]
     yield each("adopt_jobs", [row_of(job) for job in (*held, *waiting)])
-    yield each("adopt_posts", late_rows(outlook))
+    yield each("adopt_posts", post_rows(outlook))
     served = [{"channel": channel, "brand": brand, "at": at} for (channel, brand), at in outlook.served.items()]
     yield each("adopt_served", served)
     for gate in outlook.gates:
@@ -84,9 +84,9 @@ def row_of(job: Job) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def late_rows(outlook: Outlook) -> list[Mapping[str, Any]]:
+def post_rows(outlook: Outlook) -> list[Mapping[str, Any]]:
     return [
-        {"id": job.id, "channel": job.channel, "account": job.account or "", "publish_until_at": until_at}
+        {"id": job.id, "channel": job.channel, "account": job.account or "", "publish_until_at": outlook.posts[job.id]}
         for job in outlook.jobs
-        if (until_at := outlook.publish_until_at.get(job.id)) is not None
+        if job.id in outlook.posts
     ]

@@ -107,6 +107,7 @@ def live_row(ending: Ending) -> dict[str, Any]:
         "refund": settlement.refund,
         "rescued": settlement.rescued,
         "deferred": clean(settlement.deferred),
+        "limited": settlement.limited,
         # A deferral or a claim given back is no attempt, so it leaves no line in the history.
         "recorded": settlement.event not in (None, EventType.DEFERRED),
     }

@@ -1,20 +1,21 @@
--- The first of what each locked lane has begun to send, while none of its jobs runs.
+-- What was chosen of each locked lane, while none of its other jobs runs, or may still be under way.
 WITH line AS (
-    SELECT * FROM unnest(:channel::text[], :lane::text[]) AS l (channel, lane)
+    SELECT * FROM unnest(:channel::text[], :lane::text[], :id::uuid[]) AS l (channel, lane, id)
 ), chosen AS (
     SELECT job.id
     FROM line
     CROSS JOIN LATERAL (
         SELECT id FROM postino.jobs
-        WHERE channel = line.channel AND lane = line.lane AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND (sent OR regardless)
-          AND run_at <= coalesce(:now::timestamptz, now())
-        ORDER BY run_at, id
-        LIMIT 1
+        WHERE id = line.id AND state <> 'running' AND run_at <= coalesce(:now::timestamptz, now())
         FOR UPDATE SKIP LOCKED
     ) AS job
     WHERE NOT EXISTS (
         SELECT FROM postino.jobs AS busy
         WHERE busy.channel = line.channel AND busy.lane = line.lane AND busy.state = 'running' AND busy.account IS NOT NULL
+    ) AND NOT EXISTS (
+        SELECT FROM postino.jobs AS doubt
+        WHERE doubt.channel = line.channel AND doubt.lane = line.lane AND doubt.state = 'uncertain' AND doubt.account IS NOT NULL
+          AND doubt.look_at > coalesce(:now::timestamptz, now()) AND doubt.id <> line.id
     )
 ), taken AS (
     UPDATE postino.jobs

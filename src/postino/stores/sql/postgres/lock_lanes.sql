@@ -7,7 +7,6 @@ CROSS JOIN LATERAL (
     JOIN postino.lanes AS lane ON lane.channel = due.channel AND lane.lane = due.lane
     WHERE due.channel = line.channel AND due.queue = :queue AND due.brand = line.brand
       AND due.due_at <= coalesce(:now::timestamptz, now())
-      AND (lane.account IS NULL OR lane.account <> ALL (:shut_account::text[]))
       AND NOT EXISTS (
           SELECT FROM postino.gates AS gate
           WHERE gate.scope = 'account' AND gate.name = lane.account AND gate.until_at > coalesce(:now::timestamptz, now())

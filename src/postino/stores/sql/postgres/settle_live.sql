@@ -2,15 +2,15 @@
 WITH input AS (
     SELECT * FROM unnest(
         :id::uuid[], :token::uuid[], :state::text[], :run_at::timestamptz[], :refund::boolean[], :rescued::boolean[],
-        :deferred::text[], :error::text[], :recorded::boolean[], :number::int[], :started_at::timestamptz[], :worker::text[],
+        :deferred::text[], :limited::boolean[], :error::text[], :recorded::boolean[], :number::int[], :started_at::timestamptz[], :worker::text[],
         :outcome::text[], :error_class::text[], :message::text[], :trace::text[], :event::text[], :data::text[]
-    ) AS i (id, token, state, run_at, refund, rescued, deferred, error, recorded, number, started_at, worker,
+    ) AS i (id, token, state, run_at, refund, rescued, deferred, limited, error, recorded, number, started_at, worker,
             outcome, error_class, message, trace, event, data)
 ), back AS (
     UPDATE postino.jobs AS job
     SET state = input.state, run_at = input.run_at, attempts = job.attempts - input.refund::int,
         rescues = job.rescues + input.rescued::int, deferrals = job.deferrals + (input.deferred IS NOT NULL)::int,
-        deferred = input.deferred, last_error = coalesce(input.error, job.last_error),
+        limited = job.limited + input.limited::int, deferred = input.deferred, last_error = coalesce(input.error, job.last_error),
         claimed_by = NULL, claimed_at = NULL, token = NULL, deadline_at = NULL, dispatched_at = NULL
     FROM input
     WHERE job.id = input.id AND job.token IS NOT DISTINCT FROM input.token AND job.state <> 'pending'

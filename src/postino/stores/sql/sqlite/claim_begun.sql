@@ -1,16 +1,11 @@
--- The first of what the lane has begun to send, while none of its jobs runs.
+-- What was chosen of the lane, while none of its jobs runs.
 UPDATE postino_jobs
 SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token, attempts = attempts + 1, deferred = NULL,
     deadline_at = strftime('%Y-%m-%dT%H:%M:%f', :now, (:grace + coalesce(time_limit,
         (SELECT value FROM json_each(:limits) WHERE key = 'channel ' || postino_jobs.channel),
         (SELECT value FROM json_each(:limits) WHERE key = 'type ' || postino_jobs.type),
         (SELECT value FROM json_each(:limits) WHERE key = ''))) || ' seconds') || '000Z'
-WHERE id IN (
-    SELECT id FROM postino_jobs
-    WHERE channel = :channel AND lane = :lane AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND (sent OR regardless) AND run_at <= :now
-    ORDER BY run_at, id
-    LIMIT 1
-) AND NOT EXISTS (
+WHERE id = :id AND state <> 'running' AND run_at <= :now AND NOT EXISTS (
     SELECT 1 FROM postino_jobs AS busy
     WHERE busy.channel = :channel AND busy.lane = :lane AND busy.state = 'running' AND busy.account IS NOT NULL
 ) AND EXISTS (SELECT 1 FROM postino_workers WHERE postino_workers.id = :worker)

@@ -10,7 +10,7 @@ SELECT :now, :event, id, :data FROM postino_jobs
 WHERE id = :id AND token IS :token AND state <> 'pending' AND :event IS NOT NULL;
 UPDATE postino_jobs
 SET state = :state, run_at = :run_at, attempts = attempts - :refund, rescues = rescues + :rescued,
-    deferrals = deferrals + (:deferred IS NOT NULL), deferred = :deferred, last_error = coalesce(:error, last_error),
+    deferrals = deferrals + (:deferred IS NOT NULL), limited = limited + :limited, deferred = :deferred, last_error = coalesce(:error, last_error),
     claimed_by = NULL, claimed_at = NULL, token = NULL, deadline_at = NULL, dispatched_at = NULL
 WHERE id = :id AND token IS :token AND state <> 'pending'
 RETURNING id

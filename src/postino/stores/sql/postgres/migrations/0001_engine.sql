@@ -25,6 +25,7 @@ CREATE TABLE postino.jobs (
     generation      int NOT NULL DEFAULT 1,
     rescues         int NOT NULL DEFAULT 0,
     deferrals       int NOT NULL DEFAULT 0,
+    limited         int NOT NULL DEFAULT 0,
     deferred        text,
     sent            boolean NOT NULL DEFAULT false,
     regardless      boolean NOT NULL DEFAULT false,  -- of blackouts: a person said so
@@ -323,14 +324,14 @@ SELECT id, type, channel, account, brand, user_id,
        (ARRAY['high', 'default', 'low'])[queue + 1] AS queue, state, scheduled_at, run_at,
        attempts, max_attempts, idempotency_key, payload, remote_id, parent_id, correlation_id,
        last_error, deferred, created_at, claimed_by, claimed_at, dispatched_at, NULL::timestamptz AS finished_at,
-       NULL::text AS result, generation, rescues, deferrals, sent, look_at, backoff, time_limit, token, regardless
+       NULL::text AS result, generation, rescues, deferrals, sent, look_at, backoff, time_limit, token, regardless, limited
 FROM postino.jobs
 UNION ALL
 SELECT id, type, channel, account, brand, user_id,
        (ARRAY['high', 'default', 'low'])[queue + 1], state, scheduled_at, run_at,
        attempts, max_attempts, idempotency_key, payload, remote_id, parent_id, correlation_id,
        last_error, NULL, created_at, claimed_by, claimed_at, dispatched_at, finished_at,
-       result, generation, rescues, deferrals, sent, NULL, backoff, time_limit, NULL, false
+       result, generation, rescues, deferrals, sent, NULL, backoff, time_limit, NULL, false, 0
 FROM postino.finished
 WHERE NOT superseded
 UNION ALL
@@ -338,7 +339,7 @@ SELECT id, type, channel, account, brand, user_id,
        (ARRAY['high', 'default', 'low'])[queue + 1], state, scheduled_at, run_at,
        attempts, max_attempts, idempotency_key, payload, remote_id, parent_id, correlation_id,
        last_error, NULL, created_at, claimed_by, claimed_at, dispatched_at, finished_at,
-       result, generation, rescues, deferrals, sent, NULL, backoff, time_limit, NULL, false
+       result, generation, rescues, deferrals, sent, NULL, backoff, time_limit, NULL, false, 0
 FROM postino.kept
 WHERE NOT superseded;
 
@@ -347,7 +348,7 @@ CREATE VIEW postino.all_jobs AS
 SELECT id, type, channel, account, brand, user_id, queue, state, scheduled_at, run_at, attempts, max_attempts,
        idempotency_key, postino.readable(payload) AS payload,
        remote_id, parent_id, correlation_id, last_error, deferred, created_at, claimed_by, claimed_at, dispatched_at,
-       finished_at, result, generation, rescues, deferrals, sent, look_at, backoff, time_limit, token, regardless, payload AS payload_bytes
+       finished_at, result, generation, rescues, deferrals, sent, look_at, backoff, time_limit, token, regardless, limited, payload AS payload_bytes
 FROM postino.stored_jobs;
 
 -- Every try. The one that completed a job is its finished row; without a token it was a person's word, and has its line.

@@ -25,6 +25,7 @@ CREATE TABLE postino_jobs (
     generation      integer NOT NULL DEFAULT 1,
     rescues         integer NOT NULL DEFAULT 0,
     deferrals       integer NOT NULL DEFAULT 0,
+    limited         integer NOT NULL DEFAULT 0,
     deferred        text,
     sent            integer NOT NULL DEFAULT 0,
     regardless      integer NOT NULL DEFAULT 0,  -- of blackouts: a person said so
@@ -264,14 +265,14 @@ SELECT id, type, channel, account, brand, user_id,
        CASE queue WHEN 0 THEN 'high' WHEN 1 THEN 'default' ELSE 'low' END AS queue, state, scheduled_at, run_at,
        attempts, max_attempts, idempotency_key, payload, remote_id, parent_id, correlation_id,
        last_error, deferred, created_at, claimed_by, claimed_at, dispatched_at, NULL AS finished_at,
-       NULL AS result, generation, rescues, deferrals, sent, look_at, backoff, time_limit, token, regardless
+       NULL AS result, generation, rescues, deferrals, sent, look_at, backoff, time_limit, token, regardless, limited
 FROM postino_jobs
 UNION ALL
 SELECT id, type, channel, account, brand, user_id,
        CASE queue WHEN 0 THEN 'high' WHEN 1 THEN 'default' ELSE 'low' END, state, scheduled_at, run_at,
        attempts, max_attempts, idempotency_key, payload, remote_id, parent_id, correlation_id,
        last_error, NULL, created_at, claimed_by, claimed_at, dispatched_at, finished_at,
-       result, generation, rescues, deferrals, sent, NULL, backoff, time_limit, NULL, 0
+       result, generation, rescues, deferrals, sent, NULL, backoff, time_limit, NULL, 0, 0
 FROM postino_finished
 WHERE NOT superseded
 UNION ALL
@@ -279,7 +280,7 @@ SELECT id, type, channel, account, brand, user_id,
        CASE queue WHEN 0 THEN 'high' WHEN 1 THEN 'default' ELSE 'low' END, state, scheduled_at, run_at,
        attempts, max_attempts, idempotency_key, payload, remote_id, parent_id, correlation_id,
        last_error, NULL, created_at, claimed_by, claimed_at, dispatched_at, finished_at,
-       result, generation, rescues, deferrals, sent, NULL, backoff, time_limit, NULL, 0
+       result, generation, rescues, deferrals, sent, NULL, backoff, time_limit, NULL, 0, 0
 FROM postino_kept
 WHERE NOT superseded;
 
@@ -288,7 +289,7 @@ CREATE VIEW postino_all_jobs AS
 SELECT id, type, channel, account, brand, user_id, queue, state, scheduled_at, run_at, attempts, max_attempts,
        idempotency_key, CASE WHEN json_valid(CAST(payload AS text)) THEN CAST(payload AS text) ELSE quote(payload) END AS payload,
        remote_id, parent_id, correlation_id, last_error, deferred, created_at, claimed_by, claimed_at, dispatched_at,
-       finished_at, result, generation, rescues, deferrals, sent, look_at, backoff, time_limit, token, regardless, payload AS payload_bytes
+       finished_at, result, generation, rescues, deferrals, sent, look_at, backoff, time_limit, token, regardless, limited, payload AS payload_bytes
 FROM postino_stored_jobs;
 
 -- Every try. The one that completed a job is its finished row; without a token it was a person's word, and has its line.
