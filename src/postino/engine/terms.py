@@ -1,0 +1,49 @@
+"""What the settings and the networks say about how much may run: caps, circuits, quotas."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from postino.config import Config
+from postino.errors import ConfigError, WrongUse
+from postino.rules.breaker import BreakerPolicy, policy_for
+from postino.rules.quota import Quota
+
+MOST_CAPPED = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """By channel."""
+
+    caps: Mapping[str, int] = field(default_factory=dict)
+    circuits: Mapping[str, BreakerPolicy] = field(default_factory=dict)
+    quotas: Mapping[str, Sequence[Quota]] = field(default_factory=dict)
+
+
+def terms(config: Config, networks: Iterable[str], quotas: Mapping[str, Sequence[Quota]]) -> Terms:
+    """Networks have a cap and a circuit; other channels where the settings say so."""
+    caps = dict.fromkeys(networks, config.publishing.cap)
+    named = {*caps, *(name for name, said in config.channels.items() if said.circuit is not None)}
+    for name, said in config.channels.items():
+        if said.cap is not None:
+            caps[name] = cap_of(said.cap, f"channels.{name}.cap")
+    return Terms(caps, {name: policy_of(config, name) for name in named}, quotas)
+
+
+def cap_of(value: Any, name: str) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_CAPPED:
+        return value
+    raise ConfigError(f"{name} must be a whole number from 0 to {MOST_CAPPED:,}, not {value!r}.", field=name)
+
+
+def policy_of(config: Config, service: str) -> BreakerPolicy:
+    """What the channel says goes before what all circuits have in common."""
+    names = [entry.name for entry in fields(config.circuits)]
+    shared = {name: value for name in names if (value := getattr(config.circuits, name))}
+    said = config.channels.get(service)
+    own = dict(said.circuit or {}) if said is not None else {}
+    try:
+        return policy_for(service, shared | own)
+    except WrongUse as error:
+        raise ConfigError(f"circuits: {error}", field=error.field) from error

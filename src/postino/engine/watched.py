@@ -1,0 +1,47 @@
+"""The door outwards as calls of a job see it: nobody calls a service that is left alone, and what it answers counts."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from postino.engine.circuits import Circuits
+from postino.provider import Answer, HeldBack, Http, NoAnswer, Unreachable
+from postino.rules.failures import in_trouble
+from postino.rules.gates import told_of_gate
+
+
+class Watched:
+    """What is fetched from addresses that people gave says nothing about the service, and is not held back."""
+
+    def __init__(self, http: Http, circuits: Circuits, service: str) -> None:
+        self.http = http
+        self.circuits = circuits
+        self.service = service
+
+    async def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        params: Mapping[str, str] | None = None,
+        json: Any = None,
+        form: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        timeout: float | None = None,
+    ) -> Answer:
+        if gate := self.circuits.shut(self.service):
+            raise HeldBack(told_of_gate(gate))
+        sending = {"headers": headers, "params": params, "json": json, "form": form, "body": body, "timeout": timeout}
+        try:
+            answer = await self.http.request(method, url, **sending)
+        except (Unreachable, NoAnswer) as error:
+            self.circuits.answered(self.service, False, str(error))
+            raise
+        trouble = in_trouble(answer.status)
+        if trouble is not None:
+            why = f"It answers with status {answer.status}." if trouble else None
+            self.circuits.answered(self.service, not trouble, why)
+        return answer
+
+    async def fetch(self, url: str, *, most: int) -> Answer:
+        return await self.http.fetch(url, most=most)

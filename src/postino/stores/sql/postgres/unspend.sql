@@ -1,0 +1,1 @@
+DELETE FROM postino.spent WHERE job_id = :job_id AND step = :step AND number = :number

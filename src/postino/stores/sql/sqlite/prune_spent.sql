@@ -1,0 +1,1 @@
+DELETE FROM postino_spent WHERE at < strftime('%Y-%m-%dT%H:%M:%f', :now, '-40 days')
