@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postino.cli import output, shapes
+from postino.cli import jobs_explain, output, shapes
 from postino.cli.details import COLUMNS, refused, replayed, row, show_history, show_job
 from postino.cli.options import (
     Before,
@@ -34,7 +34,7 @@ from postino.store import Attempt, JobFilter
 if TYPE_CHECKING:
     from postino.app import App
 
-commands = typer.Typer(help="Look at jobs, cancel, replay or resolve one.", no_args_is_help=True)
+commands = typer.Typer(help="Look at jobs; explain, cancel, replay or resolve one.", no_args_is_help=True)
 MOST_CHILDREN = 100
 
 
@@ -177,3 +177,7 @@ def verdict_from(
             raise WrongUse("--live: needs the id under which it is out.", field="live")
         return Done(remote_id=live)
     return Retry(reason) if again else Reject(reason)
+
+
+commands.command("explain")(jobs_explain.explain_job)
+commands.command("test")(jobs_explain.try_out)

@@ -1,0 +1,56 @@
+"""Why a post or a job has not run, and whether one could at a time. Nothing is changed by asking."""
+
+from uuid import UUID
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse
+
+from postino import zones
+from postino.api.models import Strict
+from postino.api.reading import query_of
+from postino.api.wishes import instant
+from postino.engine.explaining import evaluate, explain
+from postino.publishing.explaining import of_evaluation, of_explanation
+from postino.wiring import Postino
+
+
+class TestBody(Strict):
+    """`POST /v1/jobs/test`: a job that is only thought of."""
+
+    channel: str
+    account: str | None = None
+    brand: str | None = None
+    queue: str | None = None
+    run_at: str | None = None
+    timezone: str | None = None
+
+
+def routes(app: Postino) -> APIRouter:
+    router = APIRouter(tags=["explaining"])
+
+    @router.get("/v1/posts/{post_id}/explain")
+    async def of_post(post_id: UUID, request: Request) -> JSONResponse:
+        """Why it has not gone out: a sentence, in `timezone` if one is given, and what is in its way."""
+        await app.posts.get(post_id)
+        return await told(post_id, request)
+
+    @router.get("/v1/jobs/{job_id}/explain")
+    async def of_job(job_id: UUID, request: Request) -> JSONResponse:
+        """The same of any job."""
+        return await told(job_id, request)
+
+    @router.post("/v1/jobs/test")
+    async def test(body: TestBody) -> JSONResponse:
+        """Whether it could run at `run_at`; left out: now. Nothing is inserted."""
+        notes: list[str] = []
+        asked_at = instant(body.run_at, body.timezone, "run_at", notes)
+        whose = {"channel": body.channel, "account": body.account, "brand": body.brand, "queue": body.queue}
+        run_at, evaluation = await evaluate(app.store, **whose, run_at=asked_at)
+        return JSONResponse(of_evaluation(body.channel, run_at, evaluation) | {"notes": notes})
+
+    async def told(job_id: UUID, request: Request) -> JSONResponse:
+        name = query_of(request, "timezone").get("timezone")
+        zone = None if name is None else zones.zone(name)
+        return JSONResponse(of_explanation(await explain(app.store, job_id, zone=zone)))
+
+    return router

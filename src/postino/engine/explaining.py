@@ -1,0 +1,104 @@
+"""Why a job has not run, and whether one could run at a time: reads what is, lets the rules tell, writes nothing."""
+
+import os
+import socket
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from postino.engine.specs import instant, named, queue_named, text
+from postino.errors import NotFound, WrongUse
+from postino.job import Job, Queue, State
+from postino.post import POST
+from postino.rules import explain as rule
+from postino.rules.explain import Evaluation, Explanation
+from postino.store import Circumstances, Store, WorkerInfo
+
+AT_THE_SAME_TIME = timedelta(minutes=1)
+LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+NOBODY = UUID(int=(1 << 128) - 1)  # behind all others
+
+
+async def explain(
+    store: Store, job_id: UUID, now: datetime | None = None, *, zone: ZoneInfo | None = None
+) -> Explanation:
+    """As it is now, or would be at another time if nothing else happened until then."""
+    around = await store.circumstances(await store.get(job_id))
+    return rule.explain(with_workers(around), now or around.now, zone)
+
+
+async def evaluate(
+    store: Store,
+    *,
+    channel: Any,
+    account: Any = None,
+    brand: Any = None,
+    queue: Any = None,
+    run_at: datetime | None = None,
+) -> tuple[datetime, Evaluation]:
+    """Whether a job like this could run at this time, which is now if it has passed. Nothing is inserted."""
+    channel, account = named(channel, "channel"), text("account", account)
+    brand = text("brand", brand) or await brand_of(store, account, channel)
+    rank = Queue.DEFAULT if queue is None else queue_named(queue)
+    asked_at = instant("run_at", run_at)
+    around = await store.circumstances(thought_of(channel, account, brand, rank, asked_at))
+    at = max(asked_at or around.now, around.now)
+    facts = with_workers(around)
+    facts = replace(facts, job=replace(facts.job, run_at=at))
+    near = {"after_at": at - AT_THE_SAME_TIME, "before_at": at + AT_THE_SAME_TIME}
+    collides = await store.collides(channel, account, brand, **near)
+    return at, rule.evaluate(facts, collides, around.now)
+
+
+def thought_of(channel: str, account: str | None, brand: str | None, queue: Queue, run_at: datetime | None) -> Job:
+    return Job(
+        id=NOBODY,
+        type=POST if account else channel,
+        channel=channel,
+        queue=queue,
+        state=State.PENDING,
+        payload=b"",
+        idempotency_key="",
+        scheduled_at=run_at or LONG_AGO,
+        run_at=run_at,
+        created_at=LONG_AGO,
+        account=account,
+        brand=brand,
+    )
+
+
+async def brand_of(store: Store, account: str | None, channel: str) -> str | None:
+    """The account's, where it is one that Postino publishes by; other jobs may name accounts of their own."""
+    if account is None:
+        return None
+    try:
+        known = await store.account(account)
+    except NotFound:
+        return None
+    if known.network != channel:
+        message = f"account: {account} is on {known.network}, not on {channel}: give that as the channel."
+        raise WrongUse(message, field="account")
+    return known.brand
+
+
+def with_workers(around: Circumstances) -> rule.Facts:
+    return replace(around.facts, workers=len([*living(around.workers)]))
+
+
+def living(workers: Iterable[WorkerInfo]) -> Iterable[WorkerInfo]:
+    """Without those of this machine that have ended: others bury them, but not before their lease is over."""
+    here = socket.gethostname()
+    return (worker for worker in workers if worker.host != here or is_there(worker.pid))
+
+
+def is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
