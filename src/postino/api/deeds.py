@@ -10,8 +10,8 @@ from postino.api.models import ChangeBody, DeedBody, ReplayBody, ResolveBody
 from postino.api.wishes import content_of, timing_of
 from postino.engine.deeds import act
 from postino.errors import Conflict, WrongUse
-from postino.job import Job
 from postino.outcome import Done, Reject, Retry
+from postino.publishing.blackouts import InBlackout
 from postino.publishing.contents import content_from
 from postino.wiring import Postino
 
@@ -41,13 +41,14 @@ def routes(app: Postino) -> APIRouter:
             content = content_of(body, content_from(before.content))
             done = app.posts.edit(post_id, content, act(ACTOR, body.reason), publish_until_at=timing.until_at)
             await of_a_post(post_id, done)
-        return JSONResponse(await app.teller.post(await app.posts.get(post_id)) | {"notes": [*timing.notes]})
+        after = await app.posts.get(post_id)
+        notes = [*timing.notes, *(await app.posts.notes([after]) if "at" in said else ())]
+        return JSONResponse(await app.teller.post(after) | {"notes": notes})
 
     @router.post("/publish-now")
     async def publish_now(post_id: UUID, body: DeedBody | None = None) -> JSONResponse:
-        await app.posts.get(post_id)
-        reason = body.reason if body else ""
-        return await told(post_id, app.reschedule(post_id, None, reason=reason, actor=ACTOR))
+        """Instead of later; refused in a blackout, with the next free instant."""
+        return await told(post_id, app.posts.publish_now(post_id, act(ACTOR, body.reason if body else "")))
 
     @router.post("/cancel")
     async def cancel(post_id: UUID, body: DeedBody | None = None) -> JSONResponse:
@@ -67,7 +68,7 @@ def routes(app: Postino) -> APIRouter:
         await app.posts.get(post_id)
         return await told(post_id, app.resolve(post_id, verdict_of(body), reason=body.reason, actor=ACTOR))
 
-    async def told(post_id: UUID, deed: Awaitable[Job]) -> JSONResponse:
+    async def told(post_id: UUID, deed: Awaitable[object]) -> JSONResponse:
         await of_a_post(post_id, deed)
         return JSONResponse(await app.teller.post(await app.posts.get(post_id)))
 
@@ -78,6 +79,8 @@ async def of_a_post(post_id: UUID, deed: Awaitable[object]) -> None:
     """A refusal in the words of posts: who publishes does not know of jobs."""
     try:
         await deed
+    except InBlackout:
+        raise
     except Conflict as refusal:
         said = str(refusal).replace(f"Job {post_id}", f"Post {post_id}")
         anew = "say `force` if what was in the way is gone, or publish it anew"

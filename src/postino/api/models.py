@@ -56,6 +56,7 @@ class PostBody(ContentBody):
     accounts: Annotated[list[str], Field(min_length=1, max_length=MOST_ACCOUNTS)]
     preview: bool = False
     allow_duplicate: bool = False
+    allow_blackout: bool = False
 
 
 class ChangeBody(ContentBody):
@@ -80,3 +81,29 @@ class ResolveBody(Strict):
     verdict: Literal["live", "send_again", "give_up"]
     reason: Annotated[str, Field(min_length=1, max_length=MOST_REASON)]
     remote_id: Annotated[str, Field(max_length=500)] | None = None
+
+
+class NeededReason(Strict):
+    reason: Annotated[str, Field(max_length=MOST_REASON)]
+
+
+class OpenBody(NeededReason):
+    """`POST /v1/circuits/{service}/open`: until then, for so long or, with neither, until somebody closes it."""
+
+    until: str | None = None
+    timezone: str | None = None
+    seconds: float | None = None
+
+
+class BlackoutBody(Strict):
+    """`POST /v1/blackouts`. What its fields may hold, the rule about blackouts says, in its own words."""
+
+    scope: str | None = None
+    channel: str | None = None
+    brand: str | None = None
+    account: str | None = None
+    start: str | None = None
+    end: str | None = None
+    timezone: str | None = None
+    days: list[int] | None = None
+    reason: str | None = None

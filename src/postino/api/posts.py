@@ -38,10 +38,9 @@ def routes(app: Postino) -> APIRouter:
             previews = [shapes.of_preview(preview) for preview in await app.posts.preview(wish)]
             return JSONResponse({"preview": True, "posts": previews, "notes": [*timing.notes]})
         written = await app.posts.schedule(wish)
-        return JSONResponse(
-            together(await app.teller.posts([one.post for one in written]), [*timing.notes, *known_already(written)]),
-            status_of(wish, written),
-        )
+        posts = [one.post for one in written]
+        notes = [*timing.notes, *known_already(written), *await app.posts.notes(posts)]
+        return JSONResponse(together(await app.teller.posts(posts), notes), status_of(wish, written))
 
     @router.get("/v1/posts")
     async def latest(request: Request) -> JSONResponse:

@@ -33,6 +33,7 @@ def wish_of(body: PostBody, key: str | None, timing: Timing) -> Wish:
         publish_until_at=timing.until_at,
         key=key,
         allow_duplicate=body.allow_duplicate,
+        allow_blackout=body.allow_blackout,
     )
 
 

@@ -10,7 +10,22 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from postino.cli import accounts, database, dead, jobs, post, posts, queues, refusals, sandbox, server, up, worker
+from postino.cli import (
+    accounts,
+    blackouts,
+    circuits,
+    database,
+    dead,
+    jobs,
+    post,
+    posts,
+    queues,
+    refusals,
+    sandbox,
+    server,
+    up,
+    worker,
+)
 from postino.errors import WrongUse
 
 WHAT_IT_IS = (
@@ -37,6 +52,8 @@ cli.add_typer(accounts.commands, name="accounts")
 cli.add_typer(jobs.commands, name="jobs")
 cli.add_typer(dead.commands, name="dead")
 cli.add_typer(queues.commands, name="queues")
+cli.add_typer(circuits.commands, name="circuits")
+cli.add_typer(blackouts.commands, name="blackouts")
 
 
 def show_version(wanted: bool) -> None:

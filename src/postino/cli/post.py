@@ -53,6 +53,9 @@ def post(
     allow_duplicate: Annotated[
         bool, typer.Option("--allow-duplicate", help="Even if the same has just been published.")
     ] = False,
+    allow_blackout: Annotated[
+        bool, typer.Option("--allow-blackout", help="Even in a blackout window.")
+    ] = False,
     key: Annotated[
         str | None, typer.Option("--key", help="The same key again is the same post.", show_default=False)
     ] = None,
@@ -76,6 +79,7 @@ def post(
         publish_until_at=instant_from(publish_until, timezone, "publish_until", notes),
         key=key,
         allow_duplicate=allow_duplicate,
+        allow_blackout=allow_blackout,
     )
     where = Where(data_dir, database_url)
     if preview:
@@ -102,8 +106,9 @@ class Desk:
         try:
             written = await app.posts.schedule(await named(app, wish))
         except Conflict as refusal:
-            raise Conflict(str(refusal).replace("allow_duplicate", "--allow-duplicate")) from refusal
-        self.notes += known_already(written)
+            refusal.args = (in_options(str(refusal)),)
+            raise
+        self.notes += [*known_already(written), *await app.posts.notes([one.post for one in written])]
         posts = await app.teller.posts([one.post for one in written])
         works = await somebody_works(app)
         if self.waits and works:
@@ -141,6 +146,13 @@ class Desk:
             if told["needs_person"] and not self.as_json:
                 resolve = self.where.command(f"posts resolve {told['id']} --reason WHY")
                 output.hint(f"Only a person can tell: {resolve} --live REMOTE_ID | --send-again | --give-up")
+
+
+def in_options(said: str) -> str:
+    """What the API calls a field, as it is typed here."""
+    for field, option in (("`at`", "--at"), ("`allow_blackout`", "--allow-blackout")):
+        said = said.replace(field, option)
+    return said.replace("allow_duplicate", "--allow-duplicate")
 
 
 def line(told: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import typer
 
-from postino.cli import output, post_details, resolving
+from postino.cli import jobs_explain, output, post_details, resolving
 from postino.cli.contents import (
     Alts,
     At,
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 commands = typer.Typer(help="Look at posts; edit, cancel, reschedule, replay or resolve one.", no_args_is_help=True)
 STATES = {status: state for state, status in STATUS.items()}
 commands.command("resolve")(resolving.resolve)
+commands.command("explain")(jobs_explain.explain_post)
 PostId = Annotated[str, typer.Argument(metavar="ID", help="The post's id.", show_default=False)]
 
 
@@ -155,9 +156,9 @@ def reschedule(
 
     async def work(app: "Postino", wanted: UUID) -> None:
         if wanted_at is None:
-            await app.reschedule(wanted, None, reason=reason, actor=actor())
+            await app.posts.publish_now(wanted, act(actor(), reason))
         else:
-            await app.posts.reschedule(wanted, wanted_at, act(actor(), reason))
+            notes.extend(await app.posts.notes([await app.posts.reschedule(wanted, wanted_at, act(actor(), reason))]))
 
     decide(post_id, Where(data_dir, database_url), work, "is rescheduled", as_json=as_json)
     for note in notes:
@@ -201,12 +202,16 @@ def decide(
     post_id: str, where: Where, work: Callable[["Postino", UUID], Awaitable[object]], done: str, *, as_json: bool
 ) -> None:
     """Does it to a post that exists, and tells how the post stands now."""
+    from postino.publishing.blackouts import InBlackout
+
     wanted = uuid_from(post_id, what="post")
 
     async def run(app: "Postino") -> dict[str, Any]:
         await app.posts.get(wanted)
         try:
             await work(app, wanted)
+        except InBlackout:
+            raise
         except Conflict as refusal:
             raise post_details.refused(refusal, wanted) from refusal
         return await app.teller.post(await app.posts.get(wanted))

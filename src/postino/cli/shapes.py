@@ -2,13 +2,12 @@
 
 import base64
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from postino.gate import Gate
-from postino.job import Job, Queue
+from postino.job import Job
 from postino.publishing.shapes import plain, plain_fields
-from postino.store import Attempt, DeadLetter, QueueDepth, WorkerInfo
+from postino.store import Attempt, DeadLetter, WorkerInfo
 
 STORED_JSON = ("backoff", "result")
 
@@ -42,21 +41,6 @@ def of_gate(gate: Gate) -> dict[str, Any]:
 
 def of_worker(worker: WorkerInfo) -> dict[str, Any]:
     return plain_fields(worker)
-
-
-def of_depths(depths: Sequence[QueueDepth]) -> list[dict[str, Any]]:
-    """One line for each channel and queue, with how many are in which state."""
-    lines: dict[tuple[str, Queue], dict[str, Any]] = {}
-    for depth in depths:
-        line = lines.setdefault(
-            (depth.channel, depth.queue),
-            {"channel": depth.channel, "queue": depth.queue.label, "pending": 0, "running": 0, "uncertain": 0}
-            | {"oldest_run_at": None},
-        )
-        line[depth.state.value] = depth.jobs
-        if depth.state == "pending":
-            line["oldest_run_at"] = depth.oldest_run_at
-    return list(lines.values())
 
 
 def payload(stored: bytes) -> Any:

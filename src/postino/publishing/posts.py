@@ -11,6 +11,7 @@ from postino.content import NETWORKS, Content, Problem, Severity
 from postino.errors import WrongUse
 from postino.job import Job, Queue, new_id
 from postino.post import POST, NewContent, NewPost, PostFilter, StoredAccount, StoredPost
+from postino.publishing.blackouts import InBlackout, free_for_all, meetings, minds, notes_of
 from postino.publishing.contents import content_from, text_of
 from postino.publishing.publisher import MediaLetter, PostLetter
 from postino.rules.idempotency import content_key, fingerprint, job_key
@@ -19,6 +20,8 @@ from postino.rules.media import kind_of
 from postino.rules.rendering import Rendered, render
 from postino.store import Act, Enqueued, NewJob, Store
 
+WHEN_ELSE = "give that as `at`, or publish now all the same with `allow_blackout`."
+LATER_ELSE = "reschedule it to that time, or let it go out when it is planned."
 LONG_PAST = timedelta(minutes=5)  # a clock that goes wrong, a form that was open for a while
 Create = Callable[[NewContent, Sequence[NewPost], Sequence[NewJob]], Awaitable[Sequence[Enqueued]]]
 
@@ -33,6 +36,7 @@ class Wish:
     publish_until_at: datetime | None = None
     key: str | None = None
     allow_duplicate: bool = False
+    allow_blackout: bool = False
     user_id: str | None = None
 
 
@@ -95,6 +99,8 @@ class Posts:
             raise Refused(previews)
         content = content_of(wish, previews[0].account.brand)
         made = [post_of(wish, preview) for preview in previews]
+        if wish.at is None and not wish.allow_blackout:
+            await self.check_open([job for _, job in made if not await self.knows(job)], WHEN_ELSE)
         enqueued = await self.create(content, [post for post, _ in made], [job for _, job in made])
         self.wake([found.job for found in enqueued])
         return [Written(await self.store.post(found.job.id), found.created) for found in enqueued]
@@ -129,6 +135,29 @@ class Posts:
         assert key is not None
         self.wake([await self.store.reschedule_post(post_id, at, key, act)])
         return await self.store.post(post_id)
+
+    async def publish_now(self, post_id: UUID, act: Act) -> StoredPost:
+        """Only while nothing has been sent, and in no blackout."""
+        before = await self.store.post(post_id)
+        if minds(before.job):
+            await self.check_open([before.job], LATER_ELSE)
+        self.wake([await self.store.reschedule(post_id, None, act)])
+        return await self.store.post(post_id)
+
+    async def check_open(self, jobs: Sequence[Job | NewJob], otherwise: str) -> None:
+        """Refuses what was to go out at once and meets a blackout."""
+        known, now = await self.store.known_gates()
+        met = meetings(known.blackouts, jobs, now)
+        if met:
+            raise InBlackout(met, free_for_all(known.blackouts, jobs, now), otherwise, "Nothing was changed.")
+
+    async def notes(self, posts: Sequence[StoredPost]) -> list[str]:
+        """What to say of plans that meet a blackout: when they really go out."""
+        known, now = await self.store.known_gates()
+        return notes_of(known.blackouts, posts, now)
+
+    async def knows(self, job: NewJob) -> bool:
+        return job.key is not None and await self.store.find(job.channel, job.key) is not None
 
     async def get(self, post_id: UUID) -> StoredPost:
         return await self.store.post(post_id)
@@ -183,6 +212,7 @@ def post_of(wish: Wish, preview: Preview) -> tuple[NewPost, NewJob]:
         fingerprint=fingerprint(account.id, rendered.parts, references),
         publish_until_at=wish.publish_until_at,
         guard=wish.at is None and wish.key is None and not wish.allow_duplicate,
+        regardless=wish.allow_blackout,
     )
     job = NewJob(
         id=job_id,

@@ -1,0 +1,108 @@
+"""`/v1/blackouts`, `/v1/circuits` and `/v1/queues`: what may run now, why not, and a person's word about it."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse
+
+from postino.api.models import BlackoutBody, NeededReason, OpenBody
+from postino.api.problems import nearest
+from postino.api.reading import query_of
+from postino.api.wishes import instant
+from postino.engine.gatekeeper import Shifts, gatekeeper_of
+from postino.errors import WrongUse
+from postino.publishing.shapes import plain_fields
+from postino.rules.blackout import Blackout, sentence, told_of
+from postino.rules.breaker import Breaker
+from postino.rules.gates import told_of_gate
+from postino.wiring import Postino
+
+ACTOR = "api"
+
+
+def routes(app: Postino) -> APIRouter:
+    router = APIRouter(tags=["gates"])
+    gatekeeper = gatekeeper_of(app)
+
+    @router.get("/v1/blackouts")
+    async def blackouts() -> JSONResponse:
+        """All of them."""
+        return listed([of_blackout(blackout) for blackout in await gatekeeper.blackouts()])
+
+    @router.post("/v1/blackouts", status_code=201)
+    async def add(request: Request, body: BlackoutBody) -> JSONResponse:
+        """Publishes nothing in its windows from now on: 201. With `preview=true` 200: what it would move, unsaved."""
+        preview = flag_of(query_of(request, "preview"), "preview")
+        blackout = await gatekeeper.draft(body.model_dump(exclude_none=True))
+        shifts = of_shifts(await gatekeeper.preview(blackout))
+        if not preview:
+            await gatekeeper.keep(blackout, actor=ACTOR)
+        return JSONResponse(of_blackout(blackout) | shifts | {"preview": preview}, 200 if preview else 201)
+
+    @router.delete("/v1/blackouts/{blackout_id}")
+    async def remove(request: Request, blackout_id: UUID) -> JSONResponse:
+        """The one that was removed; `reason` goes into the audit trail."""
+        reason = query_of(request, "reason").get("reason", "")
+        return JSONResponse(of_blackout(await gatekeeper.remove_blackout(blackout_id, reason=reason, actor=ACTOR)))
+
+    @router.get("/v1/circuits")
+    async def circuits() -> JSONResponse:
+        """Every service that was ever in trouble, as it is now."""
+        return listed([of_breaker(breaker) for breaker in await gatekeeper.circuits()])
+
+    @router.post("/v1/circuits/{service}/open")
+    async def open_circuit(service: str, body: OpenBody) -> JSONResponse:
+        """Leaves it alone: `until` then, for so many `seconds` or, with neither, until somebody closes it."""
+        until_at = instant(body.until, body.timezone, "until", [])
+        opened = await gatekeeper.open_circuit(
+            service, until_at=until_at, seconds=body.seconds, reason=body.reason, actor=ACTOR
+        )
+        return JSONResponse(of_breaker(opened))
+
+    @router.post("/v1/circuits/{service}/close")
+    async def close_circuit(service: str, body: NeededReason) -> JSONResponse:
+        """Asks it again at once."""
+        return JSONResponse(of_breaker(await gatekeeper.close_circuit(service, reason=body.reason, actor=ACTOR)))
+
+    @router.post("/v1/circuits/{service}/reset")
+    async def reset_circuit(service: str, body: NeededReason) -> JSONResponse:
+        """Asks it again, as if it had never been in trouble."""
+        return JSONResponse(of_breaker(await gatekeeper.reset_circuit(service, reason=body.reason, actor=ACTOR)))
+
+    @router.get("/v1/queues")
+    async def queues() -> JSONResponse:
+        """How much waits and runs where, every closed gate with its reason, caps, and who works."""
+        found = await gatekeeper.queues()
+        return listed(
+            [plain_fields(line) for line in found.lines],
+            gates=[plain_fields(gate) | {"sentence": told_of_gate(gate)} for gate in found.closed.gates],
+            caps=dict(found.closed.caps),
+            workers=[plain_fields(worker) for worker in found.workers],
+        )
+
+    return router
+
+
+def listed(data: Sequence[dict[str, Any]], **more: Any) -> JSONResponse:
+    return JSONResponse({"data": data, "next_cursor": None, **more})
+
+
+def flag_of(query: dict[str, str], name: str) -> bool:
+    text = query.get(name, "false")
+    if text not in ("true", "false"):
+        raise WrongUse(f"{name} must be true or false, not {text[:40]!r}.{nearest(text, ['true', 'false'])}", name)
+    return text == "true"
+
+
+def of_blackout(blackout: Blackout) -> dict[str, Any]:
+    return told_of(blackout) | {"sentence": sentence(blackout)}
+
+
+def of_shifts(shifts: Shifts) -> dict[str, Any]:
+    return {"shifts": [plain_fields(it) for it in shifts.first], "more": shifts.more, "unlooked": shifts.unlooked}
+
+
+def of_breaker(breaker: Breaker) -> dict[str, Any]:
+    return plain_fields(breaker) | {"failures": len(breaker.failures)}

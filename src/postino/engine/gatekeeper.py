@@ -1,0 +1,247 @@
+"""The desk for people who open and close gates: what they ask for is checked, with its field named, then stored."""
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Protocol, TypeVar
+from uuid import UUID
+
+from postino.content import NETWORKS
+from postino.engine.deeds import act, gate_named
+from postino.engine.specs import instant, named, nearest, refusal
+from postino.errors import Conflict, NotFound, WrongUse
+from postino.gate import Gate, Scope
+from postino.job import Queue, State, new_id
+from postino.rules.blackout import Blackout, blackout_of, sentence
+from postino.rules.breaker import MOST_SECONDS, Breaker, BreakerPolicy, policy_for, state_at
+from postino.rules.gates import Closed, closed
+from postino.rules.shifts import Shift, shift_of
+from postino.store import Act, JobFilter, QueueDepth, Store, WorkerInfo
+from postino.wakeup import Wakeup
+
+T = TypeVar("T")
+OPENAI = "openai"
+COOLED = (Scope.ACCOUNT, Scope.CHANNEL)
+PAGE, MOST_LOOKED_AT, MOST_SHIFTS = 1000, 10_000, 100
+
+
+@dataclass(frozen=True, slots=True)
+class Shifts:
+    """What a blackout would move, the soonest first; how many `more` there are, and whether not all were looked at."""
+
+    first: tuple[Shift, ...] = ()
+    more: int = 0
+    unlooked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """How many jobs of a channel and queue are in which state, and since when the oldest one waits."""
+
+    channel: str
+    queue: Queue
+    pending: int = 0
+    running: int = 0
+    uncertain: int = 0
+    oldest_run_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Queues:
+    """How much waits where, what is closed or capped now, and who works."""
+
+    lines: Sequence[Line]
+    closed: Closed
+    workers: Sequence[WorkerInfo]
+
+
+def usual_policy(service: str) -> BreakerPolicy:
+    return policy_for(service, None)
+
+
+class Gatekeeper:
+    def __init__(
+        self, store: Store, wake: Callable[[], None], policy: Callable[[str], BreakerPolicy] = usual_policy
+    ) -> None:
+        self.store = store
+        self.wake = wake
+        self.policy = policy
+
+    async def queues(self) -> Queues:
+        known, now = await self.store.known_gates()
+        known = replace(known, gates=tuple(await self.store.gates()))
+        return Queues(lines_of(await self.store.depths()), closed(known, now), await self.store.workers())
+
+    async def pause(self, scope: Scope, name: str, *, reason: str = "", actor: str = "app") -> Gate:
+        return await self.changed(self.store.pause(*place(scope, name), act(actor, reason)))
+
+    async def resume(self, scope: Scope, name: str, *, reason: str = "", actor: str = "app") -> Gate:
+        try:
+            return await self.changed(self.store.resume(*place(scope, name), act(actor, reason)))
+        except NotFound:
+            if scope is not Scope.ALL:
+                raise
+            raise NotFound("Not everything is paused. `postino queues list` shows what is.") from None
+
+    async def warm(self, scope: Scope, name: str, *, reason: str = "", actor: str = "app") -> Gate:
+        """Ends a cool-down before its time."""
+        if scope not in COOLED:
+            raise WrongUse(f"scope: only an account or a channel cools down, not {scope.value!r}.", field="scope")
+        return await self.changed(self.store.warm(scope, named(name, scope.value), act(actor, reason)))
+
+    async def circuits(self) -> list[Breaker]:
+        """Of every service that was ever in trouble, or opened by hand, as it is now."""
+        _, now = await self.store.known_gates()
+        return [replace(breaker, state=state_at(breaker, now)) for breaker in await self.store.circuits()]
+
+    async def open_circuit(
+        self,
+        service: str,
+        *,
+        until_at: datetime | None = None,
+        seconds: float | None = None,
+        reason: str,
+        actor: str = "app",
+    ) -> Breaker:
+        """Nobody asks the service from now on: until then, for so long or, with neither, until it is closed by hand."""
+        done = reasoned(actor, reason)
+        _, now = await self.store.known_gates()
+        ends_at = end_of(until_at, seconds, now)
+        services = {*NETWORKS, OPENAI, *(breaker.service for breaker in await self.store.circuits())}
+        await self.check("service", service, services, JobFilter(channel=service, limit=1))
+        probes = self.policy(service).half_open_max_attempts
+        return await self.changed(self.store.open_circuit(service, ends_at, probes, done))
+
+    async def close_circuit(self, service: str, *, reason: str, actor: str = "app") -> Breaker:
+        """It is asked again at once, as if it were well; what made it fail before is forgotten."""
+        done = reasoned(actor, reason)
+        await self.check_circuit(service)
+        return await self.changed(self.store.close_circuit(service, done))
+
+    async def reset_circuit(self, service: str, *, reason: str, actor: str = "app") -> Breaker:
+        """As if it had never been in trouble."""
+        done = reasoned(actor, reason)
+        await self.check_circuit(service)
+        return await self.changed(self.store.reset_circuit(service, done))
+
+    async def blackouts(self) -> list[Blackout]:
+        return [*await self.store.blackouts()]
+
+    async def draft(self, told: Mapping[str, Any]) -> Blackout:
+        """The blackout that is meant, checked and not saved."""
+        blackout = blackout_of(told, new_id())
+        name = blackout.name
+        if blackout.scope is Scope.CHANNEL:
+            await self.check("channel", name, {*NETWORKS}, JobFilter(channel=name, limit=1))
+        if blackout.scope is Scope.ACCOUNT:
+            known = {account.id for account in await self.store.accounts()}
+            await self.check("account", name, known, JobFilter(account=name, limit=1))
+        for other in await self.store.blackouts():
+            if replace(other, id=blackout.id, reason=blackout.reason) == blackout:
+                raise Conflict(f"There is that blackout already: {sentence(other)} ({other.id}). Nothing was saved.")
+        return blackout
+
+    async def add_blackout(self, told: Mapping[str, Any], *, reason: str = "", actor: str = "app") -> Blackout:
+        return await self.keep(await self.draft(told), reason=reason, actor=actor)
+
+    async def keep(self, blackout: Blackout, *, reason: str = "", actor: str = "app") -> Blackout:
+        """Saves a draft: from now on nothing of its scope starts in its windows."""
+        return await self.changed(self.store.add_blackout(blackout, act(actor, reason or blackout.reason or "")))
+
+    async def remove_blackout(self, blackout_id: UUID, *, reason: str = "", actor: str = "app") -> Blackout:
+        return await self.changed(self.store.remove_blackout(blackout_id, act(actor, reason)))
+
+    async def preview(self, blackout: Blackout) -> Shifts:
+        """What would go out later than it does now, and when; of the newest jobs, where there are very many."""
+        known, now = await self.store.known_gates()
+        wanted = pending_of(blackout)
+        others = [other for other in known.blackouts if other.id != blackout.id]
+        found: list[Shift] = []
+        looked_at = 0
+        while page := await self.store.list(wanted):
+            found += [shift for job in page if (shift := shift_of(job, others, blackout, now)) is not None]
+            looked_at += len(page)
+            if len(page) < PAGE or looked_at >= MOST_LOOKED_AT:
+                break
+            wanted = replace(wanted, before=page[-1].id)
+        found.sort(key=lambda shift: (shift.goes_at, shift.job_id))
+        unlooked = looked_at >= MOST_LOOKED_AT
+        return Shifts(tuple(found[:MOST_SHIFTS]), max(0, len(found) - MOST_SHIFTS), unlooked)
+
+    async def check(self, field: str, name: str, known: Collection[str], ever: JobFilter) -> None:
+        """Refuses a name that nothing has and no job ever had: it would be a gate in front of nothing."""
+        if named(name, field) in known or await self.store.list(ever):
+            return
+        if field != "account":
+            known = {*known, *(depth.channel for depth in await self.store.depths())}
+        hint = nearest(name, sorted(known)) if known else " There are none yet."
+        raise WrongUse(f"{field}: there is no {field} {name!r:.200}.{hint} Nothing was changed.", field=field)
+
+    async def check_circuit(self, service: str) -> None:
+        known = [breaker.service for breaker in await self.store.circuits()]
+        if named(service, "service") not in known:
+            hint = nearest(service, known) if known else " None ever was."
+            raise NotFound(f"The service {service!r:.200} has never been in trouble, nor opened by hand.{hint}")
+
+    async def changed(self, deed: Awaitable[T]) -> T:
+        result = await deed
+        self.wake()
+        return result
+
+
+class House(Protocol):
+    """Whatever has a store and can wake who works on it."""
+
+    store: Store
+    wakeup: Wakeup
+
+
+def gatekeeper_of(house: House) -> Gatekeeper:
+    return Gatekeeper(house.store, house.wakeup.tell)
+
+
+def lines_of(depths: Sequence[QueueDepth]) -> list[Line]:
+    lines: dict[tuple[str, Queue], dict[str, Any]] = defaultdict(dict)
+    for depth in depths:
+        line = lines[depth.channel, depth.queue]
+        line[depth.state.value] = depth.jobs
+        if depth.state is State.PENDING:
+            line["oldest_run_at"] = depth.oldest_run_at
+    return [Line(channel, queue, **counts) for (channel, queue), counts in lines.items()]
+
+
+def pending_of(blackout: Blackout) -> JobFilter:
+    """The jobs that wait and may be concerned."""
+    its = {scope: blackout.name if scope is blackout.scope else None for scope in Scope}
+    return JobFilter(
+        states=(State.PENDING,),
+        channel=its[Scope.CHANNEL],
+        account=its[Scope.ACCOUNT],
+        brand=its[Scope.BRAND],
+        limit=PAGE,
+    )
+
+
+def place(scope: Scope, name: str) -> tuple[Scope, str]:
+    return (Scope.ALL, "") if scope is Scope.ALL else gate_named(scope, name)
+
+
+def reasoned(actor: str, reason: str) -> Act:
+    done = act(actor, reason)
+    if not reason.strip():
+        raise WrongUse("reason: say why; it stays in the audit trail. Nothing was changed.", field="reason")
+    return done
+
+
+def end_of(until_at: datetime | None, seconds: float | None, now: datetime) -> datetime | None:
+    if until_at is not None and seconds is not None:
+        raise WrongUse("seconds: give either until when or for how long, not both.", field="seconds")
+    if seconds is not None:
+        if isinstance(seconds, bool) or not 0 < seconds <= MOST_SECONDS:
+            raise refusal("seconds", seconds, f"a number of seconds greater than 0, at most {MOST_SECONDS:.0f}")
+        return now + timedelta(seconds=seconds)
+    ends_at = instant("until", until_at)
+    if ends_at is not None and ends_at <= now:
+        raise WrongUse(f"until: {ends_at.isoformat()} has passed. Nothing was changed.", field="until")
+    return ends_at

@@ -1,0 +1,54 @@
+"""What a new blackout would move: jobs that go out later with it than without it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from postino.job import Job, State
+from postino.rules.blackout import Blackout, applies_to, free_after
+
+AHEAD = timedelta(days=60)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shift:
+    """A job that would wait, from when to when. Without `moves_to` the blackouts leave it no time at all."""
+
+    job_id: UUID
+    type: str
+    channel: str
+    account: str | None
+    brand: str | None
+    scheduled_at: datetime
+    goes_at: datetime
+    moves_to: datetime | None
+
+
+def shift_of(job: Job, others: Iterable[Blackout], added: Blackout, now: datetime) -> Shift | None:
+    """None where this blackout changes nothing for a job of the next weeks, or the job minds none."""
+    minds = job.state is State.PENDING and not job.sent and not job.regardless
+    if not minds or job.run_at is None or job.run_at > now + AHEAD:
+        return None
+    if not applies_to(added, channel=job.channel, brand=job.brand, account=job.account):
+        return None
+    in_force = those_of(others, job.channel, job.brand, job.account)
+    goes_at = free_after(in_force, max(job.run_at, now))
+    moves_to = goes_at and free_after([*in_force, added], goes_at)
+    if goes_at is None or moves_to == goes_at:
+        return None
+    return Shift(
+        job_id=job.id,
+        type=job.type,
+        channel=job.channel,
+        account=job.account,
+        brand=job.brand,
+        scheduled_at=job.scheduled_at,
+        goes_at=goes_at,
+        moves_to=moves_to,
+    )
+
+
+def those_of(blackouts: Iterable[Blackout], channel: str, brand: str | None, account: str | None) -> list[Blackout]:
+    """The blackouts that a job of this channel, brand and account obeys."""
+    return [each for each in blackouts if applies_to(each, channel=channel, brand=brand, account=account)]
