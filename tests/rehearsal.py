@@ -22,13 +22,14 @@ from uuid import UUID
 from postino import Job, Postino, Retry, State, Unknown
 from postino.config import load
 from postino.content import Content
+from postino.gate import Scope
 from postino.job import new_id
 from postino.publishing.posts import Wish
-from postino.rules.gates import Scope
+from postino.rules.gates import Known
 from postino.rules.retry import RetryPolicy
 from postino.rules.settlement import settle
 from postino.store import Act, ClaimOrder, Ending, JobFilter, WorkerInfo
-from postino.stores.operations import byhand, claim
+from postino.stores.operations import claim, gates
 from postino.stores.sql_store import SqlStore
 from postino.stores.statement import Operation
 from tests.documents import Block
@@ -42,6 +43,7 @@ QUICK = {
     "POSTINO_WORKER_POLL": "0.1",
     "POSTINO_PUBLISHING_PATIENCE": "0.02",
     "POSTINO_PUBLISHING_SEND_WITHIN": "1",
+    "POSTINO_CIRCUITS_FAILURE_THRESHOLD": "1000",  # what goes wrong here is no outage
 }
 
 # Commands that are not run here, and what covers them.
@@ -191,7 +193,7 @@ class Rehearsal:
             )
             [written] = await app.posts.schedule(wish)
             while missed and not (await app.store.get(written.post.job.id)).state.is_final:
-                await app.store.miss_posts()
+                await app.store.miss_posts(3600)
             return written.post.job.id
 
     async def make(self, state: State) -> Job:
@@ -204,7 +206,7 @@ class Rehearsal:
             await app.store.register(WorkerInfo(id="rehearsal", host="page", pid=os.getpid()))
             survey = await app.store.survey("rehearsal")
             heads = tuple(head for head in survey.heads if head.channel == CHANNEL)
-            ours = replace(survey, heads=heads, gates=(), hinted=False)
+            ours = replace(survey, heads=heads, known=Known(), hinted=False)
             order = ClaimOrder(worker="rehearsal", token=new_id(), free=100, survey=ours)
             outcome = Unknown("No answer came back.") if state is State.UNCERTAIN else Retry("The other side was down.")
             decided = settle(job, outcome, RetryPolicy(max_attempts=0), survey.now, jitter=0)
@@ -218,7 +220,7 @@ class Rehearsal:
 def claim_alone(order: ClaimOrder) -> Operation[list[Job]]:
     """Opens the channel for this claim only: in one transaction, so that nobody else finds it open."""
     us = Act("rehearsal")
-    yield from byhand.resume(Scope.CHANNEL, CHANNEL, us)
+    yield from gates.resume(Scope.CHANNEL, CHANNEL, us)
     claimed = yield from claim.claim(order)
-    yield from byhand.pause(Scope.CHANNEL, CHANNEL, us)
+    yield from gates.pause(Scope.CHANNEL, CHANNEL, us)
     return claimed

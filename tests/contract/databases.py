@@ -19,8 +19,8 @@ from postino.stores.sqlite import Sqlite
 
 TABLES = (
     "jobs", "keys", "finished", "attempts", "events", "dead_letters", "channels", "lanes", "lane_due", "lane_hints",
-    "gates", "workers", "cursors", "audit", "steps", "intents", "receipts", "kept", "published", "accounts", "contents",
-    "posts",
+    "gates", "caps", "circuits", "blackouts", "spent", "served", "workers", "cursors", "audit", "steps", "intents",
+    "receipts", "kept", "published", "accounts", "contents", "posts",
 )  # fmt: skip
 PLACE = re.compile(r"\{(\w+)\}")
 

@@ -8,8 +8,8 @@ import pytest
 
 from postino.errors import Conflict, NotFound
 from postino.event import EventType
+from postino.gate import GateKind, Scope
 from postino.post import AccountState, StoredAccount
-from postino.rules.gates import Scope
 from postino.store import Act
 from tests.contract.desk import ME, Desk
 from tests.contract.posting import account, create, wanted
@@ -109,9 +109,12 @@ async def test_however_often_and_for_whatever_reason_it_was_refused(desk: Desk, 
 async def test_a_persons_own_pause_is_left_alone(desk: Desk, anna: StoredAccount) -> None:
     await desk.store.pause(Scope.ACCOUNT, "anna", Act("maria", "holidays"))
     await expire(desk)
-    (gate,) = await desk.store.gates()
-    assert gate.reason == "holidays"
+    gates = await desk.store.gates_of(Scope.ACCOUNT, "anna")
+    assert {gate.kind: gate.reason for gate in gates} == {
+        GateKind.PAUSE: "holidays", GateKind.TOKEN: "the token has ended"
+    }  # fmt: skip
     await desk.store.put_account(account(sealed=b"new"))
+    assert [gate.kind for gate in await desk.store.gates()] == [GateKind.PAUSE]
     assert await is_held(desk)
     await desk.store.resume(Scope.ACCOUNT, "anna", ME)
     assert not await is_held(desk)
@@ -126,10 +129,13 @@ async def test_nor_is_one_opened_that_a_person_closed_later_for_another_reason(
     assert await is_held(desk)
 
 
-async def test_one_that_a_person_resumed_too_early_is_held_again(desk: Desk, anna: StoredAccount) -> None:
+async def test_a_person_can_resume_it_only_from_a_persons_pause(desk: Desk, anna: StoredAccount) -> None:
     await expire(desk)
+    with pytest.raises(NotFound, match="The account anna is not paused"):
+        await desk.store.resume(Scope.ACCOUNT, "anna", ME)
+    await desk.store.pause(Scope.ACCOUNT, "anna", Act("maria", "holidays"))
     await desk.store.resume(Scope.ACCOUNT, "anna", ME)
-    await expire(desk, "still refused")
+    assert [gate.kind for gate in await desk.store.gates()] == [GateKind.TOKEN]
     assert await is_held(desk)
     await desk.store.put_account(account(sealed=b"new"))
     assert not await is_held(desk)

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from postino.audit import first_broken
-from postino.rules.gates import Scope
+from postino.gate import Scope
 from postino.store import Act, AuditEntry
 from postino.stores.sql_store import SqlStore
 from tests.contract.databases import Clock, Database

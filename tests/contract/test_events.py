@@ -9,8 +9,8 @@ import asyncpg
 import pytest
 
 from postino.event import Cursor
+from postino.gate import Scope
 from postino.outcome import Done
-from postino.rules.gates import Scope
 from postino.stores.sql_store import SqlStore
 from tests.contract.databases import PostgresDatabase, only_postgres
 from tests.contract.desk import ME, Desk

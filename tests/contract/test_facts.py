@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from uuid import UUID
 
 import pytest
@@ -226,5 +227,14 @@ async def test_news_that_leave_the_doubt_do_not_shorten_the_quarantine(desk: Des
 async def test_a_lane_goes_on_while_one_of_its_jobs_waits_for_a_person(desk: Desk) -> None:
     job = await desk.lost_answer(account="acme")
     other = await desk.put(account="acme")
+    assert job.look_at is not None
+    # Until then its call may still be under way, and an account makes one at a time.
+    desk.clock.now = job.look_at - timedelta(microseconds=1)
+    assert await desk.take(worker="w2") == []
+    desk.clock.now = job.look_at
+    (looking,) = await desk.take(worker="w2")
+    assert looking.id == job.id
+    assert await desk.end(looking, Unknown("nobody can tell"))
+    assert (await desk.store.get(job.id)).run_at is None
     assert ids(await desk.take(worker="w2")) == {other.id}
     assert await desk.state(job) is State.UNCERTAIN

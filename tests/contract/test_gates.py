@@ -10,9 +10,9 @@ import pytest
 
 from postino.errors import NotFound
 from postino.event import EventType
+from postino.gate import Gate, GateKind, Scope
 from postino.job import Job, Queue
 from postino.outcome import Defer, Done
-from postino.rules.gates import Gate, Scope
 from postino.store import Act
 from tests.contract.databases import PostgresDatabase, only_postgres
 from tests.contract.desk import ME, Desk, ids
@@ -44,11 +44,13 @@ async def test_what_is_paused_waits_and_its_neighbours_go_on(
 ) -> None:
     waiting, passing = await desk.put(**blocked), await desk.put(**free)
     gate = await desk.store.pause(scope, name, ME)
-    assert gate == Gate(scope, name, desk.clock(), "because")
+    paused = Gate(scope=scope, name=name, kind=GateKind.PAUSE, since_at=desk.clock(), reason="because")
+    assert gate == paused
     assert ids(await desk.take()) == {passing.id}
     desk.clock.turn(hours=1)
     assert await desk.take() == []
-    assert (await desk.store.resume(scope, name, ME)).paused_at is None
+    assert await desk.store.resume(scope, name, ME) == paused
+    assert await desk.store.gates() == []
     (resumed,) = await desk.take()
     assert resumed.id == waiting.id
     assert resumed.run_at == waiting.run_at
@@ -63,7 +65,7 @@ async def test_pausing_twice_keeps_the_first_time_and_the_last_reason(desk: Desk
     first = await desk.store.pause(Scope.BRAND, "shoes", Act("maria", "sale"))
     desk.clock.turn(hours=1)
     second = await desk.store.pause(Scope.BRAND, "shoes", Act("maria", "recall"))
-    assert (second.paused_at, second.reason) == (first.paused_at, "recall")
+    assert (second.since_at, second.reason) == (first.since_at, "recall")
     assert list(await desk.store.gates()) == [second]
 
 
@@ -72,18 +74,29 @@ async def test_what_was_never_paused_cannot_be_resumed(desk: Desk) -> None:
         await desk.store.resume(Scope.CHANNEL, "reports", ME)
 
 
-async def test_a_survey_sees_the_gates_as_they_are_listed(desk: Desk) -> None:
-    await desk.store.pause(Scope.BRAND, "shoes", Act("maria", "two words"))
-    await desk.store.pause(Scope.ACCOUNT, "acme", Act("maria"))
+async def test_a_survey_sees_the_gates_as_they_are_listed_but_those_of_accounts(desk: Desk) -> None:
+    brand = await desk.store.pause(Scope.BRAND, "shoes", Act("maria", "two words"))
+    account = await desk.store.pause(Scope.ACCOUNT, "acme", Act("maria"))
     await desk.store.cap("reports", 3, ME)
-    survey = await desk.store.survey("w1")
-    listed = await desk.store.gates()
-    assert sorted(survey.gates, key=lambda gate: gate.name) == sorted(listed, key=lambda gate: gate.name)
-    assert {(gate.scope, gate.name, gate.reason, gate.cap) for gate in listed} == {
-        (Scope.BRAND, "shoes", "two words", None),
-        (Scope.ACCOUNT, "acme", None, None),
-        (Scope.CHANNEL, "reports", None, 3),
-    }
+    known = (await desk.store.survey("w1")).known
+    assert (known.gates, known.caps) == ((brand,), {"reports": 3})
+    assert await desk.store.known_gates() == (known, desk.clock())
+    assert list(await desk.store.gates()) == [account, brand]
+    assert list(await desk.store.gates_of(Scope.ACCOUNT, "acme")) == [account]
+    assert (brand.reason, account.reason) == ("two words", None)
+
+
+async def test_a_pause_and_a_resume_are_told_of_what_they_were_about(desk: Desk) -> None:
+    """Whatever else keeps a gate closed is not opened with it."""
+    paused = await desk.store.pause(Scope.ACCOUNT, "acme", ME)
+    cooled = await desk.store.cool(Scope.ACCOUNT, "acme", desk.clock.later(minutes=5), "too many")
+    assert set(await desk.store.gates_of(Scope.ACCOUNT, "acme")) == {paused, cooled}
+    job = await desk.put(account="acme")
+    await desk.store.resume(Scope.ACCOUNT, "acme", ME)
+    assert list(await desk.store.gates()) == [cooled]
+    assert await desk.take() == []
+    desk.clock.turn(minutes=5)
+    assert ids(await desk.take()) == {job.id}
 
 
 async def test_pause_and_resume_are_told_and_audited(desk: Desk) -> None:
@@ -100,10 +113,10 @@ async def test_pause_and_resume_are_told_and_audited(desk: Desk) -> None:
     ]
 
 
-@pytest.mark.parametrize("lane", [{}, {"brand": "shoes"}])
-async def test_a_cap_limits_how_many_run_and_a_settle_makes_room(desk: Desk, lane: dict[str, str]) -> None:
+@pytest.mark.parametrize(("lane", "most"), [({}, 2), ({"brand": "shoes"}, 3)])  # one slot is not for one brand alone
+async def test_a_cap_limits_how_many_run_and_a_settle_makes_room(desk: Desk, lane: dict[str, str], most: int) -> None:
     await desk.put_many(6, **lane)
-    await desk.store.cap("reports", 2, ME)
+    assert await desk.store.cap("reports", most, ME) == most
     first, second = await desk.take()
     assert await desk.take() == []
     assert await desk.end(first, Done())
@@ -135,8 +148,35 @@ async def test_a_cap_that_is_lifted_lets_all_run(desk: Desk) -> None:
     await desk.put_many(3)
     await desk.store.cap("reports", 1, ME)
     assert len(await desk.take()) == 1
-    await desk.store.cap("reports", None, ME)
+    assert await desk.store.cap("reports", None, ME) is None
     assert len(await desk.take()) == 2
+
+
+async def test_a_persons_cap_goes_before_the_usual_one_and_gives_it_back(desk: Desk) -> None:
+    await desk.store.usual_caps({"reports": 2, "exports": 1})
+    await desk.put_many(9)
+    assert len(await desk.take()) == 2
+    assert await desk.store.cap("reports", 5, ME) == 5
+    assert len(await desk.take()) == 3
+    await desk.store.usual_caps({"reports": 7})
+    assert (await desk.store.survey("w1")).known.caps == {"reports": 5, "exports": 1}
+    assert await desk.take() == []
+    assert await desk.store.cap("reports", None, ME) == 7
+    assert len(await desk.take()) == 2
+
+
+async def test_a_cap_of_nothing_is_not_the_same_as_none(desk: Desk) -> None:
+    await desk.store.usual_caps({"reports": 2})
+    await desk.put_many(3)
+    assert await desk.store.cap("reports", 0, ME) == 0
+    assert await desk.take() == []
+
+
+async def test_usual_caps_that_stay_as_they_are_wait_for_nobody(desk: Desk) -> None:
+    await desk.store.usual_caps({"reports": 2, "exports": 1})
+    stores = [await desk.another_store() for _ in range(3)]
+    await asyncio.gather(*(store.usual_caps({"exports": 1, "reports": 2}) for store in stores))
+    assert (await desk.store.survey("w1")).known.caps == {"reports": 2, "exports": 1}
 
 
 @pytest.mark.parametrize("most", [1, 3])
@@ -157,7 +197,7 @@ async def test_concurrent_claimers_never_exceed_a_cap(desk: Desk, path: str, mos
 
 
 @only_postgres
-async def test_a_claimer_frozen_with_a_capped_channels_gate_in_its_hands_stops_nobody_else(
+async def test_a_claimer_frozen_with_a_channels_cap_in_its_hands_stops_nobody_else(
     desk: Desk, database: PostgresDatabase
 ) -> None:
     await desk.store.cap("capped", 5, ME)
@@ -165,7 +205,7 @@ async def test_a_claimer_frozen_with_a_capped_channels_gate_in_its_hands_stops_n
     other = await desk.put(channel="other")
     frozen = await asyncpg.connect(database.url)
     async with frozen.transaction():
-        await frozen.execute("SELECT FROM postino.gates WHERE name = 'capped' FOR UPDATE")
+        await frozen.execute("SELECT FROM postino.caps WHERE channel = 'capped' FOR UPDATE")
         assert ids(await desk.take()) == {other.id}
     await frozen.close()
     assert len(await desk.take()) == 1

@@ -184,10 +184,10 @@ async def test_what_was_to_be_out_by_now_and_has_sent_nothing_fails_as_missed(de
         wanted("carla"),
     )
     desk.clock.turn(minutes=4, seconds=59)
-    assert await desk.store.miss_posts() == []
+    assert await desk.store.miss_posts(3600) == []
     missed_at = desk.clock.turn(seconds=1)
-    assert [job.id for job in await desk.store.miss_posts()] == [late.job.id]
-    assert await desk.store.miss_posts() == []
+    assert [job.id for job in await desk.store.miss_posts(3600)] == [late.job.id]
+    assert await desk.store.miss_posts(3600) == []
     job = await desk.store.get(late.job.id)
     assert (job.state, job.finished_at) == (State.FAILED, missed_at)
     assert "missed" in (job.last_error or "")
@@ -209,7 +209,7 @@ async def test_what_runs_or_of_which_something_is_or_may_be_out_is_not_missed(de
     for job in (doubtful, refused, half):
         assert await desk.end(await desk.store.get(job.id), Retry("later"))
     desk.clock.turn(hours=1)
-    assert ids([*await desk.store.miss_posts()]) == {refused.id}
+    assert ids([*await desk.store.miss_posts(3600)]) == {refused.id}
     states = [await desk.state(job) for job in (running, doubtful, half)]
     assert states == [State.RUNNING, State.UNCERTAIN, State.PENDING]
 
@@ -218,7 +218,7 @@ async def test_behind_a_missed_post_its_lane_goes_on(desk: Desk) -> None:
     await create(desk.store, wanted(until=desk.clock.later(minutes=1)))
     (next_one,) = await create(desk.store, wanted(fingerprint="next"))
     desk.clock.turn(minutes=2)
-    await desk.store.miss_posts()
+    await desk.store.miss_posts(3600)
     assert ids(await desk.take()) == {next_one.job.id}
 
 
@@ -227,7 +227,7 @@ async def test_several_that_miss_at_once_miss_each_post_once(desk: Desk) -> None
     made = await create(desk.store, *(wanted(f"account {number}", until=until) for number in range(20)))
     desk.clock.turn(hours=1)
     others = [desk.store, await desk.another_store(), await desk.another_store()]
-    missed = await asyncio.gather(*(store.miss_posts() for store in others))
+    missed = await asyncio.gather(*(store.miss_posts(3600) for store in others))
     assert sorted(job.id for some in missed for job in some) == sorted(found.job.id for found in made)
 
 
@@ -279,9 +279,9 @@ async def test_a_finished_and_a_replayed_post_are_each_listed_once(desk: Desk) -
 async def test_a_missed_post_that_a_person_replays_is_wanted_all_the_same(desk: Desk) -> None:
     (made,) = await create(desk.store, wanted("anna", until=desk.clock.later(minutes=1)))
     desk.clock.turn(minutes=2)
-    assert [job.id for job in await desk.store.miss_posts()] == [made.job.id]
+    assert [job.id for job in await desk.store.miss_posts(3600)] == [made.job.id]
     await desk.store.replay(made.job.id, None, False, ME)
-    assert await desk.store.miss_posts() == []
+    assert await desk.store.miss_posts(3600) == []
     assert [job.id for job in await desk.take()] == [made.job.id]
 
 

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from postino.errors import SchemaMismatch, StoreError, StoreUnreachable
+from postino.gate import Scope
 from postino.job import Job, State
 from postino.outcome import Reject
 from postino.stores.migrations import Migration, check_complete, migrations, missing
@@ -139,13 +140,16 @@ async def test_the_database_accepts_an_uncertain_job_that_waits_for_a_person(des
         "UPDATE {dead_letters} SET resolved_at = died_at",
         "UPDATE {dead_letters} SET resolution = 'forgotten', resolved_at = died_at",
         "INSERT INTO {keys} SELECT * FROM {keys}",
-        "INSERT INTO {gates} (scope, name) VALUES ('moon', 'x')",
-        "INSERT INTO {gates} (scope, name, cap) VALUES ('channel', 'x', -1)",
+        "UPDATE {gates} SET scope = 'moon'",
+        "UPDATE {gates} SET kind = 'mood'",
+        "UPDATE {caps} SET most = -1",
+        "UPDATE {caps} SET usual = -1",
         "INSERT INTO {audit} SELECT * FROM {audit}",
     ],
 )
 async def test_the_database_refuses_what_the_rules_never_write(desk: Desk, change: str) -> None:
     await desk.run(Reject("no"), key="k")
     await desk.store.cap("reports", 1, ME)
+    await desk.store.pause(Scope.QUEUE, "low", ME)
     with pytest.raises(desk.database.refusal):
         desk.database.sql(change)

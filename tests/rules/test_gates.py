@@ -1,34 +1,143 @@
-"""Which gates are closed, as a table."""
+"""Which gates are closed, until when, and whose way they stand in, as tables."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, time, timedelta
+from typing import Any
+from uuid import UUID
 
 import pytest
 
-from postino.rules.gates import Closed, Gate, Scope, closed
+from postino.gate import Gate, GateKind, Scope
+from postino.job import Job, Queue, State
+from postino.rules.blackout import Blackout
+from postino.rules.breaker import Breaker, Circuit
+from postino.rules.gates import EVEN_IF_SENT, FOREVER, NOTHING, SHUT_BY, Closed, Known, closed, holds, told_of_gate
 
-PAUSED_AT = datetime(2026, 3, 29, tzinfo=UTC)
+NOW = datetime(2026, 3, 29, 12, 0, tzinfo=UTC)
+EARLIER, SOON, LATER = NOW - timedelta(hours=1), NOW + timedelta(minutes=5), NOW + timedelta(hours=1)
+
+
+def gate(scope: Scope, name: str, kind: GateKind = GateKind.PAUSE, until_at: datetime | None = None) -> Gate:
+    return Gate(scope=scope, name=name, kind=kind, since_at=EARLIER, until_at=until_at)
+
+
+def blackout(scope: Scope, name: str, start: int, end: int) -> Blackout:
+    return Blackout(id=UUID(int=1), scope=scope, name=name, start=time(start), end=time(end), timezone="UTC")
+
+
+def open_breaker(until_at: datetime | None, probes: int = 1) -> Breaker:
+    return Breaker(service="x", state=Circuit.OPEN, since_at=EARLIER, until_at=until_at, probes=probes)
 
 
 @pytest.mark.parametrize(
     ("gates", "expected"),
     [
-        ([], Closed()),
-        ([Gate(Scope.QUEUE, "low", PAUSED_AT)], Closed(queues=frozenset({"low"}))),
-        ([Gate(Scope.CHANNEL, "x", PAUSED_AT)], Closed(channels=frozenset({"x"}))),
-        ([Gate(Scope.BRAND, "shoes", PAUSED_AT)], Closed(brands=frozenset({"shoes"}))),
-        ([Gate(Scope.ACCOUNT, "acme", PAUSED_AT)], Closed(accounts=frozenset({"acme"}))),
-        ([Gate(Scope.CHANNEL, "x"), Gate(Scope.BRAND, "shoes", reason="was paused")], Closed()),
-        ([Gate(Scope.CHANNEL, "x", cap=3)], Closed(caps={"x": 3})),
-        ([Gate(Scope.CHANNEL, "x", cap=0)], Closed(caps={"x": 0})),
-        ([Gate(Scope.CHANNEL, "x", PAUSED_AT, cap=3)], Closed(channels=frozenset({"x"}), caps={"x": 3})),
-        ([Gate(Scope.BRAND, "shoes", cap=3)], Closed()),
+        ([gate(Scope.QUEUE, "low")], {"queues": {"low": FOREVER}}),
+        ([gate(Scope.CHANNEL, "x")], {"channels": {"x": FOREVER}}),
+        ([gate(Scope.BRAND, "shoes")], {"brands": {"shoes": FOREVER}}),
+        ([gate(Scope.ACCOUNT, "acme")], {"accounts": {"acme": FOREVER}}),
+        ([gate(Scope.ALL, "")], {"everything": FOREVER}),
+        ([gate(Scope.BRAND, "shoes", until_at=LATER)], {"brands": {"shoes": LATER}}),
+        ([gate(Scope.BRAND, "shoes", until_at=NOW)], {}),
+        ([gate(Scope.BRAND, "shoes", until_at=EARLIER)], {}),
         (
-            [Gate(Scope.BRAND, "a", PAUSED_AT), Gate(Scope.BRAND, "b", PAUSED_AT), Gate(Scope.QUEUE, "a", PAUSED_AT)],
-            Closed(queues=frozenset({"a"}), brands=frozenset({"a", "b"})),
+            [gate(Scope.BRAND, "a", until_at=LATER), gate(Scope.BRAND, "a", GateKind.QUOTA, SOON)],
+            {"brands": {"a": LATER}},
+        ),
+        (
+            [gate(Scope.BRAND, "a", until_at=LATER), gate(Scope.BRAND, "a", GateKind.QUOTA)],
+            {"brands": {"a": FOREVER}},
+        ),
+        (
+            [gate(Scope.BRAND, "a"), gate(Scope.BRAND, "b"), gate(Scope.QUEUE, "a")],
+            {"queues": {"a": FOREVER}, "brands": {"a": FOREVER, "b": FOREVER}},
+        ),
+        ([gate(Scope.CHANNEL, "x", GateKind.COOL_DOWN, SOON)], {"channels": {"x": SOON}, "to_sent": frozenset({"x"})}),
+    ],
+)
+def test_a_gate_is_closed_until_its_time_and_the_latest_wins(gates: list[Gate], expected: dict[str, Any]) -> None:
+    found = closed(Known(tuple(gates)), NOW)
+    assert replace(found, gates=()) == Closed(**expected)
+    assert set(found.gates) == {it for it in gates if it.until_at is None or it.until_at > NOW}
+
+
+@pytest.mark.parametrize(
+    ("blackouts", "expected"),
+    [
+        ([blackout(Scope.ALL, "", 11, 13)], {"everything": NOW.replace(hour=13)}),
+        ([blackout(Scope.ALL, "", 12, 13)], {"everything": NOW.replace(hour=13)}),
+        ([blackout(Scope.ALL, "", 11, 12)], {}),
+        ([blackout(Scope.CHANNEL, "x", 0, 0)], {"channels": {"x": FOREVER}}),  # one day follows upon the other
+        ([blackout(Scope.BRAND, "a", 11, 13)], {"brands": {"a": NOW.replace(hour=13)}}),
+        ([blackout(Scope.ACCOUNT, "a", 22, 15)], {"accounts": {"a": NOW.replace(hour=15)}}),
+        (
+            [blackout(Scope.BRAND, "a", 11, 13), blackout(Scope.BRAND, "a", 9, 20)],
+            {"brands": {"a": NOW.replace(hour=20)}},
         ),
     ],
 )
-def test_paused_gates_are_closed_and_caps_are_kept(gates: list[Gate], expected: Closed) -> None:
-    assert closed(gates) == expected
+def test_a_blackout_closes_what_it_names_to_the_end_of_its_window(
+    blackouts: list[Blackout], expected: dict[str, Any]
+) -> None:
+    found = closed(Known(blackouts=tuple(blackouts)), NOW)
+    assert replace(found, gates=()) == Closed(**expected)
+    assert all(it.kind is GateKind.BLACKOUT and it.reason for it in found.gates)
+    assert bool(found.gates) is bool(expected)
+
+
+@pytest.mark.parametrize(
+    ("breaker", "cap", "channels", "caps"),
+    [
+        (Breaker(service="x", failures=(EARLIER,)), None, {}, {}),
+        (open_breaker(SOON), None, {"x": SOON}, {}),
+        (open_breaker(None), None, {"x": FOREVER}, {}),
+        (open_breaker(SOON), 5, {"x": SOON}, {"x": 5}),
+        (open_breaker(NOW), None, {}, {"x": 1}),
+        (open_breaker(NOW, probes=3), None, {}, {"x": 3}),
+        (open_breaker(NOW, probes=3), 50, {}, {"x": 3}),
+        (open_breaker(NOW, probes=3), 2, {}, {"x": 2}),
+        (open_breaker(NOW, probes=3), 0, {}, {"x": 0}),
+        (Breaker(service="x", state=Circuit.HALF_OPEN, probes=2), 50, {}, {"x": 2}),
+    ],
+)
+def test_an_open_breaker_is_a_gate_and_a_half_open_one_a_cap(
+    breaker: Breaker, cap: int | None, channels: dict[str, datetime], caps: dict[str, int]
+) -> None:
+    found = closed(Known(breakers=(breaker,), caps={} if cap is None else {"x": cap}), NOW)
+    assert (found.channels, found.caps) == (channels, caps)
+    assert found.to_sent == channels.keys()
+
+
+def test_nothing_known_closes_nothing() -> None:
+    assert closed(Known(), NOW) is NOTHING
+    assert closed(Known(caps={"x": 0}), NOW) == Closed(caps={"x": 0})
+
+
+JOB = Job(
+    id=UUID(int=7), type="post", channel="x", queue=Queue.LOW, state=State.PENDING, payload=b"", idempotency_key="",
+    scheduled_at=NOW, run_at=NOW, created_at=NOW, account="acme", brand="shoes",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", GateKind)
+@pytest.mark.parametrize(
+    ("scope", "ours"),
+    [(Scope.ALL, ""), (Scope.QUEUE, "low"), (Scope.CHANNEL, "x"), (Scope.BRAND, "shoes"), (Scope.ACCOUNT, "acme")],
+)
+def test_a_gate_stands_in_the_way_of_those_it_names_and_fewer_of_what_has_begun(
+    scope: Scope, ours: str, kind: GateKind
+) -> None:
+    assert holds(gate(scope, ours, kind), JOB)
+    assert holds(gate(scope, ours, kind), replace(JOB, sent=True)) is (kind in EVEN_IF_SENT)
+    assert holds(gate(scope, ours, kind), replace(JOB, regardless=True)) is (kind is not GateKind.BLACKOUT)
+    if scope is not Scope.ALL:
+        assert not holds(gate(scope, "another", kind), JOB)
+        assert not holds(gate(scope, "", kind), replace(JOB, account=None, brand=None))
+
+
+@pytest.mark.parametrize("kind", GateKind)
+def test_every_gate_is_told_in_a_sentence(kind: GateKind) -> None:
+    assert told_of_gate(gate(Scope.BRAND, "shoes", kind)) == f"The brand shoes {SHUT_BY[kind]}."
+    assert told_of_gate(replace(gate(Scope.ALL, "", kind), reason="a sale")) == f"Everything {SHUT_BY[kind]}: a sale"

@@ -5,17 +5,24 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from postino.job import Queue
 from postino.rules.gates import Closed
-from postino.rules.order import Head, next_due, open_lines, shares, turns
+from postino.rules.order import Head, Turn, brand_room, in_turn, next_due, open_lines, portions, shares, turns
 
 NOW = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
+LATER = NOW + timedelta(hours=1)
 HIGH, DEFAULT, LOW = Queue
 
 
-def head(channel: str, queue: Queue = DEFAULT, waited: float = 1, *, lanes: bool = False) -> Head:
-    return Head(channel, queue, NOW - timedelta(seconds=waited), lanes)
+def head(channel: str, queue: Queue = DEFAULT, waited: float = 1, *, begun: bool = False) -> Head:
+    return Head(channel, queue, NOW - timedelta(seconds=waited), begun=begun)
+
+
+def turn(brand: str, served: float | None = None, channel: str = "x") -> Turn:
+    return Turn(channel, brand, None if served is None else NOW - timedelta(seconds=served))
 
 
 @pytest.mark.parametrize(
@@ -25,9 +32,13 @@ def head(channel: str, queue: Queue = DEFAULT, waited: float = 1, *, lanes: bool
         ([head("a", waited=0)], Closed(), ["a"]),
         ([head("a", waited=-0.001)], Closed(), []),
         ([head("a", waited=1), head("b", waited=3), head("c", waited=2)], Closed(), ["b", "c", "a"]),
-        ([head("a"), head("b")], Closed(channels=frozenset({"a"})), ["b"]),
-        ([head("a", HIGH), head("b", LOW)], Closed(queues=frozenset({"high"})), ["b"]),
-        ([head("a"), head("b")], Closed(channels=frozenset({"z"}), brands=frozenset({"a"})), ["a", "b"]),
+        ([head("a"), head("b")], Closed(channels={"a": LATER}), ["b"]),
+        ([head("a", HIGH), head("b", LOW)], Closed(queues={"high": LATER}), ["b"]),
+        ([head("a"), head("b")], Closed(channels={"z": LATER}, brands={"a": LATER}), ["a", "b"]),
+        ([head("a"), head("b")], Closed(everything=LATER), []),
+        ([head("a", begun=True), head("b", begun=True)], Closed(everything=LATER, channels={"a": LATER}), ["a", "b"]),
+        ([head("a", begun=True)], Closed(queues={"high": LATER, "default": LATER}), ["a"]),
+        ([head("a", begun=True), head("b", begun=True)], Closed(to_sent=frozenset({"a"})), ["b"]),
     ],
 )
 def test_open_lines_are_due_and_not_closed_the_longest_waiting_first(
@@ -85,8 +96,8 @@ def test_lines_share_evenly_and_a_cap_passes_its_rest_on(
         ([], Closed(), None),
         ([head("a", waited=5)], Closed(), None),
         ([head("a", waited=5), head("b", waited=-7), head("c", waited=-3)], Closed(), 3),
-        ([head("b", waited=-7), head("c", waited=-3)], Closed(channels=frozenset({"c"})), 7),
-        ([head("b", LOW, -7), head("c", HIGH, -3)], Closed(queues=frozenset({"high", "low"})), None),
+        ([head("b", waited=-7), head("c", waited=-3)], Closed(channels={"c": LATER}), 7),
+        ([head("b", LOW, -7), head("c", HIGH, -3)], Closed(queues={"high": LATER, "low": LATER}), None),
     ],
 )
 def test_the_next_look_is_at_the_first_open_line_not_due_yet(
@@ -94,3 +105,76 @@ def test_the_next_look_is_at_the_first_open_line_not_due_yet(
 ) -> None:
     due_at = None if expected is None else NOW + timedelta(seconds=expected)
     assert next_due(heads, closed, NOW) == due_at
+
+
+@pytest.mark.parametrize(
+    ("ready", "closed", "expected"),
+    [
+        ([], Closed(), []),
+        ([turn("a", 1), turn("b", 9), turn("c")], Closed(), ["c", "b", "a"]),
+        ([turn("b"), turn("a"), turn("")], Closed(), ["", "a", "b"]),
+        ([turn("", 1), turn("a", 2)], Closed(), ["a", ""]),
+        ([turn("a"), turn("b")], Closed(brands={"a": LATER}), ["b"]),
+    ],
+)
+def test_the_brand_served_least_recently_goes_first(ready: list[Turn], closed: Closed, expected: list[str]) -> None:
+    assert [it.brand for it in in_turn(ready, closed)] == expected
+
+
+@pytest.mark.parametrize(
+    ("share", "brands", "room", "expected"),
+    [
+        (0, "ab", {}, {}),
+        (1, "ab", {}, {"a": 1}),
+        (2, "abc", {}, {"a": 1, "b": 1}),
+        (7, "abc", {}, {"a": 3, "b": 2, "c": 2}),
+        (5, "a", {}, {"a": 5}),
+        (5, "a", {"a": 4}, {"a": 4}),
+        (6, "ab", {"a": 1}, {"a": 1, "b": 5}),
+        (6, "ab", {"a": 0, "b": 0}, {}),
+        (6, "ab", {"a": -3, "b": 2}, {"b": 2}),
+        (6, "", {}, {}),
+    ],
+)
+def test_a_channels_share_is_divided_evenly_among_the_brands_whose_turn_it_is(
+    share: int, brands: str, room: dict[str, int], expected: dict[str, int]
+) -> None:
+    given = portions(share, [turn(brand) for brand in brands], {("x", brand): most for brand, most in room.items()})
+    assert {it.brand: most for it, most in given} == expected
+
+
+@given(
+    share=st.integers(0, 40),
+    brands=st.sets(st.sampled_from("abcdef")),
+    room=st.dictionaries(st.sampled_from("abcdef"), st.integers(-2, 12)),
+)
+def test_portions_give_all_there_is_room_for_and_nobody_more_than_another_could_have(
+    share: int, brands: set[str], room: dict[str, int]
+) -> None:
+    waiting = [turn(brand) for brand in sorted(brands)]
+    given = {it.brand: most for it, most in portions(share, waiting, {("x", it): most for it, most in room.items()})}
+    most = {brand: max(0, room.get(brand, share)) for brand in brands}
+    assert sum(given.values()) == min(share, sum(most.values()))
+    assert all(0 < amount <= most[brand] for brand, amount in given.items())
+    hungry = [given.get(brand, 0) for brand in brands if given.get(brand, 0) < most[brand]]
+    assert not hungry or max(given.values(), default=0) <= min(hungry) + len(brands)
+
+
+@pytest.mark.parametrize(
+    ("cap", "running", "brand", "expected"),
+    [
+        (50, 0, "a", 49),
+        (50, 49, "a", 0),
+        (50, 50, "a", -1),
+        (2, 0, "a", 1),
+        (1, 0, "a", 1),
+        (1, 1, "a", 0),
+        (50, 0, "", None),
+        (None, 0, "a", None),
+    ],
+)
+def test_a_brand_leaves_one_slot_of_a_capped_channel_to_the_others(
+    cap: int | None, running: int, brand: str, expected: int | None
+) -> None:
+    room = brand_room({} if cap is None else {"x": cap}, {("x", brand): running}, [turn(brand)])
+    assert room.get(("x", brand)) == expected
