@@ -1,0 +1,245 @@
+"""The desk for people: what is wrong is refused by the name of its field, and nothing is saved."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from postino import Postino
+from postino.engine import gatekeeper as desk
+from postino.engine.gatekeeper import Gatekeeper
+from postino.errors import Conflict, NotFound, WrongUse
+from postino.gate import GateKind, Scope
+from postino.job import new_id
+from postino.rules.breaker import Circuit
+
+NIGHT = {"scope": "all", "start": "22:00", "end": "07:00", "timezone": "Europe/Rome"}
+WHY = {"reason": "they said so", "actor": "maria"}
+
+
+@pytest.fixture
+def told() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def gatekeeper(app: Postino, told: list[str]) -> Gatekeeper:
+    return Gatekeeper(app.store, lambda: told.append("woken"))
+
+
+async def last_audit(app: Postino) -> tuple[str, str, str, str]:
+    line = (await app.store.audit(1))[0]
+    return line.actor, line.action, line.subject, line.reason
+
+
+# Circuits
+
+
+async def test_a_circuit_is_opened_closed_and_reset_by_hand_with_a_reason(
+    app: Postino, gatekeeper: Gatekeeper, told: list[str]
+) -> None:
+    opened = await gatekeeper.open_circuit("instagram", seconds=600, **WHY)
+    assert (opened.state, opened.by_hand, opened.reason) == (Circuit.OPEN, True, "they said so")
+    assert opened.since_at is not None
+    assert opened.until_at is not None
+    assert timedelta(seconds=599) < opened.until_at - opened.since_at <= timedelta(seconds=600)
+    assert await last_audit(app) == ("maria", "circuit.opened", "circuit:instagram", "they said so")
+    assert [(gate.name, gate.kind) for gate in (await gatekeeper.queues()).closed.gates] == [
+        ("instagram", GateKind.BREAKER)
+    ]
+    assert (await gatekeeper.close_circuit("instagram", **WHY)).state is Circuit.CLOSED
+    assert (await gatekeeper.queues()).closed.gates == ()
+    assert (await gatekeeper.reset_circuit("instagram", **WHY)).since_at is None
+    assert [breaker.service for breaker in await gatekeeper.circuits()] == ["instagram"]
+    assert told == ["woken"] * 3
+
+
+async def test_an_opening_whose_time_is_over_is_told_as_half_open(app: Postino, gatekeeper: Gatekeeper) -> None:
+    await gatekeeper.open_circuit("instagram", seconds=0.001, **WHY)
+    [breaker] = await gatekeeper.circuits()
+    assert breaker.state is Circuit.HALF_OPEN
+    assert (await gatekeeper.queues()).closed.caps == {"instagram": 1}
+
+
+async def test_without_a_time_a_circuit_stays_open(gatekeeper: Gatekeeper) -> None:
+    assert (await gatekeeper.open_circuit("openai", **WHY)).until_at is None
+
+
+@pytest.mark.parametrize(
+    ("service", "more", "field", "words"),
+    [
+        ("instagrm", {}, "service", "Did you mean instagram?"),
+        ("", {}, "service", "1 to 500"),
+        ("x\x00", {}, "service", "without NUL"),
+        ("instagram", {"reason": " "}, "reason", "say why"),
+        ("instagram", {"reason": "\ud83d"}, "reason", "whole characters"),
+        ("instagram", {"seconds": 0}, "seconds", "not 0"),
+        ("instagram", {"seconds": -5}, "seconds", "not -5"),
+        ("instagram", {"seconds": float("nan")}, "seconds", "not nan"),
+        ("instagram", {"seconds": 1e12}, "seconds", "not 1000000000000.0"),
+        ("instagram", {"until_at": datetime(2020, 1, 1, tzinfo=UTC)}, "until", "has passed"),
+        ("instagram", {"until_at": datetime(2040, 1, 1)}, "until", "time zone"),  # noqa: DTZ001 - that is what is wrong
+        ("instagram", {"until_at": datetime(2040, 1, 1, tzinfo=UTC), "seconds": 1}, "seconds", "not both"),
+    ],
+)
+async def test_a_wrong_opening_is_refused_by_its_field_and_changes_nothing(
+    gatekeeper: Gatekeeper, told: list[str], service: str, more: dict[str, Any], field: str, words: str
+) -> None:
+    with pytest.raises(WrongUse, match="(?s).") as refused:
+        await gatekeeper.open_circuit(service, **{**WHY, **more})
+    assert (refused.value.field, words in str(refused.value)) == (field, True), str(refused.value)
+    assert (await gatekeeper.circuits(), told) == ([], [])
+
+
+async def test_a_channel_that_had_a_job_once_is_a_service(app: Postino, gatekeeper: Gatekeeper) -> None:
+    await app.cancel((await app.enqueue("report.daily")).id)
+    assert (await gatekeeper.open_circuit("report.daily", **WHY)).state is Circuit.OPEN
+
+
+async def test_what_was_never_in_trouble_cannot_be_closed_or_reset(gatekeeper: Gatekeeper) -> None:
+    for deed in (gatekeeper.close_circuit, gatekeeper.reset_circuit):
+        with pytest.raises(NotFound, match="never been in trouble"):
+            await deed("instagram", **WHY)
+        with pytest.raises(WrongUse, match="say why"):
+            await deed("instagram", reason="")
+
+
+# Pauses and cool-downs
+
+
+async def test_everything_can_be_paused_and_goes_on(app: Postino, gatekeeper: Gatekeeper) -> None:
+    await gatekeeper.pause(Scope.ALL, "", **WHY)
+    assert (await gatekeeper.queues()).closed.everything is not None
+    await gatekeeper.resume(Scope.ALL, "", **WHY)
+    assert (await gatekeeper.queues()).closed.everything is None
+    with pytest.raises(NotFound, match="Not everything is paused"):
+        await gatekeeper.resume(Scope.ALL, "")
+
+
+@pytest.mark.parametrize("scope", [Scope.ACCOUNT, Scope.CHANNEL])
+async def test_a_cool_down_is_seen_and_ended_by_hand(app: Postino, gatekeeper: Gatekeeper, scope: Scope) -> None:
+    await app.store.cool(scope, "it", None, "too many")
+    [gate] = (await gatekeeper.queues()).closed.gates
+    assert (gate.scope, gate.name, gate.kind, gate.reason) == (scope, "it", GateKind.COOL_DOWN, "too many")
+    await gatekeeper.warm(scope, "it", **WHY)
+    assert await last_audit(app) == ("maria", "gate.resumed", f"{scope}:it", "they said so")
+    assert (await gatekeeper.queues()).closed.gates == ()
+    with pytest.raises(NotFound, match="not cooling down"):
+        await gatekeeper.warm(scope, "it")
+
+
+async def test_brands_and_queues_do_not_cool_down(gatekeeper: Gatekeeper) -> None:
+    with pytest.raises(WrongUse, match="only an account or a channel"):
+        await gatekeeper.warm(Scope.BRAND, "b")
+
+
+# Blackouts
+
+
+async def test_a_blackout_is_kept_listed_and_removed(app: Postino, gatekeeper: Gatekeeper, told: list[str]) -> None:
+    added = await gatekeeper.add_blackout(NIGHT | {"reason": "sleep"}, actor="maria")
+    assert await gatekeeper.blackouts() == [added]
+    assert await last_audit(app) == ("maria", "blackout.added", f"blackout:{added.id}", "sleep")
+    assert await gatekeeper.remove_blackout(added.id, **WHY) == added
+    assert await last_audit(app) == ("maria", "blackout.removed", f"blackout:{added.id}", "they said so")
+    assert await gatekeeper.blackouts() == []
+    assert told == ["woken"] * 2
+    with pytest.raises(NotFound, match="There is no blackout"):
+        await gatekeeper.remove_blackout(new_id())
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "words"),
+    [
+        ({"timezone": "Europe/Rom"}, "timezone", "Did you mean Europe/Rome?"),
+        ({"start": "25:00"}, "start", "'25:00'"),
+        ({"end": None}, "end", "is missing"),
+        ({"days": [7]}, "days", "7"),
+        ({"scope": "planet"}, "scope", "'planet'"),
+        ({"scope": "channel", "channel": "instagrm"}, "channel", "'instagrm'. Did you mean instagram?"),
+        ({"scope": "channel", "channel": "zzz"}, "channel", "There are: bluesky, "),
+        ({"scope": "account", "account": "bluesky:bruna"}, "account", "Did you mean bluesky:bruno?"),
+        ({"scope": "brand"}, "brand", "is missing"),
+        ({"colour": "red"}, "colour", "no 'colour'"),
+    ],
+)
+async def test_a_wrong_blackout_is_refused_by_its_field_and_not_saved(
+    app: Postino, gatekeeper: Gatekeeper, told: list[str], change: dict[str, Any], field: str, words: str
+) -> None:
+    await app.accounts.add("bluesky", "bruno", {"password": "x"})
+    with pytest.raises(WrongUse) as refused:
+        await gatekeeper.add_blackout(NIGHT | change)
+    assert (refused.value.field, words in str(refused.value)) == (field, True), str(refused.value)
+    assert (await gatekeeper.blackouts(), told) == ([], [])
+
+
+async def test_accounts_and_channels_of_jobs_can_have_blackouts(app: Postino, gatekeeper: Gatekeeper) -> None:
+    await app.enqueue("report.daily", account="acme")
+    await gatekeeper.add_blackout(NIGHT | {"scope": "channel", "channel": "report.daily"})
+    await gatekeeper.add_blackout(NIGHT | {"scope": "account", "account": "acme"})
+    assert len(await gatekeeper.blackouts()) == 2
+
+
+async def test_the_same_blackout_twice_is_a_conflict(gatekeeper: Gatekeeper) -> None:
+    first = await gatekeeper.add_blackout(NIGHT)
+    with pytest.raises(Conflict, match=str(first.id)):
+        await gatekeeper.add_blackout(NIGHT | {"reason": "again"})
+    await gatekeeper.add_blackout(NIGHT | {"start": "21:00"})
+
+
+async def test_a_preview_tells_what_moves_where_and_saves_nothing(app: Postino, gatekeeper: Gatekeeper) -> None:
+    tomorrow = (datetime.now(UTC) + timedelta(days=2)).replace(hour=0, minute=0, second=0, microsecond=0)
+    day = {"timezone": "UTC", "scope": "brand", "brand": "acme"}
+    await gatekeeper.add_blackout(day | {"start": "12:00", "end": "13:00"})
+    said = {"account": "a", "brand": "acme"}
+    await app.enqueue("t", at=tomorrow + timedelta(hours=9), **said)
+    moved = await app.enqueue("t", at=tomorrow + timedelta(hours=10), **said)
+    await app.enqueue("t", at=tomorrow + timedelta(hours=10), account="b", brand="other")
+    done = await app.enqueue("t", at=tomorrow + timedelta(hours=11), **said)
+    await app.cancel(done.id)
+    blackout = await gatekeeper.draft(day | {"start": "10:00", "end": "12:00"})
+    shifts = await gatekeeper.preview(blackout)
+    [shift] = shifts.first
+    assert (shift.job_id, shift.channel, shift.account) == (moved.id, "t", "a")
+    assert (shift.goes_at, shift.moves_to) == (tomorrow + timedelta(hours=10), tomorrow + timedelta(hours=13))
+    assert (shifts.more, shifts.unlooked) == (0, False)
+    assert blackout not in await gatekeeper.blackouts()
+    await gatekeeper.keep(blackout)
+    assert await gatekeeper.preview(blackout) == shifts, "what is saved already is not counted twice"
+
+
+async def test_a_long_preview_shows_the_soonest_and_counts_the_rest(
+    app: Postino, gatekeeper: Gatekeeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = datetime.now(UTC) + timedelta(days=1)
+    jobs = await app.enqueue_many([{"type": "t", "at": start - timedelta(minutes=number)} for number in range(9)])
+    monkeypatch.setattr(desk, "PAGE", 2)
+    monkeypatch.setattr(desk, "MOST_SHIFTS", 3)
+    blackout = await gatekeeper.draft({"scope": "all", "start": "00:00", "end": "00:00", "timezone": "UTC"})
+    shifts = await gatekeeper.preview(blackout)
+    assert [shift.job_id for shift in shifts.first] == [job.id for job in reversed(jobs)][:3]
+    assert {shift.moves_to for shift in shifts.first} == {None}
+    assert (shifts.more, shifts.unlooked) == (6, False)
+    monkeypatch.setattr(desk, "MOST_LOOKED_AT", 4)
+    shifts = await gatekeeper.preview(replace(blackout, id=new_id()))
+    assert (len(shifts.first) + shifts.more, shifts.unlooked) == (4, True)
+
+
+async def test_every_closed_gate_is_told_with_its_kind(app: Postino, gatekeeper: Gatekeeper) -> None:
+    await app.enqueue("t", at=datetime.now(UTC) + timedelta(days=1))
+    await gatekeeper.pause(Scope.QUEUE, "low")
+    await app.store.cool(Scope.ACCOUNT, "a", None, "too many")
+    await gatekeeper.open_circuit("instagram", **WHY)
+    await gatekeeper.add_blackout({"scope": "all", "start": "00:00", "end": "00:00", "timezone": "UTC"})
+    await app.cap("bluesky", 7)
+    queues = await gatekeeper.queues()
+    assert {gate.kind for gate in queues.closed.gates} == {
+        GateKind.PAUSE, GateKind.COOL_DOWN, GateKind.BREAKER, GateKind.BLACKOUT,
+    }  # fmt: skip
+    assert queues.closed.caps["bluesky"] == 7
+    assert [(line.channel, line.queue.label, line.pending, line.running) for line in queues.lines] == [
+        ("t", "default", 1, 0)
+    ]

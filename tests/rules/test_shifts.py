@@ -1,0 +1,74 @@
+"""What a new blackout would move, and what it leaves alone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, time, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from postino.gate import Scope
+from postino.job import Job, Queue, State
+from postino.rules.blackout import Blackout
+from postino.rules.shifts import AHEAD, shift_of
+
+NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)  # a Monday
+
+
+def blackout(start: int, end: int, scope: Scope = Scope.ALL, name: str = "", **more: Any) -> Blackout:
+    number = UUID(int=start * 100 + end)
+    return Blackout(id=number, scope=scope, name=name, start=time(start), end=time(end), timezone="UTC", **more)
+
+
+def job(run_at: datetime, **more: Any) -> Job:
+    said: dict[str, Any] = {
+        "id": UUID(int=1), "type": "t", "channel": "bluesky", "queue": Queue.DEFAULT, "state": State.PENDING,
+        "payload": b"", "idempotency_key": "k", "scheduled_at": run_at, "run_at": run_at, "created_at": NOW,
+        "account": "a", "brand": "b",
+    }  # fmt: skip
+    return Job(**{**said, **more})
+
+
+def at(hour: int, day: int = 2) -> datetime:
+    return datetime(2026, 3, day, hour, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("run_at", "others", "added", "moves"),
+    [
+        (at(23), [], blackout(22, 7), (at(23), at(7, 3))),
+        (at(7, 3), [], blackout(22, 7), None),
+        (at(21), [], blackout(22, 7), None),
+        (at(23), [blackout(7, 9)], blackout(22, 7), (at(23), at(9, 3))),
+        (at(23), [blackout(20, 8)], blackout(22, 7), None),
+        (at(21), [blackout(20, 22)], blackout(22, 7), (at(22), at(7, 3))),  # its time is free, when it would go is not
+        (at(9), [], blackout(11, 14), (NOW, at(14))),  # overdue is now
+        (at(23), [], blackout(22, 22), (at(23), None)),
+        (at(23), [blackout(1, 1)], blackout(22, 7), None),  # it had no time before
+        (NOW + AHEAD + timedelta(hours=11), [], blackout(22, 7), None),
+    ],
+)
+def test_a_job_moves_to_the_first_instant_that_is_in_no_blackout(
+    run_at: datetime, others: list[Blackout], added: Blackout, moves: tuple[datetime, datetime | None] | None
+) -> None:
+    shift = shift_of(job(run_at), others, added, NOW)
+    assert (None if shift is None else (shift.goes_at, shift.moves_to)) == moves
+
+
+@pytest.mark.parametrize(
+    "left_alone",
+    [{"sent": True}, {"regardless": True}, {"state": State.RUNNING}, {"state": State.UNCERTAIN}],
+)
+def test_what_minds_no_blackout_is_not_moved(left_alone: dict[str, Any]) -> None:
+    assert shift_of(job(at(23)), [], blackout(22, 7), NOW) is not None
+    assert shift_of(job(at(23), **left_alone), [], blackout(22, 7), NOW) is None
+
+
+@pytest.mark.parametrize(("scope", "name"), [(Scope.CHANNEL, "bluesky"), (Scope.BRAND, "b"), (Scope.ACCOUNT, "a")])
+def test_only_those_it_is_for_are_moved_and_only_their_other_blackouts_count(scope: Scope, name: str) -> None:
+    assert shift_of(job(at(23)), [], blackout(22, 7, scope, f"not {name}"), NOW) is None
+    of_another = blackout(6, 9, scope, f"not {name}")
+    shift = shift_of(job(at(23)), [of_another], blackout(22, 7, scope, name), NOW)
+    assert shift is not None
+    assert shift.moves_to == at(7, 3)
