@@ -1,6 +1,7 @@
 """A network in memory: it publishes what it is sent, and answers as was arranged."""
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -37,7 +38,7 @@ ANSWERS: dict[str, Any] = {
     "bug": KeyError("id"),
     "nonsense": {"ok": True},
     "refused": Failure(Kind.PERMANENT, "Too long."),
-    "limited": Failure(Kind.RATE_LIMIT, "Slow down.", until=datetime(2026, 1, 1, tzinfo=UTC)),
+    "limited": Failure(Kind.RATE_LIMIT, "Slow down."),
     "error": Failure(Kind.TRANSIENT, "Internal error."),
     "conflict": Failure(Kind.DOUBT, "Duplicate."),
 }
@@ -66,6 +67,8 @@ class Network:
         said = self.receipt(text) if answer == "accepted" else ANSWERS[answer]
         if isinstance(said, Exception):
             raise said
+        if answer == "limited":
+            return replace(said, until=datetime.now(UTC) + timedelta(milliseconds=50))
         return said
 
     async def find(self, http: Http, intent: Intent, text: str) -> Sighting | Failure:

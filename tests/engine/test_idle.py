@@ -49,12 +49,13 @@ async def test_an_idle_worker_asks_one_question_per_poll(app: Postino, monkeypat
     async with working(app, poll=0.05, heartbeat=0.2):
         await eventually(enough)
         asked = dict(counting.asked)
-    asked["gates"] -= 2  # at its start, to warm up
     folded = {"gates", "adopt_lanes", "lock_hinted", "drop_hints", "rearm_lanes"}  # once, for the new lane
-    started = {"register", "lock_surroundings", "clock", "live"}  # once: who it is, and where
+    # Once: who it is and where, and how much of each network may run.
+    started = {"register", "usual_caps", "lock_surroundings", "clock", "live"}
     # Each minute or day, by one of the workers.
-    duties = {"pulse", "take_missed", "keep_posts", "prune", "prune_dead_letters"}
+    duties = {"pulse", "take_missed", "take_given_up", "keep_posts", "prune", "prune_dead_letters"}
     kept = {"take_duty", "finish_duty"}  # for each of the three
+    assert asked.pop("list_gates") == 2  # at its start, to warm up
     assert asked.keys() == {"survey"} | started | folded | duties | kept
     assert {asked[name] for name in started | folded | duties} == {1}
     assert {asked[name] for name in kept} == {3}

@@ -14,8 +14,10 @@ import pytest
 from postino import Call, Done, Job, Outcome, Postino, State
 from postino.engine.call import Call as EngineCall
 from postino.engine.call import Reach
+from postino.engine.circuits import Circuits
 from postino.engine.heart import awake
 from postino.engine.ledger import JobLedger, Stopped
+from postino.engine.quotas import Meter
 from postino.job import new_id
 from postino.ledger import NewIntent, Source, Verdict
 from postino.outbound.http import Door
@@ -61,7 +63,10 @@ async def test_a_worker_that_may_have_been_taken_for_dead_sends_nothing(app: Pos
         return (await app.store.intend([intent]))[0]
 
     async with RawServer(polite) as server, Door() as door:
-        reach = Reach(app.enqueue_spec, door, lambda: datetime.now(UTC), awake, lambda: "The lease is over.")
+        circuits = Circuits(app.store, {}, lambda: datetime.now(UTC), lambda: None)
+        meter = Meter(app.store, {}, circuits)
+        over = "The lease is over."
+        reach = Reach(app.enqueue_spec, door, lambda: datetime.now(UTC), awake, lambda: over, circuits, meter)
         call = EngineCall(JobLedger(app.store, intend, claimed), reach, QUICK)  # type: ignore[arg-type]
         with pytest.raises(Stopped) as stopped:
             await call.once("post", send, server.url, found=None, resend=NEVER)

@@ -11,6 +11,7 @@ from typing import Any
 from postino import Conflict, Postino
 from postino.config import (
     ChannelConfig,
+    CircuitsConfig,
     Config,
     DatabaseConfig,
     PublishingConfig,
@@ -43,6 +44,7 @@ def settings(order: dict[str, Any]) -> Config:
             poll=0.2,
             drain=order.get("drain", 30.0),
         ),
+        circuits=CircuitsConfig(failure_threshold=1000),  # what goes wrong here is no outage
         publishing=PublishingConfig(
             patience=order.get("patience", PATIENCE), send_within=order.get("send_within", SEND_WITHIN)
         ),

@@ -2,14 +2,16 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import chain
 from typing import Any
 from uuid import UUID
 
 from postino import State
+from postino.gate import Scope
 from postino.provider import Grade
+from postino.store import Act
 from tests.crash.books import instant
 from tests.crash.publishing.faults import Fault, Trouble
 from tests.crash.publishing.office import FOR_EVER, IN_TIME, Office, Posted
@@ -32,7 +34,7 @@ class Sweep:
         self.office = office
         self.killed: dict[UUID, Station] = {}
         self.reached: set[str] = set()
-        self.paused: list[Posted] = []
+        self.set_by: list[Posted] = []
 
     async def kill(self, shape: Shape, crash: str, *faults: Fault, **order: Any) -> None:
         """A worker with this one post in its hands dies exactly there."""
@@ -53,8 +55,9 @@ class Sweep:
     async def set_aside(self, posted: Posted) -> None:
         """What is parked would be due again before the next one dies."""
         if not await is_final(self.office, posted):
-            await self.office.app.pause("account", posted.account.id)
-            self.paused.append(posted)
+            late = datetime.now(UTC) + timedelta(days=1)
+            await self.office.app.store.cool(Scope.ACCOUNT, posted.account.id, late, "set aside")
+            self.set_by.append(posted)
 
     async def kill_while_looking(self, groups: Sequence[tuple[Sequence[Trouble], Sequence[str]]]) -> None:
         """Posts whose answers were lost; and for each group workers that die over them when they are looked for."""
@@ -104,8 +107,8 @@ class Sweep:
 
     async def finish(self, **order: Any) -> None:
         """Others go on."""
-        for posted in self.paused:
-            await self.office.app.resume("account", posted.account.id)
+        for posted in self.set_by:
+            await self.office.app.store.warm(Scope.ACCOUNT, posted.account.id, Act("test"))
         await self.office.settle_all(workers=2 + len(self.killed) // 100, **order)
 
     async def check(self) -> None:
