@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from postino.gate import Scope
 from postino.store import WorkerInfo
 from tests.cli.conftest import Postino
 from tests.cli.desk import Desk
@@ -23,6 +24,7 @@ from tests.cli.desk import Desk
         (["--channel", "instagram"], "channel", "instagram"),
         (["--brand", "b1"], "brand", "b1"),
         (["--account", "a1"], "account", "a1"),
+        (["--all"], "all", ""),
     ],
 )
 def test_what_is_paused_is_listed_until_it_is_resumed(
@@ -30,15 +32,15 @@ def test_what_is_paused_is_listed_until_it_is_resumed(
 ) -> None:
     paused = postino("queues", "pause", *what, "--reason", "sale", "--json")
     assert (paused.code, paused.json["scope"], paused.json["name"], paused.json["reason"]) == (0, scope, name, "sale")
-    listed = postino("queues", "list", "--json").json["pauses"]
-    assert [(it["scope"], it["name"], it["reason"]) for it in listed] == [(scope, name, "sale")]
+    listed = postino("queues", "list", "--json").json["gates"]
+    assert [(it["scope"], it["name"], it["kind"], it["reason"]) for it in listed] == [(scope, name, "pause", "sale")]
     assert desk.last_audit()[1:] == ("gate.paused", f"{scope}:{name}", "sale")
     assert postino("queues", "resume", *what).code == 0
-    assert postino("queues", "list", "--json").json["pauses"] == []
+    assert postino("queues", "list", "--json").json["gates"] == []
     assert postino("queues", "resume", *what).code == 3
 
 
-@pytest.mark.parametrize("what", [["low"], ["--channel", "no such"], ["--brand", "b1"], ["--account", "a1"]])
+@pytest.mark.parametrize("what", [["low"], ["--channel", "no such"], ["--brand", "b1"], ["--account", "a1"], ["--all"]])
 def test_pausing_prints_the_command_that_undoes_it(
     what: list[str], folder: Path, desk: Desk, postino: Postino
 ) -> None:
@@ -58,7 +60,7 @@ def test_pausing_a_channel_without_jobs_tells_which_have_some(desk: Desk, postin
     assert "instagram." in typo.err
 
 
-@pytest.mark.parametrize("wrong", [[], ["urgent"], ["high", "--channel", "x"], ["--brand", ""]])
+@pytest.mark.parametrize("wrong", [[], ["urgent"], ["high", "--channel", "x"], ["--brand", ""], ["--all", "low"]])
 def test_pausing_needs_one_thing_that_can_be_paused(wrong: list[str], desk: Desk, postino: Postino) -> None:
     assert postino("queues", "pause", *wrong).code == 2
     assert postino("queues", "resume", *wrong).code == 2
@@ -85,5 +87,46 @@ def test_the_list_tells_caps_and_which_workers_are_alive(desk: Desk, postino: Po
         desk.perform(lambda app, info=info: app.store.register(info))  # type: ignore[misc]
     shown = postino("queues", "list", "--json").json
     assert {it["id"]: it["state"] for it in shown["workers"]} == {"a": "alive", "b": "gone", "c": "registered"}
-    assert [(it["name"], it["cap"]) for it in shown["caps"]] == [("instagram", 50)]
+    assert shown["caps"]["instagram"] == 50
     assert "Workers" in postino("queues", "list").out
+
+
+def test_a_channel_is_capped_and_back_to_usual(desk: Desk, postino: Postino) -> None:
+    capped = postino("queues", "cap", "report.daily", "3", "--reason", "small machine")
+    assert (capped.code, capped.out) == (0, "At most 3 jobs of the channel report.daily run at once.\n")
+    assert desk.last_audit()[1:] == ("gate.capped", "channel:report.daily", "small machine")
+    assert postino("queues", "list", "--json").json["caps"]["report.daily"] == 3
+    assert "report.daily" in postino("queues", "list").out
+    usual = postino("queues", "cap", "report.daily", "usual", "--json")
+    assert usual.json == {"channel": "report.daily", "cap": None}
+    assert "report.daily" not in postino("queues", "list", "--json").json["caps"]
+
+
+@pytest.mark.parametrize("most", ["-1", "many", "1.5", "", "9999999", "99999999999"])
+def test_a_cap_that_is_no_number_is_refused_by_its_field(most: str, desk: Desk, postino: Postino) -> None:
+    refused = postino("queues", "cap", "--json", "--", "instagram", most)
+    assert (refused.code, refused.refusal["field"]) == (2, "most")
+
+
+@pytest.mark.parametrize("scope", [Scope.ACCOUNT, Scope.CHANNEL])
+def test_a_cool_down_is_listed_and_ended(scope: Scope, desk: Desk, postino: Postino) -> None:
+    desk.perform(lambda app: app.store.cool(scope, "it", None, "too many"))
+    [gate] = postino("queues", "list", "--json").json["gates"]
+    assert (gate["scope"], gate["name"], gate["kind"], gate["reason"]) == (scope, "it", "cool_down", "too many")
+    assert postino("queues", "warm", f"--{scope}", "it", "--reason", "they agreed").code == 0
+    assert desk.last_audit()[1:] == ("gate.resumed", f"{scope}:it", "they agreed")
+    assert postino("queues", "list", "--json").json["gates"] == []
+    assert postino("queues", "warm", f"--{scope}", "it").code == 3
+    assert postino("queues", "warm").code == 2
+
+
+def test_the_list_tells_breakers_and_blackouts_beside_pauses(desk: Desk, postino: Postino) -> None:
+    postino("queues", "pause", "--all")
+    postino("circuits", "open", "instagram", "--reason", "down")
+    postino("blackouts", "add", "--scope", "all", "--from", "00:00", "--to", "00:00", "--timezone", "UTC")
+    gates = postino("queues", "list", "--json").json["gates"]
+    assert {(it["scope"], it["kind"]) for it in gates} == {
+        ("all", "pause"), ("all", "blackout"), ("channel", "breaker"),
+    }  # fmt: skip
+    shown = postino("queues", "list").out
+    assert all(word in shown for word in ("pause", "blackout", "every day all day UTC", "breaker", "down"))

@@ -17,7 +17,7 @@ from postino.job import new_id
 from postino.rules.breaker import Circuit
 
 NIGHT = {"scope": "all", "start": "22:00", "end": "07:00", "timezone": "Europe/Rome"}
-WHY = {"reason": "they said so", "actor": "maria"}
+WHY: dict[str, Any] = {"reason": "they said so", "actor": "maria"}
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ async def test_without_a_time_a_circuit_stays_open(gatekeeper: Gatekeeper) -> No
 async def test_a_wrong_opening_is_refused_by_its_field_and_changes_nothing(
     gatekeeper: Gatekeeper, told: list[str], service: str, more: dict[str, Any], field: str, words: str
 ) -> None:
-    with pytest.raises(WrongUse, match="(?s).") as refused:
+    with pytest.raises(WrongUse) as refused:
         await gatekeeper.open_circuit(service, **{**WHY, **more})
     assert (refused.value.field, words in str(refused.value)) == (field, True), str(refused.value)
     assert (await gatekeeper.circuits(), told) == ([], [])
@@ -194,7 +194,7 @@ async def test_a_preview_tells_what_moves_where_and_saves_nothing(app: Postino, 
     tomorrow = (datetime.now(UTC) + timedelta(days=2)).replace(hour=0, minute=0, second=0, microsecond=0)
     day = {"timezone": "UTC", "scope": "brand", "brand": "acme"}
     await gatekeeper.add_blackout(day | {"start": "12:00", "end": "13:00"})
-    said = {"account": "a", "brand": "acme"}
+    said: dict[str, Any] = {"account": "a", "brand": "acme"}
     await app.enqueue("t", at=tomorrow + timedelta(hours=9), **said)
     moved = await app.enqueue("t", at=tomorrow + timedelta(hours=10), **said)
     await app.enqueue("t", at=tomorrow + timedelta(hours=10), account="b", brand="other")

@@ -84,7 +84,7 @@ def add(
     told |= {"days": days_from(days), "reason": reason or None}
     asks = not (yes or dry_run or as_json) and output.is_terminal() and sys.stdin.isatty()
     desk = Desk(Where(data_dir, database_url), asks=asks, saves=not dry_run, as_json=as_json)
-    raise typer.Exit(perform(desk.where, lambda app: desk.add(app, told, reason)))
+    raise typer.Exit(desk.add(told, reason))
 
 
 class Desk:
@@ -93,18 +93,16 @@ class Desk:
     def __init__(self, where: Where, *, asks: bool, saves: bool, as_json: bool) -> None:
         self.where, self.asks, self.saves, self.as_json = where, asks, saves, as_json
 
-    async def add(self, app: "Postino", told: dict[str, Any], reason: str) -> int:
-        """The exit code."""
+    def add(self, told: dict[str, Any], reason: str) -> int:
+        """The exit code. Nothing of the queue is held open while somebody thinks."""
         from postino.engine.gatekeeper import gatekeeper_of
 
-        gatekeeper = gatekeeper_of(app)
-        blackout = await gatekeeper.draft(told)
-        shifts = await gatekeeper.preview(blackout)
+        blackout, shifts, brands = perform(self.where, lambda app: drafted(app, told))
         if not self.as_json:
-            self.show(blackout, shifts, {account.brand for account in await app.store.accounts()})
+            self.show(blackout, shifts, brands)
         saved = self.saves and self.agreed()
         if saved:
-            await gatekeeper.keep(blackout, reason=reason, actor=actor())
+            perform(self.where, lambda app: gatekeeper_of(app).keep(blackout, reason=reason, actor=actor()))
         if self.as_json:
             output.as_json(shape_of(blackout) | shape_of_shifts(shifts) | {"saved": saved})
         elif saved:
@@ -149,6 +147,16 @@ def remove(
         output.as_json(shape_of(blackout))
     else:
         output.write(f"Removed: {sentence(blackout)}.")
+
+
+async def drafted(app: "Postino", told: dict[str, Any]) -> "tuple[Blackout, Shifts, set[str | None]]":
+    """What is meant, what it would move, and the brands there are."""
+    from postino.engine.gatekeeper import gatekeeper_of
+
+    gatekeeper = gatekeeper_of(app)
+    blackout = await gatekeeper.draft(told)
+    brands = {account.brand for account in await app.store.accounts()}
+    return blackout, await gatekeeper.preview(blackout), brands
 
 
 def show_shifts(shifts: "Shifts") -> None:
