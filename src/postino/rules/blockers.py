@@ -57,7 +57,7 @@ class Blocker:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """What may be under way on the job's channel although nobody runs it, and until when."""
+    """Another that may be under way on the job's channel although nobody runs it, and until when."""
 
     brand: str
     lane: str | None
@@ -222,7 +222,7 @@ def lane_taken(facts: Facts, ends: list[datetime], *, now: bool) -> list[Blocker
         told = f"Another {what} of the account {job.account} runs, and an account runs one at a time."
         cause = f"{facts.busy.id}, on worker {facts.busy.worker}"
         found.append(Blocker(kind=Why.CAP, sentence=told, since_at=facts.busy.since_at, cause=cause))
-    if ends and not job.sent:
+    if ends:
         told = f"Another {what} of the account {job.account} may still be on its way."
         found.append(Blocker(kind=Why.CAP, sentence=told, until_at=max(ends)))
     return found

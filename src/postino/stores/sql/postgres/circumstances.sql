@@ -8,7 +8,7 @@ SELECT 'busy', id::text, claimed_at, claimed_by, NULL FROM postino.jobs
 WHERE channel = :channel AND lane = :lane AND state = 'running' AND account IS NOT NULL
 UNION ALL
 SELECT 'doubt', lane, look_at, coalesce(brand, ''), NULL FROM postino.jobs
-WHERE state = 'uncertain' AND channel = :channel AND look_at > coalesce(:now::timestamptz, now())
+WHERE id <> :id::uuid AND state = 'uncertain' AND channel = :channel AND look_at > coalesce(:now::timestamptz, now())
 UNION ALL
 SELECT 'ahead', NULL, NULL, NULL, count(*) FROM (
     SELECT FROM postino.jobs
