@@ -93,6 +93,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"first_comment": "First!"}, "first_comment", "does not write first comments yet"),
     ({"preview": "yes"}, "preview", "must be true or false"),
     ({"allow_duplicate": 1}, "allow_duplicate", "must be true or false"),
+    ({"allow_blackout": 1}, "allow_blackout", "must be true or false"),
     ({"acounts": []}, "acounts", "Did you mean accounts?"),
     ({"zebra": 1}, "zebra", "There are: text, thread"),
 ]

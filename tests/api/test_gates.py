@@ -1,0 +1,194 @@
+"""Blackouts, circuits and queues over the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.api.household import Reply, Server, Up, eventually
+
+NIGHT = {"scope": "channel", "channel": "bluesky", "start": "22:00", "end": "07:00", "timezone": "Europe/Rome"}
+WHY = {"reason": "they said so"}
+BLUESKY, MASTODON = "bluesky:postcard.test", "mastodon:postcard"
+
+
+@pytest.fixture(autouse=True)
+def tidy(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The next test finds no blackout."""
+    yield
+    for name in ("server", "up"):
+        if name in request.fixturenames:
+            household = request.getfixturevalue(name)
+            for blackout in household.api.get("/v1/blackouts")["data"]:
+                household.api.ask("DELETE", f"/v1/blackouts/{blackout['id']}")
+
+
+def add(household: Server | Up, query: str = "", **change: Any) -> Reply:
+    return household.api.ask("POST", f"/v1/blackouts{query}", {**NIGHT, **change})
+
+
+def test_a_blackout_is_added_listed_and_removed(server: Server) -> None:
+    added = add(server, days=[0, 6], reason="people sleep")
+    assert added.status == 201
+    assert added.json["sentence"] == "Saturday and Sunday 22:00–07:00 Europe/Rome, for channel bluesky"
+    [listed] = server.api.get("/v1/blackouts")["data"]
+    assert listed == {name: added.json[name] for name in listed}
+    assert (listed["channel"], listed["days"], listed["reason"]) == ("bluesky", [0, 6], "people sleep")
+    assert add(server, days=[0, 6]).status == 409
+    removed = server.api.ask("DELETE", f"/v1/blackouts/{listed['id']}?reason=over")
+    assert (removed.status, removed.json) == (200, listed)
+    assert server.api.get("/v1/blackouts") == {"data": [], "next_cursor": None}
+    assert server.api.ask("DELETE", f"/v1/blackouts/{listed['id']}").status == 404
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "words"),
+    [
+        ({"timezone": "Europe/Rom"}, "timezone", "Did you mean Europe/Rome?"),
+        ({"start": "25:00"}, "start", "'25:00'"),
+        ({"start": 22}, "start", "must be a text, not 22"),
+        ({"end": None}, "end", "is missing"),
+        ({"scope": None}, "scope", "is missing"),
+        ({"channel": "blusky"}, "channel", "'blusky'. Did you mean bluesky?"),
+        ({"brand": "acme"}, "brand", "leaves no room"),
+        ({"scope": "account", "channel": None, "account": "nobody"}, "account", "'nobody'"),
+        ({"days": [7]}, "days", "7"),
+        ({"days": "sun"}, "days", "must be a list"),
+        ({"reason": "x" * 501}, "reason", "501 characters"),
+        ({"zone": "UTC"}, "zone", "there is no such field"),
+    ],
+)
+def test_a_wrong_blackout_is_refused_by_its_field_and_not_saved(
+    server: Server, change: dict[str, Any], field: str, words: str
+) -> None:
+    for query in ("", "?preview=true"):
+        refused = add(server, query, **change)
+        assert (refused.status, refused.json["field"]) == (422, field), refused
+        assert words in refused.json["detail"]
+    assert server.api.get("/v1/blackouts")["data"] == []
+
+
+@pytest.mark.parametrize("query", ["?preview=yes", "?prevew=true"])
+def test_a_wrong_parameter_is_named(server: Server, query: str) -> None:
+    refused = add(server, query)
+    assert (refused.status, refused.json["field"]) == (422, query[1:].partition("=")[0])
+    assert server.api.get("/v1/blackouts")["data"] == []
+
+
+def test_circuits_are_opened_closed_and_reset(server: Server) -> None:
+    opened = server.api.ask("POST", "/v1/circuits/telegram/open", {**WHY, "seconds": 600})
+    assert (opened.status, opened.json["state"], opened.json["by_hand"]) == (200, "open", True)
+    [listed] = [it for it in server.api.get("/v1/circuits")["data"] if it["service"] == "telegram"]
+    assert listed == opened.json
+    [gate] = [it for it in server.api.get("/v1/queues")["gates"] if it["kind"] == "breaker"]
+    assert gate["sentence"] == "The channel telegram is in trouble and left alone: they said so"
+    until = {"until": "2040-01-01T10:00", "timezone": "Europe/Rome"}
+    opened = server.api.ask("POST", "/v1/circuits/telegram/open", WHY | until)
+    assert opened.json["until_at"] == "2040-01-01T09:00:00.000000Z"
+    assert server.api.ask("POST", "/v1/circuits/telegram/close", WHY).json["state"] == "closed"
+    assert server.api.ask("POST", "/v1/circuits/telegram/reset", WHY).json["trips"] == 0
+    assert server.api.get("/v1/queues")["gates"] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "field"),
+    [
+        ("telegrm/open", WHY, 422, "service"),
+        ("discord/open", {}, 422, "reason"),
+        ("discord/open", {"reason": " "}, 422, "reason"),
+        ("discord/open", WHY | {"seconds": 0}, 422, "seconds"),
+        ("discord/open", WHY | {"seconds": -1.5}, 422, "seconds"),
+        ("discord/open", WHY | {"until": "2020-01-01T00:00Z"}, 422, "until"),
+        ("discord/open", WHY | {"until": "soon"}, 422, "until"),
+        ("discord/open", WHY | {"until": "2040-01-01T00:00Z", "seconds": 5}, 422, "seconds"),
+        ("dis%00cord/open", WHY, 422, "service"),
+        ("discord/close", {}, 422, "reason"),
+        ("discord/close", WHY, 404, None),
+        ("discord/reset", WHY, 404, None),
+    ],
+)
+def test_a_wrong_word_about_a_circuit_is_refused_by_its_field(
+    server: Server, path: str, body: dict[str, Any], status: int, field: str | None
+) -> None:
+    refused = server.api.ask("POST", f"/v1/circuits/{path}", body)
+    assert (refused.status, refused.json.get("field")) == (status, field), refused
+    assert all(it["service"] != "discord" for it in server.api.get("/v1/circuits")["data"])
+
+
+def test_the_queues_tell_what_waits_and_what_is_closed(server: Server) -> None:
+    add(server, start="00:00", end="00:00")
+    told = server.api.get("/v1/queues")
+    assert [(it["scope"], it["name"], it["kind"], it["until_at"]) for it in told["gates"]] == [
+        ("channel", "bluesky", "blackout", None)
+    ]
+    assert set(told) == {"data", "next_cursor", "gates", "caps", "workers"}
+
+
+# With accounts and workers
+
+
+@pytest.mark.slow
+def test_a_preview_tells_what_would_move_and_saves_nothing(up: Up) -> None:
+    post = up.post("Tomorrow night", BLUESKY, at=at_night(), timezone="Europe/Rome")
+    told = add(up, "?preview=true")
+    assert (told.status, told.json["preview"], told.json["more"]) == (200, True, 0)
+    [shift] = told.json["shifts"]
+    assert (shift["job_id"], shift["account"], shift["goes_at"]) == (post["id"], BLUESKY, post["scheduled_at"])
+    assert shift["moves_to"] > shift["goes_at"]
+    assert up.api.get("/v1/blackouts")["data"] == []
+    up.api.ask("POST", f"/v1/posts/{post['id']}/cancel")
+
+
+@pytest.mark.slow
+def test_a_plan_in_a_blackout_is_201_with_a_note(up: Up) -> None:
+    add(up)
+    reply = up.api.ask(
+        "POST", "/v1/posts", {"text": "Night", "accounts": [BLUESKY], "at": "2035-06-01T23:00+02:00"}
+    )
+    assert reply.status == 201
+    assert "it goes out at 2035-06-02T05:00:00Z" in reply.json["notes"][0]
+    moved = up.api.ask("PATCH", f"/v1/posts/{reply.json['id']}", {"at": "2035-06-03T23:00+02:00"})
+    assert "it goes out at 2035-06-04T05:00:00Z" in moved.json["notes"][0]
+
+
+@pytest.mark.slow
+def test_now_in_a_blackout_is_409_with_the_next_free_instant_unless_it_is_allowed(up: Up) -> None:
+    planned = up.post("Planned for later", MASTODON, at="2035-06-01T12:00Z")
+    now = datetime.now(UTC)
+    ends_at = now + timedelta(hours=2)
+    window = {"start": f"{now - timedelta(minutes=5):%H:%M}", "end": f"{ends_at:%H:%M}", "timezone": "UTC"}
+    assert add(up, channel="mastodon", **window).status == 201
+    wanted = {"text": "Right now", "accounts": [BLUESKY, MASTODON]}
+    refused = up.api.ask("POST", "/v1/posts", wanted)
+    assert (refused.status, refused.json["field"]) == (409, "at")
+    assert f"The next free instant is {ends_at:%Y-%m-%dT%H:%M:00Z}" in refused.json["detail"]
+    assert "Right now" not in up.texts()
+    later = up.api.ask("POST", f"/v1/posts/{planned['id']}/publish-now")
+    assert (later.status, later.json["field"]) == (409, "at")
+    allowed = up.api.ask("POST", "/v1/posts", wanted | {"allow_blackout": True})
+    assert allowed.status == 202
+    for post in allowed.json["posts"]:
+        up.settled(post["id"])
+    assert up.texts().count("Right now") == 2
+
+
+@pytest.mark.slow
+def test_what_a_blackout_holds_goes_out_when_it_is_removed(up: Up) -> None:
+    soon = (datetime.now(UTC) + timedelta(seconds=1)).isoformat()
+    blackout = add(up, start="00:00", end="00:00", timezone="UTC").json
+    post = up.post("Held", BLUESKY, at=soon)
+
+    def is_held() -> bool:
+        return "deferred" in up.api.get(f"/v1/posts/{post['id']}")["flags"]
+
+    eventually(is_held)
+    assert "Held" not in up.texts()
+    assert up.api.ask("DELETE", f"/v1/blackouts/{blackout['id']}").status == 200
+    up.settled(post["id"])
+
+
+def at_night() -> str:
+    return f"{datetime.now(UTC) + timedelta(days=2):%Y-%m-%d}T23:30"
