@@ -67,8 +67,8 @@ def test_after_its_own_length_and_at_least_ten_minutes_of_calm_it_counts_from_on
         (LONGEST_WAIT, LONGEST_WAIT),
         (LONGEST_WAIT + INSTANT, LONGEST_WAIT),
         (timedelta(days=9999), LONGEST_WAIT),
-        (seconds(0), seconds(240)),  # "at once", from a network that just said "too many"
-        (-minutes(5), seconds(240)),
+        (seconds(0), seconds(4)),  # "at once", for the third time in a row
+        (-minutes(5), seconds(4)),
     ],
 )
 def test_what_the_network_asks_for_is_kept(asked: timedelta, until: timedelta) -> None:
