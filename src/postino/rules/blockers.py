@@ -17,7 +17,7 @@ from postino.post import POST
 from postino.rules.blackout import free_after, window_at
 from postino.rules.gates import Known, closed, holds, told_of_gate
 from postino.rules.order import Turn, brand_room
-from postino.rules.remedies import after_a_pause, for_the_account, for_the_uncertain, sooner
+from postino.rules.remedies import after_a_cool_down, after_a_pause, for_the_account, for_the_uncertain, sooner
 
 LAG_AFTER = timedelta(seconds=5)  # due and free for so long, a job should have started
 MOST_AHEAD = 1000  # beyond, nobody counts
@@ -160,7 +160,7 @@ def remedy(gate: Gate, facts: Facts, at: datetime) -> str:
             ids = [it.id for it in same if window_at(it, at)]
             return f"If it may be published all the same, remove the window: `postino blackouts remove {ids[0]}`."
         case GateKind.COOL_DOWN:
-            return "Wait: the network asked for it, and asking sooner makes it longer."
+            return after_a_cool_down(gate)
         case GateKind.QUOTA:
             return "Wait, or publish by another account: the network would refuse it."
 
@@ -190,7 +190,7 @@ def full(facts: Facts, cap: int, running: Mapping[str, int], ends: list[datetime
         what = f"Nothing may run on {channel}: its cap is 0."
     elif usual is None or cap < usual:
         what = f"The channel {channel} was in trouble, and is tried with no more than {cap} at once."
-    unblock = f'Raise the cap: `await app.cap("{channel}", {max(1, 2 * cap)})`.' if cap == usual else None
+    unblock = f"Raise the cap: `postino queues cap {shlex.quote(channel)} {max(1, 2 * cap)}`." if cap == usual else None
     return [Blocker(kind=Why.CAP, sentence=what, until_at=frees_at(ends, cap), unblock=unblock)]
 
 

@@ -139,7 +139,7 @@ def told_of_missing(facts: Facts, eta: datetime | None, face: Face) -> str:
 def reason(blocker: Blocker, face: Face) -> str:
     since = ""
     if blocker.since_at is not None:
-        since = f" since {face(blocker.since_at)}"
+        since = f", since {face(blocker.since_at)}"
     return lowered(blocker.sentence.rstrip(".")) + since
 
 

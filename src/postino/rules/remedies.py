@@ -10,11 +10,16 @@ from postino.post import POST
 def after_a_pause(gate: Gate) -> str:
     match gate.scope:
         case Scope.ALL:
-            return 'Resume everything: `await app.resume("all", "")`.'
+            return "Resume everything: `postino queues resume --all`."
         case Scope.QUEUE:
             return f"Resume it: `postino queues resume {gate.name}`."
         case _:
             return f"Resume it: `postino queues resume --{gate.scope} {shlex.quote(gate.name)}`."
+
+
+def after_a_cool_down(gate: Gate) -> str:
+    sooner = f"`postino queues warm --{gate.scope} {shlex.quote(gate.name)}`"
+    return f"Wait: the network asked for it, and may ask for longer if it is called sooner ({sooner})."
 
 
 def for_the_account(account: str) -> str:

@@ -1,0 +1,272 @@
+"""What explain says is what claims do: random small worlds on both databases, now and at the time it foretells."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from postino.engine.explaining import explain
+from postino.gate import GateKind, Scope
+from postino.job import Queue, State, new_id
+from postino.rules.blackout import Blackout
+from postino.rules.blockers import OF_WORKERS, when_free
+from postino.rules.explain import Explanation, Why
+from postino.rules.settlement import WORKED
+from postino.store import JobFilter, NewJob
+from postino.stores.operations import gates
+from tests.contract.databases import Clock, Database, PostgresDatabase, SqliteDatabase
+from tests.contract.desk import ME, Desk
+from tests.servers.postgres import PostgresServer
+
+NOON = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0)
+SOON = timedelta(days=2)  # as far as the clock is turned
+MOMENT = timedelta(milliseconds=1)
+EVERY_JOB = JobFilter(limit=1000)
+BRANDS = {"ada": "acme", "bob": "acme", "cyd": None, "dan": "zeta"}  # of accounts
+PLACES = [*BRANDS.items(), (None, "acme"), (None, None)]
+LANES = [place for place in PLACES if place != (None, None)]
+CHANNELS = ("bluesky", "mastodon")
+MINUTES = st.sampled_from([-30, -10, 0, 10, 45, 90])
+SHUT = {
+    GateKind.PAUSE: (Scope.ALL, Scope.QUEUE, Scope.CHANNEL, Scope.BRAND, Scope.ACCOUNT),
+    GateKind.COOL_DOWN: (Scope.CHANNEL, Scope.ACCOUNT),
+    GateKind.TOKEN: (Scope.ACCOUNT,),
+    GateKind.QUOTA: (Scope.CHANNEL, Scope.ACCOUNT),
+}
+NAMES = {
+    Scope.ALL: [""], Scope.QUEUE: ["high", "default"], Scope.CHANNEL: [*CHANNELS], Scope.BRAND: ["acme", "zeta"],
+    Scope.ACCOUNT: [*BRANDS],
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A job of the world: whose it is, when it is due, and what has become of it."""
+
+    channel: str
+    place: tuple[str | None, str | None]
+    queue: Queue
+    minutes: int
+    became: str  # waiting, running, sent, uncertain, asked (a person), regardless
+
+
+@dataclass(frozen=True)
+class Shut:
+    scope: Scope
+    name: str
+    kind: GateKind
+    minutes: int | None  # None: until somebody opens it
+
+
+@dataclass(frozen=True)
+class World:
+    jobs: list[Plan]
+    gates: list[Shut]
+    blackouts: list[Blackout]
+    breakers: dict[str, tuple[int | None, int]]
+    caps: dict[str, int]
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Plan:
+    place = draw(st.sampled_from(PLACES))
+    became = ["waiting", "waiting", "waiting", "running", "sent", "uncertain", "asked"]
+    became += ["regardless"] if place[0] is not None else []
+    return Plan(
+        draw(st.sampled_from(["bluesky", *CHANNELS])),
+        place,
+        draw(st.sampled_from(Queue)),
+        draw(MINUTES),
+        draw(st.sampled_from(became)),
+    )
+
+
+@st.composite
+def shut_gates(draw: st.DrawFn) -> Shut:
+    kind = draw(st.sampled_from([*SHUT]))
+    scope = draw(st.sampled_from(SHUT[kind]))
+    return Shut(scope, draw(st.sampled_from(NAMES[scope])), kind, draw(st.sampled_from([-5, 15, 60, 120, None])))
+
+
+@st.composite
+def blackouts(draw: st.DrawFn) -> Blackout:
+    scope = draw(st.sampled_from([Scope.ALL, Scope.CHANNEL, Scope.BRAND, Scope.ACCOUNT]))
+    hours = st.integers(9, 15)
+    return Blackout(
+        id=new_id(),
+        scope=scope,
+        name=draw(st.sampled_from(NAMES[scope])),
+        start=time(draw(hours), draw(st.sampled_from([0, 30]))),
+        end=time(draw(hours)),
+        timezone="UTC",
+    )
+
+
+def worlds() -> st.SearchStrategy[World]:
+    open_until = st.tuples(st.sampled_from([-5, 20, 70, None]), st.integers(1, 2))
+    return st.builds(
+        World,
+        jobs=st.lists(plans(), min_size=1, max_size=8),
+        gates=st.lists(shut_gates(), max_size=3),
+        blackouts=st.lists(blackouts(), max_size=2),
+        breakers=st.dictionaries(st.sampled_from(CHANNELS), open_until, max_size=2),
+        caps=st.dictionaries(st.sampled_from(CHANNELS), st.integers(0, 3), max_size=2),
+    )
+
+
+def later(minutes: int | None) -> datetime | None:
+    return None if minutes is None else NOON + timedelta(minutes=minutes)
+
+
+async def build(desk: Desk, world: World) -> None:
+    """What runs is taken while nothing is closed; what has become of the others is written before anybody looks."""
+    await desk.hire("w1")
+    await enqueue(desk, [plan for plan in world.jobs if plan.became == "running"])
+    await desk.take()
+    waiting = [plan for plan in world.jobs if plan.became != "running"]
+    for plan, job in zip(waiting, await enqueue(desk, waiting), strict=True):
+        at = "'{}'".format(job.run_at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"))  # as SQLite has it; PostgreSQL takes it too
+        became = {
+            "waiting": None,
+            "sent": "sent = true",
+            "uncertain": f"sent = true, state = 'uncertain', look_at = {at}",
+            "asked": f"sent = true, state = 'uncertain', look_at = {at}, run_at = NULL",
+            "regardless": "regardless = true",
+        }[plan.became]
+        if became:
+            desk.database.sql(f"UPDATE {{jobs}} SET {became} WHERE id = '{job.id}'")
+    for shut in world.gates:
+        operation = gates.shut(shut.scope, shut.name, shut.kind, later(shut.minutes))
+        await desk.store.driver.transact(operation)
+    for blackout in world.blackouts:
+        await desk.store.add_blackout(blackout, ME)
+    for service, (minutes, probes) in world.breakers.items():
+        await desk.store.open_circuit(service, later(minutes), probes, ME)
+    for channel, most in world.caps.items():
+        await desk.store.cap(channel, most, ME)
+
+
+async def enqueue(desk: Desk, wanted: list[Plan]) -> list[Any]:
+    said = [
+        NewJob(
+            id=new_id(), type="t", channel=plan.channel, queue=plan.queue, payload=b"{}", account=plan.place[0],
+            brand=plan.place[1], run_at=None if plan.became == "running" else later(plan.minutes),
+        )
+        for plan in wanted
+    ]  # fmt: skip
+    made = [one.job for one in await desk.store.enqueue(said)] if said else []
+    for job, plan in zip(made, wanted, strict=True):
+        if plan.became != "running":  # asked for in the past, it would be due now: it has waited since
+            at = (NOON + timedelta(minutes=plan.minutes)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+            desk.database.sql(f"UPDATE {{jobs}} SET run_at = '{at}' WHERE id = '{job.id}'")
+    return [await desk.store.get(job.id) for job in made]
+
+
+async def take_all(desk: Desk) -> set[Any]:
+    """All that claims take with slots enough, those behind others in their line in their turn."""
+    taken = set()
+    while jobs := await desk.take():
+        taken |= {job.id for job in jobs}
+        for job in jobs:
+            assert await desk.settle(job, WORKED)
+    return taken
+
+
+async def check(database: Database, world: World) -> None:
+    clock = Clock(NOON)
+    store = database.store(clock)
+    await store.open()
+    try:
+        desk = Desk(store, clock, database)
+        await build(desk, world)
+        jobs = [job for job in await store.list(EVERY_JOB) if job.state is not State.RUNNING]
+        told = {job.id: await explain(store, job.id) for job in jobs}
+        free_at = {job.id: when_free((await store.circumstances(job)).facts, NOON) for job in jobs}
+        runnable = {job_id for job_id, it in told.items() if it.runnable}
+        for job_id, explanation in told.items():
+            agrees(explanation, free_at[job_id])
+        assert await take_all(desk) == runnable
+        await check_etas(desk, {job_id: at for job_id, at in free_at.items() if job_id not in runnable})
+    finally:
+        await store.close()
+
+
+def agrees(told: Explanation, free_at: datetime | None) -> None:
+    """The parts of an explanation do not contradict each other."""
+    assert told.runnable == all(blocker.kind in OF_WORKERS for blocker in told.blockers)
+    if told.eta is None:
+        passing = any(blocker.kind is Why.CAP and blocker.until_at is None for blocker in told.blockers)
+        assert free_at is None or (free_at == NOON and passing)
+    else:
+        assert told.eta == free_at
+        assert told.eta > NOON or told.runnable
+
+
+async def check_etas(desk: Desk, free_at: dict[Any, datetime | None]) -> None:
+    """Once what runs has ended, each is taken at its time: not a moment earlier, and not later."""
+    for job in await desk.store.list(EVERY_JOB):
+        if job.state is State.RUNNING:
+            assert await desk.settle(job, WORKED)
+    assert await take_all(desk) == {job_id for job_id, at in free_at.items() if at == NOON}
+    ahead = sorted({at for at in free_at.values() if at is not None and NOON < at <= NOON + SOON})
+    for at in ahead:
+        desk.clock.now = at - MOMENT
+        assert await take_all(desk) == set(), at
+        desk.clock.now = at
+        assert await take_all(desk) == {job_id for job_id, due_at in free_at.items() if due_at == at}, at
+
+
+@pytest.fixture(scope="module")
+def postgres(postgres_server: PostgresServer) -> Iterator[PostgresDatabase]:
+    database = PostgresDatabase(postgres_server.create_database())
+    asyncio.run(database.store().migrate())
+    yield database
+    database.close()
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("template") / "postino.db"
+    asyncio.run(SqliteDatabase(path).store().migrate())
+    return path
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def fresh(request: pytest.FixtureRequest) -> Callable[[], Database]:
+    """An empty database, as often as one asks for it."""
+    if request.param == "sqlite":
+        template: Path = request.getfixturevalue("template")
+
+        def copied() -> Database:
+            path = template.with_name(f"{new_id()}.db")
+            shutil.copy(template, path)
+            return SqliteDatabase(path)
+
+        return copied
+    postgres: PostgresDatabase = request.getfixturevalue("postgres")
+
+    def wiped() -> Database:
+        postgres.wipe()
+        for table in ("circuits", "blackouts", "caps", "served"):
+            postgres.sql(f"DELETE FROM {{{table}}}")
+        return postgres
+
+    return wiped
+
+
+@pytest.mark.slow
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(world=worlds())
+def test_what_is_said_to_be_in_the_way_is_what_claims_are_kept_from(
+    fresh: Callable[[], Database], world: World
+) -> None:
+    asyncio.run(check(fresh(), world))
