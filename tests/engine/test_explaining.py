@@ -31,7 +31,8 @@ NOON = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0)
 SOON = timedelta(days=2)  # as far as the clock is turned
 MOMENT = timedelta(milliseconds=1)
 EVERY_JOB = JobFilter(limit=1000)
-BRANDS = {"ada": "acme", "bob": "acme", "cyd": None, "dan": "zeta"}  # of accounts
+# An account has one brand. Where its jobs had several, the brand of the first in line would hold up all behind it.
+BRANDS = {"ada": "acme", "bob": "acme", "cyd": None, "dan": "zeta"}
 PLACES = [*BRANDS.items(), (None, "acme"), (None, None)]
 LANES = [place for place in PLACES if place != (None, None)]
 CHANNELS = ("bluesky", "mastodon")

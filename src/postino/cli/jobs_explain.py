@@ -1,7 +1,8 @@
 """`jobs explain`, `posts explain` and `jobs test`: why something has not run, and whether it could."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 from zoneinfo import ZoneInfo
 
@@ -13,8 +14,6 @@ from postino.cli.options import DatabaseUrl, DataDir, JobId, Json, uuid_from
 from postino.cli.session import Where, perform
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from postino.rules.explain import Blocker, Evaluation, Explanation
     from postino.wiring import Postino
 
@@ -65,13 +64,28 @@ def show(text: str, what: str, timezone: str | None, where: Where, *, as_json: b
     if as_json:
         output.as_json(of_explanation(told))
         return
-    output.write(output.printable(here(told.sentence, where)))
+    say(here(told.sentence, where), waits=bool(told.blockers))
     show_blockers(told.blockers, where)
     if told.blockers and told.eta is not None:
+        output.write("")
         output.fields({"eta": told.eta})
 
 
+def say(sentence: str, *, waits: bool) -> None:
+    if not output.is_terminal():
+        output.write(output.printable(sentence))
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    Console().print(Text(output.printable(sentence), style="yellow" if waits else "green"))
+
+
 def show_blockers(blockers: Sequence["Blocker"], where: Where) -> None:
+    if output.is_terminal():
+        for number, blocker in enumerate(blockers, 1):
+            output.write("\n" + "\n    ".join([f"{number:>2}  {blocker.sentence}", *details(blocker, where)]))
+        return
     if not blockers:
         return
     rows = [(it.kind.value, it.since_at, it.until_at, it.sentence, it.cause) for it in blockers]
@@ -81,6 +95,17 @@ def show_blockers(blockers: Sequence["Blocker"], where: Where) -> None:
         output.write("\nWhat you can do")
         for remedy in remedies:
             output.write(f"  {output.printable(remedy)}")
+
+
+def details(blocker: "Blocker", where: Where) -> Iterator[str]:
+    now = datetime.now(UTC)
+    for word, at in (("since", blocker.since_at), ("until", blocker.until_at)):
+        if at is not None:
+            yield f"{word} {output.instant(at)} ({output.distance(at - now)})"
+    if blocker.cause is not None:
+        yield output.printable(blocker.cause)
+    if blocker.unblock is not None:
+        yield output.printable(here(blocker.unblock, where))
 
 
 def here(text: str, where: Where) -> str:
@@ -111,7 +136,7 @@ def try_out(
     where, notes = Where(data_dir, database_url), list[str]()
     asked_at = instant_from(at, timezone, "at", notes)
 
-    async def read(app: "Postino") -> "tuple[datetime, Evaluation]":
+    async def read(app: "Postino") -> tuple[datetime, "Evaluation"]:
         from postino.engine.explaining import evaluate
 
         whose: dict[str, Any] = {"channel": channel, "account": account, "brand": brand, "queue": queue}
@@ -121,13 +146,13 @@ def try_out(
     if as_json:
         output.as_json(of_evaluation(channel, run_at, evaluation) | {"notes": notes})
         return
-    output.write(verdict(run_at, evaluation))
+    say(verdict(run_at, evaluation), waits=not evaluation.runnable)
     show_blockers(evaluation.blockers, where)
     for note in notes:
         output.hint(note)
 
 
-def verdict(run_at: "datetime", evaluation: "Evaluation") -> str:
+def verdict(run_at: datetime, evaluation: "Evaluation") -> str:
     can = "Yes: it could run" if evaluation.runnable else "No: it could not run"
     met = " Another is planned within a minute of it." if evaluation.has_collision else ""
     return f"{can} at {output.instant(run_at)}.{met}"

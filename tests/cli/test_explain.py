@@ -1,0 +1,176 @@
+"""`postino jobs explain`, `posts explain` and `jobs test`: why something has not run, and whether it could."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from postino import Postino as App
+from postino import Reject, Unknown
+from postino.job import new_id
+from postino.store import WorkerInfo
+from tests.cli.conftest import Postino
+from tests.cli.desk import Desk
+from tests.cli.terminal import in_terminal
+
+BLUESKY = "bluesky:ada.example.org"
+LATER = "2035-06-01T12:00:00Z"
+
+
+@pytest.fixture
+def post(desk: Desk, postino: Postino) -> str:
+    """One that is due in 2035, and a worker that could publish it."""
+
+    async def prepare(app: App) -> None:
+        await app.accounts.add("bluesky", "ada.example.org", {"password": "abcd-efgh"}, brand="acme")
+        await app.store.register(WorkerInfo(id="w", host=socket.gethostname(), pid=os.getpid()))
+
+    desk.perform(prepare)
+    told = postino("post", "Later", "--to", "bluesky", "--at", LATER, "--json").json
+    return str(told["id"])
+
+
+def ended() -> WorkerInfo:
+    """A worker of this machine that has gone without a word."""
+    with subprocess.Popen(["true"]) as process:
+        process.wait()
+    return WorkerInfo(id="ended", host=socket.gethostname(), pid=process.pid)
+
+
+def kinds(told: Any) -> list[str]:
+    return [blocker["kind"] for blocker in told["blockers"]]
+
+
+def test_a_post_that_is_not_due_says_when_it_is(postino: Postino, post: str) -> None:
+    answer = postino("posts", "explain", post)
+    assert answer.code == 0
+    assert answer.rows[0] == f"This post for {BLUESKY} is due at 2035-06-01 12:00 UTC."
+    assert answer.rows[1].split() == ["IN_THE_WAY", "SINCE_AT", "UNTIL_AT", "WHY", "CAUSE"]
+    assert answer.rows[2].startswith("not_due")
+    assert f"posts reschedule {post} --now`" in answer.out
+    assert answer.rows[-1] == f"eta  {LATER}"
+    assert "\x1b" not in answer.out
+
+
+def test_it_is_told_in_json_and_of_the_zone_one_asks_for(postino: Postino, post: str) -> None:
+    told = postino("posts", "explain", post, "--timezone", "Europe/Rome", "--json").json
+    assert list(told) == ["sentence", "runnable", "eta", "blockers"]
+    assert told["sentence"].endswith("is due at 2035-06-01 14:00 Europe/Rome.")
+    assert (told["runnable"], told["eta"], kinds(told)) == (False, "2035-06-01T12:00:00.000000Z", ["not_due"])
+    assert list(told["blockers"][0]) == ["kind", "sentence", "since_at", "until_at", "cause", "unblock"]
+    assert postino("jobs", "explain", post, "--timezone", "Europe/Rome", "--json").json == told
+
+
+def test_a_pause_is_told_with_the_command_that_ends_it_here(postino: Postino, post: str, folder: object) -> None:
+    postino("queues", "pause", "--brand", "acme", "--reason", "recall")
+    postino("posts", "reschedule", post, "--now")
+    answer = postino("posts", "explain", post, "--data-dir", folder)
+    assert answer.rows[0].startswith(f"This post for {BLUESKY} waits because the brand acme is paused, since ")
+    assert answer.rows[0].endswith("; it waits until somebody resumes it.")
+    assert "recall" in answer.rows[2]
+    assert f"queues resume --brand acme --data-dir {folder}`" in answer.out
+
+
+def test_a_worker_that_has_ended_counts_for_nothing(postino: Postino, desk: Desk) -> None:
+    job = desk.enqueue("letter")
+    assert kinds(postino("jobs", "explain", job.id, "--json").json) == ["no_worker"]
+    desk.perform(lambda app: app.store.register(ended()))
+    assert kinds(postino("jobs", "explain", job.id, "--json").json) == ["no_worker"]
+    elsewhere = WorkerInfo(id="elsewhere", host="elsewhere", pid=1)
+    desk.perform(lambda app: app.store.register(elsewhere))
+    told = postino("jobs", "explain", job.id, "--json").json
+    assert (kinds(told), told["runnable"]) == ([], True)
+
+
+def test_what_has_ended_and_what_waits_for_a_person_is_told(postino: Postino, desk: Desk) -> None:
+    failed = desk.settled(Reject("No such page."))
+    assert "failed at" in postino("jobs", "explain", failed.id).out
+    unsure = desk.settled(Unknown("No answer."))
+    answer = postino("jobs", "explain", unsure.id)
+    assert "Nobody but a person can tell" in answer.rows[0]
+    assert f"jobs resolve {unsure.id} --live REMOTE_ID --reason WHY`" in answer.out
+
+
+def test_what_is_no_post_or_no_job_is_refused(postino: Postino, desk: Desk) -> None:
+    job = desk.enqueue("letter")
+    assert postino("posts", "explain", job.id).code == 3
+    assert postino("jobs", "explain", new_id()).code == 3
+    assert postino("jobs", "explain", "seven").code == 2
+    answer = postino("jobs", "explain", job.id, "--timezone", "Rome")
+    assert (answer.code, "Did you mean Europe/Rome?" in answer.err) == (2, True)
+
+
+def test_whether_a_job_could_run_is_told_and_nothing_is_queued(postino: Postino, post: str) -> None:
+    answer = postino("jobs", "test", "--channel", "bluesky", "--account", BLUESKY, "--at", "2035-06-01T12:00:30Z")
+    assert answer.code == 0
+    assert answer.out == (
+        "Yes: it could run at 2035-06-01T12:00:30Z. Another is planned within a minute of it.\n"
+    )
+    assert len(postino("jobs", "list", "--json").json["data"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "collides"),
+    [
+        (["--account", BLUESKY, "--at", "2035-06-01T12:00:59Z"], True),
+        (["--account", BLUESKY, "--at", "2035-06-01T12:01:00Z"], False),
+        (["--account", BLUESKY, "--at", "2035-06-01T14:00", "--timezone", "Europe/Rome"], True),
+        (["--account", "bluesky:another", "--at", LATER], False),
+        (["--at", LATER], True),
+        (["--brand", "acme", "--at", LATER], True),
+        (["--brand", "other", "--at", LATER], False),
+    ],
+)
+def test_a_collision_is_another_of_the_account_within_a_minute(
+    postino: Postino, post: str, words: list[str], collides: bool
+) -> None:
+    told = postino("jobs", "test", "--channel", "bluesky", *words, "--json").json
+    assert told["evaluation"]["has_collision"] is collides
+
+
+def test_what_would_be_in_the_way_then_is_told(postino: Postino, post: str) -> None:
+    postino("queues", "pause", "--brand", "acme")
+    words = ("jobs", "test", "--channel", "bluesky", "--account", BLUESKY, "--at", LATER)
+    told = postino(*words, "--json").json
+    assert list(told) == ["channel", "run_at", "evaluation", "notes"]
+    assert (told["channel"], told["run_at"]) == ("bluesky", "2035-06-01T12:00:00.000000Z")
+    assert list(told["evaluation"]) == ["runnable", "in_blackout", "has_collision", "blockers"]
+    assert (told["evaluation"]["runnable"], kinds(told["evaluation"])) == (False, ["pause"])
+    answer = postino(*words)
+    assert answer.rows[0].startswith("No: it could not run at 2035-06-01T12:00:00Z.")
+    assert "queues resume --brand acme" in answer.out
+
+
+def test_a_time_that_has_passed_is_now(postino: Postino, post: str) -> None:
+    told = postino("jobs", "test", "--channel", "bluesky", "--at", "2020-01-01T00:00Z", "--json").json
+    assert datetime.now(UTC) - datetime.fromisoformat(told["run_at"]) < timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--channel", ""], "channel"),
+        (["--channel", "mastodon", "--account", BLUESKY], f"account: {BLUESKY} is on bluesky, not on mastodon"),
+        (["--channel", "x", "--queue", "lowest"], "queue: there is no queue 'lowest'"),
+        (["--channel", "x", "--at", "noon"], "at: 'noon' is no time"),
+        (["--channel", "x", "--at", "2035-06-01T12:00", "--timezone", "Rome"], "Did you mean Europe/Rome?"),
+        ([], "--channel"),
+    ],
+)
+def test_what_is_wrong_is_refused_by_its_name(postino: Postino, post: str, words: list[str], told: str) -> None:
+    answer = postino("jobs", "test", *words)
+    assert (answer.code, answer.out) == (2, "")
+    assert told in answer.err
+
+
+@pytest.mark.slow
+def test_in_a_terminal_it_is_in_colour_and_each_with_its_remedy(post: str, folder: object) -> None:
+    said = in_terminal("posts", "explain", post, POSTINO_DATA_DIR=str(folder))
+    assert f"\x1b[33mThis post for {BLUESKY} is due at" in said
+    assert " 1  It is not due yet." in said
+    assert f"posts reschedule {post} --now" in said
