@@ -135,6 +135,8 @@ def test_a_gate_stands_in_the_way_of_those_it_names_and_fewer_of_what_has_begun(
     if scope is not Scope.ALL:
         assert not holds(gate(scope, "another", kind), JOB)
         assert not holds(gate(scope, "", kind), replace(JOB, account=None, brand=None))
+    if scope in (Scope.ALL, Scope.QUEUE, Scope.CHANNEL):
+        assert holds(gate(scope, ours, kind), replace(JOB, account=None, brand=None, sent=True))
 
 
 @pytest.mark.parametrize("kind", GateKind)

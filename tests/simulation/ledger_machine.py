@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from postino.engine.call import Call, Reach
+from postino.engine.circuits import Circuits
 from postino.engine.ledger import JobLedger, Stopped
+from postino.engine.quotas import Meter
 from postino.errors import Conflict
 from postino.event import Cursor, EventType
 from postino.job import Job, Queue, State
@@ -129,7 +131,9 @@ class Publishing(RuleBasedStateMachine):
         survey = await self.store.survey(worker, beat=True)
         order = ClaimOrder(worker=worker, token=self.new_id(), free=free, survey=survey)
         for job in await self.store.claim(order):
-            reach = Reach(None, Door(), self.clock, self.awake, lambda: None)  # type: ignore[arg-type]
+            circuits = Circuits(self.store, {}, self.clock, lambda: None)
+            meter = Meter(self.store, {}, circuits)
+            reach = Reach(None, Door(), self.clock, self.awake, lambda: None, circuits, meter)  # type: ignore[arg-type]
             call = Call(JobLedger(self.store, self.intend, job), reach, MANNERS)
             run = Run(worker, call, asyncio.create_task(self.publish(job, call)))
             run.task.add_done_callback(lambda _: self.network.stirred.set())

@@ -88,13 +88,13 @@ class Network:
     async def is_ready(self, http: Any, container: str) -> bool | None:
         return True if self.ready else None
 
-    async def send(self, http: Passage, part: Part, text: str, harmless: bool) -> Any:
-        return await self.visited("send", part, text, http.may_send, harmless)
+    async def send(self, http: Any, part: Part, text: str, harmless: bool) -> Any:
+        return await self.visited("send", part, text, http.http.may_send, harmless)
 
-    async def find(self, http: Passage, intent: Intent, part: Part, text: str, harmless: bool) -> Any:
+    async def find(self, http: Any, intent: Intent, part: Part, text: str, harmless: bool) -> Any:
         quarantine = MANNERS.timeout + MANNERS.visibility
         assert self.now() >= intent.send_before_at + quarantine - timedelta(milliseconds=1), "asked too early"
-        return await self.visited("look", part, text, http.may_send, harmless)
+        return await self.visited("look", part, text, http.http.may_send, harmless)
 
     async def visited(self, kind: str, part: Part, text: str, may_send: MaySend, harmless: bool) -> Any:
         answer = asyncio.get_running_loop().create_future()

@@ -16,10 +16,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from postino.audit import first_broken
 from postino.errors import Conflict, NotFound
 from postino.event import Cursor, Event, EventType
+from postino.gate import Scope
 from postino.job import Job, Queue, State
+from postino.ledger import Fact, NewIntent, Source, Verdict
 from postino.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
+from postino.provider import Receipt
 from postino.rules import settlement
-from postino.rules.gates import Scope
 from postino.rules.retry import RetryPolicy, Schedule
 from postino.rules.settlement import Settlement
 from postino.store import Act, ClaimOrder, DeadFilter, Ending, Enqueued, JobFilter, NewJob, WorkerInfo
@@ -43,7 +45,9 @@ OWNERS: tuple[Owner, ...] = (
 )  # fmt: skip
 WORKERS = ("w1", "w2", "w3")
 SECONDS = (0.0005, 1, 30, 61, 3600, 2 * 86400)
+SEND_WITHIN, SETTLES_WITHIN = 5.0, 25.0
 GATES = [
+    (Scope.ALL, ""),
     *((Scope.QUEUE, queue.label) for queue in Queue),
     *((Scope.CHANNEL, channel) for channel in CHANNELS),
     *((Scope.BRAND, brand) for brand in BRANDS),
@@ -261,6 +265,47 @@ class Life(RuleBasedStateMachine):
         jobs = {held[pick % len(held)].id: held[pick % len(held)] for pick in some}.values()
         self.write([Ending(job, self.at_a_time_of_its_own(settlement.release(job, self.clock.now))) for job in jobs])
 
+    # What leaves, and what is heard of it
+
+    @precondition(lambda self: self.unsent())
+    @rule(pick=picks)
+    def send(self, pick: int) -> None:
+        unsent = self.unsent()
+        job = unsent[pick % len(unsent)]
+        self.tick()
+        within = {"send_within": SEND_WITHIN, "settles_within": SETTLES_WITHIN}
+        intent = NewIntent(job_id=job.id, token=job.token, step="post", position=0, number=1, **within)  # type: ignore[arg-type]
+        (entry,) = self.world.agree(lambda store: store.intend([intent]))
+        assert (entry is not None) is self.model.send(job, timedelta(seconds=SEND_WITHIN + SETTLES_WITHIN))
+        self.known_as(job, sent=True, look_at=self.model.jobs[job.id].look_at)
+
+    send_more = send
+
+    @precondition(lambda self: self.in_doubt())
+    @rule(pick=picks)
+    def hear(self, pick: int) -> None:
+        """An answer comes in, however late."""
+        self.tick()
+        in_doubt = self.in_doubt()
+        job_id = in_doubt[pick % len(in_doubt)].id
+        receipt = Receipt(remote_id=str(job_id))
+        fact = Fact(step="post", number=1, verdict=Verdict.ACCEPTED, told_by=Source.CALL, receipt=receipt)
+        self.world.agree(lambda store: store.note(job_id, fact))
+        self.model.hear(job_id)
+        for job in self.held():
+            if job.id == job_id:
+                self.known_as(job, look_at=None)
+
+    def unsent(self) -> list[Job]:
+        return [job for job in self.held() if not job.sent]
+
+    def in_doubt(self) -> list[Entry]:
+        return [entry for entry in self.model.jobs.values() if entry.look_at is not None]
+
+    def known_as(self, job: Job, **changed: Any) -> None:
+        """What its worker knows of a job that it runs."""
+        self.claims[self.claims.index(job)] = replace(job, **changed)
+
     # Workers come and go
 
     @precondition(lambda self: self.model.in_state(State.RUNNING))
@@ -274,7 +319,9 @@ class Life(RuleBasedStateMachine):
 
         def decide(job: Job, now: datetime, suspected: bool = True) -> Settlement:
             decided = settlement.rescue(job, now)
-            return decided if decided.run_at is None else replace(decided, run_at=times[job.id])
+            if decided.run_at is None:
+                return decided
+            return replace(decided, run_at=times[job.id] + (decided.run_at - now))
 
         before = {entry.id: self.claimed_as(entry) for entry in orphans}
         for entry in orphans:
@@ -322,6 +369,9 @@ class Life(RuleBasedStateMachine):
         if isinstance(answer, Job):
             self.check_job(answer)
 
+    def has_sent(self, job_id: UUID) -> bool:
+        return job_id in self.model.jobs and self.model.jobs[job_id].sent
+
     def somebody(self, pick: int, apt: bool, *states: State) -> UUID:
         """A job, mostly one in such a state."""
         some = self.model.in_state(*(states if apt else State)) or list(self.model.jobs.values())
@@ -353,6 +403,8 @@ class Life(RuleBasedStateMachine):
     @rule(pick=picks, apt=mostly, answer=st.sampled_from(("live", "again", "give up")))
     def resolve(self, pick: int, apt: bool, answer: str) -> None:
         job_id = self.somebody(pick, apt, State.UNCERTAIN)
+        if self.has_sent(job_id):
+            return  # the ledger's machine asks people about those
         answers: dict[str, Done | Retry | Reject] = {
             "live": Done(remote_id="seen"),
             "again": Retry("again"),
@@ -368,6 +420,8 @@ class Life(RuleBasedStateMachine):
     @rule(pick=picks, apt=mostly, payload=st.sampled_from((None, b"better")), force=st.booleans())
     def replay(self, pick: int, apt: bool, payload: bytes | None, force: bool) -> None:
         job_id = self.somebody(pick, apt, State.FAILED)
+        if self.has_sent(job_id):
+            return
         self.by_hand(
             lambda: self.model.replay(job_id, payload, force), lambda store: store.replay(job_id, payload, force, ACT)
         )

@@ -12,8 +12,8 @@ from uuid import UUID
 
 from postino.errors import Conflict, NotFound
 from postino.event import EventType
+from postino.gate import Scope
 from postino.job import Job, Queue, State, lane_of
-from postino.rules.gates import Scope
 from postino.rules.replay import why_not
 from postino.rules.settlement import Cause, Settlement
 from postino.store import NewJob
@@ -50,6 +50,13 @@ class Entry:
     ended_by: UUID | None = None
     dispatched: bool = False
     history: int = 0
+    sent: bool = False
+    look_at: datetime | None = None
+
+    @property
+    def begun(self) -> bool:
+        """What an account or brand has begun to send waits in a line of its own, before all others."""
+        return self.sent and self.line[1] is not None
 
     @property
     def line(self) -> tuple[str, str | None]:
@@ -73,7 +80,8 @@ class Entry:
             "generation": self.generation,
             "last_error": self.last_error,
             "payload": self.payload,
-        } | ({} if self.state.is_final else {"token": self.token})
+            "sent": self.sent,
+        } | ({} if self.state.is_final else {"token": self.token, "look_at": self.look_at})
 
 
 @dataclass
@@ -119,39 +127,55 @@ class Model:
         return [entry for entry in self.jobs.values() if entry.state in states]
 
     def may_run(self, entry: Entry) -> bool:
-        """Due, and behind no closed gate: whether anything else stands in its way depends on what runs beside it."""
-        gates = {(Scope.QUEUE, entry.queue.label), (Scope.CHANNEL, entry.channel)}
+        """Due, and behind no closed gate: whether anything else stands in its way depends on what runs beside it.
+
+        What has begun is not stopped half-way by a person's pause.
+        """
+        gates = {(Scope.ALL, ""), (Scope.QUEUE, entry.queue.label), (Scope.CHANNEL, entry.channel)}
         gates |= {(Scope.BRAND, entry.brand)} if entry.brand is not None else set()
         gates |= {(Scope.ACCOUNT, entry.account)} if entry.account is not None else set()
+        waiting = entry.state in (State.PENDING, State.UNCERTAIN)
         due = entry.run_at is not None and entry.run_at <= self.now
-        return entry.state is State.PENDING and due and not gates & self.paused
+        return waiting and due and (entry.begun or not gates & self.paused)
+
+    def under_way(self) -> list[Entry]:
+        """What runs, and what may still be on its way although its worker is gone."""
+        lost = [e for e in self.in_state(State.UNCERTAIN) if e.look_at is not None and e.look_at > self.now]
+        return self.in_state(State.RUNNING) + lost
+
+    def brand_room(self, channel: str, brand: str | None) -> int:
+        """One brand never holds all slots of a capped channel."""
+        if brand is None or channel not in self.caps:
+            return 10**9
+        busy = [entry for entry in self.under_way() if (entry.channel, entry.brand) == (channel, brand)]
+        return max(1, self.caps[channel] - 1) - len(busy)
 
     def fit(self, together: Iterable[Entry]) -> bool:
-        """Whether all these may run beside what runs already: one for each account's lane, no channel over its cap."""
+        """Whether all these may run beside what is under way: one for each account's lane, no channel over its cap."""
         new = list(together)
-        running = self.in_state(State.RUNNING)
-        narrow = Counter(entry.line for entry in [*running, *new] if entry.account is not None)
-        load = Counter(entry.channel for entry in [*running, *new])
+        others = [entry for entry in self.under_way() if entry not in new]
+        narrow = Counter(entry.line for entry in [*others, *new] if entry.account is not None)
+        load = Counter(entry.channel for entry in [*others, *new])
         touched = {entry.channel for entry in new}
-        return all(narrow[entry.line] == 1 for entry in new if entry.account is not None) and all(
-            load[channel] <= cap for channel, cap in self.caps.items() if channel in touched
+        brands = Counter((entry.channel, entry.brand) for entry in new)
+        return (
+            all(narrow[entry.line] == 1 for entry in new if entry.account is not None)
+            and all(load[channel] <= cap for channel, cap in self.caps.items() if channel in touched)
+            and all(brands[e.channel, e.brand] <= self.brand_room(e.channel, e.brand) for e in new if not e.begun)
         )
 
     def claimable(self) -> list[Entry]:
         """Each of these may run now, though perhaps not all together."""
-        return [entry for entry in self.in_state(State.PENDING) if self.may_run(entry) and self.fit([entry])]
+        waiting = self.in_state(State.PENDING, State.UNCERTAIN)
+        return [entry for entry in waiting if self.may_run(entry) and self.fit([entry])]
 
     def most_claimable(self) -> int:
-        """How many can be taken together: an account's lane gives one, a capped channel what its cap leaves."""
-        given = Counter(
-            channel
-            for channel, _, _ in {
-                (entry.channel, entry.line[1], entry.id if entry.account is None else None)
-                for entry in self.claimable()
-            }
-        )
-        load = Counter(entry.channel for entry in self.in_state(State.RUNNING))
-        return sum(min(count, self.caps.get(channel, 10**9) - load[channel]) for channel, count in given.items())
+        """How many can be taken together: an account's lane gives one, a brand and a channel what their caps leave."""
+        taken: list[Entry] = []
+        for entry in sorted(self.claimable(), key=lambda entry: not entry.begun):
+            if self.fit([*taken, entry]):
+                taken.append(entry)
+        return len(taken)
 
     def holds_low(self, worker: str) -> bool:
         return any(e.worker == worker and e.queue is Queue.LOW for e in self.in_state(State.RUNNING))
@@ -181,11 +205,14 @@ class Model:
         """
         if self.holds_low(worker) or not free:
             return []
-        low = [entry for entry in claimed if entry.queue is Queue.LOW]
-        starving = [entry for entry in self.in_state(State.PENDING) if entry.queue is Queue.LOW and self.starves(entry)]
+        low = [entry for entry in claimed if entry.queue is Queue.LOW and not entry.begun]
+        waiting = [entry for entry in self.in_state(State.PENDING) if entry.queue is Queue.LOW and not entry.begun]
+        starving = [entry for entry in waiting if self.starves(entry)]
         reachable = [entry for entry in starving if entry in candidates]
-        exact = reachable == starving and not self.low_was_moved
-        if exact and reachable and not any(self.starves(entry) for entry in low):
+        # What has begun goes first, and a lane in which something may be on its way waits from the end of that.
+        in_doubt = any(entry.look_at is not None for entry in self.jobs.values())
+        exact = reachable == starving and not self.low_was_moved and not in_doubt
+        if exact and reachable and not low:
             raise BrokenPromise(f"low starves: {claimed} instead of {reachable}")
         return low if starving or self.low_was_moved else []
 
@@ -194,10 +221,15 @@ class Model:
         for taken in claimed:
             for waiting in left:
                 swapped = [waiting if entry is taken else entry for entry in claimed]
-                same_line = (taken.line, taken.queue) == (waiting.line, waiting.queue)
-                if same_line and self.due(waiting) < self.due(taken):
+                same_line = (taken.line, taken.begun) == (waiting.line, waiting.begun)
+                if same_line and waiting.begun and self.due(waiting) < self.due(taken):
+                    return f"overtaken among what has begun: {waiting} by {taken}, of {claimed}"
+                if same_line and taken.queue == waiting.queue and self.due(waiting) < self.due(taken):
                     return f"overtaken in its own line: {waiting} by {taken}, of {claimed}"
-                if taken is not exempt and waiting.queue < taken.queue and self.fit(swapped):
+                if waiting.begun and not taken.begun and self.fit(swapped):
+                    return f"overtaken although it has begun: {waiting} by {taken}, of {claimed}"
+                behind = not waiting.begun and not taken.begun and waiting.queue < taken.queue
+                if taken is not exempt and behind and self.fit(swapped):
                     return f"overtaken by a lower rank: {waiting} by {taken}, of {claimed}"
         return None
 
@@ -217,6 +249,22 @@ class Model:
             entry.deferred = None
         self.events[EventType.CLAIMED] += len(claimed)
         self.low_was_moved = False
+
+    def send(self, job: Job, within: timedelta) -> bool:
+        """Something is about to leave: whether the claim still stands."""
+        entry = self.jobs[job.id]
+        if entry.token != job.token or entry.state is not State.RUNNING:
+            return False
+        entry.sent = True
+        entry.look_at = max(self.now + within, entry.look_at or self.now)
+        return True
+
+    def hear(self, job_id: UUID) -> None:
+        """What became of all that has left is known."""
+        entry = self.jobs[job_id]
+        entry.look_at = None
+        if entry.state is State.UNCERTAIN:
+            entry.run_at = self.now
 
     # Settle
 
@@ -271,19 +319,25 @@ class Model:
         self.events[done] += 1
         self.audit.append((done, str(entry.id)))
 
-    def cancel(self, job_id: UUID) -> None:
+    def unsent(self, job_id: UUID) -> Entry:
         entry = self.wanted(job_id, State.PENDING)
+        if entry.sent:
+            raise Conflict
+        return entry
+
+    def cancel(self, job_id: UUID) -> None:
+        entry = self.unsent(job_id)
         entry.state, entry.deferred = State.CANCELLED, None
         self.low_was_moved |= entry.queue is Queue.LOW
         self.record(entry, EventType.CANCELLED)
 
     def edit(self, job_id: UUID, payload: bytes) -> None:
-        entry = self.wanted(job_id, State.PENDING)
+        entry = self.unsent(job_id)
         entry.payload = payload
         self.record(entry, EventType.EDITED)
 
     def reschedule(self, job_id: UUID, run_at: datetime | None) -> None:
-        entry = self.wanted(job_id, State.PENDING)
+        entry = self.unsent(job_id)
         entry.scheduled_at = run_at or self.now
         self.low_was_moved |= entry.queue is Queue.LOW
         entry.run_at = max(entry.scheduled_at, self.now)

@@ -92,7 +92,8 @@ def holds(gate: Gate, job: Job) -> bool:
     }  # fmt: skip
     if its[gate.scope] != gate.name or (job.regardless and gate.kind is GateKind.BLACKOUT):
         return False
-    return not job.sent or gate.kind in EVEN_IF_SENT
+    begun = job.sent and job.lane is not None  # what has neither account nor brand has no line in which to go on
+    return not begun or gate.kind in EVEN_IF_SENT
 
 
 def is_closed(gate: Gate, now: datetime) -> bool:

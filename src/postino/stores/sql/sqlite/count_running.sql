@@ -4,6 +4,6 @@ SELECT channel, coalesce(brand, '') AS brand, count(*) AS running FROM (
     WHERE state = 'running' AND channel IN (SELECT value FROM json_each(:channels))
     UNION ALL
     SELECT channel, brand FROM postino_jobs
-    WHERE state = 'uncertain' AND lane IS NOT NULL AND channel IN (SELECT value FROM json_each(:channels)) AND look_at > :now
+    WHERE state = 'uncertain' AND channel IN (SELECT value FROM json_each(:channels)) AND look_at > :now
 )
 GROUP BY channel, coalesce(brand, '')

@@ -50,7 +50,7 @@ CREATE TABLE postino_jobs (
 CREATE INDEX postino_jobs_bulk ON postino_jobs (channel, queue, run_at) WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NULL;
 CREATE INDEX postino_jobs_lanes ON postino_jobs (channel, lane, queue, run_at, id) WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND NOT sent AND NOT regardless;
 CREATE INDEX postino_jobs_begun ON postino_jobs (channel, run_at) WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND (sent OR regardless);
-CREATE INDEX postino_jobs_in_doubt ON postino_jobs (channel, lane) WHERE state = 'uncertain' AND lane IS NOT NULL;
+CREATE INDEX postino_jobs_in_doubt ON postino_jobs (channel, lane) WHERE state = 'uncertain';
 CREATE INDEX postino_jobs_running ON postino_jobs (channel) WHERE state = 'running';
 -- The net under the lanes: the database itself refuses a second running job of an account on a channel.
 CREATE UNIQUE INDEX postino_jobs_one_per_account ON postino_jobs (channel, lane) WHERE state = 'running' AND account IS NOT NULL;
