@@ -134,7 +134,7 @@ def test_what_is_in_the_way_is_ranked_as_people_should_hear_of_it() -> None:
 def test_each_has_its_times_its_cause_and_what_would_help() -> None:
     [found] = told(known=Known(breakers=(OPEN,))).blockers
     assert (found.since_at, found.until_at, found.cause) == (at("10:02"), at("10:04"), "It answered 503.")
-    assert found.unblock == "If bluesky is well again, say so: `postino circuits close bluesky`."
+    assert found.unblock == "If bluesky is well again, say so: `postino circuits close bluesky --reason WHY`."
 
 
 REMEDIES = [

@@ -154,7 +154,8 @@ def remedy(gate: Gate, facts: Facts, at: datetime) -> str:
         case GateKind.TOKEN:
             return for_the_account(gate.name)
         case GateKind.BREAKER:
-            return f"If {gate.name} is well again, say so: `postino circuits close {shlex.quote(gate.name)}`."
+            command = f"postino circuits close {shlex.quote(gate.name)} --reason WHY"
+            return f"If {gate.name} is well again, say so: `{command}`."
         case GateKind.BLACKOUT:
             same = [it for it in facts.known.blackouts if (it.scope, it.name) == (gate.scope, gate.name)]
             ids = [it.id for it in same if window_at(it, at)]
