@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,17 +12,15 @@ import pytest
 from postino import Postino, State
 from postino.content import Content
 from postino.engine.gatekeeper import gatekeeper_of
-from postino.errors import Conflict
 from postino.gate import Scope
 from postino.post import PostFilter, StoredPost
 from postino.publishing.blackouts import InBlackout
 from postino.publishing.posts import Wish
-from postino.store import Act, JobFilter
+from postino.store import JobFilter
 from tests.engine.conftest import ended, working
 from tests.publishing.tiny import Tiny, publishing
 
 ANNA, BRUNO = "mastodon:anna", "bluesky:bruno"
-ME = Act("maria", "because")
 SCOPES: list[dict[str, Any]] = [
     {"scope": "all"},
     {"scope": "channel", "channel": "mastodon"},
@@ -167,20 +164,17 @@ async def test_a_planned_post_is_not_published_now_in_a_blackout(app: Postino) -
     post = await write(app, wish(at=at))
     ends_at = await shut(app, scope="account", account=ANNA)
     with pytest.raises(InBlackout, match="reschedule it") as refused:
-        await app.posts.publish_now(post.job.id, ME)
+        await app.posts.check_now(post.job.id)
     assert refused.value.free_at == ends_at
-    assert (await app.store.get(post.job.id)).run_at == at
     for blackout in await gatekeeper_of(app).blackouts():
         await gatekeeper_of(app).remove_blackout(blackout.id)
-    moved = await app.posts.publish_now(post.job.id, ME)
-    assert moved.job.run_at is not None
-    assert moved.job.run_at < at
-    assert replace(moved.job, run_at=at, scheduled_at=at) == replace(post.job, deferred=None)
+    await app.posts.check_now(post.job.id)
 
 
-async def test_what_cannot_be_published_now_for_another_reason_is_told_that_one(app: Postino) -> None:
-    post = await write(app, wish(at=datetime(2035, 6, 1, 12, tzinfo=UTC)))
-    await app.cancel(post.job.id)
+async def test_what_a_blackout_does_not_concern_is_left_to_other_refusals(app: Postino) -> None:
+    at = datetime(2035, 6, 1, 12, tzinfo=UTC)
+    cancelled, allowed = await write(app, wish(at=at)), await write(app, wish("other", at=at, allow_blackout=True))
+    await app.cancel(cancelled.job.id)
     await shut(app)
-    with pytest.raises(Conflict, match="it was cancelled"):
-        await app.posts.publish_now(post.job.id, ME)
+    await app.posts.check_now(cancelled.job.id)
+    await app.posts.check_now(allowed.job.id)

@@ -11,7 +11,6 @@ from postino.api.wishes import content_of, timing_of
 from postino.engine.deeds import act
 from postino.errors import Conflict, WrongUse
 from postino.outcome import Done, Reject, Retry
-from postino.publishing.blackouts import InBlackout
 from postino.publishing.contents import content_from
 from postino.wiring import Postino
 
@@ -48,7 +47,9 @@ def routes(app: Postino) -> APIRouter:
     @router.post("/publish-now")
     async def publish_now(post_id: UUID, body: DeedBody | None = None) -> JSONResponse:
         """Instead of later; refused in a blackout, with the next free instant."""
-        return await told(post_id, app.posts.publish_now(post_id, act(ACTOR, body.reason if body else "")))
+        await app.posts.check_now(post_id)
+        reason = body.reason if body else ""
+        return await told(post_id, app.reschedule(post_id, None, reason=reason, actor=ACTOR))
 
     @router.post("/cancel")
     async def cancel(post_id: UUID, body: DeedBody | None = None) -> JSONResponse:
@@ -79,8 +80,6 @@ async def of_a_post(post_id: UUID, deed: Awaitable[object]) -> None:
     """A refusal in the words of posts: who publishes does not know of jobs."""
     try:
         await deed
-    except InBlackout:
-        raise
     except Conflict as refusal:
         said = str(refusal).replace(f"Job {post_id}", f"Post {post_id}")
         anew = "say `force` if what was in the way is gone, or publish it anew"

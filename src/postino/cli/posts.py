@@ -156,7 +156,8 @@ def reschedule(
 
     async def work(app: "Postino", wanted: UUID) -> None:
         if wanted_at is None:
-            await app.posts.publish_now(wanted, act(actor(), reason))
+            await app.posts.check_now(wanted)
+            await app.reschedule(wanted, None, reason=reason, actor=actor())
         else:
             notes.extend(await app.posts.notes([await app.posts.reschedule(wanted, wanted_at, act(actor(), reason))]))
 

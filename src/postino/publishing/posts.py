@@ -136,13 +136,11 @@ class Posts:
         self.wake([await self.store.reschedule_post(post_id, at, key, act)])
         return await self.store.post(post_id)
 
-    async def publish_now(self, post_id: UUID, act: Act) -> StoredPost:
-        """Only while nothing has been sent, and in no blackout."""
-        before = await self.store.post(post_id)
-        if minds(before.job):
-            await self.check_open([before.job], LATER_ELSE)
-        self.wake([await self.store.reschedule(post_id, None, act)])
-        return await self.store.post(post_id)
+    async def check_now(self, post_id: UUID) -> None:
+        """Refuses to publish a planned post now while it is in a blackout."""
+        job = (await self.store.post(post_id)).job
+        if minds(job):
+            await self.check_open([job], LATER_ELSE)
 
     async def check_open(self, jobs: Sequence[Job | NewJob], otherwise: str) -> None:
         """Refuses what was to go out at once and meets a blackout."""

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from postino.job import Job, State
-from postino.rules.blackout import Blackout, applies_to, free_after
+from postino.rules.blackout import Blackout, applies_to, free_after, window_at
 
 AHEAD = timedelta(days=60)
 
@@ -34,8 +34,7 @@ def shift_of(job: Job, others: Iterable[Blackout], added: Blackout, now: datetim
         return None
     in_force = those_of(others, job.channel, job.brand, job.account)
     goes_at = free_after(in_force, max(job.run_at, now))
-    moves_to = goes_at and free_after([*in_force, added], goes_at)
-    if goes_at is None or moves_to == goes_at:
+    if goes_at is None or window_at(added, goes_at) is None:
         return None
     return Shift(
         job_id=job.id,
@@ -45,7 +44,7 @@ def shift_of(job: Job, others: Iterable[Blackout], added: Blackout, now: datetim
         brand=job.brand,
         scheduled_at=job.scheduled_at,
         goes_at=goes_at,
-        moves_to=moves_to,
+        moves_to=free_after([*in_force, added], goes_at),
     )
 
 
