@@ -22,6 +22,7 @@ from postino.rules.blockers import Facts
 from postino.rules.breaker import Breaker
 from postino.rules.gates import Known
 from postino.rules.order import Head
+from postino.rules.quota import Spent
 from postino.rules.settlement import Cause, Settlement
 
 
@@ -223,6 +224,7 @@ class Outlook:
     circuits: tuple[Breaker, ...] = ()
     caps: Mapping[str, int] = field(default_factory=dict)
     served: Mapping[tuple[str, str], datetime] = field(default_factory=dict)  # when each brand last was, by channel
+    spent: tuple[tuple[str, str, str, Spent], ...] = ()  # lately, of a channel's account's quota
     lasted: Mapping[str, timedelta] = field(default_factory=dict)  # how long a job usually takes, by channel
 
 

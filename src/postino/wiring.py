@@ -13,7 +13,7 @@ from postino.app import App, Parts
 from postino.config import Config
 from postino.engine.call import Door
 from postino.engine.enqueue import create_posts_surely
-from postino.engine.terms import terms
+from postino.engine.terms import Terms, terms
 from postino.errors import ConfigError
 from postino.post import POST
 from postino.providers import PROVIDERS
@@ -90,8 +90,12 @@ def rehearsal(clock: Callable[[], datetime]) -> Rehearsal:
     return in_memory(clock)
 
 
+def terms_of(config: Config) -> Terms:
+    return terms(config, PROVIDERS, load_quotas())
+
+
 def parts(config: Config) -> Parts:
-    limits = terms(config, PROVIDERS, load_quotas())
+    limits = terms_of(config)
     path = sqlite_path(config.database_url)
     if path is None:
         make_store, wakeup = postgres_parts(config)

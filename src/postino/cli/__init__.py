@@ -23,6 +23,7 @@ from postino.cli import (
     refusals,
     sandbox,
     server,
+    simulate,
     up,
     worker,
 )
@@ -44,6 +45,7 @@ cli.command("post")(post.post)
 cli.command("server")(server.run_server)
 cli.command("worker")(worker.run_worker)
 cli.command("sandbox")(sandbox.run_sandbox)
+cli.command("simulate")(simulate.simulate)
 cli.command("migrate")(database.migrate)
 cli.command("dispatch-due")(database.dispatch_due)
 cli.command("publishing:dispatch-due", hidden=True)(database.dispatch_due)

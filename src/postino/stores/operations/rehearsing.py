@@ -11,10 +11,12 @@ from typing import Any
 from postino.job import Job, Queue, State, lane_of, new_id
 from postino.rules.blackout import told_of
 from postino.rules.gates import is_closed
+from postino.rules.quota import Spent
 from postino.store import Outlook
 from postino.stores.operations import gates
 from postino.stores.statement import Operation, Row, ask, each
 
+LONGEST_QUOTA = timedelta(days=32)  # a month
 COPIED = (
     "id", "type", "channel", "account", "brand", "scheduled_at", "run_at", "attempts", "generation", "rescues", "sent",
     "regardless", "look_at", "claimed_at", "created_at",
@@ -27,6 +29,7 @@ def outlook(until_at: datetime, most: int) -> Operation[Outlook]:
     due = yield ask("due_by", until_at=until_at, most=most)
     finished = yield ask("lasted")
     served = yield ask("served")
+    spent = yield ask("spent_since", since_at=now - LONGEST_QUOTA)
     return Outlook(
         now=now,
         jobs=tuple(copied(row) for row in due),
@@ -36,6 +39,7 @@ def outlook(until_at: datetime, most: int) -> Operation[Outlook]:
         circuits=tuple((yield from gates.circuits())),
         caps=known.caps,
         served={(row["channel"], row["brand"]): row["at"] for row in served},
+        spent=tuple((row["channel"], row["account"], row["quota"], Spent(row["at"], row["cost"])) for row in spent),
         lasted=usual_durations(finished),
     )
 
@@ -65,6 +69,7 @@ def adopt(outlook: Outlook, workers: Sequence[str]) -> Operation[list[Job]]:
     yield each("adopt_posts", post_rows(outlook))
     served = [{"channel": channel, "brand": brand, "at": at} for (channel, brand), at in outlook.served.items()]
     yield each("adopt_served", served)
+    yield each("adopt_spent", spent_rows(outlook))
     for gate in outlook.gates:
         if is_closed(gate, outlook.now):
             yield from gates.shut(gate.scope, gate.name, gate.kind, gate.until_at, gate.reason)
@@ -89,4 +94,11 @@ def post_rows(outlook: Outlook) -> list[Mapping[str, Any]]:
         {"id": job.id, "channel": job.channel, "account": job.account or "", "publish_until_at": outlook.posts[job.id]}
         for job in outlook.jobs
         if job.id in outlook.posts
+    ]
+
+
+def spent_rows(outlook: Outlook) -> list[Mapping[str, Any]]:
+    return [
+        {"number": number, "spent_on": channel, "account": account, "quota": quota, "cost": spent.cost, "at": spent.at}
+        for number, (channel, account, quota, spent) in enumerate(outlook.spent)
     ]

@@ -1,0 +1,1 @@
+SELECT channel, account, quota, cost, at FROM postino.spent WHERE at >= :since_at
