@@ -11,8 +11,8 @@ from uuid import UUID
 
 from postino.config import Config
 from postino.engine.batcher import Batcher
+from postino.engine.breaker import CircuitBreaker
 from postino.engine.call import Door
-from postino.engine.circuits import CircuitBreaker
 from postino.engine.deeds import act, cap_of, each_replayed, gate_named, job_id_of
 from postino.engine.duties import Duties, all_duties, run_beside
 from postino.engine.enqueue import enqueue_surely, enqueue_together, surely
@@ -63,7 +63,7 @@ class App:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._opening, self._ready = asyncio.Lock(), False
         self._make_ready, self._make_store, self._make_door = parts.make_ready, parts.make_store, parts.make_door
-        self._terms = parts.terms
+        self.terms = parts.terms
         self.breaker = CircuitBreaker(parts.store, partial(policy_of, parts.config))
         self._enqueuer: Batcher[NewJob, Enqueued] = Batcher(partial(enqueue_together, parts.store), MOST_TOGETHER)
 
@@ -176,7 +176,7 @@ class App:
 
     async def _work(self, stop: asyncio.Event | None, door: Door) -> None:
         worker = Worker(
-            self.store, self.wakeup, self.handlers, self.config, self.enqueue_spec, self._make_store, door, self._terms
+            self.store, self.wakeup, self.handlers, self.config, self.enqueue_spec, self._make_store, door, self.terms
         )
         poll = self.config.worker.poll
         beside = [Relay(self.store, listener, worker.id, poll).run() for listener in self.listeners]

@@ -164,7 +164,8 @@ class Call:
         self, name: str, position: int, number: int, act: Act, arguments: tuple[Any, ...], tells: bool
     ) -> Receipt:
         """Where nothing but a person ever tells what became of it, nobody waits before asking one."""
-        if gate := self._reach.circuits.shut(self.job.channel) or await self._reach.meter.reserve(self.job, name, number):
+        shut = self._reach.circuits.shut(self.job.channel)
+        if gate := shut or await self._reach.meter.reserve(self.job, name, number):
             raise Stopped(Defer(gate.until_at or self._reach.now(), told_of_gate(gate)))
         began = self._reach.awake()  # before the store knows of it, so that our time is over before the store's
         manners = self._manners

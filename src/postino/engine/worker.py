@@ -110,6 +110,7 @@ class Worker:
         self.loop = asyncio.get_running_loop()
         await self.wakeup.listen()
         await self.until_done(self.register)
+        await self.until_done(self.state_caps)
         await self.until_done(lambda: self.awaken(after_outage=False))
         await self.until_done(self.warm_up)
         self.heart.start()
@@ -290,8 +291,12 @@ class Worker:
     async def register(self) -> None:
         crashpoint("register.before")
         await self.store.register(WorkerInfo(id=self.id, host=socket.gethostname(), pid=os.getpid()))
-        await self.store.usual_caps(self.terms.caps)
         crashpoint("register.after")
+
+    async def state_caps(self) -> None:
+        crashpoint("usual_caps.before")
+        await self.store.usual_caps(self.terms.caps)
+        crashpoint("usual_caps.after")
 
     async def awaken(self, *, after_outage: bool) -> None:
         crashpoint("awaken.before")

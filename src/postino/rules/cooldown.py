@@ -15,8 +15,8 @@ def cooled_until(
 ) -> tuple[datetime, int]:
     """Until when nothing is sent, and the how-many-th in a row this is. `times` counts those before it.
 
-    What was asked for is kept and never cut short, nor is a cool-down that already lasts longer. Whoever is told to come
-    back at once, or at a time that has passed, waits a moment all the same, and longer each time: clocks differ.
+    What was asked for is kept and never cut short, nor is a cool-down that already lasts longer. Whoever is told to
+    come back at once, or at a time that has passed, waits a moment all the same, and longer each time: clocks differ.
     """
     wanted = min(asked, now + LONGEST_WAIT) if asked is not None and asked > now else None
     at_once = asked is not None and asked <= now

@@ -93,7 +93,7 @@ class Office:
         return await asyncio.to_thread(self.oracle.fail, network, fault.endpoint, fault.name, whose, fault.params)
 
     async def start(self, *, crash: str = "", **order: Any) -> Process:
-        return await self.workers.start(crash=crash, publishes=True, sandbox=self.oracle.url, **order)
+        return await self.workers.start(crash=crash, publishes=True, **{"sandbox": self.oracle.url} | order)
 
     async def ended(self, process: Process, unless: Callable[[], Awaitable[bool]]) -> bool:
         """Whether it has ended before something else happened."""

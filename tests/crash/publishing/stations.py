@@ -12,7 +12,7 @@ from tests.crash.publishing.office import IN_TIME, Office, Posted
 from tests.crash.publishing.shapes import Shape
 
 # Passed once a worker has a post in its hands, and by nobody else as long as it takes one at a time.
-IN_HAND = ("claim.after", "perform.", "act.", "remember.", "intend.", "send.", "note.", "look.", "settle.")
+IN_HAND = ("claim.after", "perform.", "act.", "remember.", "spend.", "intend.", "send.", "note.", "look.", "settle.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,14 @@ from tests.crash.publishing.sweep import Sweep
 
 TAKEN_OVER = ("rescue.before", "rescue.after", "suspect.before", "suspect.after")
 ON_THE_WAY_OUT = ("release.before", "release.after", "retire.before", "retire.after")
+TOO_MANY = ("cool.before", "cool.after")
+OUT_OF_REACH = ("unspend.before", "unspend.after", "answered.before", "answered.after")
 ASKED_FOR = ("create_posts.before", "create_posts.after")
 TWICE = (1, 2)  # a caller asks with a key, then without one
 IN_THE_THICK_OF_IT = "note.before:4"
 SLOW = 0.8  # seconds: longer than a worker that stops is given here, not longer than an answer is waited for
 PATIENT = 0.03
+NOBODY = "http://127.0.0.1:9"  # where nobody listens
 
 
 @pytest.mark.crash
@@ -49,6 +52,22 @@ async def test_a_worker_told_to_stop_in_the_middle_of_calls_and_killed_on_its_wa
         await until_under_way(office, posts)
         victim.signal(signal.SIGTERM)
         await office.died(victim, crash)
+    await sweep.finish()
+    await sweep.check()
+
+
+@pytest.mark.crash
+async def test_a_worker_killed_over_what_a_network_wants_fewer_of_or_cannot_be_reached_for_leaves_it_to_the_next(
+    office: Office,
+) -> None:
+    sweep = Sweep(office)
+    for crash in TOO_MANY:
+        for shape in map(shape_for, NETWORKS):
+            await office.post(shape, crash, Fault(shape.visible, "rate_limited", {"seconds": 1}))
+        await sweep.kill_all_at(crash, lease=FOR_EVER)
+    for crash in OUT_OF_REACH:
+        await office.post(shape_for("telegram"), crash)
+        await sweep.kill_all_at(crash, lease=FOR_EVER, sandbox=NOBODY)
     await sweep.finish()
     await sweep.check()
 
