@@ -1,0 +1,105 @@
+"""Workers of a test, some of which die, and the many accounts they publish for."""
+
+import asyncio
+import random
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from postino.content import Content
+from postino.post import StoredAccount
+from postino.publishing.posts import Wish
+from tests.crash.publishing.office import Office
+from tests.crash.workers import Process
+
+FAULTS = "faults"
+
+
+class Crew:
+    """So many workers; whoever is killed is replaced at once."""
+
+    def __init__(self, office: Office, **order: Any) -> None:
+        self.office = office
+        self.order = order
+        self.living: list[Process] = []
+
+    async def hire(self, count: int) -> None:
+        self.living += [await self.office.start(**self.order) for _ in range(count)]
+
+    async def kill(self, victim: Process) -> None:
+        self.living.remove(victim)
+        victim.kill()
+        await victim.ended
+        self.office.kills += 1
+
+    async def kill_some(self, kills: int, every: tuple[float, float], chance: random.Random) -> None:
+        """One after the other, each with a successor."""
+        for _ in range(kills):
+            await asyncio.sleep(chance.uniform(*every))
+            await self.kill(chance.choice(self.living))
+            await self.hire(1)
+
+
+@asynccontextmanager
+async def crew_of(office: Office, count: int, **order: Any) -> AsyncIterator[Crew]:
+    """They leave in peace if nothing went wrong."""
+    crew = Crew(office, **order)
+    await crew.hire(count)
+    yield crew
+    await office.stop(*crew.living)
+
+
+async def open_accounts(office: Office, network: str, count: int, brand: str | None = None) -> list[StoredAccount]:
+    opened = await asyncio.to_thread(office.oracle.ask, "accounts", {"network": network, "count": count})
+    return [
+        await office.app.accounts.add(
+            network,
+            known["handle"],
+            known["credentials"],
+            base_url=f"sandbox:/{network}",
+            brand=brand,
+            remote_id=known["remote_id"],
+        )
+        for known in opened["data"]
+    ]
+
+
+async def post_to_all(office: Office, accounts: Sequence[StoredAccount], about: str, **wish: Any) -> datetime:
+    """One plain post for each, accepted at once; tells when that was."""
+    said = Content(body=f"{about}, {secrets.token_hex(4)}")
+    written = await office.app.posts.schedule(Wish(content=said, accounts=tuple(it.id for it in accounts), **wish))
+    accepted_at = datetime.now(UTC)
+    by_id = {account.id: account for account in accounts}
+    for one in written:
+        office.adopt(one.post, by_id[one.post.job.account or ""], about)
+    return accepted_at
+
+
+async def add_fault(office: Office, network: str, fault: str, **told: Any) -> int:
+    """Until it is removed, where nothing is said about how often."""
+    often = {} if "times" in told else {"rate": 1}
+    added = await asyncio.to_thread(office.oracle.ask, FAULTS, {"network": network, "fault": fault} | often | told)
+    number: int = added["id"]
+    return number
+
+
+async def remove_fault(office: Office, number: int) -> datetime:
+    await asyncio.to_thread(office.oracle.ask, f"{FAULTS}/{number}", None, "DELETE")
+    return datetime.now(UTC)
+
+
+async def until(ask: Callable[[], Awaitable[object]], within: float) -> None:
+    async with asyncio.timeout(within):
+        while not await ask():  # noqa: ASYNC110 - other processes bring it about
+            await asyncio.sleep(0.02)
+
+
+async def all_out(office: Office, within: float) -> None:
+    """Every post has ended, or waits for a person."""
+
+    async def none_moving() -> bool:
+        return not await asyncio.to_thread(office.moving)
+
+    await until(none_moving, within)

@@ -1,0 +1,10 @@
+"""Forks workers as the crash tests do; these publish under the gates that a test names."""
+
+import sys
+
+from tests.crash import forker
+from tests.gates.program import work
+
+if __name__ == "__main__":
+    forker.act = work  # type: ignore[attr-defined]
+    forker.main(sys.argv[1])

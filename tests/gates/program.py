@@ -1,0 +1,43 @@
+"""What the worker processes here do: they publish under caps, circuits and quotas that a test names."""
+
+import asyncio
+import signal
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from postino import Postino
+from postino.config import ChannelConfig, CircuitsConfig, Config
+from postino.gate import Scope
+from postino.providers import PROVIDERS
+from postino.rules.quota import Quota
+from tests.crash.publishing.program import AGAIN, MOST_ATTEMPTS
+from tests.crash.publishing.program import settings as usual
+
+NO_OUTAGE = {"failure_threshold": 1000}
+
+
+def settings(order: dict[str, Any]) -> Config:
+    """Those of the killed workers, with one cap for each network and the circuits that are asked for."""
+    channel = ChannelConfig(max_attempts=MOST_ATTEMPTS, retry_backoff=AGAIN, cap=order.get("cap"))
+    return replace(
+        usual(order),
+        circuits=CircuitsConfig(**order.get("circuits", NO_OUTAGE)),
+        channels=dict.fromkeys(PROVIDERS, channel),
+    )
+
+
+def quota(most: int, seconds: float) -> Quota:
+    return Quota(
+        name="a few", most=most, period=timedelta(seconds=seconds), whose=Scope.ACCOUNT, costs={"post": 1}
+    )
+
+
+async def work(order: dict[str, Any]) -> None:
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    app = Postino(settings(order))
+    if "quota" in order:
+        app._terms = replace(app._terms, quotas=dict.fromkeys(PROVIDERS, (quota(*order["quota"]),)))
+    async with app:
+        await app.work(stop=stop)

@@ -1,0 +1,52 @@
+"""Caps hold at every instant, whoever dies, and nothing of them is lost with the dead."""
+
+import random
+
+import pytest
+
+from postino import State
+from tests.crash.publishing.chaos import excuse
+from tests.crash.publishing.office import Office
+from tests.crash.publishing.verdict import judge
+from tests.gates.clock import calls, most_at_once, peaks
+from tests.gates.crew import add_fault, all_out, crew_of, open_accounts, post_to_all
+
+NETWORKS = ("bluesky", "mastodon")  # of which can be asked what became of a post whose worker died
+CAP, ACCOUNTS = 5, 10
+SLOW = {"seconds": {"min": 0.1, "max": 0.4}}
+PATIENCE = 0.05  # of half a minute: longer than the slowest answer on a busy machine
+ROUNDS = 8
+KILLS, EVERY = 10, (0.1, 0.5)
+
+
+@pytest.mark.crash
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("database_url", "workers"),
+    [("sqlite", 3), pytest.param("postgres", 8, marks=pytest.mark.postgres)],
+    indirect=["database_url"],
+)
+async def test_no_more_calls_than_the_caps_are_ever_under_way_whoever_is_killed_and_all_of_a_cap_is_used_afterwards(
+    office: Office, workers: int, chance: random.Random
+) -> None:
+    accounts = [account for network in NETWORKS for account in await open_accounts(office, network, ACCOUNTS)]
+    for network in NETWORKS:
+        await add_fault(office, network, "slow", params=SLOW)
+    for number in range(ROUNDS):
+        await post_to_all(office, accounts, f"in chaos {number}")
+    async with crew_of(office, workers, cap=CAP, patience=PATIENCE) as crew:
+        await crew.kill_some(KILLS, EVERY, chance)
+        await all_out(office, 30)
+        in_peace_at = await post_to_all(office, accounts, "in peace")
+        await all_out(office, 15)
+    by_account, by_network = peaks(office.oracle)
+    assert len(by_account) >= len(accounts)
+    assert max(by_account.values()) == 1
+    assert max(by_network.values()) == CAP
+    for network in NETWORKS:
+        assert most_at_once([it for it in calls(office.oracle, network) if it.began_at > in_peace_at]) == CAP
+    verdict = await judge(office)
+    jobs = [await office.app.store.get(posted.id) for posted in office.posts]
+    unasked = [job for job in verdict.asked.values() if excuse(job, await office.app.store.ledger(job.id)) is None]
+    assert (verdict.violations, unasked) == ([], [])
+    assert {job.state for job in jobs if job.id not in verdict.asked} == {State.COMPLETED}
