@@ -265,7 +265,8 @@ def fresh(request: pytest.FixtureRequest) -> Callable[[], Database]:
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.timeout(240)  # PostgreSQL is emptied for every world
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(world=worlds())
 def test_what_is_said_to_be_in_the_way_is_what_claims_are_kept_from(
     fresh: Callable[[], Database], world: World

@@ -17,6 +17,7 @@ from postino.rules.breaker import Breaker, Circuit
 from postino.rules.explain import Busy, Doubt, Evaluation, Explanation, Facts, Why, evaluate, explain
 from postino.rules.gates import Known
 from postino.zones import zone
+from tests.documents import ROOT, code, table
 
 NOW = datetime(2026, 3, 2, 10, 3, tzinfo=UTC)
 ID = UUID(int=7)
@@ -285,3 +286,8 @@ def test_whether_it_could_run_at_a_time_counts_what_holds_then() -> None:
 
 def test_a_collision_is_told_beside() -> None:
     assert evaluate(Facts(job=post()), True, NOW) == Evaluation(True, False, True)
+
+
+def test_the_docs_tell_of_each_thing_that_may_be_in_the_way_in_their_order() -> None:
+    rows = table(ROOT / "docs" / "operating.md", "in the way", "meaning", "what lets it go")
+    assert [code(row["in the way"]) for row in rows] == list(Why)

@@ -108,7 +108,7 @@ def in_its_way(facts: Facts, now: datetime) -> tuple[Blocker, ...]:
 def when_free(facts: Facts, now: datetime) -> datetime | None:
     """The first instant at which nothing is in its way that a clock can tell of, once what runs now has ended."""
     at = facts.job.run_at
-    windows = [it for it in facts.known.blackouts if holds(shut_by(it.scope, it.name), as_claimed(facts.job))]
+    windows = [it for it in facts.known.blackouts if holds(shut_by(it.scope, it.name), facts.job)]
     while at is not None:
         free_at = free_after(windows, max(at, now))
         if free_at is None or not (left := lasting(facts, free_at)):
@@ -126,14 +126,9 @@ def lasting(facts: Facts, at: datetime) -> list[Blocker]:
     return [*closed_to(facts, at), *taken(facts, at, now=False)]
 
 
-def as_claimed(job: Job) -> Job:
-    """Without a lane there is one line for all, whether or not something of them has been sent: every gate holds it."""
-    return job if job.lane is not None else replace(job, sent=False, regardless=False)
-
-
 def closed_to(facts: Facts, at: datetime) -> list[Blocker]:
     gates = closed(facts.known, at).gates
-    return [of_gate(gate, facts, at) for gate in gates if holds(gate, as_claimed(facts.job))]
+    return [of_gate(gate, facts, at) for gate in gates if holds(gate, facts.job)]
 
 
 def of_gate(gate: Gate, facts: Facts, at: datetime) -> Blocker:

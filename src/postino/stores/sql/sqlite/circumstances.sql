@@ -10,7 +10,7 @@ SELECT 'busy', id, claimed_at, claimed_by, NULL FROM postino_jobs
 WHERE channel = :channel AND lane = :lane AND state = 'running' AND account IS NOT NULL
 UNION ALL
 SELECT 'doubt', lane, look_at, coalesce(brand, ''), NULL FROM postino_jobs
-WHERE id <> :id AND state = 'uncertain' AND lane IS NOT NULL AND channel = :channel AND look_at > :now
+WHERE id <> :id AND state = 'uncertain' AND channel = :channel AND look_at > :now
 UNION ALL
 SELECT 'ahead', NULL, NULL, NULL, count(*) FROM (
     SELECT 1 FROM postino_jobs
