@@ -274,7 +274,7 @@ class Life(RuleBasedStateMachine):
         job = unsent[pick % len(unsent)]
         self.tick()
         within = {"send_within": SEND_WITHIN, "settles_within": SETTLES_WITHIN}
-        intent = NewIntent(job_id=job.id, token=job.token, step="post", position=0, number=1, **within)  # type: ignore[arg-type]
+        intent = NewIntent(job_id=job.id, token=job.token, step="post", position=0, number=1, **within)
         (entry,) = self.world.agree(lambda store: store.intend([intent]))
         assert (entry is not None) is self.model.send(job, timedelta(seconds=SEND_WITHIN + SETTLES_WITHIN))
         self.known_as(job, sent=True, look_at=self.model.jobs[job.id].look_at)

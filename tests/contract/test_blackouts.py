@@ -1,0 +1,158 @@
+"""Blackouts: nothing they cover is claimed in a window, and at the first instant after it all of it is."""
+
+from __future__ import annotations
+
+from datetime import datetime, time, timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from postino.errors import NotFound
+from postino.event import EventType
+from postino.gate import Scope
+from postino.rules.blackout import Blackout, told_of
+from postino.rules.gates import closed
+from postino.rules.order import next_due
+from tests.contract.desk import ME, Desk, ids
+
+INSTANT = timedelta(microseconds=1)
+COVERED: dict[Scope, str] = {Scope.ALL: "", Scope.CHANNEL: "reports", Scope.BRAND: "shoes", Scope.ACCOUNT: "acme"}
+FREE: dict[Scope, dict[str, Any]] = {
+    Scope.CHANNEL: {"channel": "exports", "account": "acme", "brand": "shoes"},
+    Scope.BRAND: {"account": "other", "brand": "hats"},
+    Scope.ACCOUNT: {"account": "other", "brand": "shoes"},
+}
+SCOPES = pytest.mark.parametrize("scope", COVERED)
+
+
+def blackout(scope: Scope = Scope.ALL, start: int = 13, end: int = 14, **said: Any) -> Blackout:
+    usual = {"name": COVERED[scope], "timezone": "UTC"}
+    return Blackout(id=uuid4(), scope=scope, start=time(start), end=time(end), **{**usual, **said})
+
+
+@pytest.fixture
+def noon(desk: Desk) -> datetime:
+    """Tomorrow's, and the clock shows it: an hour before the usual window."""
+    desk.clock.now = (desk.clock() + timedelta(days=1)).replace(hour=12, minute=0, second=0, microsecond=0)
+    return desk.clock()
+
+
+@SCOPES
+@pytest.mark.parametrize("armed", [True, False])
+async def test_nothing_is_claimed_inside_and_all_of_it_at_the_first_instant_after(
+    desk: Desk, noon: datetime, scope: Scope, armed: bool
+) -> None:
+    await desk.store.add_blackout(blackout(scope), ME)
+    held = await desk.put(account="acme", brand="shoes", run_at=noon + timedelta(minutes=75))
+    if armed:
+        assert await desk.take() == []
+    free = await desk.put(run_at=held.run_at, **FREE[scope]) if scope in FREE else None
+    assert held.run_at is not None
+    desk.clock.now = held.run_at
+    assert ids(await desk.take()) == ({free.id} if free else set())
+    desk.clock.now = noon + timedelta(hours=2) - INSTANT
+    assert await desk.take() == []
+    desk.clock.now = noon + timedelta(hours=2)
+    (claimed,) = await desk.take()
+    assert (claimed.id, claimed.attempts, claimed.run_at) == (held.id, 1, held.run_at)
+
+
+@SCOPES
+async def test_its_first_instant_is_inside_and_the_one_before_is_not(desk: Desk, noon: datetime, scope: Scope) -> None:
+    await desk.store.add_blackout(blackout(scope), ME)
+    first = await desk.put(account="acme", brand="shoes")
+    desk.clock.now = noon + timedelta(hours=1) - INSTANT
+    assert ids(await desk.take()) == {first.id}
+    await desk.put(account="acme2" if scope is not Scope.ACCOUNT else "acme", brand="shoes")
+    desk.clock.now += INSTANT
+    assert await desk.take() == []
+
+
+@pytest.mark.parametrize("scope", [Scope.ALL, Scope.CHANNEL])
+async def test_what_has_no_account_is_covered_too(desk: Desk, noon: datetime, scope: Scope) -> None:
+    jobs = await desk.put_many(3)
+    await desk.store.add_blackout(blackout(scope, 12, 13), ME)
+    assert await desk.take() == []
+    desk.clock.turn(hours=1)
+    assert ids(await desk.take()) == ids(jobs)
+
+
+@SCOPES
+async def test_one_that_is_added_or_removed_is_so_at_once(desk: Desk, noon: datetime, scope: Scope) -> None:
+    held = await desk.put(account="acme", brand="shoes")
+    assert await desk.take(0) == []
+    added = await desk.store.add_blackout(blackout(scope, 11, 20), ME)
+    assert await desk.take() == []
+    await desk.put(account="acme", brand="shoes")
+    assert await desk.take() == []
+    assert await desk.store.remove_blackout(added.id, ME) == added
+    assert ids(await desk.take()) == {held.id}
+
+
+async def test_where_two_overlap_the_later_end_counts_and_each_goes_by_itself(desk: Desk, noon: datetime) -> None:
+    job = await desk.put(account="acme", brand="shoes")
+    long = await desk.store.add_blackout(blackout(Scope.BRAND, 11, 20), ME)
+    await desk.store.add_blackout(blackout(Scope.ACCOUNT, 11, 15), ME)
+    desk.clock.now = noon + timedelta(hours=3)
+    assert await desk.take() == []
+    await desk.store.remove_blackout(long.id, ME)
+    assert ids(await desk.take()) == {job.id}
+
+
+@pytest.mark.parametrize("scope", [Scope.BRAND, Scope.ACCOUNT])
+@pytest.mark.parametrize("armed", [True, False])
+async def test_the_next_look_is_at_its_end(desk: Desk, noon: datetime, scope: Scope, armed: bool) -> None:
+    """Also for lanes that were ready when it began."""
+    await desk.store.add_blackout(blackout(scope), ME)
+    await desk.put(account="acme", brand="shoes", run_at=noon + timedelta(minutes=75))
+    if armed:
+        assert await desk.take() == []
+    desk.clock.now = noon + timedelta(minutes=80)
+    assert await desk.take() == []
+    survey = await desk.store.survey("w1")
+    assert next_due(survey.heads, closed(survey.known, survey.now), survey.now) == noon + timedelta(hours=2)
+
+
+async def test_forty_covered_accounts_keep_no_slot_from_one_that_is_free(
+    desk: Desk, noon: datetime
+) -> None:
+    names = [f"acme{number:03}" for number in range(40)]
+    for name in names:
+        await desk.put(account=name)
+        await desk.store.add_blackout(blackout(Scope.ACCOUNT, 13, 14, name=name), ME)
+    assert await desk.take(0) == []
+    desk.clock.turn(minutes=30)
+    free = await desk.put(account="free")
+    desk.clock.turn(minutes=30)
+    assert ids(await desk.take(1)) == {free.id}
+    desk.clock.turn(hours=1)
+    assert len(await desk.take()) == 40
+
+
+async def test_they_are_listed_as_they_were_told_and_outlive_the_process(desk: Desk, noon: datetime) -> None:
+    added = [
+        await desk.store.add_blackout(blackout(scope, 22, 7, timezone="Europe/Rome", days=frozenset({0, 6})), ME)
+        for scope in COVERED
+    ]
+    another = await desk.another_store()
+    assert sorted(await another.blackouts(), key=lambda it: it.scope) == sorted(added, key=lambda it: it.scope)
+    assert set((await another.survey("w1")).known.blackouts) == set(added)
+
+
+async def test_they_are_told_and_audited(desk: Desk) -> None:
+    added = await desk.store.add_blackout(blackout(Scope.BRAND, reason="a quiet hour"), ME)
+    await desk.store.remove_blackout(added.id, ME)
+    told = [(event.type, event.data) for event in await desk.events()]
+    assert told == [(EventType.BLACKOUT_ADDED, told_of(added)), (EventType.BLACKOUT_REMOVED, told_of(added))]
+    lines = [(line.action, line.subject, line.actor, line.reason) for line in await desk.store.audit()]
+    subject = f"blackout:{added.id}"
+    assert lines == [
+        ("blackout.removed", subject, "maria", "because"), ("blackout.added", subject, "maria", "because")
+    ]  # fmt: skip
+
+
+async def test_one_that_is_not_there_cannot_be_removed(desk: Desk) -> None:
+    with pytest.raises(NotFound, match="There is no blackout"):
+        await desk.store.remove_blackout(uuid4(), ME)
+    assert await desk.store.audit() == []

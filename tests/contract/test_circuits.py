@@ -1,0 +1,237 @@
+"""Circuits of services: what opens them, who may find out how they are, and what people do about them."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from postino.event import Event, EventType
+from postino.job import Job, State
+from postino.outcome import Done
+from postino.rules.breaker import Breaker, BreakerPolicy, Circuit
+from postino.store import Act
+from tests.contract.desk import ME, Desk, ids
+
+OPEN_FOR = timedelta(seconds=120)
+POLICY = BreakerPolicy(failure_threshold=3, open_timeout=OPEN_FOR)
+TWO_PROBES = BreakerPolicy(failure_threshold=3, open_timeout=OPEN_FOR, half_open_max_attempts=2)
+PATHS = pytest.mark.parametrize("path", ["bulk", "lanes"])
+
+
+async def fail(desk: Desk, times: int = 3, policy: BreakerPolicy = POLICY, channel: str = "reports") -> Breaker:
+    for _ in range(times):
+        breaker = await desk.store.answered(channel, False, policy, "status 503")
+    return breaker
+
+
+async def put_some(desk: Desk, path: str, count: int = 6) -> list[Job]:
+    return [await desk.put(account=f"acme{number}" if path == "lanes" else None) for number in range(count)]
+
+
+async def told(desk: Desk) -> list[Event]:
+    return [event for event in await desk.events() if event.type.startswith("circuit.")]
+
+
+async def half_opened(desk: Desk, policy: BreakerPolicy = POLICY, path: str = "bulk") -> datetime:
+    """Jobs wait, and the time of the open circuit is over; nobody has looked yet."""
+    await put_some(desk, path)
+    breaker = await fail(desk, policy=policy)
+    assert breaker.until_at is not None
+    desk.clock.now = breaker.until_at
+    return breaker.until_at
+
+
+@PATHS
+async def test_after_so_many_failures_nothing_is_claimed_from_it_and_others_go_on(desk: Desk, path: str) -> None:
+    waiting = await put_some(desk, path)
+    other = await desk.put(channel="exports", account="acme0")
+    assert (await fail(desk, times=2)).state is Circuit.CLOSED
+    breaker = await fail(desk, times=1)
+    opened_at = desk.clock()
+    assert (breaker.state, breaker.since_at, breaker.until_at) == (Circuit.OPEN, opened_at, opened_at + OPEN_FOR)
+    assert ids(await desk.take()) == {other.id}
+    desk.clock.now = opened_at + OPEN_FOR - timedelta(microseconds=1)
+    assert await desk.take() == []
+    for job in waiting:
+        now_is = await desk.store.get(job.id)
+        assert (now_is.state, now_is.attempts, now_is.run_at) == (State.PENDING, 0, job.run_at)
+
+
+async def test_it_is_told_once_when_and_why_it_opened(desk: Desk) -> None:
+    breaker = await fail(desk, times=5)
+    (event,) = await told(desk)
+    assert event.type == EventType.CIRCUIT_OPENED
+    assert breaker.until_at is not None
+    assert event.data == {"service": "reports", "reason": "status 503", "until_at": breaker.until_at.isoformat()}
+
+
+async def test_failures_seen_by_several_stores_at_once_all_count(desk: Desk) -> None:
+    stores = [desk.store, *[await desk.another_store() for _ in range(2)]]
+    policy = BreakerPolicy(failure_threshold=9)
+    await asyncio.gather(*(stores[turn % 3].answered("reports", False, policy, "down") for turn in range(9)))
+    (breaker,) = await desk.store.circuits()
+    assert (breaker.state, len(breaker.failures)) == (Circuit.OPEN, 9)
+    assert [event.type for event in await told(desk)] == [EventType.CIRCUIT_OPENED]
+
+
+async def test_what_is_known_of_it_outlives_the_process(desk: Desk) -> None:
+    breaker = await fail(desk)
+    another = await desk.another_store()
+    assert list(await another.circuits()) == [breaker]
+    assert (await another.survey("w1")).known.breakers == (breaker,)
+
+
+@PATHS
+@pytest.mark.parametrize(("policy", "probes"), [(POLICY, 1), (TWO_PROBES, 2)])
+async def test_when_its_time_is_over_as_many_as_allowed_find_out_how_it_is(
+    desk: Desk, policy: BreakerPolicy, probes: int, path: str
+) -> None:
+    at = await half_opened(desk, policy, path)
+    assert len(await desk.take()) == probes
+    assert await desk.take() == []
+    (_, event) = await told(desk)
+    assert (event.type, event.data, event.at) == (EventType.CIRCUIT_HALF_OPENED, {"service": "reports"}, at)
+
+
+@PATHS
+@pytest.mark.parametrize(("policy", "probes"), [(POLICY, 1), (TWO_PROBES, 2)])
+async def test_over_several_stores_at_once_it_is_half_opened_once_and_probed_by_no_more(
+    desk: Desk, policy: BreakerPolicy, probes: int, path: str
+) -> None:
+    await half_opened(desk, policy, path)
+    stores = [desk.store, *[await desk.another_store() for _ in range(2)]]
+    claims = await asyncio.gather(*(desk.take(1, store=stores[turn % 3]) for turn in range(9)))
+    probing = [job for claim in claims for job in claim]
+    assert 1 <= len(probing) <= probes
+    probing += await desk.take()
+    assert len(probing) == probes
+    assert [event.type for event in await told(desk)] == [EventType.CIRCUIT_OPENED, EventType.CIRCUIT_HALF_OPENED]
+
+
+async def test_while_nothing_waits_for_it_nobody_half_opens_it(desk: Desk) -> None:
+    await fail(desk)
+    desk.clock.turn(minutes=5)
+    await desk.put(channel="exports")
+    assert len(await desk.take()) == 1
+    assert (await desk.store.circuits())[0].state is Circuit.OPEN
+
+
+async def test_a_probe_that_ends_makes_room_for_the_next(desk: Desk) -> None:
+    await half_opened(desk)
+    (probe,) = await desk.take()
+    assert await desk.end(probe, Done())
+    assert len(await desk.take()) == 1
+
+
+async def test_a_dead_prober_frees_its_probe(desk: Desk) -> None:
+    await half_opened(desk)
+    assert len(await desk.take()) == 1
+    await desk.hire("w2")
+    assert await desk.take(worker="w2") == []
+    await desk.kill("w1")
+    assert len(await desk.take(worker="w2")) == 1
+    assert await desk.take(worker="w2") == []
+
+
+async def test_a_prober_that_died_with_its_call_under_way_frees_its_probe_when_that_is_over(desk: Desk) -> None:
+    await half_opened(desk, path="lanes")
+    (probe,) = await desk.take()
+    await desk.intend(probe)
+    await desk.kill("w1")
+    await desk.hire("w2")
+    look_at = (await desk.store.get(probe.id)).look_at
+    assert look_at is not None
+    desk.clock.now = look_at - timedelta(microseconds=1)
+    assert await desk.take(worker="w2") == []
+    desk.clock.now = look_at
+    assert ids(await desk.take(worker="w2")) == {probe.id}
+
+
+async def test_one_good_answer_closes_it_and_all_of_it_flows(desk: Desk) -> None:
+    await half_opened(desk)
+    (probe,) = await desk.take()
+    breaker = await desk.store.answered("reports", True, POLICY, None)
+    assert (breaker.state, breaker.failures, breaker.trips) == (Circuit.CLOSED, (), 0)
+    assert len(await desk.take()) == 5
+    assert [event.type for event in await told(desk)][2:] == [EventType.CIRCUIT_CLOSED]
+    assert await desk.end(probe, Done())
+
+
+async def test_a_bad_answer_opens_it_for_twice_as_long(desk: Desk) -> None:
+    at = await half_opened(desk)
+    await desk.take()
+    breaker = await fail(desk, times=1)
+    assert (breaker.state, breaker.until_at) == (Circuit.OPEN, at + 2 * OPEN_FOR)
+    desk.clock.now = at + 2 * OPEN_FOR - timedelta(microseconds=1)
+    assert await desk.take() == []
+    assert [event.type for event in await told(desk)][2:] == [EventType.CIRCUIT_OPENED]
+
+
+@pytest.mark.parametrize(("cap", "expected"), [(0, 0), (1, 1), (50, 2)])
+async def test_probes_never_exceed_the_channels_cap(desk: Desk, cap: int, expected: int) -> None:
+    await desk.store.cap("reports", cap, ME)
+    await half_opened(desk, TWO_PROBES)
+    assert len(await desk.take()) == expected
+
+
+async def test_a_person_opens_it_and_no_answer_closes_it_before_its_time(desk: Desk) -> None:
+    await put_some(desk, "bulk")
+    until_at = desk.clock.later(hours=2)
+    breaker = await desk.store.open_circuit("reports", until_at, 2, Act("maria", "their maintenance"))
+    assert (breaker.state, breaker.until_at, breaker.reason) == (Circuit.OPEN, until_at, "their maintenance")
+    assert (await desk.store.answered("reports", True, POLICY, None)).state is Circuit.OPEN
+    assert await desk.take() == []
+    desk.clock.now = until_at
+    assert len(await desk.take()) == 2
+
+
+async def test_opened_without_a_time_it_stays_open_until_a_person_closes_it(desk: Desk) -> None:
+    await put_some(desk, "lanes")
+    await desk.store.open_circuit("reports", None, 1, ME)
+    desk.clock.turn(days=30)
+    assert await desk.take() == []
+    assert (await desk.store.close_circuit("reports", ME)).state is Circuit.CLOSED
+    assert len(await desk.take()) == 6
+
+
+ACTS: list[Any] = [
+    pytest.param("open_circuit", (None, 1), Circuit.OPEN, id="open"),
+    pytest.param("close_circuit", (), Circuit.CLOSED, id="close"),
+    pytest.param("reset_circuit", (), Circuit.CLOSED, id="reset"),
+]
+
+
+@pytest.mark.parametrize(("act", "arguments", "state"), ACTS)
+async def test_what_people_do_with_it_is_told_and_audited(
+    desk: Desk, act: str, arguments: tuple[Any, ...], state: Circuit
+) -> None:
+    before = Circuit.CLOSED if state is Circuit.OPEN else Circuit.OPEN
+    if before is Circuit.OPEN:
+        await fail(desk)
+    breaker = await getattr(desk.store, act)("reports", *arguments, ME)
+    assert (breaker.service, breaker.state) == ("reports", state)
+    (line,) = await desk.store.audit()
+    assert (line.actor, line.action, line.subject, line.reason) == (
+        "maria", f"circuit.{'opened' if state is Circuit.OPEN else 'closed'}", "circuit:reports", "because"
+    )  # fmt: skip
+    assert (await told(desk))[-1].type == line.action
+
+
+async def test_closed_by_hand_it_still_remembers_how_often_it_opened_and_reset_it_does_not(desk: Desk) -> None:
+    await fail(desk)
+    assert (await desk.store.close_circuit("reports", ME)).trips == 1
+    breaker = await fail(desk)
+    assert breaker.until_at == desk.clock() + 2 * OPEN_FOR
+    assert await desk.store.reset_circuit("reports", ME) == Breaker(service="reports")
+    assert (await fail(desk)).until_at == desk.clock() + OPEN_FOR
+
+
+@pytest.mark.parametrize("why", ["no\x00luck", "half \ud83d", None])
+async def test_whatever_a_service_said_is_kept_as_far_as_a_database_can(desk: Desk, why: str | None) -> None:
+    for _ in range(3):
+        await desk.store.answered("reports", False, POLICY, why)
+    assert (await desk.store.circuits())[0].state is Circuit.OPEN
+    assert await desk.take() == []

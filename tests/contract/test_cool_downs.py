@@ -1,0 +1,132 @@
+"""Cool-downs: what a network wants fewer calls from is left alone until the instant it named, and no longer."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from postino.errors import NotFound
+from postino.event import EventType
+from postino.gate import Gate, GateKind, Scope
+from postino.job import Job, State
+from postino.rules.gates import closed
+from postino.rules.order import next_due
+from tests.contract.desk import ME, Desk, ids
+
+INSTANT = timedelta(microseconds=1)
+WHOSE = pytest.mark.parametrize(("scope", "name"), [(Scope.ACCOUNT, "acme"), (Scope.CHANNEL, "reports")])
+
+
+async def one_for_each(desk: Desk) -> tuple[Job, Job]:
+    """One that a cool-down of either scope holds up, and one that it does not."""
+    return await desk.put(account="acme"), await desk.put(account="other", channel="exports")
+
+
+@WHOSE
+async def test_it_waits_until_the_very_instant_and_its_neighbours_do_not(desk: Desk, scope: Scope, name: str) -> None:
+    held, free = await one_for_each(desk)
+    until_at = desk.clock.later(seconds=90)
+    gate = await desk.store.cool(scope, name, until_at, "429")
+    kept = {"since_at": desk.clock(), "until_at": until_at, "reason": "429"}
+    assert gate == Gate(scope=scope, name=name, kind=GateKind.COOL_DOWN, **kept)  # type: ignore[arg-type]
+    assert ids(await desk.take()) == {free.id}
+    desk.clock.now = until_at - INSTANT
+    assert await desk.take() == []
+    desk.clock.now = until_at
+    (claimed,) = await desk.take()
+    assert (claimed.id, claimed.attempts, claimed.run_at) == (held.id, 1, held.run_at)
+
+
+@pytest.mark.parametrize("armed", [True, False])
+async def test_a_cooled_accounts_lane_is_due_again_at_the_very_instant(desk: Desk, armed: bool) -> None:
+    await desk.put(account="acme")
+    if armed:
+        assert await desk.take(0) == []
+    until_at = desk.clock.later(seconds=90)
+    await desk.store.cool(Scope.ACCOUNT, "acme", until_at, "429")
+    assert await desk.take() == []
+    survey = await desk.store.survey("w1")
+    assert next_due(survey.heads, closed(survey.known, survey.now), survey.now) == until_at
+
+
+@WHOSE
+async def test_without_a_word_about_how_long_it_is_a_minute_and_twice_that_each_time(
+    desk: Desk, scope: Scope, name: str
+) -> None:
+    for minutes in (1, 2, 4):
+        gate = await desk.store.cool(scope, name, None, "429")
+        assert gate.until_at == desk.clock.later(minutes=minutes)
+        again = await desk.store.cool(scope, name, None, "the answer to a call that had left before")
+        assert (again.since_at, again.until_at) == (gate.since_at, gate.until_at)
+        desk.clock.turn(minutes=minutes)
+
+
+@WHOSE
+async def test_it_is_never_cut_short_by_a_shorter_one_but_made_longer_by_a_longer_one(
+    desk: Desk, scope: Scope, name: str
+) -> None:
+    first = await desk.store.cool(scope, name, desk.clock.later(hours=2), "much too many")
+    shorter = await desk.store.cool(scope, name, desk.clock.later(minutes=1), "too many")
+    assert (shorter.since_at, shorter.until_at) == (first.since_at, first.until_at)
+    longer = await desk.store.cool(scope, name, desk.clock.later(hours=3), "too many")
+    assert longer.until_at == desk.clock.later(hours=3)
+
+
+@WHOSE
+async def test_it_outlives_the_process(desk: Desk, scope: Scope, name: str) -> None:
+    held, free = await one_for_each(desk)
+    gate = await desk.store.cool(scope, name, desk.clock.later(minutes=5), "429")
+    another = await desk.another_store()
+    assert list(await another.gates_of(scope, name)) == [gate]
+    assert ids(await desk.take(store=another)) == {free.id}
+    assert await desk.state(held) is State.PENDING
+
+
+@WHOSE
+async def test_a_person_ends_it_at_once(desk: Desk, scope: Scope, name: str) -> None:
+    held, free = await one_for_each(desk)
+    gate = await desk.store.cool(scope, name, desk.clock.later(hours=5), "429")
+    assert ids(await desk.take()) == {free.id}
+    assert await desk.store.warm(scope, name, ME) == gate
+    assert ids(await desk.take()) == {held.id}
+    (line,) = await desk.store.audit()
+    assert (line.action, line.subject, line.actor) == ("gate.resumed", f"{scope}:{name}", "maria")
+
+
+async def test_what_is_not_cooling_down_cannot_be_warmed(desk: Desk) -> None:
+    await desk.store.cool(Scope.ACCOUNT, "acme", desk.clock.later(seconds=1), "429")
+    desk.clock.turn(seconds=1)
+    with pytest.raises(NotFound, match="The account acme is not cooling down"):
+        await desk.store.warm(Scope.ACCOUNT, "acme", ME)
+    with pytest.raises(NotFound, match="The channel reports is not cooling down"):
+        await desk.store.warm(Scope.CHANNEL, "reports", ME)
+
+
+@WHOSE
+async def test_it_is_told(desk: Desk, scope: Scope, name: str) -> None:
+    until_at = desk.clock.later(minutes=5)
+    await desk.store.cool(scope, name, until_at, "429")
+    (event,) = await desk.events()
+    assert event.type == EventType.COOLED
+    assert event.data == {"scope": scope, "name": name, "until_at": until_at.isoformat(), "reason": "429"}
+
+
+async def test_an_account_cools_down_on_all_its_channels(desk: Desk) -> None:
+    for channel in ("a", "b"):
+        await desk.put(account="acme", channel=channel)
+    await desk.take(0)
+    await desk.store.cool(Scope.ACCOUNT, "acme", desk.clock.later(minutes=1), "429")
+    assert await desk.take() == []
+    desk.clock.turn(minutes=1)
+    assert len(await desk.take()) == 2
+
+
+async def test_what_comes_in_meanwhile_waits_as_well_and_in_its_order(desk: Desk) -> None:
+    await desk.store.cool(Scope.ACCOUNT, "acme", desk.clock.later(minutes=1), "429")
+    first = await desk.put(account="acme")
+    desk.clock.turn(seconds=30)
+    await desk.put(account="acme")
+    assert await desk.take() == []
+    desk.clock.turn(seconds=30)
+    assert ids(await desk.take()) == {first.id}
