@@ -16,6 +16,7 @@ from postino.engine.call import Door
 from postino.engine.deeds import act, cap_of, each_replayed, gate_named, job_id_of
 from postino.engine.duties import Duties, all_duties, run_beside
 from postino.engine.enqueue import enqueue_surely, enqueue_together, surely
+from postino.engine.gatekeeper import Gatekeeper
 from postino.engine.handlers import Function, Handler, handler_of
 from postino.engine.portal import Sync
 from postino.engine.relay import Listener, Relay
@@ -64,7 +65,9 @@ class App:
         self._opening, self._ready = asyncio.Lock(), False
         self._make_ready, self._make_store, self._make_door = parts.make_ready, parts.make_store, parts.make_door
         self.terms = parts.terms
-        self.breaker = CircuitBreaker(parts.store, partial(policy_of, parts.config))
+        policy = partial(policy_of, parts.config)
+        self.breaker = CircuitBreaker(parts.store, policy)
+        self.gatekeeper = Gatekeeper(parts.store, parts.wakeup.tell, policy)
         self._enqueuer: Batcher[NewJob, Enqueued] = Batcher(partial(enqueue_together, parts.store), MOST_TOGETHER)
 
     async def open(self) -> Self:

@@ -23,11 +23,16 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Defer:
-    """Not now: come back at `until`. Spends no attempt. Limited: a network asked for it, which has an end, too."""
+    """Not now: come back at `until`. Spends no attempt."""
 
     until: datetime
     reason: str
-    limited: bool = False
+
+
+class Limited(Defer):
+    """A network said "too many", which must have an end, too."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from postino.api.models import BlackoutBody, NeededReason, OpenBody
 from postino.api.problems import nearest
 from postino.api.reading import query_of
 from postino.api.wishes import instant
-from postino.engine.gatekeeper import Shifts, gatekeeper_of
+from postino.engine.gatekeeper import Shifts
 from postino.errors import WrongUse
 from postino.publishing.shapes import plain_fields
 from postino.rules.blackout import Blackout, sentence, told_of
@@ -24,7 +24,7 @@ ACTOR = "api"
 
 def routes(app: Postino) -> APIRouter:
     router = APIRouter(tags=["gates"])
-    gatekeeper = gatekeeper_of(app)
+    gatekeeper = app.gatekeeper
 
     @router.get("/v1/blackouts")
     async def blackouts() -> JSONResponse:

@@ -47,9 +47,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what it would
 @commands.command("list")
 def list_blackouts(data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
     """All of them, and whom they concern."""
-    from postino.engine.gatekeeper import gatekeeper_of
-
-    blackouts = perform(Where(data_dir, database_url), lambda app: gatekeeper_of(app).blackouts())
+    blackouts = perform(Where(data_dir, database_url), lambda app: app.gatekeeper.blackouts())
     if as_json:
         output.as_list([shape_of(blackout) for blackout in blackouts])
         return
@@ -95,14 +93,12 @@ class Desk:
 
     def add(self, told: dict[str, Any], reason: str) -> int:
         """The exit code. Nothing of the queue is held open while somebody thinks."""
-        from postino.engine.gatekeeper import gatekeeper_of
-
         blackout, shifts, brands = perform(self.where, lambda app: drafted(app, told))
         if not self.as_json:
             self.show(blackout, shifts, brands)
         saved = self.saves and self.agreed()
         if saved:
-            perform(self.where, lambda app: gatekeeper_of(app).keep(blackout, reason=reason, actor=actor()))
+            perform(self.where, lambda app: app.gatekeeper.keep(blackout, reason=reason, actor=actor()))
         if self.as_json:
             output.as_json(shape_of(blackout) | shape_of_shifts(shifts) | {"saved": saved})
         elif saved:
@@ -135,13 +131,12 @@ def remove(
     as_json: Json = False,
 ) -> None:
     """Publish again in that window; what waits for its end goes out now."""
-    from postino.engine.gatekeeper import gatekeeper_of
     from postino.rules.blackout import sentence
 
     wanted = uuid_from(blackout_id, what="blackout")
     blackout = perform(
         Where(data_dir, database_url),
-        lambda app: gatekeeper_of(app).remove_blackout(wanted, reason=reason, actor=actor()),
+        lambda app: app.gatekeeper.remove_blackout(wanted, reason=reason, actor=actor()),
     )
     if as_json:
         output.as_json(shape_of(blackout))
@@ -151,9 +146,7 @@ def remove(
 
 async def drafted(app: "Postino", told: dict[str, Any]) -> "tuple[Blackout, Shifts, set[str | None]]":
     """What is meant, what it would move, and the brands there are."""
-    from postino.engine.gatekeeper import gatekeeper_of
-
-    gatekeeper = gatekeeper_of(app)
+    gatekeeper = app.gatekeeper
     blackout = await gatekeeper.draft(told)
     brands = {account.brand for account in await app.store.accounts()}
     return blackout, await gatekeeper.preview(blackout), brands

@@ -41,9 +41,7 @@ Until = Annotated[
 @commands.command("list")
 def list_circuits(data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
     """Every service that was ever in trouble, and whether it is left alone now."""
-    from postino.engine.gatekeeper import gatekeeper_of
-
-    breakers = perform(Where(data_dir, database_url), lambda app: gatekeeper_of(app).circuits())
+    breakers = perform(Where(data_dir, database_url), lambda app: app.gatekeeper.circuits())
     if as_json:
         output.as_list([shape_of(breaker) for breaker in breakers])
         return
@@ -103,10 +101,8 @@ def reset_circuit(
 
 
 def change(deed: str, service: str, reason: str, where: Where, *, as_json: bool, **ends: Any) -> None:
-    from postino.engine.gatekeeper import gatekeeper_of
-
     async def work(app: "App") -> "Breaker":
-        change = getattr(gatekeeper_of(app), f"{deed}_circuit")
+        change = getattr(app.gatekeeper, f"{deed}_circuit")
         changed: Breaker = await change(service, reason=reason, actor=actor(), **ends)
         return changed
 

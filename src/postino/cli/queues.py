@@ -34,9 +34,7 @@ All = Annotated[bool, typer.Option("--all", help="Everything.")]
 @commands.command("list")
 def list_queues(data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
     """How many jobs wait and run, what is closed or capped and why, and which workers there are."""
-    from postino.engine.gatekeeper import gatekeeper_of
-
-    queues = perform(Where(data_dir, database_url), lambda app: gatekeeper_of(app).queues())
+    queues = perform(Where(data_dir, database_url), lambda app: app.gatekeeper.queues())
     if as_json:
         output.as_list(
             [plain_fields(line) for line in queues.lines],
@@ -90,14 +88,12 @@ def pause(
     as_json: Json = False,
 ) -> None:
     """Let nothing of a queue, channel, brand or account start, or nothing at all; what runs goes on to its end."""
-    from postino.engine.gatekeeper import gatekeeper_of
-
     scope, name = gate_from(queue, channel, brand, account, everything)
     where = Where(data_dir, database_url)
 
     async def work(app: "App") -> tuple[Gate, Sequence[QueueDepth]]:
         depths = await app.store.depths() if scope is Scope.CHANNEL and not as_json else ()
-        return await gatekeeper_of(app).pause(scope, name, reason=reason, actor=actor()), depths
+        return await app.gatekeeper.pause(scope, name, reason=reason, actor=actor()), depths
 
     gate, depths = perform(where, work)
     undo = where.command(f"queues resume {option_of(scope, name)}")
@@ -121,12 +117,10 @@ def resume(
     as_json: Json = False,
 ) -> None:
     """Let it start again."""
-    from postino.engine.gatekeeper import gatekeeper_of
-
     scope, name = gate_from(queue, channel, brand, account, everything)
     gate = perform(
         Where(data_dir, database_url),
-        lambda app: gatekeeper_of(app).resume(scope, name, reason=reason, actor=actor()),
+        lambda app: app.gatekeeper.resume(scope, name, reason=reason, actor=actor()),
     )
     answer(gate, f"{called(scope, name)} goes on.", as_json=as_json)
 
@@ -164,11 +158,9 @@ def warm(
     as_json: Json = False,
 ) -> None:
     """End a cool-down before its time: the network asked for it, and may ask again."""
-    from postino.engine.gatekeeper import gatekeeper_of
-
     scope, name = gate_from(None, channel, None, account)
     gate = perform(
-        Where(data_dir, database_url), lambda app: gatekeeper_of(app).warm(scope, name, reason=reason, actor=actor())
+        Where(data_dir, database_url), lambda app: app.gatekeeper.warm(scope, name, reason=reason, actor=actor())
     )
     answer(gate, f"{called(scope, name)} is not cooled any more.", as_json=as_json)
 

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from postino.content import NETWORKS
@@ -18,7 +18,6 @@ from postino.rules.breaker import MOST_SECONDS, Breaker, BreakerPolicy, policy_f
 from postino.rules.gates import Closed, closed
 from postino.rules.shifts import Shift, shift_of
 from postino.store import Act, JobFilter, QueueDepth, Store, WorkerInfo
-from postino.wakeup import Wakeup
 
 T = TypeVar("T")
 OPENAI = "openai"
@@ -188,17 +187,6 @@ class Gatekeeper:
         result = await deed
         self.wake()
         return result
-
-
-class House(Protocol):
-    """Whatever has a store and can wake who works on it."""
-
-    store: Store
-    wakeup: Wakeup
-
-
-def gatekeeper_of(house: House) -> Gatekeeper:
-    return Gatekeeper(house.store, house.wakeup.tell)
 
 
 def lines_of(depths: Sequence[QueueDepth]) -> list[Line]:

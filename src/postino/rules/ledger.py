@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from postino.ledger import Fact, IntentEntry, Ledger, Verdict
-from postino.outcome import Defer, Outcome, Reject, Retry
+from postino.outcome import Limited, Outcome, Reject, Retry
 from postino.provider import CannotTell, Failure, Found, Kind, NotFound, Receipt, Resend, Sighting
 
 MOST_LOST = 3  # answers, after which what is harmless to repeat is not repeated any more: a person is asked
@@ -143,7 +143,7 @@ def outcome_of(failure: Failure, now: datetime) -> Outcome:
     """What becomes of a job to which a network said no, when nothing is in doubt."""
     match failure.kind:
         case Kind.RATE_LIMIT:
-            return Defer(failure.until or now + COOL_DOWN, failure.message, limited=True)
+            return Limited(failure.until or now + COOL_DOWN, failure.message)
         case Kind.TRANSIENT | Kind.DOUBT:
             return Retry(failure.message, failure.until)
         case Kind.AUTH | Kind.PERMANENT:

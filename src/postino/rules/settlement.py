@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from postino.event import EventType
 from postino.job import Job, State
-from postino.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
+from postino.outcome import Defer, Done, Limited, Outcome, Reject, Retry, Unknown
 from postino.rules.retry import RetryPolicy, delay
 
 MOST_RESCUES = 3
@@ -85,12 +85,16 @@ def plainly(job: Job, outcome: Outcome, policy: RetryPolicy, now: datetime, jitt
         case Done(result, remote_id):
             named = remote_id if remote_id is None else printed(remote_id, str)
             return Settlement(state=State.COMPLETED, event=EventType.COMPLETED, remote_id=named, result=kept(result))
-        case Defer(_, why, limited=True) if job.limited >= MOST_LIMITED:
+        case Limited(_, why) if job.limited >= MOST_LIMITED:
             return failed(f"{why} That was the case {job.limited + 1} times by now.", Cause.EXHAUSTED)
-        case Defer(until, why, limited):
-            again = max(until, now)
+        case Defer(until, why):
             return Settlement(
-                state=State.PENDING, event=EventType.DEFERRED, run_at=again, deferred=why, refund=True, limited=limited
+                state=State.PENDING,
+                event=EventType.DEFERRED,
+                run_at=max(until, now),
+                deferred=why,
+                refund=True,
+                limited=isinstance(outcome, Limited),
             )
         case Retry(why) if job.attempts >= policy.max_attempts:
             return failed(why, Cause.EXHAUSTED)
