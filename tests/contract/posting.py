@@ -21,6 +21,7 @@ def wanted(
     fingerprint: str = "hello",
     guard: bool = False,
     until: datetime | None = None,
+    regardless: bool = False,
     **said: Any,
 ) -> Wanted:
     """A post by an account on Mastodon, and the job that carries it."""
@@ -33,6 +34,7 @@ def wanted(
         fingerprint=fingerprint,
         publish_until_at=until,
         guard=guard,
+        regardless=regardless,
     )
     return post, job
 

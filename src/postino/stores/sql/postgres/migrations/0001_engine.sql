@@ -180,6 +180,7 @@ CREATE TABLE postino.lanes (
     account text,
     PRIMARY KEY (channel, lane)
 );
+CREATE INDEX lanes_account ON postino.lanes (account);
 -- When a lane next has something to do, per queue, and for which brand: that of its head. What is closed to its account
 -- or brand is in it, so that a lane one may not claim from is in nobody's way, whatever its backlog.
 -- May be too early, never too late; written under the lane's lock only.
@@ -203,10 +204,12 @@ CREATE TABLE postino.served (
 -- "Look at this lane again", inserted with every change that may have made it ready; claims fold them into lane_due.
 -- Inserting locks nobody, so a caller's transaction may stay open as long as it likes.
 CREATE TABLE postino.lane_hints (
-    id      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id      bigint GENERATED ALWAYS AS IDENTITY,
     channel text NOT NULL,
     lane    text NOT NULL,
-    account text
+    account text,
+    late    boolean NOT NULL DEFAULT false,  -- about a gate of many lanes: what is new goes before it
+    PRIMARY KEY (late, id)
 );
 CREATE INDEX lane_hints_lane ON postino.lane_hints (channel, lane);
 

@@ -177,6 +177,7 @@ CREATE TABLE postino_lanes (
     account text,
     PRIMARY KEY (channel, lane)
 );
+CREATE INDEX postino_lanes_account ON postino_lanes (account);
 -- When a lane next has something to do, per queue, and for which brand: that of its head. What is closed to its account
 -- or brand is in it, so that a lane one may not claim from is in nobody's way, whatever its backlog.
 -- May be too early, never too late.
@@ -202,9 +203,11 @@ CREATE TABLE postino_lane_hints (
     id      integer PRIMARY KEY,
     channel text NOT NULL,
     lane    text NOT NULL,
-    account text
+    account text,
+    late    int NOT NULL DEFAULT 0  -- about a gate of many lanes: what is new goes before it
 );
 CREATE INDEX postino_lane_hints_lane ON postino_lane_hints (channel, lane);
+CREATE INDEX postino_lane_hints_order ON postino_lane_hints (late, id);
 
 -- Reasons not to run yet, each with a time; 9999 is until somebody opens it. Those that are over stay, and mean nothing.
 CREATE TABLE postino_gates (

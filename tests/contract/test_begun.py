@@ -1,0 +1,139 @@
+"""What has begun to go out goes on: fewer gates hold it up than what has sent nothing yet."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import time, timedelta
+from uuid import uuid4
+
+import pytest
+
+from postino.gate import GateKind, Scope
+from postino.job import Job, State
+from postino.outcome import Defer, Done
+from postino.rules.blackout import Blackout
+from postino.store import Act
+from postino.stores.operations import gates
+from tests.contract.desk import ME, Desk, ids
+from tests.contract.posting import create, wanted
+
+INSTANT = timedelta(microseconds=1)
+Close = Callable[[Desk], Awaitable[object]]
+OURS = {
+    Scope.ALL: "", Scope.QUEUE: "default", Scope.CHANNEL: "reports", Scope.BRAND: "shoes", Scope.ACCOUNT: "acme"
+}  # fmt: skip
+
+
+def paused(scope: Scope) -> Close:
+    return lambda desk: desk.store.pause(scope, OURS[scope], ME)
+
+
+def blacked_out(scope: Scope) -> Close:
+    window = Blackout(id=uuid4(), scope=scope, name=OURS[scope], start=time(0), end=time(0), timezone="UTC")
+    return lambda desk: desk.store.add_blackout(window, ME)
+
+
+def shut(scope: Scope, kind: GateKind) -> Close:
+    return lambda desk: desk.store.driver.transact(gates.shut(scope, OURS[scope], kind))
+
+
+PASSED = [
+    *(pytest.param(paused(scope), id=f"pause-{scope}") for scope in Scope),
+    *(pytest.param(blacked_out(scope), id=f"blackout-{scope}") for scope in Scope if scope is not Scope.QUEUE),
+    pytest.param(shut(Scope.ACCOUNT, GateKind.QUOTA), id="quota-account"),
+    pytest.param(shut(Scope.CHANNEL, GateKind.QUOTA), id="quota-channel"),
+]
+HELD = [
+    pytest.param(lambda desk: desk.store.open_circuit("reports", None, 1, ME), id="breaker"),
+    pytest.param(lambda desk: desk.store.cool(Scope.CHANNEL, "reports", None, "429"), id="cool-channel"),
+    pytest.param(lambda desk: desk.store.cool(Scope.ACCOUNT, "acme", None, "429"), id="cool-account"),
+    pytest.param(shut(Scope.ACCOUNT, GateKind.TOKEN), id="token"),
+]
+
+
+async def parked(desk: Desk, account: str = "acme", minutes: float = 1) -> Job:
+    """Something of it is out there, and it waits until there is more to do."""
+    job = await desk.put(account=account, brand="shoes")
+    (claimed,) = await desk.take()
+    assert claimed.id == job.id
+    await desk.intend(claimed)
+    await desk.accept(claimed, f"remote of {job.id}")
+    assert await desk.end(claimed, Defer(desk.clock.later(minutes=minutes), "not ready"))
+    return await desk.store.get(job.id)
+
+
+@pytest.mark.parametrize("close", PASSED)
+async def test_what_only_people_want_does_not_hold_it_up_half_way(desk: Desk, close: Close) -> None:
+    begun = await parked(desk)
+    await desk.put(account="acme", brand="shoes")
+    desk.clock.turn(seconds=59)
+    await close(desk)
+    assert await desk.take() == []
+    desk.clock.turn(seconds=1)
+    assert ids(await desk.take()) == {begun.id}
+    (running,) = [await desk.store.get(begun.id)]
+    assert await desk.end(running, Done())
+    assert await desk.take() == []
+
+
+@pytest.mark.parametrize("close", HELD)
+async def test_a_network_in_trouble_holds_it_up_as_all_the_rest(desk: Desk, close: Close) -> None:
+    begun = await parked(desk)
+    await close(desk)
+    desk.clock.turn(seconds=30)
+    other = await desk.put(account="acme", brand="shoes", channel="exports")
+    desk.clock.turn(seconds=29)
+    free = ids(await desk.take())
+    assert free <= {other.id}
+    desk.clock.turn(seconds=0.5)
+    assert await desk.state(begun) is State.PENDING
+    assert await desk.take() == []
+
+
+async def test_it_goes_before_what_has_sent_nothing(desk: Desk) -> None:
+    begun = await parked(desk)
+    await desk.put(account="acme", brand="shoes")
+    await desk.put(account="other", brand="shoes")
+    desk.clock.turn(minutes=1)
+    assert ids(await desk.take(1)) == {begun.id}
+
+
+async def test_many_of_one_account_keep_no_slot_from_those_of_others(desk: Desk) -> None:
+    first = [await parked(desk, "acme") for _ in range(3)]
+    other = await parked(desk, "other")
+    desk.clock.turn(minutes=1)
+    claimed = await desk.take(2)
+    assert len(claimed) == 2
+    assert ids(claimed) - ids(first) == {other.id}
+
+
+async def test_an_account_with_a_call_that_may_be_under_way_goes_on_with_nothing_else(desk: Desk) -> None:
+    begun = await parked(desk)
+    lost = await desk.lost_answer(account="acme", brand="shoes")
+    assert lost.look_at is not None
+    assert begun.run_at is not None
+    desk.clock.now = lost.look_at - INSTANT
+    desk.database.sql(f"UPDATE {{jobs}} SET run_at = created_at WHERE id = '{begun.id}'")
+    assert await desk.take(worker="w2") == []
+    desk.clock.now = lost.look_at
+    (first,) = await desk.take(worker="w2")
+    assert first.id in {begun.id, lost.id}
+
+
+async def test_a_pressing_one_goes_out_in_a_blackout_and_in_no_pause(desk: Desk) -> None:
+    for close in (blacked_out(Scope.ALL), blacked_out(Scope.BRAND), blacked_out(Scope.ACCOUNT)):
+        await close(desk)
+    (pressing,) = await create(desk.store, wanted("acme", channel="reports", brand="shoes", regardless=True))
+    await create(desk.store, wanted("acme2", channel="reports", brand="shoes"))
+    await desk.store.pause(Scope.BRAND, "shoes", ME)
+    assert await desk.take() == []
+    await desk.store.resume(Scope.BRAND, "shoes", ME)
+    assert ids(await desk.take()) == {pressing.job.id}
+
+
+async def test_a_pressing_one_of_a_paused_account_does_not_slip_out_with_what_has_begun(desk: Desk) -> None:
+    begun = await parked(desk)
+    await create(desk.store, wanted("acme", channel="reports", brand="shoes", regardless=True))
+    await desk.store.pause(Scope.ACCOUNT, "acme", Act("maria", "holidays"))
+    desk.clock.turn(minutes=1)
+    assert ids(await desk.take()) == {begun.id}
