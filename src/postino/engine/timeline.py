@@ -11,9 +11,9 @@ from postino.engine.simulated import Left, Ran, Simulation
 from postino.gate import Gate, GateKind, Scope
 from postino.rules.gates import told_of_gate
 
-WIDTH, GUTTER, MARGIN, TOP, ROW, BAR, FOOT = 1200, 210, 28, 104, 30, 16, 66
+WIDTH, GUTTER, MARGIN, TOP, ROW, BAR, FOOT = 1200, 210, 28, 116, 30, 16, 36
 SHORTEST_BAR = 4.0
-MOST_ROWS, MOST_TICKS, LONGEST_LABEL = 80, 12, 28
+MOST_ROWS, MOST_TICKS, MOST_TRACKS, LONGEST_LABEL = 80, 12, 4, 28
 COLOURS = ("#6c8fd6", "#5fae94", "#dfa067", "#a98bc9", "#d98395", "#58a9b8", "#9aa765", "#8a96ab")
 INK, FAINT, GRID, PAPER, STRIPE = "#2b3444", "#6b7688", "#e4e8ef", "#ffffff", "#f7f9fc"
 BANDS = {
@@ -71,9 +71,11 @@ class Timeline:
         self.lasts = simulation.until_at - simulation.from_at
         channels = sorted({row.channel for row in self.rows})
         self.colours = {channel: COLOURS[number % len(COLOURS)] for number, channel in enumerate(channels)}
+        self.ends_at = self.bottom + 30  # with the last line of the legend
+        self.key = [*self.legend()]
 
     def lines(self) -> Iterator[str]:
-        height = self.bottom + FOOT
+        height = self.ends_at + FOOT
         yield (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}"'
             f' role="img" aria-labelledby="title summary" font-family="{FONTS}">'
@@ -89,7 +91,7 @@ class Timeline:
             yield from self.row(row, TOP + ROW * number)
         if not self.rows:
             yield text(GUTTER + 12, TOP + ROW / 2 + 5, "Nothing is due in this time.", fill=FAINT)
-        yield from self.legend()
+        yield from self.key
         yield "</svg>"
 
     def title(self) -> str:
@@ -140,7 +142,7 @@ class Timeline:
         """Whole hours and days as the clocks of the zone show them."""
         step = next((step for step in STEPS if self.lasts / step <= MOST_TICKS), STEPS[-1])
         midnight = self.local(self.simulation.from_at).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
-        found = []
+        found: list[datetime] = []
         for number in range(int((self.lasts + timedelta(days=2)) / step) + 2):
             at = (midnight + number * step).replace(tzinfo=self.zone)
             if self.simulation.from_at <= at <= self.simulation.until_at:
@@ -151,32 +153,52 @@ class Timeline:
         label = row.account or row.channel
         shown = label if len(label) <= LONGEST_LABEL else f"{label[: LONGEST_LABEL - 1]}…"
         yield titled(label, text(MARGIN, y + ROW / 2 + 4.5, shown, size=13))
+        bars = sorted((job for job in row.jobs if isinstance(job, Ran)), key=lambda ran: ran.started_at)
+        tracks = self.tracks(bars)
+        height = BAR / (max(tracks, default=0) + 1)
+        for ran, track in zip(bars, tracks, strict=True):
+            yield self.bar(ran, y + (ROW - BAR) / 2 + track * height, height)
         for job in row.jobs:
-            yield from self.bar(job, y) if isinstance(job, Ran) else self.left(job, y)
+            if isinstance(job, Left):
+                yield self.left(job, y)
 
-    def bar(self, ran: Ran, y: float) -> Iterator[str]:
-        start, colour = self.x(ran.started_at), self.colours[ran.channel]
-        due, middle = self.x(max(ran.scheduled_at, self.simulation.from_at)), y + ROW / 2
+    def tracks(self, bars: Sequence[Ran]) -> list[int]:
+        """Which of few lines within the row each bar gets, so that those at the same time lie below each other."""
+        free_from = [0.0] * MOST_TRACKS
+        found: list[int] = []
+        for ran in bars:
+            start, end = self.span(ran)
+            track = next((track for track, x in enumerate(free_from) if x <= start), len(found) % MOST_TRACKS)
+            free_from[track] = max(end, free_from[track])
+            found.append(track)
+        return found
+
+    def span(self, ran: Ran) -> tuple[float, float]:
+        start = self.x(ran.started_at)
+        return start, max(start + SHORTEST_BAR, self.x(ran.ended_at))
+
+    def bar(self, ran: Ran, y: float, height: float) -> str:
+        (start, end), colour = self.span(ran), self.colours[ran.channel]
+        due, middle = self.x(max(ran.scheduled_at, self.simulation.from_at)), y + height / 2
         waits = " ".join(wait.sentence for wait in ran.waited_for)
         when = f"{self.local(ran.started_at):%a %-d %b %H:%M:%S} – {self.local(ran.ended_at):%H:%M:%S}"
         late = f", {duration(ran.late_by)} late. {waits}" if ran.late_by >= timedelta(seconds=1) else ""
-        width = max(SHORTEST_BAR, self.x(ran.ended_at) - start)
-        shape = rect(start, y + (ROW - BAR) / 2, width, BAR, colour, round_by=3)
+        shape = rect(start, y, end - start, height, colour, round_by=min(3, int(height / 3)))
         if start - due > 1:
             line = f'<line x1="{due:.1f}" y1="{middle}" x2="{start:.1f}" y2="{middle}" stroke="{colour}"'
             shape = f'{line} stroke-width="2" stroke-dasharray="2 3"/>{shape}'
-        yield titled(f"{ran.type} {ran.job_id} on {ran.channel}: {when}{late}", shape)
+        return titled(f"{ran.type} {ran.job_id} on {ran.channel}: {when}{late}", shape)
 
-    def left(self, left: Left, y: float) -> Iterator[str]:
+    def left(self, left: Left, y: float) -> str:
         x, middle = self.x(left.scheduled_at), y + ROW / 2
         colour = self.colours[left.channel]
         shape = f'<circle cx="{x:.1f}" cy="{middle}" r="5" fill="{PAPER}" stroke="{colour}" stroke-width="2"/>'
         waits = " ".join(wait.sentence for wait in left.waits_for)
         due = f"{self.local(left.scheduled_at):%a %-d %b %H:%M:%S}"
-        yield titled(f"{left.type} {left.job_id} on {left.channel}, due {due}, would not have run: {waits}", shape)
+        return titled(f"{left.type} {left.job_id} on {left.channel}, due {due}, would not have run: {waits}", shape)
 
     def legend(self) -> Iterator[str]:
-        x, y = float(MARGIN), self.bottom + 30
+        x, y = float(MARGIN), self.ends_at
         kinds = dict.fromkeys(gate.kind for gate in self.simulation.gates)
         entries = [(colour, channel, 3) for channel, colour in self.colours.items()]
         entries += [(*BANDS[kind], 0) for kind in BANDS if kind in kinds]
@@ -185,6 +207,7 @@ class Timeline:
         for fill, label, round_by in entries:
             if x > WIDTH - 220:
                 x, y = float(MARGIN), y + 22
+                self.ends_at = y
             hollow = f'<circle cx="{x + 7:.1f}" cy="{y - 4}" r="5" fill="{PAPER}" stroke="{FAINT}" stroke-width="2"/>'
             yield rect(x, y - 11, 14, 14, fill, round_by=round_by) if fill else hollow
             yield text(x + 21, y, label, size=12, fill=FAINT)

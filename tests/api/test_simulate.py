@@ -1,0 +1,67 @@
+"""`POST /v1/simulate`: the same as the command says, and nothing is queued by it."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from postino import Job, Postino
+from postino.config import load
+from tests.api.household import Server
+
+
+def soon(**later: float) -> str:
+    return (datetime.now(UTC) + timedelta(**later)).isoformat()
+
+
+@pytest.fixture(scope="module")
+def jobs(server: Server) -> list[Job]:
+    async def put(folder: Path) -> list[Job]:
+        async with Postino(load(folder, environment={})) as app:
+            at = datetime.now(UTC) + timedelta(hours=1)
+            return [await app.enqueue("report", channel="mastodon", account="m1", at=at) for _ in range(2)]
+
+    return asyncio.run(put(server.folder))
+
+
+def test_it_tells_what_would_run_when(server: Server, jobs: list[Job]) -> None:
+    reply = server.api.ask("POST", "/v1/simulate", {"until": soon(hours=2), "seconds_per_job": 30})
+    assert reply.status == 200
+    said = reply.json
+    assert [it["id"] for it in said["ran"]] == [str(job.id) for job in jobs]
+    assert [round(it["late_by"]) for it in said["ran"]] == [0, 30]
+    assert said["ran"][1]["waited_for"][0]["kind"] == "turn"
+    assert said["totals"] == [{"channel": "mastodon", "ran": 2, "left": 0, "latest_late_by": said["ran"][1]["late_by"]}]
+
+
+def test_times_may_be_local_to_a_zone(server: Server, jobs: list[Job]) -> None:
+    local = (datetime.now(UTC) + timedelta(hours=11)).replace(tzinfo=None).isoformat()
+    reply = server.api.ask("POST", "/v1/simulate", {"until": local, "timezone": "Asia/Tokyo"})
+    assert (reply.status, len(reply.json["ran"])) == (200, len(jobs))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({}, "until"),
+        ({"until": "2020-01-01T00:00Z"}, "until"),
+        ({"until": "soon"}, "until"),
+        ({"until": 7}, "until"),
+        ({"until": soon(hours=2), "timezone": "Europe/Roma"}, "timezone"),
+        ({"until": soon(hours=2), "from": "2020-01-01T00:00Z"}, "from"),
+        ({"until": soon(hours=2), "channel": "mastodn"}, "channel"),
+        ({"until": soon(hours=2), "brand": "nobody"}, "brand"),
+        ({"until": soon(hours=2), "workers": -1}, "workers"),
+        ({"until": soon(hours=2), "seconds_per_job": 0}, "seconds_per_job"),
+        ({"until": soon(hours=2), "untill": "x"}, "untill"),
+    ],
+)
+def test_what_is_wrong_is_refused_by_its_name(
+    server: Server, jobs: list[Job], wrong: dict[str, Any], field: str
+) -> None:
+    reply = server.api.ask("POST", "/v1/simulate", wrong)
+    assert (reply.status, reply.json["field"]) == (422, field), reply.json

@@ -1,0 +1,81 @@
+"""What a rehearsal of the days ahead starts from: read from each kind of store, and the same where it is played."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from postino.gate import Scope
+from postino.job import State, new_id
+from postino.outcome import Done
+from postino.rules.blackout import blackout_of
+from postino.rules.quota import Quota, Spent
+from postino.stores.rehearsal import RehearsalStore, rehearsal
+from tests.contract.desk import ME, Desk
+
+MOST = 100
+DAILY = Quota(name="a day", most=9, period=timedelta(days=1), whose=Scope.ACCOUNT, costs={"post": 2})
+
+
+@pytest.fixture
+async def stage(desk: Desk) -> AsyncIterator[RehearsalStore]:
+    stage = rehearsal(desk.clock)
+    await stage.open()
+    yield stage
+    await stage.close()
+
+
+async def world(desk: Desk) -> None:
+    """Something of everything that may hold up a job."""
+    await desk.run(Done(), channel="x", account="a1", brand="acme")
+    await desk.put(channel="x", account="a1", brand="acme", run_at=desk.clock.later(minutes=5))
+    await desk.put(channel="x", run_at=desk.clock.later(hours=5))
+    await desk.lost_answer(channel="x", account="a2")
+    running = await desk.put(channel="x", account="a3")
+    [claimed] = await desk.take(worker="w2")
+    assert claimed.id == running.id
+    await desk.store.spend(claimed, "post", 1, [DAILY])
+    await desk.store.pause(Scope.BRAND, "acme", ME)
+    await desk.store.cool(Scope.ACCOUNT, "a1", desk.clock.later(minutes=20), "too many")
+    await desk.store.open_circuit("x", desk.clock.later(minutes=10), 2, ME)
+    await desk.store.cap("x", 3, ME)
+    said = {"scope": "all", "start": "09:00", "end": "10:00", "timezone": "Europe/Rome"}
+    await desk.store.add_blackout(blackout_of(said, new_id()), ME)
+
+
+async def test_it_holds_what_may_run_by_then_and_all_that_holds_it_up(desk: Desk) -> None:
+    await world(desk)
+    seen = await desk.store.outlook(desk.clock.later(hours=1), MOST)
+    assert seen.now == desk.clock()
+    assert sorted((job.account or "", job.state) for job in seen.jobs) == [
+        ("a1", State.PENDING),
+        ("a2", State.UNCERTAIN),
+        ("a3", State.RUNNING),
+    ]
+    assert all(job.payload == b"" for job in seen.jobs)
+    assert {(gate.scope, gate.name) for gate in seen.gates} == {(Scope.BRAND, "acme"), (Scope.ACCOUNT, "a1")}
+    assert [(breaker.service, breaker.probes) for breaker in seen.circuits] == [("x", 2)]
+    assert (seen.caps, len(seen.blackouts)) == ({"x": 3}, 1)
+    assert set(seen.served) == {("x", "acme")}
+    assert seen.lasted == {"x": timedelta(0)}
+    assert seen.spent == (("x", "a3", "a day", Spent(desk.clock(), 2)),)
+    assert len((await desk.store.outlook(desk.clock.later(hours=1), 2)).jobs) == 2
+
+
+async def test_where_it_is_played_everything_is_as_it_was(desk: Desk, stage: RehearsalStore) -> None:
+    await world(desk)
+    until_at = desk.clock.later(hours=1)
+    seen = await desk.store.outlook(until_at, MOST)
+    held = await stage.adopt(seen, ["imagined"])
+    again = await stage.outlook(until_at, MOST)
+    assert {job.id: job for job in again.jobs} == {job.id: job for job in seen.jobs}
+    assert [(job.account, job.claimed_by) for job in held] == [("a3", "imagined")]
+    known, _ = await desk.store.known_gates()
+    there, _ = await stage.known_gates()
+    assert replace(there, gates=(), caps={}) == replace(known, gates=(), caps={})
+    gates = [[replace(gate, since_at=None) for gate in outlook.gates] for outlook in (seen, again)]
+    assert gates[0] == gates[1]
+    assert (again.caps, again.served, again.spent) == (seen.caps, seen.served, seen.spent)
