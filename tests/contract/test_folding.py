@@ -1,0 +1,107 @@
+"""Gates that open or close while somebody claims: no lane is left behind them, and none is claimed through them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import time
+from typing import Any, TypeVar
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+from postino.gate import Scope
+from postino.job import Job
+from postino.rules.blackout import Blackout
+from postino.stores.driver import drive
+from postino.stores.operations import claim, gates
+from postino.stores.postgres import Postgres
+from postino.stores.statement import Operation
+from tests.contract.databases import PostgresDatabase, only_postgres
+from tests.contract.desk import ME, Desk, ids
+
+T = TypeVar("T")
+ROUND_THE_CLOCK = Blackout(id=uuid4(), scope=Scope.BRAND, name="shoes", start=time(0), end=time(0), timezone="UTC")
+
+
+def interrupted(operation: Operation[T], before: int, act: Callable[[], object]) -> Operation[T]:
+    """Does something elsewhere just before so many-th statement."""
+    query, number = next(operation), 0
+    while True:
+        if number == before:
+            act()
+        answer = yield query
+        try:
+            query, number = operation.send(answer), number + 1
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+
+@pytest.fixture
+def elsewhere(desk: Desk, database: PostgresDatabase) -> Iterator[Callable[[Operation[Any]], None]]:
+    """Another process: what it does is committed at once."""
+    driver = desk.store.driver
+    assert isinstance(driver, Postgres)
+    with psycopg.connect(database.url) as connection:
+
+        def act(operation: Operation[Any]) -> None:
+            drive(operation, lambda query: driver.formatted_answer(connection, query))
+            connection.commit()
+
+        yield act
+
+
+OPENED = [
+    pytest.param(
+        lambda: gates.pause(Scope.BRAND, "shoes", ME), lambda: gates.resume(Scope.BRAND, "shoes", ME), id="pause-brand"
+    ),
+    pytest.param(
+        lambda: gates.pause(Scope.ACCOUNT, "acme", ME), lambda: gates.resume(Scope.ACCOUNT, "acme", ME),
+        id="pause-account",
+    ),
+    pytest.param(
+        lambda: gates.add_blackout(ROUND_THE_CLOCK, ME), lambda: gates.remove_blackout(ROUND_THE_CLOCK.id, ME),
+        id="blackout",
+    ),
+]  # fmt: skip
+
+
+@only_postgres
+@pytest.mark.parametrize("before", range(9))
+@pytest.mark.parametrize(("shut", "unshut"), OPENED)
+async def test_a_gate_opened_in_the_middle_of_a_claim_is_open_for_the_next(
+    desk: Desk,
+    elsewhere: Callable[[Operation[Any]], None],
+    shut: Callable[[], Operation[Any]],
+    unshut: Callable[[], Operation[Any]],
+    before: int,
+) -> None:
+    job = await desk.put(account="acme", brand="shoes")
+    assert await desk.take(0) == []
+    elsewhere(shut())
+    order = await desk.order()
+    taken: list[Job] = await desk.store.driver.transact(
+        interrupted(claim.claim(order), before, lambda: elsewhere(unshut()))
+    )
+    assert ids([*taken, *await desk.take()]) == {job.id}
+
+
+@only_postgres
+@pytest.mark.parametrize("before", range(9))
+@pytest.mark.parametrize(("shut", "unshut"), OPENED)
+async def test_a_gate_closed_in_the_middle_of_a_claim_is_closed_for_the_next_and_opens_again(
+    desk: Desk,
+    elsewhere: Callable[[Operation[Any]], None],
+    shut: Callable[[], Operation[Any]],
+    unshut: Callable[[], Operation[Any]],
+    before: int,
+) -> None:
+    job = await desk.put(account="acme", brand="shoes")
+    order = await desk.order(free=0)
+    await desk.store.driver.transact(interrupted(claim.claim(order), before, lambda: elsewhere(shut())))
+    closed = desk.database.sql("SELECT count(*) FROM {gates}") != [(0,)] or await desk.store.blackouts() != []
+    assert ids(await desk.take()) == (set() if closed else {job.id})
+    if closed:
+        elsewhere(unshut())
+        assert ids(await desk.take()) == {job.id}
