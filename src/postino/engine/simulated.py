@@ -94,7 +94,8 @@ class Simulation:
 
     def totals(self) -> list[Total]:
         found: dict[str, Total] = {}
-        for one in (*self.ran, *self.left):
+        every: list[Ran | Left] = [*self.ran, *self.left]
+        for one in every:
             total = found.get(one.channel, Total(channel=one.channel))
             if isinstance(one, Ran):
                 found[one.channel] = replace(total, ran=total.ran + 1, latest=max(total.latest, one.late_by))
