@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
@@ -34,7 +34,6 @@ EVERY_JOB = JobFilter(limit=1000)
 # An account has one brand. Where its jobs had several, the brand of the first in line would hold up all behind it.
 BRANDS = {"ada": "acme", "bob": "acme", "cyd": None, "dan": "zeta"}
 PLACES = [*BRANDS.items(), (None, "acme"), (None, None)]
-LANES = [place for place in PLACES if place != (None, None)]
 CHANNELS = ("bluesky", "mastodon")
 MINUTES = st.sampled_from([-30, -10, 0, 10, 45, 90])
 SHUT = {
@@ -78,16 +77,20 @@ class World:
 
 
 @st.composite
-def plans(draw: st.DrawFn) -> Plan:
-    place = draw(st.sampled_from(PLACES))
-    became = ["waiting", "waiting", "waiting", "running", "sent", "uncertain", "asked"]
-    became += ["regardless"] if place[0] is not None else []
+def plans(
+    draw: st.DrawFn,
+    channels: Sequence[str] = CHANNELS,
+    places: Sequence[tuple[str | None, str | None]] = PLACES,
+    became: Sequence[str] = ("waiting", "waiting", "waiting", "running", "sent", "uncertain", "asked"),
+) -> Plan:
+    place = draw(st.sampled_from(places))
+    pressing = ("regardless",) if place[0] is not None else ()
     return Plan(
-        draw(st.sampled_from(["bluesky", *CHANNELS])),
+        draw(st.sampled_from(channels)),
         place,
         draw(st.sampled_from(Queue)),
         draw(MINUTES),
-        draw(st.sampled_from(became)),
+        draw(st.sampled_from([*became, *pressing])),
     )
 
 
@@ -114,7 +117,7 @@ def blackouts(draw: st.DrawFn) -> Blackout:
 
 def worlds() -> st.SearchStrategy[World]:
     open_until = st.tuples(st.sampled_from([-5, 20, 70, None]), st.integers(1, 2))
-    return st.builds(
+    shut = st.builds(
         World,
         jobs=st.lists(plans(), min_size=1, max_size=8),
         gates=st.lists(shut_gates(), max_size=3),
@@ -122,6 +125,15 @@ def worlds() -> st.SearchStrategy[World]:
         breakers=st.dictionaries(st.sampled_from(CHANNELS), open_until, max_size=2),
         caps=st.dictionaries(st.sampled_from(CHANNELS), st.integers(0, 3), max_size=2),
     )
+    return st.one_of(shut, crowded())
+
+
+def crowded() -> st.SearchStrategy[World]:
+    """A capped channel that one brand has nearly for itself."""
+    places = [("ada", "acme"), ("bob", "acme"), (None, "acme"), (None, "acme"), ("dan", "zeta")]
+    jobs = plans(CHANNELS[:1], places, ("waiting", "running", "running", "uncertain", "uncertain", "asked"))
+    caps = st.fixed_dictionaries({CHANNELS[0]: st.integers(2, 4)})
+    return st.builds(World, st.lists(jobs, min_size=3, max_size=8), st.just([]), st.just([]), st.just({}), caps)
 
 
 def later(minutes: int | None) -> datetime | None:
