@@ -73,6 +73,11 @@ class Call:
         """When the last step began."""
         return self._ledger.progress_at
 
+    @property
+    def asked(self) -> bool:
+        """Whether it has called anybody through its door."""
+        return self._ledger.asked
+
     def limit_steps(self, seconds: float) -> None:
         """Each step may take so long, from now on."""
         self._ledger.progress_at = self._reach.awake()
@@ -281,4 +286,4 @@ class Call:
         http = self._reach.door.open(
             timeout=manners.timeout, may_send=may_send, visible=visible, secrets=manners.secrets
         )
-        return Watched(http, self._reach.circuits, self.job.channel)
+        return Watched(http, self._reach.circuits, self.job.channel, self._ledger.ask)

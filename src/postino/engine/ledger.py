@@ -40,6 +40,10 @@ class JobLedger:
         self.progress_at = 0.0  # when the last step began
         self.entered: list[str] = []  # steps of this run, in their order
         self.known: Ledger | None = None
+        self.asked = False  # somebody outside
+
+    def ask(self) -> None:
+        self.asked = True
 
     async def read(self) -> Ledger:
         if self.known is None:

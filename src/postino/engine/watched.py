@@ -1,6 +1,6 @@
 """The door outwards as calls of a job see it: nobody calls a service that is left alone, and what it answers counts."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from postino.engine.circuits import Circuits
@@ -12,10 +12,11 @@ from postino.rules.gates import told_of_gate
 class Watched:
     """What is fetched from addresses that people gave says nothing about the service, and is not held back."""
 
-    def __init__(self, http: Http, circuits: Circuits, service: str) -> None:
+    def __init__(self, http: Http, circuits: Circuits, service: str, asked: Callable[[], None]) -> None:
         self.http = http
         self.circuits = circuits
         self.service = service
+        self.asked = asked  # notes that the service itself can tell how it is
 
     async def request(
         self,
@@ -31,6 +32,7 @@ class Watched:
     ) -> Answer:
         if gate := self.circuits.shut(self.service):
             raise HeldBack(told_of_gate(gate))
+        self.asked()
         sending = {"headers": headers, "params": params, "json": json, "form": form, "body": body, "timeout": timeout}
         try:
             answer = await self.http.request(method, url, **sending)

@@ -32,6 +32,7 @@ from postino.engine.threads import Threads
 from postino.errors import StoreUnreachable
 from postino.job import Job, new_id
 from postino.rules import settlement
+from postino.rules.gates import told_of_gate
 from postino.store import Ending, Failure, Store, Survey, WorkerInfo
 from postino.wakeup import Wakeup
 
@@ -154,7 +155,7 @@ class Worker:
         survey = await self.claims.survey(self.id, beat=beat)
         self.outage.over()
         self.skew = survey.now - datetime.now(UTC)
-        self.circuits.seen(survey.known)
+        self.circuits.seen(survey.known, survey.now)
         self.capped = set(survey.known.caps) | {breaker.service for breaker in survey.known.breakers}
         if beat:
             self.next_beat = time.monotonic() + self.settings.heartbeat - self.settings.poll / 2
@@ -233,9 +234,13 @@ class Worker:
         if self.overslept():
             await self.next_beat_heard()
         run.begun = True
+        if gate := self.circuits.shut(run.job.channel):
+            return self.performer.put_off(run.job, told_of_gate(gate))
         crashpoint("perform.before")
         ending = await self.performer.perform(run.job, run.follow)
         crashpoint("perform.after")
+        if run.call is not None and not run.call.asked:
+            self.circuits.judge(ending)  # its handler has ways of its own
         return ending
 
     async def perform_alone(self, run: Run) -> Ending:

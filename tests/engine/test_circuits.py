@@ -1,0 +1,195 @@
+"""Services in trouble: what jobs' calls come to counts, and nobody calls one that is left alone."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from postino import Done, Job, Outcome, Postino, Retry, State
+from postino.config import ChannelConfig
+from postino.engine.call import Call
+from postino.errors import CircuitOpen
+from postino.event import Cursor, EventType
+from postino.gate import Scope
+from postino.rules.breaker import Circuit
+from postino.store import Act
+from tests.engine.conftest import ended, eventually, working
+from tests.outbound.raw_server import RawServer, Visit
+
+TRIPS = {"failure_threshold": 3, "window": 60, "open_timeout": 0.4, "longest_open": 0.4}
+
+
+@asynccontextmanager
+async def breaking(app: Postino, channel: str = "shop", **told: Any) -> AsyncIterator[Postino]:
+    """The same database, where this channel has a circuit."""
+    again = ChannelConfig(retry_backoff={"base": 0, "factor": 1, "max": 0}, max_attempts=50, circuit=TRIPS | told)
+    async with Postino(replace(app.config, channels={channel: again})) as other:
+        yield other
+
+
+async def state_of(app: Postino, service: str = "shop") -> Circuit:
+    return await app.breaker.get_state(service)
+
+
+async def events_of(app: Postino) -> list[str]:
+    told = await app.store.events(Cursor(), 1000)
+    return [event.type for event in told if event.type.startswith("circuit.")]
+
+
+async def test_a_service_that_fails_too_often_is_left_alone_and_tried_again_by_one(app: Postino) -> None:
+    async with breaking(app) as shop:
+        well, runs = False, 0
+
+        @shop.handler("order")
+        async def order(job: Job) -> Outcome:
+            nonlocal runs
+            runs += 1
+            return Done() if well else Retry("The shop is closed.")
+
+        jobs = [await shop.enqueue("order", channel="shop") for _ in range(10)]
+        async with working(shop, concurrency=1):
+            await eventually(lambda: is_open(shop))
+            ran = runs
+            assert ran == 3
+            held = await shop.store.get(jobs[-1].id)
+            assert (held.state, held.attempts) == (State.PENDING, 0), "what is held spends no attempt"
+            well = True
+            for job in jobs:
+                assert (await ended(shop, job)).state is State.COMPLETED
+        assert await state_of(shop) is Circuit.CLOSED
+        told = await events_of(shop)
+        assert told[:2] == [EventType.CIRCUIT_OPENED, EventType.CIRCUIT_HALF_OPENED]
+        assert told[-1] == EventType.CIRCUIT_CLOSED
+
+
+async def is_open(app: Postino) -> bool:
+    found = [breaker for breaker in await app.store.circuits() if breaker.state is Circuit.OPEN]
+    return bool(found)
+
+
+async def test_others_go_on_meanwhile(app: Postino) -> None:
+    async with breaking(app, open_timeout=60, longest_open=60) as shop:
+
+        @shop.handler("order")
+        async def order(job: Job) -> Outcome:
+            return Done() if job.channel == "market" else Retry("The shop is closed.")
+
+        for _ in range(10):
+            await shop.enqueue("order", channel="shop")
+        async with working(shop):
+            await eventually(lambda: is_open(shop))
+            other = await shop.enqueue("order", channel="market")
+            assert (await ended(shop, other)).state is State.COMPLETED
+        assert await state_of(shop) is Circuit.OPEN
+
+
+@pytest.mark.parametrize(("status", "opens"), [(500, True), (503, True), (404, False), (429, False), (200, False)])
+async def test_what_calls_come_to_counts_and_limits_and_refusals_do_not(app: Postino, status: int, opens: bool) -> None:
+    calls = 0
+
+    async def answer(visit: Visit) -> None:
+        nonlocal calls
+        while True:
+            await visit.request()
+            calls += 1
+            await visit.answer(status)
+
+    async with breaking(app, open_timeout=60, longest_open=60) as shop, RawServer(answer) as server:
+
+        @shop.handler("order")
+        async def order(job: Job, payload: Any, call: Call) -> Outcome:
+            await call.http.request("GET", server.url)
+            return Done()
+
+        jobs = [await shop.enqueue("order", channel="shop") for _ in range(6)]
+        async with working(shop, concurrency=1):
+            if opens:
+                await eventually(lambda: is_open(shop))
+            else:
+                for job in jobs:
+                    await ended(shop, job)
+        assert await is_open(shop) is opens
+        assert calls == (3 if opens else 6)
+
+
+async def test_a_call_outside_jobs_goes_by_the_same_circuit(app: Postino) -> None:
+    async with breaking(app, failure_threshold=2, open_timeout=60, longest_open=60) as shop:
+
+        async def fail() -> str:
+            raise OSError("closed")
+
+        async def work() -> str:
+            return "done"
+
+        async def otherwise() -> str:
+            return "later"
+
+        assert await shop.breaker.call("shop", work) == "done"
+        assert await shop.store.circuits() == [], "good news are no news"
+        assert await shop.breaker.call("shop", fail, otherwise) == "later"
+        with pytest.raises(OSError, match="closed"):
+            await shop.breaker.call("shop", fail)
+        assert await state_of(shop) is Circuit.OPEN
+        with pytest.raises(CircuitOpen, match="shop is in trouble and left alone until"):
+            await shop.breaker.call("shop", work)
+        assert await shop.breaker.call("shop", work, otherwise) == "later"
+        await shop.store.close_circuit("shop", Act("maria", "it is open again"))
+        assert await shop.breaker.call("shop", work) == "done"
+
+
+async def test_half_open_only_one_caller_finds_out_and_one_who_dies_frees_the_probe(app: Postino) -> None:
+    async with breaking(app, failure_threshold=1, open_timeout=0.05, longest_open=0.05) as shop:
+        shop.breaker.probing = 0.3
+        await shop.breaker.record_failure("shop", "closed")
+        await eventually(lambda: is_half_open(shop))
+        entered = asyncio.Event()
+
+        async def hang() -> str:
+            entered.set()
+            await asyncio.sleep(60)
+            return "never"
+
+        async def work() -> str:
+            return "done"
+
+        async def otherwise() -> str:
+            return "later"
+
+        prober = asyncio.create_task(shop.breaker.call("shop", hang))
+        await entered.wait()
+        assert await shop.breaker.call("shop", work, otherwise) == "later"
+
+        async def freed() -> bool:
+            return await shop.breaker.call("shop", work, otherwise) == "done"
+
+        await eventually(freed)
+        assert await state_of(shop) is Circuit.CLOSED
+        prober.cancel()
+        await asyncio.gather(prober, return_exceptions=True)
+
+
+async def is_half_open(app: Postino) -> bool:
+    return await state_of(app) is Circuit.HALF_OPEN
+
+
+async def test_what_a_network_wants_fewer_of_is_left_alone_for_all_of_its_accounts_jobs(app: Postino) -> None:
+    until_at = datetime.now(UTC) + timedelta(seconds=0.5)
+    ran: list[datetime] = []
+
+    @app.handler("post")
+    async def post(job: Job) -> None:
+        ran.append(datetime.now(UTC))
+
+    await app.store.cool(Scope.ACCOUNT, "anna", until_at, "Slow down.")
+    jobs = [await app.enqueue("post", account="anna") for _ in range(3)]
+    other = await app.enqueue("post", account="bert")
+    async with working(app):
+        assert (await ended(app, other)).state is State.COMPLETED
+        for job in jobs:
+            assert (await ended(app, job)).state is State.COMPLETED
+    assert ran[0] < until_at
+    assert all(at >= until_at for at in ran[1:])
