@@ -4,9 +4,11 @@
 WITH line AS (
     SELECT * FROM unnest(:channel::text[], :share::int[], :since_at::timestamptz[]) AS l (channel, share, since_at)
     WHERE NOT EXISTS (
-        SELECT FROM postino.gates
-        WHERE until_at > coalesce(:now::timestamptz, now())
-          AND (scope = 'channel' AND name = l.channel OR scope = 'queue' AND name = :queue_name OR scope = 'all')
+        SELECT FROM postino.gates WHERE scope = 'channel' AND name = l.channel AND until_at > coalesce(:now::timestamptz, now())
+        UNION ALL
+        SELECT FROM postino.gates WHERE scope = 'queue' AND name = :queue_name AND until_at > coalesce(:now::timestamptz, now())
+        UNION ALL
+        SELECT FROM postino.gates WHERE scope = 'all' AND until_at > coalesce(:now::timestamptz, now())
     ) AND (l.channel = ANY (:counted::text[]) OR NOT EXISTS (
         SELECT FROM postino.caps WHERE channel = l.channel AND coalesce(most, usual) IS NOT NULL
         UNION ALL

@@ -2,7 +2,7 @@
 SELECT 'clock' AS kind, NULL AS name, NULL::int AS queue, coalesce(:now::timestamptz, now()) AS due_at, NULL::text AS detail, NULL::bigint AS amount
 UNION ALL
 SELECT 'gate', name, NULL, until_at, row_to_json(gate)::text, NULL FROM postino.gates AS gate
-WHERE scope <> 'account' AND until_at > coalesce(:now::timestamptz, now())
+WHERE scope IN ('all', 'queue', 'channel', 'brand') AND until_at > coalesce(:now::timestamptz, now())
 UNION ALL
 SELECT 'blackout', id::text, NULL, NULL, told, NULL FROM postino.blackouts
 UNION ALL

@@ -51,7 +51,7 @@ SELECT 'held', id::text, NULL, NULL, token::text, NULL FROM postino.jobs
 WHERE :beat AND state = 'running' AND claimed_by = :worker
 UNION ALL
 SELECT 'gate', name, NULL, until_at, row_to_json(gate)::text, NULL FROM postino.gates AS gate
-WHERE scope <> 'account' AND until_at > coalesce(:now::timestamptz, now())
+WHERE scope IN ('all', 'queue', 'channel', 'brand') AND until_at > coalesce(:now::timestamptz, now())
 UNION ALL
 SELECT 'blackout', id::text, NULL, NULL, told, NULL FROM postino.blackouts
 UNION ALL

@@ -3,7 +3,7 @@ SELECT 'clock' AS kind, NULL AS name, NULL AS queue, :now AS due_at, NULL AS det
 UNION ALL
 SELECT 'gate', name, NULL, until_at,
        json_object('scope', scope, 'name', name, 'kind', kind, 'since_at', since_at, 'until_at', until_at, 'reason', reason), NULL
-FROM postino_gates WHERE scope <> 'account' AND until_at > :now
+FROM postino_gates WHERE scope IN ('all', 'queue', 'channel', 'brand') AND until_at > :now
 UNION ALL
 SELECT 'blackout', id, NULL, NULL, told, NULL FROM postino_blackouts
 UNION ALL

@@ -1,0 +1,170 @@
+"""Crowds that may not run, a few beside them that may, and what a claim of those few touches."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, time, timedelta
+from typing import Any, TypeVar
+from uuid import uuid4
+
+import psycopg
+from psycopg.rows import dict_row
+
+from postino.gate import Scope
+from postino.job import Job, new_id
+from postino.rules.blackout import Blackout
+from postino.store import Act, ClaimOrder
+from postino.stores.driver import drive
+from postino.stores.operations import claim
+from postino.stores.postgres import PLANNED
+from postino.stores.sql_store import SqlStore
+from postino.stores.statement import Operation, Query, Row, columns, statement
+from tests.contract.databases import PostgresDatabase
+
+T = TypeVar("T")
+CROWD, ACCOUNTS = 10_000, 2_000
+ORDINARY = 10_000  # jobs that are due tomorrow
+FEW = 10
+ACT = Act("nobody", "a crowd")
+
+FILL = """
+INSERT INTO postino.jobs (id, type, channel, queue, state, lane, account, brand, idempotency_key, payload, scheduled_at,
+                          run_at, created_at)
+SELECT gen_random_uuid(), 'report', '{channel}', 1, 'pending', '@' || account, account, {brand},
+       gen_random_uuid()::text, '\\x7b7d', now(), now() - interval '{since}' + number * interval '1 ms', now()
+FROM generate_series(1, {count}) AS number
+CROSS JOIN LATERAL (SELECT {account} AS account) AS its;
+INSERT INTO postino.lane_hints (channel, lane, account)
+SELECT DISTINCT channel, lane, account FROM postino.jobs WHERE channel = '{channel}' AND lane IS NOT NULL;
+INSERT INTO postino.channels VALUES ('{channel}')
+"""
+
+
+def fill(
+    database: PostgresDatabase,
+    channel: str,
+    count: int,
+    *,
+    account: str = "NULL",
+    brand: str = "NULL",
+    since: str = "1 hour",
+) -> None:
+    """Due jobs on a channel; `account` and `brand` are SQL about their `number`."""
+    database.sql(FILL.format(channel=channel, count=count, account=account, brand=brand, since=since))
+
+
+def by_accounts(database: PostgresDatabase, crowd: int, accounts: int) -> None:
+    fill(database, "posts", crowd, account=f"'a' || number % {accounts}", brand="'acme'")
+
+
+async def open_breaker(database: PostgresDatabase, store: SqlStore, crowd: int) -> None:
+    by_accounts(database, crowd, ACCOUNTS)
+    fill(database, "posts", crowd)
+    await store.open_circuit("posts", None, 1, ACT)
+
+
+async def cooled_accounts(database: PostgresDatabase, store: SqlStore, crowd: int) -> None:
+    by_accounts(database, crowd, ACCOUNTS)
+    until_at = datetime.now(UTC) + timedelta(hours=1)
+    for number in range(ACCOUNTS):
+        await store.cool(Scope.ACCOUNT, f"a{number}", until_at, "429")
+
+
+async def blackout_of_a_brand(database: PostgresDatabase, store: SqlStore, crowd: int) -> None:
+    by_accounts(database, crowd, ACCOUNTS)
+    always = Blackout(id=uuid4(), scope=Scope.BRAND, name="acme", start=time(0), end=time(0), timezone="UTC")
+    await store.add_blackout(always, ACT)
+
+
+async def paused_brand(database: PostgresDatabase, store: SqlStore, crowd: int) -> None:
+    by_accounts(database, crowd, ACCOUNTS)
+    await store.pause(Scope.BRAND, "acme", ACT)
+
+
+async def paused_account(database: PostgresDatabase, store: SqlStore, crowd: int) -> None:
+    by_accounts(database, crowd, 1)
+    await store.pause(Scope.ACCOUNT, "a0", ACT)
+
+
+async def nobody(database: PostgresDatabase, store: SqlStore, crowd: int) -> None:
+    """The same without a crowd."""
+
+
+Crowd = Callable[[PostgresDatabase, SqlStore, int], Awaitable[None]]
+
+
+async def settled(database: PostgresDatabase, crowd: Crowd, size: int = CROWD, *, analysed: bool) -> None:
+    """The crowd, and beside it a few on the bulk and the lanes path of another channel, and of another brand."""
+    database.sql("INSERT INTO {workers} (id, host, pid, started_at) VALUES ('w1', 'here', 1, now())")
+    store = database.store()
+    await store.open()
+    try:
+        # An ordinary day: without it every index would be one page, and any crowd would make it two.
+        fill(database, "later", ORDINARY, account=f"'a' || number % {ACCOUNTS}", brand="'acme'", since="-1 day")
+        fill(database, "later", ORDINARY, since="-1 day")
+        await crowd(database, store, size)
+        fill(database, "other", FEW, since="1 minute")
+        fill(database, "other", FEW, account="'b' || number", brand="'bolt'", since="1 minute")
+        fill(database, "posts", FEW, account="'c' || number", brand="'bolt'", since="1 minute")
+        await store.usual_caps({"posts": 50, "other": 50})
+        while (survey := await store.survey("w1")).hinted:
+            assert await store.claim(ClaimOrder(worker="w1", token=new_id(), free=0, survey=survey)) == []
+    finally:
+        await store.close()
+    database.sql("VACUUM ANALYZE" if analysed else "VACUUM")
+
+
+@dataclass
+class Measured:
+    """Runs operations as the store would, undoes them, and counts the pages that each statement touches."""
+
+    database: PostgresDatabase
+    touched: dict[str, int] = field(default_factory=dict)
+    walked: set[str] = field(default_factory=set)  # statements that read all jobs
+
+    def run(self, operation: Operation[T]) -> T:
+        now = datetime.now(UTC) + timedelta(seconds=1)
+        with closing(psycopg.connect(self.database.url, cursor_factory=psycopg.ClientCursor)) as connection:
+            for setting, value in {**PLANNED, "jit": "off"}.items():
+                connection.execute(f"SET {setting} = {value}".encode())
+            return drive(operation, lambda query: self.answer(connection, query, now))
+
+    def answer(self, connection: psycopg.Connection, query: Query, now: datetime) -> list[Row]:
+        sql = statement("postgres", query.name)
+        values = columns(Query(query.name, {"now": now, **query.params}, query.rows), sql.names)
+        connection.execute("DEALLOCATE ALL")
+        connection.execute(f"PREPARE it AS {sql.numbered()}".encode(), prepare=False)
+        execute = f"EXECUTE it ({', '.join(['%s'] * len(sql.names))})" if sql.names else "EXECUTE it"
+        connection.execute("SAVEPOINT before")
+        explain = f"EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) {execute}"
+        ((told,),) = connection.execute(explain.encode(), values)
+        connection.execute("ROLLBACK TO before")
+        plan = told[0]["Plan"]
+        pages = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
+        self.touched[query.name] = self.touched.get(query.name, 0) + pages
+        if any(node["Node Type"] == "Seq Scan" and node["Relation Name"] == "jobs" for node in nodes(plan)):
+            self.walked.add(query.name)
+        cursor = connection.cursor(row_factory=dict_row)
+        cursor.execute(execute.encode(), values)
+        return list(cursor) if cursor.description else []
+
+
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for child in plan.get("Plans", []):
+        yield from nodes(child)
+
+
+def claimed(database: PostgresDatabase, channel: str, *, lanes: bool) -> tuple[list[Job], Measured]:
+    """What one look, and one claim of this line, give and touch."""
+    measured = Measured(database)
+
+    def look_and_claim() -> Operation[list[Job]]:
+        survey = yield from claim.survey("w1", True, {})
+        heads = tuple(head for head in survey.heads if (head.channel, head.lanes) == (channel, lanes))
+        order = ClaimOrder(worker="w1", token=new_id(), free=FEW, survey=replace(survey, heads=heads))
+        return (yield from claim.claim(order))
+
+    return measured.run(look_and_claim()), measured
