@@ -39,6 +39,7 @@ class QueueConfig:
     max_attempts: int = 5
     retry_backoff: Mapping[str, float] = field(default_factory=lambda: {"base": 60, "factor": 2, "max": 3600})
     time_limit: float = 0  # seconds; 0 is none
+    blackout_windows: list[Mapping[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,13 +194,13 @@ def set_key(config: Config, section: str, key: str, value: Any, name: str) -> Co
 
 def parsed(text: str, old: Any, name: str) -> Any:
     try:
-        return json.loads(text) if isinstance(old, dict) else type(old)(text)
+        return json.loads(text) if isinstance(old, dict | list) else type(old)(text)
     except ValueError as error:
         raise ConfigError(f"{name} must be {described(type(old))}, not {text!r}.", field=name) from error
 
 
 def described(wanted: type) -> str:
-    return {int: "a whole number", float: "a number", str: "a text", dict: "a table of numbers"}[wanted]
+    return {int: "a whole number", float: "a number", str: "a text", dict: "a table of numbers", list: "a list"}[wanted]
 
 
 def known(name: str, names: Any, where: str) -> None:

@@ -29,7 +29,13 @@ class Defer:
     reason: str
 
 
-class Limited(Defer):
+class Held(Defer):
+    """A gate closed: it keeps its place in its lane, and is claimed again when the gate opens."""
+
+    __slots__ = ()
+
+
+class Limited(Held):
     """A network said "too many", which must have an end, too."""
 
     __slots__ = ()

@@ -90,6 +90,7 @@ async def test_a_limit_is_kept_until_it_ends(
     assert failure.kind is Kind.RATE_LIMIT
     assert failure.until is not None
     assert timedelta(seconds=30) < failure.until - datetime.now(UTC) <= timedelta(seconds=38)
+    sandbox.reset()
     await telegram.publish(a_post(account, "Hello"), call)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postino.ledger import Fact, IntentEntry, Ledger, Source, StepEntry, Verdict
-from postino.outcome import Defer, Outcome, Reject, Retry
+from postino.outcome import Limited, Outcome, Reject, Retry
 from postino.provider import (
     DUPLICATE_RULE,
     NEVER,
@@ -227,8 +227,8 @@ def test_what_is_harmless_is_not_repeated_for_ever(answers: int, again: bool) ->
 @pytest.mark.parametrize(
     ("failure", "expected"),
     [
-        (Failure(Kind.RATE_LIMIT, "slow down", until=NOW + HOUR), Defer(NOW + HOUR, "slow down")),
-        (Failure(Kind.RATE_LIMIT, "slow down"), Defer(NOW + COOL_DOWN, "slow down")),
+        (Failure(Kind.RATE_LIMIT, "slow down", until=NOW + HOUR), Limited(NOW + HOUR, "slow down")),
+        (Failure(Kind.RATE_LIMIT, "slow down"), Limited(NOW + COOL_DOWN, "slow down")),
         (Failure(Kind.TRANSIENT, "busy"), Retry("busy")),
         (Failure(Kind.TRANSIENT, "busy", until=NOW + HOUR), Retry("busy", NOW + HOUR)),
         (Failure(Kind.DOUBT, "odd"), Retry("odd")),

@@ -14,7 +14,7 @@ from postino.engine.specs import JobSpec
 from postino.engine.watched import Watched
 from postino.job import Job
 from postino.ledger import Fact, IntentEntry, Manners, NewIntent, Source, Verdict
-from postino.outcome import Defer, Outcome, Retry, Unknown
+from postino.outcome import Defer, Held, Outcome, Retry, Unknown
 from postino.provider import Act, Failure, HeldBack, Http, Intent, Kind, Look, NoAnswer, NotSent, Receipt, Resend
 from postino.rules.failures import refuses
 from postino.rules.gates import told_of_gate
@@ -171,7 +171,7 @@ class Call:
         """Where nothing but a person ever tells what became of it, nobody waits before asking one."""
         shut = self._reach.circuits.shut(self.job.channel)
         if gate := shut or await self._reach.meter.reserve(self.job, name, number):
-            raise Stopped(Defer(gate.until_at or self._reach.now(), told_of_gate(gate)))
+            raise Stopped(Held(gate.until_at or self._reach.now(), told_of_gate(gate)))
         began = self._reach.awake()  # before the store knows of it, so that our time is over before the store's
         manners = self._manners
         intent = await self._ledger.intend(
@@ -274,7 +274,7 @@ class Call:
 
     def _unsent(self, error: NotSent | NoAnswer) -> Outcome:
         """A gate that closed meanwhile spends no attempt: it is claimed again when that opens."""
-        return Defer(self._reach.now(), str(error)) if isinstance(error, HeldBack) else Retry(str(error))
+        return Held(self._reach.now(), str(error)) if isinstance(error, HeldBack) else Retry(str(error))
 
     def _open(self, *, visible: bool, until: float | None = None) -> Http:
         def may_send() -> str | None:

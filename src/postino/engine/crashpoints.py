@@ -21,6 +21,8 @@ POINTS = (
     "claim.after",
     "usual_caps.before",
     "usual_caps.after",
+    "usual_blackouts.before",
+    "usual_blackouts.after",
     "suspect.before",
     "suspect.after",
     "act.before",

@@ -14,7 +14,7 @@ from postino.engine.heart import awake
 from postino.engine.ledger import Stopped
 from postino.engine.threads import Threads
 from postino.job import Job
-from postino.outcome import Defer, Outcome, Retry, Unknown
+from postino.outcome import Held, Outcome, Retry, Unknown
 from postino.rules.retry import Override, RetryPolicy, backoff_from, resolve
 from postino.rules.settlement import settle, unreadable
 from postino.store import Ending, Failure
@@ -70,7 +70,7 @@ class Performer:
 
     def put_off(self, job: Job, why: str) -> Ending:
         """A gate closed after it was claimed: it is claimed again when that opens."""
-        return Ending(job, settle(job, Defer(self.now(), why), self.default, self.now(), 0))
+        return Ending(job, settle(job, Held(self.now(), why), self.default, self.now(), 0))
 
     async def outcome(
         self, handler: Handler, call: Call, payload: object, policy: RetryPolicy

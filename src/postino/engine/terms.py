@@ -1,11 +1,14 @@
 """What the settings and the networks say about how much may run: caps, circuits, quotas."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
+from uuid import NAMESPACE_OID, uuid5
 
 from postino.config import Config
 from postino.errors import ConfigError, WrongUse
+from postino.rules.blackout import Blackout, blackout_of
 from postino.rules.breaker import BreakerPolicy, policy_for
 from postino.rules.quota import Quota
 
@@ -19,6 +22,7 @@ class Terms:
     caps: Mapping[str, int] = field(default_factory=dict)
     circuits: Mapping[str, BreakerPolicy] = field(default_factory=dict)
     quotas: Mapping[str, Sequence[Quota]] = field(default_factory=dict)
+    blackouts: Sequence[Blackout] = ()
 
 
 def terms(config: Config, networks: Iterable[str], quotas: Mapping[str, Sequence[Quota]]) -> Terms:
@@ -28,7 +32,23 @@ def terms(config: Config, networks: Iterable[str], quotas: Mapping[str, Sequence
     for name, said in config.channels.items():
         if said.cap is not None:
             caps[name] = cap_of(said.cap, f"channels.{name}.cap")
-    return Terms(caps, {name: policy_of(config, name) for name in named}, quotas)
+    circuits = {name: policy_of(config, name) for name in named}
+    return Terms(caps, circuits, quotas, blackouts_of(config.queue.blackout_windows))
+
+
+def blackouts_of(windows: Sequence[Any]) -> list[Blackout]:
+    """Each under an id of its own words, so that every process gives it the same."""
+    blackouts = []
+    for number, told in enumerate(windows, 1):
+        name = f"queue.blackout_windows, number {number}"
+        if not isinstance(told, dict):
+            raise ConfigError(f"{name}: expected a table, not {told!r:.200}.", field="queue.blackout_windows")
+        try:
+            blackout = blackout_of(told, uuid5(NAMESPACE_OID, json.dumps(told, sort_keys=True, default=str)))
+        except WrongUse as error:
+            raise ConfigError(f"{name}: {error}", field=error.field) from error
+        blackouts.append(blackout)
+    return blackouts
 
 
 def cap_of(value: Any, name: str) -> int:

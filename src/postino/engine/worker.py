@@ -111,7 +111,7 @@ class Worker:
         self.loop = asyncio.get_running_loop()
         await self.wakeup.listen()
         await self.until_done(self.register)
-        await self.until_done(self.state_caps)
+        await self.until_done(self.state_terms)
         await self.until_done(lambda: self.awaken(after_outage=False))
         await self.until_done(self.warm_up)
         self.heart.start()
@@ -298,10 +298,14 @@ class Worker:
         await self.store.register(WorkerInfo(id=self.id, host=socket.gethostname(), pid=os.getpid()))
         crashpoint("register.after")
 
-    async def state_caps(self) -> None:
+    async def state_terms(self) -> None:
+        """What the settings say, for all to see."""
         crashpoint("usual_caps.before")
         await self.store.usual_caps(self.terms.caps)
         crashpoint("usual_caps.after")
+        crashpoint("usual_blackouts.before")
+        await self.store.usual_blackouts(self.terms.blackouts)
+        crashpoint("usual_blackouts.after")
 
     async def awaken(self, *, after_outage: bool) -> None:
         crashpoint("awaken.before")

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from postino.event import EventType
 from postino.job import Job, State
-from postino.outcome import Defer, Done, Limited, Outcome, Reject, Retry, Unknown
+from postino.outcome import Defer, Done, Held, Limited, Outcome, Reject, Retry, Unknown
 from postino.rules.retry import RetryPolicy, delay
 
 MOST_RESCUES = 3
@@ -88,10 +88,11 @@ def plainly(job: Job, outcome: Outcome, policy: RetryPolicy, now: datetime, jitt
         case Limited(_, why) if job.limited >= MOST_LIMITED:
             return failed(f"{why} That was the case {job.limited + 1} times by now.", Cause.EXHAUSTED)
         case Defer(until, why):
+            held = isinstance(outcome, Held)
             return Settlement(
                 state=State.PENDING,
                 event=EventType.DEFERRED,
-                run_at=max(until, now),
+                run_at=place(job, now) if held else max(until, now),
                 deferred=why,
                 refund=True,
                 limited=isinstance(outcome, Limited),
@@ -106,6 +107,11 @@ def plainly(job: Job, outcome: Outcome, policy: RetryPolicy, now: datetime, jitt
         case Unknown(why, look_at):
             at = None if look_at is None else next_look(job, look_at, policy, now, jitter)
             return Settlement(state=State.UNCERTAIN, event=EventType.UNCERTAIN, run_at=at, error=why)
+
+
+def place(job: Job, now: datetime) -> datetime:
+    """Where it was in its lane; without a lane nobody looks into the past."""
+    return now if job.lane is None or job.run_at is None else job.run_at
 
 
 def next_look(job: Job, look_at: datetime, policy: RetryPolicy, now: datetime, jitter: float) -> datetime | None:

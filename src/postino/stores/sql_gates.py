@@ -62,6 +62,9 @@ class SqlGates:
     async def remove_blackout(self, blackout_id: UUID, act: Act) -> Blackout:
         return await self.driver.transact(gates.remove_blackout(blackout_id, act))
 
+    async def usual_blackouts(self, usual: Sequence[Blackout]) -> None:
+        await self.driver.transact(gates.usual_blackouts(usual))
+
     async def blackouts(self) -> Sequence[Blackout]:
         return await self.driver.read(gates.blackouts())
 

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -208,6 +208,7 @@ def claim_begun(taking: Taking, lines: Sequence[Head]) -> Operation[None]:
 
 def claim_lanes(taking: Taking, queue: Queue, given: Mapping[str, int]) -> Operation[tuple[list[Job], set[str]]]:
     """The jobs, and the channels on which lanes that only seemed to be ready are out of the way now."""
+    yield from put_away(taking, queue, given)
     found = yield each("ready_brands", [{"channel": channel} for channel in given], queue=queue.value)
     ready = [Turn(row["channel"], row["brand"], row["served_at"]) for row in found]
     room = brand_room(taking.closed.caps, taking.running, ready)
@@ -241,6 +242,15 @@ def lock_shut(taking: Taking, queue: Queue, ready: Sequence[Turn]) -> Operation[
     shut = [turn for turn in ready if turn.brand in taking.closed.brands]
     wanted = [{"channel": turn.channel, "brand": turn.brand, "share": AT_ONCE} for turn in shut]
     return (yield each("lock_lanes", wanted, queue=queue.value))
+
+
+def put_away(taking: Taking, queue: Queue, channels: Iterable[str]) -> Operation[None]:
+    """Lanes that became due after a blackout of their brand or account had begun wait for its end."""
+    shut = {"shut_brand": list(taking.closed.brands), "shut_account": list(taking.closed.accounts)}
+    if any(shut.values()):
+        wanted = [{"channel": channel} for channel in channels]
+        lanes = yield each("lock_shut_lanes", wanted, queue=queue.value, **shut)
+        yield each("rearm_lanes", lanes, **taking.shut())
 
 
 def settle_lanes(taking: Taking, lanes: Sequence[Row], jobs: Sequence[Job]) -> Operation[set[str]]:

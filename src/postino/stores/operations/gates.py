@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -172,6 +172,15 @@ def remove_blackout(blackout_id: UUID, act: Act) -> Operation[Blackout]:
     yield from told(EventType.BLACKOUT_REMOVED, None, told_of(blackout))
     yield from write_audit(act, EventType.BLACKOUT_REMOVED, f"blackout:{blackout_id}", removed[0]["told"])
     return blackout
+
+
+def usual_blackouts(usual: Sequence[Blackout]) -> Operation[None]:
+    dropped = yield ask("drop_usual_blackouts", ids=[blackout.id for blackout in usual])
+    new = [{"id": blackout.id, "told": json.dumps(told_of(blackout))} for blackout in usual]
+    added = yield each("add_usual_blackouts", new)
+    for row in (*dropped, *added):
+        changed = stored_blackout(row["told"])
+        yield from look_again(changed.scope, changed.name)
 
 
 def blackouts() -> Operation[list[Blackout]]:

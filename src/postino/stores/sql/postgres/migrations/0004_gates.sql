@@ -15,6 +15,7 @@ CREATE TABLE postino.circuits (
 CREATE TABLE postino.blackouts (
     id         uuid PRIMARY KEY,
     told       text NOT NULL,
+    usual      boolean NOT NULL DEFAULT false,  -- as the settings say
     created_at timestamptz NOT NULL
 );
 

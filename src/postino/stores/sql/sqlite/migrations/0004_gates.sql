@@ -15,6 +15,7 @@ CREATE TABLE postino_circuits (
 CREATE TABLE postino_blackouts (
     id         text PRIMARY KEY,
     told       text NOT NULL,
+    usual      integer NOT NULL DEFAULT 0,  -- as the settings say
     created_at text NOT NULL
 );
 

@@ -1,0 +1,1 @@
+DELETE FROM postino.blackouts WHERE usual AND id <> ALL (:ids::uuid[]) RETURNING told
