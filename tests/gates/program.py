@@ -38,6 +38,6 @@ async def work(order: dict[str, Any]) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     app = Postino(settings(order))
     if "quota" in order:
-        app._terms = replace(app._terms, quotas=dict.fromkeys(PROVIDERS, (quota(*order["quota"]),)))
+        app.terms = replace(app.terms, quotas=dict.fromkeys(PROVIDERS, (quota(*order["quota"]),)))
     async with app:
         await app.work(stop=stop)

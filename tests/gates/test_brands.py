@@ -1,0 +1,35 @@
+"""However much one brand has to publish, another brand's post takes the next free slot."""
+
+import asyncio
+
+import pytest
+
+from tests.crash.publishing.office import Office
+from tests.gates.clock import calls
+from tests.gates.crew import add_fault, crew_of, open_accounts, post_to_all, until
+
+NETWORK, CAP = "mastodon", 5
+ACCOUNTS, EACH = 50, 40
+
+
+@pytest.mark.slow
+async def test_one_post_behind_two_thousand_of_another_brand_is_among_the_next_to_go_out(office: Office) -> None:
+    many = await open_accounts(office, NETWORK, ACCOUNTS, brand="large")
+    [single] = await open_accounts(office, NETWORK, 1, brand="small")
+    await add_fault(office, NETWORK, "slow", params={"seconds": {"min": 0.1, "max": 0.2}})
+    for number in range(EACH):
+        await post_to_all(office, many, f"one of many {number}")
+
+    async def busy() -> bool:
+        return len(await asyncio.to_thread(calls, office.oracle, NETWORK)) > 3 * CAP
+
+    async def is_out() -> bool:
+        return bool(await asyncio.to_thread(calls, office.oracle, NETWORK, single.handle))
+
+    async with crew_of(office, 2, cap=CAP, patience=0.1):
+        await until(busy, 20)
+        accepted_at = await post_to_all(office, [single], "the only one")
+        await until(is_out, 10)
+    following = [it.account for it in calls(office.oracle, NETWORK) if it.began_at >= accepted_at]
+    assert single.handle in following[: CAP + 1]
+    assert len(set(following)) > 1, "the others went on"

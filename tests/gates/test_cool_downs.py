@@ -1,0 +1,127 @@
+"""Nothing goes out early: not before its time, and not before a network wants to be called again; nobody else waits."""
+
+import asyncio
+import random
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from postino import State
+from postino.post import StoredAccount
+from tests.crash.publishing.office import Office
+from tests.crash.publishing.shapes import NETWORKS
+from tests.crash.publishing.verdict import judge
+from tests.gates.clock import Called, calls, instant, too_soon
+from tests.gates.crew import Crew, add_fault, all_out, crew_of, open_accounts, post_to_all, until
+
+COOL = 5  # seconds
+WAYS = ("seconds", "http_date", "reset")
+WORKERS = 3
+LEFT = "SELECT count(*) FROM postino.jobs WHERE account IN ({accounts})"
+
+
+def limits(office: Office) -> list[Called]:
+    return [it for it in calls(office.oracle) if it.status == 429 and it.ended_at is not None]
+
+
+def went_out(office: Office, accounts: Sequence[StoredAccount]) -> list[datetime]:
+    """When people could see the posts of these accounts."""
+    handles = {(account.network, account.handle) for account in accounts}
+    seen = office.oracle.ask("published?all=1")["data"]
+    return [datetime.fromisoformat(it["published_at"]) for it in seen if (it["network"], it["account"]) in handles]
+
+
+async def die_and_come_back(office: Office, crew: Crew, untouched: Sequence[StoredAccount]) -> datetime:
+    """Once the others' posts are out, all workers die in the middle of the cool-downs, and new ones come."""
+    theirs = ", ".join(f"'{account.id}'" for account in untouched)
+
+    async def are_out() -> bool:
+        return (await asyncio.to_thread(office.books.ask, LEFT.format(accounts=theirs))) == [(0,)]
+
+    await until(are_out, 15)
+    for worker in crew.living.copy():
+        await crew.kill(worker)
+    died_at = datetime.now(UTC)
+    await crew.hire(WORKERS)
+    return died_at
+
+
+async def check_all_out(office: Office) -> None:
+    verdict = await judge(office)
+    assert (verdict.violations, verdict.asked) == ([], {})
+    assert {state for _, state in verdict.ends} == {State.COMPLETED}
+
+
+@pytest.mark.crash
+@pytest.mark.slow
+async def test_an_account_that_was_told_when_to_come_back_does_not_come_earlier_though_all_workers_die_meanwhile(
+    office: Office,
+) -> None:
+    limited, untouched = [], []
+    for network in NETWORKS:
+        for way in WAYS:
+            [account, neighbour] = await open_accounts(office, network, 2)
+            await add_fault(
+                office, network, "rate_limited", account=account.handle, times=1, params={way: COOL}
+            )
+            limited.append(account)
+            untouched.append(neighbour)
+    for number in range(2):
+        await post_to_all(office, [*limited, *untouched], f"cooled {number}")
+    async with crew_of(office, WORKERS) as crew:
+        died_at = await die_and_come_back(office, crew, untouched)
+        told = limits(office)
+        await all_out(office, 20)
+    assert {(it.network, it.account) for it in told} == {(it.network, it.handle) for it in limited}
+    until_at = min(it.retry_after_at for it in told if it.retry_after_at)
+    assert died_at < until_at, "they died in the middle"
+    assert max(went_out(office, untouched)) < until_at, "neighbours did not wait"
+    assert list(too_soon(calls(office.oracle))) == []
+    assert len(limits(office)) == len(limited), "nobody had to be told twice"
+    await check_all_out(office)
+
+
+@pytest.mark.crash
+@pytest.mark.slow
+async def test_where_all_accounts_of_a_network_are_told_to_come_back_later_other_networks_do_not_notice(
+    office: Office,
+) -> None:
+    limited = [*await open_accounts(office, "bluesky", 3), *await open_accounts(office, "telegram", 3)]
+    untouched = await open_accounts(office, "mastodon", 3)
+    for network, way in (("bluesky", "http_date"), ("telegram", "seconds")):
+        await add_fault(office, network, "rate_limited", times=1, params={way: COOL, "everyone": True})
+    for number in range(2):
+        await post_to_all(office, [*limited, *untouched], f"cooled {number}")
+    async with crew_of(office, WORKERS) as crew:
+        died_at = await die_and_come_back(office, crew, untouched)
+        told = limits(office)
+        await all_out(office, 20)
+    until_at = min(it.retry_after_at for it in told if it.retry_after_at)
+    assert died_at < until_at, "they died in the middle"
+    assert max(went_out(office, untouched)) < until_at, "neighbours did not wait"
+    assert min(went_out(office, limited)) >= until_at
+    assert list(too_soon(calls(office.oracle))) == []
+    assert len(limits(office)) <= len(limited), "nobody had to be told twice"
+    await check_all_out(office)
+
+
+@pytest.mark.crash
+@pytest.mark.slow
+async def test_nothing_is_published_before_its_time_though_workers_die_and_come_back(
+    office: Office, chance: random.Random
+) -> None:
+    accounts = [it for network in ("bluesky", "mastodon") for it in await open_accounts(office, network, 5)]
+    now = datetime.now(UTC)
+    due = [now + timedelta(seconds=chance.uniform(1, 5)) for _ in range(20)]
+    for number, at in enumerate(due):
+        await post_to_all(office, [chance.choice(accounts)], f"at its time {number}", at=at)
+    async with crew_of(office, WORKERS) as crew:
+        await crew.kill_some(6, (0.4, 0.8), chance)
+        await all_out(office, 20)
+    seen = {it["text"]: instant(it["published_at"]) for it in office.oracle.ask("published?all=1")["data"]}
+    for posted, at in zip(office.posts, due, strict=True):
+        published_at = seen[posted.parts[0]]
+        assert published_at is not None
+        assert published_at >= at, posted
+    await check_all_out(office)

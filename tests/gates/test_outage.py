@@ -1,0 +1,122 @@
+"""One network fails entirely: it is left alone but for probes, the others do not notice, and it comes back in time."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+from itertools import pairwise
+
+import pytest
+
+from postino import State
+from tests.crash.publishing.office import Office
+from tests.crash.publishing.oracle import Oracle
+from tests.crash.publishing.program import LEASE
+from tests.crash.publishing.verdict import judge
+from tests.gates.clock import Called, calls, most_at_once
+from tests.gates.crew import add_fault, all_out, crew_of, open_accounts, post_to_all, remove_fault, until
+from tests.gates.openings import Opening, closings, openings
+
+DOWN, WELL = "bluesky", ("mastodon", "telegram")
+OPEN = 1.0  # seconds, at first
+CIRCUITS = {"failure_threshold": 3, "open_timeout": OPEN, "longest_open": 60.0}
+GRACE = timedelta(seconds=0.6)  # for calls that had left, and until other processes have heard of it
+A_SECOND = timedelta(seconds=1)
+ACCOUNTS, POSTS = 8, 3
+HELD = """
+SELECT worker.pid FROM postino.jobs AS job JOIN postino.workers AS worker ON worker.id = job.claimed_by
+WHERE job.channel = 'bluesky' AND job.state = 'running'
+"""
+ATTEMPTS = "SELECT coalesce(sum(attempts), 0) FROM postino.finished WHERE channel = 'bluesky'"
+
+
+async def opened(office: Office, times: int) -> Opening:
+    """The how-many-th opening, once it is there."""
+
+    async def there() -> bool:
+        return len(await asyncio.to_thread(openings, office.books, DOWN)) >= times
+
+    await until(there, 15)
+    return openings(office.books, DOWN)[times - 1]
+
+
+def well_again(office: Office) -> bool:
+    return bool(closings(office.books, DOWN))
+
+
+def between(some: Sequence[Called], one: Opening, other: Opening) -> list[Called]:
+    """The probes after an opening: the next opening is what came of them."""
+    return [it for it in some if one.until_at <= it.began_at < other.until_at]
+
+
+def published(oracle: Oracle, network: str) -> int:
+    return len([one for one in oracle.record() if one.network == network])
+
+
+@pytest.mark.crash
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["drop", "process_then_500"])
+async def test_a_network_that_fails_is_asked_by_probes_alone_and_the_others_publish_as_if_nothing_were(
+    office: Office, fault: str
+) -> None:
+    accounts = {network: await open_accounts(office, network, ACCOUNTS) for network in (DOWN, *WELL)}
+    trouble = await add_fault(office, DOWN, fault)
+    for number in range(POSTS):
+        await post_to_all(office, [it for some in accounts.values() for it in some], f"in trouble {number}")
+    async with crew_of(office, 3, circuits=CIRCUITS) as crew:
+        last = await opened(office, 3)
+        await remove_fault(office, trouble)
+        assert {published(office.oracle, network) for network in WELL} == {ACCOUNTS * POSTS}, "others did not wait"
+        await all_out(office, 25)
+        assert len(crew.living) == 3
+
+    asked = calls(office.oracle, DOWN)
+    opens = openings(office.books, DOWN)
+    assert len(opens) == 3
+    for opening in opens:
+        assert [it for it in asked if opening.at + GRACE < it.began_at < opening.until_at] == []
+    for (one, other), lasts in zip(pairwise(opens), (1, 2), strict=True):
+        assert len(between(asked, one, other)) == 1, "one probe for each opening"
+        assert other.at - one.until_at < A_SECOND, "as soon as it may be asked, it is"
+        assert (one.until_at - one.at).total_seconds() == pytest.approx(OPEN * lasts, abs=0.01)
+    assert most_at_once(between(asked, opens[0], opens[2])) == 1
+
+    assert closings(office.books, DOWN)[0] < last.until_at + A_SECOND
+    succeeded = [it for it in asked if it.status == 200 and it.began_at > last.until_at]
+    assert succeeded[0].began_at < last.until_at + A_SECOND
+    [[attempts]] = office.books.ask(ATTEMPTS)
+    failed = [it for it in asked if it.status != 200]
+    assert attempts <= ACCOUNTS * POSTS + len(failed), "who only waits spends no attempt"
+    verdict = await judge(office)
+    assert (verdict.violations, verdict.asked) == ([], {})
+    assert {state for _, state in verdict.ends} == {State.COMPLETED}
+
+
+@pytest.mark.crash
+@pytest.mark.slow
+async def test_a_prober_that_is_killed_keeps_nobody_from_finding_out_that_the_network_is_well_again(
+    office: Office,
+) -> None:
+    accounts = await open_accounts(office, DOWN, ACCOUNTS)
+    trouble = await add_fault(office, DOWN, "drop")
+    await post_to_all(office, accounts, "probed")
+    async with crew_of(office, 3, circuits=CIRCUITS, patience=0.05) as crew:
+        await opened(office, 1)
+        slow = await add_fault(office, DOWN, "slow", params={"seconds": 1.4})
+        await remove_fault(office, trouble)
+        probing: list[int] = []
+
+        async def under_way() -> bool:
+            probing[:] = [pid for [pid] in await asyncio.to_thread(office.books.ask, HELD)]
+            return len(probing) == 1 and any(it.ended_at is None for it in calls(office.oracle, DOWN))
+
+        await until(under_way, 10)
+        [prober] = [it for it in crew.living if it.pid == probing[0]]
+        await crew.kill(prober)
+        assert not well_again(office)
+        killed_at = await remove_fault(office, slow)
+        await all_out(office, 20)
+    [closed_at, *_] = closings(office.books, DOWN)
+    assert closed_at - killed_at < timedelta(seconds=LEASE + 3)
+    verdict = await judge(office)
+    assert (verdict.violations, verdict.asked) == ([], {})
+    assert {state for _, state in verdict.ends} == {State.COMPLETED}

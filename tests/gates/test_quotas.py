@@ -1,0 +1,60 @@
+"""What may be published in a period is reserved before each call, over all workers, and kept when they die."""
+
+import asyncio
+import random
+import socket
+from datetime import timedelta
+
+import pytest
+
+from postino import State
+from tests.crash.publishing.office import Office
+from tests.crash.publishing.program import SEND_WITHIN
+from tests.crash.publishing.verdict import judge
+from tests.gates.clock import VISIBLE, calls
+from tests.gates.crew import all_out, crew_of, open_accounts, post_to_all, until
+
+NETWORK = "mastodon"
+MOST, SECONDS = 3, 4.0
+PERIOD = timedelta(seconds=SECONDS - SEND_WITHIN)  # a call may leave a little after it was reserved
+SPENT = "SELECT count(*) FROM postino.spent"
+TRIED = "SELECT count(*) FROM postino.attempts"
+
+
+@pytest.mark.crash
+@pytest.mark.slow
+async def test_no_period_sees_more_posts_than_it_may_though_workers_die(office: Office, chance: random.Random) -> None:
+    accounts = await open_accounts(office, NETWORK, 2)
+    for number in range(2 * MOST + 1):
+        await post_to_all(office, accounts, f"one of a few {number}")
+    async with crew_of(office, 2, quota=(MOST, SECONDS)) as crew:
+        await crew.kill_some(4, (0.5, 1.5), chance)
+        await all_out(office, 25)
+    for account in accounts:
+        visible = [it for it in calls(office.oracle, NETWORK, account.handle) if it.endpoint in VISIBLE]
+        assert len(visible) >= 2 * MOST + 1
+        for first, beyond in zip(visible, visible[MOST:], strict=False):
+            assert beyond.began_at - first.began_at > PERIOD
+    verdict = await judge(office)
+    assert (verdict.violations, verdict.asked) == ([], {})
+    assert {state for _, state in verdict.ends} == {State.COMPLETED}
+
+
+@pytest.mark.slow
+async def test_a_call_that_never_left_gives_back_what_was_reserved_for_it(office: Office) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))  # nothing listens
+        nowhere = f"http://127.0.0.1:{closed.getsockname()[1]}"
+        [account] = await open_accounts(office, NETWORK, 1)
+        await office.app.accounts.add(
+            NETWORK, account.handle, {"access_token": "any"}, base_url=nowhere, remote_id="1"
+        )
+        await post_to_all(office, [account], "never left")
+
+        async def tried() -> bool:
+            [[times]] = await asyncio.to_thread(office.books.ask, TRIED)
+            return bool(times > MOST)
+
+        async with crew_of(office, 1, quota=(MOST, 3600.0)):
+            await until(tried, 20)
+    assert office.books.ask(SPENT) == [(0,)]
