@@ -72,6 +72,14 @@ async def cooled_accounts(database: PostgresDatabase, store: SqlStore, crowd: in
         await store.cool(Scope.ACCOUNT, f"a{number}", until_at, "429")
 
 
+async def cooled_brands(database: PostgresDatabase, store: SqlStore, crowd: int) -> None:
+    """Each account a brand of its own."""
+    fill(database, "posts", crowd, account=f"'a' || number % {ACCOUNTS}", brand=f"'brand' || number % {ACCOUNTS}")
+    until_at = datetime.now(UTC) + timedelta(hours=1)
+    for number in range(ACCOUNTS):
+        await store.cool(Scope.ACCOUNT, f"a{number}", until_at, "429")
+
+
 async def blackout_of_a_brand(database: PostgresDatabase, store: SqlStore, crowd: int) -> None:
     by_accounts(database, crowd, ACCOUNTS)
     always = Blackout(id=uuid4(), scope=Scope.BRAND, name="acme", start=time(0), end=time(0), timezone="UTC")

@@ -24,8 +24,11 @@ def brands(jobs: list[Job]) -> Counter[str | None]:
     return Counter(job.brand for job in jobs)
 
 
-async def test_beside_a_hundred_due_lanes_of_one_brand_another_takes_the_next_free_slot(desk: Desk) -> None:
-    await fill(desk, "acme", 100)
+@pytest.mark.parametrize("lanes", [20, 200])
+async def test_beside_any_number_of_due_lanes_of_one_brand_another_takes_the_next_free_slot(
+    desk: Desk, lanes: int
+) -> None:
+    await fill(desk, "acme", lanes)
     first, *_ = await desk.take(5)
     desk.clock.turn(minutes=10)
     await fill(desk, "bolt", 1)

@@ -14,9 +14,10 @@ from tests.contract.databases import PostgresDatabase, SqliteDatabase, only_post
 MORE = 1.2  # times the pages of the same claim without a crowd
 FEW_PAGES = 250  # some fifteen for each of ten jobs, mostly to write them; walking over a crowd takes thousands
 ANALYSED = pytest.mark.parametrize("analysed", [True, False], ids=["analysed", "never-analysed"])
-BESIDE = {
+BESIDE: dict[Crowd, list[tuple[str, bool]]] = {
     crowds.open_breaker: [("other", False), ("other", True)],
     crowds.cooled_accounts: [("other", False), ("other", True), ("posts", True)],
+    crowds.cooled_brands: [("other", False), ("other", True), ("posts", True)],
     crowds.blackout_of_a_brand: [("other", False), ("other", True), ("posts", True)],
     crowds.paused_brand: [("other", False), ("other", True), ("posts", True)],
     crowds.paused_account: [("other", False), ("other", True), ("posts", True)],
@@ -59,7 +60,7 @@ async def test_a_claim_touches_few_pages_beside_a_crowd_that_is_due_tomorrow(
     fill(database, "other", crowds.CROWD, since="-1 day")
     fill(database, "posts", crowds.CROWD, account="'a' || number % 100", since="-1 day")
     await settled(database, crowds.nobody, analysed=analysed)
-    for channel, lanes in BESIDE[crowds.paused_brand]:
+    for channel, lanes in (("other", False), ("other", True), ("posts", True)):
         jobs, measured = claimed(database, channel, lanes=lanes)
         assert len(jobs) == FEW
         assert max(measured.touched.values()) <= FEW_PAGES, measured.touched
@@ -72,7 +73,8 @@ async def test_a_lane_with_a_crowd_is_rearmed_in_few_pages(database: PostgresDat
     measured = Measured(database)
 
     def rearm() -> Operation[None]:
-        shut = {"shut_brand": [], "brand_until_at": [], "shut_account": [], "account_until_at": []}
+        names = ("shut_brand", "brand_until_at", "shut_account", "account_until_at")
+        shut: dict[str, list[str]] = {name: [] for name in names}
         armed = yield each("rearm_lanes", [{"channel": "posts", "lane": "@a0"}], **shut)
         assert len(armed) == 1
 
