@@ -11,13 +11,15 @@ import pytest
 
 from postino import Postino
 from postino.config import load
-from postino.job import Job, new_id
+from postino.job import Job
 from tests.api.household import Server
 
 pytestmark = pytest.mark.slow
 BLUESKY = "bluesky:ada.example.org"
 LATER = datetime(2035, 6, 1, 12, tzinfo=UTC)
 TEST = "/v1/jobs/test"
+
+NOBODY = "01a1e2d3-293e-7008-8c42-03ab570aab35"
 
 
 @pytest.fixture(scope="module")
@@ -106,8 +108,8 @@ def test_what_is_wrong_is_refused_by_its_name(server: Server, post: str, body: d
     ("path", "status"),
     [
         ("/v1/posts/{job}/explain", 404),
-        (f"/v1/posts/{new_id()}/explain", 404),
-        (f"/v1/jobs/{new_id()}/explain", 404),
+        (f"/v1/posts/{NOBODY}/explain", 404),
+        (f"/v1/jobs/{NOBODY}/explain", 404),
         ("/v1/jobs/seven/explain", 422),
         ("/v1/jobs/{job}/explain?timezone=Rome", 422),
         ("/v1/jobs/{job}/explain?zone=Europe/Rome", 422),
