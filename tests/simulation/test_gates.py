@@ -1,0 +1,258 @@
+"""What the rules let run is what claims get, whatever closes: small worlds with gates of every kind."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import count
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from postino.gate import GateKind, Scope
+from postino.job import Job, Queue, State
+from postino.ledger import Fact, NewIntent, Source, Verdict
+from postino.outcome import Defer
+from postino.provider import Receipt
+from postino.rules import settlement
+from postino.rules.blackout import Blackout
+from postino.rules.gates import Known, caps_at, gates_at, holds
+from postino.rules.retry import RetryPolicy
+from postino.store import Act, ClaimOrder, Ending, JobFilter, NewJob, WorkerInfo
+from postino.stores.operations import gates
+from postino.stores.sql_store import SqlStore
+from tests.simulation.world import Clock, World, opened
+
+WORLDS = int(os.environ.get("POSTINO_SIMULATION_LIVES", "0")) or 60
+ACT = Act("somebody", "felt like it")
+CHANNELS, BRANDS, ACCOUNTS = ("film", "foto"), ("rosso", "verde"), ("anna", "bruno", "carla")
+# An account belongs to one brand, or to none.
+OWNERS = ((None, None), ("anna", "rosso"), ("bruno", None), ("carla", "verde"), (None, "rosso"), (None, "verde"))
+NAMES = {
+    Scope.ALL: ("",), Scope.QUEUE: tuple(queue.label for queue in Queue), Scope.CHANNEL: CHANNELS,
+    Scope.BRAND: BRANDS, Scope.ACCOUNT: ACCOUNTS,
+}  # fmt: skip
+SCOPES = {
+    GateKind.PAUSE: tuple(Scope),
+    GateKind.TOKEN: (Scope.ACCOUNT,),
+    GateKind.BLACKOUT: (Scope.ALL, Scope.CHANNEL, Scope.BRAND, Scope.ACCOUNT),
+    GateKind.BREAKER: (Scope.CHANNEL,),
+    GateKind.COOL_DOWN: (Scope.CHANNEL, Scope.ACCOUNT),
+    GateKind.QUOTA: (Scope.CHANNEL, Scope.ACCOUNT),
+}
+PLACES = [(kind, scope, name) for kind, scopes in SCOPES.items() for scope in scopes for name in NAMES[scope]]
+
+minutes = st.integers(1, 3)
+jobs = st.tuples(st.sampled_from(CHANNELS), st.sampled_from(OWNERS), st.sampled_from(Queue), st.integers(-1, 3))
+steps = st.one_of(
+    st.tuples(st.just("put"), jobs),
+    st.tuples(st.just("put"), jobs),
+    st.tuples(st.just("begin"), jobs),
+    st.tuples(st.just("close"), st.sampled_from(PLACES), minutes),
+    st.tuples(st.just("close"), st.sampled_from(PLACES), minutes),
+    st.tuples(st.just("open"), st.integers(0, 9)),
+    st.tuples(st.just("cap"), st.sampled_from(CHANNELS), st.sampled_from((None, 0, 1, 2, 3))),
+    st.tuples(st.just("wait"), st.sampled_from((1, 59, 60, 61, 120))),
+    st.tuples(st.just("until"), st.sampled_from((0, 1))),
+    st.tuples(st.just("touch"), st.sampled_from((0, 1, 3))),
+)
+
+
+class SmallWorld:
+    """Does each step to all stores, and then compares what the rules say with what claims would get."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.clock = world.clock
+        self.clock.now = self.clock.started_at.replace(second=0, microsecond=0)
+        self.numbers = count(1)
+        world.on_all(lambda side: side.empty())
+        world.agree(lambda store: store.register(WorkerInfo(id="w", host="here", pid=1)))
+
+    def new_id(self) -> UUID:
+        return UUID(int=0x01900000_0000_7000_8000_000000000000 + next(self.numbers))
+
+    def tick(self) -> None:
+        """Every instant is somebody's own: equal times would leave the choice to each store.
+
+        And a whole millisecond, since SQLite adds to those only.
+        """
+        now = self.clock.now
+        self.clock.now = now.replace(microsecond=now.microsecond // 1000 * 1000) + timedelta(milliseconds=1)
+
+    # Steps
+
+    def put(self, job: tuple[str, tuple[str | None, str | None], Queue, int]) -> UUID:
+        self.tick()
+        channel, (account, brand), queue, later = job
+        run_at = self.clock.now + timedelta(minutes=later)
+        new = NewJob(
+            id=self.new_id(), type="sim", channel=channel, queue=queue, payload=b"{}", account=account, brand=brand,
+            run_at=run_at,
+        )  # fmt: skip
+        self.world.agree(lambda store: store.enqueue([new]))
+        return new.id
+
+    def begin(self, job: tuple[str, tuple[str | None, str | None], Queue, int]) -> None:
+        """One that has sent something, if it can be claimed at all now, and goes on later."""
+        job_id = self.put((*job[:3], 0))
+        taken = self.claim(100)
+        for mine in taken:
+            later = self.clock.now + timedelta(minutes=max(job[3], 0), microseconds=next(self.numbers))
+            if mine.id == job_id:
+                self.send(mine)
+                self.settle(replace(mine, sent=True), Defer(later, "not ready"))
+            else:
+                self.settle(mine, Defer(later, "not yet"))
+
+    def send(self, job: Job) -> None:
+        assert job.token is not None
+        intent = NewIntent(
+            job_id=job.id, token=job.token, step="post", position=0, number=1, send_within=1, settles_within=1
+        )
+        self.world.agree(lambda store: store.intend([intent]))
+        receipt = Receipt(remote_id=str(job.id))
+        fact = Fact(step="post", number=1, verdict=Verdict.ACCEPTED, told_by=Source.CALL, receipt=receipt)
+        self.world.agree(lambda store: store.note(job.id, fact))
+
+    def settle(self, job: Job, outcome: Defer) -> None:
+        self.tick()
+        ending = Ending(job, settlement.settle(job, outcome, RetryPolicy(), self.clock.now, 0.0))
+        assert self.world.agree(lambda store: store.settle([ending])) == {job.id}
+
+    def close(self, place: tuple[GateKind, Scope, str], lasting: int) -> None:
+        self.tick()
+        kind, scope, name = place
+        until_at = self.clock.now + timedelta(minutes=lasting)
+        match kind:
+            case GateKind.PAUSE:
+                self.world.agree(lambda store: store.pause(scope, name, ACT))
+            case GateKind.BREAKER:
+                self.world.agree(lambda store: store.open_circuit(name, until_at, lasting, ACT))
+            case GateKind.COOL_DOWN:
+                self.world.agree(lambda store: store.cool(scope, name, until_at, "too many"))
+            case GateKind.BLACKOUT:
+                start = (self.clock.now + timedelta(minutes=lasting - 2)).time().replace(second=0, microsecond=0)
+                end = (self.clock.now + timedelta(minutes=lasting)).time().replace(second=0, microsecond=0)
+                window = Blackout(id=self.new_id(), scope=scope, name=name, start=start, end=end, timezone="UTC")
+                self.world.agree(lambda store: store.add_blackout(window, ACT))
+            case _:
+                self.world.agree(lambda store: store.driver.transact(gates.shut(scope, name, kind, until_at, "why")))
+
+    def open(self, pick: int) -> None:
+        self.tick()
+        known, now = self.known()
+        shut = [gate for gate in known.gates if gate.until_at is None or gate.until_at > now]
+        if windows := known.blackouts:
+            window = sorted(windows, key=lambda window: window.id)[pick % len(windows)]
+            self.world.agree(lambda store: store.remove_blackout(window.id, ACT))
+        elif known.breakers:
+            self.world.agree(lambda store: store.close_circuit(known.breakers[0].service, ACT))
+        elif shut:
+            gate = sorted(shut, key=str)[pick % len(shut)]
+            self.world.agree(lambda store: store.driver.transact(gates.unshut(gate.scope, gate.name, gate.kind)))
+
+    def cap(self, channel: str, most: int | None) -> None:
+        self.tick()
+        self.world.agree(lambda store: store.cap(channel, most, ACT))
+
+    def wait(self, seconds: int) -> None:
+        self.clock.now += timedelta(seconds=seconds)
+
+    def until(self, instants: int) -> None:
+        """To the very instant at which the next gate opens, or one before it."""
+        known, now = self.known()
+        ends = [gate.until_at for gate in gates_at(known, now) if gate.until_at is not None]
+        if ends:
+            self.clock.now = max(now, min(ends) - timedelta(microseconds=instants))
+
+    def touch(self, free: int) -> None:
+        """Claims some in earnest, and gives them back."""
+        for job in self.claim(free):
+            self.settle(job, Defer(self.clock.now, "not yet"))
+
+    def claim(self, free: int) -> list[Job]:
+        self.tick()
+        token = self.new_id()
+
+        async def act(store: SqlStore) -> list[Job]:
+            survey = await store.survey("w")
+            return await store.claim(ClaimOrder(worker="w", token=token, free=free, survey=survey))
+
+        return self.world.agree(act, lambda jobs: sorted(jobs, key=lambda job: job.id))
+
+    # What the rules say
+
+    def known(self) -> tuple[Known, datetime]:
+        """All there is, that of accounts included."""
+        known, now = self.world.agree(lambda store: store.known_gates(), in_order)
+        stored = self.world.agree(lambda store: store.gates(), lambda found: sorted(found, key=str))
+        accounts = tuple(gate for gate in stored if gate.scope is Scope.ACCOUNT)
+        return replace(known, gates=known.gates + accounts), now
+
+    def check(self) -> None:
+        known, now = self.known()
+        shut = gates_at(known, now)
+        every = self.world.agree(lambda store: store.list(JobFilter(limit=1000, states=(State.PENDING,))))
+        due = [job for job in every if job.run_at is not None and job.run_at <= now]
+        free = [job for job in due if not any(holds(gate, job) for gate in shut)]
+        expected = at_once(free, caps_at(known, now))
+        for side, found in zip(self.world.sides, self.world.on_all(lambda side: side.all_claimable()), strict=True):
+            told = f"{side.name} at {now} with {shut} gives {found} where {free} may run"
+            got = {job.id for job in found}
+            assert got <= {job.id for job in free}, told
+            assert len(got) == len(found) == len(expected), told
+            assert Counter(job.channel for job in found) == Counter(job.channel for job in expected), told
+
+
+def in_order(told: tuple[Known, datetime]) -> tuple[Known, datetime]:
+    known, now = told
+    listed = sorted(known.blackouts, key=lambda blackout: blackout.id)
+    return replace(known, gates=tuple(sorted(known.gates, key=str)), blackouts=tuple(listed)), now
+
+
+def at_once(free: list[Job], caps: dict[str, int]) -> list[Job]:
+    """As many as can run together: one of an account's lane, and what the caps of channels leave to brands."""
+    chosen: list[Job] = []
+    for job in sorted(free, key=lambda job: not (job.sent and job.lane)):
+        beside = [other for other in chosen if other.channel == job.channel]
+        most = caps.get(job.channel, len(free))
+        begun = job.sent and job.lane is not None
+        mine = [other for other in beside if other.brand == job.brand]
+        whole = begun or job.brand is None or job.channel not in caps or len(mine) < max(1, most - 1)
+        lane_is_free = job.account is None or all(other.lane != job.lane for other in beside)
+        if lane_is_free and whole and len(beside) < most:
+            chosen.append(job)
+    return chosen
+
+
+@pytest.fixture(scope="module")
+def path() -> Iterator[Path]:
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as folder:
+        yield Path(folder) / "gates.db"
+
+
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("both", marks=[pytest.mark.postgres, pytest.mark.slow])])
+def world(request: pytest.FixtureRequest, path: Path) -> Iterator[World]:
+    url = request.getfixturevalue("postgres_server").create_database() if request.param == "both" else None
+    with opened(Clock(), path.with_suffix(f".{request.param}"), url) as world:
+        yield world
+
+
+@pytest.mark.timeout(600)
+@settings(max_examples=WORLDS, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@given(done=st.lists(steps, min_size=3, max_size=14))
+def test_claims_get_what_the_rules_let_run_and_nothing_else(world: World, done: list[Any]) -> None:
+    small = SmallWorld(world)
+    for name, *arguments in done:
+        getattr(small, name)(*arguments)
+        small.check()
