@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fastapi import HTTPException, Request
 
+from postino.api.callers import Caller
 from postino.errors import PostinoError
 
 PREFIX = "postino_"
@@ -58,3 +59,4 @@ class KeyCheck:
             raise HTTPException(401, NO_KEY, {"WWW-Authenticate": "Bearer"})
         if not hmac.compare_digest(given.strip().encode(), self.key):
             raise HTTPException(401, WRONG_KEY, {"WWW-Authenticate": 'Bearer error="invalid_token"'})
+        request.state.caller = Caller("api", "api.key")
