@@ -97,10 +97,18 @@ def test_lines_share_evenly_and_a_cap_passes_its_rest_on(
         ([head("a", waited=5)], Closed(), None),
         ([head("a", waited=5), head("b", waited=-7), head("c", waited=-3)], Closed(), 3),
         ([head("b", waited=-7), head("c", waited=-3)], Closed(channels={"c": LATER}), 7),
-        ([head("b", LOW, -7), head("c", HIGH, -3)], Closed(queues={"high": LATER, "low": LATER}), None),
+        ([head("b", LOW, -7), head("c", HIGH, -3)], Closed(queues={"high": LATER, "low": LATER}), 3600),
+        ([head("a", waited=5)], Closed(channels={"a": NOW + timedelta(seconds=2)}), 2),
+        ([head("a", waited=5)], Closed(channels={"a": NOW + timedelta(seconds=2)}, everything=LATER), 3600),
+        ([head("a", waited=5, begun=True)], Closed(everything=LATER), None),  # may go on at once
+        (
+            [head("a", waited=5, begun=True)],
+            Closed(channels={"a": NOW + timedelta(seconds=2)}, to_sent=frozenset({"a"})),
+            2,
+        ),
     ],
 )
-def test_the_next_look_is_at_the_first_open_line_not_due_yet(
+def test_the_next_look_is_when_a_line_gets_both_due_and_open(
     heads: list[Head], closed: Closed, expected: float | None
 ) -> None:
     due_at = None if expected is None else NOW + timedelta(seconds=expected)

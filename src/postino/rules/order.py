@@ -105,5 +105,14 @@ def brand_room(caps: Mapping[str, int], running: Mapping[tuple[str, str], int], 
 
 
 def next_due(heads: Iterable[Head], closed: Closed, now: datetime) -> datetime | None:
-    """When to look again by oneself: the first open line that is not due yet."""
-    return min((head.due_at for head in heads if head.due_at > now and is_open(head, closed)), default=None)
+    """When to look again by oneself: the first line to be both due and open that is not so yet."""
+    ready = (max(head.due_at, opens_at(head, closed, now)) for head in heads)
+    return min((at for at in ready if at > now), default=None)
+
+
+def opens_at(head: Head, closed: Closed, now: datetime) -> datetime:
+    """When the gates in front of a line open; now, if they are."""
+    if is_open(head, closed):
+        return now
+    shut = (closed.channels.get(head.channel), closed.queues.get(head.queue.label), closed.everything)
+    return max((until for until in shut if until is not None), default=now)
