@@ -1,9 +1,9 @@
 """Every workload, by its name."""
 
 from benchmarks.workload import Workload
-from benchmarks.workloads import crowds, dispatch, drain, enqueue, killed, naps, punctual
+from benchmarks.workloads import brands, crowds, dispatch, drain, enqueue, flow, gates, killed, naps, outage, punctual
 
-PARTS = (drain, enqueue, punctual, crowds, dispatch, naps, killed)
+PARTS = (drain, enqueue, punctual, crowds, dispatch, naps, killed, flow, outage, brands, gates)
 WORKLOADS: dict[str, Workload] = {workload.name: workload for part in PARTS for workload in part.WORKLOADS}
 
 
