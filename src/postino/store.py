@@ -16,6 +16,8 @@ from postino.gatekeeping import GateStore
 from postino.job import Job, Queue, State
 from postino.ledger import LedgerStore
 from postino.outcome import Done, Reject, Retry
+from postino.overview import OverviewStore
+from postino.people import PeopleStore
 from postino.post import PostStore
 from postino.rules.blackout import Blackout
 from postino.rules.blockers import Facts
@@ -160,6 +162,7 @@ class JobFilter:
     channel: str | None = None
     account: str | None = None
     brand: str | None = None
+    brands: tuple[str, ...] | None = None  # None: whatever they are
     queue: Queue | None = None
     parent_id: UUID | None = None
     before: UUID | None = None
@@ -174,6 +177,8 @@ class DeadFilter:
     type: str | None = None
     channel: str | None = None
     cause: Cause | None = None
+    account: str | None = None
+    brands: tuple[str, ...] | None = None  # None: whatever they are
     resolved: bool = False
     before: UUID | None = None
     limit: int = 50
@@ -232,7 +237,7 @@ class Outlook:
 Decide = Callable[[Job, datetime, bool], Settlement]
 
 
-class Store(LedgerStore, PostStore, GateStore, Protocol):
+class Store(LedgerStore, PostStore, GateStore, OverviewStore, PeopleStore, Protocol):
     """One database. Every method is one transaction, or part of the caller's where it takes a connection."""
 
     async def open(self) -> None: ...
@@ -300,7 +305,12 @@ class Store(LedgerStore, PostStore, GateStore, Protocol):
     async def edit(self, job_id: UUID, payload: bytes, act: Act) -> Job: ...
     async def reschedule(self, job_id: UUID, run_at: datetime | None, act: Act) -> Job: ...
     async def resolve(self, job_id: UUID, verdict: Done | Retry | Reject, act: Act) -> Job: ...
-    async def replay(self, job_id: UUID, payload: bytes | None, force: bool, act: Act) -> Job: ...
+    async def replay(
+        self, job_id: UUID, payload: bytes | None, force: bool, act: Act, *, run_at: datetime | None = None
+    ) -> Job:
+        """Now, if it is not to be later."""
+        ...
+
     async def discard(self, job_id: UUID, act: Act) -> DeadLetter: ...
 
     async def get(self, job_id: UUID) -> Job: ...

@@ -34,12 +34,14 @@ from postino.stores.driver import Driver
 from postino.stores.operations import byhand, claim, enqueue, ledger, reading, rehearsing, settle, upkeep
 from postino.stores.operations import posts as post_desk
 from postino.stores.sql_gates import SqlGates
+from postino.stores.sql_people import SqlPeople
+from postino.stores.sql_stats import SqlStats
 
 MOST_WAITING = 2
 PRUNE_PATIENCE = 0.2
 
 
-class SqlStore(SqlGates):
+class SqlStore(SqlGates, SqlStats, SqlPeople):
     """Every method is one operation, run the way it needs: alone, in a transaction, or only reading."""
 
     def __init__(self, driver: Driver) -> None:
@@ -181,8 +183,10 @@ class SqlStore(SqlGates):
     async def resolve(self, job_id: UUID, verdict: Done | Retry | Reject, act: Act) -> Job:
         return await self.driver.transact(byhand.resolve(job_id, verdict, act))
 
-    async def replay(self, job_id: UUID, payload: bytes | None, force: bool, act: Act) -> Job:
-        return await self.driver.transact(byhand.replay(job_id, payload, force, act))
+    async def replay(
+        self, job_id: UUID, payload: bytes | None, force: bool, act: Act, *, run_at: datetime | None = None
+    ) -> Job:
+        return await self.driver.transact(byhand.replay(job_id, payload, force, act, run_at))
 
     async def discard(self, job_id: UUID, act: Act) -> DeadLetter:
         return await self.driver.transact(byhand.discard(job_id, act))

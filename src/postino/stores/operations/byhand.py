@@ -104,7 +104,9 @@ def said_by_person(step: str, number: int, act: Act, receipt: Receipt | None = N
     return Fact(step=step, number=number, verdict=verdict, told_by=Source.PERSON, receipt=receipt, why=why)
 
 
-def replay(job_id: UUID, payload: bytes | None, force: bool, act: Act) -> Operation[Job]:
+def replay(
+    job_id: UUID, payload: bytes | None, force: bool, act: Act, run_at: datetime | None = None
+) -> Operation[Job]:
     letter = yield from open_letter(job_id, "replayed")
     if letter.job.remote_id is not None:
         return (yield from get(job_id))  # it is out already: the existing job comes back
@@ -119,7 +121,7 @@ def replay(job_id: UUID, payload: bytes | None, force: bool, act: Act) -> Operat
     if not out:
         yield ask("forget_steps", job_id=job_id)
     lane = lane_of(letter.job.account, letter.job.brand)
-    yield ask("replay", id=job_id, generation=letter.job.generation, payload=payload, lane=lane)
+    yield ask("replay", id=job_id, generation=letter.job.generation, payload=payload, lane=lane, run_at=run_at)
     if out:
         yield ask("doubt", job_id=job_id, look_at=ledger.open_until(known))
     return (yield from recorded(job_id, EventType.REPLAYED, act))

@@ -21,13 +21,15 @@ def find(channel: str, key: str) -> Operation[Job | None]:
 
 
 def list_jobs(wanted: JobFilter) -> Operation[list[Job]]:
+    brands = wanted.brands if wanted.brand is None else (wanted.brand,)
+    of_brands = {} if brands is None else {"brands": list(brands)}
     found = yield ask(
-        "list",
+        "list" if brands is None else "list_of_brands",
+        **of_brands,
         states=[state.value for state in wanted.states],
         type=wanted.type,
         channel=wanted.channel,
         account=wanted.account,
-        brand=wanted.brand,
         queue=None if wanted.queue is None else wanted.queue.label,
         parent_id=wanted.parent_id,
         before=wanted.before,
@@ -54,6 +56,8 @@ def dead_letters(wanted: DeadFilter) -> Operation[list[DeadLetter]]:
         type=wanted.type,
         channel=wanted.channel,
         cause=wanted.cause,
+        account=wanted.account,
+        brands=None if wanted.brands is None else list(wanted.brands),
         resolved=wanted.resolved,
         before=wanted.before,
         limit=wanted.limit,

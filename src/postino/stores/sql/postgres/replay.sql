@@ -13,7 +13,7 @@ WITH letter AS (
     INSERT INTO postino.jobs (id, type, channel, queue, state, lane, account, brand, user_id, parent_id, correlation_id,
         idempotency_key, payload, scheduled_at, run_at, max_attempts, backoff, time_limit, generation, sent, last_error, created_at)
     SELECT id, type, channel, queue, 'pending', :lane, account, brand, user_id, parent_id, correlation_id,
-        idempotency_key, coalesce(:payload::bytea, payload), scheduled_at, coalesce(:now::timestamptz, now()),
+        idempotency_key, coalesce(:payload::bytea, payload), scheduled_at, coalesce(:run_at::timestamptz, :now::timestamptz, now()),
         max_attempts, backoff, time_limit, generation + 1, sent, last_error, created_at
     FROM letter
     RETURNING channel, lane, account, brand

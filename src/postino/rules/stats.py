@@ -1,0 +1,65 @@
+"""How well posts went out: how many, how late, how many of them at all. What ended is an argument."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from postino.job import State
+
+ON_TIME = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A post that ended: where, how, and how many seconds after it was to be out."""
+
+    network: str
+    state: State
+    late_by: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """Rates are shares of 1; without anything to share, and without lateness where nothing went out, there is None."""
+
+    published: int
+    failed: int
+    cancelled: int
+    per_minute: float
+    success_rate: float | None
+    on_time_rate: float | None
+    late_p50: float | None
+    late_p95: float | None
+    late_p99: float | None
+
+
+def summary(ended: Sequence[Ended], window: timedelta) -> Summary:
+    late = sorted(max(0.0, one.late_by) for one in ended if one.state is State.COMPLETED)
+    failed = sum(one.state is State.FAILED for one in ended)
+    on_time = sum(seconds <= ON_TIME.total_seconds() for seconds in late)
+    return Summary(
+        published=len(late),
+        failed=failed,
+        cancelled=sum(one.state is State.CANCELLED for one in ended),
+        per_minute=round(len(late) / max(window.total_seconds() / 60, 1 / 60), 3),
+        success_rate=share(len(late), len(late) + failed),
+        on_time_rate=share(on_time, len(late)),
+        late_p50=percentile(late, 50),
+        late_p95=percentile(late, 95),
+        late_p99=percentile(late, 99),
+    )
+
+
+def by_network(ended: Sequence[Ended], window: timedelta) -> dict[str, Summary]:
+    names = sorted({one.network for one in ended})
+    return {name: summary([one for one in ended if one.network == name], window) for name in names}
+
+
+def share(part: int, whole: int) -> float | None:
+    return round(part / whole, 4) if whole else None
+
+
+def percentile(ordered: Sequence[float], percent: int) -> float | None:
+    """The smallest that so many of a hundred do not exceed."""
+    return ordered[max(0, math.ceil(len(ordered) * percent / 100) - 1)] if ordered else None

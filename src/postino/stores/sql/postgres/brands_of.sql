@@ -1,0 +1,1 @@
+SELECT id, brand FROM postino.stored_jobs WHERE id = ANY (:ids::uuid[])

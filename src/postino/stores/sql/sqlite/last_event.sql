@@ -1,0 +1,1 @@
+SELECT 0 AS xid, seq FROM postino_events ORDER BY seq DESC LIMIT 1

@@ -1,0 +1,140 @@
+"""The whole in figures, on both stores: how posts ended, brands, what failed alike, what was spent, where events end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from postino.event import Cursor
+from postino.job import Job, State
+from postino.outcome import Reject
+from postino.overview import Spending
+from postino.post import POST
+from postino.rules.quota import Spent
+from postino.rules.retry import Exponential, RetryPolicy
+from postino.rules.settlement import WORKED, settle
+from postino.rules.stats import summary
+from postino.store import Act, DeadFilter, Ending, JobFilter
+from tests.contract.desk import Desk
+
+ME = Act("me")
+POLICY = RetryPolicy(3, Exponential(60))
+
+
+async def end(desk: Desk, brand: str | None = None, *, error: str | None = None, channel: str = "bluesky") -> Job:
+    """A post of a brand that ends: well, or with an error."""
+    await desk.put(type=POST, channel=channel, brand=brand, account=f"{channel}:{brand}")
+    [job] = await desk.take()
+    settlement = WORKED if error is None else settle(job, Reject(error), POLICY, desk.clock(), 0)
+    assert await desk.store.settle([Ending(job, settlement)]) == {job.id}
+    return job
+
+
+async def test_posts_that_ended_are_told_with_how_late_they_were(desk: Desk) -> None:
+    since = desk.clock()
+    await end(desk, "acme")
+    await desk.put(type=POST, channel="mastodon", account="mastodon:b", brand="other")
+    desk.clock.turn(seconds=90)
+    [late] = await desk.take()
+    await desk.store.settle([Ending(late, WORKED)])
+    await end(desk, "acme", error="no")
+    found = await desk.store.ended(since, 100)
+    assert [(one.network, one.state, round(one.late_by)) for one in found] == [
+        ("bluesky", State.FAILED, 0), ("mastodon", State.COMPLETED, 90), ("bluesky", State.COMPLETED, 0),
+    ]  # fmt: skip
+    assert summary(found, timedelta(minutes=2)).on_time_rate == 0.5
+    assert len(await desk.store.ended(since, 2)) == 2
+    assert [one.network for one in await desk.store.ended(since, 100, network="mastodon")] == ["mastodon"]
+    assert len(await desk.store.ended(since, 100, brands=["acme"])) == 2
+    assert await desk.store.ended(since, 100, brands=[]) == []
+    assert await desk.store.ended(desk.clock.later(hours=1), 100) == []
+
+
+async def test_brands_are_those_of_live_and_finished_jobs(desk: Desk) -> None:
+    assert list(await desk.store.brands()) == []
+    await end(desk, "beta")
+    await end(desk, "beta", error="no")
+    await desk.put(type=POST, channel="bluesky", account="bluesky:alpha", brand="alpha")
+    await desk.put(channel="reports")
+    assert list(await desk.store.brands()) == ["alpha", "beta"]
+    counted = await desk.store.brand_counts(["alpha", "beta", "gamma"], 100)
+    assert {(one.brand, one.state): one.posts for one in counted} == {
+        ("alpha", State.PENDING): 1, ("beta", State.COMPLETED): 1, ("beta", State.FAILED): 1,
+    }  # fmt: skip
+    assert sum(one.posts for one in await desk.store.brand_counts(["beta"], 1)) == 1
+
+
+async def test_letters_that_failed_alike_are_one_trouble(desk: Desk) -> None:
+    first = await end(desk, "acme", error="Post 12 is too long.")
+    desk.clock.turn(hours=1)
+    second = await end(desk, "other", error="Post 13 is too long.")
+    await end(desk, "acme", error="The picture is gone.", channel="mastodon")
+    long, gone = await desk.store.troubles(100)
+    assert (long.letters, long.error, long.example, long.cause) == (2, "Post … is too long.", second.id, "permanent")
+    assert long.last_at - long.first_at == timedelta(hours=1)
+    assert (gone.letters, gone.channel) == (1, "mastodon")
+    [mine] = [one for one in await desk.store.troubles(100, ["acme"]) if one.channel == "bluesky"]
+    assert (mine.letters, mine.example) == (1, first.id)
+    await desk.store.discard(second.id, ME)
+    assert {one.letters for one in await desk.store.troubles(100)} == {1}
+    assert len(await desk.store.troubles(1)) == 1
+
+
+async def test_letters_and_jobs_of_some_brands(desk: Desk) -> None:
+    mine, other = await end(desk, "acme", error="no"), await end(desk, "other", error="no")
+    nobodys = await desk.put(channel="reports")
+    letters = await desk.store.dead_letters(DeadFilter(brands=("acme",)))
+    assert [letter.job.id for letter in letters] == [mine.id]
+    assert [letter.job.id for letter in await desk.store.dead_letters(DeadFilter(account="bluesky:other"))] == [other.id]
+
+    async def listed(**wanted: object) -> list[object]:
+        return [job.id for job in await desk.store.list(replace(JobFilter(), **wanted))]  # type: ignore[arg-type]
+
+    assert await listed() == [nobodys.id, other.id, mine.id]
+    assert await listed(brands=("acme",)) == [mine.id]
+    assert await listed(brands=("acme", "other", "acme")) == [other.id, mine.id]
+    assert await listed(brands=("acme", "other"), limit=1) == [other.id]
+    assert await listed(brands=("acme", "other"), before=other.id) == [mine.id]
+    assert await listed(brand="other", states=(State.FAILED,)) == [other.id]
+    assert await listed(brands=()) == []
+
+
+async def test_a_replay_may_be_for_later(desk: Desk) -> None:
+    job = await end(desk, "acme", error="no")
+    later = desk.clock.later(minutes=5)
+    replayed = await desk.store.replay(job.id, None, True, ME, run_at=later)
+    assert replayed.run_at == later
+    assert await desk.take() == []
+    desk.clock.turn(minutes=5)
+    assert [taken.id for taken in await desk.take()] == [job.id]
+
+
+async def test_what_was_spent_is_told_for_each_quota(desk: Desk) -> None:
+    at = desk.clock().isoformat()
+    desk.database.sql(
+        "INSERT INTO {spent} (job_id, step, number, channel, account, quota, cost, at) VALUES"
+        f" ('00000000-0000-0000-0000-000000000001', 'post', 1, 'instagram', 'a', 'posts', 3, '{at}')"
+    )
+    wanted = Spending(channel="instagram", quota="posts", account="a", since_at=desk.clock.later(hours=-1))
+    found = await desk.store.spent([wanted, replace(wanted, account="b")])
+    assert [list(one) for one in found] == [[Spent(desk.clock(), 3)], []]
+
+
+async def test_the_last_event_is_where_events_end(desk: Desk) -> None:
+    assert await desk.store.last_event() == Cursor()
+    job = await end(desk, "acme")
+    [*_, last] = await desk.store.events(Cursor(), 100)
+    assert await desk.store.last_event() == last.cursor
+    assert await desk.store.events(last.cursor, 100) == []
+    nobodys = await desk.put(channel="reports")
+    assert await desk.store.brands_of([job.id, nobodys.id]) == {job.id: "acme", nobodys.id: None}
+
+
+@pytest.mark.parametrize("brands", [None, ["acme"]])
+async def test_nothing_has_ended_where_there_is_nothing(desk: Desk, brands: list[str] | None) -> None:
+    now = await desk.store.clock()
+    assert now == desk.clock()
+    assert await desk.store.ended(now, 10, brands=brands) == []
+    assert await desk.store.troubles(10, brands) == []
