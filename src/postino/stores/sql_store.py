@@ -11,7 +11,6 @@ from postino.event import Cursor, Event
 from postino.job import Job, Queue
 from postino.ledger import Fact, IntentEntry, Ledger, NewIntent, Noted, StepEntry
 from postino.outcome import Done, Reject, Retry
-from postino.post import AccountState, NewContent, NewPost, PostFilter, StoredAccount, StoredPost
 from postino.store import (
     Act,
     Attempt,
@@ -32,8 +31,8 @@ from postino.store import (
 )
 from postino.stores.driver import Driver
 from postino.stores.operations import byhand, claim, enqueue, ledger, reading, rehearsing, settle, upkeep
-from postino.stores.operations import posts as post_desk
 from postino.stores.sql_gates import SqlGates
+from postino.stores.sql_posts import SqlPosts
 from postino.stores.sql_people import SqlPeople
 from postino.stores.sql_stats import SqlStats
 
@@ -41,7 +40,7 @@ MOST_WAITING = 2
 PRUNE_PATIENCE = 0.2
 
 
-class SqlStore(SqlGates, SqlStats, SqlPeople):
+class SqlStore(SqlGates, SqlPosts, SqlStats, SqlPeople):
     """Every method is one operation, run the way it needs: alone, in a transaction, or only reading."""
 
     def __init__(self, driver: Driver) -> None:
@@ -104,40 +103,6 @@ class SqlStore(SqlGates, SqlStats, SqlPeople):
     async def held_by_others(self, job: Job, remote_ids: Sequence[str]) -> set[str]:
         return await self.driver.read(ledger.held_by_others(job, remote_ids))
 
-    async def create_posts(
-        self, content: NewContent, posts: Sequence[NewPost], jobs: Sequence[NewJob], *, again: bool = False
-    ) -> Sequence[Enqueued]:
-        return await self.driver.transact(post_desk.create(content, posts, jobs, again))
-
-    async def edit_post(
-        self, post_id: UUID, content: NewContent, post: NewPost, payload: bytes, key: str, act: Act
-    ) -> Job:
-        return await self.driver.transact(post_desk.edit(post_id, content, post, payload, key, act))
-
-    async def reschedule_post(self, post_id: UUID, run_at: datetime, key: str, act: Act) -> Job:
-        return await self.driver.transact(post_desk.reschedule(post_id, run_at, key, act))
-
-    async def post(self, post_id: UUID) -> StoredPost:
-        return await self.driver.read(post_desk.get(post_id))
-
-    async def posts(self, wanted: PostFilter) -> Sequence[StoredPost]:
-        return await self.driver.read(post_desk.list_posts(wanted))
-
-    async def miss_posts(self, give_up_after: float) -> Sequence[Job]:
-        return await self.driver.transact(post_desk.miss(give_up_after))
-
-    async def put_account(self, account: StoredAccount) -> StoredAccount:
-        return await self.driver.transact(post_desk.put_account(account))
-
-    async def account(self, account_id: str) -> StoredAccount:
-        return await self.driver.read(post_desk.account(account_id))
-
-    async def accounts(self) -> Sequence[StoredAccount]:
-        return await self.driver.read(post_desk.accounts())
-
-    async def mark_account(self, account_id: str, state: AccountState, reason: str | None, act: Act) -> StoredAccount:
-        return await self.driver.transact(post_desk.mark_account(account_id, state, reason, act))
-
     async def register(self, worker: WorkerInfo) -> None:
         await self.driver.perform(reading.register(worker))
 
@@ -177,8 +142,10 @@ class SqlStore(SqlGates, SqlStats, SqlPeople):
     async def edit(self, job_id: UUID, payload: bytes, act: Act) -> Job:
         return await self.driver.transact(byhand.edit(job_id, payload, act))
 
-    async def reschedule(self, job_id: UUID, run_at: datetime | None, act: Act) -> Job:
-        return await self.driver.transact(byhand.reschedule(job_id, run_at, act))
+    async def reschedule(
+        self, job_id: UUID, run_at: datetime | None, act: Act, *, regardless: bool = False
+    ) -> Job:
+        return await self.driver.transact(byhand.reschedule(job_id, run_at, act, regardless))
 
     async def resolve(self, job_id: UUID, verdict: Done | Retry | Reject, act: Act) -> Job:
         return await self.driver.transact(byhand.resolve(job_id, verdict, act))

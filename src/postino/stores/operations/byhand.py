@@ -47,9 +47,10 @@ def edit(job_id: UUID, payload: bytes, act: Act) -> Operation[Job]:
     return (yield from recorded(job_id, EventType.EDITED, act))
 
 
-def reschedule(job_id: UUID, run_at: datetime | None, act: Act) -> Operation[Job]:
+def reschedule(job_id: UUID, run_at: datetime | None, act: Act, regardless: bool = False) -> Operation[Job]:
+    """`regardless` of blackouts, if a person says so of this very time."""
     yield ask("take_back", id=job_id)
-    done = yield ask("reschedule", id=job_id, run_at=run_at)
+    done = yield ask("reschedule", id=job_id, run_at=run_at, regardless=regardless)
     if not done:
         yield from refuse(job_id, "rescheduled")
     return (yield from recorded(job_id, EventType.RESCHEDULED, act))

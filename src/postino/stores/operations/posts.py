@@ -9,21 +9,20 @@ from uuid import UUID
 from postino.errors import Conflict, NotFound
 from postino.event import EventType
 from postino.gate import GateKind, Scope
-from postino.job import Job
+from postino.job import Job, Queue
 from postino.post import (
     AccountState,
     NewContent,
     NewPost,
-    PostFilter,
+    Once,
     StoredAccount,
-    StoredPost,
     Twin,
 )
 from postino.rules.idempotency import SAME_WITHIN
 from postino.rules.settlement import missed, waited_in_vain
 from postino.store import Act, Ending, Enqueued, Failure, NewJob
 from postino.stores import rows
-from postino.stores.operations import byhand, gates
+from postino.stores.operations import answers, byhand, drafts, gates, listing
 from postino.stores.operations.enqueue import enqueue
 from postino.stores.operations.settle import clean, settle
 from postino.stores.statement import Operation, Row, ask, each
@@ -34,6 +33,25 @@ MISSED = Failure(None, "It was to be out by a certain time, and that time has pa
 
 
 def create(
+    content: NewContent,
+    posts: Sequence[NewPost],
+    jobs: Sequence[NewJob],
+    again: bool,
+    once: Once | None = None,
+    draft: UUID | None = None,
+) -> Operation[list[Enqueued]]:
+    if once is not None and (yield from answers.known(once.asked, keep=True)) is not None:
+        return []
+    enqueued = yield from written(content, posts, jobs, again)
+    if draft is not None:
+        yield from drafts.remove(draft)
+    if once is not None:
+        made = yield from listing.by_ids([found.job.id for found in enqueued])
+        yield from answers.write(once, [*zip(made, (found.created for found in enqueued), strict=True)])
+    return enqueued
+
+
+def written(
     content: NewContent, posts: Sequence[NewPost], jobs: Sequence[NewJob], again: bool
 ) -> Operation[list[Enqueued]]:
     guarded = [post for post in posts if post.guard]
@@ -72,16 +90,17 @@ def second_click(twins: Sequence[Twin]) -> str:
 def write_content(content: NewContent, version: int = 1) -> Operation[None]:
     yield ask(
         "write_content",
-        id=content.id, text=content.text, brand=content.brand, user_id=content.user_id, version=version,
+        id=content.id, text=content.text, words=content.words, brand=content.brand, user_id=content.user_id,
+        version=version,
     )  # fmt: skip
 
 
 def edit(
     post_id: UUID, content: NewContent, post: NewPost, payload: bytes, key: str, act: Act
 ) -> Operation[Job]:
-    yield from get(post_id)
+    yield from listing.get(post_id)
     job = yield from byhand.edit(post_id, payload, act)
-    before = yield from get(post_id)  # under the job's lock: edits at once are counted one after the other
+    before = yield from listing.get(post_id)  # under the job's lock: edits at once are counted one after the other
     yield from add_key(job, key, "edited")
     yield from write_content(content, before.version + 1)
     changed = {"fingerprint": post.fingerprint, "publish_until_at": post.publish_until_at}
@@ -95,32 +114,19 @@ def reschedule(post_id: UUID, run_at: datetime, key: str, act: Act) -> Operation
     return job
 
 
+def hurry(post_id: UUID, act: Act, regardless: bool) -> Operation[Job]:
+    yield from listing.get(post_id)
+    yield from byhand.reschedule(post_id, None, act, regardless)
+    yield ask("hurry", id=post_id, queue=Queue.HIGH)
+    return (yield from byhand.get(post_id))
+
+
 def add_key(job: Job, key: str, done: str) -> Operation[None]:
     """Its old key stays its own, too: whoever asked for it with that gets it as it is now."""
     holder = yield ask("add_key", channel=job.channel, key=key, job_id=job.id)
     if holder[0]["job_id"] != job.id:
         told = f"like this it would be the same as post {holder[0]['job_id']}. Nothing was changed."
         raise Conflict(f"Post {job.id} was not {done}: {told}")
-
-
-def get(post_id: UUID) -> Operation[StoredPost]:
-    found = yield ask("posts", **(EVERYTHING | {"id": post_id}))
-    if not found:
-        raise NotFound(f"There is no post {post_id}. `postino posts list` shows the newest ones.")
-    return stored_post(found[0])
-
-
-def list_posts(wanted: PostFilter) -> Operation[list[StoredPost]]:
-    said = {
-        "states": [state.value for state in wanted.states] or None,
-        "network": wanted.network,
-        "account": wanted.account,
-        "brand": wanted.brand,
-        "content_id": wanted.content_id,
-        "before": wanted.before,
-        "limit": wanted.limit,
-    }
-    return [stored_post(row) for row in (yield ask("posts", **(EVERYTHING | said)))]
 
 
 def miss(give_up_after: float) -> Operation[list[Job]]:
@@ -165,9 +171,9 @@ def mark_account(account_id: str, state: AccountState, reason: str | None, act: 
     before = yield from account(account_id)
     reason = clean(reason)
     marked = yield ask("mark_account", id=account_id, state=state, reason=reason)
-    if before.state is not AccountState.ACTIVE:
+    if state is AccountState.ACTIVE and before.state is not AccountState.ACTIVE:
         yield from gates.unshut(Scope.ACCOUNT, account_id, KIND_OF[before.state])
-    if state is not AccountState.ACTIVE:
+    elif state is not AccountState.ACTIVE:
         yield from gates.shut(Scope.ACCOUNT, account_id, KIND_OF[state], reason=reason)
     told = {"account": account_id, "state": state, "reason": reason or ""}
     yield from byhand.told(EventType.ACCOUNT_MARKED, None, told)
@@ -179,23 +185,7 @@ def post_values(post: NewPost) -> dict[str, Any]:
     return {name: getattr(post, name) for name in ("id", "network", "account", "fingerprint", "publish_until_at")}
 
 
-def stored_post(row: Row) -> StoredPost:
-    return StoredPost(
-        job=rows.any_job(row),
-        content_id=row["content_id"],
-        content=row["content"],
-        version=row["version"],
-        publish_until_at=row["publish_until_at"],
-        account_state=None if row["account_state"] is None else AccountState(row["account_state"]),
-    )
-
-
 def stored_account(row: Row) -> StoredAccount:
     told = {name: row[name] for name in StoredAccount.__slots__}
     return StoredAccount(**{**told, "state": AccountState(row["state"])})
 
-
-EVERYTHING: dict[str, Any] = {
-    "id": None, "states": None, "network": None, "account": None, "brand": None, "content_id": None, "before": None,
-    "limit": 1,
-}  # fmt: skip

@@ -1,7 +1,8 @@
 WITH moved AS (
     UPDATE postino.jobs
     SET scheduled_at = coalesce(:run_at::timestamptz, :now::timestamptz, now()),
-        run_at = greatest(:run_at::timestamptz, coalesce(:now::timestamptz, now())), dispatched_at = NULL, deferred = NULL
+        run_at = greatest(:run_at::timestamptz, coalesce(:now::timestamptz, now())), dispatched_at = NULL, deferred = NULL,
+        regardless = :regardless::boolean
     WHERE id = :id AND state = 'pending' AND NOT sent
     RETURNING id, channel, lane, account, brand
 ), hint AS (

@@ -1,11 +1,11 @@
--- What waits for a network in trouble for too long, where nobody said how long that is, and nothing is or may be out; out of
--- everybody's reach until the end of this transaction.
+-- What was due before a network has been in trouble for too long, where nobody said how long that is, and nothing is or may
+-- be out; out of everybody's reach until the end of this transaction.
 UPDATE postino.jobs SET state = 'uncertain'
 WHERE state = 'pending' AND id IN (
     SELECT job.id FROM postino.circuits AS circuit
     JOIN postino.jobs AS job ON job.channel = circuit.service
     JOIN postino.posts AS post ON post.id = job.id
-    WHERE circuit.state <> 'closed' AND post.publish_until_at IS NULL AND job.state = 'pending' AND job.look_at IS NULL
+    WHERE circuit.trouble_at <= coalesce(:now::timestamptz, now()) - make_interval(secs => :seconds) AND post.publish_until_at IS NULL AND job.state = 'pending' AND job.look_at IS NULL
       AND job.scheduled_at <= coalesce(:now::timestamptz, now()) - make_interval(secs => :seconds) AND NOT EXISTS (
           SELECT FROM postino.receipts WHERE job_id = job.id AND verdict = 'accepted'
       )

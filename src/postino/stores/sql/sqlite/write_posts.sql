@@ -1,3 +1,5 @@
-INSERT INTO postino_posts (id, content_id, network, account, fingerprint, publish_until_at, created_at)
-VALUES (:id, :content_id, :network, :account, :fingerprint, :publish_until_at, :now)
+-- After its job, which knows best when it is to go out.
+INSERT INTO postino_posts (id, content_id, network, account, fingerprint, publish_until_at, brand, scheduled_at, created_at)
+SELECT :id, :content_id, :network, :account, :fingerprint, :publish_until_at, brand, scheduled_at, :now
+FROM postino_jobs WHERE id = :id
 ON CONFLICT (id) DO NOTHING

@@ -4,6 +4,7 @@ CREATE TABLE postino.circuits (
     state    text NOT NULL CHECK (state IN ('closed', 'open', 'half_open')),
     since_at timestamptz,
     until_at timestamptz,
+    trouble_at timestamptz,  -- since when it has not been closed
     failures text NOT NULL,  -- when, as JSON
     trips    int NOT NULL,
     probes   int NOT NULL,

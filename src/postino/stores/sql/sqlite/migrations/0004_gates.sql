@@ -4,6 +4,7 @@ CREATE TABLE postino_circuits (
     state    text NOT NULL CHECK (state IN ('closed', 'open', 'half_open')),
     since_at text,
     until_at text,
+    trouble_at text,  -- since when it has not been closed
     failures text NOT NULL,  -- when, as JSON
     trips    integer NOT NULL,
     probes   integer NOT NULL,
