@@ -3,7 +3,7 @@
 A post is a job of type `postino.post`: its id is its job's id, and what happens to it is written with its job.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -43,6 +43,7 @@ class NewContent:
 
     id: UUID
     text: str
+    words: str = ""  # what it is found by
     brand: str | None = None
     user_id: str | None = None
 
@@ -74,15 +75,107 @@ class StoredPost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostFilter:
-    """Which posts to list: newest first, before the cursor."""
+    """Which posts to list, before the cursor: the newest first or, where times are said, the latest."""
 
     states: tuple[State, ...] = ()
     network: str | None = None
     account: str | None = None
     brand: str | None = None
+    brands: frozenset[str] | None = None  # those that may be seen; None: all, and what has none
     content_id: UUID | None = None
+    from_at: datetime | None = None  # scheduled then or later
+    to_at: datetime | None = None  # and before this
+    words: str | None = None  # somewhere in what is said
     before: UUID | None = None
+    before_at: datetime | None = None  # by time, the cursor is both
     limit: int = 50
+
+    @property
+    def by_time(self) -> bool:
+        return self.from_at is not None or self.to_at is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a list goes on."""
+
+    id: UUID
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PostPage:
+    """Posts in their order, and where to go on: perhaps without any, when much was looked through in vain."""
+
+    posts: Sequence[StoredPost]
+    next: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A day of the calendar, as instants."""
+
+    from_at: datetime
+    to_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A post in the calendar."""
+
+    id: UUID
+    state: State
+    network: str
+    account: str
+    scheduled_at: datetime
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """The first posts of a day, and how many there are, counted up to a bound."""
+
+    entries: Sequence[Entry]
+    posts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What was answered to a request, word for word."""
+
+    status: int
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request with a key of its caller's. The same one is answered the same, for ever."""
+
+    caller: str
+    key: str
+    request: str  # what was asked, as a hash
+    what: str  # in words: `POST /v1/posts`
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """What to answer is told from what was made, in the transaction that makes it, and must not look elsewhere."""
+
+    asked: Asked
+    told: Callable[[Any], Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A request for posts that nobody has made yet, as JSON."""
+
+    id: UUID
+    brand: str | None
+    author: str
+    said: str
+    version: int = 1
+    created_at: datetime | None = None  # None: not written yet
+    changed_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +188,25 @@ class Twin:
 
 class PostStore(Protocol):
     async def create_posts(
-        self, content: NewContent, posts: Sequence[NewPost], jobs: Sequence[Any], *, again: bool = False
+        self,
+        content: NewContent,
+        posts: Sequence[NewPost],
+        jobs: Sequence[Any],
+        *,
+        again: bool = False,
+        once: Once | None = None,
+        draft: UUID | None = None,
     ) -> Sequence[Any]:
         """Content, posts, jobs and keys: all or none. Where a key is known, the post that has it comes back.
 
-        Takes NewJob values and returns Enqueued ones. Raises Conflict where a guarded post has a twin.
+        Takes NewJob values and returns Enqueued ones. Raises Conflict where a guarded post has a twin. With `once`,
+        what it tells of the posts is kept as the answer; nothing is made and nothing comes back where there is one.
+        A draft that it was made from is gone with it.
         """
+        ...
+
+    async def answer(self, asked: Asked) -> Answer | None:
+        """What was answered to this request before. Raises Conflict if its key was used for another one."""
         ...
 
     async def edit_post(
@@ -113,8 +219,20 @@ class PostStore(Protocol):
         """Likewise, for another time."""
         ...
 
+    async def hurry_post(self, post_id: UUID, act: Any, *, regardless: bool = False) -> Job:
+        """Likewise: now, before what is only planned, and even in a blackout if a person says so."""
+        ...
+
     async def post(self, post_id: UUID) -> StoredPost: ...
     async def posts(self, wanted: PostFilter) -> Sequence[StoredPost]: ...
+    async def page_of_posts(self, wanted: PostFilter) -> PostPage:
+        """The same, without looking through more than a bounded number of posts for those that fit."""
+        ...
+
+    async def calendar(self, days: Sequence[Window], brands: frozenset[str] | None, each: int) -> Sequence[Day]:
+        """At most `each` posts of every day."""
+        ...
+
     async def miss_posts(self, give_up_after: float) -> Sequence[Job]:
         """Fails what was to be out by now and of which nothing has been sent."""
         ...
@@ -128,3 +246,15 @@ class PostStore(Protocol):
     async def mark_account(self, account_id: str, state: AccountState, reason: str | None, act: Any) -> StoredAccount:
         """Its posts wait while it is not active."""
         ...
+
+    async def add_draft(self, draft: Draft, *, once: Once | None = None) -> Draft | None:
+        """None where it was answered before."""
+        ...
+
+    async def draft(self, draft_id: UUID) -> Draft: ...
+    async def drafts(self, brands: frozenset[str] | None, before: UUID | None, limit: int) -> Sequence[Draft]: ...
+    async def change_draft(self, draft: Draft) -> Draft:
+        """Raises Conflict if somebody else has changed it since it was read."""
+        ...
+
+    async def remove_draft(self, draft_id: UUID) -> Draft: ...

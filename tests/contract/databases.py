@@ -20,7 +20,8 @@ from postino.stores.sqlite import Sqlite
 TABLES = (
     "jobs", "keys", "finished", "attempts", "events", "dead_letters", "channels", "lanes", "lane_due", "lane_hints",
     "gates", "caps", "circuits", "blackouts", "spent", "served", "workers", "cursors", "audit", "steps", "intents",
-    "receipts", "kept", "published", "accounts", "contents", "posts",
+    "receipts", "kept", "published", "accounts", "contents", "posts", "answers", "drafts", "imports",
+    "api_keys", "users", "sessions", "sign_ins", "throttles",
 )  # fmt: skip
 PLACE = re.compile(r"\{(\w+)\}")
 

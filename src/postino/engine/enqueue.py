@@ -4,10 +4,11 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
+from uuid import UUID
 
 from postino.engine.crashpoints import crashpoint
 from postino.errors import StoreUnreachable
-from postino.post import NewContent, NewPost
+from postino.post import NewContent, NewPost, Once
 from postino.store import Enqueued, NewJob, Store
 
 T = TypeVar("T")
@@ -34,13 +35,20 @@ async def enqueue_surely(store: Store, jobs: Sequence[NewJob], patience: float |
 
 
 async def create_posts_surely(
-    store: Store, content: NewContent, posts: Sequence[NewPost], jobs: Sequence[NewJob]
+    store: Store,
+    content: NewContent,
+    posts: Sequence[NewPost],
+    jobs: Sequence[NewJob],
+    once: Once | None = None,
+    draft: UUID | None = None,
 ) -> Sequence[Enqueued]:
     """The same for posts, with what they say."""
 
     async def create(again: bool) -> Sequence[Enqueued]:
         crashpoint("create_posts.before")
-        enqueued: Sequence[Enqueued] = await store.create_posts(content, posts, jobs, again=again)
+        enqueued: Sequence[Enqueued] = await store.create_posts(
+            content, posts, jobs, again=again, once=once, draft=draft
+        )
         crashpoint("create_posts.after")
         return enqueued
 

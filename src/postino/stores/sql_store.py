@@ -32,8 +32,8 @@ from postino.store import (
 from postino.stores.driver import Driver
 from postino.stores.operations import byhand, claim, enqueue, ledger, reading, rehearsing, settle, upkeep
 from postino.stores.sql_gates import SqlGates
-from postino.stores.sql_posts import SqlPosts
 from postino.stores.sql_people import SqlPeople
+from postino.stores.sql_posts import SqlPosts
 from postino.stores.sql_stats import SqlStats
 
 MOST_WAITING = 2

@@ -1,0 +1,60 @@
+"""Drafts: read and changed by the version that was read, gone when posts are made of them."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from postino.errors import Conflict, NotFound
+from postino.post import Draft, Once
+from postino.stores.operations import answers
+from postino.stores.operations.listing import LAST
+from postino.stores.statement import Operation, Row, ask
+
+
+def add(draft: Draft, once: Once | None) -> Operation[Draft | None]:
+    if once is not None and (yield from answers.known(once.asked, keep=True)) is not None:
+        return None
+    found = yield ask("add_draft", id=draft.id, brand=draft.brand, author=draft.author, said=draft.said)
+    added = draft_of(found[0])
+    if once is not None:
+        yield from answers.write(once, added)
+    return added
+
+
+def get(draft_id: UUID) -> Operation[Draft]:
+    found = yield ask("draft", id=draft_id)
+    if not found:
+        raise none(draft_id)
+    return draft_of(found[0])
+
+
+def list_drafts(brands: Sequence[str] | None, before: UUID | None, limit: int) -> Operation[list[Draft]]:
+    found: list[Draft] = []
+    for brand in [None] if brands is None else brands:
+        rows = yield ask("drafts", brand=brand, before=before or LAST, limit=limit)
+        found.extend(draft_of(row) for row in rows)
+    return sorted(found, key=lambda draft: draft.id, reverse=True)[:limit]
+
+
+def change(draft: Draft) -> Operation[Draft]:
+    said = {name: getattr(draft, name) for name in ("id", "brand", "said", "version")}
+    found = yield ask("change_draft", **said)
+    if not found:
+        yield from get(draft.id)
+        told = "somebody else has changed it since you read it. Nothing was changed: read it again."
+        raise Conflict(f"Draft {draft.id} was not changed: {told}")
+    return draft_of(found[0])
+
+
+def remove(draft_id: UUID) -> Operation[Draft]:
+    found = yield ask("remove_draft", id=draft_id)
+    if not found:
+        raise none(draft_id)
+    return draft_of(found[0])
+
+
+def none(draft_id: UUID) -> NotFound:
+    return NotFound(f"There is no draft {draft_id}. Of one that was scheduled there are posts.")
+
+
+def draft_of(row: Row) -> Draft:
+    return Draft(**{name: row[name] for name in Draft.__slots__})

@@ -1,0 +1,178 @@
+"""Finding posts: by the index that fits best, and never through more posts than one answer is worth."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from postino.errors import NotFound
+from postino.job import State
+from postino.post import AccountState, Day, Entry, Place, PostFilter, PostPage, StoredPost, Window
+from postino.stores import rows
+from postino.stores.statement import Operation, Row, ask, each
+
+FIRST, LAST = UUID(int=0), UUID(int=2**128 - 1)
+BEGINNING, END = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
+LIVE = {State.PENDING: "pending", State.RUNNING: "running", State.UNCERTAIN: "uncertain"}
+FURTHER = (1_000, 9_000)  # how far one answer goes on where its first look found too little
+FURTHER_FOR_WORDS = (1_000, 4_000)  # each of them costs a look at what it says
+MOST_COUNTED = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """What a walk over some posts found, and where it stopped; None: at the end."""
+
+    found: Sequence[Place]
+    stopped: Place | None
+
+
+def get(post_id: UUID) -> Operation[StoredPost]:
+    found = yield from by_ids([post_id])
+    if not found:
+        raise no_post(post_id)
+    return found[0]
+
+
+def no_post(post_id: UUID) -> NotFound:
+    return NotFound(f"There is no post {post_id}. `postino posts list` shows the newest ones.")
+
+
+def by_ids(ids: Sequence[UUID]) -> Operation[list[StoredPost]]:
+    """In the order of their ids as they were asked for."""
+    found = yield each("posts", [{"id": post_id} for post_id in ids])
+    there = {row["id"]: stored_post(row) for row in found}
+    return [there[post_id] for post_id in ids if post_id in there]
+
+
+def all_posts(wanted: PostFilter) -> Operation[list[StoredPost]]:
+    """However far it is to the last that fits."""
+    found: list[Place] = []
+    place: Place | None = place_of(wanted)
+    scan = wanted.limit
+    while place is not None and len(found) < wanted.limit:
+        walk = yield from walked(wanted, place, scan)
+        found, place, scan = [*found, *walk.found], walk.stopped, FURTHER[-1]
+    return (yield from by_ids([place.id for place in found[: wanted.limit]]))
+
+
+def page(wanted: PostFilter) -> Operation[PostPage]:
+    found: list[Place] = []
+    place: Place | None = place_of(wanted)
+    for scan in (wanted.limit + 1, *(FURTHER if wanted.words is None else FURTHER_FOR_WORDS)):
+        if place is not None and len(found) <= wanted.limit:
+            walk = yield from walked(wanted, place, scan)
+            found, place = [*found, *walk.found], walk.stopped
+    if len(found) > wanted.limit:
+        found = found[: wanted.limit]
+        place = found[-1]
+    return PostPage((yield from by_ids([one.id for one in found])), place)
+
+
+def walked(wanted: PostFilter, place: Place, scan: int) -> Operation[Walk]:
+    """One step of the walk, on all its ways: nothing behind the place where the first of them stopped counts yet."""
+    walks = []
+    for way in ways(wanted):
+        name = "walk_posts_by_time" if wanted.by_time else "walk_posts"
+        reached = {"before": place.id, "before_at": place.at, "scan": scan}
+        found = yield ask(name, **said(wanted), **reached, **way)
+        fitting = [Place(row["id"], row["scheduled_at"]) for row in found if row["fits"]]
+        over = not found or found[0]["walked"] < scan
+        walks.append(Walk(fitting, None if over else Place(found[-1]["id"], found[-1]["scheduled_at"])))
+
+    def order(one: Place) -> Any:
+        return (one.at, one.id) if wanted.by_time else one.id
+
+    stopped = max((walk.stopped for walk in walks if walk.stopped), key=order, default=None)
+    merged = sorted((one for walk in walks for one in walk.found), key=order, reverse=True)
+    return Walk([one for one in merged if stopped is None or order(one) >= order(stopped)], stopped)
+
+
+def place_of(wanted: PostFilter) -> Place:
+    """Before which to begin: the cursor or, by time, the end of what is wanted."""
+    end = Place(FIRST, wanted.to_at) if wanted.to_at is not None else Place(LAST, END)
+    if wanted.before is None:
+        return end if wanted.by_time else Place(LAST, END)
+    return Place(wanted.before, wanted.before_at or END)
+
+
+def ways(wanted: PostFilter) -> Iterator[Mapping[str, Any]]:
+    """The index that leaves the least to walk over; one for each brand that may be seen."""
+    brands = brands_of(wanted)
+    states, phase = set(wanted.states), phase_of(wanted)
+    if wanted.content_id is not None and not wanted.by_time:
+        yield way("content")
+    elif states and states <= {State.RUNNING, State.UNCERTAIN}:
+        yield way("busy", busy=sorted(states))
+    elif wanted.account is not None:
+        yield way("account")
+    elif brands is not None:
+        yield from (way("brand", brand=brand) for brand in brands)
+    elif phase is not None and not wanted.by_time:
+        yield way("phase", phase=phase)
+    elif wanted.network is not None and not wanted.by_time:
+        yield way("network")
+    else:
+        yield way("all")
+
+
+def way(name: str, *, brand: str | None = None, phase: str | None = None, busy: Sequence[str] = ()) -> dict[str, Any]:
+    return {"way": name, "brand": brand, "phase": phase, "busy": list(busy)}
+
+
+def brands_of(wanted: PostFilter) -> list[str] | None:
+    if wanted.brand is None:
+        return None if wanted.brands is None else sorted(wanted.brands)
+    return [wanted.brand] if wanted.brands is None or wanted.brand in wanted.brands else []
+
+
+def phase_of(wanted: PostFilter) -> str | None:
+    phases = {"live" if state in LIVE else state.value for state in wanted.states}
+    return phases.pop() if len(phases) == 1 else None
+
+
+def said(wanted: PostFilter) -> dict[str, Any]:
+    states = wanted.states
+    return {
+        "network": wanted.network,
+        "account": wanted.account,
+        "brands": brands_of(wanted),
+        "content_id": wanted.content_id,
+        "phases": [*{"live" if state in LIVE else state.value for state in states}] if states else None,
+        "states": [LIVE[state] for state in states if state in LIVE],
+        "words": wanted.words,
+        "from_at": wanted.from_at or BEGINNING,
+    }
+
+
+def calendar(days: Sequence[Window], brands: frozenset[str] | None, most: int) -> Operation[list[Day]]:
+    wanted = [
+        {"day": number, "from_at": day.from_at, "to_at": day.to_at, "brand": brand}
+        for number, day in enumerate(days)
+        for brand in ([None] if brands is None else sorted(brands))
+    ]
+    found = yield each("calendar", wanted, limit=most)
+    counts = yield each("count_calendar", wanted, most=MOST_COUNTED + 1)
+    entries: list[list[Entry]] = [[] for _ in days]
+    for row in found:
+        entries[row["day"]].append(entry_of(row))
+    posts = [sum(row["posts"] for row in counts if row["day"] == number) for number in range(len(days))]
+    ordered = (sorted(those, key=lambda one: (one.scheduled_at, one.id))[:most] for those in entries)
+    return [Day(those, counted) for those, counted in zip(ordered, posts, strict=True)]
+
+
+def entry_of(row: Row) -> Entry:
+    told = {name: row[name] for name in Entry.__slots__}
+    return Entry(**{**told, "state": State(row["state"])})
+
+
+def stored_post(row: Row) -> StoredPost:
+    return StoredPost(
+        job=rows.any_job(row),
+        content_id=row["content_id"],
+        content=row["content"],
+        version=row["version"],
+        publish_until_at=row["publish_until_at"],
+        account_state=None if row["account_state"] is None else AccountState(row["account_state"]),
+    )

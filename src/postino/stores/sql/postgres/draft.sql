@@ -1,0 +1,1 @@
+SELECT * FROM postino.drafts WHERE id = :id

@@ -1,0 +1,1 @@
+DELETE FROM postino.drafts WHERE id = :id RETURNING *

@@ -1,0 +1,1 @@
+SELECT * FROM postino_drafts WHERE id = :id

@@ -1,0 +1,1 @@
+DELETE FROM postino_drafts WHERE id = :id RETURNING *
