@@ -20,8 +20,13 @@ from postino.providers import PROVIDERS
 from postino.providers.limits import load_limits
 from postino.providers.quotas import load_quotas
 from postino.publishing.accounts import Accounts
+from postino.publishing.key_file import read_or_create
+from postino.publishing.passwords import Passwords
+from postino.publishing.people import People
 from postino.publishing.posts import Posts
 from postino.publishing.publisher import Publisher
+from postino.publishing.seals import Seals
+from postino.publishing.signing_in import SigningIn
 from postino.publishing.telling import Teller
 from postino.publishing.vault import load_or_create
 from postino.rules.retry import Schedule
@@ -47,6 +52,9 @@ class Postino(App):
         super().__init__(parts(config))
         vault = partial(load_or_create, config.data_dir / "vault.key")
         self.accounts = Accounts(self.store, vault, config.sandbox.url)
+        seals, passwords = Seals(partial(read_or_create, config.data_dir / "vault.key")), Passwords()
+        self.people = People(self.store, seals, passwords)
+        self.signing_in = SigningIn(self.store, seals, passwords)
         create = partial(create_posts_surely, self.store)
         self.posts = Posts(self.store, load_limits(), tuple(PROVIDERS), create, self.wake, unfetchable(config))
         self.teller = Teller(self.store, partial(most_attempts, config))

@@ -1,4 +1,4 @@
-"""Who may ask: whoever holds the key in `api.key`, which is made at the first start and shown to nobody else."""
+"""Who may ask: whoever has a key, or a cookie of a browser that is signed in. The first key is in `api.key`."""
 
 import hmac
 import os
@@ -8,15 +8,25 @@ from pathlib import Path
 
 from fastapi import HTTPException, Request
 
-from postino.api.callers import Caller
+from postino.api.callers import Caller, of_key, of_session
+from postino.api.permissions import check
 from postino.errors import PostinoError
+from postino.publishing.people import PREFIX
+from postino.wiring import Postino
 
-PREFIX = "postino_"
+COOKIE = "__Host-postino"
+CSRF_HEADER = "X-CSRF-Token"
+SAFE = ("GET", "HEAD", "OPTIONS")
 NO_KEY = (
     "This needs the API key: send the header `Authorization: Bearer KEY`. `postino up` shows the key, and it is in"
     " api.key in the data directory."
 )
-WRONG_KEY = "That is not the API key of this Postino. It is in api.key in its data directory."
+WRONG_KEY = "That is not an API key of this Postino, or not any more. The first is in api.key in its data directory."
+SIGNED_OUT = "You are signed out: it was long ago, or somebody ended it. Sign in again."
+NO_TOKEN = (
+    f"A browser's change needs the header `{CSRF_HEADER}`: its value is the `csrf_token` of `GET /v1/me`. Nothing was"
+    " changed."
+)
 
 
 def read_or_create(path: Path) -> str:
@@ -47,16 +57,48 @@ def read(path: Path) -> str:
     return key
 
 
-class KeyCheck:
-    """Lets in who knows the key; how long the comparison takes tells nothing about it."""
+class Access:
+    """Lets in who may do this; how long a comparison takes tells nothing about a key."""
 
-    def __init__(self, key: str) -> None:
-        self.key = key.encode()
+    def __init__(self, first_key: str, app: Postino) -> None:
+        self.first_key = first_key.encode()
+        self.app = app
 
     async def __call__(self, request: Request) -> None:
-        scheme, _, given = request.headers.get("authorization", "").partition(" ")
+        caller = await self.caller(request)
+        check(caller, request.method, request.scope["route"].path)
+        request.state.caller = caller
+
+    async def caller(self, request: Request) -> Caller:
+        said = request.headers.get("authorization")
+        if said is not None:
+            return await self.by_key(said)
+        cookie = request.cookies.get(COOKIE)
+        if cookie is None:
+            raise HTTPException(401, NO_KEY, {"WWW-Authenticate": "Bearer"})
+        return await self.by_cookie(request, cookie)
+
+    async def by_key(self, said: str) -> Caller:
+        scheme, _, given = said.partition(" ")
         if scheme.lower() != "bearer" or not given.strip():
             raise HTTPException(401, NO_KEY, {"WWW-Authenticate": "Bearer"})
-        if not hmac.compare_digest(given.strip().encode(), self.key):
+        text = given.strip()
+        if hmac.compare_digest(text.encode(), self.first_key):
+            return Caller("api", "api.key")
+        key = None
+        if text.startswith(PREFIX):
+            await self.app.open()
+            key = await self.app.people.key_of(text)
+        if key is None:
             raise HTTPException(401, WRONG_KEY, {"WWW-Authenticate": 'Bearer error="invalid_token"'})
-        request.state.caller = Caller("api", "api.key")
+        return of_key(key)
+
+    async def by_cookie(self, request: Request, cookie: str) -> Caller:
+        await self.app.open()
+        signed_in = await self.app.signing_in.session_of(cookie)
+        if signed_in is None:
+            raise HTTPException(401, SIGNED_OUT, {"WWW-Authenticate": "Bearer"})
+        token = request.headers.get(CSRF_HEADER, "")
+        if request.method not in SAFE and not hmac.compare_digest(token.encode(), signed_in.csrf_token.encode()):
+            raise HTTPException(403, NO_TOKEN)
+        return of_session(signed_in)

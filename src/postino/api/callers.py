@@ -1,19 +1,14 @@
 """Who asks: set by whoever let the request in, read by every route that shows or changes something."""
 
-from dataclasses import dataclass
-from enum import StrEnum
+from dataclasses import dataclass, field
 
 from fastapi import Request
 
 from postino.errors import NotFound
+from postino.people import ApiKey, Role
+from postino.publishing.signing_in import SignedIn
 
-
-class Role(StrEnum):
-    """What one may do: everything; publish and decide; look."""
-
-    OWNER = "owner"
-    EDITOR = "editor"
-    VIEWER = "viewer"
+__all__ = ["Caller", "Role", "caller_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +19,7 @@ class Caller:
     key: str
     role: Role = Role.OWNER
     brands: frozenset[str] | None = None  # None: all of them, and what has none
+    signed_in: SignedIn | None = field(default=None, compare=False)
 
     def sees(self, brand: str | None) -> bool:
         return self.brands is None or brand in self.brands
@@ -32,6 +28,15 @@ class Caller:
         """Of another's things nobody hears even that they are there."""
         if not self.sees(brand):
             raise NotFound(refusal)
+
+
+def of_key(key: ApiKey) -> Caller:
+    return Caller(f"key:{key.name}", str(key.id), key.role, key.brands)
+
+
+def of_session(signed_in: SignedIn) -> Caller:
+    user = signed_in.user
+    return Caller(f"user:{user.name}", f"user:{user.id}", user.role, user.brands, signed_in)
 
 
 def caller_of(request: Request) -> Caller:

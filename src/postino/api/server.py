@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager, suppress
 from fastapi import Depends, FastAPI
 
 from postino import config as configuration
-from postino.api import accounts, deeds, explaining, gates, health, page, posts, simulate
-from postino.api.access import KeyCheck, read_or_create
+from postino.api import accounts, deeds, explaining, gates, health, keys, page, people, posts, sessions, simulate
+from postino.api.access import Access, read_or_create
 from postino.api.bodies import Bodies
 from postino.api.problems import Safety, answer_with_problems
 from postino.config import Config
@@ -21,7 +21,7 @@ def make_app(config: Config | None = None) -> FastAPI:
     """Without a config, the one in force."""
     config = config or configuration.load()
     postino = Postino(config)
-    check = KeyCheck(read_or_create(config.data_dir / KEY_FILE))
+    check = Access(read_or_create(config.data_dir / KEY_FILE), postino)
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
@@ -37,8 +37,9 @@ def make_app(config: Config | None = None) -> FastAPI:
         title="Postino", version="1", lifespan=life, docs_url=None, redoc_url=None, openapi_url="/v1/openapi.json"
     )
     answer_with_problems(app)
-    for part in (posts, deeds, accounts, explaining, gates, simulate):
+    for part in (posts, deeds, accounts, explaining, gates, simulate, keys, people, sessions):
         app.include_router(part.routes(postino), dependencies=[Depends(check), Depends(opened)])
+    app.include_router(sessions.public_routes(postino), dependencies=[Depends(opened)])
     for part in (health, page):
         app.include_router(part.routes(postino))
     app.add_middleware(Bodies)

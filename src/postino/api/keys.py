@@ -1,0 +1,62 @@
+"""`/v1/api-keys`: programs' ways in. A key is shown once, in the answer that makes it."""
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse
+from pydantic import Field
+
+from postino.api.callers import caller_of
+from postino.api.models import MOST_REASON, Strict
+from postino.api.reading import cursor_of, limit_of, query_of
+from postino.api.wishes import instant
+from postino.engine.deeds import act
+from postino.publishing.people import of_key, role_named
+from postino.wiring import Postino
+
+NEVER_KEPT = {"Cache-Control": "no-store"}
+
+
+class KeyBody(Strict):
+    """`POST /v1/api-keys`."""
+
+    name: str
+    role: str
+    brands: list[str] | None = None
+    expires_at: str | None = None
+    timezone: str | None = None
+    reason: Annotated[str, Field(max_length=MOST_REASON)] = ""
+
+
+def routes(app: Postino) -> APIRouter:
+    router = APIRouter(prefix="/v1/api-keys", tags=["people"])
+
+    @router.post("", status_code=201)
+    async def add_api_key(request: Request, body: KeyBody) -> JSONResponse:
+        """A new one: 201, with `key`, which nobody can show again."""
+        made, text = await app.people.add_key(
+            body.name,
+            role_named(body.role),
+            brands=body.brands,
+            expires_at=instant(body.expires_at, body.timezone, "expires_at", []),
+            act=act(caller_of(request).name, body.reason),
+        )
+        return JSONResponse(of_key(made) | {"key": text}, 201, NEVER_KEPT)
+
+    @router.get("")
+    async def list_api_keys(request: Request) -> JSONResponse:
+        """The oldest first; of each its beginning, and nothing more."""
+        query = query_of(request, "limit", "cursor")
+        limit = limit_of(query)
+        found = await app.store.api_keys(cursor_of(query), limit + 1)
+        cursor = str(found[limit - 1].id) if len(found) > limit else None
+        return JSONResponse({"data": [of_key(key) for key in found[:limit]], "next_cursor": cursor})
+
+    @router.delete("/{key_id}")
+    async def remove_api_key(request: Request, key_id: UUID) -> JSONResponse:
+        """From the next request on it lets nobody in; `reason` goes into the audit trail."""
+        reason = query_of(request, "reason").get("reason", "")
+        return JSONResponse(of_key(await app.store.remove_api_key(key_id, act(caller_of(request).name, reason))))
+
+    return router

@@ -1,0 +1,1 @@
+UPDATE postino.users SET password = :password, role = :role, brands = :brands WHERE id = :id RETURNING *

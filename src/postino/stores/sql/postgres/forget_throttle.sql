@@ -1,0 +1,1 @@
+DELETE FROM postino.throttles WHERE subject = :subject

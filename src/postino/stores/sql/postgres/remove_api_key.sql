@@ -1,0 +1,1 @@
+DELETE FROM postino.api_keys WHERE id = :id RETURNING *

@@ -1,0 +1,1 @@
+DELETE FROM postino.users WHERE id = :id RETURNING *

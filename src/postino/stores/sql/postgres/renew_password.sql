@@ -1,0 +1,1 @@
+UPDATE postino.users SET password = :password WHERE id = :id

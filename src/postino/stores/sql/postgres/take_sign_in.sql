@@ -1,0 +1,1 @@
+DELETE FROM postino.sign_ins WHERE id = :id RETURNING user_id

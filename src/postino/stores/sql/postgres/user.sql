@@ -1,0 +1,1 @@
+SELECT * FROM postino.users WHERE id = :id

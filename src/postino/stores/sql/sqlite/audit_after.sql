@@ -1,0 +1,1 @@
+SELECT * FROM postino_audit WHERE seq > :seq ORDER BY seq LIMIT :limit

@@ -1,0 +1,1 @@
+UPDATE postino_users SET password = :password, role = :role, brands = :brands WHERE id = :id RETURNING *

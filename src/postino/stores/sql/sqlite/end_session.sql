@@ -1,0 +1,1 @@
+DELETE FROM postino_sessions WHERE id = :id RETURNING user_id

@@ -1,0 +1,1 @@
+DELETE FROM postino_throttles WHERE subject = :subject

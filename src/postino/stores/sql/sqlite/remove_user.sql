@@ -1,0 +1,1 @@
+DELETE FROM postino_users WHERE id = :id RETURNING *

@@ -1,0 +1,1 @@
+UPDATE postino_users SET password = :password WHERE id = :id

@@ -1,0 +1,1 @@
+UPDATE postino_sessions SET seen_at = :now WHERE id = :id

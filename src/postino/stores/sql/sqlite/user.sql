@@ -1,0 +1,1 @@
+SELECT * FROM postino_users WHERE id = :id

@@ -1,0 +1,1 @@
+UPDATE postino_throttles SET failures = :failures, last_at = :now WHERE subject = :subject
