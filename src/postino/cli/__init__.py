@@ -17,6 +17,7 @@ from postino.cli import (
     database,
     dead,
     jobs,
+    keys,
     post,
     posts,
     queues,
@@ -25,6 +26,7 @@ from postino.cli import (
     server,
     simulate,
     up,
+    users,
     worker,
 )
 from postino.errors import WrongUse
@@ -56,6 +58,8 @@ cli.add_typer(dead.commands, name="dead")
 cli.add_typer(queues.commands, name="queues")
 cli.add_typer(circuits.commands, name="circuits")
 cli.add_typer(blackouts.commands, name="blackouts")
+cli.add_typer(keys.commands, name="keys")
+cli.add_typer(users.commands, name="users")
 
 
 def show_version(wanted: bool) -> None:
