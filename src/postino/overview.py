@@ -1,4 +1,4 @@
-"""The contract of a store about the whole: how posts went, brands, what failed alike, what was spent, where events end."""
+"""The contract of a store about the whole: how posts went, brands, what failed alike, where events end."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

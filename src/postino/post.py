@@ -186,6 +186,14 @@ class Twin:
     account: str
 
 
+def no_post(post_id: UUID) -> str:
+    return f"There is no post {post_id}. `postino posts list` shows the newest ones."
+
+
+def no_draft(draft_id: UUID) -> str:
+    return f"There is no draft {draft_id}. Of one that was scheduled there are posts."
+
+
 class PostStore(Protocol):
     async def create_posts(
         self,
@@ -237,8 +245,8 @@ class PostStore(Protocol):
         """Fails what was to be out by now and of which nothing has been sent."""
         ...
 
-    async def put_account(self, account: StoredAccount) -> StoredAccount:
-        """Adds it, or gives a known one new credentials, which makes it active."""
+    async def put_account(self, account: StoredAccount, act: Any = None) -> StoredAccount:
+        """Adds it, or gives a known one new credentials, which makes it active. What a person does is noted."""
         ...
 
     async def account(self, account_id: str) -> StoredAccount: ...

@@ -1,19 +1,136 @@
 """`/v1/accounts`: who can publish, without what it takes to speak for them."""
 
-from fastapi import APIRouter
-from fastapi.responses import JSONResponse
+from functools import partial
+from typing import Annotated, Any
 
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse
+from pydantic import Field
+
+from postino.api.callers import Caller, caller_of
+from postino.api.models import MOST_REASON, DeedBody, Strict
+from postino.api.outwards import outwards
+from postino.api.reading import query_of
+from postino.api.seeing import seen_account
+from postino.engine.deeds import act
+from postino.engine.specs import named, text
+from postino.errors import Conflict, WrongUse
+from postino.post import StoredAccount
+from postino.providers import PROVIDERS
 from postino.publishing import shapes
-from postino.wiring import Postino
+from postino.publishing.accounts import SANDBOX, complete
+from postino.wiring import Postino, unfetchable
+
+Credentials = Annotated[
+    dict[str, Annotated[str, Field(max_length=10_000)]], Field(min_length=1, max_length=20, repr=False)
+]
+Name = Annotated[str, Field(max_length=500)]
+
+
+class ReconnectBody(Strict):
+    """New credentials; they are sealed, and never shown again."""
+
+    credentials: Credentials
+    base_url: Name | None = None
+    remote_id: Name | None = None
+    reason: Annotated[str, Field(max_length=MOST_REASON)] = ""
+
+
+class AccountBody(ReconnectBody):
+    """`POST /v1/accounts`."""
+
+    network: Name
+    handle: Annotated[str, Field(min_length=1, max_length=300)]
+    brand: Name | None = None
 
 
 def routes(app: Postino) -> APIRouter:
-    router = APIRouter(tags=["accounts"])
+    router = APIRouter(prefix="/v1/accounts", tags=["accounts"])
 
-    @router.get("/v1/accounts")
-    async def accounts() -> JSONResponse:
-        """All of them, the first one added first."""
-        found = await app.store.accounts()
-        return JSONResponse({"data": [shapes.of_account(account) for account in found], "next_cursor": None})
+    @router.get("")
+    async def list_accounts(request: Request) -> JSONResponse:
+        """All of them, the first one added first: `network`, `brand`, `state`."""
+        caller, query = caller_of(request), query_of(request, "network", "brand", "state")
+        found = [account for account in await app.store.accounts() if caller.sees(account.brand)]
+        told = [shapes.of_account(account) for account in found]
+        data = [account for account in told if all(account[name] == said for name, said in query.items())]
+        return JSONResponse({"data": data, "next_cursor": None})
+
+    @router.post("", status_code=201)
+    async def create_account(body: AccountBody, request: Request) -> JSONResponse:
+        """Adds one: 201. One that is known is reconnected instead."""
+        caller = caller_of(request)
+        named(body.handle, "handle")
+        if not caller.sees(text("brand", body.brand)):
+            raise WrongUse(f"brand: this key is for {', '.join(sorted(caller.brands or ()))}.", "brand")
+        account_id = f"{body.network}:{body.handle}"
+        if any(account.id == account_id for account in await app.store.accounts()):
+            raise Conflict(f"Account {account_id} is there already: reconnect it. Nothing was changed.")
+        added = await connect(body.network, body.handle, body, caller, body.brand)
+        return JSONResponse(shapes.of_account(added), 201)
+
+    @router.get("/{account_id}")
+    async def show_account(account_id: str, request: Request) -> JSONResponse:
+        return JSONResponse(shapes.of_account(await seen_account(app, account_id, caller_of(request))))
+
+    @router.post("/{account_id}/check")
+    async def check_account(account_id: str, request: Request) -> JSONResponse:
+        """Asks the network whether it takes the credentials: `works`, null where that cannot be told."""
+        caller = caller_of(request)
+        account = await seen_account(app, account_id, caller)
+        network = PROVIDERS.get(account.network)
+        if network is None:
+            raise Conflict(f"Postino does not publish on {account.network} yet, so it cannot ask there.")
+        async with outwards(app) as open_door:
+            whose = act(caller.name, "checked")
+            checked = await app.accounts.check(account_id, network, partial(open_door, network), whose)
+        app.wakeup.tell()
+        told = {"works": checked.works, "message": checked.message}
+        return JSONResponse(told | {"account": shapes.of_account(checked.account)})
+
+    @router.post("/{account_id}/reconnect")
+    async def reconnect_account(account_id: str, body: ReconnectBody, request: Request) -> JSONResponse:
+        """New credentials: what waited for them goes out."""
+        caller = caller_of(request)
+        known = await seen_account(app, account_id, caller)
+        again = await connect(known.network, known.handle, body, caller, known.brand)
+        app.wakeup.tell()
+        return JSONResponse(shapes.of_account(again))
+
+    @router.post("/{account_id}/pause")
+    async def pause_account(account_id: str, request: Request, body: DeedBody | None = None) -> JSONResponse:
+        """Its posts wait until it is resumed."""
+        caller = caller_of(request)
+        await seen_account(app, account_id, caller)
+        paused = await app.accounts.pause(account_id, act(caller.name, body.reason if body else ""))
+        return JSONResponse(shapes.of_account(paused))
+
+    @router.post("/{account_id}/resume")
+    async def resume_account(account_id: str, request: Request, body: DeedBody | None = None) -> JSONResponse:
+        """Its posts go again."""
+        caller = caller_of(request)
+        await seen_account(app, account_id, caller)
+        resumed = await app.accounts.resume(account_id, act(caller.name, body.reason if body else ""))
+        app.wakeup.tell()
+        return JSONResponse(shapes.of_account(resumed))
+
+    async def connect(
+        network: str, handle: str, body: ReconnectBody, caller: Caller, brand: str | None
+    ) -> StoredAccount:
+        credentials = complete(network, handle, body.credentials)
+        check_address(app, body.base_url)
+        remote_id: Any = body.remote_id or credentials.get("chat_id")
+        where = {"base_url": body.base_url, "brand": brand, "remote_id": remote_id}
+        return await app.accounts.add(network, handle, credentials, **where, act=act(caller.name, body.reason))
 
     return router
+
+
+def check_address(app: Postino, address: str | None) -> None:
+    """Not one inside the house, but for the sandbox's own."""
+    if address is None or (address.startswith(SANDBOX) and app.config.sandbox.url):
+        return
+    if not address.startswith(("https://", "http://")):
+        raise WrongUse("base_url: must begin with https:// or http://.", "base_url")
+    if why := unfetchable(app.config)(address):
+        raise WrongUse(f"base_url: {address} cannot be used: {why}.", "base_url")

@@ -1,38 +1,14 @@
 """Jobs, dead letters and gates as `--json` shows them: every field, in plain JSON."""
 
 import base64
-import json
 from typing import Any
 
 from postino.gate import Gate
-from postino.job import Job
-from postino.publishing.shapes import plain, plain_fields
-from postino.store import Attempt, DeadLetter, WorkerInfo
+from postino.publishing.job_shapes import of_attempt, of_job, of_letter, payload
+from postino.publishing.shapes import plain_fields
+from postino.store import WorkerInfo
 
-STORED_JSON = ("backoff", "result")
-
-
-def of_job(job: Job) -> dict[str, Any]:
-    shape = plain_fields(job) | {"payload": payload(job.payload)}
-    return shape | {name: stored(shape[name]) for name in STORED_JSON}
-
-
-def of_attempt(attempt: Attempt) -> dict[str, Any]:
-    return plain_fields(attempt)
-
-
-def of_letter(letter: DeadLetter) -> dict[str, Any]:
-    return {
-        "id": str(letter.job.id),
-        "cause": letter.cause.value,
-        "died_at": plain(letter.died_at),
-        "error": letter.error,
-        "trace": letter.trace,
-        "resolved_at": plain(letter.resolved_at),
-        "resolution": letter.resolution,
-        "job": of_job(letter.job),
-        "history": [of_attempt(attempt) for attempt in letter.history],
-    }
+__all__ = ["of_attempt", "of_gate", "of_job", "of_letter", "of_worker", "payload", "payload_text"]
 
 
 def of_gate(gate: Gate) -> dict[str, Any]:
@@ -41,20 +17,6 @@ def of_gate(gate: Gate) -> dict[str, Any]:
 
 def of_worker(worker: WorkerInfo) -> dict[str, Any]:
     return plain_fields(worker)
-
-
-def payload(stored: bytes) -> Any:
-    """Parsed if it is JSON that can be written again as JSON, else byte for byte."""
-    try:
-        value = json.loads(stored)
-        json.dumps(value, allow_nan=False)
-    except (ValueError, RecursionError):
-        return {"base64": base64.b64encode(stored).decode()}
-    return value
-
-
-def stored(text: str | None) -> Any:
-    return None if text is None else json.loads(text)
 
 
 def payload_text(stored: bytes) -> str:

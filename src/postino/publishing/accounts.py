@@ -1,20 +1,53 @@
 """Accounts: who speaks on which network, with credentials that are sealed until the moment of the call."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from postino.content import NETWORKS
-from postino.errors import WrongUse
+from postino.errors import Conflict, WrongUse
 from postino.job import Job
 from postino.post import AccountState, StoredAccount
-from postino.provider import Account, Tokens
+from postino.provider import Account, Failure, Http, Kind, NoAnswer, NotSent, Provider, Tokens
 from postino.publishing.vault import Vault
 from postino.rules.ledger import is_out
 from postino.store import Act, Store
 
 SANDBOX = "sandbox:"  # an address that is looked up when it is needed: the simulated networks move
 HOMES = {"bluesky": "https://bsky.social", "telegram": "https://api.telegram.org"}
+# What it takes to speak for an account, and where people find it.
+NEEDED: Mapping[str, Mapping[str, str]] = {
+    "bluesky": {"password": "App password (Settings → Privacy and security → App passwords)"},
+    "mastodon": {"access_token": "Access token (Preferences → Development → your application)"},
+    "telegram": {"bot_token": "Bot token (from @BotFather)", "chat_id": "Chat id, or @channelname"},
+}
+NAMED_BY_HANDLE = {"bluesky": "identifier"}
+ROTATING = "Its tokens change with every use, so they are not tried for nothing. The next post shows whether they work."
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Whether a network takes an account's credentials; None: it could not be told, and why."""
+
+    account: StoredAccount
+    works: bool | None
+    message: str
+
+
+def check_network(network: str) -> None:
+    if network not in NEEDED:
+        known = "yet" if network in NETWORKS else f"; there are {', '.join(NEEDED)}"
+        raise WrongUse(f"network: Postino does not publish on {network!r} {known}.".replace(" ;", ";"), field="network")
+
+
+def complete(network: str, handle: str, credentials: Mapping[str, str]) -> dict[str, str]:
+    """With all that is needed; what is in them is in no message."""
+    check_network(network)
+    for name, words in NEEDED[network].items():
+        if not credentials.get(name, "").strip() and not ("refresh_token" in credentials and name == "password"):
+            raise WrongUse(f"credentials: {name} is missing. {words}.", field="credentials")
+    identity = NAMED_BY_HANDLE.get(network)
+    return dict(credentials) if identity is None else {identity: handle, **credentials}
 
 
 class Accounts:
@@ -36,6 +69,7 @@ class Accounts:
         base_url: str | None = None,
         brand: str | None = None,
         remote_id: str | None = None,
+        act: Act | None = None,
     ) -> StoredAccount:
         """Adds an account, or connects a known one anew: what is not said about it stays as it was."""
         if network not in NETWORKS:
@@ -46,17 +80,16 @@ class Accounts:
         if not address:
             told = f"base_url: say where the server of {handle} is; every {NETWORKS[network]} server is another one."
             raise WrongUse(told, field="base_url")
-        return await self.store.put_account(
-            StoredAccount(
-                id=account_id,
-                network=network,
-                handle=handle,
-                base_url=address.rstrip("/"),
-                brand=brand or (known.brand if known else None),
-                remote_id=remote_id or (known.remote_id if known else None),
-                sealed=self.vault.seal(credentials, account_id),
-            )
+        account = StoredAccount(
+            id=account_id,
+            network=network,
+            handle=handle,
+            base_url=address.rstrip("/"),
+            brand=brand or (known.brand if known else None),
+            remote_id=remote_id or (known.remote_id if known else None),
+            sealed=self.vault.seal(credentials, account_id),
         )
+        return await self.store.put_account(account, act)
 
     async def open(self, account_id: str) -> Account:
         """With everything it takes to speak for it, for as long as that takes."""
@@ -94,6 +127,44 @@ class Accounts:
             told = f"account {account.id} is one of the sandbox, and none runs. `postino up` starts one."
             raise WrongUse(told, field="sandbox.url")
         return self.sandbox_url.rstrip("/") + account.base_url.removeprefix(SANDBOX)
+
+    async def check(
+        self, account_id: str, network: Provider, open_door: Callable[[Account], Http], act: Act
+    ) -> Checked:
+        """Asks the network whether it takes the credentials: refused, its posts wait; taken again, they go."""
+        stored = await self.store.account(account_id)
+        account = await self.open(account_id)
+        if "refresh_token" in account.credentials:
+            return Checked(stored, None, ROTATING)
+        try:
+            said = await network.refresh(account, open_door(account))
+        except (NotSent, NoAnswer) as error:
+            return Checked(stored, None, str(error))
+        if isinstance(said, Failure) and said.kind is not Kind.AUTH:
+            return Checked(stored, None, said.message)
+        if not await self.still_has(account):
+            return Checked(stored, None, f"{account_id} was connected anew meanwhile. Check it again.")
+        if isinstance(said, Failure):
+            if stored.state is AccountState.ACTIVE:
+                stored = await self.store.mark_account(account_id, AccountState.TOKEN_EXPIRED, said.message, act)
+            return Checked(stored, False, said.message)
+        if stored.state is AccountState.TOKEN_EXPIRED:
+            stored = await self.store.mark_account(account_id, AccountState.ACTIVE, None, act)
+        return Checked(stored, True, "Its network takes its credentials.")
+
+    async def pause(self, account_id: str, act: Act) -> StoredAccount:
+        """Its posts wait until somebody resumes it."""
+        stored = await self.store.account(account_id)
+        if stored.state is AccountState.TOKEN_EXPIRED:
+            raise Conflict(f"Account {account_id} waits for new credentials already. Nothing was changed.")
+        return await self.store.mark_account(account_id, AccountState.PAUSED, act.reason or None, act)
+
+    async def resume(self, account_id: str, act: Act) -> StoredAccount:
+        stored = await self.store.account(account_id)
+        if stored.state is not AccountState.PAUSED:
+            told = "it is active" if stored.state is AccountState.ACTIVE else "it needs new credentials: reconnect it"
+            raise Conflict(f"Account {account_id} is not paused, {told}. Nothing was changed.")
+        return await self.store.mark_account(account_id, AccountState.ACTIVE, None, act)
 
     async def hold(self, account_id: str, reason: str) -> None:
         """Its credentials are refused: its posts wait until somebody connects it again."""

@@ -76,8 +76,8 @@ class SqlPosts:
     async def miss_posts(self, give_up_after: float) -> Sequence[Job]:
         return await self.driver.transact(post_desk.miss(give_up_after))
 
-    async def put_account(self, account: StoredAccount) -> StoredAccount:
-        return await self.driver.transact(post_desk.put_account(account))
+    async def put_account(self, account: StoredAccount, act: Act | None = None) -> StoredAccount:
+        return await self.driver.transact(post_desk.put_account(account, act))
 
     async def account(self, account_id: str) -> StoredAccount:
         return await self.driver.read(post_desk.account(account_id))

@@ -145,7 +145,7 @@ def miss(give_up_after: float) -> Operation[list[Job]]:
     return [*late, *given_up]
 
 
-def put_account(account: StoredAccount) -> Operation[StoredAccount]:
+def put_account(account: StoredAccount, act: Act | None) -> Operation[StoredAccount]:
     known = yield ask("accounts", id=account.id)
     if known and known[0]["network"] != account.network:
         raise Conflict(f"Account {account.id} is one on {known[0]['network']}, not on {account.network}.")
@@ -153,6 +153,8 @@ def put_account(account: StoredAccount) -> Operation[StoredAccount]:
     written = yield ask("put_account", **{name: getattr(account, name) for name in names})
     if known and known[0]["state"] == AccountState.TOKEN_EXPIRED:
         yield from gates.unshut(Scope.ACCOUNT, account.id, GateKind.TOKEN)
+    if act is not None:
+        yield from byhand.write_audit(act, f"account.{'reconnected' if known else 'added'}", f"account:{account.id}")
     return stored_account(written[0])
 
 

@@ -1,0 +1,173 @@
+"""`/v1/jobs`: work of any type. The same under `/fp-publisher/v1/jobs`, for clients that know it from there."""
+
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse
+from pydantic import Field
+
+from postino.api.callers import Caller, caller_of
+from postino.api.models import Strict
+from postino.api.problems import nearest
+from postino.api.reading import cursor_of, limit_of, query_of
+from postino.api.seeing import own_brand, seen_job, shown_brands
+from postino.api.wishes import instant
+from postino.engine.enqueue import enqueue_surely
+from postino.engine.explaining import evaluate
+from postino.engine.specs import JobSpec, new_job, queue_named
+from postino.errors import Conflict, WrongUse
+from postino.job import Job, Queue, State
+from postino.post import POST
+from postino.publishing.explaining import of_evaluation
+from postino.publishing.job_shapes import of_attempt, of_job
+from postino.publishing.posts import LONG_PAST
+from postino.publishing.shapes import plain, without
+from postino.store import JobFilter, NewJob
+from postino.wiring import Postino
+
+FORMER = "/fp-publisher"
+A_POST = f"type: {POST!r} is how posts are kept. Publish one with POST /v1/posts."
+TAKEN = "idempotency_key: this key is taken on that channel. Choose another one. Nothing was queued."
+Name = Annotated[str, Field(max_length=500)]
+
+
+class JobBody(Strict):
+    """`POST /v1/jobs`. What a type does with its payload is its handler's business."""
+
+    type: Name
+    channel: Name | None = None
+    payload: Any = None
+    run_at: str | None = None
+    timezone: str | None = None
+    idempotency_key: Name | None = None
+    queue: str | None = None
+    account: Name | None = None
+    brand: Name | None = None
+    user_id: Name | None = None
+    correlation_id: Name | None = None
+    max_attempts: int | None = None
+    time_limit: float | None = None
+    preview: bool = False
+
+
+def routes(app: Postino) -> APIRouter:
+    router = APIRouter(tags=["jobs"])
+
+    @router.post(f"{FORMER}/v1/jobs", status_code=201, name="create_job_as_before")
+    @router.post("/v1/jobs", status_code=201)
+    async def create_job(body: JobBody, request: Request) -> JSONResponse:
+        """Queues it: 201. A known key brings the known job: 200, as does a preview, which queues nothing."""
+        caller, notes = caller_of(request), list[str]()
+        run_at = instant(body.run_at, body.timezone, "run_at", notes)
+        new = await wanted(app, body, caller, run_at)
+        if body.preview:
+            return JSONResponse(await previewed(app, new, caller, notes))
+        [enqueued] = await enqueue_surely(app.store, [new])
+        if not caller.sees(enqueued.job.brand):
+            raise Conflict(TAKEN)
+        app.wake([enqueued.job])
+        if not enqueued.created:
+            notes.append(known_already(enqueued.job))
+        return JSONResponse(shown(enqueued.job) | {"notes": notes}, 201 if enqueued.created else 200)
+
+    @router.get(f"{FORMER}/v1/jobs", name="list_jobs_as_before")
+    @router.get("/v1/jobs")
+    async def list_jobs(request: Request) -> JSONResponse:
+        """The newest first: `state`, `type`, `channel`, `account`, `brand`, `queue`, `parent`, `limit`, `cursor`."""
+        names = ("state", "type", "channel", "account", "brand", "queue", "parent", "limit", "cursor")
+        query = query_of(request, *names)
+        limit = limit_of(query)
+        found = await app.store.list(filter_of(query, caller_of(request), limit + 1))
+        cursor = str(found[limit - 1].id) if len(found) > limit else None
+        return JSONResponse({"data": [shown(job) for job in found[:limit]], "next_cursor": cursor})
+
+    @router.get("/v1/jobs/{job_id}")
+    async def show_job(job_id: UUID, request: Request) -> JSONResponse:
+        """One job, with every try."""
+        job = await seen_job(app, job_id, caller_of(request))
+        tries = [without(of_attempt(attempt), "trace") for attempt in await app.store.attempts(job_id)]
+        return JSONResponse(shown(job) | {"history": tries})
+
+    return router
+
+
+async def wanted(app: Postino, body: JobBody, caller: Caller, run_at: datetime | None) -> NewJob:
+    if body.type == POST:
+        raise WrongUse(A_POST, "type")
+    now = await app.store.clock()
+    if run_at is not None and run_at < now - LONG_PAST:
+        raise WrongUse(f"run_at: {plain(run_at)} is over. Leave it out to run it now. Nothing was queued.", "run_at")
+    brand = await own_brand(app, caller, body.brand, body.account)
+    said = body.model_dump(
+        include={"type", "channel", "queue", "account", "user_id", "correlation_id", "max_attempts", "time_limit"}
+    )
+    spec = JobSpec(**said, payload=body.payload, at=run_at, brand=brand, key=body.idempotency_key)
+    handler = app.handlers.get(body.type)
+    return new_job(spec, handler.queue if handler else Queue.DEFAULT)
+
+
+async def previewed(app: Postino, new: NewJob, caller: Caller, notes: list[str]) -> dict[str, Any]:
+    """What would be queued, and whether it could run then. No key is used."""
+    known = None if new.key is None else await app.store.find(new.channel, new.key)
+    if known is not None and not caller.sees(known.brand):
+        raise Conflict(TAKEN)
+    whose = {"channel": new.channel, "account": new.account, "brand": new.brand, "queue": new.queue}
+    run_at, evaluation = await evaluate(app.store, **whose, run_at=new.run_at)
+    names = ("type", "channel", "queue", "account", "brand", "user_id", "correlation_id", "max_attempts", "time_limit")
+    told = {name: plain(getattr(new, name)) for name in names}
+    if known is not None:
+        notes.append(known_already(known))
+    return {
+        "preview": True,
+        **told,
+        **of_evaluation(new.channel, run_at, evaluation),
+        "known": None if known is None else str(known.id),
+        "notes": notes,
+    }
+
+
+def known_already(job: Job) -> str:
+    match job.state:
+        case State.CANCELLED:
+            said = "it was cancelled, and that is final. Use another key to run it all the same"
+        case State.FAILED:
+            said = "it failed. Replay it to run it all the same"
+        case state:
+            said = f"it is {state}"
+    return f"Job {job.id} has this key: {said}. This call changed nothing."
+
+
+def filter_of(query: dict[str, str], caller: Caller, limit: int) -> JobFilter:
+    return JobFilter(
+        states=states_of(query.get("state")),
+        type=query.get("type"),
+        channel=query.get("channel"),
+        account=query.get("account"),
+        brands=shown_brands(caller, query.get("brand")),
+        queue=None if "queue" not in query else queue_named(query["queue"]),
+        parent_id=id_in(query, "parent"),
+        before=cursor_of(query),
+        limit=limit,
+    )
+
+
+def states_of(text: str | None) -> tuple[State, ...]:
+    names = [] if text is None else text.split(",")
+    for name in names:
+        if name not in list(State):
+            raise WrongUse(f"state: there is no {name[:40]!r}.{nearest(name, [*State])}", "state")
+    return tuple(State(name) for name in names)
+
+
+def id_in(query: dict[str, str], name: str) -> UUID | None:
+    try:
+        return None if name not in query else UUID(query[name])
+    except ValueError:
+        raise WrongUse(f"{name} must be the id of a job, not {query[name][:40]!r}.", name) from None
+
+
+def shown(job: Job) -> dict[str, Any]:
+    """Whose claim it is is nobody's business but its worker's."""
+    return without(of_job(job), "token")

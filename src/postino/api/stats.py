@@ -1,0 +1,48 @@
+"""`/v1/stats`: how well posts went out lately."""
+
+from datetime import timedelta
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse
+
+from postino.api.callers import caller_of
+from postino.api.reading import query_of
+from postino.api.seeing import shown_brands
+from postino.errors import WrongUse
+from postino.publishing.shapes import plain, plain_fields
+from postino.rules.stats import by_network, summary
+from postino.wiring import Postino
+
+MOST_POSTS = 20_000
+USUAL, LONGEST = 86_400, 30 * 86_400
+
+
+def routes(app: Postino) -> APIRouter:
+    router = APIRouter(tags=["stats"])
+
+    @router.get("/v1/stats")
+    async def show_stats(request: Request) -> JSONResponse:
+        """Of posts that ended in the last `window` seconds (a day), at most the latest 20,000: `network`, `brand`."""
+        query = query_of(request, "window", "network", "brand")
+        window, now = window_of(query.get("window")), await app.store.clock()
+        brands = shown_brands(caller_of(request), query.get("brand"))
+        ended = await app.store.ended(now - window, MOST_POSTS, network=query.get("network"), brands=brands)
+        return JSONResponse(
+            {
+                "since_at": plain(now - window),
+                "until_at": plain(now),
+                "complete": len(ended) < MOST_POSTS,
+                **plain_fields(summary(ended, window)),
+                "networks": {name: plain_fields(it) for name, it in by_network(ended, window).items()},
+            }
+        )
+
+    return router
+
+
+def window_of(text: str | None) -> timedelta:
+    if text is None:
+        return timedelta(seconds=USUAL)
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= LONGEST:
+        raise WrongUse(f"window must be a whole number of seconds from 1 to {LONGEST}, not {text[:40]!r}.", "window")
+    return timedelta(seconds=int(text))
