@@ -1,20 +1,24 @@
 """What people do to a post by hand. Each leaves a line in the audit trail, with who and why."""
 
 from collections.abc import Awaitable
+from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends
 from fastapi.responses import JSONResponse
 
-from postino.api.models import ChangeBody, DeedBody, ReplayBody, ResolveBody
+from postino.api.callers import Caller, caller_of
+from postino.api.models import ChangeBody, DeedBody, NowBody, ReplayBody, ResolveBody
+from postino.api.seen import seen_post
 from postino.api.wishes import content_of, timing_of
 from postino.engine.deeds import act
 from postino.errors import Conflict, WrongUse
 from postino.outcome import Done, Reject, Retry
 from postino.publishing.contents import content_from
+from postino.publishing.posts import KEPT
 from postino.wiring import Postino
 
-ACTOR = "api"
+Asking = Annotated[Caller, Depends(caller_of)]
 BOTH = "at: change either what a post says or when it goes out, one after the other. Nothing was changed."
 NOTHING = "Say what to change: `at`, or `text`, `title`, `hashtags`, `media`, `thread`, `overrides`, `publish_until`."
 
@@ -23,9 +27,9 @@ def routes(app: Postino) -> APIRouter:
     router = APIRouter(prefix="/v1/posts/{post_id}", tags=["posts"])
 
     @router.patch("")
-    async def change(post_id: UUID, body: ChangeBody) -> JSONResponse:
+    async def change_post(post_id: UUID, body: ChangeBody, caller: Asking) -> JSONResponse:
         """What it says, or when it goes out; only while nothing of it has been sent."""
-        before = await app.posts.get(post_id)
+        before = await seen_post(app, caller, post_id)
         said = body.model_fields_set - {"reason", "timezone"}
         if not said:
             raise WrongUse(NOTHING)
@@ -35,39 +39,41 @@ def routes(app: Postino) -> APIRouter:
         if "at" in said:
             if timing.at is None:
                 raise WrongUse("at: give a time, or use publish-now.", "at")
-            await of_a_post(post_id, app.posts.reschedule(post_id, timing.at, act(ACTOR, body.reason)))
+            await of_a_post(post_id, app.posts.reschedule(post_id, timing.at, act(caller.name, body.reason)))
         else:
             content = content_of(body, content_from(before.content))
-            done = app.posts.edit(post_id, content, act(ACTOR, body.reason), publish_until_at=timing.until_at)
+            until_at = timing.until_at if "publish_until" in said else KEPT
+            done = app.posts.edit(post_id, content, act(caller.name, body.reason), publish_until_at=until_at)
             await of_a_post(post_id, done)
         after = await app.posts.get(post_id)
         notes = [*timing.notes, *(await app.posts.notes([after]) if "at" in said else ())]
         return JSONResponse(await app.teller.post(after) | {"notes": notes})
 
     @router.post("/publish-now")
-    async def publish_now(post_id: UUID, body: DeedBody | None = None) -> JSONResponse:
-        """Instead of later; refused in a blackout, with the next free instant."""
-        await app.posts.check_now(post_id)
-        reason = body.reason if body else ""
-        return await told(post_id, app.reschedule(post_id, None, reason=reason, actor=ACTOR))
+    async def publish_post_now(post_id: UUID, caller: Asking, body: NowBody | None = None) -> JSONResponse:
+        """Instead of later; refused in a blackout, with the next free instant, unless `allow_blackout` is said."""
+        await seen_post(app, caller, post_id)
+        body = body or NowBody()
+        why = act(caller.name, body.reason)
+        return await told(post_id, app.posts.hurry(post_id, why, allow_blackout=body.allow_blackout))
 
     @router.post("/cancel")
-    async def cancel(post_id: UUID, body: DeedBody | None = None) -> JSONResponse:
-        await app.posts.get(post_id)
-        return await told(post_id, app.cancel(post_id, reason=body.reason if body else "", actor=ACTOR))
+    async def cancel_post(post_id: UUID, caller: Asking, body: DeedBody | None = None) -> JSONResponse:
+        await seen_post(app, caller, post_id)
+        return await told(post_id, app.cancel(post_id, reason=body.reason if body else "", actor=caller.name))
 
     @router.post("/replay")
-    async def replay(post_id: UUID, body: ReplayBody | None = None) -> JSONResponse:
+    async def replay_post(post_id: UUID, caller: Asking, body: ReplayBody | None = None) -> JSONResponse:
         """Publishes a failed post again: its key and its history stay."""
-        await app.posts.get(post_id)
+        await seen_post(app, caller, post_id)
         body = body or ReplayBody()
-        return await told(post_id, app.replay(post_id, force=body.force, reason=body.reason, actor=ACTOR))
+        return await told(post_id, app.replay(post_id, force=body.force, reason=body.reason, actor=caller.name))
 
     @router.post("/resolve")
-    async def resolve(post_id: UUID, body: ResolveBody) -> JSONResponse:
+    async def resolve_post(post_id: UUID, body: ResolveBody, caller: Asking) -> JSONResponse:
         """A person's word about an uncertain post: it is live, send it again, or give up."""
-        await app.posts.get(post_id)
-        return await told(post_id, app.resolve(post_id, verdict_of(body), reason=body.reason, actor=ACTOR))
+        await seen_post(app, caller, post_id)
+        return await told(post_id, app.resolve(post_id, verdict_of(body), reason=body.reason, actor=caller.name))
 
     async def told(post_id: UUID, deed: Awaitable[object]) -> JSONResponse:
         await of_a_post(post_id, deed)

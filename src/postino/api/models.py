@@ -8,6 +8,7 @@ from postino.content import MediaKind
 
 MOST_ACCOUNTS = 100
 MOST_REASON = 2000
+MOST_BRAND = 500
 
 
 class Strict(BaseModel):
@@ -53,8 +54,24 @@ class ContentBody(Said):
 class PostBody(ContentBody):
     """`POST /v1/posts`."""
 
-    accounts: Annotated[list[str], Field(min_length=1, max_length=MOST_ACCOUNTS)]
+    accounts: Annotated[list[str], Field(json_schema_extra={"minItems": 1, "maxItems": MOST_ACCOUNTS})]
     preview: bool = False
+    allow_duplicate: bool = False
+    allow_blackout: bool = False
+
+
+class DraftBody(ContentBody):
+    """`POST /v1/drafts`: like a post, and nothing of it needs to be there yet."""
+
+    accounts: list[str] | None = None
+    brand: Annotated[str, Field(max_length=MOST_BRAND)] | None = None
+
+
+class ScheduleBody(Strict):
+    """`POST /v1/drafts/{id}/schedule`: when, if not as the draft says."""
+
+    at: str | None = None
+    timezone: str | None = None
     allow_duplicate: bool = False
     allow_blackout: bool = False
 
@@ -69,6 +86,12 @@ class DeedBody(Strict):
     """What a person does by hand, and why."""
 
     reason: Annotated[str, Field(max_length=MOST_REASON)] = ""
+
+
+class NowBody(DeedBody):
+    """`POST /v1/posts/{id}/publish-now`."""
+
+    allow_blackout: bool = False
 
 
 class ReplayBody(DeedBody):

@@ -1,100 +1,162 @@
-"""`/v1/posts` and `/v1/contents`: schedule, publish now, preview, and look at what became of it."""
+"""`/v1/posts` and `/v1/contents`: schedule, publish now, preview, validate, and look at what became of it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Header, Request
-from fastapi.responses import JSONResponse
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import JSONResponse, Response
 
+from postino.api.callers import Caller, caller_of
+from postino.api.checking import judged
+from postino.api.idempotency import CallersKey, answer_of, answered, asked_of
 from postino.api.models import PostBody
 from postino.api.problems import nearest
-from postino.api.reading import cursor_of, limit_of, query_of
-from postino.api.wishes import timing_of, wish_of
+from postino.api.reading import cursor_at, cursor_of, limit_of, place_of, query_of
+from postino.api.seen import check_accounts, seen_accounts, seen_post
+from postino.api.wishes import Timing, instant, timing_of, wish_of
 from postino.errors import WrongUse
 from postino.job import State
-from postino.post import PostFilter
+from postino.post import Answer, Asked, Once, Place, PostFilter, StoredPost
 from postino.publishing import shapes
-from postino.publishing.posts import Wish, Written
+from postino.publishing.contents import folded
+from postino.publishing.posts import Written
 from postino.publishing.telling import known_already, together
-from postino.rules.standing import STATUS
+from postino.rules.standing import STATUS, Flag
 from postino.wiring import Postino
 
-MOST_KEY = 255
 STATES = {status.value: state for state, status in STATUS.items()}
-CallersKey = Annotated[str | None, Header(alias="Idempotency-Key")]
+FILTERS = ("status", "network", "account", "brand", "from", "to", "timezone", "text", "flags")
+MOST_WORDS = 200
+Asking = Annotated[Caller, Depends(caller_of)]
+Made = Sequence[tuple[StoredPost, bool]]
 
 
 def routes(app: Postino) -> APIRouter:
     router = APIRouter(tags=["posts"])
 
     @router.post("/v1/posts", status_code=201)
-    async def create(body: PostBody, key: CallersKey = None) -> JSONResponse:
-        """Publishes now, or at a time: 202 and 201. A known key brings the known posts: 200, as does a preview."""
-        timing = timing_of(body)
-        wish = wish_of(body, key_from(key), timing)
-        await check_accounts(app, wish)
+    async def create_post(body: PostBody, request: Request, caller: Asking, key: CallersKey = None) -> Response:
+        """Publishes now, or at a time: 202 and 201. A plan that is known brings its posts: 200, as does a preview."""
         if body.preview:
-            previews = [shapes.of_preview(preview) for preview in await app.posts.preview(wish)]
-            return JSONResponse({"preview": True, "posts": previews, "notes": [*timing.notes]})
-        written = await app.posts.schedule(wish)
-        posts = [one.post for one in written]
-        notes = [*timing.notes, *known_already(written), *await app.posts.notes(posts)]
-        return JSONResponse(together(await app.teller.posts(posts), notes), status_of(wish, written))
+            return await previewed(app, body, caller)
+        asked = asked_of(request, caller, key, body)
+        return await created(app, body, caller, asked)
+
+    @router.post("/v1/posts/validate")
+    async def validate_post(body: PostBody, caller: Asking) -> JSONResponse:
+        """All that speaks against it, account by account; nothing is made."""
+        return JSONResponse(await judged(app, body, await seen_accounts(app, caller)))
 
     @router.get("/v1/posts")
-    async def latest(request: Request) -> JSONResponse:
-        """The newest first: `status`, `network`, `account`, `limit`, `cursor`."""
-        query = query_of(request, "status", "network", "account", "limit", "cursor")
-        limit = limit_of(query)
-        wanted = PostFilter(
-            states=states_of(query.get("status")),
-            network=query.get("network"),
-            account=query.get("account"),
-            before=cursor_of(query),
-            limit=limit + 1,  # one more tells whether there are more
-        )
-        found = await app.posts.list(wanted)
-        cursor = str(found[limit - 1].job.id) if len(found) > limit else None
-        return JSONResponse({"data": await app.teller.posts(found[:limit]), "next_cursor": cursor})
+    async def list_posts(request: Request, caller: Asking) -> JSONResponse:
+        """The newest first; with `from` or `to` by the time they are scheduled for, the latest first."""
+        query = query_of(request, *FILTERS, "limit", "cursor")
+        wanted = filter_of(query, caller)
+        posts, place = await app.teller.page(wanted, flags_of(query.get("flags")))
+        return JSONResponse({"data": posts, "next_cursor": None if place is None else cursor(wanted, place)})
 
     @router.get("/v1/posts/{post_id}")
-    async def one(post_id: UUID) -> JSONResponse:
+    async def show_post(post_id: UUID, caller: Asking) -> JSONResponse:
         """A post with its history: tries, steps, intents and receipts."""
-        return JSONResponse(await app.teller.details(await app.posts.get(post_id)))
+        return JSONResponse(await app.teller.details(await seen_post(app, caller, post_id)))
 
     @router.get("/v1/contents/{content_id}")
-    async def content(content_id: UUID) -> JSONResponse:
+    async def show_content(content_id: UUID, caller: Asking) -> JSONResponse:
         """What was said, and how it stands on all its accounts together."""
-        return JSONResponse(await app.teller.content(content_id))
+        return JSONResponse(await app.teller.content(content_id, caller.brands))
 
     return router
 
 
-def key_from(text: str | None) -> str | None:
-    if text is not None and not 0 < len(text) <= MOST_KEY:
-        told = f"Idempotency-Key: a key has 1 to {MOST_KEY} characters, not {len(text)}."
-        raise WrongUse(told, "Idempotency-Key")
-    return text
+async def previewed(app: Postino, body: PostBody, caller: Caller) -> JSONResponse:
+    timing = timing_of(body)
+    wish = wish_of(body, timing)
+    await check_accounts(app, caller, body.accounts)
+    previews = await app.posts.preview(wish)
+    notes = [*timing.notes, *await app.posts.objections(wish, previews)]
+    return JSONResponse({"preview": True, "posts": [*map(shapes.of_preview, previews)], "notes": notes})
 
 
-async def check_accounts(app: Postino, wish: Wish) -> None:
-    known = [account.id for account in await app.store.accounts()]
-    for number, name in enumerate(wish.accounts):
-        if name not in known:
-            raise WrongUse(f"accounts[{number}]: there is no account {name!r}.{nearest(name, known)}", "accounts")
+async def created(
+    app: Postino, body: PostBody, caller: Caller, asked: Asked | None, draft: UUID | None = None
+) -> Response:
+    """Nothing of it is looked at where the very same was answered before."""
+    view = await app.teller.view()
+
+    async def make(once: Once | None) -> Made:
+        timing = timing_of(body)
+        wish = wish_of(body, timing)
+        await check_accounts(app, caller, body.accounts)
+        written = await app.posts.schedule(wish, once=once, draft=draft)
+        return [(one.post, one.created) for one in written]
+
+    def told(made: Made) -> Answer:
+        timing, written = timing_of(body), [Written(*one) for one in made]
+        posts = [one.post for one in written]
+        notes = [*timing.notes, *known_already(written), *view.notes(posts)]
+        return answer_of(status_of(timing, written), together(view.posts(posts), notes))
+
+    return await answered(app.store, asked, told, make)
 
 
-def status_of(wish: Wish, written: Sequence[Written]) -> int:
+def status_of(timing: Timing, written: Sequence[Written]) -> int:
     if not any(one.created for one in written):
         return 200
-    return 202 if wish.at is None else 201
+    return 202 if timing.at is None else 201
+
+
+def filter_of(query: dict[str, str], caller: Caller) -> PostFilter:
+    notes: list[str] = []
+
+    def at(field: str) -> datetime | None:
+        return instant(query.get(field), query.get("timezone"), field, notes)
+
+    from_at, to_at = at("from"), at("to")
+    if from_at is not None and to_at is not None and to_at <= from_at:
+        raise WrongUse(f"to: {query['to']!r} is not after `from`.", "to")
+    by_time = from_at is not None or to_at is not None
+    place = place_of(query) if by_time else None
+    return PostFilter(
+        states=states_of(query.get("status")),
+        network=query.get("network"),
+        account=query.get("account"),
+        brand=query.get("brand"),
+        brands=caller.brands,
+        from_at=from_at,
+        to_at=to_at,
+        words=words_of(query.get("text")),
+        before=place.id if place is not None else None if by_time else cursor_of(query),
+        before_at=None if place is None else place.at,
+        limit=limit_of(query),
+    )
+
+
+def cursor(wanted: PostFilter, place: Place) -> str:
+    return cursor_at(place) if wanted.by_time else str(place.id)
+
+
+def words_of(text: str | None) -> str | None:
+    if text is None:
+        return None
+    if not 0 < len(text.strip()) <= MOST_WORDS:
+        raise WrongUse(f"text: give 1 to {MOST_WORDS} characters to look for, not {len(text.strip())}.", "text")
+    return folded(text.strip())
 
 
 def states_of(text: str | None) -> tuple[State, ...]:
     """`status=failed,uncertain`."""
+    return tuple(STATES[name] for name in named(text, "status", STATES.__contains__, [*STATES]))
+
+
+def flags_of(text: str | None) -> frozenset[Flag]:
+    return frozenset(map(Flag, named(text, "flags", set(Flag).__contains__, [*Flag])))
+
+
+def named(text: str | None, field: str, knows: Callable[[str], bool], known: Sequence[str]) -> list[str]:
     names = [] if text is None else text.split(",")
     for name in names:
-        if name not in STATES:
-            raise WrongUse(f"status: there is no {name!r}.{nearest(name, [*STATES])}", "status")
-    return tuple(STATES[name] for name in names)
+        if not knows(name):
+            raise WrongUse(f"{field}: there is no {name[:40]!r}.{nearest(name, known)}", field)
+    return [*dict.fromkeys(names)]

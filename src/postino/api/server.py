@@ -6,7 +6,21 @@ from contextlib import asynccontextmanager, suppress
 from fastapi import Depends, FastAPI
 
 from postino import config as configuration
-from postino.api import accounts, deeds, explaining, gates, health, keys, page, people, posts, sessions, simulate
+from postino.api import (
+    accounts,
+    calendar,
+    deeds,
+    drafts,
+    explaining,
+    gates,
+    health,
+    keys,
+    page,
+    people,
+    posts,
+    sessions,
+    simulate,
+)
 from postino.api.access import Access, read_or_create
 from postino.api.bodies import Bodies
 from postino.api.problems import Safety, answer_with_problems
@@ -37,7 +51,7 @@ def make_app(config: Config | None = None) -> FastAPI:
         title="Postino", version="1", lifespan=life, docs_url=None, redoc_url=None, openapi_url="/v1/openapi.json"
     )
     answer_with_problems(app)
-    for part in (posts, deeds, accounts, explaining, gates, simulate, keys, people, sessions):
+    for part in (posts, deeds, drafts, calendar, accounts, explaining, gates, simulate, keys, people, sessions):
         app.include_router(part.routes(postino), dependencies=[Depends(check), Depends(opened)])
     app.include_router(sessions.public_routes(postino), dependencies=[Depends(opened)])
     for part in (health, page):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from postino.api.models import ContentBody, MediaBody, OverrideBody, PostBody
+from postino.api.models import MOST_ACCOUNTS, ContentBody, MediaBody, OverrideBody, PostBody
 from postino.content import Content, MediaRef, Override
 from postino.errors import WrongUse
 from postino.publishing.posts import Wish
@@ -25,16 +25,24 @@ class Timing:
     notes: tuple[str, ...]
 
 
-def wish_of(body: PostBody, key: str | None, timing: Timing) -> Wish:
+def wish_of(body: PostBody, timing: Timing) -> Wish:
+    check_number(body.accounts)
     return Wish(
         content=content_of(body),
         accounts=tuple(body.accounts),
         at=timing.at,
         publish_until_at=timing.until_at,
-        key=key,
         allow_duplicate=body.allow_duplicate,
         allow_blackout=body.allow_blackout,
     )
+
+
+def check_number(accounts: Sequence[str]) -> None:
+    if not accounts:
+        raise WrongUse("accounts: name at least one account that publishes it.", "accounts")
+    if len(accounts) > MOST_ACCOUNTS:
+        told = f"{len(accounts)} are too many for one request, {MOST_ACCOUNTS} are the most."
+        raise WrongUse(f"accounts: {told}", "accounts")
 
 
 def timing_of(body: ContentBody) -> Timing:

@@ -5,14 +5,16 @@ import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from enum import Enum
+from typing import Protocol
 from uuid import UUID
 
 from postino.content import NETWORKS, Content, Problem, Severity
 from postino.errors import WrongUse
 from postino.job import Job, Queue, new_id
-from postino.post import POST, NewContent, NewPost, PostFilter, StoredAccount, StoredPost
+from postino.post import POST, NewContent, NewPost, Once, PostFilter, PostPage, StoredAccount, StoredPost
 from postino.publishing.blackouts import InBlackout, free_for_all, meetings, minds, notes_of
-from postino.publishing.contents import content_from, text_of
+from postino.publishing.contents import content_from, text_of, words_of
 from postino.publishing.publisher import MediaLetter, PostLetter
 from postino.rules.idempotency import content_key, fingerprint, job_key
 from postino.rules.limits import Limits, check
@@ -21,9 +23,28 @@ from postino.rules.rendering import Rendered, render
 from postino.store import Act, Enqueued, NewJob, Store
 
 WHEN_ELSE = "give that as `at`, or publish now all the same with `allow_blackout`."
-LATER_ELSE = "reschedule it to that time, or let it go out when it is planned."
+LATER_ELSE = "reschedule it to that time, or publish it now all the same with `allow_blackout`."
 LONG_PAST = timedelta(minutes=5)  # a clock that goes wrong, a form that was open for a while
-Create = Callable[[NewContent, Sequence[NewPost], Sequence[NewJob]], Awaitable[Sequence[Enqueued]]]
+
+
+class Create(Protocol):
+    def __call__(
+        self,
+        content: NewContent,
+        posts: Sequence[NewPost],
+        jobs: Sequence[NewJob],
+        once: Once | None = None,
+        draft: UUID | None = None,
+    ) -> Awaitable[Sequence[Enqueued]]: ...
+
+
+class Kept(Enum):
+    """Nothing was said about it: it stays as it is."""
+
+    KEPT = "kept"
+
+
+KEPT = Kept.KEPT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,21 +113,37 @@ class Posts:
         accounts = [await self.account(name) for name in dict.fromkeys(wish.accounts)]
         return [self.previewed(wish.content, account) for account in accounts]
 
-    async def schedule(self, wish: Wish) -> list[Written]:
-        """All or none. With a time it is a plan, without one it goes out now. A known key brings the known post."""
+    async def schedule(self, wish: Wish, *, once: Once | None = None, draft: UUID | None = None) -> list[Written]:
+        """All or none. With a time it is a plan, without one it goes out now. A known key brings the known post.
+
+        With `once` what is answered is kept with the posts: nothing comes back where it was answered before.
+        """
         previews = await self.preview(wish)
         if any(errors(preview) for preview in previews):
             raise Refused(previews)
         content = content_of(wish, previews[0].account.brand)
         made = [post_of(wish, preview) for preview in previews]
+        if once is not None:  # whoever gives keys tells what is the same by them
+            made = [(replace(post, guard=False), job) for post, job in made]
         if wish.at is None and not wish.allow_blackout:
             await self.check_open([job for _, job in made if not await self.knows(job)], WHEN_ELSE)
-        enqueued = await self.create(content, [post for post, _ in made], [job for _, job in made])
+        enqueued = await self.create(content, [post for post, _ in made], [job for _, job in made], once, draft)
         self.wake([found.job for found in enqueued])
         return [Written(await self.store.post(found.job.id), found.created) for found in enqueued]
 
+    async def objections(self, wish: Wish, previews: Sequence[Preview]) -> list[str]:
+        """Why the wish would be refused although its contents would not."""
+        if wish.at is not None or wish.allow_blackout:
+            return []
+        jobs = [post_of(wish, preview)[1] for preview in previews]
+        try:
+            await self.check_open(jobs, WHEN_ELSE, "Published now it would be refused.")
+        except InBlackout as refusal:
+            return [str(refusal)]
+        return []
+
     async def edit(
-        self, post_id: UUID, content: Content, act: Act, *, publish_until_at: datetime | None = None
+        self, post_id: UUID, content: Content, act: Act, *, publish_until_at: datetime | Kept | None = KEPT
     ) -> StoredPost:
         """Only while nothing has been sent; what it became is checked like a new one."""
         before = await self.store.post(post_id)
@@ -117,8 +154,10 @@ class Posts:
             content=content,
             accounts=(preview.account.id,),
             at=before.job.scheduled_at,
-            publish_until_at=publish_until_at or before.publish_until_at,
+            publish_until_at=before.publish_until_at if isinstance(publish_until_at, Kept) else publish_until_at,
         )
+        if not isinstance(publish_until_at, Kept):
+            check_until(wish, datetime.now(UTC))
         post, job = post_of(wish, preview)
         said = replace(content_of(wish, preview.account.brand), user_id=before.job.user_id)
         assert job.key is not None
@@ -136,18 +175,27 @@ class Posts:
         self.wake([await self.store.reschedule_post(post_id, at, key, act)])
         return await self.store.post(post_id)
 
+    async def hurry(self, post_id: UUID, act: Act, *, allow_blackout: bool = False) -> StoredPost:
+        """Publishes a planned post now, before what is only planned; only while nothing has been sent."""
+        if not allow_blackout:
+            await self.check_now(post_id)
+        self.wake([await self.store.hurry_post(post_id, act, regardless=allow_blackout)])
+        return await self.store.post(post_id)
+
     async def check_now(self, post_id: UUID) -> None:
         """Refuses to publish a planned post now while it is in a blackout."""
         job = (await self.store.post(post_id)).job
-        if minds(job):
+        if minds(replace(job, regardless=False)):
             await self.check_open([job], LATER_ELSE)
 
-    async def check_open(self, jobs: Sequence[Job | NewJob], otherwise: str) -> None:
+    async def check_open(
+        self, jobs: Sequence[Job | NewJob], otherwise: str, undone: str = "Nothing was changed."
+    ) -> None:
         """Refuses what was to go out at once and meets a blackout."""
         known, now = await self.store.known_gates()
         met = meetings(known.blackouts, jobs, now)
         if met:
-            raise InBlackout(met, free_for_all(known.blackouts, jobs, now), otherwise, "Nothing was changed.")
+            raise InBlackout(met, free_for_all(known.blackouts, jobs, now), otherwise, undone)
 
     async def notes(self, posts: Sequence[StoredPost]) -> list[str]:
         """What to say of plans that meet a blackout: when they really go out."""
@@ -163,11 +211,16 @@ class Posts:
     async def list(self, wanted: PostFilter) -> Sequence[StoredPost]:
         return await self.store.posts(wanted)
 
+    async def page(self, wanted: PostFilter) -> PostPage:
+        return await self.store.page_of_posts(wanted)
+
     async def account(self, name: str) -> StoredAccount:
-        account = await self.store.account(name)
+        return self.publishes(await self.store.account(name))
+
+    def publishes(self, account: StoredAccount) -> StoredAccount:
         if account.network not in self.networks:
             told = f"Postino does not publish on {NETWORKS.get(account.network, account.network)} yet."
-            raise WrongUse(f"accounts: {name}: {told}", field="accounts")
+            raise WrongUse(f"accounts: {account.id}: {told}", field="accounts")
         return account
 
     def previewed(self, content: Content, account: StoredAccount) -> Preview:
@@ -189,6 +242,10 @@ def errors(preview: Preview) -> list[Problem]:
 def check_times(wish: Wish, now: datetime) -> None:
     if wish.at is not None and wish.at < now - LONG_PAST:
         raise WrongUse(f"at: {wish.at.isoformat()} has passed. Leave it out to publish now.", field="at")
+    check_until(wish, now)
+
+
+def check_until(wish: Wish, now: datetime) -> None:
     until = wish.publish_until_at
     if until is not None and until <= max(wish.at or now, now):
         told = f"publish_until: {until.isoformat()} is not after the time it is to go out."
@@ -196,7 +253,13 @@ def check_times(wish: Wish, now: datetime) -> None:
 
 
 def content_of(wish: Wish, brand: str | None) -> NewContent:
-    return NewContent(id=new_id(), text=text_of(wish.content), brand=brand, user_id=wish.user_id)
+    return NewContent(
+        id=new_id(),
+        text=text_of(wish.content),
+        words=words_of(wish.content),
+        brand=brand,
+        user_id=wish.user_id,
+    )
 
 
 def post_of(wish: Wish, preview: Preview) -> tuple[NewPost, NewJob]:

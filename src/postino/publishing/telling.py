@@ -1,19 +1,44 @@
 """How posts stand, told to whoever asks: read and derived each time, never stored."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from postino.errors import NotFound
-from postino.post import PostFilter, StoredPost
+from postino.gate import Gate
+from postino.job import State
+from postino.post import Place, PostFilter, StoredPost
 from postino.publishing import shapes
+from postino.publishing.blackouts import notes_of
 from postino.publishing.posts import Written
+from postino.rules.blackout import Blackout
 from postino.rules.gates import closed
-from postino.rules.standing import STATUS, PostStatus, Standing, content_status
+from postino.rules.standing import STATUS, Flag, PostStatus, Standing, content_status
 from postino.store import Store
 
 MOST_POSTS = 1000  # of one content
+MOST_PAGES, MOST_LOOKED_AT = 5, 200  # that one answer looks through for posts with a flag
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What posts are seen by at one moment; with it they are told without looking anywhere."""
+
+    gates: Sequence[Gate]
+    blackouts: Sequence[Blackout]
+    now: datetime
+    most_attempts: Callable[[str], int | None]
+
+    def standing(self, post: StoredPost) -> Standing:
+        return shapes.standing_of(post, self.gates, self.most_attempts(post.job.channel), self.now)
+
+    def posts(self, posts: Sequence[StoredPost]) -> list[dict[str, Any]]:
+        return [shapes.of_post(post, self.standing(post)) for post in posts]
+
+    def notes(self, posts: Sequence[StoredPost]) -> list[str]:
+        return notes_of(self.blackouts, posts, self.now)
 
 
 class Teller:
@@ -21,13 +46,37 @@ class Teller:
         self.store = store
         self.most_attempts = most_attempts  # of a network's posts
 
-    async def standings(self, posts: Sequence[StoredPost]) -> list[Standing]:
+    async def view(self) -> View:
         known, now = await self.store.known_gates()
         gates = closed(replace(known, gates=tuple(await self.store.gates())), now).gates
-        return [shapes.standing_of(post, gates, self.most_attempts(post.job.channel), now) for post in posts]
+        return View(gates, known.blackouts, now, self.most_attempts)
+
+    async def standings(self, posts: Sequence[StoredPost]) -> list[Standing]:
+        return [*map((await self.view()).standing, posts)]
 
     async def posts(self, posts: Sequence[StoredPost]) -> list[dict[str, Any]]:
-        return [*map(shapes.of_post, posts, await self.standings(posts))]
+        return (await self.view()).posts(posts)
+
+    async def page(self, wanted: PostFilter, flags: frozenset[Flag] = frozenset()) -> tuple[list[dict[str, Any]], Any]:
+        """Those that fit and have one of the flags; and where to go on, even where few or none were found."""
+        view = await self.view()
+        states = tuple(state for state in wanted.states or tuple(State) if state in may_have(flags))
+        if flags and not states:
+            return [], None
+        found: list[StoredPost] = []
+        limit = wanted.limit
+        wanted = replace(wanted, states=states, limit=MOST_LOOKED_AT) if flags else wanted
+        for _ in range(MOST_PAGES if flags else 1):
+            page = await self.store.page_of_posts(wanted)
+            found += [post for post in page.posts if not flags or flags & view.standing(post).flags.keys()]
+            if page.next is None or len(found) >= limit:
+                break
+            wanted = replace(wanted, before=page.next.id, before_at=page.next.at)
+        place = page.next
+        if len(found) > limit:
+            found = found[:limit]
+            place = Place(found[-1].job.id, found[-1].job.scheduled_at)
+        return view.posts(found), place
 
     async def post(self, post: StoredPost) -> dict[str, Any]:
         return (await self.posts([post]))[0]
@@ -37,8 +86,8 @@ class Teller:
         history, ledger = await self.store.attempts(post.job.id), await self.store.ledger(post.job.id)
         return await self.post(post) | shapes.of_history(history, ledger)
 
-    async def content(self, content_id: UUID) -> dict[str, Any]:
-        found = await self.store.posts(PostFilter(content_id=content_id, limit=MOST_POSTS))
+    async def content(self, content_id: UUID, brands: frozenset[str] | None = None) -> dict[str, Any]:
+        found = await self.store.posts(PostFilter(content_id=content_id, brands=brands, limit=MOST_POSTS))
         if not found:
             raise NotFound(f"There is no content {content_id} that a post has.")
         standings = await self.standings(found)
@@ -46,6 +95,12 @@ class Teller:
             content_id, found[0].content, [*map(shapes.of_post, found, standings)], standings
         )
         return told
+
+
+def may_have(flags: frozenset[Flag]) -> frozenset[State]:
+    """In which states a post can have one of these flags."""
+    live = {State.PENDING, State.RUNNING} if flags else set(State)
+    return frozenset(live | ({State.COMPLETED} if Flag.LATE in flags else set()))
 
 
 def together(posts: Sequence[dict[str, Any]], notes: Sequence[str]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from postino.errors import Conflict, NotFound
-from postino.post import Draft, Once
+from postino.post import Draft, Once, no_draft
 from postino.stores.operations import answers
 from postino.stores.operations.listing import LAST
 from postino.stores.statement import Operation, Row, ask
@@ -23,7 +23,7 @@ def add(draft: Draft, once: Once | None) -> Operation[Draft | None]:
 def get(draft_id: UUID) -> Operation[Draft]:
     found = yield ask("draft", id=draft_id)
     if not found:
-        raise none(draft_id)
+        raise NotFound(no_draft(draft_id))
     return draft_of(found[0])
 
 
@@ -48,12 +48,8 @@ def change(draft: Draft) -> Operation[Draft]:
 def remove(draft_id: UUID) -> Operation[Draft]:
     found = yield ask("remove_draft", id=draft_id)
     if not found:
-        raise none(draft_id)
+        raise NotFound(no_draft(draft_id))
     return draft_of(found[0])
-
-
-def none(draft_id: UUID) -> NotFound:
-    return NotFound(f"There is no draft {draft_id}. Of one that was scheduled there are posts.")
 
 
 def draft_of(row: Row) -> Draft:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from postino.errors import NotFound
 from postino.job import State
-from postino.post import AccountState, Day, Entry, Place, PostFilter, PostPage, StoredPost, Window
+from postino.post import AccountState, Day, Entry, Place, PostFilter, PostPage, StoredPost, Window, no_post
 from postino.stores import rows
 from postino.stores.statement import Operation, Row, ask, each
 
@@ -31,12 +31,8 @@ class Walk:
 def get(post_id: UUID) -> Operation[StoredPost]:
     found = yield from by_ids([post_id])
     if not found:
-        raise no_post(post_id)
+        raise NotFound(no_post(post_id))
     return found[0]
-
-
-def no_post(post_id: UUID) -> NotFound:
-    return NotFound(f"There is no post {post_id}. `postino posts list` shows the newest ones.")
 
 
 def by_ids(ids: Sequence[UUID]) -> Operation[list[StoredPost]]:

@@ -1,0 +1,34 @@
+"""`/v1/calendar`: local days with their posts."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import JSONResponse
+
+from postino.api.callers import Caller, caller_of
+from postino.api.reading import limit_of, query_of
+from postino.publishing.calendar import Calendar, parse_days
+from postino.wiring import Postino
+from postino.zones import zone
+
+USUAL = "20"
+
+
+def routes(app: Postino) -> APIRouter:
+    router = APIRouter(tags=["calendar"])
+    calendar = Calendar(app.store)
+
+    @router.get("/v1/calendar")
+    async def show_calendar(request: Request, caller: Annotated[Caller, Depends(caller_of)]) -> JSONResponse:
+        """The days `from` to `to`, both included, as they are in `timezone`; of each at most `limit` posts."""
+        query = query_of(request, "from", "to", "timezone", "brand", "limit")
+        first, last = parse_days(query.get("from"), query.get("to"))
+        timezone = zone(query.get("timezone", "UTC")).key
+        brands = caller.brands
+        if "brand" in query:
+            brands = frozenset([query["brand"]] if caller.sees(query["brand"]) else [])
+        most = limit_of({"limit": query.get("limit", USUAL)})
+        days = await calendar.show(first, last, timezone, brands, most)
+        return JSONResponse({"timezone": timezone, "data": days, "next_cursor": None})
+
+    return router

@@ -1,0 +1,69 @@
+"""All that speaks against a post at once, where making it would stop at the first."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from postino.api.models import PostBody
+from postino.api.seen import no_account
+from postino.api.wishes import check_number, content_of, instant
+from postino.content import Content, Severity
+from postino.errors import WrongUse
+from postino.post import StoredAccount
+from postino.publishing import shapes
+from postino.publishing.posts import LONG_PAST, Posts, Preview, Wish, check_until
+from postino.wiring import Postino
+
+T = TypeVar("T")
+Fault = dict[str, Any]
+
+
+async def judged(app: Postino, body: PostBody, known: dict[str, StoredAccount]) -> dict[str, Any]:
+    """Whether it could be made as it is, its problems, and how it would look on each account."""
+    faults: list[Fault] = []
+    notes: list[str] = []
+    content = tried(faults, lambda: content_of(body))
+    at = tried(faults, lambda: instant(body.at, body.timezone, "at", notes))
+    until_at = tried(faults, lambda: instant(body.publish_until, body.timezone, "publish_until", notes))
+    tried(faults, lambda: check_number(body.accounts))
+    if at is not None and at < datetime.now(UTC) - LONG_PAST:
+        faults.append(fault("at", f"at: {at.isoformat()} has passed. Leave it out to publish now."))
+    wish = Wish(content=content or Content(), accounts=(), at=at, publish_until_at=until_at)
+    tried(faults, lambda: check_until(wish, datetime.now(UTC)))
+    previews = [] if content is None else looks(app.posts, content, body.accounts, known, faults)
+    if not body.allow_blackout and body.at is None:
+        faults += [fault("at", told) for told in await app.posts.objections(wish, previews)]
+    faults += [
+        {"account": preview.account.id, "network": preview.account.network, **shapes.of_problem(problem)}
+        for preview in previews
+        for problem in preview.problems
+    ]
+    valid = not any(one["severity"] == Severity.ERROR for one in faults)
+    return {"valid": valid, "problems": faults, "posts": [*map(shapes.of_preview, previews)], "notes": notes}
+
+
+def looks(
+    posts: Posts, content: Content, names: list[str], known: dict[str, StoredAccount], faults: list[Fault]
+) -> list[Preview]:
+    """How it looks on those accounts that there are."""
+    previews = []
+    for number, name in enumerate(names):
+        if name not in known:
+            faults.append(fault("accounts", f"accounts[{number}]: {no_account(name, known)}"))
+        elif account := tried(faults, lambda name=name: posts.publishes(known[name])):  # type: ignore[misc]
+            previews.append(posts.previewed(content, account))
+    return previews
+
+
+def tried(faults: list[Fault], act: Callable[[], T]) -> T | None:
+    try:
+        return act()
+    except WrongUse as refusal:
+        faults.append(fault(refusal.field, str(refusal)))
+        return None
+
+
+def fault(field: str | None, message: str) -> Fault:
+    return {"account": None, "network": None, "severity": Severity.ERROR.value, "field": field, "message": message}
+
+
