@@ -72,6 +72,14 @@ class CircuitsConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class ApiConfig:
+    """How many requests each key may make."""
+
+    rate: float = 100.0  # in a second; 0 is as many as it likes
+    burst: int = 1000  # at once
+
+
+@dataclass(frozen=True, slots=True)
 class SandboxConfig:
     url: str = ""  # where the simulated networks are; "": there are none
 
@@ -97,6 +105,7 @@ class Config:
     publishing: PublishingConfig = field(default_factory=PublishingConfig)
     circuits: CircuitsConfig = field(default_factory=CircuitsConfig)
     sandbox: SandboxConfig = field(default_factory=SandboxConfig)
+    api: ApiConfig = field(default_factory=ApiConfig)
     channels: Mapping[str, ChannelConfig] = field(default_factory=dict)
 
     @property
@@ -112,6 +121,7 @@ SECTIONS: dict[str, type] = {
     "publishing": PublishingConfig,
     "circuits": CircuitsConfig,
     "sandbox": SandboxConfig,
+    "api": ApiConfig,
 }
 
 
@@ -229,9 +239,11 @@ def checked(config: Config) -> Config:
         ("publishing.send_within", config.publishing.send_within),
         ("publishing.cap", config.publishing.cap),
         ("publishing.give_up_after", config.publishing.give_up_after),
+        ("api.burst", config.api.burst),
     ):
         if value <= 0:
             raise ConfigError(f"{name} must be greater than 0, not {value}.", field=name)
+    at_least(config.api.rate, 0, "api.rate")
     if not 0 < worker.poll <= 1:
         raise ConfigError(f"worker.poll must be above 0 and at most 1 second, not {worker.poll}.", field="worker.poll")
     if worker.heartbeat >= worker.lease / 3:

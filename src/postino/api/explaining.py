@@ -6,8 +6,12 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
 from postino import zones
+from postino.api.callers import caller_of
+from postino.api.jobs import FORMER
 from postino.api.models import Strict
 from postino.api.reading import query_of
+from postino.api.seeing import own_brand, seen_job
+from postino.api.seen import seen_post
 from postino.api.wishes import instant
 from postino.engine.explaining import evaluate, explain
 from postino.publishing.explaining import of_evaluation, of_explanation
@@ -31,18 +35,21 @@ def routes(app: Postino) -> APIRouter:
     @router.get("/v1/posts/{post_id}/explain")
     async def of_post(post_id: UUID, request: Request) -> JSONResponse:
         """Why it has not gone out: a sentence, in `timezone` if one is given, and what is in its way."""
-        await app.posts.get(post_id)
+        await seen_post(app, caller_of(request), post_id)
         return await told(post_id, request)
 
     @router.get("/v1/jobs/{job_id}/explain")
     async def of_job(job_id: UUID, request: Request) -> JSONResponse:
         """The same of any job."""
+        await seen_job(app, job_id, caller_of(request))
         return await told(job_id, request)
 
+    @router.post(f"{FORMER}/v1/jobs/test", name="test_as_before")
     @router.post("/v1/jobs/test")
-    async def test(body: TestBody) -> JSONResponse:
+    async def test(body: TestBody, request: Request) -> JSONResponse:
         """Whether it could run at `run_at`; left out: now. Nothing is inserted."""
         notes: list[str] = []
+        await own_brand(app, caller_of(request), body.brand, body.account)
         asked_at = instant(body.run_at, body.timezone, "run_at", notes)
         whose = {"channel": body.channel, "account": body.account, "brand": body.brand, "queue": body.queue}
         run_at, evaluation = await evaluate(app.store, **whose, run_at=asked_at)

@@ -3,6 +3,7 @@
 import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from http import HTTPStatus
 from typing import Any, get_args
 
@@ -19,6 +20,7 @@ from postino.publishing import shapes
 from postino.publishing.posts import Refused
 
 log = structlog.get_logger("postino.api")
+request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 STATUS: Mapping[type[PostinoError], int] = {WrongUse: 422, NotFound: 404, Conflict: 409, StoreError: 503}
 AGAIN_AFTER = 5  # seconds, in which a database that was restarted is back
 OUR_FAULT = "Postino itself went wrong. Nothing more is told here; its log has the rest. It may be tried again."
@@ -40,7 +42,8 @@ def problem(
     status: int, detail: str, field: str | None = None, headers: Mapping[str, str] | None = None, **more: Any
 ) -> JSONResponse:
     body = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
-    told = body | ({"field": field} if field else {}) | more
+    asked = request_id.get()
+    told = body | ({"field": field} if field else {}) | more | ({"request_id": asked} if asked else {})
     return JSONResponse(told, status, {**(headers or {})}, "application/problem+json")
 
 

@@ -4,31 +4,49 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 from fastapi import Depends, FastAPI
+from fastapi.middleware.gzip import GZipMiddleware
 
 from postino import config as configuration
 from postino.api import (
     accounts,
+    brands,
     calendar,
+    dead,
     deeds,
     drafts,
+    events,
     explaining,
     gates,
     health,
+    job_deeds,
+    jobs,
     keys,
     page,
     people,
     posts,
+    quotas,
+    sandbox,
     sessions,
     simulate,
+    stats,
+    uncertain,
+    workers,
 )
 from postino.api.access import Access, read_or_create
 from postino.api.bodies import Bodies
+from postino.api.limits import RateLimits, RequestIds
+from postino.api.openapi import RESPONSES
 from postino.api.problems import Safety, answer_with_problems
 from postino.config import Config
 from postino.errors import StoreUnreachable
 from postino.wiring import Postino
 
 KEY_FILE = "api.key"
+LARGE = 2000  # bytes: smaller answers are not worth the packing
+PARTS = (
+    posts, deeds, drafts, calendar, accounts, jobs, job_deeds, dead, uncertain, brands, workers, quotas, stats,
+    events, sandbox, explaining, gates, simulate, keys, people, sessions,
+)  # fmt: skip
 
 
 def make_app(config: Config | None = None) -> FastAPI:
@@ -48,14 +66,23 @@ def make_app(config: Config | None = None) -> FastAPI:
         await postino.open()
 
     app = FastAPI(
-        title="Postino", version="1", lifespan=life, docs_url=None, redoc_url=None, openapi_url="/v1/openapi.json"
+        title="Postino",
+        version="1",
+        lifespan=life,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/v1/openapi.json",
+        responses=RESPONSES,
     )
     answer_with_problems(app)
-    for part in (posts, deeds, drafts, calendar, accounts, explaining, gates, simulate, keys, people, sessions):
+    for part in PARTS:
         app.include_router(part.routes(postino), dependencies=[Depends(check), Depends(opened)])
     app.include_router(sessions.public_routes(postino), dependencies=[Depends(opened)])
     for part in (health, page):
         app.include_router(part.routes(postino))
     app.add_middleware(Bodies)
+    app.add_middleware(GZipMiddleware, minimum_size=LARGE)
+    app.add_middleware(RateLimits, rate=config.api.rate, burst=config.api.burst)
     app.add_middleware(Safety)
+    app.add_middleware(RequestIds)
     return app

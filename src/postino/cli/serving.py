@@ -10,6 +10,7 @@ import uvicorn
 from postino.cli import output
 from postino.cli.stopping import GRACE, Stop
 from postino.config import Config
+from postino.engine.streaming import close_all
 from postino.errors import StoreUnreachable
 from postino.wiring import Postino
 
@@ -52,6 +53,7 @@ async def serve(config: Config, opened: socket.socket, ready: Callable[[], None]
 async def end_when(stop: asyncio.Event, server: uvicorn.Server) -> None:
     await stop.wait()
     server.should_exit = True
+    close_all()  # listeners would stay for ever
 
 
 async def check_store(config: Config) -> None:

@@ -1,0 +1,44 @@
+"""What the API says of itself. `python -m postino.api.openapi` writes openapi.json, which is kept with the code."""
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+PROBLEM = {
+    "type": "object",
+    "required": ["type", "title", "status", "detail"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "field": {"type": "string"},
+        "request_id": {"type": "string"},
+        "problems": {"type": "array", "items": {"type": "object"}},
+    },
+}
+# In the place of what FastAPI says of refusals, which are none of its own here.
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    "default": {
+        "description": "Another way it went well, or a refusal as problem details (RFC 9457).",
+        "content": {"application/problem+json": {"schema": PROBLEM}, "application/json": {"schema": {}}},
+    }
+}
+
+
+def document() -> dict[str, Any]:
+    from postino.api.server import make_app
+    from postino.config import load
+
+    with tempfile.TemporaryDirectory() as folder:
+        return make_app(load(Path(folder), environment={})).openapi()
+
+
+def written(told: dict[str, Any]) -> str:
+    return json.dumps(told, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1] if len(sys.argv) > 1 else "openapi.json").write_text(written(document()), encoding="utf-8")

@@ -1,0 +1,36 @@
+"""How many requests a caller may make: so many in a second on average, and a burst of more. Time is an argument."""
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What was left at an instant, in requests and seconds of any clock that does not go back."""
+
+    left: float
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """Whether it may, what is left afterwards, and in how many whole seconds there is one, or all, again."""
+
+    allowed: bool
+    after: Allowance
+    remaining: int
+    retry_after: int
+    reset: int
+
+
+def ask(known: Allowance | None, rate: float, burst: int, now: float) -> Answered:
+    before = burst if known is None else min(burst, known.left + max(0.0, now - known.at) * rate)
+    allowed = before >= 1
+    left = before - 1 if allowed else before
+    return Answered(
+        allowed=allowed,
+        after=Allowance(left, now),
+        remaining=int(left),
+        retry_after=0 if allowed else max(1, math.ceil((1 - before) / rate)),
+        reset=math.ceil((burst - left) / rate),
+    )
