@@ -11,6 +11,7 @@ from postino import State
 from tests.crash.publishing.office import Office
 from tests.crash.publishing.oracle import Oracle
 from tests.crash.publishing.program import LEASE
+from tests.crash.publishing.shapes import shape_for
 from tests.crash.publishing.verdict import judge
 from tests.gates.clock import Called, calls, most_at_once
 from tests.gates.crew import add_fault, all_out, crew_of, open_accounts, post_to_all, remove_fault, until
@@ -117,6 +118,40 @@ async def test_a_prober_that_is_killed_keeps_nobody_from_finding_out_that_the_ne
         await all_out(office, 20)
     [closed_at, *_] = closings(office.books, DOWN)
     assert closed_at - killed_at < timedelta(seconds=LEASE + 3)
+    verdict = await judge(office)
+    assert (verdict.violations, verdict.asked) == ([], {})
+    assert {state for _, state in verdict.ends} == {State.COMPLETED}
+
+
+@pytest.mark.crash
+@pytest.mark.slow
+async def test_who_was_in_the_middle_of_publishing_when_a_network_was_given_up_makes_no_further_call(
+    office: Office,
+) -> None:
+    """Their pictures are uploaded by then; the post itself waits, and what was uploaded is not uploaded again."""
+    plain, picture = shape_for(DOWN), shape_for(DOWN, "picture")
+    trouble = await add_fault(office, DOWN, "drop", endpoint=plain.visible)
+    slow = await add_fault(office, DOWN, "slow", endpoint="uploadBlob", params={"seconds": 1.5})
+    pictures = [await office.post(picture, "half-way") for _ in range(4)]
+    async with crew_of(office, 2, circuits=CIRCUITS | {"open_timeout": 3.0}, patience=0.1):
+
+        async def uploading() -> bool:
+            return len([it for it in calls(office.oracle, DOWN) if it.endpoint == "uploadBlob"]) == len(pictures)
+
+        await until(uploading, 10)
+        for _ in range(3):
+            await office.post(plain, "in trouble")
+        opening = await opened(office, 1)
+        await remove_fault(office, trouble)
+        await remove_fault(office, slow)
+        await all_out(office, 20)
+    asked = calls(office.oracle, DOWN)
+    uploads = [it for it in asked if it.endpoint == "uploadBlob"]
+    assert all(it.ended_at and opening.at < it.ended_at < opening.until_at for it in uploads)
+    assert [it for it in asked if opening.at + GRACE < it.began_at < opening.until_at] == []
+    assert len(uploads) == len(pictures)
+    for posted in pictures:
+        assert (await office.app.store.get(posted.id)).attempts == 1, "who only waits spends no attempt"
     verdict = await judge(office)
     assert (verdict.violations, verdict.asked) == ([], {})
     assert {state for _, state in verdict.ends} == {State.COMPLETED}
