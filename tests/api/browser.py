@@ -1,0 +1,37 @@
+"""A browser and a program, as far as the API can tell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.api.household import Client, Reply, Server
+
+PASSWORD = "correct horse"
+
+
+def with_key(server: Server, role: str, **said: Any) -> Client:
+    """A program with a key of its own."""
+    made = server.api.ask("POST", "/v1/api-keys", {"name": role, "role": role, **said})
+    assert made.status == 201, made
+    return Client(server.api.url, {"Authorization": f"Bearer {made.json['key']}"})
+
+
+def add_user(server: Server, name: str, role: str = "editor", **said: Any) -> str:
+    """Their id."""
+    made = server.api.ask("POST", "/v1/users", {"name": name, "role": role, "password": PASSWORD, **said})
+    assert made.status == 201, made
+    return str(made.json["id"])
+
+
+def log_in(server: Server, name: str, password: str = PASSWORD, **headers: str) -> Reply:
+    return Client(server.api.url).ask("POST", "/v1/login", {"name": name, "password": password}, **headers)
+
+
+def cookie_of(reply: Reply) -> str:
+    return reply.headers["set-cookie"].partition(";")[0]
+
+
+def browser(server: Server, reply: Reply, *, token: bool = True) -> Client:
+    """Signed in by this answer; without its token as somebody who only has the cookie."""
+    said = {"X-CSRF-Token": reply.json["csrf_token"]} if token else {}
+    return Client(server.api.url, {"Cookie": cookie_of(reply), **said})

@@ -1,0 +1,235 @@
+"""Browsers: signed in by password or link, with a cookie no script can read and a token no other page can."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+import pytest
+
+from postino import Postino
+from postino.config import load
+from postino.publishing.signing_in import make_sign_in_link
+from postino.store import Act
+from tests.api.browser import PASSWORD, add_user, browser, cookie_of, log_in
+from tests.api.household import Client, Server
+
+T = TypeVar("T")
+ELSEWHERE = {"X_Forwarded_For": "203.0.113.7"}
+KEY = {"name": "made in a browser", "role": "viewer"}
+
+
+def perform(server: Server, work: Callable[[Postino], Awaitable[T]]) -> T:
+    """As another process on the same data."""
+
+    async def run() -> T:
+        async with Postino(load(server.folder, environment={})) as app:
+            return await work(app)
+
+    return asyncio.run(run())
+
+
+def link_of(server: Server) -> str:
+    """Its path and its token."""
+    link = perform(server, lambda app: make_sign_in_link(app.people, app.signing_in, server.api.url, Act("test")))
+    return link.removeprefix(server.api.url)
+
+
+def age(server: Server, table: str, change: str) -> None:
+    database = apsw.Connection(str(server.folder / "postino.db"))
+    database.set_busy_timeout(5000)
+    database.execute(f"UPDATE postino_{table} SET {change}")
+    database.close()
+
+
+def test_a_cookie_is_for_this_host_alone_and_for_no_script(server: Server) -> None:
+    add_user(server, "ada")
+    reply = log_in(server, "ada")
+    name, *said = [part.strip().lower() for part in reply.headers["set-cookie"].split(";")]
+    assert name.startswith("__host-postino=")
+    assert {"secure", "httponly", "path=/", "samesite=lax"} <= {*said}
+    assert not any(part.startswith("domain") for part in said)
+    assert reply.headers["cache-control"] == "no-store"
+    assert reply.json["name"] == "user:ada"
+    assert browser(server, reply).get("/v1/me") == reply.json
+
+
+def test_with_the_token_a_browser_changes_things_in_its_users_name(server: Server) -> None:
+    add_user(server, "olga", "owner")
+    ours = browser(server, log_in(server, "olga"))
+    assert ours.ask("POST", "/v1/api-keys", KEY).json["created_by"] == "user:olga"
+
+
+@pytest.mark.parametrize("token", [None, "", "x", "0" * 64, "another's"])
+def test_a_stolen_cookie_without_its_token_changes_nothing(server: Server, token: str | None) -> None:
+    name = f"robbed{abs(hash(token)) % 10_000}"
+    add_user(server, name, "owner")
+    add_user(server, f"{name}.other", "owner")
+    reply, other = log_in(server, name), log_in(server, f"{name}.other")
+    thief = browser(server, reply, token=False)
+    said = {} if token is None else {"X_CSRF_Token": other.json["csrf_token"] if token == "another's" else token}
+    before = server.api.get("/v1/audit?limit=1")["data"]
+    for method, path, body in (
+        ("POST", "/v1/api-keys", KEY),
+        ("POST", "/v1/logout", None),
+        ("PATCH", f"/v1/users/{server.api.get('/v1/users')['data'][0]['id']}", {"role": "viewer"}),
+        ("DELETE", f"/v1/users/{server.api.get('/v1/users')['data'][0]['id']}", None),
+    ):
+        refused = thief.ask(method, path, body, **said)
+        assert (refused.status, "X-CSRF-Token" in refused.json["detail"]) == (403, True), (method, path)
+    assert server.api.get("/v1/audit?limit=1")["data"] == before
+    assert thief.ask("GET", "/v1/me").status == 200
+
+
+def test_who_signs_out_is_out(server: Server) -> None:
+    add_user(server, "leaving")
+    ours = browser(server, log_in(server, "leaving"))
+    answer = ours.ask("POST", "/v1/logout")
+    assert (answer.status, answer.body) == (204, b"")
+    assert 'postino=""' in answer.headers["set-cookie"]
+    refused = ours.ask("GET", "/v1/me")
+    assert (refused.status, "signed out" in refused.json["detail"]) == (401, True)
+
+
+def test_signing_out_with_a_key_ends_no_key(server: Server) -> None:
+    assert server.api.ask("POST", "/v1/logout").status == 204
+    assert server.api.ask("GET", "/v1/me").status == 200
+
+
+@pytest.mark.parametrize(
+    "change", ["seen_at = '2026-01-01T00:00:00.000000Z'", "expires_at = '2026-01-01T00:00:00.000000Z'"]
+)
+def test_a_session_that_is_idle_or_over_is_nobodys(server: Server, change: str) -> None:
+    name = f"idle{change[:4]}".rstrip("_")
+    add_user(server, name)
+    ours = browser(server, log_in(server, name))
+    assert ours.ask("GET", "/v1/me").status == 200
+    age(server, "sessions", change)
+    assert ours.ask("GET", "/v1/me").status == 401
+
+
+def test_another_password_signs_out_everywhere(server: Server) -> None:
+    user_id = add_user(server, "changing")
+    ours = browser(server, log_in(server, "changing"))
+    assert server.api.ask("PATCH", f"/v1/users/{user_id}", {"password": "another horse"}).status == 200
+    assert ours.ask("GET", "/v1/me").status == 401
+    assert log_in(server, "changing").status == 401
+    assert log_in(server, "changing", "another horse").status == 200
+
+
+def test_a_wrong_name_and_a_wrong_password_are_answered_alike(server: Server) -> None:
+    add_user(server, "known")
+    wrong, unknown = log_in(server, "known", "wrong horse"), log_in(server, "unknown", "wrong horse")
+    assert wrong.status == unknown.status == 401
+    assert wrong.json["detail"] == unknown.json["detail"]
+    assert wrong.json.keys() == unknown.json.keys()
+    assert wrong.headers.keys() == unknown.headers.keys()
+    assert "set-cookie" not in wrong.headers
+
+
+@pytest.mark.slow
+def test_a_hundred_wrong_logins_are_five_guesses_and_a_restart_gives_no_more(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    with Server(folder) as server:
+        add_user(server, "ada")
+        with ThreadPoolExecutor(20) as hands:
+            replies = list(hands.map(lambda turn: log_in(server, "ada", f"guess {turn:06}"), range(100)))
+        looked_at = [reply for reply in replies if reply.status == 401]
+        refused = [reply for reply in replies if reply.status == 429]
+        assert len(looked_at) + len(refused) == 100
+        assert 5 <= len(looked_at) <= 9  # a guess a second, then each twice as long after the last
+        assert all(int(reply.headers["retry-after"]) >= 1 for reply in refused)
+        age(server, "throttles", "failures = 14")
+        server.interrupt()
+    with Server(folder) as server:
+        waiting = log_in(server, "ada")
+        assert waiting.status == 429
+        assert 400 < int(waiting.headers["retry-after"]) <= 512
+        assert "set-cookie" not in waiting.headers
+        assert log_in(server, "ada", X_Forwarded_For="203.0.113.9", X_Forwarded_Proto="https").status == 429
+        age(server, "throttles", "last_at = '2026-01-01T00:00:00.000000Z'")
+        assert log_in(server, "ada").status == 200
+
+
+def test_from_elsewhere_only_https_signs_in(server: Server) -> None:
+    add_user(server, "far")
+    in_plain_sight = log_in(server, "far", **ELSEWHERE)
+    assert (in_plain_sight.status, "https" in in_plain_sight.json["detail"]) == (403, True)
+    assert Client(server.api.url).ask("GET", link_of(server), **ELSEWHERE).status == 403
+    assert log_in(server, "far", **ELSEWHERE, X_Forwarded_Proto="https").status == 200
+
+
+def test_a_page_of_another_site_signs_nobody_in(server: Server) -> None:
+    add_user(server, "lured")
+    assert log_in(server, "lured", Origin="https://evil.example").status == 403
+    assert log_in(server, "lured", Origin="null").status == 403
+    assert log_in(server, "lured", Origin=server.api.url).status == 200
+
+
+def test_a_link_signs_in_once(server: Server) -> None:
+    path, stranger = link_of(server), Client(server.api.url)
+    reply = stranger.ask("GET", path)
+    assert (reply.status, reply.headers["location"]) == (303, "/")
+    assert (reply.headers["cache-control"], reply.headers["referrer-policy"]) == ("no-store", "no-referrer")
+    me = Client(server.api.url, {"Cookie": cookie_of(reply)}).get("/v1/me")
+    assert (me["name"], me["role"]) == ("user:owner", "owner")
+    again = stranger.ask("GET", path)
+    assert (again.status, "used already" in again.json["detail"]) == (401, True)
+    assert "set-cookie" not in again.headers
+
+
+@pytest.mark.parametrize("query", ["", "?token=", "?token=x.y", "?token=" + "0" * 32 + ".x"])
+def test_a_wrong_link_signs_nobody_in(server: Server, query: str) -> None:
+    reply = Client(server.api.url).ask("GET", f"/sign-in{query}")
+    assert reply.status == 401
+    assert "set-cookie" not in reply.headers
+
+
+def test_an_old_link_signs_nobody_in(server: Server) -> None:
+    path = link_of(server)
+    age(server, "sign_ins", "expires_at = '2026-01-01T00:00:00.000000Z'")
+    assert Client(server.api.url).ask("GET", path).status == 401
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"name": "ada"}, "password"),
+        ({"name": 1, "password": PASSWORD}, "name"),
+        ({"name": "x" * 201, "password": PASSWORD}, "name"),
+        ({"name": "ada", "password": "x" * 1001}, "password"),
+        ({"name": "ada", "password": PASSWORD, "remember": True}, "remember"),
+    ],
+)
+def test_a_wrong_login_is_refused_by_its_field_without_what_was_typed(
+    server: Server, body: dict[str, object], field: str
+) -> None:
+    refused = Client(server.api.url).ask("POST", "/v1/login", body)
+    assert (refused.status, refused.json["field"]) == (422, field)
+    assert PASSWORD not in refused.body.decode()
+
+
+def test_users_are_added_listed_changed_and_removed_and_each_is_in_the_trail(server: Server) -> None:
+    made = server.api.ask("POST", "/v1/users", {"name": "Crud@example.org", "role": "viewer", "brands": ["b"]})
+    user = made.json
+    assert (made.status, user["name"], user["has_password"]) == (201, "crud@example.org", False)
+    assert "password" not in user
+    assert server.api.get(f"/v1/users/{user['id']}") == user
+    assert user in server.api.get("/v1/users?limit=200")["data"]
+    again = server.api.ask("POST", "/v1/users", {"name": "crud@example.org", "role": "viewer"})
+    assert again.status == 409
+    changed = server.api.ask("PATCH", f"/v1/users/{user['id']}", {"role": "editor", "brands": None, "reason": "grew"})
+    assert (changed.status, changed.json["role"], changed.json["brands"]) == (200, "editor", None)
+    assert server.api.ask("PATCH", f"/v1/users/{user['id']}", {}).status == 422
+    assert server.api.ask("PATCH", f"/v1/users/{user['id']}", {"role": None}).json["field"] == "role"
+    assert server.api.ask("DELETE", f"/v1/users/{user['id']}?reason=left").status == 200
+    for method in ("GET", "DELETE"):
+        assert server.api.ask(method, f"/v1/users/{user['id']}").status == 404
+    assert server.api.ask("PATCH", f"/v1/users/{user['id']}", {"role": "viewer"}).status == 404
+    trail = [it for it in server.api.get("/v1/audit")["data"] if it["subject"] == "user:crud@example.org"]
+    told = [(it["action"], it["reason"], it["actor"]) for it in trail]
+    assert told == [("user.removed", "left", "api"), ("user.changed", "grew", "api"), ("user.added", "", "api")]
