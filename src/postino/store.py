@@ -13,6 +13,7 @@ from postino.config import RetentionConfig
 from postino.event import Cursor, Event
 from postino.gate import Gate
 from postino.gatekeeping import GateStore
+from postino.importing import ImportStore
 from postino.job import Job, Queue, State
 from postino.ledger import LedgerStore
 from postino.outcome import Done, Reject, Retry
@@ -237,7 +238,7 @@ class Outlook:
 Decide = Callable[[Job, datetime, bool], Settlement]
 
 
-class Store(LedgerStore, PostStore, GateStore, OverviewStore, PeopleStore, Protocol):
+class Store(LedgerStore, PostStore, ImportStore, GateStore, OverviewStore, PeopleStore, Protocol):
     """One database. Every method is one transaction, or part of the caller's where it takes a connection."""
 
     async def open(self) -> None: ...

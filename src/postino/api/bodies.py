@@ -13,6 +13,9 @@ MOST_BYTES = 1_000_000
 MOST_DROPPED = 20 * MOST_BYTES
 WITH_BODY = ("POST", "PATCH", "PUT")
 BROKEN = re.compile("[\x00\ud800-\udfff]")  # NUL and half characters can neither be stored nor sent
+FILES = ("/v1/imports",)
+MOST_FILE_BYTES = 20_000_000
+TOO_LARGE_A_FILE = f"The file is larger than {MOST_FILE_BYTES:,} bytes. Split it into several."
 TOO_LARGE = f"The body is larger than {MOST_BYTES:,} bytes. Pictures and films go by their address, not in here."
 
 
@@ -34,6 +37,9 @@ class Bodies:
         if scope["type"] != "http" or scope["method"] not in WITH_BODY:
             await self.app(scope, receive, send)
             return
+        if scope["path"] in FILES:
+            await self.pass_file(scope, receive, send)
+            return
         try:
             body = await read(receive)
             check(body)
@@ -46,19 +52,29 @@ class Bodies:
         as_json = {**scope, "headers": [*headers, (b"content-type", b"application/json")]}
         await self.app(as_json, once(body, receive), send)
 
+    async def pass_file(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """As it is: whoever reads it says what is wrong with it, and where."""
+        try:
+            body = await read(receive, MOST_FILE_BYTES)
+        except Unreadable as error:
+            refusal = problem(error.status, f"{error.detail} Nothing was changed.", None, {"Connection": "close"})
+            await refusal(scope, receive, send)
+            return
+        await self.app(scope, once(body, receive), send)
 
-async def read(receive: Receive) -> bytes:
+
+async def read(receive: Receive, most: int = MOST_BYTES) -> bytes:
     """Of what is too large some is read all the same, and dropped: most senders do not listen before they are done."""
     parts, size = [], 0
     while True:
         message = await receive()
         part = message.get("body", b"")
         size += len(part)
-        if size <= MOST_BYTES:
+        if size <= most:
             parts.append(part)
         over = message["type"] == "http.disconnect" or not message.get("more_body")
-        if size > MOST_DROPPED or (over and size > MOST_BYTES):
-            raise Unreadable(413, TOO_LARGE)
+        if size > max(MOST_DROPPED, most) or (over and size > most):
+            raise Unreadable(413, TOO_LARGE if most == MOST_BYTES else TOO_LARGE_A_FILE)
         if over:
             return b"".join(parts)
 

@@ -18,6 +18,7 @@ from postino.api import (
     explaining,
     gates,
     health,
+    importing,
     job_deeds,
     jobs,
     keys,
@@ -44,7 +45,7 @@ from postino.wiring import Postino
 KEY_FILE = "api.key"
 LARGE = 2000  # bytes: smaller answers are not worth the packing
 PARTS = (
-    posts, deeds, drafts, calendar, accounts, jobs, job_deeds, dead, uncertain, brands, workers, quotas, stats,
+    posts, deeds, drafts, calendar, importing, accounts, jobs, job_deeds, dead, uncertain, brands, workers, quotas, stats,
     events, sandbox, explaining, gates, simulate, keys, people, sessions,
 )  # fmt: skip
 

@@ -32,6 +32,7 @@ from postino.store import (
 from postino.stores.driver import Driver
 from postino.stores.operations import byhand, claim, enqueue, ledger, reading, rehearsing, settle, upkeep
 from postino.stores.sql_gates import SqlGates
+from postino.stores.sql_imports import SqlImports
 from postino.stores.sql_people import SqlPeople
 from postino.stores.sql_posts import SqlPosts
 from postino.stores.sql_stats import SqlStats
@@ -40,7 +41,7 @@ MOST_WAITING = 2
 PRUNE_PATIENCE = 0.2
 
 
-class SqlStore(SqlGates, SqlPosts, SqlStats, SqlPeople):
+class SqlStore(SqlGates, SqlPosts, SqlImports, SqlStats, SqlPeople):
     """Every method is one operation, run the way it needs: alone, in a transaction, or only reading."""
 
     def __init__(self, driver: Driver) -> None:

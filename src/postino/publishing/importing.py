@@ -1,0 +1,219 @@
+"""Posts from a CSV file: each row one content for some accounts at a time. Wrong rows are told, the others saved."""
+
+import asyncio
+import difflib
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from postino.content import Content, MediaRef, Severity
+from postino.errors import Conflict, WrongUse
+from postino.importing import Import, NewRow
+from postino.job import new_id
+from postino.post import StoredAccount
+from postino.publishing.csv_file import Fault, Line, read, split, words
+from postino.publishing.posts import Posts, Preview, Wish, check_times, content_of, key_of, post_of
+from postino.rules.localtime import parse_at
+from postino.store import Store
+
+TOGETHER = 100  # rows in one transaction
+MOST_TOLD = 1_000  # faults
+NO_TIME = "at is missing: a time such as 2026-03-29T14:30, local to `timezone`, or with an offset."
+OR_NOW, GIVE_ANOTHER = "Leave it out to publish now.", "Give a time that is ahead."
+NO_COMMENTS = "Postino does not write first comments yet. Leave the column empty."
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A row and what it would make; None: nothing, because of its faults."""
+
+    line: int
+    wish: Wish | None
+    previews: Sequence[Preview]
+    faults: Sequence[Fault]
+
+
+class Importer:
+    def __init__(self, store: Store, posts: Posts) -> None:
+        self.store = store
+        self.posts = posts
+
+    async def check(
+        self, file: bytes, timezone: str | None, known: Mapping[str, StoredAccount], caller: str, author: str
+    ) -> Import:
+        """Nothing but what is wrong with the file comes of it, and a token under which this very file can be saved."""
+        lines, faults = await asyncio.to_thread(read, file)
+        judged = await asyncio.to_thread(self.judge_all, lines, timezone, known)
+        faults = [*faults, *(fault for row in judged for fault in row.faults), *twins(judged)]
+        new = Import(
+            id=new_id(), caller=caller, author=author, token=token_of(file, timezone), file=file, timezone=timezone,
+            rows=len(lines), faults=told(faults),
+        )  # fmt: skip
+        return await self.store.put_import(new)
+
+    async def save(self, known: Import, accounts: Mapping[str, StoredAccount], author: str) -> Import:
+        """Goes on where it stands, so that it may be asked for again whatever happened the first time."""
+        while known.state != "saved":
+            lines, faults = await asyncio.to_thread(read, known.file)
+            rest = await asyncio.to_thread(self.judge_all, lines[known.looked :], known.timezone, accounts)
+            before = json.loads(known.faults)["faults"] if known.looked else [fault.told for fault in faults]
+            there = {line.number for line in lines[: known.looked]}
+            kept = [fault for fault in before if not known.looked or fault["line"] in there or fault["line"] == 1]
+            known = await self.save_rest(known, rest, kept, author)
+        return known
+
+    async def save_rest(
+        self, known: Import, rest: Sequence[Judged], faults: Sequence[dict[str, Any]], author: str
+    ) -> Import:
+        faults = [*faults]
+        for start in range(0, len(rest), TOGETHER):
+            batch = rest[start : start + TOGETHER]
+            faults += [fault.told for row in batch for fault in row.faults]
+            if not await self.save_batch(known, batch, faults, author):
+                return await self.store.import_of(known.id)
+            known = replace(known, looked=known.looked + len(batch))
+        return await self.store.finish_import(known.id, told_as(faults))
+
+    async def save_batch(
+        self, known: Import, batch: Sequence[Judged], faults: list[dict[str, Any]], author: str
+    ) -> bool:
+        rows = [new_row(row, author) for row in batch if row.wish is not None]
+        upto = known.looked + len(batch)
+        try:
+            return await self.store.save_rows(known, upto, told_as(faults), rows)
+        except Conflict as refusal:
+            if len(batch) == 1:
+                faults.append(Fault(batch[0].line, None, None, str(refusal)).told)
+                return await self.store.save_rows(known, upto, told_as(faults), [])
+        for number, row in enumerate(batch):
+            if not await self.save_batch(replace(known, looked=known.looked + number), [row], faults, author):
+                return False
+        return True
+
+    def judge_all(
+        self, lines: Sequence[Line], timezone: str | None, known: Mapping[str, StoredAccount]
+    ) -> list[Judged]:
+        now = datetime.now(UTC)
+        return [self.judge(line, timezone, known, now) for line in lines]
+
+    def judge(
+        self, line: Line, timezone: str | None, known: Mapping[str, StoredAccount], now: datetime
+    ) -> Judged:
+        faults = [*line.faults]
+
+        content, at, until_at = Content(), None, None
+        try:
+            content = said_in(line)
+        except WrongUse as refusal:
+            faults.append(line.fault(column_of(refusal.field), str(refusal)))
+        try:
+            at = time_of(line, "at", timezone)
+            if at is None:
+                faults.append(line.fault("at", NO_TIME))
+            until_at = time_of(line, "publish_until", timezone)
+            check_times(Wish(content=content, accounts=(), at=at, publish_until_at=until_at), now)
+        except WrongUse as refusal:
+            faults.append(line.fault(column_of(refusal.field), str(refusal).replace(OR_NOW, GIVE_ANOTHER)))
+        if line.values.get("first_comment"):
+            faults.append(line.fault("first_comment", NO_COMMENTS))
+        names = [*dict.fromkeys(split(line.values.get("accounts", "")))]
+        previews = self.previews(line, content, names, known, faults)
+        if any(fault.severity is Severity.ERROR for fault in faults):
+            return Judged(line.number, None, (), faults)
+        wish = Wish(content=content, accounts=tuple(names), at=at, publish_until_at=until_at)
+        return Judged(line.number, wish, previews, faults)
+
+    def previews(
+        self,
+        line: Line,
+        content: Content,
+        names: Sequence[str],
+        known: Mapping[str, StoredAccount],
+        faults: list[Fault],
+    ) -> list[Preview]:
+        if not names:
+            faults.append(line.fault("accounts", "accounts: name at least one account that publishes it."))
+        previews = []
+        for name in names:
+            if name not in known:
+                faults.append(line.fault("accounts", f"there is no account {name[:100]!r}.{nearest(name, [*known])}"))
+                continue
+            try:
+                previews.append(self.posts.previewed(content, self.posts.publishes(known[name])))
+            except WrongUse as refusal:
+                faults.append(line.fault("accounts", str(refusal)))
+        for preview in previews:
+            for problem in preview.problems:
+                told = f"{preview.account.id}: {problem.message}"
+                faults.append(line.fault(column_of(problem.field), told, problem.severity))
+        return previews
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    return f" Did you mean {close[0]}?" if close else ""
+
+
+def said_in(line: Line) -> Content:
+    values = line.values
+    return Content(
+        body=values.get("text", ""),
+        title=values.get("title") or None,
+        hashtags=tuple(words(values.get("hashtags", ""))),
+        media=tuple(MediaRef(url=url) for url in words(values.get("media", ""))),
+    )
+
+
+def time_of(line: Line, field: str, timezone: str | None) -> datetime | None:
+    text = line.values.get(field, "").strip()
+    if not text:
+        return None
+    try:
+        return parse_at(text, line.values.get("timezone", "").strip() or timezone).at
+    except WrongUse as refusal:
+        raise WrongUse(str(refusal), field if refusal.field == "at" else refusal.field) from refusal
+
+
+def column_of(field: str | None) -> str:
+    """The column that is to blame: `media` for `media[0].url`."""
+    return (field or "text").partition("[")[0].partition(".")[0]
+
+
+def twins(judged: Sequence[Judged]) -> list[Fault]:
+    """Rows that say the same as one before them: they are one post, and nothing is made twice."""
+    seen: dict[tuple[str, str | None], int] = {}
+    found = []
+    for row in judged:
+        for preview in row.previews:
+            assert row.wish is not None
+            key = (preview.account.id, key_of(row.wish, preview.account))
+            first = seen.setdefault(key, row.line)
+            if first != row.line:
+                message = f"{preview.account.id}: the same as line {first}; it is made once."
+                found.append(Fault(row.line, None, None, message, Severity.WARNING))
+    return found
+
+
+def new_row(row: Judged, author: str) -> NewRow:
+    assert row.wish is not None
+    wish = replace(row.wish, user_id=author)
+    made = [post_of(wish, preview) for preview in row.previews]
+    return NewRow(content_of(wish, row.previews[0].account.brand), [post for post, _ in made], [job for _, job in made])
+
+
+def token_of(file: bytes, timezone: str | None) -> str:
+    return hashlib.sha256(f"{timezone or ''}\n".encode() + file).hexdigest()
+
+
+def told(faults: Sequence[Fault]) -> str:
+    ordered = sorted(faults, key=lambda fault: fault.line)
+    return told_as([fault.told for fault in ordered])
+
+
+def told_as(faults: Sequence[dict[str, Any]]) -> str:
+    bad = {fault["line"] for fault in faults if fault["severity"] == Severity.ERROR}
+    text = {"bad": len(bad - {1}), "faults": faults[:MOST_TOLD], "more": max(0, len(faults) - MOST_TOLD)}
+    return json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,1 @@
+SELECT * FROM postino.imports WHERE id = :id

@@ -1,0 +1,1 @@
+SELECT * FROM postino_imports WHERE id = :id
