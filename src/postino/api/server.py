@@ -45,8 +45,8 @@ from postino.wiring import Postino
 KEY_FILE = "api.key"
 LARGE = 2000  # bytes: smaller answers are not worth the packing
 PARTS = (
-    posts, deeds, drafts, calendar, importing, accounts, jobs, job_deeds, dead, uncertain, brands, workers, quotas, stats,
-    events, sandbox, explaining, gates, simulate, keys, people, sessions,
+    posts, deeds, drafts, calendar, importing, accounts, jobs, job_deeds, dead, uncertain, brands, workers, quotas,
+    stats, events, sandbox, explaining, gates, simulate, keys, people, sessions,
 )  # fmt: skip
 
 
