@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from datetime import timedelta
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
@@ -33,7 +34,13 @@ def terms(config: Config, networks: Iterable[str], quotas: Mapping[str, Sequence
         if said.cap is not None:
             caps[name] = cap_of(said.cap, f"channels.{name}.cap")
     circuits = {name: policy_of(config, name) for name in named}
-    return Terms(caps, circuits, quotas, blackouts_of(config.queue.blackout_windows))
+    safe = {name: [widened(quota, config.publishing.send_within) for quota in of] for name, of in quotas.items()}
+    return Terms(caps, circuits, safe, blackouts_of(config.queue.blackout_windows))
+
+
+def widened(quota: Quota, send_within: float) -> Quota:
+    """A call leaves up to so many seconds after it was reserved: the network's own window may begin that much later."""
+    return quota if quota.period is None else replace(quota, period=quota.period + timedelta(seconds=send_within))
 
 
 def blackouts_of(windows: Sequence[Any]) -> list[Blackout]:
