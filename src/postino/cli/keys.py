@@ -7,9 +7,11 @@ import typer
 from postino.cli import output
 from postino.cli.options import DatabaseUrl, DataDir, Json, Reason, uuid_from
 from postino.cli.session import Where, actor, perform, perform_closed
+from postino.errors import WrongUse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from postino.people import ApiKey
     from postino.wiring import Postino
@@ -40,11 +42,10 @@ def add(
 ) -> None:
     """Make a key, and show it: this once."""
     from postino.publishing.people import of_key, role_named
-    from postino.rules.localtime import parse_at
     from postino.store import Act
 
     wanted = role_named(role)
-    expires_at = None if expires is None else parse_at(expires, None).at
+    expires_at = None if expires is None else instant_from(expires)
 
     async def work(app: "Postino") -> "tuple[ApiKey, str]":
         await app.open()
@@ -104,6 +105,15 @@ def remove(
         output.as_json(of_key(removed))
     else:
         output.write(f"The key {removed.name!r} lets nobody in any more.")
+
+
+def instant_from(text: str) -> "datetime":
+    from postino.rules.localtime import parse_at
+
+    try:
+        return parse_at(text, None).at
+    except WrongUse as error:
+        raise WrongUse(f"expires: {error}", "expires") from error
 
 
 def brands_text(brands: frozenset[str] | None) -> str:

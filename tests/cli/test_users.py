@@ -1,0 +1,100 @@
+"""`postino users`: passwords come by prompt or pipe, and never come out."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from postino.people import Role
+from postino.publishing.signing_in import Refused, SignedIn
+from tests.cli.conftest import Postino
+from tests.cli.desk import Desk
+
+PASSWORD = "correct horse"
+
+
+def type_in(monkeypatch: pytest.MonkeyPatch, *lines: str) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+
+
+def logged_in(desk: Desk, name: str, password: str) -> object:
+    return desk.perform(lambda app: app.signing_in.login(name, password, "127.0.0.1"))
+
+
+def test_a_person_is_added_gets_another_password_and_is_removed(
+    postino: Postino, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    type_in(monkeypatch, PASSWORD)
+    added = postino("users", "add", "Ada", "--role", "editor", "--brand", "b1", "--reason", "new here")
+    assert (added.code, added.out) == (0, "ada may sign in, with the role editor.\n")
+    desk = Desk(folder)
+    assert desk.last_audit()[1:] == ("user.added", "user:ada", "new here")
+    found = logged_in(desk, "ada", PASSWORD)
+    assert isinstance(found, SignedIn)
+    assert (found.user.role, found.user.brands) == (Role.EDITOR, frozenset({"b1"}))
+    listed = postino("users", "list", "--json")
+    assert [(user["name"], user["has_password"]) for user in listed.json["data"]] == [("ada", True)]
+    assert "ada" in postino("users", "list").out
+    type_in(monkeypatch, "another horse")
+    changed = postino("users", "password", "ada")
+    assert (changed.code, "signed out everywhere" in changed.out) == (0, True)
+    assert desk.perform(lambda app: app.signing_in.session_of(found.cookie)) is None
+    assert isinstance(logged_in(desk, "ada", PASSWORD), Refused)
+    assert isinstance(logged_in(desk, "ada", "another horse"), SignedIn)
+    assert postino("users", "remove", "ada", "--reason", "left").code == 0
+    assert desk.last_audit()[1:] == ("user.removed", "user:ada", "left")
+    assert postino("users", "remove", "ada").code == 3
+    said = "".join(answer.out + answer.err for answer in (added, listed, changed))
+    assert PASSWORD not in said
+    assert "another horse" not in said
+    stored = b"".join(path.read_bytes() for path in folder.iterdir() if path.is_file())
+    assert PASSWORD.encode() not in stored
+
+
+def test_a_link_signs_the_owner_in_without_a_password(postino: Postino, folder: Path, desk: Desk) -> None:
+    link = postino("users", "link", "--url", "https://postino.example.org").out.strip()
+    address, _, token = link.partition("?token=")
+    assert address == "https://postino.example.org/sign-in"
+    found = desk.perform(lambda app: app.signing_in.follow_link(token))
+    assert found is not None
+    assert (found.user.name, found.user.role) == ("owner", Role.OWNER)
+    assert desk.perform(lambda app: app.signing_in.follow_link(token)) is None
+
+
+def test_a_link_for_somebody_else_is_theirs(postino: Postino, desk: Desk) -> None:
+    assert postino("users", "add", "bob", "--role", "viewer", "--no-password").code == 0
+    made = postino("users", "link", "BOB", "--json").json
+    found = desk.perform(lambda app: app.signing_in.follow_link(made["url"].partition("?token=")[2]))
+    assert found is not None
+    assert found.user.name == "bob"
+    assert postino("users", "link", "nobody").code == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "typed", "code", "told"),
+    [
+        (["add", "ada", "--role", "emperor"], PASSWORD, 2, "owner, editor, viewer"),
+        (["add", "a da", "--role", "viewer"], PASSWORD, 2, "name"),
+        (["add", "ada", "--role", "viewer"], "short", 2, "10 to 200"),
+        (["add", "ada", "--role", "viewer"], "", 2, "10 to 200"),
+        (["password", "ada"], PASSWORD, 3, "no user ada"),
+    ],
+)
+def test_what_is_wrong_is_told_without_the_password(
+    postino: Postino, desk: Desk, monkeypatch: pytest.MonkeyPatch, words: list[str], typed: str, code: int, told: str
+) -> None:
+    type_in(monkeypatch, typed)
+    answer = postino("users", *words)
+    assert (answer.code, answer.out) == (code, "")
+    assert told in answer.err
+    assert not typed or typed not in answer.err
+    assert desk.perform(lambda app: app.store.audit(1)) == []
+
+
+def test_a_name_is_taken_once(postino: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
+    type_in(monkeypatch, PASSWORD, PASSWORD)
+    assert postino("users", "add", "ada", "--role", "viewer", "--json").json["name"] == "ada"
+    assert postino("users", "add", "ADA", "--role", "viewer").code == 4
