@@ -10,7 +10,7 @@ from postino.cli import output
 from postino.cli.options import DatabaseUrl, DataDir, Json
 from postino.cli.ports import LOOPBACK, USUAL_PORT, listening
 from postino.cli.server import Port
-from postino.cli.session import Where
+from postino.cli.session import Where, actor
 from postino.cli.stopping import Stop
 from postino.cli.worker import check_only_posts
 
@@ -55,7 +55,11 @@ async def run(config: "Config", where: Where, log: Path | None, port: int, worke
     try:
         await asyncio.wait((starting, stopping), return_when=asyncio.FIRST_COMPLETED)
         if starting.done():
-            announce(starting.result(), config, where, log, as_json=as_json)
+            addresses = starting.result()
+            if as_json:
+                announce(addresses, config)
+            else:
+                welcome(addresses, config, where, log, await sign_in_link(config, addresses.url))
             await stopping
     finally:
         starting.cancel()
@@ -103,20 +107,39 @@ async def add_sandbox_accounts(app: "Postino") -> None:
             )
 
 
-def announce(addresses: "Addresses", config: "Config", where: Where, log: Path | None, *, as_json: bool) -> None:
-    from postino.cli import welcome
+async def sign_in_link(config: "Config", url: str) -> str:
+    """For the owner's browser, once."""
+    from postino.publishing.signing_in import make_sign_in_link
+    from postino.store import Act
+    from postino.wiring import Postino
 
-    key = (config.data_dir / "api.key").read_text().strip()
-    dashboard_url = f"{addresses.url}/#key={key}"  # what follows the # stays in the browser
-    if as_json:
-        output.as_line(
-            {
-                "url": addresses.url,
-                "dashboard_url": dashboard_url,
-                "api_key": key,
-                "sandbox_url": addresses.sandbox_url,
-            }
-        )
-        return
-    for line in welcome.lines(config.data_dir, where, dashboard_url, addresses, key, log):
+    async with Postino(config) as app:
+        return await make_sign_in_link(app.people, app.signing_in, url, Act(actor(), "postino up"))
+
+
+def announce(addresses: "Addresses", config: "Config") -> None:
+    key = first_key(config)
+    output.as_line(
+        {
+            "url": addresses.url,
+            "dashboard_url": dashboard(addresses, key),
+            "api_key": key,
+            "sandbox_url": addresses.sandbox_url,
+        }
+    )
+
+
+def welcome(addresses: "Addresses", config: "Config", where: Where, log: Path | None, sign_in_url: str) -> None:
+    from postino.cli.welcome import lines
+
+    key = first_key(config)
+    for line in lines(config.data_dir, where, dashboard(addresses, key), sign_in_url, addresses, key, log):
         output.write(line)
+
+
+def first_key(config: "Config") -> str:
+    return (config.data_dir / "api.key").read_text().strip()
+
+
+def dashboard(addresses: "Addresses", key: str) -> str:
+    return f"{addresses.url}/#key={key}"  # what follows the # stays in the browser

@@ -13,17 +13,19 @@ LOST = 'post "The answer to this one is lost" --to bluesky'
 
 
 def lines(
-    data_dir: Path, where: Where, dashboard_url: str, addresses: Addresses, key: str, log: Path | None
+    data_dir: Path, where: Where, dashboard_url: str, sign_in_url: str, addresses: Addresses, key: str, log: Path | None
 ) -> Iterator[str]:
     yield f"Postino is up on {data_dir}. Posts to the sandbox's accounts leave this machine nowhere."
     yield ""
     yield f"  Dashboard     {dashboard_url}"
+    yield f"  Sign in       {sign_in_url}"
     yield f"  Sandbox feed  {addresses.sandbox_url}/"
     yield f"  API           {addresses.url}/v1"
     yield f"  API key       {key}"
     if log is not None:
         yield f"  Log           {log}"
     yield ""
+    yield "The link to sign in works once, within ten minutes."
     yield "Try, in another terminal, and watch the feed:"
     for command in (HELLO, LIST):
         yield f"  {where.command(command)}"
