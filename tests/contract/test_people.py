@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -98,11 +99,22 @@ async def test_another_password_ends_every_session_and_every_link(store: SqlStor
     await store.add_sign_in(link, ME)
     changed = User(id=ada.id, name="ada", role=Role.OWNER, brands=frozenset({"b"}), password="$argon2id$2")
     after = await store.change_user(changed, ["password", "role"], ME)
-    assert (after.role, after.brands, after.password) == (Role.OWNER, frozenset({"b"}), "$argon2id$2")
+    assert (after.role, after.brands, after.password) == (Role.OWNER, None, "$argon2id$2")
     assert await store.session(hers.id) is None
     assert await store.sign_in(link.id) is None
     assert await store.session(his.id) is not None
     assert (await actions(store))[-1] == "user.changed"
+
+
+async def test_two_that_change_different_things_at_once_both_count(desk: Desk) -> None:
+    ada, other = await desk.store.add_user(a_user(), ME), await desk.another_store()
+    await asyncio.gather(
+        desk.store.change_user(replace(ada, role=Role.EDITOR), ["role"], ME),
+        other.change_user(replace(ada, password="$argon2id$2"), ["password"], ME),
+        desk.store.change_user(replace(ada, brands=frozenset({"b"})), ["brands"], ME),
+    )
+    after = await desk.store.user(ada.id)
+    assert (after.role, after.password, after.brands) == (Role.EDITOR, "$argon2id$2", frozenset({"b"}))
 
 
 async def test_another_role_holds_for_sessions_that_are_there(store: SqlStore, clock: Clock) -> None:

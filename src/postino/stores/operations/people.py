@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -58,10 +59,12 @@ def add_user(user: User, act: Act) -> Operation[User]:
 
 
 def change_user(user: User, changed: Sequence[str], act: Act) -> Operation[User]:
-    said = {"id": user.id, "password": user.password, "role": user.role.value}
-    written = yield ask("change_user", **said, brands=brands_text(user.brands))
-    if not written:
+    found = yield ask("lock_user", id=user.id)
+    if not found:
         raise no_user(user.id)
+    wanted = replace(user_of(found[0]), **{name: getattr(user, name) for name in changed})
+    said = {"id": user.id, "password": wanted.password, "role": wanted.role.value}
+    written = yield ask("change_user", **said, brands=brands_text(wanted.brands))
     if "password" in changed:
         yield ask("end_sessions", user_id=user.id)
     now = user_of(written[0])
