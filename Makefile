@@ -1,7 +1,7 @@
 # Everything happens in .venv; `make` alone lists what there is.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup up servers lint types check test crash bench bench-large clean
+.PHONY: help setup up servers lint types check test openapi crash bench bench-large clean
 
 BIN := .venv/bin
 CODE := $(wildcard src tests examples benchmarks)
@@ -34,6 +34,9 @@ check: setup lint types  ## the inner loop: lint, types, architecture, fast test
 
 test: setup servers lint types  ## everything: servers, lint, types, architecture, all tests
 	@$(PYTEST)
+
+openapi: setup  ## openapi.json anew, from what the API says of itself
+	@$(BIN)/python -m postino.api.openapi openapi.json
 
 crash: setup servers  ## kills workers at every point and at random, 3,000 of them, a quarter of an hour; ONLY=posts KILLS=500 SEED=…
 	@$(BIN)/python -m tests.crash $(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY))

@@ -71,6 +71,7 @@ def routes(app: Postino) -> APIRouter:
 
     @router.get("/{account_id}")
     async def show_account(account_id: str, request: Request) -> JSONResponse:
+        """One of them."""
         return JSONResponse(shapes.of_account(await seen_account(app, account_id, caller_of(request))))
 
     @router.post("/{account_id}/check")

@@ -25,12 +25,13 @@ MOST_AT_ONCE = 200
 EITHER = "ids: give either `ids` or `filter`."
 TOO_WIDE = "filter: say which jobs, by `state`, `type`, `channel`, `account`, `brand` or `queue`."
 Deed = Callable[[UUID], Awaitable[Job]]
+OneState = Annotated[State, Field(strict=False)]
 
 
 class ChosenBody(Strict):
     """Which jobs, the newest first: at most `limit` of them, those older than `before`."""
 
-    state: Annotated[tuple[State, ...], Field(max_length=len(State), strict=False)] = ()
+    state: Annotated[list[OneState], Field(max_length=len(State))] = Field(default_factory=list)
     type: Name | None = None
     channel: Name | None = None
     account: Name | None = None
@@ -107,7 +108,7 @@ async def chosen(app: Postino, body: BulkBody, caller: Caller) -> tuple[Sequence
     if not any((said.state, said.type, said.channel, said.account, said.brand, said.queue)):
         raise WrongUse(TOO_WIDE, "filter")
     wanted = JobFilter(
-        states=said.state,
+        states=tuple(said.state),
         type=said.type,
         channel=said.channel,
         account=said.account,

@@ -41,7 +41,7 @@ class JobBody(Strict):
     payload: Any = None
     run_at: str | None = None
     timezone: str | None = None
-    idempotency_key: Name | None = None
+    idempotency_key: Annotated[str, Field(min_length=1, max_length=500)] | None = None
     queue: str | None = None
     account: Name | None = None
     brand: Name | None = None

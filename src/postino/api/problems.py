@@ -24,6 +24,7 @@ request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 STATUS: Mapping[type[PostinoError], int] = {WrongUse: 422, NotFound: 404, Conflict: 409, StoreError: 503}
 AGAIN_AFTER = 5  # seconds, in which a database that was restarted is back
 OUR_FAULT = "Postino itself went wrong. Nothing more is told here; its log has the rest. It may be tried again."
+SECRET = frozenset({"credentials", "password"})  # what is in them is in no message
 WANTED = {
     "string_type": "a text",
     "bool_type": "true or false",
@@ -99,8 +100,10 @@ def sentence(fault: Mapping[str, Any], model: Any) -> str:
             return f"{name}: there is no such field.{nearest(str(fault['loc'][-1]), known_at(model, fault['loc']))}"
         case "missing":
             return f"{name} is missing."
-        case kind if kind in WANTED:
+        case kind if kind in WANTED and SECRET.isdisjoint(fault["loc"]):
             return f"{name} must be {WANTED[kind]}, not {shown(fault['input'])}."
+        case kind if kind in WANTED:
+            return f"{name} must be {WANTED[kind]}."
         case _:
             return f"{name}: {fault['msg'].replace('Input should', 'it should')}."
 

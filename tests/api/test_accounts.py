@@ -1,0 +1,119 @@
+"""Accounts over the wire: connected with pasted credentials, checked, paused; and the brands they are of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.api.hands import key_for, same_refusal
+from tests.api.household import Client, Server, Up
+
+SECRET = "hunter2-and-more"
+MASTODON = {
+    "network": "mastodon", "handle": "ada@social.example", "base_url": "https://social.example",
+    "credentials": {"access_token": SECRET},
+}  # fmt: skip
+
+
+def add(client: Client, handle: str, **change: Any) -> Any:
+    reply = client.ask("POST", "/v1/accounts", MASTODON | {"handle": handle} | change)
+    assert reply.status == 201, reply
+    return reply.json
+
+
+def test_an_account_is_added_and_its_secrets_are_shown_to_nobody(server: Server) -> None:
+    reply = server.api.ask("POST", "/v1/accounts", MASTODON | {"reason": "we are there now"})
+    assert (reply.status, reply.json["id"], reply.json["state"]) == (201, "mastodon:ada@social.example", "active")
+    everything = [
+        reply.body,
+        server.api.ask("GET", "/v1/accounts").body,
+        server.api.ask("GET", "/v1/accounts/mastodon:ada@social.example").body,
+        server.api.ask("GET", "/v1/audit").body,
+        (server.folder / "postino.db").read_bytes(),
+    ]
+    assert not any(SECRET.encode() in told for told in everything)
+    again = server.api.ask("POST", "/v1/accounts", MASTODON)
+    assert again.status == 409
+    assert "reconnect" in again.json["detail"]
+    [entry] = [one for one in server.api.get("/v1/audit")["data"] if one["action"] == "account.added"]
+    assert (entry["subject"], entry["reason"]) == ("account:mastodon:ada@social.example", "we are there now")
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "words"),
+    [
+        ({"network": "friendster"}, "network", "friendster"),
+        ({"network": "instagram"}, "network", "does not publish on 'instagram' yet"),
+        ({"credentials": {}}, "credentials", "at least 1"),
+        ({"credentials": {"token": SECRET}}, "credentials", "access_token is missing"),
+        ({"credentials": {"access_token": 7}}, "credentials.access_token", "must be a text"),
+        ({"credentials": SECRET}, "credentials", "must be an object"),
+        ({"base_url": "ftp://x"}, "base_url", "must begin with"),
+        ({"base_url": "http://127.0.0.1:1"}, "base_url", "cannot be used"),
+        ({"base_url": "http://[::1]/"}, "base_url", "cannot be used"),
+        ({"base_url": "sandbox:/mastodon"}, "base_url", "must begin with"),
+        ({"base_url": None}, "base_url", "say where"),
+        ({"handle": ""}, "handle", "at least 1"),
+        ({"brand": 3}, "brand", "must be a text"),
+    ],
+)
+def test_a_wrong_field_is_named_and_no_secret_with_it(
+    server: Server, change: dict[str, Any], field: str, words: str
+) -> None:
+    reply = server.api.ask("POST", "/v1/accounts", MASTODON | {"handle": "wrong"} | change)
+    assert (reply.status, reply.json["field"]) == (422, field), reply
+    assert words in reply.json["detail"]
+    assert SECRET not in reply.body.decode()
+    assert server.api.ask("GET", "/v1/accounts/mastodon:wrong").status == 404
+
+
+def test_an_account_is_paused_with_a_reason_and_resumed(server: Server) -> None:
+    name = add(server.api, "pause@social.example")["id"]
+    paused = server.api.ask("POST", f"/v1/accounts/{name}/pause", {"reason": "on holiday"})
+    assert (paused.json["state"], paused.json["reason"]) == ("paused", "on holiday")
+    assert server.api.get("/v1/accounts?state=paused")["data"] == [paused.json]
+    resumed = server.api.ask("POST", f"/v1/accounts/{name}/resume")
+    assert (resumed.status, resumed.json["state"]) == (200, "active")
+    refused = server.api.ask("POST", f"/v1/accounts/{name}/resume")
+    assert refused.status == 409
+    assert "is not paused" in refused.json["detail"]
+
+
+def test_another_brands_accounts_are_not_there(server: Server) -> None:
+    acme, other = key_for(server, "acme"), key_for(server, "other")
+    mine = add(acme, "acme@social.example", brand="acme")["id"]
+    assert [one["id"] for one in acme.get("/v1/accounts")["data"]] == [mine]
+    assert other.get("/v1/accounts")["data"] == []
+    for path in ("check", "reconnect", "pause", "resume"):
+        body = {"credentials": {"access_token": "x"}} if path == "reconnect" else None
+        foreign = other.ask("POST", f"/v1/accounts/{mine}/{path}", body)
+        assert same_refusal(foreign, other.ask("POST", f"/v1/accounts/nobody/{path}", body), mine, "nobody")
+    assert same_refusal(other.ask("GET", f"/v1/accounts/{mine}"), other.ask("GET", "/v1/accounts/nobody"), mine, "nobody")
+    for brand in (None, "acme"):
+        body = MASTODON | {"handle": "thief@social.example", "brand": brand}
+        reply = other.ask("POST", "/v1/accounts", body)
+        assert (reply.status, reply.json["field"]) == (422, "brand")
+
+
+@pytest.mark.slow
+def test_a_check_asks_the_network_and_a_reconnect_lets_what_waited_go(up: Up) -> None:
+    """Wrong credentials: found out by a check, seen in the account; the right ones let the post go out."""
+    [known] = [one for one in up.sandbox.get("/_sandbox/accounts")["data"] if one["network"] == "mastodon"][:1]
+    right = known["credentials"]
+    account = next(one for one in up.api.get("/v1/accounts")["data"] if one["network"] == "mastodon")
+    name = account["id"]
+    assert up.api.ask("POST", f"/v1/accounts/{name}/check").json["works"] is True
+    wrong = {"credentials": {"access_token": "wrong"}, "reason": "a slip"}
+    assert up.api.ask("POST", f"/v1/accounts/{name}/reconnect", wrong).status == 200
+    checked = up.api.ask("POST", f"/v1/accounts/{name}/check").json
+    assert (checked["works"], checked["account"]["state"]) == (False, "token_expired")
+    post = up.post("Waits for its key", name)
+    assert up.api.ask("POST", f"/v1/accounts/{name}/pause").status == 409
+    again = up.api.ask("POST", f"/v1/accounts/{name}/reconnect", {"credentials": right, "reason": "the right one"})
+    assert (again.status, again.json["state"]) == (200, "active")
+    up.settled(post["id"])
+    assert up.texts().count("Waits for its key") == 1
+    up.fault("mastodon", "drop", times=1)
+    unsure = up.api.ask("POST", f"/v1/accounts/{name}/check").json
+    assert (unsure["works"], unsure["account"]["state"]) == (None, "active")

@@ -1,0 +1,81 @@
+"""Brands, workers, quotas and figures over the wire."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from postino.outcome import Done, Reject
+from tests.api.hands import key_for, work
+from tests.api.household import Client, Server
+
+BLUESKY = {"network": "bluesky", "credentials": {"password": "x"}}
+
+
+def account(client: Client, handle: str, **more: Any) -> str:
+    reply = client.ask("POST", "/v1/accounts", BLUESKY | {"handle": handle} | more)
+    assert reply.status == 201, reply
+    name: str = reply.json["id"]
+    return name
+
+
+def publish(client: Client, text: str, name: str, **more: Any) -> str:
+    reply = client.ask("POST", "/v1/posts", {"text": text, "accounts": [name], **more})
+    assert reply.status in (201, 202), reply
+    job: str = reply.json["id"]
+    return job
+
+
+def test_brands_are_told_with_their_accounts_and_posts(server: Server) -> None:
+    acme, other = key_for(server, "acme"), key_for(server, "other")
+    name = account(acme, "acme.example.org", brand="acme")
+    publish(acme, "Done", name)
+    work(server)
+    publish(acme, "Failed", name)
+    work(server, lambda _: Reject("no"))
+    publish(acme, "Later", name, at=(datetime.now(UTC) + timedelta(days=1)).isoformat())
+    [told] = acme.get("/v1/brands")["data"]
+    assert (told["brand"], told["accounts"]) == ("acme", 1)
+    assert told["posts"] == {"scheduled": 1, "published": 1, "failed": 1}
+    assert other.get("/v1/brands")["data"] == []
+    assert told in server.api.get("/v1/brands")["data"]
+    assert server.api.ask("GET", "/v1/brands?x=1").json["field"] == "x"
+
+
+def test_figures_are_those_of_the_posts_one_may_see(server: Server) -> None:
+    mine, other = key_for(server, "figures"), key_for(server, "others")
+    name = account(mine, "figures.example.org", brand="figures")
+    for text in ("One", "Two", "Three"):
+        publish(mine, text, name)
+        work(server, lambda job: Reject("no") if b"Three" in job.payload else Done(remote_id=str(job.id)))
+    told = mine.get("/v1/stats?window=3600")
+    assert (told["published"], told["failed"], told["success_rate"], told["on_time_rate"]) == (2, 1, 0.6667, 1)
+    assert 0 <= told["late_p50"] <= told["late_p95"] <= told["late_p99"] < 30
+    assert told["complete"] is True
+    assert told["networks"]["bluesky"]["published"] == 2
+    assert mine.get("/v1/stats?network=mastodon")["published"] == 0
+    assert other.get("/v1/stats")["published"] == other.get("/v1/stats?brand=figures")["published"] == 0
+    assert server.api.get("/v1/stats")["published"] >= 2
+    for wrong, field in (("window=0", "window"), ("window=x", "window"), ("windw=1", "windw")):
+        reply = server.api.ask("GET", f"/v1/stats?{wrong}")
+        assert (reply.status, reply.json["field"]) == (422, field)
+
+
+def test_what_is_left_of_quotas_is_told_for_each_account(server: Server) -> None:
+    mine, other = key_for(server, "quotas"), key_for(server, "others")
+    names = [account(mine, f"q{number}.example.org", brand="quotas") for number in range(3)]
+    told = mine.get("/v1/quotas")["data"]
+    assert {one["account"] for one in told} == {*names}
+    assert all(one["left"] == one["most"] and one["free_at"] for one in told)
+    first = mine.get("/v1/quotas?limit=2")
+    assert first["next_cursor"] == names[1]
+    rest = mine.get(f"/v1/quotas?limit=2&cursor={first['next_cursor']}")
+    assert ({one["account"] for one in rest["data"]}, rest["next_cursor"]) == ({names[2]}, None)
+    assert {one["account"] for one in mine.get(f"/v1/quotas?account={names[0]}")["data"]} == {names[0]}
+    assert other.get("/v1/quotas")["data"] == []
+    assert server.api.ask("GET", "/v1/quotas?limit=x").json["field"] == "limit"
+
+
+def test_workers_are_told_and_are_nothing_of_a_brand(server: Server) -> None:
+    assert server.api.get("/v1/workers") == {"data": [], "next_cursor": None}
+    assert key_for(server, "acme").ask("GET", "/v1/workers").status == 403

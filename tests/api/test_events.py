@@ -1,0 +1,162 @@
+"""Events as they happen, over the wire: from now on, from where one stopped, and of one's own brands only."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.api.hands import key_for, put
+from tests.api.household import DEADLINE, Client, Server, eventually
+
+
+class Ear:
+    """Listens at /v1/events, line by line."""
+
+    def __init__(self, client: Client, query: str = "", **headers: str) -> None:
+        self.connection = http.client.HTTPConnection(urlsplit(client.url).netloc, timeout=DEADLINE)
+        named = {name.replace("_", "-"): text for name, text in headers.items()}
+        self.connection.request("GET", f"/v1/events{query}", headers={**client.headers, **named})
+        self.answer = self.connection.getresponse()
+        assert self.answer.status == 200, self.answer.read()
+        assert self.answer.headers["content-type"].startswith("text/event-stream")
+        assert self.answer.readline() == b": listening\n"
+
+    def frames(self) -> Iterator[dict[str, Any]]:
+        """Each as its id, its kind and what it says; without those that say nothing."""
+        told: dict[str, Any] = {}
+        while line := self.answer.readline().decode():
+            name, _, value = line.rstrip("\n").partition(": ")
+            if name in ("id", "event"):
+                told[name] = value
+            elif name == "data":
+                told |= json.loads(value)
+            elif not line.strip() and told:
+                yield told
+                told = {}
+
+    def next(self) -> dict[str, Any]:
+        return next(self.frames())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.connection.close()
+
+
+def cancelled(client: Client, **said: Any) -> str:
+    """A job of which an event tells."""
+    job: str = put(client, run_at="2099-01-01T00:00:00Z", **said)["id"]
+    assert client.ask("POST", f"/v1/jobs/{job}/cancel", {"reason": "to be heard"}).status == 200
+    return job
+
+
+def test_what_happens_is_heard_at_once(server: Server) -> None:
+    with Ear(server.api) as ear:
+        begun = time.monotonic()
+        job = cancelled(server.api)
+        told = ear.next()
+        assert time.monotonic() - begun < 5
+    assert (told["event"], told["type"], told["job_id"]) == ("job.cancelled", "job.cancelled", job)
+    assert told["data"]["reason"] == "to be heard"
+
+
+def test_who_comes_back_hears_what_it_missed_once_and_in_order(server: Server) -> None:
+    with Ear(server.api) as ear:
+        first = cancelled(server.api)
+        heard = ear.next()
+        assert heard["job_id"] == first
+    missed = [cancelled(server.api) for _ in range(3)]
+    with Ear(server.api, Last_Event_ID=heard["id"]) as ear:
+        frames = ear.frames()
+        assert [next(frames)["job_id"] for _ in range(3)] == missed
+        now = cancelled(server.api)
+        assert next(frames)["job_id"] == now
+    with Ear(server.api, f"?after={heard['id']}") as ear:
+        assert ear.next()["job_id"] == missed[0]
+
+
+def test_who_comes_back_while_much_happens_misses_nothing(server: Server) -> None:
+    with Ear(server.api) as ear:
+        cancelled(server.api)
+        start = ear.next()["id"]
+    made = [cancelled(server.api) for _ in range(20)]
+    more: list[str] = []
+    happening = threading.Thread(target=lambda: more.extend(cancelled(server.api) for _ in range(30)))
+    with Ear(server.api), Ear(server.api, Last_Event_ID=start) as ear:
+        happening.start()
+        frames = ear.frames()
+        heard = [next(frames)["job_id"] for _ in range(50)]
+        happening.join()
+    assert heard == made + more
+
+
+def test_only_some_types_are_heard_if_one_says_so(server: Server) -> None:
+    with Ear(server.api, "?types=gate.paused,gate.resumed") as ear:
+        cancelled(server.api)
+        account = {"network": "bluesky", "handle": "types.example.org", "credentials": {"password": "x"}}
+        name = server.api.ask("POST", "/v1/accounts", account).json["id"]
+        server.api.ask("POST", f"/v1/accounts/{name}/pause")
+        cancelled(server.api)
+    with Ear(server.api, "?types=account.marked") as ear:
+        server.api.ask("POST", f"/v1/accounts/{name}/resume")
+        assert ear.next()["data"]["account"] == name
+
+
+def test_another_brands_events_are_not_heard(server: Server) -> None:
+    acme, other = key_for(server, "acme"), key_for(server, "other")
+    account = {"network": "bluesky", "handle": "heard.example.org", "credentials": {"password": "x"}, "brand": "other"}
+    name = other.ask("POST", "/v1/accounts", account).json["id"]
+    with Ear(acme) as ear, Ear(other) as beside, Ear(server.api) as everything:
+        jobs = [cancelled(other, brand="other"), cancelled(server.api), cancelled(acme, brand="acme")]
+        other.ask("POST", f"/v1/accounts/{name}/pause")
+        last = cancelled(acme, brand="acme")
+        heard, others, all_of_them = ear.frames(), beside.frames(), everything.frames()
+        assert [next(heard)["job_id"] for _ in range(2)] == [jobs[2], last]
+        assert [next(others)["job_id"] for _ in range(2)] == [jobs[0], None]
+        assert [next(all_of_them)["job_id"] for _ in range(5)] == [*jobs, None, last]
+
+
+@pytest.mark.parametrize(
+    ("query", "headers", "field"),
+    [
+        ("?types=job.exploded", {}, "types"),
+        ("?type=job.failed", {}, "type"),
+        ("?after=x", {}, "Last-Event-ID"),
+        ("", {"Last_Event_ID": "7"}, "Last-Event-ID"),
+        ("", {"Last_Event_ID": "99999999999999999999-1"}, "Last-Event-ID"),
+    ],
+)
+def test_what_is_wrong_is_named(server: Server, query: str, headers: dict[str, str], field: str) -> None:
+    reply = server.api.ask("GET", f"/v1/events{query}", **headers)
+    assert (reply.status, reply.json["field"]) == (422, field)
+
+
+@pytest.mark.slow
+def test_a_hundred_listeners_hear_all_of_it_and_a_deaf_one_delays_nobody(server: Server) -> None:
+    deaf = Ear(server.api)  # never reads
+    ears = [Ear(server.api) for _ in range(100)]
+    made = [cancelled(server.api) for _ in range(10)]
+    for ear in ears:
+        frames = ear.frames()
+        assert [next(frames)["job_id"] for _ in range(10)] == made
+    for ear in (deaf, *ears):
+        ear.connection.close()
+    eventually(lambda: server.api.ask("GET", "/health/live").status == 200)
+
+
+@pytest.mark.slow
+def test_a_server_that_stops_says_so_and_waits_for_no_listener(tmp_path_factory: pytest.TempPathFactory) -> None:
+    with Server(tmp_path_factory.mktemp("stopping") / "data") as server, Ear(server.api) as ear:
+        begun = time.monotonic()
+        server.process.terminate()
+        assert ear.next()["event"] == "closing"
+        server.end()
+        assert time.monotonic() - begun < 2.5

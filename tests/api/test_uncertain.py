@@ -1,0 +1,47 @@
+"""What may be out there, over the wire: what the ledger knows, and what the network says."""
+
+from __future__ import annotations
+
+import pytest
+
+from postino.outcome import Unknown
+from tests.api.hands import key_for, put, same_refusal, work
+from tests.api.household import Server, Up
+
+NOBODY = "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"
+
+
+def test_doubts_are_listed_with_why_and_nobody_elses(server: Server) -> None:
+    acme, other = key_for(server, "acme"), key_for(server, "other")
+    mine = put(acme, type="doubtful", brand="acme")["id"]
+    work(server, lambda _: Unknown("The answer was lost."))
+    [told] = acme.get("/v1/uncertain")["data"]
+    assert (told["id"], told["trouble"], told["needs_person"]) == (mine, "The answer was lost.", True)
+    assert (told["in_doubt"], told["intents"], told["receipts"]) == ([], [], [])
+    assert len(acme.get(f"/v1/uncertain/{mine}")["history"]) == 1
+    assert other.get("/v1/uncertain")["data"] == []
+    foreign, missing = other.ask("GET", f"/v1/uncertain/{mine}"), other.ask("GET", f"/v1/uncertain/{NOBODY}")
+    assert same_refusal(foreign, missing, mine, NOBODY)
+    looked = acme.ask("POST", f"/v1/uncertain/{mine}/look")
+    assert (looked.status, looked.json["sighting"], looked.json["candidates"]) == (200, "cannot_tell", [])
+    assert other.ask("POST", f"/v1/uncertain/{mine}/look").status == 404
+    acme.ask("POST", f"/v1/jobs/{mine}/resolve", {"verdict": "give_up", "reason": "over"})
+    assert acme.get("/v1/uncertain")["data"] == []
+    assert acme.ask("GET", f"/v1/uncertain/{mine}").status == 409
+    assert server.api.ask("GET", "/v1/uncertain?state=x").json["field"] == "state"
+
+
+@pytest.mark.slow
+def test_a_look_where_nobody_can_look_says_so_and_changes_nothing(up: Up) -> None:
+    account = next(one["id"] for one in up.api.get("/v1/accounts")["data"] if one["network"] == "telegram")
+    up.fault("telegram", "process_then_drop")
+    post = up.post("Was it sent?", account)
+    up.settled(post["id"], "uncertain")
+    looked = up.api.ask("POST", f"/v1/uncertain/{post['id']}/look").json
+    assert (looked["sighting"], looked["why"]) == (
+        "cannot_tell", "The network offers no way to ask whether it arrived.",
+    )  # fmt: skip
+    [told] = up.api.get("/v1/uncertain?channel=telegram")["data"]
+    assert told["in_doubt"] == ["post 1, try 1"]
+    assert len(told["intents"]) == 1
+    assert up.texts().count("Was it sent?") == 1
