@@ -1,8 +1,8 @@
 """From settings to running parts: the only file that names implementations."""
 
 import asyncio
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -14,12 +14,13 @@ from postino.config import Config
 from postino.engine.call import Door
 from postino.engine.enqueue import create_posts_surely
 from postino.engine.terms import Terms, terms
-from postino.errors import ConfigError
+from postino.errors import ConfigError, Conflict
 from postino.post import POST
+from postino.provider import Account, Http, Provider
 from postino.providers import PROVIDERS
 from postino.providers.limits import load_limits
 from postino.providers.quotas import load_quotas
-from postino.publishing.accounts import Accounts
+from postino.publishing.accounts import Accounts, Checked
 from postino.publishing.key_file import read_or_create
 from postino.publishing.passwords import Passwords
 from postino.publishing.people import People
@@ -30,7 +31,7 @@ from postino.publishing.signing_in import SigningIn
 from postino.publishing.telling import Teller
 from postino.publishing.vault import load_or_create
 from postino.rules.retry import Schedule
-from postino.store import Rehearsal, Store
+from postino.store import Act, Rehearsal, Store
 from postino.stores.sql_store import SqlStore
 from postino.stores.sqlite import Sqlite
 from postino.wakeup import Wakeup
@@ -142,6 +143,36 @@ def door_of(config: Config) -> Callable[[], AbstractAsyncContextManager[Door]]:
         return OutboundDoor(allowed=our_origins(config))
 
     return make_door
+
+
+def always() -> str | None:
+    """Nothing speaks against sending."""
+    return None
+
+
+@asynccontextmanager
+async def outwards(app: Postino) -> AsyncIterator[Callable[[Provider, Account], Http]]:
+    """The door, for who asks a network without a job. Nothing visible leaves by it."""
+    patience = app.config.publishing.patience
+
+    def open_door(network: Provider, account: Account) -> Http:
+        secrets = frozenset(account.credentials.values())
+        return door.open(timeout=network.timeout * patience, may_send=always, visible=False, secrets=secrets)
+
+    async with door_of(app.config)() as door:
+        yield open_door
+
+
+async def check_account(app: Postino, account_id: str, act: Act) -> Checked:
+    """Asks its network whether it takes the account's credentials."""
+    account = await app.store.account(account_id)
+    network = PROVIDERS.get(account.network)
+    if network is None:
+        raise Conflict(f"Postino does not publish on {account.network} yet, so it cannot ask there.")
+    async with outwards(app) as open_door:
+        checked = await app.accounts.check(account_id, network, partial(open_door, network), act)
+    app.wakeup.tell()
+    return checked
 
 
 def postgres_parts(config: Config) -> tuple[Callable[[], Store], Wakeup]:

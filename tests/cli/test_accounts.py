@@ -63,3 +63,31 @@ def test_what_is_wrong_is_told_without_a_secret(
     assert (answer.code, answer.out) == (2, "")
     assert told in answer.err
     assert SECRET not in answer.err
+
+
+def test_a_known_account_is_reconnected_and_another_is_not_there(
+    postino: Postino, tmp_path: Path, folder: Path
+) -> None:
+    file = tmp_path / "credentials.json"
+    file.write_text(json.dumps({"bot_token": "1:t", "chat_id": "@ada"}))
+    assert postino("accounts", "add", "telegram", "ada", "--credentials", file, "--brand", "ada").code == 0
+    file.write_text(json.dumps({"bot_token": "2:t", "chat_id": "@ada"}))
+    done = postino("accounts", "reconnect", "telegram:ada", "--credentials", file, "--reason", "a new bot", "--json")
+    assert (done.code, done.json["state"], done.json["brand"]) == (0, "active", "ada")
+    opened = Desk(folder).perform(lambda app: app.accounts.open("telegram:ada"))
+    assert opened.credentials["bot_token"] == "2:t"
+    [entry] = Desk(folder).perform(lambda app: app.store.audit(1))
+    assert (entry.action, entry.reason) == ("account.reconnected", "a new bot")
+    assert postino("accounts", "reconnect", "telegram:bob", "--credentials", file).code == 3
+
+
+def test_a_check_that_reaches_nobody_says_so(postino: Postino, tmp_path: Path) -> None:
+    file = tmp_path / "credentials.json"
+    file.write_text(json.dumps({"access_token": SECRET}))
+    words = ("mastodon", "ada", "--base-url", "http://127.0.0.1:1", "--credentials", file)
+    assert postino("accounts", "add", *words).code == 0
+    checked = postino("accounts", "check", "mastodon:ada", "--json")
+    assert (checked.code, checked.json["works"], checked.json["account"]["state"]) == (1, None, "active")
+    assert "cannot be reached" in checked.json["message"]
+    assert SECRET not in checked.out + checked.err
+    assert postino("accounts", "check", "mastodon:bob").code == 3

@@ -1,6 +1,5 @@
 """`/v1/accounts`: who can publish, without what it takes to speak for them."""
 
-from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
@@ -9,17 +8,16 @@ from pydantic import Field
 
 from postino.api.callers import Caller, caller_of
 from postino.api.models import MOST_REASON, DeedBody, Strict
-from postino.api.outwards import outwards
 from postino.api.reading import query_of
 from postino.api.seeing import seen_account
 from postino.engine.deeds import act
 from postino.engine.specs import named, text
 from postino.errors import Conflict, WrongUse
 from postino.post import StoredAccount
-from postino.providers import PROVIDERS
 from postino.publishing import shapes
 from postino.publishing.accounts import SANDBOX, complete
 from postino.wiring import Postino, unfetchable
+from postino.wiring import check_account as check_account_of
 
 Credentials = Annotated[
     dict[str, Annotated[str, Field(max_length=10_000)]], Field(min_length=1, max_length=20, repr=False)
@@ -78,14 +76,8 @@ def routes(app: Postino) -> APIRouter:
     async def check_account(account_id: str, request: Request) -> JSONResponse:
         """Asks the network whether it takes the credentials: `works`, null where that cannot be told."""
         caller = caller_of(request)
-        account = await seen_account(app, account_id, caller)
-        network = PROVIDERS.get(account.network)
-        if network is None:
-            raise Conflict(f"Postino does not publish on {account.network} yet, so it cannot ask there.")
-        async with outwards(app) as open_door:
-            whose = act(caller.name, "checked")
-            checked = await app.accounts.check(account_id, network, partial(open_door, network), whose)
-        app.wakeup.tell()
+        await seen_account(app, account_id, caller)
+        checked = await check_account_of(app, account_id, act(caller.name, "checked"))
         told = {"works": checked.works, "message": checked.message}
         return JSONResponse(told | {"account": shapes.of_account(checked.account)})
 

@@ -7,10 +7,9 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
-from postino.api.outwards import always
 from postino.errors import NotFound, StoreUnreachable
 from postino.provider import Http, NoAnswer, NotSent
-from postino.wiring import Postino, door_of
+from postino.wiring import Postino, always, door_of
 
 NO_SANDBOX = "No sandbox runs beside this Postino: `sandbox.url` is not set. `postino up` starts one."
 PATIENCE = timedelta(seconds=10)

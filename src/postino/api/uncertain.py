@@ -8,7 +8,6 @@ from fastapi.responses import JSONResponse
 
 from postino.api.callers import caller_of
 from postino.api.jobs import shown
-from postino.api.outwards import outwards
 from postino.api.reading import cursor_of, limit_of, query_of
 from postino.api.seeing import seen_job, shown_brands
 from postino.errors import Conflict
@@ -19,7 +18,7 @@ from postino.publishing.looking import Sight, look
 from postino.publishing.shapes import needs_person, of_history, trouble_of, without
 from postino.rules.ledger import doubts
 from postino.store import JobFilter
-from postino.wiring import Postino
+from postino.wiring import Postino, outwards
 
 MOST_SHOWN = 50
 

@@ -7,15 +7,26 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postino.cli import output
-from postino.cli.options import DatabaseUrl, DataDir, Json
-from postino.cli.session import Where, perform, perform_closed
+from postino.cli.options import DatabaseUrl, DataDir, Json, Reason
+from postino.cli.session import Where, actor, perform, perform_closed
+from postino.engine.deeds import act
 from postino.errors import WrongUse
 
 if TYPE_CHECKING:
     from postino.post import StoredAccount
     from postino.wiring import Postino
 
-commands = typer.Typer(help="Who publishes: add, list.", no_args_is_help=True)
+commands = typer.Typer(help="Who publishes: add, list, check, reconnect.", no_args_is_help=True)
+AccountId = Annotated[str, typer.Argument(metavar="ACCOUNT", help="Its id, as in `accounts list`.", show_default=False)]
+CredentialsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--credentials",
+        metavar="FILE",
+        help="A JSON object of them; without it they are asked for, or read from standard input.",
+        show_default=False,
+    ),
+]
 COLUMNS = ("ID", "NETWORK", "HANDLE", "STATE", "BRAND", "REASON")
 
 
@@ -47,15 +58,7 @@ def add(
     remote_id: Annotated[
         str | None, typer.Option("--remote-id", help="What the network calls it by.", show_default=False)
     ] = None,
-    credentials: Annotated[
-        Path | None,
-        typer.Option(
-            "--credentials",
-            metavar="FILE",
-            help="A JSON object of them; without it they are asked for, or read from standard input.",
-            show_default=False,
-        ),
-    ] = None,
+    credentials: CredentialsFile = None,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
@@ -79,3 +82,53 @@ def add(
         output.as_json(shapes.of_account(account))
     else:
         output.write(f"Account {account.id} is connected. Try it: postino post \"Hello\" --to {account.id}")
+
+
+@commands.command("check")
+def check(
+    account: AccountId, data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json: Json = False
+) -> None:
+    """Ask its network whether it takes the account's credentials. Refused, its posts wait; taken again, they go."""
+    from postino.publishing import shapes
+    from postino.wiring import check_account
+
+    checked = perform(Where(data_dir, database_url), lambda app: check_account(app, account, act(actor(), "checked")))
+    if as_json:
+        told = {"works": checked.works, "message": checked.message, "account": shapes.of_account(checked.account)}
+        output.as_json(told)
+    else:
+        output.write(f"{account}: {checked.message}")
+    if checked.works is not True:
+        raise typer.Exit(1)
+
+
+@commands.command("reconnect")
+def reconnect(
+    account: AccountId,
+    credentials: CredentialsFile = None,
+    reason: Reason = "",
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Give a known account new credentials: what waited for them goes out."""
+    from postino.cli.credentials import credentials_from
+    from postino.publishing import shapes
+
+    where = Where(data_dir, database_url)
+    known = perform(where, lambda app: app.store.account(account))
+    told = credentials_from(known.network, known.handle, credentials)
+
+    async def work(app: "Postino") -> "StoredAccount":
+        remote_id = told.get("chat_id")
+        again = await app.accounts.add(
+            known.network, known.handle, told, remote_id=remote_id, act=act(actor(), reason)
+        )
+        app.wakeup.tell()
+        return again
+
+    done = perform(where, work)
+    if as_json:
+        output.as_json(shapes.of_account(done))
+    else:
+        output.write(f"Account {done.id} is connected again. What waited for it goes out.")
