@@ -18,6 +18,8 @@ LIVE = {State.PENDING: "pending", State.RUNNING: "running", State.UNCERTAIN: "un
 FURTHER = (1_000, 9_000)  # how far one answer goes on where its first look found too little
 FURTHER_FOR_WORDS = (1_000, 4_000)  # each of them costs a look at what it says
 MOST_COUNTED = 1_000
+MOST_BRANDS = 20  # each a way of its own; of more, whatever comes is looked at
+PHASES = ["cancelled", "completed", "failed", "live"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,10 @@ def get(post_id: UUID) -> Operation[StoredPost]:
 
 def by_ids(ids: Sequence[UUID]) -> Operation[list[StoredPost]]:
     """In the order of their ids as they were asked for."""
-    found = yield each("posts", [{"id": post_id} for post_id in ids])
-    there = {row["id"]: stored_post(row) for row in found}
+    wanted = [{"id": post_id} for post_id in ids]
+    jobs = {row["id"]: row for row in (yield each("find_by_ids", wanted))}
+    beside = yield each("posts", wanted)
+    there = {row["id"]: stored_post(jobs[row["id"]], row) for row in beside if row["id"] in jobs}
     return [there[post_id] for post_id in ids if post_id in there]
 
 
@@ -69,7 +73,9 @@ def page(wanted: PostFilter) -> Operation[PostPage]:
 def walked(wanted: PostFilter, place: Place, scan: int) -> Operation[Walk]:
     """One step of the walk, on all its ways: nothing behind the place where the first of them stopped counts yet."""
     walks = []
-    for way in ways(wanted):
+    there = [*ways(wanted)]
+    scan = scan if scan <= wanted.limit + 1 else scan // max(1, len(there)) + 1
+    for way in there:
         name = "walk_posts_by_time" if wanted.by_time else "walk_posts"
         reached = {"before": place.id, "before_at": place.at, "scan": scan}
         found = yield ask(name, **said(wanted), **reached, **way)
@@ -94,23 +100,21 @@ def place_of(wanted: PostFilter) -> Place:
 
 
 def ways(wanted: PostFilter) -> Iterator[Mapping[str, Any]]:
-    """The index that leaves the least to walk over; one for each brand that may be seen."""
-    brands = brands_of(wanted)
-    states, phase = set(wanted.states), phase_of(wanted)
+    """The index that leaves the least to walk over: one way for each phase, and for each brand that may be seen."""
+    brands, states = brands_of(wanted), set(wanted.states)
+    phases = [None] if wanted.by_time else phases_of(wanted.states) or PHASES
     if wanted.content_id is not None and not wanted.by_time:
         yield way("content")
     elif states and states <= {State.RUNNING, State.UNCERTAIN}:
         yield way("busy", busy=sorted(states))
     elif wanted.account is not None:
-        yield way("account")
-    elif brands is not None:
-        yield from (way("brand", brand=brand) for brand in brands)
-    elif phase is not None and not wanted.by_time:
-        yield way("phase", phase=phase)
+        yield from (way("account", phase=phase) for phase in phases)
+    elif brands is not None and len(brands) <= MOST_BRANDS:
+        yield from (way("brand", brand=brand, phase=phase) for brand in brands for phase in phases)
     elif wanted.network is not None and not wanted.by_time:
-        yield way("network")
+        yield from (way("network", phase=phase) for phase in phases)
     else:
-        yield way("all")
+        yield from (way("all" if phase is None else "phase", phase=phase) for phase in phases)
 
 
 def way(name: str, *, brand: str | None = None, phase: str | None = None, busy: Sequence[str] = ()) -> dict[str, Any]:
@@ -123,9 +127,8 @@ def brands_of(wanted: PostFilter) -> list[str] | None:
     return [wanted.brand] if wanted.brands is None or wanted.brand in wanted.brands else []
 
 
-def phase_of(wanted: PostFilter) -> str | None:
-    phases = {"live" if state in LIVE else state.value for state in wanted.states}
-    return phases.pop() if len(phases) == 1 else None
+def phases_of(states: Sequence[State]) -> list[str]:
+    return sorted({"live" if state in LIVE else state.value for state in states})
 
 
 def said(wanted: PostFilter) -> dict[str, Any]:
@@ -135,7 +138,7 @@ def said(wanted: PostFilter) -> dict[str, Any]:
         "account": wanted.account,
         "brands": brands_of(wanted),
         "content_id": wanted.content_id,
-        "phases": [*{"live" if state in LIVE else state.value for state in states}] if states else None,
+        "phases": phases_of(states) or None,
         "states": [LIVE[state] for state in states if state in LIVE],
         "words": wanted.words,
         "from_at": wanted.from_at or BEGINNING,
@@ -148,14 +151,17 @@ def calendar(days: Sequence[Window], brands: frozenset[str] | None, most: int) -
         for number, day in enumerate(days)
         for brand in ([None] if brands is None else sorted(brands))
     ]
-    found = yield each("calendar", wanted, limit=most)
-    counts = yield each("count_calendar", wanted, most=MOST_COUNTED + 1)
-    entries: list[list[Entry]] = [[] for _ in days]
-    for row in found:
-        entries[row["day"]].append(entry_of(row))
-    posts = [sum(row["posts"] for row in counts if row["day"] == number) for number in range(len(days))]
-    ordered = (sorted(those, key=lambda one: (one.scheduled_at, one.id))[:most] for those in entries)
-    return [Day(those, counted) for those, counted in zip(ordered, posts, strict=True)]
+    places: list[list[Place]] = [[] for _ in days]
+    for row in (yield each("calendar", wanted, limit=most)):
+        places[row["day"]].append(Place(row["id"], row["scheduled_at"]))
+    first = [[one.id for one in sorted(those, key=lambda one: (one.at, one.id))[:most]] for those in places]
+    counts = [0] * len(days)
+    for row in (yield each("count_calendar", wanted, most=MOST_COUNTED + 1)):
+        counts[row["day"]] += row["posts"]
+    found = yield each("calendar_entries", [{"id": post_id} for those in first for post_id in those])
+    there = {row["id"]: entry_of(row) for row in found if row["state"] is not None}  # None: it is just ending
+    entries = ([there[post_id] for post_id in those if post_id in there] for those in first)
+    return [Day(those, counted) for those, counted in zip(entries, counts, strict=True)]
 
 
 def entry_of(row: Row) -> Entry:
@@ -163,9 +169,9 @@ def entry_of(row: Row) -> Entry:
     return Entry(**{**told, "state": State(row["state"])})
 
 
-def stored_post(row: Row) -> StoredPost:
+def stored_post(job: Row, row: Row) -> StoredPost:
     return StoredPost(
-        job=rows.any_job(row),
+        job=rows.any_job(job),
         content_id=row["content_id"],
         content=row["content"],
         version=row["version"],

@@ -2,19 +2,15 @@
 -- walked over, whatever fits: the last of them comes back too, because that is where to go on.
 WITH walked AS MATERIALIZED (
     (SELECT id, scheduled_at, brand, network, account, phase, content_id FROM postino.posts
-        WHERE :way::text = 'all' AND id < :before
+        WHERE :way::text = 'account' AND account = :account AND phase = :phase AND id < :before
         ORDER BY id DESC LIMIT :scan)
     UNION ALL
     (SELECT id, scheduled_at, brand, network, account, phase, content_id FROM postino.posts
-        WHERE :way::text = 'account' AND account = :account AND id < :before
+        WHERE :way::text = 'brand' AND brand = :brand AND phase = :phase AND id < :before
         ORDER BY id DESC LIMIT :scan)
     UNION ALL
     (SELECT id, scheduled_at, brand, network, account, phase, content_id FROM postino.posts
-        WHERE :way::text = 'brand' AND brand = :brand AND id < :before
-        ORDER BY id DESC LIMIT :scan)
-    UNION ALL
-    (SELECT id, scheduled_at, brand, network, account, phase, content_id FROM postino.posts
-        WHERE :way::text = 'network' AND network = :network AND id < :before
+        WHERE :way::text = 'network' AND network = :network AND phase = :phase AND id < :before
         ORDER BY id DESC LIMIT :scan)
     UNION ALL
     (SELECT id, scheduled_at, brand, network, account, phase, content_id FROM postino.posts

@@ -2,19 +2,15 @@
 -- walked over, whatever fits: the last of them comes back too, because that is where to go on.
 WITH walked AS MATERIALIZED (
     SELECT * FROM (SELECT id, scheduled_at, brand, network, account, phase, content_id FROM postino_posts
-        WHERE :way = 'all' AND id < :before
+        WHERE :way = 'account' AND account = :account AND phase = :phase AND id < :before
         ORDER BY id DESC LIMIT :scan)
     UNION ALL
     SELECT * FROM (SELECT id, scheduled_at, brand, network, account, phase, content_id FROM postino_posts
-        WHERE :way = 'account' AND account = :account AND id < :before
+        WHERE :way = 'brand' AND brand = :brand AND phase = :phase AND id < :before
         ORDER BY id DESC LIMIT :scan)
     UNION ALL
     SELECT * FROM (SELECT id, scheduled_at, brand, network, account, phase, content_id FROM postino_posts
-        WHERE :way = 'brand' AND brand = :brand AND id < :before
-        ORDER BY id DESC LIMIT :scan)
-    UNION ALL
-    SELECT * FROM (SELECT id, scheduled_at, brand, network, account, phase, content_id FROM postino_posts
-        WHERE :way = 'network' AND network = :network AND id < :before
+        WHERE :way = 'network' AND network = :network AND phase = :phase AND id < :before
         ORDER BY id DESC LIMIT :scan)
     UNION ALL
     SELECT * FROM (SELECT id, scheduled_at, brand, network, account, phase, content_id FROM postino_posts
@@ -26,8 +22,12 @@ WITH walked AS MATERIALIZED (
         ORDER BY id DESC LIMIT :scan)
     UNION ALL
     SELECT * FROM (SELECT post.id, post.scheduled_at, post.brand, post.network, post.account, post.phase, post.content_id
-        FROM postino_jobs AS job JOIN postino_posts AS post ON post.id = job.id
-        WHERE :way = 'busy' AND job.state <> 'pending' AND job.state IN (SELECT value FROM json_each(:busy)) AND post.id < :before
+        FROM (
+            SELECT id FROM postino_jobs WHERE state = 'running' AND 'running' IN (SELECT value FROM json_each(:busy))
+            UNION ALL
+            SELECT id FROM postino_jobs WHERE state = 'uncertain' AND 'uncertain' IN (SELECT value FROM json_each(:busy))
+        ) AS job CROSS JOIN postino_posts AS post ON post.id = job.id
+        WHERE :way = 'busy' AND post.id < :before
         ORDER BY post.id DESC LIMIT :scan)
 ), judged AS (
     SELECT id, scheduled_at,

@@ -14,8 +14,12 @@ WITH walked AS MATERIALIZED (
         ORDER BY scheduled_at DESC, id DESC LIMIT :scan)
     UNION ALL
     SELECT * FROM (SELECT post.id, post.scheduled_at, post.brand, post.network, post.account, post.phase, post.content_id
-        FROM postino_jobs AS job JOIN postino_posts AS post ON post.id = job.id
-        WHERE :way = 'busy' AND job.state <> 'pending' AND job.state IN (SELECT value FROM json_each(:busy)) AND post.scheduled_at >= :from_at AND (post.scheduled_at, post.id) < (:before_at, :before)
+        FROM (
+            SELECT id FROM postino_jobs WHERE state = 'running' AND 'running' IN (SELECT value FROM json_each(:busy))
+            UNION ALL
+            SELECT id FROM postino_jobs WHERE state = 'uncertain' AND 'uncertain' IN (SELECT value FROM json_each(:busy))
+        ) AS job CROSS JOIN postino_posts AS post ON post.id = job.id
+        WHERE :way = 'busy' AND post.scheduled_at >= :from_at AND (post.scheduled_at, post.id) < (:before_at, :before)
         ORDER BY post.scheduled_at DESC, post.id DESC LIMIT :scan)
 ), judged AS (
     SELECT id, scheduled_at,

@@ -5,9 +5,9 @@ ALTER TABLE postino.posts ADD COLUMN brand text, ADD COLUMN scheduled_at timesta
 UPDATE postino.posts AS post SET brand = job.brand, scheduled_at = job.scheduled_at,
     phase = CASE WHEN job.state IN ('completed', 'failed', 'cancelled') THEN job.state ELSE 'live' END
 FROM postino.stored_jobs AS job WHERE job.id = post.id;
-CREATE INDEX posts_account ON postino.posts (account, id);
-CREATE INDEX posts_brand ON postino.posts (brand, id);
-CREATE INDEX posts_network ON postino.posts (network, id);
+CREATE INDEX posts_account ON postino.posts (account, phase, id);
+CREATE INDEX posts_brand ON postino.posts (brand, phase, id);
+CREATE INDEX posts_network ON postino.posts (network, phase, id);
 CREATE INDEX posts_phase ON postino.posts (phase, id);
 CREATE INDEX posts_at ON postino.posts (scheduled_at, id);
 CREATE INDEX posts_account_at ON postino.posts (account, scheduled_at, id);

@@ -6,9 +6,9 @@ ALTER TABLE postino_posts ADD COLUMN phase text NOT NULL DEFAULT 'live' CHECK (p
 UPDATE postino_posts SET brand = job.brand, scheduled_at = job.scheduled_at,
     phase = CASE WHEN job.state IN ('completed', 'failed', 'cancelled') THEN job.state ELSE 'live' END
 FROM postino_stored_jobs AS job WHERE job.id = postino_posts.id;
-CREATE INDEX postino_posts_account ON postino_posts (account, id);
-CREATE INDEX postino_posts_brand ON postino_posts (brand, id);
-CREATE INDEX postino_posts_network ON postino_posts (network, id);
+CREATE INDEX postino_posts_account ON postino_posts (account, phase, id);
+CREATE INDEX postino_posts_brand ON postino_posts (brand, phase, id);
+CREATE INDEX postino_posts_network ON postino_posts (network, phase, id);
 CREATE INDEX postino_posts_phase ON postino_posts (phase, id);
 CREATE INDEX postino_posts_at ON postino_posts (scheduled_at, id);
 CREATE INDEX postino_posts_account_at ON postino_posts (account, scheduled_at, id);

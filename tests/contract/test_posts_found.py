@@ -1,0 +1,184 @@
+"""Finding posts: every way in finds the same, in the same order, and no answer looks through more than it may."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from postino.job import State
+from postino.outcome import Done, Reject
+from postino.post import PostFilter, StoredPost, Window
+from postino.stores.operations import listing
+from tests.contract.desk import ME, Desk
+from tests.contract.posting import content, create, wanted
+
+NETWORKS, BRANDS, ACCOUNTS = ("mastodon", "bluesky"), ("rosso", "verde", None), ("anna", "bruno", "carla")
+
+
+async def crowd(desk: Desk, chance: random.Random, number: int = 60) -> list[StoredPost]:
+    """Posts of all kinds, some ended in each way, some edited, moved and replayed."""
+    for each in range(number):
+        said = {"brand": chance.choice(BRANDS), "channel": chance.choice(NETWORKS)}
+        post = wanted(
+            chance.choice(ACCOUNTS),
+            fingerprint=str(each),
+            run_at=desk.clock.later(minutes=chance.randint(-3, 3)),
+            **said,
+        )
+        await create(desk.store, post, said=content("{}", words=f"post {each} {'odd' if each % 2 else 'even'}"))
+    for job in await desk.take(free=20):
+        ending = chance.choice([Done(remote_id=str(job.id)), Reject("no"), None])
+        if ending is not None:
+            assert await desk.end(job, ending)
+    posts = await desk.store.posts(PostFilter(limit=1000))
+    waiting = [post for post in posts if post.job.state is State.PENDING]
+    for post in waiting[:5]:
+        await desk.store.cancel(post.job.id, ME)
+    for post in waiting[5:10]:
+        await desk.store.reschedule(post.job.id, desk.clock.later(hours=chance.randint(1, 5)), ME)
+    for post in [post for post in posts if post.job.state is State.FAILED][:2]:
+        await desk.store.replay(post.job.id, None, True, ME)
+    return list(await desk.store.posts(PostFilter(limit=1000)))
+
+
+def fits(post: StoredPost, wanted: PostFilter, words: dict[UUID, str]) -> bool:
+    job = post.job
+    return all(
+        (
+            not wanted.states or job.state in wanted.states,
+            wanted.network in (None, job.channel),
+            wanted.account in (None, job.account),
+            wanted.brand in (None, job.brand),
+            wanted.brands is None or job.brand in wanted.brands,
+            wanted.from_at is None or job.scheduled_at >= wanted.from_at,
+            wanted.to_at is None or job.scheduled_at < wanted.to_at,
+            wanted.words is None or wanted.words in words[post.content_id],
+        )
+    )
+
+
+def some_filter(chance: random.Random, now: datetime) -> dict[str, Any]:
+    return {
+        "states": tuple(chance.sample(list(State), chance.choice([0, 0, 1, 1, 2, 6]))),
+        "network": chance.choice([None, None, *NETWORKS]),
+        "account": chance.choice([None, None, None, *ACCOUNTS]),
+        "brand": chance.choice([None, None, "rosso", "nobody"]),
+        "brands": chance.choice([None, None, frozenset(["rosso"]), frozenset(["rosso", "verde"]), frozenset()]),
+        "from_at": chance.choice([None, None, now]),
+        "to_at": chance.choice([None, None, now + timedelta(hours=2)]),
+        "words": chance.choice([None, None, "odd", "post 1"]),
+    }
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_whatever_is_asked_for_is_found_page_by_page_in_one_order(desk: Desk, seed: int) -> None:
+    chance = random.Random(seed)
+    posts = await crowd(desk, chance)
+    words = {
+        UUID(str(content_id)): text for content_id, text in desk.database.sql("SELECT id, words FROM {contents}")
+    }
+    for _ in range(60):
+        asked = PostFilter(**some_filter(chance, desk.clock()), limit=chance.randint(1, 30))
+
+        def order(post: StoredPost, by_time: bool = asked.by_time) -> Any:
+            return (post.job.scheduled_at, post.job.id) if by_time else post.job.id
+
+        right = sorted((post for post in posts if fits(post, asked, words)), key=order, reverse=True)
+        found = await every_page(desk, asked)
+        assert [post.job.id for post in found] == [post.job.id for post in right], asked
+        whole = await desk.store.posts(PostFilter(**{**fields(asked), "limit": 1000}))
+        assert [post.job.id for post in whole] == [post.job.id for post in right], asked
+
+
+def fields(asked: PostFilter) -> dict[str, Any]:
+    return {name: getattr(asked, name) for name in PostFilter.__slots__}
+
+
+async def every_page(desk: Desk, asked: PostFilter) -> Sequence[StoredPost]:
+    found: list[StoredPost] = []
+    while True:
+        page = await desk.store.page_of_posts(asked)
+        assert len(page.posts) <= asked.limit
+        found += page.posts
+        if page.next is None:
+            return found
+        asked = PostFilter(**{**fields(asked), "before": page.next.id, "before_at": page.next.at})
+
+
+async def test_what_is_kept_beside_a_post_is_what_its_job_says(desk: Desk) -> None:
+    await crowd(desk, random.Random(7))
+    for post in await desk.store.posts(PostFilter(limit=1000)):
+        ((phase, brand, at),) = desk.database.sql(
+            f"SELECT phase, brand, scheduled_at FROM {{posts}} WHERE id = '{post.job.id}'"
+        )
+        at = at if isinstance(at, datetime) else datetime.fromisoformat(at)
+        state = post.job.state
+        assert phase == (state.value if state.is_final else "live")
+        assert (brand, at) == (post.job.brand, post.job.scheduled_at)
+
+
+async def test_one_answer_looks_through_a_bounded_number_of_posts(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "FURTHER", (2, 3))
+    monkeypatch.setattr(listing, "FURTHER_FOR_WORDS", (2, 3))
+    (first,) = await create(desk.store, wanted("anna"))
+    for number in range(20):
+        await create(desk.store, wanted("bruno", fingerprint=str(number)))
+    for asked in (PostFilter(words="nowhere", limit=1), PostFilter(account="bruno", network="bluesky", limit=1)):
+        page = await desk.store.page_of_posts(asked)
+        assert page.posts == []
+        assert page.next is not None
+        assert page.next.id > first.job.id
+        assert await every_page(desk, asked) == []
+    page = await desk.store.page_of_posts(PostFilter(network="bluesky", limit=1))
+    assert page.next is None  # by its own index there is nothing to walk over
+
+
+async def test_the_calendar_has_the_first_posts_of_each_day_and_counts_them(desk: Desk) -> None:
+    day = desk.clock.later(days=1)
+    days = [Window(day + timedelta(days=number), day + timedelta(days=number + 1)) for number in range(3)]
+    for number in range(5):
+        at = day + timedelta(hours=5 - number)
+        await create(desk.store, wanted("anna", fingerprint=str(number), run_at=at, brand="rosso"))
+    await create(desk.store, wanted("bruno", run_at=day + timedelta(days=2), brand="verde"))
+    await create(desk.store, wanted("carla", run_at=day + timedelta(days=3)))
+    found = await desk.store.calendar(days, None, 3)
+    assert [shown.posts for shown in found] == [5, 0, 1]
+    first = [entry.scheduled_at for entry in found[0].entries]
+    assert first == [day + timedelta(hours=hours) for hours in (1, 2, 3)]
+    assert [entry.account for entry in found[2].entries] == ["bruno"]
+    only = await desk.store.calendar(days, frozenset(["verde", "blu"]), 3)
+    assert [shown.posts for shown in only] == [0, 0, 1]
+    assert [shown.posts for shown in await desk.store.calendar(days, frozenset(), 3)] == [0, 0, 0]
+
+
+async def test_the_calendar_knows_how_posts_ended(desk: Desk) -> None:
+    (made,) = await create(desk.store, wanted("anna"))
+    window = Window(desk.clock.later(days=-1), desk.clock.later(days=1))
+
+    async def state() -> State:
+        (day,) = await desk.store.calendar([window], None, 5)
+        return day.entries[0].state
+
+    assert await state() is State.PENDING
+    job = await desk.take_one()
+    assert await state() is State.RUNNING
+    await desk.end(job, Reject("no"))
+    assert await state() is State.FAILED
+    await desk.store.replay(made.job.id, None, True, ME)
+    assert await state() is State.PENDING
+
+
+async def test_published_now_a_post_goes_before_others_and_in_a_blackout_if_a_person_says_so(desk: Desk) -> None:
+    (made,) = await create(desk.store, wanted("anna", run_at=desk.clock.later(hours=1)))
+    hurried = await desk.store.hurry_post(made.job.id, ME)
+    assert (hurried.queue.label, hurried.regardless, hurried.run_at) == ("high", False, desk.clock())
+    assert (await desk.store.hurry_post(made.job.id, ME, regardless=True)).regardless
+    assert (await desk.store.hurry_post(made.job.id, ME)).regardless
+    assert not (await desk.store.reschedule_post(made.job.id, desk.clock.later(hours=2), "key", ME)).regardless
