@@ -94,7 +94,7 @@ async def test_drafts_are_listed_newest_first_by_brand_and_page(desk: Desk) -> N
         await desk.store.add_draft(draft)
 
     async def found(seen: frozenset[str] | None, before: Draft | None = None, limit: int = 10) -> list[Any]:
-        return [one.id for one in await desk.store.drafts(seen, before and before.id, limit)]
+        return [one.id for one in await desk.store.drafts(seen, None if before is None else before.id, limit)]
 
     assert await found(None) == [one.id for one in (fourth, third, second, first)]
     assert await found(frozenset(["rosso"])) == [fourth.id, first.id]

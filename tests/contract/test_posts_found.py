@@ -23,14 +23,14 @@ NETWORKS, BRANDS, ACCOUNTS = ("mastodon", "bluesky"), ("rosso", "verde", None), 
 async def crowd(desk: Desk, chance: random.Random, number: int = 60) -> list[StoredPost]:
     """Posts of all kinds, some ended in each way, some edited, moved and replayed."""
     for each in range(number):
-        said = {"brand": chance.choice(BRANDS), "channel": chance.choice(NETWORKS)}
-        post = wanted(
+        new = wanted(
             chance.choice(ACCOUNTS),
             fingerprint=str(each),
             run_at=desk.clock.later(minutes=chance.randint(-3, 3)),
-            **said,
+            brand=chance.choice(BRANDS),
+            channel=chance.choice(NETWORKS),
         )
-        await create(desk.store, post, said=content("{}", words=f"post {each} {'odd' if each % 2 else 'even'}"))
+        await create(desk.store, new, said=content("{}", words=f"post {each} {'odd' if each % 2 else 'even'}"))
     for job in await desk.take(free=20):
         ending = chance.choice([Done(remote_id=str(job.id)), Reject("no"), None])
         if ending is not None:

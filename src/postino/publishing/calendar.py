@@ -1,5 +1,6 @@
 """The calendar: local days, each with its first posts and how many there are."""
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
@@ -18,6 +19,7 @@ MOST_COUNTED = 1_000  # a day has more than anybody counts
 EXCERPT = 120
 FIRST_DAY, LAST_DAY = date(1970, 1, 2), date(9998, 12, 30)
 ONE_DAY = timedelta(days=1)
+WRITTEN = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 class Calendar:
@@ -91,7 +93,7 @@ def day_from(text: str | None, field: str) -> date:
     if text is None:
         raise WrongUse(f"{field} is missing: a day such as 2026-03-29.", field=field)
     try:
-        day = date.fromisoformat(text) if len(text) == len("2026-03-29") else None
+        day = date.fromisoformat(text) if WRITTEN.fullmatch(text) else None
     except ValueError:
         day = None
     if day is None or not FIRST_DAY <= day <= LAST_DAY:

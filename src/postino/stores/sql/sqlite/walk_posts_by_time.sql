@@ -15,9 +15,11 @@ WITH walked AS MATERIALIZED (
     UNION ALL
     SELECT * FROM (SELECT post.id, post.scheduled_at, post.brand, post.network, post.account, post.phase, post.content_id
         FROM (
-            SELECT id FROM postino_jobs WHERE state = 'running' AND 'running' IN (SELECT value FROM json_each(:busy))
+            SELECT id FROM postino_jobs INDEXED BY postino_jobs_running
+            WHERE state = 'running' AND 'running' IN (SELECT value FROM json_each(:busy))
             UNION ALL
-            SELECT id FROM postino_jobs WHERE state = 'uncertain' AND 'uncertain' IN (SELECT value FROM json_each(:busy))
+            SELECT id FROM postino_jobs INDEXED BY postino_jobs_uncertain
+            WHERE state = 'uncertain' AND 'uncertain' IN (SELECT value FROM json_each(:busy))
         ) AS job CROSS JOIN postino_posts AS post ON post.id = job.id
         WHERE :way = 'busy' AND post.scheduled_at >= :from_at AND (post.scheduled_at, post.id) < (:before_at, :before)
         ORDER BY post.scheduled_at DESC, post.id DESC LIMIT :scan)

@@ -1,0 +1,56 @@
+"""Local days: from one midnight to the next, whatever the clocks do in between."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postino.errors import WrongUse
+from postino.publishing.calendar import day_from, days_between, window_of
+from postino.zones import zone_names
+
+HOUR = timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    ("day", "zone", "hours"),
+    [
+        ("2026-03-29", "Europe/Rome", 23),
+        ("2026-10-25", "Europe/Rome", 25),
+        ("2026-06-01", "Europe/Rome", 24),
+        ("2026-04-24", "Africa/Cairo", 23),  # its midnight does not exist
+        ("2011-12-30", "Pacific/Apia", 0),  # nor does all of this day
+    ],
+)
+def test_a_day_has_as_many_hours_as_its_clocks_show(day: str, zone: str, hours: int) -> None:
+    window = window_of(date.fromisoformat(day), zone)
+    assert window.to_at - window.from_at == hours * HOUR
+
+
+@given(st.dates(date(2025, 1, 1), date(2037, 1, 1)), st.sampled_from(sorted(zone_names())))
+def test_days_follow_each_other_without_a_gap(day: date, zone: str) -> None:
+    today, tomorrow = window_of(day, zone), window_of(day + timedelta(days=1), zone)
+    assert today.to_at == tomorrow.from_at
+    assert today.from_at <= today.to_at
+
+
+def test_a_calendar_has_at_most_a_hundred_days() -> None:
+    first = date(2026, 1, 1)
+    assert len(days_between(first, first)) == 1
+    assert len(days_between(first, first + timedelta(days=99))) == 100
+    for last in (first + timedelta(days=100), first - timedelta(days=1)):
+        with pytest.raises(WrongUse, match="to: ") as refusal:
+            days_between(first, last)
+        assert refusal.value.field == "to"
+
+
+@pytest.mark.parametrize(
+    "text", [None, "", "today", "2026-02-30", "20260101", "2026-W01-1", "0001-01-01", "9999-12-31"]
+)
+def test_what_is_no_day_is_named(text: str | None) -> None:
+    with pytest.raises(WrongUse, match="2026-03-29") as refusal:
+        day_from(text, "from")
+    assert refusal.value.field == "from"

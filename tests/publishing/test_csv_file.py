@@ -1,0 +1,97 @@
+"""Files of posts as spreadsheets write them, and what is wrong with them, line by line."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postino.publishing.csv_file import COLUMNS, MOST_ROWS, Line, read, split, words
+
+HEAD = "text,accounts,at\n"
+
+
+def rows(file: bytes | str) -> list[Line]:
+    lines, faults = read(file if isinstance(file, bytes) else file.encode())
+    assert faults == []
+    return lines
+
+
+def only_fault(file: bytes) -> tuple[int, str | None, str]:
+    lines, [fault] = read(file)
+    assert lines == []
+    return fault.line, fault.column, fault.message
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        'text,accounts,at\n"Hello, you",anna,2035\n',
+        'text;accounts;at\r\n"Hello, you";anna;2035\r\n',
+        'text\taccounts\tat\n"Hello, you"\tanna\t2035',
+        'sep=;\r\ntext;accounts;at\r\n"Hello, you";anna;2035\r\n',
+        '\ufefftext;accounts;at\n"Hello, you";anna;2035\n',
+        ' Text , ACCOUNTS,at\n"Hello, you",anna,2035\n',
+    ],
+)
+def test_it_is_read_as_any_spreadsheet_writes_it(file: str) -> None:
+    [line] = rows(file)
+    assert line.values == {"text": "Hello, you", "accounts": "anna", "at": "2035"}
+    assert line.number == (3 if file.startswith("sep") else 2)
+
+
+def test_a_row_has_the_number_of_its_first_line_and_empty_ones_count_for_lines_alone() -> None:
+    lines = rows(HEAD + '"one\ntwo",a,b\n\n,,\nlast,a,b\n')
+    assert [(line.number, line.values["text"]) for line in lines] == [(2, "one\ntwo"), (6, "last")]
+
+
+def test_what_is_left_out_at_the_end_of_a_row_is_empty() -> None:
+    [line] = rows(HEAD + "text alone\n")
+    assert line.values == {"text": "text alone"}
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "column", "told"),
+    [
+        (b"", 1, None, "The file is empty"),
+        (b"\xff\xfet\x00", 1, None, "UTF-16"),
+        (b"text,accounts,at,txt\n", 1, "txt", "Did you mean text?"),
+        (b"text,accounts,at,at\n", 1, "at", "two columns at"),
+        (b"text,accounts\n", 1, "at", "The column at is missing"),
+        (b'text,accounts,at\n"never closed', 2, None, "Look at the quotes"),
+        (HEAD.encode() + b"x,y,z\n" * (MOST_ROWS + 1), MOST_ROWS + 2, None, "more than 10,000 rows"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_told_with_the_line(file: bytes, line: int, column: str, told: str) -> None:
+    where, blamed, message = only_fault(file)
+    assert (where, blamed) == (line, column)
+    assert told in message
+
+
+def test_bytes_that_are_not_utf8_are_told_by_their_line_and_the_other_rows_are_read() -> None:
+    lines, faults = read(HEAD.encode() + b'good,a,b\n"one\ncaf\xe9",a,b\nfine,a,b\n')
+    assert faults == []
+    assert [len(line.faults) for line in lines] == [0, 1, 0]
+    [fault] = lines[1].faults
+    assert (fault.line, fault.column, fault.value) == (4, "text", "one\ncaf\ufffd")
+
+
+def test_a_row_with_too_many_values_is_told() -> None:
+    [line] = rows(HEAD + "a,b,c,d\n")
+    assert "4 values for 3 columns" in line.faults[0].message
+
+
+def test_several_in_one_field() -> None:
+    assert split(" bluesky:ada.test ; mastodon:ada|telegram:x,\n") == ["bluesky:ada.test", "mastodon:ada", "telegram:x"]
+    assert words("#one #two") == ["#one", "#two"]
+    assert words("https://a/b,c.png https://a/d.png") == ["https://a/b,c.png", "https://a/d.png"]
+    assert words("") == split("") == []
+
+
+@given(st.binary(max_size=300))
+def test_whatever_comes_is_read_or_told(noise: bytes) -> None:
+    for file in (noise, HEAD.encode() + noise):
+        lines, faults = read(file)
+        assert all(set(line.values) <= {*COLUMNS} for line in lines)
+        assert all(fault.line >= 1 for fault in faults)
+        assert all(told.encode() is not None for line in lines for told in line.values.values())
