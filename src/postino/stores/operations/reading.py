@@ -30,7 +30,7 @@ def list_jobs(wanted: JobFilter) -> Operation[list[Job]]:
         type=wanted.type,
         channel=wanted.channel,
         account=wanted.account,
-        queue=None if wanted.queue is None else wanted.queue.label,
+        queue=None if wanted.queue is None else wanted.queue.value,
         parent_id=wanted.parent_id,
         before=wanted.before,
         limit=wanted.limit,

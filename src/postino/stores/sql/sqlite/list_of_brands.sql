@@ -1,11 +1,41 @@
+-- A page of each table through its index, then one of all: never a walk over what has finished.
+WITH page AS MATERIALIZED (
+    SELECT id FROM (SELECT id FROM postino_jobs WHERE
+      brand IN (SELECT value FROM json_each(:brands)) AND brand IS NOT NULL AND
+      (json_array_length(:states) = 0 OR state IN (SELECT value FROM json_each(:states)))
+      AND (:type IS NULL OR type = :type)
+      AND (:channel IS NULL OR channel = :channel)
+      AND (:account IS NULL OR account = :account)
+      AND (:queue IS NULL OR queue = :queue)
+      AND (:parent_id IS NULL OR parent_id = :parent_id)
+      AND (:before IS NULL OR id < :before)
+    ORDER BY id DESC LIMIT :limit)
+    UNION
+    SELECT id FROM (SELECT id FROM postino_finished WHERE
+      brand IN (SELECT value FROM json_each(:brands)) AND brand IS NOT NULL AND
+      (json_array_length(:states) = 0 OR state IN (SELECT value FROM json_each(:states)))
+      AND (:type IS NULL OR type = :type)
+      AND (:channel IS NULL OR channel = :channel)
+      AND (:account IS NULL OR account = :account)
+      AND (:queue IS NULL OR queue = :queue)
+      AND (:parent_id IS NULL OR parent_id = :parent_id)
+      AND (:before IS NULL OR id < :before)
+      AND NOT superseded AND (json_array_length(:states) = 0 OR EXISTS (SELECT 1 FROM json_each(:states) WHERE value IN ('completed', 'failed', 'cancelled')))
+    ORDER BY id DESC LIMIT :limit)
+    UNION
+    SELECT id FROM (SELECT id FROM postino_kept WHERE
+      brand IN (SELECT value FROM json_each(:brands)) AND brand IS NOT NULL AND
+      (json_array_length(:states) = 0 OR state IN (SELECT value FROM json_each(:states)))
+      AND (:type IS NULL OR type = :type)
+      AND (:channel IS NULL OR channel = :channel)
+      AND (:account IS NULL OR account = :account)
+      AND (:queue IS NULL OR queue = :queue)
+      AND (:parent_id IS NULL OR parent_id = :parent_id)
+      AND (:before IS NULL OR id < :before)
+      AND NOT superseded AND (json_array_length(:states) = 0 OR EXISTS (SELECT 1 FROM json_each(:states) WHERE value IN ('completed', 'failed', 'cancelled')))
+    ORDER BY id DESC LIMIT :limit)
+)
 SELECT * FROM postino_stored_jobs
-WHERE brand IN (SELECT value FROM json_each(:brands))
-  AND (json_array_length(:states) = 0 OR state IN (SELECT value FROM json_each(:states)))
-  AND (:type IS NULL OR type = :type)
-  AND (:channel IS NULL OR channel = :channel)
-  AND (:account IS NULL OR account = :account)
-  AND (:queue IS NULL OR queue = :queue)
-  AND (:parent_id IS NULL OR parent_id = :parent_id)
-  AND (:before IS NULL OR id < :before)
+WHERE id IN (SELECT id FROM page ORDER BY id DESC LIMIT :limit)
 ORDER BY id DESC
 LIMIT :limit
