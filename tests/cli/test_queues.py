@@ -17,6 +17,19 @@ from tests.cli.conftest import Postino
 from tests.cli.desk import Desk
 
 
+@pytest.fixture
+def a1(desk: Desk) -> None:
+    """An account of an application's own."""
+    desk.enqueue(account="a1")
+
+
+@pytest.fixture
+def bruno(desk: Desk) -> str:
+    account = desk.perform(lambda app: app.accounts.add("bluesky", "bruno", {"password": "x"}, brand="acme"))
+    return account.id
+
+
+@pytest.mark.usefixtures("a1")
 @pytest.mark.parametrize(
     ("what", "scope", "name"),
     [
@@ -40,7 +53,8 @@ def test_what_is_paused_is_listed_until_it_is_resumed(
     assert postino("queues", "resume", *what).code == 3
 
 
-@pytest.mark.parametrize("what", [["low"], ["--channel", "no such"], ["--brand", "b1"], ["--account", "a1"], ["--all"]])
+@pytest.mark.usefixtures("a1")
+@pytest.mark.parametrize("what", [["low"], ["--channel", "x"], ["--brand", "b1"], ["--account", "a1"], ["--all"]])
 def test_pausing_prints_the_command_that_undoes_it(
     what: list[str], folder: Path, desk: Desk, postino: Postino
 ) -> None:
@@ -51,13 +65,67 @@ def test_pausing_prints_the_command_that_undoes_it(
     assert postino("queues", *shlex.split(undo)).code == 0
 
 
-def test_pausing_a_channel_without_jobs_tells_which_have_some(desk: Desk, postino: Postino) -> None:
+def test_pausing_a_network_without_jobs_tells_which_channels_have_some(desk: Desk, postino: Postino) -> None:
     desk.enqueue(channel="instagram")
     assert postino("queues", "pause", "--channel", "instagram").err == ""
-    typo = postino("queues", "pause", "--channel", "instgram")
-    assert typo.code == 0
-    assert "No job of the channel instgram is waiting or running now" in typo.err
-    assert "instagram." in typo.err
+    other = postino("queues", "pause", "--channel", "bluesky")
+    assert other.code == 0
+    assert "No job of the channel bluesky is waiting or running now" in other.err
+    assert "instagram." in other.err
+
+
+@pytest.mark.parametrize("words", [["pause", "--channel", "instgram"], ["cap", "instgram", "3"]])
+def test_a_channel_that_never_was_is_refused_with_the_nearest(words: list[str], desk: Desk, postino: Postino) -> None:
+    refused = postino("queues", *words)
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err == (
+        "channel: there is no channel 'instgram'. Did you mean instagram? Nothing was changed.\n"
+    )
+    shown = postino("queues", "list", "--json").json
+    assert (shown["gates"], "instgram" in shown["caps"]) == ([], False)
+
+
+def test_a_channel_of_the_settings_may_be_capped_before_its_first_job(
+    desk: Desk, folder: Path, postino: Postino
+) -> None:
+    (folder / "postino.toml").write_text("[channels.letters]\ntime_limit = 9\n")
+    assert postino("queues", "cap", "letters", "1").out == "At most 1 job of the channel letters runs at once.\n"
+    assert postino("queues", "cap", "letters", "0").out == "No job of the channel letters starts.\n"
+
+
+@pytest.mark.parametrize("name", ["bluesky:bruno", "bluesky", "bruno"])
+def test_an_account_is_paused_and_resumed_by_any_name_it_has(name: str, bruno: str, postino: Postino) -> None:
+    paused = postino("queues", "pause", "--account", name)
+    assert paused.out.startswith(f"The account {bruno} is paused. This undoes it: ")
+    assert f"queues resume --account {bruno}" in paused.out
+    assert postino("queues", "resume", "--account", name).out == f"The account {bruno} goes on.\n"
+
+
+def test_an_account_is_warmed_by_any_name_it_has(bruno: str, desk: Desk, postino: Postino) -> None:
+    desk.perform(lambda app: app.store.cool(Scope.ACCOUNT, bruno, None, "too many"))
+    assert postino("queues", "warm", "--account", "bruno").out == f"The account {bruno} is not cooled any more.\n"
+
+
+@pytest.mark.parametrize("deed", ["pause", "resume", "warm"])
+def test_an_account_that_nobody_knows_is_refused_with_the_nearest(deed: str, bruno: str, postino: Postino) -> None:
+    refused = postino("queues", deed, "--account", "bluesky:bruna")
+    assert (refused.code, refused.out) == (3, "")
+    assert refused.err == f"There is no account 'bluesky:bruna'. Did you mean {bruno}?\n"
+    assert postino("queues", "list", "--json").json["gates"] == []
+
+
+def test_an_account_that_may_be_several_is_refused(bruno: str, desk: Desk, postino: Postino) -> None:
+    desk.perform(lambda app: app.accounts.add("bluesky", "ada", {"password": "x"}))
+    refused = postino("queues", "pause", "--account", "bluesky", "--json")
+    assert (refused.code, refused.refusal["field"]) == (2, "account")
+
+
+def test_a_brand_that_nobody_has_is_paused_with_a_word_about_it(bruno: str, desk: Desk, postino: Postino) -> None:
+    assert postino("queues", "pause", "--brand", "acme").err == ""
+    odd = postino("queues", "pause", "--brand", "acmee")
+    assert (odd.code, odd.err) == (0, "No account and no job has the brand acmee. Did you mean acme?\n")
+    desk.enqueue(brand="of jobs alone")
+    assert postino("queues", "pause", "--brand", "of jobs alone").err == ""
 
 
 @pytest.mark.parametrize("wrong", [[], ["urgent"], ["high", "--channel", "x"], ["--brand", ""], ["--all", "low"]])
@@ -92,6 +160,7 @@ def test_the_list_tells_caps_and_which_workers_are_alive(desk: Desk, postino: Po
 
 
 def test_a_channel_is_capped_and_back_to_usual(desk: Desk, postino: Postino) -> None:
+    desk.enqueue(channel="report.daily")
     capped = postino("queues", "cap", "report.daily", "3", "--reason", "small machine")
     assert (capped.code, capped.out) == (0, "At most 3 jobs of the channel report.daily run at once.\n")
     assert desk.last_audit()[1:] == ("gate.capped", "channel:report.daily", "small machine")
@@ -104,8 +173,9 @@ def test_a_channel_is_capped_and_back_to_usual(desk: Desk, postino: Postino) -> 
 
 @pytest.mark.parametrize("most", ["-1", "many", "1.5", "", "9999999", "99999999999"])
 def test_a_cap_that_is_no_number_is_refused_by_its_field(most: str, desk: Desk, postino: Postino) -> None:
-    refused = postino("queues", "cap", "--json", "--", "instagram", most)
+    refused = postino("queues", "cap", "instagram", most, "--json")
     assert (refused.code, refused.refusal["field"]) == (2, "most")
+    assert refused.refusal["message"].startswith(f"AT_MOST: {most!r} is neither a whole number from 0 to 1,000,000 nor")
 
 
 @pytest.mark.parametrize("scope", [Scope.ACCOUNT, Scope.CHANNEL])

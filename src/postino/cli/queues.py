@@ -3,22 +3,22 @@
 import os
 import shlex
 import socket
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from postino.cli import output, shapes
+from postino.cli.naming import account_meant, doubt_about_brand
 from postino.cli.options import DatabaseUrl, DataDir, Json, Reason
 from postino.cli.session import Where, actor, perform
 from postino.errors import WrongUse
 from postino.gate import Gate, Scope
 from postino.publishing.shapes import plain_fields
-from postino.store import QueueDepth, WorkerInfo
+from postino.store import WorkerInfo
 
 if TYPE_CHECKING:
-    from postino.app import App
     from postino.engine.gatekeeper import Queues
+    from postino.wiring import Postino
 
 commands = typer.Typer(help="What waits where; pause, resume, cap, warm.", no_args_is_help=True)
 MOST_NAMED, MOST_DIGITS = 10, 9
@@ -91,17 +91,18 @@ def pause(
     scope, name = gate_from(queue, channel, brand, account, everything)
     where = Where(data_dir, database_url)
 
-    async def work(app: "App") -> tuple[Gate, Sequence[QueueDepth]]:
-        depths = await app.store.depths() if scope is Scope.CHANNEL and not as_json else ()
-        return await app.gatekeeper.pause(scope, name, reason=reason, actor=actor()), depths
+    async def work(app: "Postino") -> tuple[Gate, str | None]:
+        meant = await meant_by(app, scope, name)
+        if scope is Scope.CHANNEL:
+            await app.gatekeeper.check_channel(meant, app.config.channels)
+        doubt = None if as_json else await doubt_about(app, scope, meant)
+        return await app.gatekeeper.pause(scope, meant, reason=reason, actor=actor()), doubt
 
-    gate, depths = perform(where, work)
-    undo = where.command(f"queues resume {option_of(scope, name)}")
-    answer(gate, f"{called(scope, name)} is paused. This undoes it: {undo}", as_json=as_json)
-    others = sorted({depth.channel for depth in depths})
-    if scope is Scope.CHANNEL and not as_json and name not in others:
-        shown = f" The channels that have some: {', '.join(others[:MOST_NAMED])}." if others else ""
-        output.hint(f"No job of the channel {name} is waiting or running now.{shown}")
+    gate, doubt = perform(where, work)
+    undo = where.command(f"queues resume {option_of(scope, gate.name)}")
+    answer(gate, f"{called(gate)} is paused. This undoes it: {undo}", as_json=as_json)
+    if doubt is not None:
+        output.hint(doubt)
 
 
 @commands.command("resume")
@@ -118,34 +119,61 @@ def resume(
 ) -> None:
     """Let it start again."""
     scope, name = gate_from(queue, channel, brand, account, everything)
-    gate = perform(
-        Where(data_dir, database_url),
-        lambda app: app.gatekeeper.resume(scope, name, reason=reason, actor=actor()),
-    )
-    answer(gate, f"{called(scope, name)} goes on.", as_json=as_json)
+
+    async def work(app: "Postino") -> Gate:
+        return await app.gatekeeper.resume(scope, await meant_by(app, scope, name), reason=reason, actor=actor())
+
+    gate = perform(Where(data_dir, database_url), work)
+    answer(gate, f"{called(gate)} goes on.", as_json=as_json)
 
 
-@commands.command("cap")
+# A number below zero is no option: it is read, and refused by its name.
+@commands.command("cap", context_settings={"ignore_unknown_options": True})
 def cap(
     channel: Annotated[str, typer.Argument(metavar="CHANNEL", help="A network or a channel.", show_default=False)],
-    most: Annotated[str, typer.Argument(metavar="N|usual", help="At most so many at once.", show_default=False)],
+    most: Annotated[
+        str, typer.Argument(metavar="AT_MOST", help="So many at once; or the word usual.", show_default=False)
+    ],
     reason: Reason = "",
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
     """Let at most so many jobs of a channel run at once, over all workers; usual: as many as the settings say."""
-    if most != "usual" and not (most.isascii() and most.isdigit() and len(most) <= MOST_DIGITS):
-        raise WrongUse(f"most: {most!r} is neither a whole number from 0 on nor the word usual.", field="most")
-    wanted = None if most == "usual" else int(most)
-    where = Where(data_dir, database_url)
-    holds = perform(where, lambda app: app.cap(channel, wanted, reason=reason, actor=actor()))
+    wanted, where = cap_from(most), Where(data_dir, database_url)
+
+    async def work(app: "Postino") -> int | None:
+        await app.gatekeeper.check_channel(channel, app.config.channels)
+        return await app.cap(channel, wanted, reason=reason, actor=actor())
+
+    holds = perform(where, work)
     if as_json:
         output.as_json({"channel": channel, "cap": holds})
-    elif holds is None:
-        output.write(f"As many jobs of the channel {channel} run at once as there are.")
     else:
-        output.write(f"At most {holds:,} jobs of the channel {channel} run at once.")
+        output.write(told_of_cap(channel, holds))
+
+
+def cap_from(most: str) -> int | None:
+    from postino.engine.deeds import MOST_CAPPED
+
+    if most == "usual":
+        return None
+    if most.isascii() and most.isdigit() and len(most) <= MOST_DIGITS and int(most) <= MOST_CAPPED:
+        return int(most)
+    message = f"AT_MOST: {most!r:.200} is neither a whole number from 0 to {MOST_CAPPED:,} nor the word usual."
+    raise WrongUse(f"{message} Nothing was changed.", field="most")
+
+
+def told_of_cap(channel: str, holds: int | None) -> str:
+    match holds:
+        case None:
+            return f"As many jobs of the channel {channel} run at once as there are."
+        case 0:
+            return f"No job of the channel {channel} starts."
+        case 1:
+            return f"At most 1 job of the channel {channel} runs at once."
+        case _:
+            return f"At most {holds:,} jobs of the channel {channel} run at once."
 
 
 @commands.command("warm")
@@ -159,10 +187,12 @@ def warm(
 ) -> None:
     """End a cool-down before its time: the network asked for it, and may ask again."""
     scope, name = gate_from(None, channel, None, account)
-    gate = perform(
-        Where(data_dir, database_url), lambda app: app.gatekeeper.warm(scope, name, reason=reason, actor=actor())
-    )
-    answer(gate, f"{called(scope, name)} is not cooled any more.", as_json=as_json)
+
+    async def work(app: "Postino") -> Gate:
+        return await app.gatekeeper.warm(scope, await meant_by(app, scope, name), reason=reason, actor=actor())
+
+    gate = perform(Where(data_dir, database_url), work)
+    answer(gate, f"{called(gate)} is not cooled any more.", as_json=as_json)
 
 
 def gate_from(
@@ -183,8 +213,23 @@ def gate_from(
     return scope, name
 
 
-def called(scope: Scope, name: str) -> str:
-    return "Everything" if scope is Scope.ALL else f"The {scope} {name}"
+async def meant_by(app: "Postino", scope: Scope, name: str) -> str:
+    return await account_meant(app, name) if scope is Scope.ACCOUNT else name
+
+
+async def doubt_about(app: "Postino", scope: Scope, name: str) -> str | None:
+    """What to say where nothing is held up by it now."""
+    if scope is Scope.BRAND:
+        return await doubt_about_brand(app, name)
+    others = sorted({depth.channel for depth in await app.store.depths()})
+    if scope is not Scope.CHANNEL or name in others:
+        return None
+    shown = f" The channels that have some: {', '.join(others[:MOST_NAMED])}." if others else ""
+    return f"No job of the channel {name} is waiting or running now.{shown}"
+
+
+def called(gate: Gate) -> str:
+    return "Everything" if gate.scope is Scope.ALL else f"The {gate.scope} {gate.name}"
 
 
 def option_of(scope: Scope, name: str) -> str:

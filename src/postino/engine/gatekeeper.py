@@ -132,7 +132,7 @@ class Gatekeeper:
         blackout = blackout_of(told, new_id())
         name = blackout.name
         if blackout.scope is Scope.CHANNEL:
-            await self.check("channel", name, {*NETWORKS}, JobFilter(channel=name, limit=1))
+            await self.check_channel(name)
         if blackout.scope is Scope.ACCOUNT:
             known = {account.id for account in await self.store.accounts()}
             await self.check("account", name, known, JobFilter(account=name, limit=1))
@@ -167,6 +167,13 @@ class Gatekeeper:
         found.sort(key=lambda shift: (shift.goes_at, shift.job_id))
         unlooked = looked_at >= MOST_LOOKED_AT
         return Shifts(tuple(found[:MOST_SHIFTS]), max(0, len(found) - MOST_SHIFTS), unlooked)
+
+    async def check_channel(self, name: str, settled: Collection[str] = ()) -> None:
+        """One that is a network, is in the settings, has a cap or a gate, or ever had a job."""
+        known, _ = await self.store.known_gates()
+        gated = {gate.name for gate in await self.store.gates() if gate.scope is Scope.CHANNEL}
+        channels = {*NETWORKS, *settled, *known.caps, *gated}
+        await self.check("channel", name, channels, JobFilter(channel=name, limit=1))
 
     async def check(self, field: str, name: str, known: Collection[str], ever: JobFilter) -> None:
         """Refuses a name that nothing has and no job ever had: it would be a gate in front of nothing."""
