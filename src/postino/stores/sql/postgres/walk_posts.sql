@@ -1,21 +1,22 @@
 -- The newest first. One way in, which :way names; the others are not even begun. At most :scan posts are
 -- walked over, whatever fits: the last of them comes back too, because that is where to go on.
+-- (What few posts may have is compared as a row with the id: else an index without it would be walked in vain.)
 WITH walked AS MATERIALIZED (
     (SELECT id, scheduled_at, brand, network, account, phase, content_id FROM postino.posts
-        WHERE :way::text = 'account' AND account = :account AND phase = :phase AND id < :before
-        ORDER BY id DESC LIMIT :scan)
+        WHERE :way::text = 'account' AND account = :account AND (phase, id) < (:phase, :before) AND (phase, id) >= (:phase, '00000000-0000-0000-0000-000000000000'::uuid)
+        ORDER BY phase DESC, id DESC LIMIT :scan)
     UNION ALL
     (SELECT id, scheduled_at, brand, network, account, phase, content_id FROM postino.posts
-        WHERE :way::text = 'brand' AND brand = :brand AND phase = :phase AND id < :before
-        ORDER BY id DESC LIMIT :scan)
+        WHERE :way::text = 'brand' AND brand = :brand AND (phase, id) < (:phase, :before) AND (phase, id) >= (:phase, '00000000-0000-0000-0000-000000000000'::uuid)
+        ORDER BY phase DESC, id DESC LIMIT :scan)
     UNION ALL
     (SELECT id, scheduled_at, brand, network, account, phase, content_id FROM postino.posts
-        WHERE :way::text = 'network' AND network = :network AND phase = :phase AND id < :before
-        ORDER BY id DESC LIMIT :scan)
+        WHERE :way::text = 'network' AND (network, phase, id) < (:network, :phase, :before) AND (network, phase, id) >= (:network, :phase, '00000000-0000-0000-0000-000000000000'::uuid)
+        ORDER BY network DESC, phase DESC, id DESC LIMIT :scan)
     UNION ALL
     (SELECT id, scheduled_at, brand, network, account, phase, content_id FROM postino.posts
-        WHERE :way::text = 'phase' AND phase = :phase AND id < :before
-        ORDER BY id DESC LIMIT :scan)
+        WHERE :way::text = 'phase' AND (phase, id) < (:phase, :before) AND (phase, id) >= (:phase, '00000000-0000-0000-0000-000000000000'::uuid)
+        ORDER BY phase DESC, id DESC LIMIT :scan)
     UNION ALL
     (SELECT id, scheduled_at, brand, network, account, phase, content_id FROM postino.posts
         WHERE :way::text = 'content' AND content_id = :content_id AND id < :before
@@ -30,12 +31,12 @@ WITH walked AS MATERIALIZED (
         (:network::text IS NULL OR network = :network) AND (:account::text IS NULL OR account = :account)
         AND (:brands::text[] IS NULL OR brand = ANY (:brands))
         AND (:content_id::uuid IS NULL OR content_id = :content_id)
-        AND (:phases::text[] IS NULL OR phase = ANY (:phases) AND (phase <> 'live' OR EXISTS (
-            SELECT FROM postino.jobs AS job WHERE job.id = walked.id AND job.state = ANY (:states::text[])
-        )))
-        AND (:words::text IS NULL OR EXISTS (
-            SELECT FROM postino.contents AS content WHERE content.id = content_id AND position(:words IN content.words) > 0
-        )) AS fits
+        AND (:phases::text[] IS NULL OR phase = ANY (:phases) AND (phase <> 'live' OR coalesce((
+            SELECT job.state = ANY (:states::text[]) FROM postino.jobs AS job WHERE job.id = walked.id
+        ), false)))
+        AND (:words::text IS NULL OR coalesce((
+            SELECT position(:words IN content.words) > 0 FROM postino.contents AS content WHERE content.id = content_id
+        ), false)) AS fits
     FROM walked
 )
 SELECT id, scheduled_at, fits, (SELECT count(*) FROM walked) AS walked

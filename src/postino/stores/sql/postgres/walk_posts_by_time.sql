@@ -22,12 +22,12 @@ WITH walked AS MATERIALIZED (
         (:network::text IS NULL OR network = :network) AND (:account::text IS NULL OR account = :account)
         AND (:brands::text[] IS NULL OR brand = ANY (:brands))
         AND (:content_id::uuid IS NULL OR content_id = :content_id)
-        AND (:phases::text[] IS NULL OR phase = ANY (:phases) AND (phase <> 'live' OR EXISTS (
-            SELECT FROM postino.jobs AS job WHERE job.id = walked.id AND job.state = ANY (:states::text[])
-        )))
-        AND (:words::text IS NULL OR EXISTS (
-            SELECT FROM postino.contents AS content WHERE content.id = content_id AND position(:words IN content.words) > 0
-        )) AS fits
+        AND (:phases::text[] IS NULL OR phase = ANY (:phases) AND (phase <> 'live' OR coalesce((
+            SELECT job.state = ANY (:states::text[]) FROM postino.jobs AS job WHERE job.id = walked.id
+        ), false)))
+        AND (:words::text IS NULL OR coalesce((
+            SELECT position(:words IN content.words) > 0 FROM postino.contents AS content WHERE content.id = content_id
+        ), false)) AS fits
     FROM walked
 )
 SELECT id, scheduled_at, fits, (SELECT count(*) FROM walked) AS walked
