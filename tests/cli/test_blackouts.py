@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from postino.cli.days import days_from
+from postino.errors import WrongUse
 from postino.job import State
 from postino.store import JobFilter
 from tests.cli.conftest import Postino
@@ -19,7 +21,7 @@ from tests.cli.desk import Desk
 from tests.cli.terminal import read_from
 
 NIGHT = ["--from", "22:00", "--to", "07:00", "--timezone", "Europe/Rome"]
-ALWAYS = ["--scope", "all", "--from", "00:00", "--to", "00:00", "--timezone", "UTC"]
+ALWAYS = ["--all", "--from", "00:00", "--to", "00:00", "--timezone", "UTC"]
 BRUNO = "bluesky:bruno"
 
 
@@ -30,7 +32,7 @@ def bruno(desk: Desk) -> str:
 
 
 def test_a_blackout_is_added_listed_and_removed(desk: Desk, bruno: str, postino: Postino) -> None:
-    added = postino("blackouts", "add", "--scope", "brand", "--brand", "acme", *NIGHT, "--days", "sun,sat")
+    added = postino("blackouts", "add", "--scope", "brand", "--brand", "acme", *NIGHT, "--days", "sun,sat", "--yes")
     assert added.code == 0, added
     assert added.rows[:2] == [
         "Nothing is published: Saturday and Sunday 22:00–07:00 Europe/Rome, for brand acme.",
@@ -56,37 +58,83 @@ def test_a_blackout_is_added_listed_and_removed(desk: Desk, bruno: str, postino:
         (["--channel", "instagram", "--days", "6,0"], "channel", [0, 6]),
         (["--brand", "acme", "--days", "Friday"], "brand", [5]),
         (["--scope", "all"], "all", []),
+        (["--all"], "all", []),
+        (["--account", "bruno"], "account", []),
     ],
 )
 def test_what_is_named_says_the_scope(
     words: list[str], scope: str, days: list[int], bruno: str, postino: Postino
 ) -> None:
-    added = postino("blackouts", "add", *words, *NIGHT, "--reason", "sleep", "--json").json
+    added = postino("blackouts", "add", *words, *NIGHT, "--reason", "sleep", "--yes", "--json").json
     assert (added["scope"], added["days"], added["reason"], added["saved"]) == (scope, days, "sleep", True)
-    assert postino("blackouts", "add", *words, *NIGHT, "--json").code == 4
+    assert postino("blackouts", "add", *words, *NIGHT, "--yes", "--json").code == 4
 
 
 @pytest.mark.parametrize(
-    ("words", "field"),
+    ("words", "field", "told"),
     [
-        (NIGHT, "scope"),
-        ([*NIGHT, "--brand", "a", "--channel", "instagram"], "scope"),
-        ([*NIGHT, "--scope", "planet"], "scope"),
-        ([*NIGHT, "--channel", "instagrm"], "channel"),
-        ([*NIGHT, "--account", "bluesky:bruna"], "account"),
-        ([*NIGHT, "--scope", "all", "--days", "someday"], "days"),
-        ([*NIGHT, "--scope", "all", "--days", "7"], "days"),
-        ([*NIGHT, "--scope", "all", "--timezone", "Europe/Rom"], "timezone"),
-        ([*NIGHT, "--scope", "all", "--from", "25:00"], "start"),
-        (["--scope", "all", "--from", "22:00", "--timezone", "UTC"], "end"),
+        (NIGHT, "scope", "with one of --all, --channel, --brand and --account"),
+        ([*NIGHT, "--brand", "a", "--channel", "instagram"], "scope", "with one of --all"),
+        ([*NIGHT, "--brand", "a", "--all"], "scope", "with one of --all"),
+        ([*NIGHT, "--scope", "brand", "--all"], "scope", "--scope is 'brand', which leaves no room for --all"),
+        ([*NIGHT, "--scope", "planet"], "scope", "--scope is 'planet': it is one of all, channel"),
+        ([*NIGHT, "--scope", "brand"], "brand", "--brand is missing: --scope is 'brand', so say which."),
+        (
+            [*NIGHT, "--scope", "all", "--brand", "a"],
+            "brand",
+            "--scope is 'all', which leaves no room for --brand 'a': leave that out, or make --scope 'brand'.",
+        ),
+        ([*NIGHT, "--channel", "instagrm"], "channel", "--channel: there is no channel 'instagrm'. Did you mean ins"),
+        ([*NIGHT, "--all", "--days", "someday"], "days", "--days: 'someday' is no day"),
+        ([*NIGHT, "--all", "--timezone", "Europe/Rom"], "timezone", "Europe/Rome"),
+        ([*NIGHT, "--all", "--from", "25:00"], "from", "--from is '25:00': write HH:MM"),
+        (["--all", "--from", "22:00", "--timezone", "UTC"], "to", "--to is missing: write HH:MM"),
+        (["--all", "--from", "22:00", "--to", "23:00"], "timezone", "--timezone is missing"),
+        ([*NIGHT, "--all"], "yes", "--yes saves it, --dry-run shows what it would move. Nothing was saved."),
     ],
 )
-def test_what_is_wrong_is_named_and_nothing_is_saved(
-    words: list[str], field: str, bruno: str, postino: Postino
+def test_what_is_wrong_is_named_as_it_was_typed_and_nothing_is_saved(
+    words: list[str], field: str, told: str, bruno: str, postino: Postino
 ) -> None:
     refused = postino("blackouts", "add", *words, "--json")
-    assert (refused.code, refused.refusal["field"]) == (2, field), refused
+    assert (refused.code, refused.refusal["field"], refused.out) == (2, field, ""), refused
+    assert told in refused.refusal["message"]
+    assert postino("blackouts", "add", *words).code == 2
     assert postino("blackouts", "list", "--json").json["data"] == []
+
+
+def test_an_account_that_nobody_knows_is_refused_with_the_nearest(bruno: str, postino: Postino) -> None:
+    refused = postino("blackouts", "add", *NIGHT, "--account", "bluesky:bruna", "--yes")
+    assert (refused.code, refused.err) == (3, "There is no account 'bluesky:bruna'. Did you mean bluesky:bruno?\n")
+
+
+def test_a_brand_that_nobody_has_is_saved_with_a_word_about_it(bruno: str, postino: Postino) -> None:
+    odd = postino("blackouts", "add", *NIGHT, "--brand", "acmee", "--yes")
+    assert (odd.code, odd.err) == (0, "No account and no job has the brand acmee. Did you mean acme?\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "days"),
+    [
+        ("mon-fri", [1, 2, 3, 4, 5]),
+        ("fri-mon", [0, 1, 5, 6]),
+        ("Saturday, SUN", [0, 6]),
+        ("6,0", [0, 6]),
+        ("1-3,friday", [1, 2, 3, 5]),
+        ("Tuesday-4", [2, 3, 4]),
+        ("sun-sat", [0, 1, 2, 3, 4, 5, 6]),
+        ("wed-wed", [3]),
+    ],
+)
+def test_days_are_named_numbered_or_from_one_to_another(text: str, days: list[int]) -> None:
+    assert days_from(text) == days
+
+
+@pytest.mark.parametrize("part", ["someday", "monkey", "tues", "7", "mon-", "-fri", "mon-fri-sun", "mon–fri", "", "٣"])
+def test_what_is_no_day_is_refused_by_its_own_word(part: str) -> None:
+    with pytest.raises(WrongUse, match="is no day") as refusal:
+        days_from(f"sat,{part}")
+    assert repr(part) in str(refusal.value)
 
 
 def test_a_dry_run_shows_what_would_move_and_saves_nothing(desk: Desk, bruno: str, postino: Postino) -> None:
@@ -136,7 +184,7 @@ def test_publishing_now_in_a_blackout_is_refused_with_the_next_free_instant(
     now = datetime.now(UTC)
     start, end = now - timedelta(minutes=5), now + timedelta(hours=2)
     window = ["--from", f"{start:%H:%M}", "--to", f"{end:%H:%M}", "--timezone", "UTC"]
-    assert postino("blackouts", "add", "--brand", "acme", *window, "--reason", "launch").code == 0
+    assert postino("blackouts", "add", "--brand", "acme", *window, "--reason", "launch", "--yes").code == 0
     refused = postino("post", "Hello", "--to", bruno)
     assert refused.code == 4
     free = f"next free instant is {end:%Y-%m-%dT%H:%M:00Z}"
@@ -151,14 +199,14 @@ def test_publishing_now_in_a_blackout_is_refused_with_the_next_free_instant(
 
 
 def test_a_plan_in_a_blackout_is_kept_and_told_when_it_goes_out(desk: Desk, bruno: str, postino: Postino) -> None:
-    postino("blackouts", "add", "--account", bruno, *NIGHT)
+    postino("blackouts", "add", "--account", bruno, *NIGHT, "--yes")
     planned = postino("post", "Hello", "--to", bruno, "--at", "2035-06-01T23:00", "--timezone", "Europe/Rome")
     assert planned.code == 0
     assert "it goes out at 2035-06-02T05:00:00Z" in planned.err
     [job] = desk.perform(lambda app: app.store.list(JobFilter()))
     moved = postino("posts", "reschedule", job.id, "--at", "2035-06-03T23:00", "--timezone", "Europe/Rome")
     assert "it goes out at 2035-06-04T05:00:00Z" in moved.err
-    postino("blackouts", "add", *ALWAYS)
+    postino("blackouts", "add", *ALWAYS, "--yes")
     now = postino("posts", "reschedule", job.id, "--now", "--json")
     assert (now.code, now.refusal["field"]) == (4, "at")
     assert "no free time" in now.refusal["message"]

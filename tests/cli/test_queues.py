@@ -193,7 +193,7 @@ def test_a_cool_down_is_listed_and_ended(scope: Scope, desk: Desk, postino: Post
 def test_the_list_tells_breakers_and_blackouts_beside_pauses(desk: Desk, postino: Postino) -> None:
     postino("queues", "pause", "--all")
     postino("circuits", "open", "instagram", "--reason", "down")
-    postino("blackouts", "add", "--scope", "all", "--from", "00:00", "--to", "00:00", "--timezone", "UTC")
+    postino("blackouts", "add", "--scope", "all", "--from", "00:00", "--to", "00:00", "--timezone", "UTC", "--yes")
     gates = postino("queues", "list", "--json").json["gates"]
     assert {(it["scope"], it["kind"]) for it in gates} == {
         ("all", "pause"), ("all", "blackout"), ("channel", "breaker"),

@@ -1,11 +1,14 @@
 """`postino blackouts`: windows in which nothing is published. What one would move is shown before it is saved."""
 
+import re
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from postino.cli import output
+from postino.cli.days import DAYS, days_from
+from postino.cli.naming import account_meant, doubt_about_brand
 from postino.cli.options import DatabaseUrl, DataDir, Json, Reason, uuid_from
 from postino.cli.session import Where, actor, perform
 from postino.errors import WrongUse
@@ -20,12 +23,15 @@ if TYPE_CHECKING:
 commands = typer.Typer(help="When nothing is published: list, add, remove.", no_args_is_help=True)
 COLUMNS = ("ID", "SCOPE", "NAME", "START", "END", "TIMEZONE", "DAYS", "REASON")
 MOVES = ("ID", "CHANNEL", "ACCOUNT", "GOES_AT", "MOVES_TO_AT")
-DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+OPTIONS = {"start": "from", "end": "to"}  # what a blackout calls otherwise than it is typed
+FIRST_WORD = re.compile("(?:start|end|scope|channel|brand|account|timezone|reason)(?=:| is | has | ')")
+INNER_WORD = re.compile("(?<=: )scope(?= is)|(?<=make )scope(?= ')|(?<=no room for )(?:channel|brand|account)(?= )")
 
 OfScope = Annotated[
     str | None,
     typer.Option("--scope", help="all, channel, brand or account; as a name is given below.", show_default=False),
 ]
+All = Annotated[bool, typer.Option("--all", help="Everything: the same as --scope all.")]
 OfChannel = Annotated[str | None, typer.Option("--channel", help="Only this network or channel.", show_default=False)]
 OfBrand = Annotated[str | None, typer.Option("--brand", help="Only this brand.", show_default=False)]
 OfAccount = Annotated[str | None, typer.Option("--account", help="Only this account.", show_default=False)]
@@ -38,7 +44,7 @@ Zone = Annotated[
 ]
 OfDays = Annotated[
     str | None,
-    typer.Option("--days", metavar="DAYS", help="sat,sun or 6,0: on which it starts. None: all.", show_default=False),
+    typer.Option("--days", metavar="DAYS", help="sat,sun or mon-fri or 6,0: on which it starts.", show_default=False),
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before it is saved.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what it would move; save nothing.")]
@@ -62,6 +68,7 @@ def list_blackouts(data_dir: DataDir = None, database_url: DatabaseUrl = None, a
 @commands.command("add")
 def add(
     scope: OfScope = None,
+    everything: All = False,
     channel: OfChannel = None,
     brand: OfBrand = None,
     account: OfAccount = None,
@@ -78,10 +85,9 @@ def add(
 ) -> None:
     """Publish nothing in a window of local time, every day or on some. What is due in it waits for its end."""
     told: dict[str, Any] = {"channel": channel, "brand": brand, "account": account}
-    told |= {"scope": scope or scope_of(told), "start": start, "end": end, "timezone": timezone}
+    told |= {"scope": scope_from(scope, everything, told), "start": start, "end": end, "timezone": timezone}
     told |= {"days": days_from(days), "reason": reason or None}
-    asks = not (yes or dry_run or as_json) and output.is_terminal() and sys.stdin.isatty()
-    desk = Desk(Where(data_dir, database_url), asks=asks, saves=not dry_run, as_json=as_json)
+    desk = Desk(Where(data_dir, database_url), asks=not yes, saves=not dry_run, as_json=as_json)
     raise typer.Exit(desk.add(told, reason))
 
 
@@ -93,9 +99,10 @@ class Desk:
 
     def add(self, told: dict[str, Any], reason: str) -> int:
         """The exit code. Nothing of the queue is held open while somebody thinks."""
-        blackout, shifts, brands = perform(self.where, lambda app: drafted(app, told))
+        blackout, shifts, doubt = perform(self.where, lambda app: drafted(app, told))
+        self.check()
         if not self.as_json:
-            self.show(blackout, shifts, brands)
+            self.show(blackout, shifts, doubt)
         saved = self.saves and self.agreed()
         if saved:
             perform(self.where, lambda app: app.gatekeeper.keep(blackout, reason=reason, actor=actor()))
@@ -107,13 +114,20 @@ class Desk:
             output.write("Nothing was saved.")
         return 0 if saved == self.saves else 1
 
-    def show(self, blackout: "Blackout", shifts: "Shifts", brands: set[str | None]) -> None:
+    def check(self) -> None:
+        """Where nobody can be asked, somebody has to have said that it is meant."""
+        can_ask = output.is_terminal() and sys.stdin.isatty() and not self.as_json
+        if self.saves and self.asks and not can_ask:
+            ways = "--yes saves it, --dry-run shows what it would move."
+            raise WrongUse(f"Nobody can be asked here whether it is meant: {ways} Nothing was saved.", field="yes")
+
+    def show(self, blackout: "Blackout", shifts: "Shifts", doubt: str | None) -> None:
         from postino.rules.blackout import sentence
 
         output.write(f"Nothing is published: {sentence(blackout)}.")
         show_shifts(shifts)
-        if blackout.scope is Scope.BRAND and blackout.name not in brands:
-            output.hint(f"No account has the brand {blackout.name} now.")
+        if doubt is not None:
+            output.hint(doubt)
 
     def agreed(self) -> bool:
         try:
@@ -144,12 +158,30 @@ def remove(
         output.write(f"Removed: {sentence(blackout)}.")
 
 
-async def drafted(app: "Postino", told: dict[str, Any]) -> "tuple[Blackout, Shifts, set[str | None]]":
-    """What is meant, what it would move, and the brands there are."""
+async def drafted(app: "Postino", told: dict[str, Any]) -> "tuple[Blackout, Shifts, str | None]":
+    """What is meant, what it would move, and what to say of a brand that nobody has."""
     gatekeeper = app.gatekeeper
-    blackout = await gatekeeper.draft(told)
-    brands = {account.brand for account in await app.store.accounts()}
-    return blackout, await gatekeeper.preview(blackout), brands
+    if told["account"] is not None:
+        told = told | {"account": await account_meant(app, told["account"])}
+    try:
+        blackout = await gatekeeper.draft(told)
+    except WrongUse as refusal:
+        raise in_options(refusal) from refusal
+    doubt = await doubt_about_brand(app, blackout.name) if blackout.scope is Scope.BRAND else None
+    return blackout, await gatekeeper.preview(blackout), doubt
+
+
+def in_options(refusal: WrongUse) -> WrongUse:
+    """What a blackout calls a field, as it is typed here."""
+
+    def option(found: re.Match[str]) -> str:
+        return f"--{OPTIONS.get(found[0], found[0])}"
+
+    said = str(refusal)
+    first = FIRST_WORD.match(said)
+    said = said if first is None else option(first) + said[first.end() :]
+    field = refusal.field
+    return WrongUse(INNER_WORD.sub(option, said), field=None if field is None else OPTIONS.get(field, field))
 
 
 def show_shifts(shifts: "Shifts") -> None:
@@ -174,21 +206,14 @@ def shape_of_shifts(shifts: "Shifts") -> dict[str, Any]:
     return {"shifts": [plain_fields(it) for it in shifts.first], "more": shifts.more, "unlooked": shifts.unlooked}
 
 
-def scope_of(told: dict[str, Any]) -> str | None:
-    """What is named says it, where only one thing is."""
+def scope_from(scope: str | None, everything: bool, told: dict[str, Any]) -> str:
+    """As it is said; or what is named says it, where only one thing is."""
     given = [name for name, value in told.items() if value is not None]
-    return given[0] if len(given) == 1 else None
-
-
-def days_from(text: str | None) -> list[int] | None:
-    if text is None:
-        return None
-    return [day_from(word.strip().lower(), text) for word in text.split(",")]
-
-
-def day_from(word: str, said: str) -> int:
-    if word in ("0", "1", "2", "3", "4", "5", "6"):
-        return int(word)
-    if word[:3] in DAYS:
-        return DAYS.index(word[:3])
-    raise WrongUse(f"days: {said!r}: give names like sat,sun or numbers from 0 (Sunday) to 6.", field="days")
+    if everything:
+        given.append(Scope.ALL)
+    if len(given) > 1 or (not given and scope is None):
+        wanted = "Say whom it concerns, with one of --all, --channel, --brand and --account."
+        raise WrongUse(f"{wanted} Nothing was saved.", field="scope")
+    if everything and scope not in (None, Scope.ALL):
+        raise WrongUse(f"--scope is {scope!r}, which leaves no room for --all: leave one of them out.", field="scope")
+    return scope or given[0]

@@ -1,0 +1,31 @@
+"""Days of the week as people type them: by name, by number, or from one to another."""
+
+from collections.abc import Iterator
+
+from postino.errors import WrongUse
+
+WEEK = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
+DAYS = tuple(name[:3] for name in WEEK)
+NUMBERS = {name: day for day in range(len(WEEK)) for name in (WEEK[day], DAYS[day], str(day))}
+
+
+def days_from(text: str | None) -> list[int] | None:
+    """`sat,sun`, `mon-fri`, `Friday-1`: 0 is Sunday, and after Saturday the week begins again."""
+    if text is None:
+        return None
+    return sorted({day for part in text.split(",") for day in days_of(part)})
+
+
+def days_of(part: str) -> Iterator[int]:
+    first, dash, last = part.partition("-")
+    start = day_from(first, part)
+    length = (day_from(last, part) - start) % len(WEEK) if dash else 0
+    return (day % len(WEEK) for day in range(start, start + length + 1))
+
+
+def day_from(word: str, said: str) -> int:
+    number = NUMBERS.get(word.strip().lower())
+    if number is None:
+        wanted = "names like sat or Saturday, numbers from 0 (Sunday) to 6, or from one to another like mon-fri"
+        raise WrongUse(f"--days: {said.strip()!r:.200} is no day. Give {wanted}, with commas between.", field="days")
+    return number
