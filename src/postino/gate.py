@@ -36,3 +36,4 @@ class Gate:
     since_at: datetime | None = None
     until_at: datetime | None = None
     reason: str | None = None
+    by_hand: bool = False  # a circuit that a person opened: nothing is known to be wrong there

@@ -155,8 +155,8 @@ def uncertain(run_at: datetime | None, error: str | None = "busy", **said: Any) 
         # Looking: as often as one would try again, then a person.
         (Retry("busy"), 2, PAST, uncertain(after(seconds=300))),
         (Unknown("?", PAST), 2, PAST, uncertain(after(seconds=300), "?")),
-        (Retry("busy"), 3, PAST, uncertain(None)),
-        (Unknown("?", PAST), 3, PAST, uncertain(None, "?")),
+        (Retry("busy"), FEWEST_LOOKS, PAST, uncertain(None)),
+        (Unknown("?", PAST), FEWEST_LOOKS, PAST, uncertain(None, "?")),
         # A wait is a wait, and costs nothing.
         (Defer(after(hours=1), "limit"), 3, PAST, uncertain(after(hours=1), None, deferred="limit", refund=True)),
         (Defer(NOW, "limit"), 1, after(seconds=40), uncertain(after(seconds=40), None, deferred="limit", refund=True)),
@@ -172,19 +172,19 @@ def test_in_doubt_a_job_is_neither_simply_tried_again_nor_given_up(
     assert settle(replace(DOUBTFUL, attempts=attempts, look_at=look_at), outcome, POLICY, NOW, 0) == expected
 
 
-@pytest.mark.parametrize("attempts", [1, 2])
+@pytest.mark.parametrize("attempts", range(1, FEWEST_LOOKS))
 def test_however_few_tries_a_job_has_it_is_asked_after_a_few_times(attempts: int) -> None:
     once = RetryPolicy(max_attempts=1, backoff=Schedule([60]))
     job = replace(DOUBTFUL, attempts=attempts, look_at=PAST)
     for outcome in (Retry("busy"), Unknown("?", PAST)):
         assert settle(job, outcome, once, NOW, 0).run_at == after(seconds=60)
-        assert settle(replace(job, attempts=3), outcome, once, NOW, 0).run_at is None
+        assert settle(replace(job, attempts=FEWEST_LOOKS), outcome, once, NOW, 0).run_at is None
 
 
 def test_done_is_not_believed_as_long_as_something_is_in_doubt() -> None:
     settled = settle(DOUBTFUL, Done({"url": "u"}, "r1"), POLICY, NOW, 0)
     assert (settled.state, settled.run_at, settled.remote_id) == (State.UNCERTAIN, DOUBTFUL.look_at, None)
-    asked = settle(replace(DOUBTFUL, attempts=3, look_at=PAST), Done(), POLICY, NOW, 0)
+    asked = settle(replace(DOUBTFUL, attempts=FEWEST_LOOKS, look_at=PAST), Done(), POLICY, NOW, 0)
     assert (asked.state, asked.run_at) == (State.UNCERTAIN, None)
 
 

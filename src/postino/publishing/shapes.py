@@ -16,7 +16,7 @@ from postino.post import AccountState, StoredAccount, StoredPost
 from postino.publishing.accounts import SANDBOX
 from postino.publishing.contents import content_from
 from postino.publishing.posts import Preview, errors
-from postino.rules.gates import holds, told_of_gate
+from postino.rules.gates import holds, is_closed, told_of_gate
 from postino.rules.standing import Facts, Standing, content_status, post_status
 from postino.store import Attempt
 
@@ -144,8 +144,9 @@ def standing_of(post: StoredPost, gates: Iterable[Gate], most_attempts: int | No
 
 
 def held_by(job: Job, gates: Iterable[Gate]) -> str | None:
-    """Why it may not run although it could, in words."""
-    return next((told_of_gate(gate) for gate in gates if holds(gate, job)), None)
+    """Why it may not run when it is due, in words; what is open again by then says nothing."""
+    due = [gate for gate in gates if job.run_at is None or is_closed(gate, job.run_at)]
+    return next((told_of_gate(gate) for gate in due if holds(gate, job)), None)
 
 
 def needs_person(job: Job) -> bool:

@@ -108,6 +108,7 @@ def gate_of(breaker: Breaker) -> Gate:
         since_at=breaker.since_at,
         until_at=breaker.until_at,
         reason=breaker.reason,
+        by_hand=breaker.by_hand,
     )
 
 
@@ -134,4 +135,5 @@ SHUT_BY = {
 def told_of_gate(gate: Gate) -> str:
     """What is closed and why, in one sentence for people."""
     what = "Everything" if gate.scope is Scope.ALL else f"The {gate.scope} {gate.name}"
-    return f"{what} {SHUT_BY[gate.kind]}{f': {gate.reason}' if gate.reason else '.'}"
+    shut_by = "was told to be left alone" if gate.by_hand else SHUT_BY[gate.kind]
+    return f"{what} {shut_by}{f': {gate.reason}' if gate.reason else '.'}"

@@ -15,7 +15,7 @@ MOST_RESCUES = 3
 MOST_LIMITED = 20  # times a network may say "too many" to one job, which spends no attempt
 TOO_LATE = "missed: it was not to be published so late, so it was not published. Replay it to publish it all the same."
 UNSURE = "It ended as if all of it were out there, but that is not known."
-FEWEST_LOOKS = 3  # attempts: asking a network what it has harms nobody, however few tries a job has
+FEWEST_LOOKS = 6  # attempts: asking a network what it has harms nobody, however few tries a job has, and outages end
 
 
 class Cause(StrEnum):
