@@ -10,8 +10,10 @@ import typer
 
 from postino.cli import output
 from postino.cli.contents import At, Timezone, instant_from
+from postino.cli.naming import account_meant, doubt_about_brand
 from postino.cli.options import DatabaseUrl, DataDir, JobId, Json, uuid_from
 from postino.cli.session import Where, perform
+from postino.errors import WrongUse
 
 if TYPE_CHECKING:
     from postino.rules.explain import Blocker, Evaluation, Explanation
@@ -139,7 +141,13 @@ def try_out(
     async def read(app: "Postino") -> tuple[datetime, "Evaluation"]:
         from postino.engine.explaining import evaluate
 
+        await app.gatekeeper.check_channel(channel, app.config.channels)
+        await check_at(app, asked_at)
         whose: dict[str, Any] = {"channel": channel, "account": account, "brand": brand, "queue": queue}
+        if account is not None:
+            whose["account"] = await account_meant(app, account)
+        if brand is not None and (doubt := await doubt_about_brand(app, brand)):
+            notes.append(doubt)
         return await evaluate(app.store, **whose, run_at=asked_at)
 
     run_at, evaluation = perform(where, read)
@@ -150,6 +158,13 @@ def try_out(
     show_blockers(evaluation.blockers, where)
     for note in notes:
         output.hint(note)
+
+
+async def check_at(app: "Postino", at: datetime | None) -> None:
+    from postino.publishing.posts import LONG_PAST
+
+    if at is not None and at < await app.store.clock() - LONG_PAST:
+        raise WrongUse(f"at: {at.isoformat()} has passed. Leave it out to ask about now.", field="at")
 
 
 def verdict(run_at: datetime, evaluation: "Evaluation") -> str:
