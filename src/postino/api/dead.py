@@ -60,7 +60,7 @@ class LettersBody(Strict):
 class ReplayLettersBody(LettersBody):
     """`per_second` of them begin in a second; left out: all at once."""
 
-    per_second: Annotated[float, Field(gt=0, le=1000)] | None = None
+    per_second: Annotated[float, Field(ge=0.001, le=1000)] | None = None
     force: bool = False
 
 

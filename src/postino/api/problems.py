@@ -24,6 +24,7 @@ request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 STATUS: Mapping[type[PostinoError], int] = {WrongUse: 422, NotFound: 404, Conflict: 409, StoreError: 503}
 AGAIN_AFTER = 5  # seconds, in which a database that was restarted is back
 OUR_FAULT = "Postino itself went wrong. Nothing more is told here; its log has the rest. It may be tried again."
+NO_SUCH_METHOD = "This address does not take that method."
 SECRET = frozenset({"credentials", "password"})  # what is in them is in no message
 WANTED = {
     "string_type": "a text",
@@ -70,7 +71,7 @@ async def refused(_: Request, error: PostinoError) -> JSONResponse:
 
 
 async def told(_: Request, error: HTTPException) -> JSONResponse:
-    said = {404: "There is nothing at this address.", 405: "This address does not take that method."}
+    said = {404: "There is nothing at this address.", 405: NO_SUCH_METHOD}
     detail = error.detail
     if error.status_code in said and detail == HTTPStatus(error.status_code).phrase:
         detail = said[error.status_code]
@@ -79,12 +80,20 @@ async def told(_: Request, error: HTTPException) -> JSONResponse:
 
 async def misread(request: Request, error: RequestValidationError) -> JSONResponse:
     """All that is wrong, in `problems`; the first of it as `field` and `detail`."""
+    if taken := methods_at(request):
+        return problem(405, NO_SUCH_METHOD, None, {"Allow": ", ".join(sorted(taken))})
     body = request.scope["route"].body_field
     model = None if body is None else body.field_info.annotation
     found = [(field_of(fault["loc"]), sentence(fault, model)) for fault in error.errors()]
     field, detail = found[0]
     problems = [{"field": name, "message": message} for name, message in found]
     return problem(422, f"{detail} Nothing was changed.", field, problems=problems)
+
+
+def methods_at(request: Request) -> set[str]:
+    """What else is at this very address: `bulk` in `GET /v1/jobs/bulk` was not meant as an id."""
+    path, paths = request.scope["path"], request.app.openapi()["paths"]
+    return set() if request.scope["route"].path == path else {*map(str.upper, paths.get(path, ()))}
 
 
 def field_of(place: Sequence[str | int]) -> str:
@@ -108,12 +117,13 @@ def sentence(fault: Mapping[str, Any], model: Any) -> str:
             return f"{name}: {fault['msg'].replace('Input should', 'it should')}."
 
 
-def known_at(model: Any, place: Sequence[str | int]) -> list[str]:
-    """The fields there are where one was given that is none."""
+def known_at(body: Any, place: Sequence[str | int]) -> list[str]:
+    """The fields there are where one was given that is none; a body that may be left out has the same."""
+    model = next(models_in(body), None)
     for part in place[1:-1]:
-        if part in model.model_fields:
+        if model is not None and part in model.model_fields:
             model = next(models_in(model.model_fields[part].annotation), model)
-    return list(model.model_fields)
+    return [] if model is None else list(model.model_fields)
 
 
 def models_in(annotation: Any) -> Iterator[type[BaseModel]]:

@@ -82,7 +82,7 @@ def routes(app: Postino) -> APIRouter:
         """Who asks, and what they may do; in a browser also the `csrf_token`."""
         return JSONResponse(of_caller(caller_of(request)), headers=NEVER_KEPT)
 
-    @router.post("/v1/logout")
+    @router.post("/v1/logout", status_code=204)
     async def logout(request: Request) -> Response:
         """Ends the session: 204. A key is not ended by this."""
         signed_in = caller_of(request).signed_in

@@ -1,0 +1,63 @@
+"""What asking at random has found, each kept as a question of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.api.household import Server
+
+NOBODY = "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"
+MAY_BE_LEFT_OUT = [
+    "/v1/accounts/nobody/pause",
+    "/v1/accounts/nobody/resume",
+    f"/v1/jobs/{NOBODY}/cancel",
+    f"/v1/jobs/{NOBODY}/replay",
+    f"/v1/dead-letters/{NOBODY}/replay",
+    f"/v1/drafts/{NOBODY}/schedule",
+    f"/v1/posts/{NOBODY}/publish-now",
+    f"/fp-publisher/v1/jobs/{NOBODY}/replay",
+]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder: Path = tmp_path_factory.mktemp("fuzzed")
+    with Server(folder) as server:
+        yield server
+
+
+@pytest.mark.parametrize("path", MAY_BE_LEFT_OUT)
+def test_a_body_that_may_be_left_out_is_refused_for_a_field_it_does_not_have(server: Server, path: str) -> None:
+    reply = server.api.ask("POST", path, {"reasn": "why"})
+    assert (reply.status, reply.json["field"]) == (422, "reasn"), reply
+    assert "reason" in reply.json["detail"] or "There are" in reply.json["detail"]
+
+
+def test_dead_letters_cannot_be_replayed_slower_than_time_goes_on(server: Server) -> None:
+    reply = server.api.ask("POST", "/v1/dead-letters/replay", {"ids": [NOBODY, NOBODY], "per_second": 5e-324})
+    assert (reply.status, reply.json["field"]) == (422, "per_second"), reply
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "taken"),
+    [
+        ("GET", "/v1/jobs/bulk", "POST"),
+        ("GET", "/v1/jobs/test", "POST"),
+        ("GET", "/v1/dead-letters/discard", "POST"),
+        ("GET", "/v1/dead-letters/replay", "POST"),
+        ("PATCH", "/v1/posts/validate", "POST"),
+    ],
+)
+def test_a_word_in_the_place_of_an_id_is_an_address_with_methods_of_its_own(
+    server: Server, method: str, path: str, taken: str
+) -> None:
+    reply = server.api.ask(method, path, None if method == "GET" else {})
+    assert (reply.status, reply.headers["allow"]) == (405, taken), reply
+
+
+def test_what_is_wrong_with_a_body_is_told_at_such_an_address_too(server: Server) -> None:
+    reply = server.api.ask("POST", "/v1/jobs/bulk", {"ids": 7})
+    assert reply.status == 422, reply
