@@ -295,6 +295,7 @@ def test_blocks_are_of_a_kind_that_is_checked(page: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)  # a page may show a hundred commands, each of them a process
 @pytest.mark.parametrize("page", SHOWING, ids=lambda page: page.name)
 def test_what_a_page_shows_works_in_the_order_it_is_shown(page: Path, tmp_path: Path) -> None:
     with Rehearsal(tmp_path) as rehearsal:

@@ -7,6 +7,7 @@ from uuid import UUID
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
+from postino.api.callers import caller_of
 from postino.api.models import BlackoutBody, NeededReason, OpenBody
 from postino.api.problems import nearest
 from postino.api.reading import query_of
@@ -18,8 +19,6 @@ from postino.rules.blackout import Blackout, sentence, told_of
 from postino.rules.breaker import Breaker
 from postino.rules.gates import told_of_gate
 from postino.wiring import Postino
-
-ACTOR = "api"
 
 
 def routes(app: Postino) -> APIRouter:
@@ -38,14 +37,15 @@ def routes(app: Postino) -> APIRouter:
         blackout = await gatekeeper.draft(body.model_dump(exclude_none=True))
         shifts = of_shifts(await gatekeeper.preview(blackout))
         if not preview:
-            await gatekeeper.keep(blackout, actor=ACTOR)
+            await gatekeeper.keep(blackout, actor=caller_of(request).name)
         return JSONResponse(of_blackout(blackout) | shifts | {"preview": preview}, 200 if preview else 201)
 
     @router.delete("/v1/blackouts/{blackout_id}")
     async def remove(request: Request, blackout_id: UUID) -> JSONResponse:
         """The one that was removed; `reason` goes into the audit trail."""
         reason = query_of(request, "reason").get("reason", "")
-        return JSONResponse(of_blackout(await gatekeeper.remove_blackout(blackout_id, reason=reason, actor=ACTOR)))
+        actor = caller_of(request).name
+        return JSONResponse(of_blackout(await gatekeeper.remove_blackout(blackout_id, reason=reason, actor=actor)))
 
     @router.get("/v1/circuits")
     async def circuits() -> JSONResponse:
@@ -53,23 +53,25 @@ def routes(app: Postino) -> APIRouter:
         return listed([of_breaker(breaker) for breaker in await gatekeeper.circuits()])
 
     @router.post("/v1/circuits/{service}/open")
-    async def open_circuit(service: str, body: OpenBody) -> JSONResponse:
+    async def open_circuit(request: Request, service: str, body: OpenBody) -> JSONResponse:
         """Leaves it alone: `until` then, for so many `seconds` or, with neither, until somebody closes it."""
         until_at = instant(body.until, body.timezone, "until", [])
         opened = await gatekeeper.open_circuit(
-            service, until_at=until_at, seconds=body.seconds, reason=body.reason, actor=ACTOR
+            service, until_at=until_at, seconds=body.seconds, reason=body.reason, actor=caller_of(request).name
         )
         return JSONResponse(of_breaker(opened))
 
     @router.post("/v1/circuits/{service}/close")
-    async def close_circuit(service: str, body: NeededReason) -> JSONResponse:
+    async def close_circuit(request: Request, service: str, body: NeededReason) -> JSONResponse:
         """Asks it again at once."""
-        return JSONResponse(of_breaker(await gatekeeper.close_circuit(service, reason=body.reason, actor=ACTOR)))
+        done = gatekeeper.close_circuit(service, reason=body.reason, actor=caller_of(request).name)
+        return JSONResponse(of_breaker(await done))
 
     @router.post("/v1/circuits/{service}/reset")
-    async def reset_circuit(service: str, body: NeededReason) -> JSONResponse:
+    async def reset_circuit(request: Request, service: str, body: NeededReason) -> JSONResponse:
         """Asks it again, as if it had never been in trouble."""
-        return JSONResponse(of_breaker(await gatekeeper.reset_circuit(service, reason=body.reason, actor=ACTOR)))
+        done = gatekeeper.reset_circuit(service, reason=body.reason, actor=caller_of(request).name)
+        return JSONResponse(of_breaker(await done))
 
     @router.get("/v1/queues")
     async def queues() -> JSONResponse:
