@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
+import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,10 @@ import pytest
 
 from postino import Postino as App
 from postino import State
+from postino.store import WorkerInfo
 from tests.cli.conftest import Postino
 from tests.cli.desk import Desk
+from tests.cli.terminal import in_terminal
 
 BLUESKY, MASTODON, TELEGRAM = "bluesky:ada.example.org", "mastodon:ada", "telegram:ada"
 LATER = "2035-06-01T12:00:00Z"
@@ -145,7 +149,8 @@ def test_a_waiting_post_is_edited_moved_and_cancelled_with_a_line_in_the_audit_t
     moved = postino("posts", "reschedule", post_id, "--at", "2035-07-01T14:00", "--timezone", "Europe/Rome", "--json")
     assert moved.json["scheduled_at"] == "2035-07-01T12:00:00.000000Z"
     assert moved.json["text"] == "Sooner"
-    assert postino("posts", "cancel", post_id, "--reason", "over").code == 0
+    assert moved.json["notes"] == []
+    assert postino("posts", "cancel", post_id, "--reason", "over").out == f"Post {post_id} is cancelled.\n"
     assert desk.last_audit()[1:] == ("job.cancelled", post_id, "over")
     refused = postino("posts", "edit", post_id, "--text", "Never")
     assert refused.code == 4
@@ -158,6 +163,53 @@ def test_now_is_a_time_too(postino: Postino, later: Any, desk: Desk) -> None:
     assert job.state is State.PENDING
     assert job.run_at is not None
     assert job.run_at.year < 2035
+
+
+@pytest.fixture
+def recalled(postino: Postino, desk: Desk) -> None:
+    """Somebody works, and the account is paused."""
+    worker = WorkerInfo(id="w", host=socket.gethostname(), pid=os.getpid())
+    desk.perform(lambda app: app.store.register(worker))
+    postino("queues", "pause", "--account", "bluesky", "--reason", "recall")
+
+
+def kept(post_id: str) -> str:
+    return f"Post {post_id} is kept, and goes out once this is over: The account {BLUESKY} is paused: recall. `"
+
+
+@pytest.mark.usefixtures("recalled")
+@pytest.mark.parametrize("how", [["--wait"], ["--no-wait"]])
+def test_a_post_that_a_closed_gate_keeps_is_no_failure_and_what_it_waits_for_is_said(
+    how: list[str], postino: Postino
+) -> None:
+    answer = postino("post", "Hello", "--to", "bluesky", *how)
+    [line] = answer.rows
+    account, status, post_id, *_ = line.split()
+    assert (answer.code, account, status) == (0, BLUESKY, "scheduled")
+    assert answer.err.startswith(kept(post_id))
+    assert answer.err.endswith(f"posts explain {post_id}` tells more.\n")
+
+
+@pytest.mark.usefixtures("recalled")
+def test_now_says_what_keeps_it(postino: Postino, later: Any) -> None:
+    answer = postino("posts", "reschedule", later["id"], "--now")
+    assert (answer.code, answer.out.startswith(f"Post {later['id']} is rescheduled: it is now scheduled")) == (0, True)
+    assert answer.err.startswith(kept(later["id"]))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("recalled")
+def test_somebody_at_a_terminal_does_not_wait_for_a_closed_gate(folder: Path) -> None:
+    said = in_terminal("post", "Hello", "--to", "bluesky", POSTINO_DATA_DIR=str(folder))  # and it ends with 0
+    assert "is kept, and goes out once this is over" in said
+
+
+def test_what_a_move_has_to_be_told_of_is_in_the_json(postino: Postino, later: Any) -> None:
+    window = ["--from", "22:00", "--to", "07:00", "--timezone", "Europe/Rome"]
+    postino("blackouts", "add", "--account", "bluesky", *window, "--yes")
+    words = ["--at", "2035-06-03T23:00", "--timezone", "Europe/Rome", "--json"]
+    [note] = postino("posts", "reschedule", later["id"], *words).json["notes"]
+    assert "it goes out at 2035-06-04T05:00:00Z" in note
 
 
 def test_a_post_is_shown_with_all_there_is(postino: Postino, later: Any) -> None:
@@ -193,6 +245,7 @@ def test_posts_are_listed_by_status_network_and_account_in_pages(postino: Postin
         (["resolve", "01932c07-5b1e-7cc3-98c4-dc0c0c07398f", "--reason", "x"], 2, "--send-again"),
         (["list", "--status", "lost"], 2, "lost"),
         (["list", "--account", "zebra"], 3, "zebra"),
+        (["list", "--network", "blusky"], 2, "network: there is no network 'blusky'. Did you mean bluesky?"),
     ],
 )
 def test_a_wrong_word_is_told(postino: Postino, words: list[str], code: int, told: str) -> None:

@@ -1,4 +1,4 @@
-"""Watching posts until nothing more happens to them by itself."""
+"""Watching posts until nothing more happens to them by itself, and telling what keeps one."""
 
 import asyncio
 import time
@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from postino.cli import output
 from postino.rules.standing import PostStatus
 
 if TYPE_CHECKING:
+    from postino.cli.session import Where
     from postino.wiring import Postino
 
 LOOK_EVERY = 0.1
@@ -40,5 +42,18 @@ def visible(post: dict[str, Any]) -> object:
 
 def is_over(post: dict[str, Any]) -> bool:
     """For a person's word, or for a closed gate, nobody waits at a terminal."""
-    waits = post["reasons"].get("deferred", PARKED)
-    return post["status"] in OVER or post["needs_person"] or not waits.startswith(PARKED)
+    return post["status"] in OVER or post["needs_person"] or kept_by(post) is not None
+
+
+def kept_by(post: dict[str, Any]) -> str | None:
+    """The closed gate that it waits for, in words."""
+    waits: str = post["reasons"].get("deferred", PARKED)
+    return None if waits.startswith(PARKED) else waits
+
+
+def told_of_kept(post: dict[str, Any], where: "Where") -> str | None:
+    why = kept_by(post)
+    if why is None:
+        return None
+    more = where.command(f"posts explain {post['id']}")
+    return f"Post {post['id']} is kept, and goes out once this is over: {output.ended(why)} `{more}` tells more."

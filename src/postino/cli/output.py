@@ -165,6 +165,12 @@ def printable(text: str) -> str:
     return "".join(sign if sign.isprintable() or sign == "\n" else ascii(sign)[1:-1] for sign in text)
 
 
+def ended(sentence: str) -> str:
+    """With its full stop, so that another may follow: reasons are typed without one."""
+    said = sentence.rstrip()
+    return said if said.endswith((".", "!", "?", "…")) else f"{said}."
+
+
 def on_one_line(text: str) -> str:
     return " ".join(text.split()) or "-"
 

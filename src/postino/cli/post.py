@@ -101,6 +101,7 @@ class Desk:
 
     async def publish(self, app: "Postino", wish: "Wish") -> int:
         """The exit code."""
+        from postino.cli.following import kept_by
         from postino.publishing.telling import known_already, together
 
         try:
@@ -119,8 +120,10 @@ class Desk:
         if self.as_json:
             output.as_json(together(posts, self.notes))
         self.advise(posts, works=works)
+        if wish.at is None and not self.as_json:
+            self.tell_kept(posts)
         if self.waits and wish.at is None:
-            return 0 if all(told["status"] == "published" for told in posts) else 1
+            return 0 if all(told["status"] == "published" or kept_by(told) for told in posts) else 1
         return 1 if any(told["status"] == "failed" or told["needs_person"] for told in posts) else 0
 
     async def followed(self, app: "Postino", ids: Sequence[UUID]) -> list[dict[str, Any]]:
@@ -146,6 +149,13 @@ class Desk:
             if told["needs_person"] and not self.as_json:
                 resolve = self.where.command(f"posts resolve {told['id']} --reason WHY")
                 output.hint(f"Only a person can tell: {resolve} --live REMOTE_ID | --send-again | --give-up")
+
+    def tell_kept(self, posts: Sequence[dict[str, Any]]) -> None:
+        from postino.cli.following import told_of_kept
+
+        for told in posts:
+            if (kept := told_of_kept(told, self.where)) is not None:
+                output.hint(output.printable(kept))
 
 
 def in_options(said: str) -> str:

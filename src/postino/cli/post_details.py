@@ -47,8 +47,11 @@ def instant(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text)
 
 
-def when(told: dict[str, Any]) -> str:
-    return f", for {told['run_at'][:19]}Z" if told["status"] == "scheduled" else ""
+def stands(told: dict[str, Any], done: str = "") -> str:
+    """How it stands now, unless what was done says it."""
+    if done == f"is {told['status']}":
+        return ""
+    return f": it is now {told['status']}" + (f", for {told['run_at'][:19]}Z" if told["status"] == "scheduled" else "")
 
 
 def show(told: dict[str, Any], where: Where) -> None:

@@ -1,6 +1,6 @@
 """`postino posts`: look at posts, change what has not been sent, and decide about what went wrong."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
@@ -62,6 +62,8 @@ def list_posts(
     """Posts, the newest first."""
     from postino.cli.naming import account_named
     from postino.post import PostFilter
+
+    check_network(network)
 
     async def read(app: "Postino") -> list[dict[str, Any]]:
         wanted = PostFilter(
@@ -147,6 +149,7 @@ def reschedule(
     as_json: Json = False,
 ) -> None:
     """Publish at another time, or now, while nothing of it has been sent."""
+    from postino.cli.following import told_of_kept
     from postino.engine.deeds import act
 
     if (at is not None) == now:
@@ -161,9 +164,10 @@ def reschedule(
         else:
             notes.extend(await app.posts.notes([await app.posts.reschedule(wanted, wanted_at, act(actor(), reason))]))
 
-    decide(post_id, Where(data_dir, database_url), work, "is rescheduled", as_json=as_json)
-    for note in notes:
-        output.hint(note)
+    where = Where(data_dir, database_url)
+    told = decide(post_id, where, work, "is rescheduled", as_json=as_json, notes=notes)
+    if now and not as_json and (kept := told_of_kept(told, where)) is not None:
+        output.hint(output.printable(kept))
 
 
 @commands.command("cancel")
@@ -200,9 +204,15 @@ def replay(
 
 
 def decide(
-    post_id: str, where: Where, work: Callable[["Postino", UUID], Awaitable[object]], done: str, *, as_json: bool
-) -> None:
-    """Does it to a post that exists, and tells how the post stands now."""
+    post_id: str,
+    where: Where,
+    work: Callable[["Postino", UUID], Awaitable[object]],
+    done: str,
+    *,
+    as_json: bool,
+    notes: Sequence[str] | None = None,
+) -> dict[str, Any]:
+    """Does it to a post that exists, and tells how the post stands now, with what there is to note."""
     from postino.publishing.blackouts import InBlackout
 
     wanted = uuid_from(post_id, what="post")
@@ -219,6 +229,18 @@ def decide(
 
     told = perform(where, run)
     if as_json:
-        output.as_json(told)
-    else:
-        output.write(f"Post {wanted} {done}: it is now {told['status']}{post_details.when(told)}.")
+        output.as_json(told if notes is None else told | {"notes": [*notes]})
+        return told
+    output.write(f"Post {wanted} {done}{post_details.stands(told, done)}.")
+    for note in notes or ():
+        output.hint(note)
+    return told
+
+
+def check_network(name: str | None) -> None:
+    from postino.content import NETWORKS
+    from postino.engine.specs import nearest
+
+    if name is not None and name not in NETWORKS:
+        hint = nearest(name, [*NETWORKS])
+        raise WrongUse(f"network: there is no network {name!r:.200}.{hint}", field="network")

@@ -96,7 +96,7 @@ def report(results: Sequence[Result], *, single: bool, as_json: bool) -> None:
 def sentence(post_id: UUID, result: dict[str, Any] | PostinoError) -> str:
     if isinstance(result, PostinoError):
         return str(result)
-    return f"Post {post_id} is resolved: it is now {result['status']}{post_details.when(result)}."
+    return f"Post {post_id} is resolved{post_details.stands(result)}."
 
 
 def shaped(post_id: UUID, result: dict[str, Any] | PostinoError) -> dict[str, Any]:
