@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import re
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from postino import Postino, Reject, Retry
 from postino.cli import output
+from postino.cli.post_list import widths_for
 from postino.content import Content
+from postino.engine.claims import Claims
 from postino.job import new_id
 from postino.publishing.posts import Wish
+from postino.rules.retry import RetryPolicy
+from postino.rules.settlement import settle
+from postino.store import Ending, WorkerInfo
 from tests.cli.desk import Desk
 from tests.cli.terminal import in_terminal
 
@@ -77,19 +86,60 @@ def test_up_in_a_terminal_says_where_to_look_and_its_commands_can_be_copied(fold
     assert '"event": "worker.stopped"' in (folder / "postino.log").read_text()
 
 
-@pytest.mark.parametrize("width", [80, 120])
-def test_a_list_of_posts_has_one_line_per_post(desk: Desk, folder: Path, width: int) -> None:
-    async def make(app: Postino) -> None:
-        await app.accounts.add("bluesky", "a.rather.long.handle.example.org", {"password": "x"})
-        wish = Wish(content=Content(body="Many words " * 20), accounts=("bluesky:a.rather.long.handle.example.org",))
-        await app.posts.schedule(wish)
+HANDLE = "a.rather.long.handle.example.org"
 
-    desk.perform(make)
-    lines = [COLOURS.sub("", line).rstrip() for line in in_terminal("posts", "list", COLUMNS=str(width)).splitlines()]
-    shown = [line for line in lines if re.match(r" [0-9a-f]{8}-", line)]
-    assert len(shown) == 1
-    assert "scheduled" in shown[0]
-    assert max(map(len, lines)) <= width
+
+@pytest.fixture
+def posts(desk: Desk) -> list[str]:
+    """One that failed, and one that a pause keeps."""
+
+    async def make(app: Postino) -> list[str]:
+        await app.accounts.add("bluesky", HANDLE, {"password": "x"})
+        wish = Wish(content=Content(body="Many words " * 20), accounts=(f"bluesky:{HANDLE}",))
+        [failed] = await app.posts.schedule(wish)
+        worker = str(new_id())
+        await app.store.register(WorkerInfo(id=worker, host="elsewhere", pid=1))
+        survey = await app.store.survey(worker)
+        [job] = await Claims(app.store, time.monotonic).claim(worker, survey, 1, False)
+        settlement = settle(job, Reject("The network says no " * 20), RetryPolicy(max_attempts=1), survey.now, 0)
+        await app.store.settle([Ending(job, settlement)])
+        await app.pause("brand", "acme")
+        await app.accounts.add("mastodon", "b", {"access_token": "x"}, base_url="https://b.example", brand="acme")
+        [kept] = await app.posts.schedule(Wish(content=Content(body="漢字 " * 40), accounts=("mastodon:b",)))
+        return [str(failed.post.job.id), str(kept.post.job.id)]
+
+    return desk.perform(make)
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
+def test_a_list_of_posts_has_a_line_per_post_with_its_text_status_and_time_and_one_for_its_error(
+    posts: list[str], width: int
+) -> None:
+    said = in_terminal("posts", "list", COLUMNS=str(width))
+    lines = [COLOURS.sub("", line).rstrip() for line in said.splitlines()]
+    head, kept, failed, error = lines[:4]
+    assert head.split()[:4] == ["ID", "TEXT", "STATUS", "WHEN_AT"]
+    assert "漢字" in kept
+    assert "scheduled deferred" in kept
+    assert "Many wo" in failed
+    assert " failed " in failed
+    assert all(re.search(r"  20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", line) for line in (kept, failed))
+    assert error.startswith("  The network says no The")
+    assert error.endswith("…")
+    assert max(map(cell_len, lines[:4])) <= width
+    assert ([posts[1] in kept, posts[0] in failed] == [True, True]) is (width >= 100)
+    assert kept.split()[0][-8:] == posts[1][-8:]
+    assert ("no room for whole ids" in said) is (width < 100)
+    assert ("ACCOUNT" in head) is (width >= 120)
+    assert "for a person" not in said
+
+
+@given(room=st.integers(50, 300), status=st.integers(6, 30), account=st.integers(1, 60))
+def test_what_is_shown_of_posts_never_takes_more_than_there_is(room: int, status: int, account: int) -> None:
+    widths = widths_for(room, status=status, account=account)
+    columns = [widths.id, widths.text, widths.status, widths.when, *([widths.account] if widths.account else [])]
+    assert widths.text >= 8
+    assert sum(columns) + 2 * (len(columns) - 1) <= max(room, 9 + 8 + max(status, 6) + 20 + 6)
 
 
 def test_a_terminal_gets_colours_unless_it_says_no(desk: Desk, folder: Path) -> None:

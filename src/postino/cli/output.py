@@ -12,7 +12,7 @@ WIDEST, GAP = 24, 2
 WHOLE = ("ID", "STATE", "STATUS", "CAUSE", "ATTEMPTS")  # an id that is cut off cannot be copied
 CUT, LEAST_OF_CUT = ("LAST_ERROR", "ERROR", "TEXT", "ACCOUNT"), 13  # on one line, however long
 LEAST_NEEDED = (
-    "QUEUE", "WORKER", "CHANNEL", "NETWORK", "FINISHED_AT", "DIED_AT", "WHEN_AT", "ATTEMPTS", "ACCOUNT", "TYPE",
+    "QUEUE", "WORKER", "CHANNEL", "NETWORK", "FINISHED_AT", "DIED_AT", "ATTEMPTS", "ACCOUNT", "TYPE",
 )  # fmt: skip
 STYLES = {
     "completed": "green", "replayed": "green", "pending": "cyan", "running": "yellow", "uncertain": "magenta",

@@ -5,12 +5,11 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from postino.cli import output
+from postino.cli import output, post_list
 from postino.cli.session import Where
 from postino.errors import Conflict
 
 COLUMNS = ("ID", "STATUS", "ACCOUNT", "RUN_AT", "PUBLISHED_AT", "ATTEMPTS", "FLAGS", "TEXT", "LAST_ERROR")
-FOR_EYES = ("ID", "STATUS", "ACCOUNT", "WHEN_AT", "TEXT")
 FIELDS = (
     "id", "status", "account", "scheduled_at", "run_at", "published_at", "publish_until", "remote_id", "url",
     "attempts", "version", "content_id", "text", "last_error",
@@ -18,29 +17,19 @@ FIELDS = (
 
 
 def show_list(posts: Sequence[dict[str, Any]]) -> None:
-    if output.is_terminal():
-        output.table(FOR_EYES, [glance(told) for told in posts], empty="There are no such posts.")
-    else:
+    if not output.is_terminal():
         output.table(COLUMNS, [row(told) for told in posts])
-
-
-def glance(told: dict[str, Any]) -> Sequence[output.Cell]:
-    """In the place of the text what is wrong, where something is."""
-    when_at = instant(told["published_at"] or told["run_at"] or told["scheduled_at"])
-    return told["id"], told["status"], told["account"], when_at, trouble_of(told) or told["text"]
+    elif posts:
+        post_list.show(posts)
+    else:
+        output.write("There are no such posts.")
 
 
 def row(told: dict[str, Any]) -> Sequence[output.Cell]:
     return (
         told["id"], told["status"], told["account"], instant(told["run_at"]), instant(told["published_at"]),
-        told["attempts"], " ".join(told["flags"]) or None, told["text"], trouble_of(told),
+        told["attempts"], " ".join(told["flags"]) or None, told["text"], post_list.trouble_of(told),
     )  # fmt: skip
-
-
-def trouble_of(told: dict[str, Any]) -> str | None:
-    """The last error, unless it is history."""
-    error: str | None = told["last_error"]
-    return None if told["status"] == "published" else error
 
 
 def instant(text: str | None) -> datetime | None:

@@ -82,8 +82,9 @@ def list_posts(
         output.as_list(posts, cursor)
         return
     post_details.show_list(posts)
-    if any(told["needs_person"] for told in posts):
-        output.hint(f"Uncertain posts wait for a person: {where.command('posts show ID')} says what to do.")
+    if waiting := sum(told["needs_person"] for told in posts):
+        wait = "waits" if waiting == 1 else "wait"
+        output.hint(f"{waiting} of these {wait} for a person: {where.command('posts show ID')} says what to do.")
     if cursor is not None:
         output.hint(f"There are more: --before {cursor}")
 
