@@ -14,7 +14,7 @@ HEAD = {"id": "ID", "text": "TEXT", "status": "STATUS", "when": "WHEN_AT", "acco
 GAP = 2
 INSTANT = len("2026-03-01T09:05:07Z")
 IDS = (36, 21, 9)  # whole, without its middle, its end: the end tells posts of one minute apart
-LEAST_TEXT, LEAST_ACCOUNT, MOST_ACCOUNT, HARDLY = 18, 13, 32, 8
+LEAST_TEXT, LEAST_ACCOUNT, MOST_ACCOUNT, HARDLY = 18, 13, 32, 6
 INDENT = "  "
 
 
