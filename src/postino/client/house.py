@@ -1,0 +1,115 @@
+"""Everything a server can be asked: its rooms, and what is about the whole house."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import Any
+
+from postino.client.gates import Accounts, Blackouts, Circuits
+from postino.client.house_shapes import AuditLine, Calendar, Me, Queues, Stats, Worker
+from postino.client.jobs import DeadLetters, Jobs, Uncertain
+from postino.client.messages import Request, get, post
+from postino.client.posts import Drafts, Posts
+from postino.client.shapes import Event, Page
+from postino.client.ways import Room, Way, asks, hears, walks
+from postino.client.wishes import Instant
+
+
+class House(Room[Way]):
+    def __init__(self, talker: Way) -> None:
+        super().__init__(talker)
+        self.posts = Posts(talker)
+        self.drafts = Drafts(talker)
+        self.jobs = Jobs(talker)
+        self.dead_letters = DeadLetters(talker)
+        self.uncertain = Uncertain(talker)
+        self.accounts = Accounts(talker)
+        self.blackouts = Blackouts(talker)
+        self.circuits = Circuits(talker)
+
+    @asks
+    def calendar(
+        self,
+        from_day: str | date,
+        to_day: str | date,
+        *,
+        timezone: str | None = None,
+        brand: str | None = None,
+        limit: int | None = None,
+    ) -> Request[Calendar]:
+        """Local days with their posts; both days are included."""
+        days = {"from": from_day, "to": to_day}
+        return get("calendar", **days, timezone=timezone, brand=brand, limit=limit)
+
+    @asks
+    def queues(self) -> Request[Queues]:
+        """How much waits and runs where, what is closed, and who works."""
+        return get("queues")
+
+    @asks
+    def workers(self) -> Request[Page[Worker]]:
+        """Who does the work, in one page."""
+        return get("workers")
+
+    @asks
+    def brands(self) -> Request[Page[dict[str, Any]]]:
+        """Each brand with its accounts and its posts by status."""
+        return get("brands")
+
+    @walks
+    def quotas(
+        self, *, account: str | None = None, network: str | None = None, limit: int | None = None
+    ) -> Request[Page[dict[str, Any]]]:
+        """How much is left of what each account's network takes, one after the other."""
+        return get("quotas", account=account, network=network, limit=limit)
+
+    @asks
+    def stats(
+        self, *, window: timedelta | None = None, network: str | None = None, brand: str | None = None
+    ) -> Request[Stats]:
+        """How posts went lately: in the last day, or another `window`."""
+        seconds = None if window is None else int(window.total_seconds())
+        return get("stats", window=seconds, network=network, brand=brand)
+
+    @walks
+    def audit(self, *, limit: int | None = None) -> Request[Page[AuditLine]]:
+        """What everybody did, the newest first."""
+        return get("audit", limit=limit)
+
+    @asks
+    def verify_audit(self) -> Request[dict[str, Any]]:
+        """Whether any line of it was tampered with: `verified`, and `broken_at`."""
+        return get("audit", limit=1, verify=True)
+
+    @asks
+    def simulate(
+        self,
+        until: Instant,
+        *,
+        from_at: Instant | None = None,
+        timezone: str | None = None,
+        channel: str | None = None,
+        brand: str | None = None,
+        workers: int | None = None,
+        seconds_per_job: float | None = None,
+    ) -> Request[dict[str, Any]]:
+        """What would run when; nothing is queued."""
+        how: dict[str, Any] = {
+            "from": from_at,
+            "timezone": timezone,
+            "workers": workers,
+            "seconds_per_job": seconds_per_job,
+        }
+        return post("simulate", until=until, channel=channel, brand=brand, **how)
+
+    @asks
+    def me(self) -> Request[Me]:
+        """Whose key this is."""
+        return get("me")
+
+    @hears
+    def events(self, *, types: tuple[str, ...] | None = None, after: str | None = None) -> Request[Event]:
+        """What happens, as it happens, from now on or `after` an event's id. A connection that is lost is made again
+        where it ended; before the first event there is no such place, and what happens meanwhile is missed.
+        """
+        return get("events", types=types, after=after)

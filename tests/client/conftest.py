@@ -1,0 +1,91 @@
+"""Both clients, asked with the same words; and a server of one's own for a module."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import aclosing, asynccontextmanager, closing
+from dataclasses import dataclass, field
+from datetime import timedelta
+from itertools import islice
+from typing import Any
+
+import pytest
+
+from postino.client import AsyncClient, Client, Patience
+from tests.api.household import Process, Server
+
+QUICK = Patience(first=timedelta(milliseconds=20))
+KEY = "pk_live_secret"
+Question = Callable[[Any], Any]
+
+
+@dataclass
+class Asker:
+    """Puts a question to either client without standing in the way of servers in this loop."""
+
+    client: Client | AsyncClient
+    slept: list[float] = field(default_factory=list)
+
+    async def __call__(self, question: Question) -> Any:
+        if isinstance(self.client, Client):
+            return await asyncio.to_thread(question, self.client)
+        return await question(self.client)
+
+    async def every(self, question: Question, most: int | None = None) -> list[Any]:
+        """What it goes through, or the first of it."""
+        if isinstance(self.client, Client):
+            return await asyncio.to_thread(taken, question, self.client, most)
+        found: list[Any] = []
+        async with aclosing(question(self.client)) as going:
+            async for one in going:
+                found.append(one)
+                if len(found) == most:
+                    break
+        return found
+
+
+def taken(question: Question, client: Client, most: int | None) -> list[Any]:
+    with closing(question(client)) as going:
+        return [*islice(going, most)]
+
+
+@dataclass
+class Kind:
+    """Waiting or awaiting."""
+
+    name: str
+
+    @asynccontextmanager
+    async def asker(self, url: str, key: str | None = KEY, *, naps: bool = True, **more: Any) -> AsyncIterator[Asker]:
+        """With `naps` it does sleep; else it only notes for how long it would."""
+        slept: list[float] = []
+
+        async def note(seconds: float) -> None:
+            slept.append(seconds)
+
+        said: dict[str, Any] = {"patience": QUICK, **more}
+        if self.name == "sync":
+            client = Client(url, key, **said | ({} if naps else {"sleep": slept.append}))
+            yield Asker(client, slept)
+            return
+        async with AsyncClient(url, key, **said | ({} if naps else {"sleep": note})) as other:
+            yield Asker(other, slept)
+
+    @asynccontextmanager
+    async def of(self, household: Process, **more: Any) -> AsyncIterator[Asker]:
+        key = (household.folder / "api.key").read_text().strip()
+        async with self.asker(household.told["url"], key, **more) as asker:
+            yield asker
+
+
+@pytest.fixture(params=["sync", "async"])
+def kind(request: pytest.FixtureRequest) -> Kind:
+    return Kind(request.param)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Its networks are those of a sandbox that is not there."""
+    with Server(tmp_path_factory.mktemp("server") / "data", POSTINO_SANDBOX_URL="http://127.0.0.1:9") as server:
+        yield server

@@ -1,0 +1,261 @@
+"""Every method of both clients is called once on a real server, and answers have the fields their types promise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import asynccontextmanager
+from types import UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints, is_typeddict
+from uuid import uuid4
+
+import pytest
+
+from postino.client import AsyncClient, Client, house_shapes, shapes
+from postino.client.house import House
+from postino.client.ways import Described, Room
+from postino.errors import NotFound
+from postino.job import Job
+from postino.outcome import Outcome, Reject, Unknown
+from tests.api.hands import worked
+from tests.api.household import Server
+from tests.client.conftest import Asker, Kind
+
+LATER = "2031-03-01T10:00:00Z"
+called: dict[str, set[str]] = {"sync": set(), "async": set()}
+
+
+def methods_of(kind: type[Room[Any]]) -> Iterator[str]:
+    return (name for name, it in vars(kind).items() if isinstance(it, Described))
+
+
+def every_method() -> set[str]:
+    house = Client("http://127.0.0.1:1")
+    rooms = {name: type(room) for name, room in vars(house).items() if isinstance(room, Room)}
+    return {*methods_of(House), *(f"{name}.{verb}" for name, room in rooms.items() for verb in methods_of(room))}
+
+
+class Noted:
+    """A client that notes which of its methods are called."""
+
+    def __init__(self, thing: Any, notes: set[str], path: str = "") -> None:
+        self.thing, self.notes, self.path = thing, notes, path
+
+    def __getattr__(self, name: str) -> Any:
+        found, path = getattr(self.thing, name), f"{self.path}{name}"
+        if isinstance(found, Room):
+            return Noted(found, self.notes, f"{path}.")
+        self.notes.add(path)
+        return found
+
+
+@asynccontextmanager
+async def asking(kind: Kind, server: Server) -> Any:
+    async with kind.of(server) as asker:
+        client: Client | AsyncClient = asker.client
+        notes = called[kind.name]
+
+        class Noting(Asker):
+            async def __call__(self, question: Any) -> Any:
+                return await super().__call__(lambda client: question(Noted(client, notes)))
+
+            async def every(self, question: Any, most: int | None = None) -> list[Any]:
+                return await super().every(lambda client: question(Noted(client, notes)), most)
+
+        yield Noting(client)
+
+
+def fits(told: Any, shape: Any) -> None:
+    """Exactly its fields, and their types as far as they are simple."""
+    assert set(shape.__required_keys__) <= set(told) <= set(shape.__annotations__), (shape, told)
+    for name, wanted in get_type_hints(shape).items():
+        kinds = [get_origin(it) or it for it in (get_args(wanted) if isinstance(wanted, UnionType) else [wanted])]
+        if name in told and not {Any, Literal} & {*kinds} and not any(map(is_typeddict, kinds)):
+            numbers = [int] if float in kinds else []
+            assert isinstance(told[name], (*kinds, *numbers)), (shape, name, told[name])
+
+
+async def account_of(ask: Any) -> Any:
+    handle = f"{uuid4().hex[:6]}@social.example"
+    return await ask(lambda c: c.accounts.add(
+        "mastodon", handle, {"access_token": "hush"}, base_url="sandbox:/mastodon", brand="acme", reason="new",
+    ))  # fmt: skip
+
+
+async def failing(server: Server, ask: Any, outcome: Outcome, count: int = 1) -> list[str]:
+    """Jobs of their own type that ended like this."""
+    made = [(await ask(lambda c: c.jobs.create("report", channel=uuid4().hex)))["id"] for _ in range(count)]
+
+    def ending(job: Job) -> Outcome:
+        return outcome if str(job.id) in made else Reject("not ours")
+
+    await worked(server, ending)
+    return made
+
+
+async def test_posts(kind: Kind, server: Server) -> None:
+    async with asking(kind, server) as ask:
+        who = (await account_of(ask))["id"]
+        said = {"text": f"Hello {uuid4()}", "accounts": [who]}
+        made = await ask(lambda c: c.posts.create(**said, at=LATER))
+        [post] = made["posts"]
+        fits(post, shapes.Post)
+        assert {"content_id", "status", "posts", "notes"} <= set(made)
+        fits(await ask(lambda c: c.posts.preview(**said)), shapes.Previewed)
+        judged = await ask(lambda c: c.posts.validate(**said))
+        fits(judged, shapes.Judged)
+        fits(judged["posts"][0], shapes.Preview)
+        details = await ask(lambda c: c.posts.get(post["id"]))
+        fits(details, shapes.PostDetails)
+        fits(await ask(lambda c: c.posts.content(post["content_id"])), shapes.Content)
+        explained = await ask(lambda c: c.posts.explain(post["id"], timezone="Europe/Rome"))
+        fits(explained, shapes.Explained)
+        fits(explained["blockers"][0], shapes.Blocker)
+        changed = await ask(lambda c: c.posts.edit(post["id"], text="Otherwise", publish_until=None, reason="typo"))
+        fits(changed, shapes.ChangedPost)
+        assert (changed["text"], changed["version"]) == ("Otherwise", 2)
+        fits(await ask(lambda c: c.posts.publish_now(post["id"], reason="hurry")), shapes.Post)
+        await worked(server, lambda _: Reject("The network says no."))
+        fits(await ask(lambda c: c.posts.replay(post["id"], force=True)), shapes.Post)
+        await worked(server, lambda _: Unknown("The answer was lost."))
+        resolved = await ask(lambda c: c.posts.resolve(post["id"], "live", reason="seen", remote_id=f"r-{uuid4()}"))
+        assert resolved["status"] == "published"
+        other = await ask(lambda c: c.posts.create(text=f"Other {uuid4()}", accounts=[who], at=LATER))
+        assert (await ask(lambda c: c.posts.cancel(other["posts"][0]["id"])))["status"] == "cancelled"
+
+
+async def test_lists_are_one_page_or_all_of_them(kind: Kind, server: Server) -> None:
+    async with asking(kind, server) as ask:
+        who = (await account_of(ask))["id"]
+        made = [
+            (await ask(lambda c, n=n: c.posts.create(text=f"{n}", accounts=[who], at=LATER)))["posts"][0]["id"]
+            for n in range(5)
+        ]
+        page = await ask(lambda c: c.posts.page(account=who, limit=2))
+        assert [one["id"] for one in page["data"]] == made[:2:-1]
+        more = await ask(lambda c: c.posts.page(account=who, limit=2, cursor=page["next_cursor"]))
+        assert [one["id"] for one in more["data"]] == made[2:0:-1]
+        wanted = {"account": who, "limit": 2, "status": "scheduled,failed", "from_at": "2031-01-01T00:00:00Z"}
+        assert sorted(one["id"] for one in await ask.every(lambda c: c.posts.each(**wanted))) == sorted(made)
+        days = await ask(lambda c: c.calendar("2031-03-01", "2031-03-02", timezone="Europe/Rome", brand="acme"))
+        fits(days["data"][0], house_shapes.Day)
+        fits(days["data"][0]["posts"][0], house_shapes.Entry)
+
+
+async def test_drafts(kind: Kind, server: Server) -> None:
+    async with asking(kind, server) as ask:
+        who = (await account_of(ask))["id"]
+        draft = await ask(lambda c: c.drafts.create(text=f"Some day {uuid4()}", title="T", accounts=[who]))
+        fits(draft, shapes.Draft)
+        assert (await ask(lambda c: c.drafts.get(draft["id"])))["id"] == draft["id"]
+        assert (await ask(lambda c: c.drafts.edit(draft["id"], title=None))).get("title") is None
+        page = await ask(lambda c: c.drafts.page(limit=1))
+        assert page["data"][0]["id"] == draft["id"]
+        assert draft["id"] in [one["id"] for one in await ask.every(lambda c: c.drafts.each(limit=1))]
+        made = await ask(lambda c: c.drafts.schedule(draft["id"], at=LATER))
+        assert made["posts"][0]["status"] == "scheduled"
+        other = await ask(lambda c: c.drafts.create(text="Never"))
+        await ask(lambda c: c.drafts.remove(other["id"]))
+        with pytest.raises(NotFound, match=other["id"]):
+            await ask(lambda c: c.drafts.get(other["id"]))
+
+
+async def test_jobs(kind: Kind, server: Server) -> None:
+    async with asking(kind, server) as ask:
+        channel = uuid4().hex
+        job = await ask(lambda c: c.jobs.create("report", channel=channel, payload={"n": 1}, run_at=LATER))
+        fits(job, shapes.QueuedJob)
+        assert (await ask(lambda c: c.jobs.preview("report", channel=channel)))["preview"]
+        tested = await ask(lambda c: c.jobs.test(channel, run_at=LATER))
+        fits(tested, shapes.Evaluated)
+        fits(tested["evaluation"], shapes.Evaluation)
+        fits(await ask(lambda c: c.jobs.get(job["id"])), shapes.JobDetails)
+        fits(await ask(lambda c: c.jobs.explain(job["id"])), shapes.Explained)
+        [only] = (await ask(lambda c: c.jobs.page(channel=channel)))["data"]
+        fits(only, shapes.Job)
+        other = await ask(lambda c: c.jobs.create("report", channel=channel, run_at=LATER))
+        found = await ask.every(lambda c: c.jobs.each(channel=channel, limit=1))
+        assert [one["id"] for one in found] == [other["id"], job["id"]]
+        fits(await ask(lambda c: c.jobs.cancel(job["id"], reason="over")), shapes.Job)
+        [result] = (await ask(lambda c: c.jobs.change("cancel", ids=[other["id"]])))["data"]
+        assert result["done"]
+        [failed] = await failing(server, ask, Reject("It is too long."))
+        fits(await ask(lambda c: c.jobs.replay(failed, force=True)), shapes.Job)
+        [doubtful] = await failing(server, ask, Unknown("The answer was lost."))
+        resolved = await ask(lambda c: c.jobs.resolve(doubtful, "give_up", reason="over"))
+        assert resolved["state"] == "failed"
+
+
+async def test_what_failed_and_what_is_uncertain(kind: Kind, server: Server) -> None:
+    async with asking(kind, server) as ask:
+        letters = await failing(server, ask, Reject("It is too long."), 4)
+        first = letters[0]
+        page = await ask(lambda c: c.dead_letters.page(type="report", limit=1))
+        fits(page["data"][0], shapes.Letter)
+        assert {*letters} <= {one["id"] for one in await ask.every(lambda c: c.dead_letters.each(limit=2))}
+        assert (await ask(lambda c: c.dead_letters.groups()))["data"]
+        fits(await ask(lambda c: c.dead_letters.get(first)), shapes.LetterDetails)
+        fits(await ask(lambda c: c.dead_letters.replay(first, payload={"n": 2}, reason="shorter")), shapes.Job)
+        fits(await ask(lambda c: c.dead_letters.discard(letters[1], reason="over")), shapes.LetterDetails)
+        again = await ask(lambda c: c.dead_letters.replay_many(ids=[letters[2]], per_second=1, force=True))
+        assert again["data"][0]["done"]
+        aside = await ask(lambda c: c.dead_letters.discard_many(ids=[letters[3]], reason="over"))
+        assert aside["data"][0]["done"]
+        [doubtful] = await failing(server, ask, Unknown("The answer was lost."))
+        [told] = (await ask(lambda c: c.uncertain.page(limit=1)))["data"]
+        fits(told, shapes.UncertainJob)
+        assert doubtful in [one["id"] for one in await ask.every(lambda c: c.uncertain.each())]
+        fits(await ask(lambda c: c.uncertain.get(doubtful)), shapes.UncertainDetails)
+        fits(await ask(lambda c: c.uncertain.look(doubtful)), shapes.Sight)
+
+
+async def test_accounts_and_gates(kind: Kind, server: Server) -> None:
+    async with asking(kind, server) as ask:
+        account = await account_of(ask)
+        who = account["id"]
+        fits(account, house_shapes.Account)
+        assert who in [one["id"] for one in (await ask(lambda c: c.accounts.page(network="mastodon")))["data"]]
+        assert (await ask(lambda c: c.accounts.get(who)))["id"] == who
+        fits(await ask(lambda c: c.accounts.check(who)), house_shapes.Checked)
+        where = {"base_url": "sandbox:/mastodon", "reason": "changed"}
+        await ask(lambda c: c.accounts.reconnect(who, {"access_token": "new"}, **where))
+        assert (await ask(lambda c: c.accounts.pause(who, reason="holiday")))["state"] == "paused"
+        assert (await ask(lambda c: c.accounts.resume(who)))["state"] == "active"
+        night = {"scope": "account", "account": who, "start": "22:00", "end": "07:00", "timezone": "UTC", "days": [0]}
+        assert (await ask(lambda c: c.blackouts.preview(**night)))["preview"]
+        added = await ask(lambda c: c.blackouts.add(**night))
+        fits(added, house_shapes.AddedBlackout)
+        assert [one["id"] for one in (await ask(lambda c: c.blackouts.page()))["data"]] == [added["id"]]
+        fits(await ask(lambda c: c.blackouts.remove(added["id"], reason="morning")), house_shapes.Blackout)
+        opened = await ask(lambda c: c.circuits.open("linkedin", reason="they said so", seconds=60))
+        fits(opened, house_shapes.Circuit)
+        assert (await ask(lambda c: c.circuits.close("linkedin", reason="well again")))["state"] == "closed"
+        assert (await ask(lambda c: c.circuits.reset("linkedin", reason="well again")))["trips"] == 0
+        assert (await ask(lambda c: c.circuits.page()))["data"]
+
+
+async def test_the_whole_house(kind: Kind, server: Server) -> None:
+    async with asking(kind, server) as ask:
+        await account_of(ask)
+        await ask(lambda c: c.jobs.create("report", channel=uuid4().hex, run_at=LATER))
+        queues = await ask(lambda c: c.queues())
+        assert set(queues) == set(house_shapes.Queues.__annotations__)
+        fits(queues["data"][0], house_shapes.Waiting)
+        assert (await ask(lambda c: c.workers()))["next_cursor"] is None
+        assert "acme" in [one["brand"] for one in (await ask(lambda c: c.brands()))["data"]]
+        assert await ask.every(lambda c: c.quotas(limit=1))
+        fits(await ask(lambda c: c.stats()), house_shapes.Stats)
+        lines = await ask.every(lambda c: c.audit(limit=2))
+        fits(lines[0], house_shapes.AuditLine)
+        assert [one["seq"] for one in lines] == [*range(len(lines), 0, -1)]
+        assert (await ask(lambda c: c.verify_audit()))["verified"]
+        assert "ran" in await ask(lambda c: c.simulate("2026-12-01T00:00:00Z", from_at="2026-11-30T00:00:00Z"))
+        fits(await ask(lambda c: c.me()), house_shapes.Me)
+        [event] = await ask.every(lambda c: c.events(after="0-0"), 1)
+        fits(event, shapes.Event)
+
+
+@pytest.mark.parametrize("name", ["sync", "async"])
+def test_no_method_is_left_out(name: str) -> None:
+    if not all(called.values()):
+        pytest.skip("runs after the others of this file, in the same process")
+    assert called[name] == every_method()
