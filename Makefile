@@ -1,7 +1,7 @@
 # Everything happens in .venv; `make` alone lists what there is.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup up servers lint types check test openapi crash bench bench-large clean
+.PHONY: help setup up servers lint types check test openapi fuzz crash bench bench-large clean
 
 BIN := .venv/bin
 CODE := $(wildcard src tests examples benchmarks)
@@ -37,6 +37,9 @@ test: setup servers lint types  ## everything: servers, lint, types, architectur
 
 openapi: setup  ## openapi.json anew, from what the API says of itself
 	@$(BIN)/python -m postino.api.openapi openapi.json
+
+fuzz: setup  ## asks the API anything, with a key and without, 50,000 times, some ten minutes; CALLS=… SEED=…
+	@$(BIN)/python -m tests.fuzz $(if $(CALLS),--calls $(CALLS)) $(if $(SEED),--seed $(SEED))
 
 crash: setup servers  ## kills workers at every point and at random, 3,000 of them, a quarter of an hour; ONLY=posts KILLS=500 SEED=…
 	@$(BIN)/python -m tests.crash $(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY))
