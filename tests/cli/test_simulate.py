@@ -9,6 +9,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+from postino import Postino as App
+from postino.cli.played_list import first_words
+from postino.content import Content
+from postino.publishing.posts import Wish
 from tests.cli.conftest import Postino
 from tests.cli.desk import Desk
 from tests.cli.terminal import in_terminal
@@ -34,6 +38,54 @@ def test_what_would_run_is_listed_with_totals(due: list[str], postino: Postino) 
     assert "It waits for its turn" in answer.out
     assert "By channel" in answer.out
     assert "No worker is running" in answer.err
+
+
+LONG = "Open until ten tonight, and tomorrow from nine in the morning on"
+
+
+@pytest.fixture
+def post(desk: Desk) -> str:
+    """Due in an hour, while its brand and its account are paused."""
+
+    async def plan(app: App) -> str:
+        await app.accounts.add("bluesky", "ada", {"password": "x"}, brand="acme")
+        at = datetime.now(UTC) + timedelta(hours=1)
+        [written] = await app.posts.schedule(Wish(content=Content(body=LONG), accounts=("bluesky:ada",), at=at))
+        return str(written.post.job.id)
+
+    return desk.perform(plan)
+
+
+def test_a_post_is_told_by_its_account_and_its_first_words(post: str, due: list[str], postino: Postino) -> None:
+    answer = postino("simulate", "--until", soon(hours=2))
+    assert answer.rows[0].split()[:3] == ["STARTED_AT", "BY", "WHAT"]
+    [row] = [line for line in answer.rows if post in line]
+    assert "  bluesky:ada  Open until ten tonight, and tomorrow…  " in row
+    assert len([line for line in answer.rows if "  reports  " in line]) == 1
+
+
+def test_each_thing_that_it_waits_for_is_a_sentence(post: str, postino: Postino) -> None:
+    postino("queues", "pause", "--brand", "acme", "--reason", "recall")
+    postino("queues", "pause", "--account", "bluesky:ada")
+    answer = postino("simulate", "--until", soon(hours=2))
+    assert "The brand acme is paused: recall. The account bluesky:ada is paused.  " in answer.out
+
+
+@pytest.mark.parametrize("width", ["80", "200"])
+def test_a_terminal_shows_words_instead_of_ids(post: str, folder: Path, width: str) -> None:
+    said = in_terminal("simulate", "--until", soon(hours=2), POSTINO_DATA_DIR=str(folder), COLUMNS=width)
+    assert "Open until" in said
+    assert "bluesky:ada" in said
+    assert post not in said
+    assert ("SCHEDULED_AT" in said) is (width == "200")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("Few\nwords", "Few words"), ("x" * 41, "x" * 39 + "…"), ("ab " * 20, "ab " * 12 + "ab…"), ("", "-")],
+)
+def test_first_words(text: str, told: str) -> None:
+    assert first_words(text) == told
 
 
 def test_json_for_programs(due: list[str], postino: Postino) -> None:

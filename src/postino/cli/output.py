@@ -45,15 +45,22 @@ def as_list(data: Sequence[Any], next_cursor: str | None = None, **more: Any) ->
     as_json({"data": data, "next_cursor": next_cursor, **more})
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, empty: str = "", title: str = "") -> None:
-    """One row per line in a pipe, with all columns; in a terminal those that hold something."""
+def table(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Cell]],
+    *,
+    empty: str = "",
+    title: str = "",
+    spare: Sequence[str] = (),
+) -> None:
+    """One row per line in a pipe, with all columns; in a terminal those that hold something, `spare` ones with room."""
     if not is_terminal():
         if title:
             write(f"\n{title}")
         for line in aligned([columns, *rows]):
             write(line)
     elif rows:
-        rich_table(columns, rows, title)
+        rich_table(columns, rows, title, spare)
     elif empty:
         write(empty)
 
@@ -64,11 +71,11 @@ def aligned(rows: Sequence[Sequence[Cell]]) -> list[str]:
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in texts]
 
 
-def rich_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], title: str) -> None:
+def rich_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], title: str, spare: Sequence[str]) -> None:
     from rich.console import Console
 
     console = Console()
-    used = fitting(columns, rows, console.width)
+    used = fitting(columns, rows, console.width, (*spare, *LEAST_NEEDED))
     console.print(drawn([columns[index] for index in used], [[row[index] for index in used] for row in rows], title))
 
 
@@ -90,15 +97,17 @@ def drawn(columns: Sequence[str], rows: Sequence[Sequence[Cell]], title: str = "
     return table
 
 
-def fitting(columns: Sequence[str], rows: Sequence[Sequence[Cell]], room: int) -> list[int]:
+def fitting(
+    columns: Sequence[str], rows: Sequence[Sequence[Cell]], room: int, least_needed: Sequence[str] = LEAST_NEEDED
+) -> list[int]:
     """Which columns to draw: those that hold something; of the less needed ones as many as there is room for."""
     widths = {
         index: max(len(name), *(least_width(name, row[index]) for row in rows)) + GAP
         for index, name in enumerate(columns)
         if any(row[index] is not None for row in rows)
     }
-    used = {index for index in widths if columns[index] not in LEAST_NEEDED}
-    for name in reversed(LEAST_NEEDED):
+    used = {index for index in widths if columns[index] not in least_needed}
+    for name in reversed(least_needed):
         index = columns.index(name) if name in columns else -1
         if index in widths and sum(widths[it] for it in used) + widths[index] <= room:
             used.add(index)

@@ -2,27 +2,27 @@
 
 import sys
 import time
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
-from zoneinfo import ZoneInfo
+from uuid import UUID
 
 import typer
 
-from postino.cli import drawing, output
+from postino.cli import drawing, output, played_list
 from postino.cli.contents import instant_from
 from postino.cli.options import Channel, DatabaseUrl, DataDir, Json
 from postino.cli.session import Where, perform
 from postino.errors import WrongUse
+from postino.job import State
 
 if TYPE_CHECKING:
     from postino.engine.rehearsing import Asked
-    from postino.engine.simulated import Simulation, Wait
+    from postino.engine.simulated import Simulation
     from postino.wiring import Postino
 
-COLUMNS = ("STARTED_AT", "CHANNEL", "ACCOUNT", "BRAND", "QUEUE", "SCHEDULED_AT", "LATE", "WAITED_FOR", "ID")
-LEFT = ("SCHEDULED_AT", "CHANNEL", "ACCOUNT", "BRAND", "QUEUE", "WAITS_FOR", "ID")
-TOTALS = ("CHANNEL", "RAN", "LEFT", "LATEST")
+LIVE = tuple(state for state in State if not state.is_final)
+PAGE, MOST_PAGES = 1000, 20
 WORTH_TELLING = 1000  # jobs
 EVERY = 0.2  # seconds
 
@@ -64,6 +64,7 @@ def simulate(
 ) -> None:
     """What would run when, by the real rules on a clock of its own. Nothing is queued, and nobody is called."""
     from postino.engine.rehearsing import Asked
+    from postino.engine.simulated import told
     from postino.zones import zone
 
     notes: list[str] = []
@@ -79,19 +80,25 @@ def simulate(
         seconds_per_job=seconds_per_job,
     )
     path = drawing.picture_from(picture)
-    played = perform(Where(data_dir, database_url), lambda app: play(app, asked))
+
+    async def work(app: "Postino") -> "tuple[Simulation, Mapping[UUID, str]]":
+        found = await play(app, asked)
+        return found, {} if as_json else await texts_of(app, found)
+
+    played, texts = perform(Where(data_dir, database_url), work)
     if path is not None:
         from postino.engine.timeline import picture as drawn
 
         drawing.keep(drawn(played, place), path)
-    show(played, place, as_json=as_json)
+    if as_json:
+        output.as_json(told(played))
+    else:
+        played_list.show(played, texts, place)
     for note in (*notes, *played.notes, *([f"The picture is in {path}."] if path else ())):
         output.hint(note)
 
 
 async def play(app: "Postino", asked: "Asked") -> "Simulation":
-    from dataclasses import replace
-
     from postino.engine.simulation import simulate as simulated
     from postino.wiring import rehearsal, terms_of
 
@@ -105,6 +112,23 @@ async def play(app: "Postino", asked: "Asked") -> "Simulation":
         raise WrongUse(str(error).replace("seconds_per_job:", "seconds-per-job:"), error.field) from error
     finally:
         teller.clear()
+
+
+async def texts_of(app: "Postino", played: "Simulation") -> "Mapping[UUID, str]":
+    """What those say that are posts; of very many, the newest."""
+    from postino.post import PostFilter
+    from postino.publishing.contents import content_from
+
+    wanted = {ran.job_id for ran in played.ran} | {left.job_id for left in played.left}
+    found: dict[UUID, str] = {}
+    pages = PostFilter(states=LIVE, limit=PAGE)
+    for _ in range(MOST_PAGES):
+        posts = await app.posts.list(pages)
+        found |= {post.job.id: content_from(post.content).body for post in posts if post.job.id in wanted}
+        if len(posts) < PAGE or len(found) == len(wanted):
+            break
+        pages = replace(pages, before=posts[-1].job.id)
+    return found
 
 
 class Teller:
@@ -123,36 +147,3 @@ class Teller:
     def clear(self) -> None:
         if self.told:
             sys.stderr.write("\r\x1b[K")
-
-
-def show(played: "Simulation", place: ZoneInfo, *, as_json: bool) -> None:
-    from postino.engine.simulated import told
-    from postino.engine.timeline import duration
-
-    if as_json:
-        output.as_json(told(played))
-        return
-
-    def at(instant: datetime) -> str:
-        return f"{instant.astimezone(place):%Y-%m-%d %H:%M:%S %Z}"
-
-    ran = [
-        (at(it.started_at), it.channel, it.account, it.brand, it.queue.label, at(it.scheduled_at), duration(it.late_by),
-         sentences(it.waited_for), str(it.job_id))
-        for it in played.ran
-    ]  # fmt: skip
-    output.table(COLUMNS, ran, empty="Nothing would run in this time.")
-    if played.left:
-        left = [
-            (at(it.scheduled_at), it.channel, it.account, it.brand, it.queue.label, sentences(it.waits_for),
-             str(it.job_id))
-            for it in played.left
-        ]  # fmt: skip
-        output.table(LEFT, left, title="Due, and would not have run")
-    if played.ran or played.left:
-        totals = [(it.channel, it.ran, it.left, duration(it.latest)) for it in played.totals()]
-        output.table(TOTALS, totals, title="By channel")
-
-
-def sentences(waits: Sequence["Wait"]) -> str | None:
-    return " ".join(wait.sentence for wait in waits) or None
