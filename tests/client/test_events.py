@@ -1,0 +1,94 @@
+"""Events over the wire: who loses the connection goes on where it ended."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from postino.client import NotAllowed, Unanswered
+from postino.errors import WrongUse
+from tests.api.household import Server
+from tests.client.conftest import Kind
+from tests.client.test_trouble import in_turn, saying
+from tests.outbound.raw_server import RawServer, Visit
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+
+
+def framed(number: int) -> bytes:
+    said: dict[str, Any] = {
+        "type": "job.completed",
+        "at": "2026-03-01T10:00:00Z",
+        "job_id": None,
+        "brand": None,
+        "data": {},
+    }
+    return f"id: 0-{number}\nevent: job.completed\ndata: {json.dumps(said)}\n\n".encode()
+
+
+async def test_what_happened_is_heard_from_where_one_says(kind: Kind, server: Server) -> None:
+    async with kind.of(server) as ask:
+        channel = uuid4().hex
+        made = [(await ask(lambda c: c.jobs.create("report", channel=channel)))["id"] for _ in range(3)]
+        await ask(lambda c: c.jobs.change("cancel", ids=made))
+        told = await ask.every(lambda c: c.events(types=("job.cancelled",), after="0-0"), 3)
+        later = await ask.every(lambda c: c.events(types=("job.cancelled",), after=told[-3]["id"]), 1)
+        assert later[0]["id"] == told[-2]["id"]
+        with pytest.raises(WrongUse) as wrong:
+            await ask.every(lambda c: c.events(types=("job.dancing",)))
+        assert wrong.value.field == "types"
+    async with kind.asker(server.told["url"], "postino_wrong") as ask:
+        with pytest.raises(NotAllowed):
+            await ask.every(lambda c: c.events())
+
+
+async def test_a_connection_that_ends_is_made_again_where_it_ended_and_nothing_comes_twice(kind: Kind) -> None:
+    async def first(visit: Visit) -> None:
+        await visit.request()
+        await visit.say(HEAD + b": listening\n\n" + framed(1)[:20])
+        await visit.say(framed(1)[20:] + framed(2) + framed(3)[:30])
+
+    async def farewell(visit: Visit) -> None:
+        await visit.request()
+        await visit.say(HEAD + b': listening\n\nevent: closing\ndata: {"detail": "bye"}\n\n')
+
+    async def broken(visit: Visit) -> None:
+        await visit.request()
+        visit.reset()
+
+    async def last(visit: Visit) -> None:
+        await visit.request()
+        await visit.say(HEAD + framed(3) + b": nothing new\n\n" + framed(4))
+
+    behaviour = in_turn(first, farewell, broken, saying(503), last)
+    async with RawServer(behaviour) as raw, kind.asker(raw.url) as ask:
+        told = await ask.every(lambda c: c.events(), 4)
+        assert [one["id"] for one in told] == ["0-1", "0-2", "0-3", "0-4"]
+        asked = [re.findall(rb"(?i)last-event-id: (\S+)", request) for request in raw.requests]
+        assert asked == [[], [b"0-2"], [b"0-2"], [b"0-2"], [b"0-2"]]
+
+
+async def test_a_server_that_is_gone_for_good_is_told(kind: Kind) -> None:
+    async def broken(visit: Visit) -> None:
+        await visit.request()
+        visit.reset()
+
+    async with RawServer(broken) as raw, kind.asker(raw.url, naps=False) as ask:
+        with pytest.raises(Unanswered, match="GET /v1/events"):
+            await ask.every(lambda c: c.events())
+        assert len(raw.requests) == 4
+
+
+@pytest.mark.parametrize("body", [b"id: 1\ndata: {}\n\n", b"id: 1\ndata: x\n\n", b"id: 1\ndata: [1]\n\n"])
+async def test_an_event_that_cannot_be_read_is_told(kind: Kind, body: bytes) -> None:
+    async def strange(visit: Visit) -> None:
+        await visit.request()
+        await visit.say(HEAD + body)
+
+    async with RawServer(strange) as raw, kind.asker(raw.url) as ask:
+        with pytest.raises(Unanswered, match="cannot be read"):
+            await ask.every(lambda c: c.events())

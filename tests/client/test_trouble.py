@@ -1,0 +1,303 @@
+"""Lost answers, busy servers and dead ones: one post in the end, and never a second send of what has no key."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+import pytest
+
+from postino.client import NotAllowed, Patience, Unanswered
+from postino.errors import Conflict, NotFound, PostinoError, StoreUnreachable, WrongUse
+from tests.api.household import Server
+from tests.client.conftest import KEY, Kind
+from tests.outbound.raw_server import RawServer, Visit
+
+LATER = "2031-03-01T10:00:00Z"
+PROBLEM = "application/problem+json"
+
+
+def heads(server: RawServer) -> list[str]:
+    return [request.split(b"\r\n")[0].decode() for request in server.requests]
+
+
+def keys(server: RawServer) -> list[str]:
+    lines = [line for request in server.requests for line in request.decode().split("\r\n")]
+    return [line.partition(": ")[2] for line in lines if line.lower().startswith("idempotency-key:")]
+
+
+def in_turn(*behaviours: Callable[[Visit], Awaitable[None]]) -> Callable[[Visit], Awaitable[None]]:
+    """The first connection gets the first behaviour; those after the last get the last."""
+
+    async def behave(visit: Visit) -> None:
+        await behaviours[min(visit.server.connections, len(behaviours)) - 1](visit)
+
+    return behave
+
+
+def saying(status: int, body: Any = None, **headers: str) -> Callable[[Visit], Awaitable[None]]:
+    async def say(visit: Visit) -> None:
+        await visit.request()
+        said = body if isinstance(body, bytes) else json.dumps(body if body is not None else {}).encode()
+        await visit.answer(status, said, **headers)
+
+    return say
+
+
+async def breaking(visit: Visit) -> None:
+    await visit.request()
+    visit.reset()
+
+
+@asynccontextmanager
+async def losing(household: Server, lost: int) -> AsyncIterator[RawServer]:
+    """In front of the server: hands every request on, and loses the first answers."""
+    place = urlsplit(household.told["url"])
+
+    async def pass_on(visit: Visit) -> None:
+        request = await visit.request()
+        reader, writer = await asyncio.open_connection(place.hostname, place.port)
+        try:
+            writer.write(request.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n", 1))
+            answer = await reader.read(-1)
+        finally:
+            writer.close()
+        if visit.server.connections <= lost:
+            visit.reset()
+            return
+        await visit.say(answer)
+
+    async with RawServer(pass_on) as proxy:
+        yield proxy
+
+
+def account_of(household: Server) -> str:
+    body = {
+        "network": "mastodon", "handle": f"{uuid4().hex[:6]}@social.example", "base_url": "sandbox:/mastodon",
+        "credentials": {"access_token": "x"},
+    }  # fmt: skip
+    reply = household.api.ask("POST", "/v1/accounts", body)
+    assert reply.status == 201, reply
+    return str(reply.json["id"])
+
+
+def posts_of(household: Server, account: str) -> list[Any]:
+    found: list[Any] = household.api.get(f"/v1/posts?account={account}")["data"]
+    return found
+
+
+async def test_an_answer_that_is_lost_twice_leaves_one_post(kind: Kind, server: Server) -> None:
+    who, key = account_of(server), (server.folder / "api.key").read_text().strip()
+    async with losing(server, 2) as proxy, kind.asker(proxy.url, key) as ask:
+        made = await ask(lambda c: c.posts.create(text="Once", accounts=[who], at=LATER))
+        assert len(proxy.requests) == 3
+        assert len(set(keys(proxy))) == 1
+    assert [one["id"] for one in posts_of(server, who)] == [made["posts"][0]["id"]]
+
+
+async def test_a_job_whose_answer_is_lost_is_queued_once(kind: Kind, server: Server) -> None:
+    channel, key = uuid4().hex, (server.folder / "api.key").read_text().strip()
+    async with losing(server, 1) as proxy, kind.asker(proxy.url, key) as ask:
+        job = await ask(lambda c: c.jobs.create("report", channel=channel, run_at=LATER))
+    [found] = server.api.get(f"/v1/jobs?channel={channel}")["data"]
+    assert found["id"] == job["id"]
+
+
+async def test_two_calls_are_two_posts_and_one_key_is_one(kind: Kind, server: Server) -> None:
+    who = account_of(server)
+    async with kind.of(server) as ask:
+        said = {"text": "Again", "accounts": [who], "at": LATER, "key": str(uuid4())}
+        first, second = [await ask(lambda c: c.posts.create(**said)) for _ in range(2)]
+        assert first == second
+        with pytest.raises(Conflict):
+            await ask(lambda c: c.posts.create(**said | {"text": "Another"}))
+    assert len(posts_of(server, who)) == 1
+
+
+async def test_what_has_no_key_is_sent_once_whatever_happens(kind: Kind, server: Server) -> None:
+    who, key = account_of(server), (server.folder / "api.key").read_text().strip()
+    post = server.api.ask("POST", "/v1/posts", {"text": "x", "accounts": [who], "at": LATER}).json["id"]
+    async with losing(server, 9) as proxy, kind.asker(proxy.url, key) as ask:
+        with pytest.raises(Unanswered, match="look before you send it again"):
+            await ask(lambda c: c.posts.cancel(post))
+        with pytest.raises(Unanswered, match="look before"):
+            await ask(lambda c: c.posts.edit(post, text="y"))
+        with pytest.raises(Unanswered, match="look before"):
+            await ask(lambda c: c.blackouts.remove(uuid4()))
+        assert len(proxy.requests) == 3
+    assert server.api.get(f"/v1/posts/{post}")["status"] == "cancelled"
+
+
+@pytest.mark.slow
+async def test_a_server_killed_in_the_middle_of_a_create_has_one_post_after_it_came_back(
+    kind: Kind, tmp_path: Path
+) -> None:
+    """Its request arrives; the server dies before or after it is written; a new one takes what is sent again."""
+    first = Server(tmp_path / "data", POSTINO_SANDBOX_URL="http://127.0.0.1:9")
+    who, key = account_of(first), (first.folder / "api.key").read_text().strip()
+    place = {"url": first.told["url"]}
+    second: list[Server] = []
+
+    async def pass_on(visit: Visit) -> None:
+        request = await visit.request()
+        where = urlsplit(place["url"])
+        reader, writer = await asyncio.open_connection(where.hostname, where.port)
+        writer.write(request.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n", 1))
+        if not second:
+            await writer.drain()
+            await asyncio.to_thread(first.kill_group)
+            second.append(await asyncio.to_thread(Server, tmp_path / "data"))
+            place["url"] = second[0].told["url"]
+            visit.reset()
+        else:
+            await visit.say(await reader.read(-1))
+        writer.close()
+
+    try:
+        async with RawServer(pass_on) as proxy, kind.asker(proxy.url, key) as ask:
+            made = await ask(lambda c: c.posts.create(text="Once", accounts=[who], at=LATER))
+        assert [one["id"] for one in posts_of(second[0], who)] == [made["posts"][0]["id"]]
+    finally:
+        for household in (first, *second):
+            household.__exit__()
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_a_server_that_says_when_is_asked_again_then(kind: Kind, status: int) -> None:
+    behaviour = in_turn(saying(status, Retry_After="3"), saying(200, {"name": "ada"}))
+    async with RawServer(behaviour) as raw, kind.asker(raw.url, naps=False, jitter=lambda: 0.5) as ask:
+        assert (await ask(lambda c: c.me()))["name"] == "ada"
+        assert ask.slept == [3.01]
+        assert heads(raw) == ["GET /v1/me HTTP/1.1"] * 2
+
+
+@pytest.mark.parametrize(("status", "error"), [(429, PostinoError), (503, StoreUnreachable)])
+async def test_a_server_that_stays_busy_is_left_alone_and_its_words_are_told(
+    kind: Kind, status: int, error: type[PostinoError]
+) -> None:
+    problem = {"detail": "Not now.", "request_id": "r-1"}
+    async with RawServer(saying(status, problem)) as raw, kind.asker(raw.url, naps=False) as ask:
+        with pytest.raises(error, match=r"Not now\.") as told:
+            await ask(lambda c: c.posts.create(text="x", accounts=["a"]))
+        assert told.value.__notes__ == ["request id: r-1"]
+        assert (len(raw.requests), len(ask.slept), len(set(keys(raw)))) == (4, 3, 1)
+
+
+async def test_a_server_that_asks_for_more_than_there_is_patience_is_not_waited_for(kind: Kind) -> None:
+    behaviour = saying(429, {"detail": "In an hour."}, Retry_After="3600")
+    async with RawServer(behaviour) as raw, kind.asker(raw.url, naps=False) as ask:
+        with pytest.raises(PostinoError, match="In an hour"):
+            await ask(lambda c: c.me())
+        assert (len(raw.requests), ask.slept) == (1, [])
+
+
+async def test_nobody_there_is_told_with_the_key_to_go_on_with(kind: Kind) -> None:
+    async with RawServer(breaking) as raw:
+        url = raw.url
+    async with kind.asker(url, patience=Patience(tries=2, first=timedelta(milliseconds=1))) as ask:
+        with pytest.raises(Unanswered, match=r"POST /v1/posts.*key='mine'.*done once"):
+            await ask(lambda c: c.posts.create(text="x", accounts=["a"], key="mine"))
+        with pytest.raises(Unanswered, match=r"GET /v1/me.*Nothing was changed"):
+            await ask(lambda c: c.me())
+
+
+async def test_a_server_that_says_nothing_is_not_waited_for_longer_than_the_time_out(kind: Kind) -> None:
+    async def silent(visit: Visit) -> None:
+        await visit.request()
+        await asyncio.Event().wait()
+
+    patience = Patience(tries=1)
+    async with RawServer(silent) as raw, kind.asker(raw.url, timeout=timedelta(seconds=0.05), patience=patience) as ask:
+        with pytest.raises(Unanswered, match=r"nothing came within 0\.05 s"):
+            await ask(lambda c: c.me())
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "words"),
+    [
+        (saying(200, b"<html>"), "not JSON"),
+        (saying(404, b"<html>"), "no reason"),
+        (saying(302, Location="http://127.0.0.1:1/"), "no reason"),
+        (saying(500, b"[1]"), "no reason"),
+    ],
+)
+async def test_what_is_not_postino_is_told_as_such(
+    kind: Kind, behaviour: Callable[[Visit], Awaitable[None]], words: str
+) -> None:
+    async with RawServer(behaviour) as raw, kind.asker(raw.url) as ask:
+        with pytest.raises(Unanswered, match=words):
+            await ask(lambda c: c.me())
+        assert len(raw.requests) == 1
+
+
+async def test_refusals_are_postinos_own_in_the_servers_words(kind: Kind, server: Server) -> None:
+    nobody = "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"
+    who = account_of(server)
+    async with kind.of(server) as ask:
+        with pytest.raises(WrongUse, match=r"tex: there is no such field\. Did you mean text") as wrong:
+            await ask(lambda c: c.posts.create(tex="x", accounts=[who]))
+        assert wrong.value.field == "tex"
+        with pytest.raises(WrongUse) as wrong:
+            await ask(lambda c: c.posts.page(limit=1000))
+        assert wrong.value.field == "limit"
+        with pytest.raises(NotFound, match=nobody):
+            await ask(lambda c: c.posts.get(nobody))
+        made = await ask(lambda c: c.posts.create(text="x", accounts=[who], at=LATER))
+        await ask(lambda c: c.posts.cancel(made["posts"][0]["id"]))
+        with pytest.raises(Conflict, match="cancelled"):
+            await ask(lambda c: c.posts.publish_now(made["posts"][0]["id"]))
+        with pytest.raises(WrongUse, match="is no id"):
+            await ask(lambda c: c.posts.get(""))
+    async with kind.asker(server.told["url"], "postino_wrong") as ask:
+        with pytest.raises(NotAllowed, match="not an API key"):
+            await ask(lambda c: c.me())
+
+
+async def test_no_key_and_no_credentials_are_in_what_is_shown_or_raised(kind: Kind) -> None:
+    async def echo(visit: Visit) -> None:
+        said = (await visit.request()).decode()
+        problems = [{"field": "x", "message": said}]
+        await visit.answer(422, json.dumps({"detail": said, "problems": problems}).encode())
+
+    async with RawServer(echo) as raw, kind.asker(raw.url) as ask:
+        with pytest.raises(WrongUse) as told:
+            await ask(lambda c: c.me())
+        shown = [repr(ask.client), repr(ask.client.talker), str(told.value), *told.value.__notes__]
+        assert KEY not in " ".join(shown)
+    async with RawServer(breaking) as raw, kind.asker(raw.url) as ask:
+        with pytest.raises(Unanswered) as lost:
+            await ask(lambda c: c.accounts.add("x", "y", {"password": "hunter2"}))
+        assert "hunter2" not in repr(lost.value)
+        assert (KEY in repr(lost.value), len(raw.requests)) == (False, 1)
+
+
+@pytest.mark.parametrize(
+    ("url", "key", "field"),
+    [
+        ("127.0.0.1:8700", None, "url"),
+        ("ftp://x", None, "url"),
+        ("http://", None, "url"),
+        ("http://ada:hunter2@x", None, "url"),
+        ("http://x:99999", None, "url"),
+        ("http://x\r\nHost: y", None, "url"),
+        ("http://x/?a=b", None, "url"),
+        ("http://x", "two words", "key"),
+        ("http://x", "hunter2\r\nX: y", "key"),
+        ("http://x", "", "key"),
+    ],
+)
+async def test_an_address_or_a_key_that_cannot_be_is_refused_and_not_shown(
+    kind: Kind, url: str, key: str | None, field: str
+) -> None:
+    with pytest.raises(WrongUse) as told:
+        async with kind.asker(url, key):
+            pass
+    assert told.value.field == field
+    assert "hunter2" not in str(told.value)
