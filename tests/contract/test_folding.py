@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from datetime import time
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -76,15 +77,53 @@ async def test_a_gate_opened_in_the_middle_of_a_claim_is_open_for_the_next(
     shut: Callable[[], Operation[Any]],
     unshut: Callable[[], Operation[Any]],
     before: int,
+    database: PostgresDatabase,
 ) -> None:
     job = await desk.put(account="acme", brand="shoes")
     assert await desk.take(0) == []
     elsewhere(shut())
     order = await desk.order()
-    taken: list[Job] = await desk.store.driver.transact(
-        interrupted(claim.claim(order), before, lambda: elsewhere(unshut()))
-    )
+    with ThreadPoolExecutor() as pool:
+        opening: list[Future[None]] = []
+
+        def begin() -> None:
+            opening.append(pool.submit(elsewhere, unshut()))
+            until_done_or_waiting(opening[0], database)
+
+        operation = interrupted(claim.claim(order), before, begin)
+        taken: list[Job] = await desk.store.driver.transact(operation)
+        for each in opening or [pool.submit(elsewhere, unshut())]:
+            each.result(timeout=10)
     assert ids([*taken, *await desk.take()]) == {job.id}
+
+
+@only_postgres
+async def test_what_is_enqueued_while_its_gate_opens_is_not_forgotten(desk: Desk, database: PostgresDatabase) -> None:
+    """Its lane is new: who opens the gate cannot see it while a claim is just closing it."""
+    await desk.store.pause(Scope.BRAND, "shoes", ME)
+    job = await desk.put(account="acme", brand="shoes")
+    with psycopg.connect(database.url) as folding:
+        driver = desk.store.driver
+        assert isinstance(driver, Postgres)
+        order = await desk.order(free=0)
+        drive(claim.claim(order), lambda query: driver.formatted_answer(folding, query))
+        with ThreadPoolExecutor() as pool:
+            resumed = pool.submit(resume, database.url, driver)
+            until_done_or_waiting(resumed, database)
+            assert not resumed.done(), "it waits for the lane to be seen"
+            folding.commit()
+            resumed.result(timeout=10)
+    assert ids(await desk.take()) == {job.id}
+
+
+def resume(url: str, driver: Postgres) -> None:
+    with psycopg.connect(url) as connection:
+        drive(gates.resume(Scope.BRAND, "shoes", ME), lambda query: driver.formatted_answer(connection, query))
+
+
+def until_done_or_waiting(work: Future[None], database: PostgresDatabase) -> None:
+    while not work.done() and database.sql("SELECT count(*) FROM pg_locks WHERE NOT granted") == [(0,)]:
+        wait([work], timeout=0.01)
 
 
 @only_postgres

@@ -49,10 +49,11 @@ async def test_an_idle_worker_asks_one_question_per_poll(app: Postino, monkeypat
     async with working(app, poll=0.05, heartbeat=0.2):
         await eventually(enough)
         asked = dict(counting.asked)
-    folded = {"gates", "adopt_lanes", "lock_hinted", "drop_hints", "rearm_lanes"}  # once, for the new lane
+    # Once, for the new lane.
+    folded = {"gates", "hold_lanes", "adopt_lanes", "lock_hinted", "drop_hints", "rearm_lanes"}
     # Once: who it is and where, and what the settings say may run.
     started = {"register", "lock_surroundings", "clock", "live"}
-    started |= {"usual_caps", "drop_usual_blackouts", "add_usual_blackouts"}
+    started |= {"usual_caps", "stop_folding", "drop_usual_blackouts", "add_usual_blackouts"}
     # Each minute or day, by one of the workers.
     duties = {"pulse", "take_missed", "take_given_up", "keep_posts", "prune", "prune_dead_letters"}
     kept = {"take_duty", "finish_duty"}  # for each of the three

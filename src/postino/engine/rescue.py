@@ -17,9 +17,10 @@ class Observer:
     So a clock that steps, here or there, buries nobody.
     """
 
-    def __init__(self, store: Store, lease: float, monotonic: Callable[[], float]) -> None:
+    def __init__(self, store: Store, lease: float, monotonic: Callable[[], float], poll: float = 0.0) -> None:
         self.store = store
         self.lease = lease
+        self.longest = max(lease / 2, 2 * poll)  # between two looks of a worker that is well
         self.monotonic = monotonic
         self.seen: dict[str, tuple[int, float]] = {}
         self.looked_at = monotonic()
@@ -28,7 +29,7 @@ class Observer:
         """Whose beats stand still for too long, and where."""
         now = self.monotonic()
         unseen = now - self.looked_at
-        if unseen > self.lease / 2:
+        if unseen > self.longest:
             # Nobody could beat while the store was away, or we were not there to see it: that time does not count.
             self.seen = {worker: (beat, since + unseen) for worker, (beat, since) in self.seen.items()}
         self.looked_at = now

@@ -65,7 +65,7 @@ class Worker:
         types = {name: handler.override for name, handler in handlers.items()}
         self.claims = Claims(store, time.monotonic, time_limits(default, channels, types), self.settings.lease)
         self.heart = Heart(lambda: self.id, make_store, self.settings.heartbeat, self.settings.stall, awake)
-        self.observer = Observer(store, self.settings.lease, time.monotonic)
+        self.observer = Observer(store, self.settings.lease, time.monotonic, self.settings.poll)
         self.circuits = Circuits(store, terms.circuits, self.now, wakeup.tell)
         meter = Meter(store, terms.quotas, self.circuits)
         reach = Reach(enqueue, door, self.now, awake, self.may_send, self.circuits, meter, self.settings.lease)

@@ -289,6 +289,7 @@ def merged(heads: Sequence[Head]) -> list[Head]:
 
 def read_hints() -> Operation[Sequence[Row]]:
     """Takes the notes saying "look at this lane again", and the lanes they tell of."""
+    yield ask("hold_lanes")
     yield ask("adopt_lanes")
     lanes = yield ask("lock_hinted")
     yield each("drop_hints", lanes)

@@ -4,6 +4,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -37,6 +38,8 @@ def resume(scope: Scope, name: str, act: Act) -> Operation[Gate]:
     gate = yield from unshut(scope, name, GateKind.PAUSE)
     if gate is None:
         raise NotFound(f"The {scope} {name} is not paused. `postino queues list` shows what is.")
+    if scope is Scope.ACCOUNT:
+        yield ask("unpause_account", id=name)
     yield from told(EventType.RESUMED, None, {"scope": scope, "name": name})
     yield from write_audit(act, EventType.RESUMED, f"{scope}:{name}")
     return gate
@@ -52,6 +55,7 @@ def shut(
 
 
 def unshut(scope: Scope, name: str, kind: GateKind) -> Operation[Gate | None]:
+    yield ask("stop_folding")
     found = yield ask("unshut", scope=scope, name=name, kind=kind)
     yield from look_again(scope, name)
     return gate_of(found[0]) if found else None
@@ -164,6 +168,7 @@ def add_blackout(blackout: Blackout, act: Act) -> Operation[Blackout]:
 
 
 def remove_blackout(blackout_id: UUID, act: Act) -> Operation[Blackout]:
+    yield ask("stop_folding")
     removed = yield ask("remove_blackout", id=blackout_id)
     if not removed:
         raise NotFound(f"There is no blackout {blackout_id}. `postino blackouts list` shows those there are.")
@@ -175,6 +180,7 @@ def remove_blackout(blackout_id: UUID, act: Act) -> Operation[Blackout]:
 
 
 def usual_blackouts(usual: Sequence[Blackout]) -> Operation[None]:
+    yield ask("stop_folding")
     dropped = yield ask("drop_usual_blackouts", ids=[blackout.id for blackout in usual])
     new = [{"id": blackout.id, "told": json.dumps(told_of(blackout))} for blackout in usual]
     added = yield each("add_usual_blackouts", new)
@@ -244,6 +250,7 @@ def breaker_of(row: Mapping[str, Any]) -> Breaker:
     )
 
 
+@lru_cache(4096)  # every look meets the same ones
 def stored_blackout(told: str) -> Blackout:
     said = json.loads(told)
     return blackout_of({name: value for name, value in said.items() if name != "id"}, UUID(said["id"]))
