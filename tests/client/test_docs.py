@@ -28,6 +28,7 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
         yield up
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", SHOWN, ids=["waiting", "awaiting"])
 def test_what_is_shown_works(block: Block, up: Up, tmp_path: Path) -> None:
     file = tmp_path / "shown.py"
