@@ -144,6 +144,7 @@ def reschedule(
     at: At = None,
     timezone: Timezone = None,
     now: Annotated[bool, typer.Option("--now", help="Publish it now.")] = False,
+    allow_blackout: Annotated[bool, typer.Option("--allow-blackout", help="With --now: in a blackout, too.")] = False,
     reason: Reason = "",
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
@@ -160,8 +161,7 @@ def reschedule(
 
     async def work(app: "Postino", wanted: UUID) -> None:
         if wanted_at is None:
-            await app.posts.check_now(wanted)
-            await app.reschedule(wanted, None, reason=reason, actor=actor())
+            await app.posts.hurry(wanted, act(actor(), reason), allow_blackout=allow_blackout)
         else:
             notes.extend(await app.posts.notes([await app.posts.reschedule(wanted, wanted_at, act(actor(), reason))]))
 

@@ -6,10 +6,12 @@ from functools import cached_property
 
 from postino.content import NETWORKS
 from postino.errors import Conflict, WrongUse
+from postino.gate import GateKind, Scope
 from postino.job import Job
 from postino.post import AccountState, StoredAccount
 from postino.provider import Account, Failure, Http, Kind, NoAnswer, NotSent, Provider, Tokens
 from postino.publishing.vault import Vault
+from postino.rules.gates import closed, is_closed, told_of_gate
 from postino.rules.ledger import is_out
 from postino.store import Act, Store
 
@@ -136,10 +138,14 @@ class Accounts:
         account = await self.open(account_id)
         if "refresh_token" in account.credentials:
             return Checked(stored, None, ROTATING)
+        if told := await self.left_alone(stored):
+            return Checked(stored, None, told)
         try:
             said = await network.refresh(account, open_door(account))
         except (NotSent, NoAnswer) as error:
             return Checked(stored, None, str(error))
+        if isinstance(said, Failure) and said.kind is Kind.RATE_LIMIT:
+            await self.store.cool(Scope.ACCOUNT, account_id, said.until, said.message)
         if isinstance(said, Failure) and said.kind is not Kind.AUTH:
             return Checked(stored, None, said.message)
         if not await self.still_has(account):
@@ -151,6 +157,17 @@ class Accounts:
         if stored.state is AccountState.TOKEN_EXPIRED:
             stored = await self.store.mark_account(account_id, AccountState.ACTIVE, None, act)
         return Checked(stored, True, "Its network takes its credentials.")
+
+    async def left_alone(self, account: StoredAccount) -> str | None:
+        """Why nobody asks the network about this account now: it is in trouble, or wants fewer calls."""
+        known, now = await self.store.known_gates()
+        own = await self.store.gates_of(Scope.ACCOUNT, account.id)
+        for gate in (*closed(known, now).gates, *own):
+            concerned = (gate.scope, gate.name) in ((Scope.CHANNEL, account.network), (Scope.ACCOUNT, account.id))
+            if concerned and gate.kind in (GateKind.BREAKER, GateKind.COOL_DOWN) and is_closed(gate, now):
+                until = f" It is asked again from {gate.until_at:%Y-%m-%d %H:%M:%S} UTC on." if gate.until_at else ""
+                return f"{told_of_gate(gate)}{until}"
+        return None
 
     async def pause(self, account_id: str, act: Act) -> StoredAccount:
         """Its posts wait until somebody resumes it."""

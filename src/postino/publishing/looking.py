@@ -110,8 +110,11 @@ async def look(
         return Sight("cannot_tell", "Only of posts does Postino know whom to ask.")
     try:
         account = await accounts.open(job.account)
+        told = await accounts.left_alone(await store.account(job.account))
     except (NotFound, VaultError, WrongUse) as error:
         return Sight("cannot_tell", str(error))
+    if told is not None:
+        return Sight("cannot_tell", told)
     onlooker = Onlooker(store, job, await store.ledger(job.id), open_door(network, account))
     try:
         await network.publish(post_of(job, letters().validate_json(job.payload), account), onlooker)
