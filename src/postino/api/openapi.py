@@ -6,6 +6,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from fastapi import FastAPI
+
+from postino.api.access import COOKIE
+from postino.api.permissions import ANYBODY, row_of
+from postino.api.queries import parameters_of
+
 PROBLEM = {
     "type": "object",
     "required": ["type", "title", "status", "detail"],
@@ -26,6 +32,28 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
         "content": {"application/problem+json": {"schema": PROBLEM}, "application/json": {"schema": {}}},
     }
 }
+
+KEY = {"type": "http", "scheme": "bearer", "description": "An API key."}
+SESSION = {"type": "apiKey", "in": "cookie", "name": COOKIE, "description": "A browser that is signed in."}
+
+
+class Announced(FastAPI):
+    """Tells of itself also what is asked behind the question mark, and who is let in."""
+
+    def openapi(self) -> dict[str, Any]:
+        if self.openapi_schema is None:
+            announce(super().openapi())
+        return super().openapi()
+
+
+def announce(told: dict[str, Any]) -> None:
+    told.setdefault("components", {})["securitySchemes"] = {"key": KEY, "session": SESSION}
+    for path, operations in told["paths"].items():
+        for method, operation in operations.items():
+            if asked := parameters_of(method.upper(), path):
+                operation["parameters"] = [*operation.get("parameters", ()), *asked]
+            if row_of(method.upper(), path) != ANYBODY:
+                operation["security"] = [{"key": []}, {"session": []}]
 
 
 def document() -> dict[str, Any]:

@@ -36,7 +36,7 @@ from postino.api import (
 from postino.api.access import Access, read_or_create
 from postino.api.bodies import Bodies
 from postino.api.limits import RateLimits, RequestIds
-from postino.api.openapi import RESPONSES
+from postino.api.openapi import RESPONSES, Announced
 from postino.api.problems import Safety, answer_with_problems
 from postino.config import Config
 from postino.errors import StoreUnreachable
@@ -66,7 +66,7 @@ def make_app(config: Config | None = None) -> FastAPI:
     async def opened() -> None:
         await postino.open()
 
-    app = FastAPI(
+    app = Announced(
         title="Postino",
         version="1",
         lifespan=life,

@@ -1,0 +1,47 @@
+"""What may be asked behind the question mark, route by route, as openapi.json tells it. The routes refuse the rest."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from postino.api.reading import FEWEST, MOST, USUAL
+
+Names = tuple[str, ...]
+PAGE: Names = ("limit", "cursor")
+JOBS: Names = ("type", "channel", "account", "brand")
+ALL_JOBS: Names = ("state", *JOBS, "queue", "parent", *PAGE)
+NAMES: Mapping[tuple[str, str], Names] = {
+    ("GET", "/v1/posts"): ("status", "network", "account", "brand", "from", "to", "timezone", "text", "flags", *PAGE),
+    ("GET", "/v1/calendar"): ("from", "to", "timezone", "brand", "limit"),
+    ("GET", "/v1/drafts"): PAGE,
+    ("POST", "/v1/imports"): ("commit", "token", "timezone"),
+    ("GET", "/v1/accounts"): ("network", "brand", "state"),
+    ("GET", "/v1/jobs"): ALL_JOBS,
+    ("GET", "/fp-publisher/v1/jobs"): ALL_JOBS,
+    ("GET", "/v1/dead-letters"): (*JOBS, "cause", "resolved", *PAGE),
+    ("GET", "/v1/dead-letters/groups"): ("brand",),
+    ("GET", "/v1/uncertain"): (*JOBS, *PAGE),
+    ("GET", "/v1/brands"): PAGE,
+    ("GET", "/v1/quotas"): ("account", "network", *PAGE),
+    ("GET", "/v1/stats"): ("window", "network", "brand"),
+    ("GET", "/v1/events"): ("types", "after"),
+    ("GET", "/v1/posts/{post_id}/explain"): ("timezone",),
+    ("GET", "/v1/jobs/{job_id}/explain"): ("timezone",),
+    ("POST", "/v1/blackouts"): ("preview",),
+    ("DELETE", "/v1/blackouts/{blackout_id}"): ("reason",),
+    ("GET", "/v1/api-keys"): PAGE,
+    ("DELETE", "/v1/api-keys/{key_id}"): ("reason",),
+    ("GET", "/v1/users"): PAGE,
+    ("DELETE", "/v1/users/{user_id}"): ("reason",),
+    ("GET", "/v1/audit"): (*PAGE, "verify"),
+}
+TRUTH = {"type": "boolean", "default": False}
+SCHEMAS: Mapping[str, Mapping[str, Any]] = {
+    "limit": {"type": "integer", "minimum": FEWEST, "maximum": MOST, "default": USUAL},
+    **dict.fromkeys(("commit", "preview", "resolved", "verify"), TRUTH),
+}
+TEXT = {"type": "string"}
+
+
+def parameters_of(method: str, path: str) -> list[dict[str, Any]]:
+    named = NAMES.get((method, path), ())
+    return [{"name": name, "in": "query", "required": False, "schema": {**SCHEMAS.get(name, TEXT)}} for name in named]
