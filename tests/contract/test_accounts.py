@@ -158,3 +158,10 @@ async def test_new_credentials_do_not_end_a_persons_pause(desk: Desk, anna: Stor
     stored = await desk.store.put_account(account())
     assert (stored.state, stored.reason) == (AccountState.PAUSED, "holidays")
     assert await is_held(desk)
+
+
+async def test_an_account_whose_name_is_as_long_as_a_job_s_id_is_one_like_any_other(desk: Desk) -> None:
+    name = "mastodon:ada-1a2b3c4d@social.example"
+    assert len(name) == 36
+    await desk.store.put_account(account(name))
+    assert (await desk.store.account(name)).id == name

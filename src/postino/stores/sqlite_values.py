@@ -48,7 +48,10 @@ def meanings(names: tuple[str, ...]) -> list[tuple[str, Callable[[Any], Any]]]:
 
 
 def id_of(text: str) -> UUID | str:
-    return UUID(text) if len(text) == LENGTH_OF_ID else text
+    try:
+        return UUID(text) if len(text) == LENGTH_OF_ID else text
+    except ValueError:
+        return text  # an account's, which may be as long by chance
 
 
 token_of = lru_cache(64)(id_of)  # jobs that were claimed together share theirs
