@@ -18,7 +18,6 @@ from postino.stores.operations.gates import half_open, known_from, known_gates
 from postino.stores.statement import Operation, Row, ask, each
 
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
-AT_ONCE = 100  # lanes that one claim puts out of the way
 Marks = Mapping[tuple[str, Queue], datetime]
 
 
@@ -229,19 +228,11 @@ def claim_lanes(taking: Taking, queue: Queue, given: Mapping[str, int]) -> Opera
     )
     jobs = rows.live_jobs(claimed)
     taking.take(jobs)
-    shut = yield from lock_shut(taking, queue, ready)
-    moved = yield from settle_lanes(taking, [*locked, *shut], jobs)
+    moved = yield from settle_lanes(taking, locked, jobs)
     if any(turn.brand for turn in ready):
         served = sorted({(job.channel, job.brand or "") for job in jobs})
         yield each("serve", [{"channel": channel, "brand": brand} for channel, brand in served])
     return jobs, moved & {lane["channel"] for lane in locked}
-
-
-def lock_shut(taking: Taking, queue: Queue, ready: Sequence[Turn]) -> Operation[Sequence[Row]]:
-    """Some lanes of brands that were closed since they became ready: to be put where their time is."""
-    shut = [turn for turn in ready if turn.brand in taking.closed.brands]
-    wanted = [{"channel": turn.channel, "brand": turn.brand, "share": AT_ONCE} for turn in shut]
-    return (yield each("lock_lanes", wanted, queue=queue.value))
 
 
 def put_away(taking: Taking, queue: Queue, channels: Iterable[str]) -> Operation[None]:
