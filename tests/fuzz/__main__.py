@@ -65,6 +65,7 @@ def summed(seed: int, rounds: list[tuple[bool, Found]], troubles: list[str], sec
         "seed": seed,
         "calls": sum(calls.values()),
         **{f"calls {name}": count for name, count in calls.items()},
+        "links": max(found.links for _, found in rounds),
         "operations": max(found.operations for _, found in rounds),
         "seconds": round(seconds),
         "failures": dict(failures),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from typing import Any
 
 from tests.documents import ROOT
 from tests.fuzz.household import Target
+from tests.fuzz.world import sound_bodies
 
 CHECKS = (
     "not_a_server_error",
@@ -24,6 +26,8 @@ CHECKS = (
 )
 WITH_A_KEY = ("unsupported_method",)  # without one even a method that is not there is answered by 401, now and then
 NEVER_ENDS = "/v1/events"  # a stream: it has a test of its own
+STORIES = 100  # with fewer hardly an answer leads to another question
+SETTINGS = "[generation]\nmax-examples = {}\n[phases.stateful.generation]\nmax-examples = {}\n"
 PHASES = "examples,coverage,fuzzing,stateful"
 
 
@@ -37,6 +41,7 @@ class Found:
     failures: Mapping[str, int]
     errors: int
     complete: bool
+    links: int  # ways from one answer to the next question that were gone
     said: str
 
     @property
@@ -47,12 +52,14 @@ class Found:
 def ask_anything(
     target: Target, folder: Path, *, known: Mapping[str, Any], seed: int, examples: int, with_key: bool
 ) -> Found:
+    stories = max(examples, STORIES) if with_key else examples
+    (folder / "schemathesis.toml").write_text(SETTINGS.format(examples, stories))
     checks = (*CHECKS, *WITH_A_KEY) if with_key else CHECKS
     report = folder / f"{'with' if with_key else 'without'}-key-{seed}.json"
     command = [
         *(sys.executable, "-m", "schemathesis.cli", "run", f"{target.told['url']}/v1/openapi.json", "--no-color"),
         *("--phases", PHASES, "--checks", ",".join(checks), "--exclude-path", NEVER_ENDS),
-        *("--seed", str(seed), "--max-examples", str(examples), "--workers", "1", "--continue-on-failure"),
+        *("--seed", str(seed), "--workers", "1", "--continue-on-failure"),
         *("--generation-database", "none", "--suppress-health-check", "all", "--request-timeout", "20"),
         *("--report-json-path", str(report)),
     ]
@@ -61,6 +68,7 @@ def ask_anything(
     surroundings = os.environ | {
         "SCHEMATHESIS_HOOKS": "tests.fuzz.hooks",
         "POSTINO_FUZZ_KNOWN": json.dumps(known),
+        "POSTINO_FUZZ_SOUND": json.dumps(sound_bodies(known["account_id"])),
         "POSTINO_FUZZ_SHUT_OUT": "0" if with_key else "1",
         "PYTHONPATH": str(ROOT),
     }
@@ -78,5 +86,6 @@ def found_in(told: Any, said: str) -> Found:
         failures={failure["title"]: failure["count"] for failure in told["failures"]},
         errors=len(told["errors"]) + told["test_cases"]["errored"],
         complete=told["complete"] and operations["tested"] == operations["selected"],
+        links=int(gone[1]) if (gone := re.search(r"API Links:\s+(\d+) covered", said)) else 0,
         said=said,
     )

@@ -25,7 +25,9 @@ def test_whatever_is_asked_is_answered_as_announced(tmp_path: Path, capsys: pyte
             found = ask_anything(target, tmp_path, known=known, seed=SEED, examples=EXAMPLES, with_key=with_key)
             with capsys.disabled():
                 whose = "with" if with_key else "without"
-                print(f"\nfuzz {whose} a key: {found.calls} calls, {found.operations} operations, seed {SEED}")
+                told = f"{found.calls} calls, {found.operations} operations, {found.links} links"
+                print(f"\nfuzz {whose} a key: {told}, seed {SEED}")
             assert found.clean, found.said
+            assert found.links or not with_key, "no answer led to another question: the stories told nothing"
         target.kill_group()
         assert target.troubles() == []

@@ -41,6 +41,32 @@ def furnish(target: Target) -> dict[str, list[Any]]:
     }
 
 
+def sound_bodies(accounts: list[str]) -> dict[str, dict[str, Any]]:
+    """By their operation: what is taken as it is, and is bent a little from there."""
+    why = {"reason": "It was asked for."}
+    job = {"type": "report", "payload": {"number": 1}, "run_at": LATER}
+    credentials = {"identifier": "other.test", "app_password": "abcd-efgh-ijkl-mnop"}
+    return {
+        "POST /v1/posts": said("p", accounts[:2]) | {"at": LATER},
+        "POST /v1/posts/validate": said("v", accounts),
+        "PATCH /v1/posts/{post_id}": {"text": "Said otherwise"},
+        "POST /v1/drafts": said("d", accounts[:1]),
+        "PATCH /v1/drafts/{draft_id}": {"text": "Meant otherwise"},
+        "POST /v1/drafts/{draft_id}/schedule": {"at": LATER},
+        "POST /v1/jobs": job,
+        "POST /fp-publisher/v1/jobs": job,
+        "POST /v1/blackouts": {"scope": "all", "start": "01:00", "end": "02:00", "timezone": "UTC"} | why,
+        "POST /v1/api-keys": {"name": "another's", "role": "viewer"},
+        "POST /v1/users": {"name": "another", "role": "viewer", "password": "a long enough secret"},
+        "POST /v1/accounts": {"network": "bluesky", "handle": "other.test", "credentials": credentials},
+        "POST /v1/simulate": {"until": LATER},
+        "POST /v1/sandbox/faults": {"network": "bluesky", "fault": "server_error", "times": 1},
+        "POST /v1/circuits/{service}/open": {"seconds": 5} | why,
+        "POST /v1/circuits/{service}/close": why,
+        "POST /v1/circuits/{service}/reset": why,
+    }
+
+
 def said(text: str, accounts: list[str]) -> dict[str, Any]:
     return {"text": f"The letter {text}", "accounts": accounts}
 

@@ -36,6 +36,17 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 KEY = {"type": "http", "scheme": "bearer", "description": "An API key."}
 SESSION = {"type": "apiKey", "in": "cookie", "name": COOKIE, "description": "A browser that is signed in."}
 
+# What is made is found under its id: the part of an address that asks for it, and where the answer has it.
+MADE = {
+    "/v1/posts": ("post_id", "/posts/0/id"),
+    "/v1/drafts": ("draft_id", "/id"),
+    "/v1/jobs": ("job_id", "/id"),
+    "/v1/accounts": ("account_id", "/id"),
+    "/v1/blackouts": ("blackout_id", "/id"),
+    "/v1/api-keys": ("key_id", "/id"),
+    "/v1/users": ("user_id", "/id"),
+}
+
 
 class Announced(FastAPI):
     """Tells of itself also what is asked behind the question mark, and who is let in."""
@@ -54,6 +65,14 @@ def announce(told: dict[str, Any]) -> None:
                 operation["parameters"] = [*operation.get("parameters", ()), *asked]
             if row_of(method.upper(), path) != ANYBODY:
                 operation["security"] = [{"key": []}, {"session": []}]
+    for path, (name, place) in MADE.items():
+        told["paths"][path]["post"]["responses"]["201"]["links"] = links_of(told, name, f"$response.body#{place}")
+
+
+def links_of(told: dict[str, Any], name: str, place: str) -> dict[str, Any]:
+    """To every operation whose address asks for such an id."""
+    meant = [one for path, operations in told["paths"].items() if f"{{{name}}}" in path for one in operations.values()]
+    return {one["operationId"]: {"operationId": one["operationId"], "parameters": {name: place}} for one in meant}
 
 
 def document() -> dict[str, Any]:
