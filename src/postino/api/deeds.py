@@ -14,6 +14,7 @@ from postino.api.wishes import content_of, timing_of
 from postino.engine.deeds import act
 from postino.errors import Conflict, WrongUse
 from postino.outcome import Done, Reject, Retry
+from postino.publishing.blackouts import InBlackout
 from postino.publishing.contents import content_from
 from postino.publishing.posts import KEPT
 from postino.wiring import Postino
@@ -86,6 +87,8 @@ async def of_a_post(post_id: UUID, deed: Awaitable[object]) -> None:
     """A refusal in the words of posts: who publishes does not know of jobs."""
     try:
         await deed
+    except InBlackout:
+        raise
     except Conflict as refusal:
         said = str(refusal).replace(f"Job {post_id}", f"Post {post_id}")
         anew = "say `force` if what was in the way is gone, or publish it anew"
