@@ -10,10 +10,11 @@ from postino.stores.statement import Operation, each, statement
 from tests.contract import crowds
 from tests.contract.crowds import FEW, Crowd, Measured, claimed, fill, settled
 from tests.contract.databases import PostgresDatabase, SqliteDatabase, only_postgres, only_sqlite
+from tests.crash.points import EVERYTHING
 
 MORE = 1.2  # times the pages of the same claim without a crowd
-FEW_PAGES = 250  # some fifteen for each of ten jobs, mostly to write them; walking over a crowd takes thousands
-ANALYSED = pytest.mark.parametrize("analysed", [True, False], ids=["analysed", "never-analysed"])
+FEW_PAGES = 300  # some fifteen for each of ten jobs, mostly to write them; walking over a crowd takes thousands
+ANALYSED = pytest.mark.parametrize("analysed", [True, False] if EVERYTHING else [False])
 BESIDE: dict[Crowd, list[tuple[str, bool]]] = {
     crowds.open_breaker: [("other", False), ("other", True)],
     crowds.cooled_accounts: [("other", False), ("other", True), ("posts", True)],

@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.crash.conftest import chance, database_url, migrated
+from tests.crash.points import EVERYTHING
 from tests.crash.publishing.office import Office, office_on
 from tests.crash.publishing.oracle import Oracle
 
 __all__ = ["chance", "database_url", "migrated"]
+HERE = Path(__file__).parent
+OTHER = ("postgres", "sqlite")
 
 
 @pytest.fixture(scope="session")
@@ -38,3 +41,14 @@ def oracle(tmp_path: Path) -> Iterator[Oracle]:
 async def office(forker_address: str, tmp_path: Path, database_url: str, oracle: Oracle) -> AsyncIterator[Office]:
     async with office_on(forker_address, tmp_path, database_url, oracle) as office:
         yield office
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """One store for each test, by turns; both where everything is wanted."""
+    if EVERYTHING:
+        return
+    ours = [item for item in items if item.path.parent == HERE and isinstance(item, pytest.Function)]
+    names = list(dict.fromkeys(item.originalname for item in ours))
+    left_out = [item for item in ours if OTHER[names.index(item.originalname) % 2] in item.name.partition("[")[2]]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]

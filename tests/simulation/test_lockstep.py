@@ -32,7 +32,7 @@ def path() -> Iterator[Path]:
 @pytest.mark.timeout(PATIENCE)
 def test_sqlite_does_what_the_model_says(path: Path, request: pytest.FixtureRequest) -> None:
     with opened(Clock(), path) as world:
-        live(world, LIVES or 40, request)
+        live(world, LIVES or 15, request)
 
 
 @pytest.mark.timeout(PATIENCE)
@@ -41,7 +41,7 @@ def test_sqlite_and_postgresql_do_what_the_model_says(
     path: Path, postgres_url: str, request: pytest.FixtureRequest
 ) -> None:
     with opened(Clock(), path, postgres_url) as world:
-        live(world, LIVES or 40, request)
+        live(world, LIVES or 15, request)
 
 
 def live(world: World, lives: int, request: pytest.FixtureRequest) -> None:
