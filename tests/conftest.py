@@ -19,6 +19,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if POSTGRES_FIXTURES.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.postgres)
+    items.sort(key=lambda item: item.path.name != "test_docs.py")  # long ones first: nobody waits for them at the end
 
 
 @pytest.fixture(scope="session")

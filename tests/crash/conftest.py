@@ -17,6 +17,8 @@ from tests.engine.conftest import app
 from tests.servers.postgres import PostgresServer
 
 __all__ = ["app"]
+SWEEP = Path(__file__).parent / "test_sweep.py"
+OTHER = ("sqlite", "postgres")
 
 
 @pytest.fixture(scope="session")
@@ -69,3 +71,19 @@ def chance(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -
     with capsys.disabled():
         print(f"\n{request.node.name}: CRASH_SEED={seed}", file=sys.stderr)
     return random.Random(seed)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Each point on one store, by turns; on both where everything is wanted."""
+    if EVERYTHING:
+        return
+    swept = [item for item in items if item.path == SWEEP and isinstance(item, pytest.Function)]
+    cases = list(dict.fromkeys(case_of(item) for item in swept))
+    others = {case: OTHER[(place + place // 2) % 2] for place, case in enumerate(cases)}  # before and after change sides
+    left_out = {item for item in swept if f"[{others[case_of(item)]}-" in item.name}
+    config.hook.pytest_deselected(items=[*left_out])
+    items[:] = [item for item in items if item not in left_out]
+
+
+def case_of(item: pytest.Item) -> str:
+    return item.name.partition("[")[2].partition("-")[2]
