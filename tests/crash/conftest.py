@@ -79,7 +79,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     swept = [item for item in items if item.path == SWEEP and isinstance(item, pytest.Function)]
     cases = list(dict.fromkeys(case_of(item) for item in swept))
-    others = {case: OTHER[(place + place // 2) % 2] for place, case in enumerate(cases)}  # before and after change sides
+    # Not by every second: that would be `before` here and `after` there.
+    others = {case: OTHER[(place + place // 2) % 2] for place, case in enumerate(cases)}
     left_out = {item for item in swept if f"[{others[case_of(item)]}-" in item.name}
     config.hook.pytest_deselected(items=[*left_out])
     items[:] = [item for item in items if item not in left_out]
