@@ -6,9 +6,10 @@ from datetime import date, timedelta
 from typing import Any
 
 from postino.client.gates import Accounts, Blackouts, Circuits
-from postino.client.house_shapes import AuditLine, Calendar, Me, Queues, Stats, Worker
+from postino.client.house_shapes import AuditLine, Calendar, Queues, Stats, Worker
 from postino.client.jobs import DeadLetters, Jobs, Uncertain
 from postino.client.messages import Request, get, post
+from postino.client.people_shapes import Me
 from postino.client.posts import Drafts, Posts
 from postino.client.shapes import Event, Page
 from postino.client.ways import Room, Way, asks, hears, walks

@@ -1,39 +1,60 @@
-"""What is told of the house itself: accounts, gates, workers, figures, the audit trail."""
+"""What is told of the house itself: accounts, gates, workers, figures, imports, the audit trail."""
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import Literal, NotRequired
 
-from postino.client.shapes import Page
+from typing_extensions import TypedDict
+
+from postino.client import words
+from postino.client.words import (
+    AccountState,
+    At,
+    BlackoutScope,
+    CalendarWindow,
+    CircuitState,
+    GateKind,
+    ImportState,
+    QueueName,
+    Scope,
+    Severity,
+    Status,
+    Uuid,
+    WaitKind,
+)
 
 
 class Account(TypedDict):
+    """Who can publish, without what it takes to speak for them."""
+
     id: str
     network: str
     handle: str
-    state: str
+    state: AccountState
     reason: str | None
     brand: str | None
     remote_id: str | None
     base_url: str
     sandbox: bool
-    created_at: str
+    created_at: At
 
 
 class Checked(TypedDict):
+    """Whether the network takes an account's credentials; `works` is null where that cannot be told."""
+
     works: bool | None
     message: str
     account: Account
 
 
-class Blackout(TypedDict, total=False):
-    """`channel`, `brand` or `account`, as its scope says."""
+class Blackout(TypedDict):
+    """Windows in which nothing is published: with `channel`, `brand` or `account`, as its scope says."""
 
-    id: str
-    scope: str
-    channel: str
-    brand: str
-    account: str
+    id: Uuid
+    scope: BlackoutScope
+    channel: NotRequired[str]
+    brand: NotRequired[str]
+    account: NotRequired[str]
     start: str
     end: str
     timezone: str
@@ -42,18 +63,35 @@ class Blackout(TypedDict, total=False):
     sentence: str
 
 
+class Shift(TypedDict):
+    """A job that a blackout would move; without `moves_to` the blackouts leave it no time at all."""
+
+    job_id: Uuid
+    type: str
+    channel: str
+    account: str | None
+    brand: str | None
+    scheduled_at: At
+    goes_at: At
+    moves_to: At | None
+
+
 class AddedBlackout(Blackout):
-    shifts: list[dict[str, Any]]
+    """A blackout and what it moves: the first `shifts`, and how many `more`."""
+
+    shifts: list[Shift]
     more: int
     unlooked: bool
     preview: bool
 
 
 class Circuit(TypedDict):
+    """Whether a service is asked at all, and since when not."""
+
     service: str
-    state: str
-    since_at: str | None
-    until_at: str | None
+    state: CircuitState
+    since_at: At | None
+    until_at: At | None
     failures: int
     trips: int
     probes: int
@@ -62,31 +100,84 @@ class Circuit(TypedDict):
 
 
 class Waiting(TypedDict):
+    """How many jobs of a channel and queue wait, run or are in doubt."""
+
     channel: str
-    queue: str
+    queue: QueueName
     pending: int
     running: int
     uncertain: int
-    oldest_run_at: str | None
+    oldest_run_at: At | None
 
 
-class Queues(Page[Waiting]):
-    gates: list[dict[str, Any]]
-    caps: dict[str, int]
-    workers: list[dict[str, Any]]
+class Gate(TypedDict):
+    """A closed gate. Without `until_at` it stays closed until somebody opens it."""
+
+    scope: Scope
+    name: str
+    kind: GateKind
+    since_at: At | None
+    until_at: At | None
+    reason: str | None
+    by_hand: bool
+    sentence: str
 
 
-class Worker(TypedDict):
+class WorkerHere(TypedDict):
+    """A worker process, as it registered itself."""
+
     id: str
     host: str
     pid: int
-    started_at: str
+    started_at: At | None
     beats: int
+
+
+class Worker(WorkerHere):
+    """A worker process: how many jobs it runs, and whether it is there."""
+
     running: int
     here: bool
 
 
+class Queues(TypedDict):
+    """How much waits and runs where, every closed gate, caps, and who works."""
+
+    data: list[Waiting]
+    next_cursor: None
+    gates: list[Gate]
+    caps: dict[str, int]
+    workers: list[WorkerHere]
+
+
+class Brand(TypedDict):
+    """Whose accounts and posts there are; `posts` counts by status, up to `counted_at_most` each."""
+
+    brand: str
+    accounts: int
+    posts: dict[Status, int]
+    counted_at_most: int
+
+
+class Quota(TypedDict):
+    """What an account's network takes in a period, how much is left, and when there is room again."""
+
+    account: str
+    network: str
+    quota: str
+    whose: Literal["account", "channel"]
+    most: int
+    left: int
+    free_at: At | None
+    period_seconds: float | None
+    calendar: CalendarWindow | None
+    timezone: str | None
+    costs: dict[str, int]
+
+
 class Figures(TypedDict):
+    """How posts went. Rates are shares of 1, lateness is in seconds; null where nothing went out."""
+
     published: int
     failed: int
     cancelled: int
@@ -99,43 +190,54 @@ class Figures(TypedDict):
 
 
 class Stats(Figures):
-    since_at: str
-    until_at: str
+    """The same of all posts that ended in a time, and network by network."""
+
+    since_at: At
+    until_at: At
     complete: bool
     networks: dict[str, Figures]
 
 
 class Entry(TypedDict):
-    id: str
-    status: str
+    """A post in the calendar."""
+
+    id: Uuid
+    status: Status
     network: str
     account: str
-    scheduled_at: str
-    local_time: str
+    scheduled_at: At
+    local_time: At
     text: str
 
 
 Day = TypedDict(
     "Day",
     {
-        "date": str,
-        "from": str,
-        "to": str,
+        "date": words.Day,
+        "from": At,
+        "to": At,
         "count": int,
         "count_is_exact": bool,
         "has_more": bool,
         "posts": list[Entry],
     },
 )
+Day.__doc__ = "A local day from its midnight to the next, with its first posts."
 
 
-class Calendar(Page[Day]):
+class Calendar(TypedDict):
+    """Local days with their posts."""
+
     timezone: str
+    data: list[Day]
+    next_cursor: None
 
 
 class AuditLine(TypedDict):
+    """What somebody did; its hash covers the line before it."""
+
     seq: int
-    at: str
+    at: At
     actor: str
     action: str
     subject: str
@@ -144,7 +246,116 @@ class AuditLine(TypedDict):
     hash: str
 
 
-class Me(TypedDict):
+class Audit(TypedDict):
+    """What everybody did, the newest first; `verified` and `broken_at` only where they were asked for."""
+
+    data: list[AuditLine]
+    next_cursor: str | None
+    verified: NotRequired[bool]
+    broken_at: NotRequired[int | None]
+
+
+class LineFault(TypedDict):
+    """What is wrong with a line of a file."""
+
+    line: int
+    column: str | None
+    value: str | None
+    severity: Severity
+    message: str
+
+
+class Import(TypedDict):
+    """A file of posts: checked, being saved, or saved. `looked` rows are done; `created` and `known` count posts."""
+
+    id: Uuid
+    state: ImportState
+    token: str
+    timezone: str | None
+    rows: int
+    looked: int
+    created: int
+    known: int
+    bad: int
+    faults: list[LineFault]
+    more_faults: int
+    created_at: At
+    changed_at: At
+
+
+class Wait(TypedDict):
+    """What a job would wait for."""
+
+    kind: WaitKind
+    sentence: str
+    until_at: At | None
+
+
+class SimulatedJob(TypedDict):
+    """A job in a simulation."""
+
+    id: Uuid
+    type: str
+    channel: str
+    account: str | None
+    brand: str | None
+    queue: QueueName
+    scheduled_at: At
+
+
+class Ran(SimulatedJob):
+    """One that would run, `late_by` so many seconds."""
+
+    started_at: At
+    ended_at: At
+    late_by: float
+    waited_for: list[Wait]
+
+
+class Left(SimulatedJob):
+    """One that was due and would not have run by then."""
+
+    waits_for: list[Wait]
+
+
+class Total(TypedDict):
+    """Of one channel, and how many seconds the latest was late."""
+
+    channel: str
+    ran: int
+    left: int
+    latest_late_by: float
+
+
+class SimulatedGate(TypedDict):
+    """A gate that is closed at some time in between."""
+
+    scope: Scope
     name: str
-    role: str
-    brands: list[str] | None
+    kind: GateKind
+    since_at: At | None
+    until_at: At | None
+    sentence: str
+
+
+Simulated = TypedDict(
+    "Simulated",
+    {
+        "from": At,
+        "until": At,
+        "workers": int,
+        "slots": int,
+        "ran": list[Ran],
+        "left": list[Left],
+        "totals": list[Total],
+        "gates": list[SimulatedGate],
+        "notes": list[str],
+    },
+)
+Simulated.__doc__ = "What would run when, as things are now, and what would not."
+
+
+class SignOfLife(TypedDict):
+    """It answers."""
+
+    status: Literal["live", "ready"]
