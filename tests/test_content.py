@@ -6,7 +6,17 @@ from typing import Any
 
 import pytest
 
-from postino.content import MOST_BODY, MOST_HASHTAGS, MOST_TITLE, NETWORKS, Content, MediaRef, Override
+from postino.content import (
+    MOST_BODY,
+    MOST_HASHTAGS,
+    MOST_NETWORK,
+    MOST_TITLE,
+    NETWORKS,
+    Content,
+    MediaRef,
+    Override,
+    check_networks,
+)
 from postino.errors import WrongUse
 
 
@@ -35,7 +45,7 @@ def test_what_is_within_the_limits_is_taken(said: dict[str, Any]) -> None:
         ({"thread": ("fine", "a" * (MOST_BODY + 1))}, "thread[1]"),
         ({"overrides": {"x": Override(body="a" * (MOST_BODY + 1))}}, "overrides.x.text"),
         ({"overrides": {"x": Override(title="a" * (MOST_TITLE + 1))}}, "overrides.x.title"),
-        ({"overrides": {"mastdon": Override()}}, "overrides"),
+        ({"overrides": {"a" * (MOST_NETWORK + 1): Override()}}, "overrides"),
         ({"body": "nul\0"}, "text"),
         ({"body": "half \ud83d"}, "text"),
         ({"placeholders": {"name": "\udc80"}}, "placeholders.name"),
@@ -57,9 +67,10 @@ def test_a_refusal_says_how_much_is_too_much() -> None:
 
 def test_a_misspelt_network_is_answered_with_the_nearest_one() -> None:
     with pytest.raises(WrongUse, match=r"Did you mean mastodon\?"):
-        Content(overrides={"mastdon": Override()})
+        check_networks(Content(overrides={"mastdon": Override()}))
     with pytest.raises(WrongUse, match="There are: instagram, facebook"):
-        Content(overrides={"q": Override()})
+        check_networks(Content(overrides={"q": Override()}))
+    check_networks(Content(overrides={"forum": Override()}), (*NETWORKS, "forum"))
 
 
 def test_a_checksum_is_never_taken_for_an_address() -> None:

@@ -67,7 +67,7 @@ class App:
         self.terms = parts.terms
         policy = partial(policy_of, parts.config)
         self.breaker = CircuitBreaker(parts.store, policy)
-        self.gatekeeper = Gatekeeper(parts.store, parts.wakeup.tell, policy)
+        self.gatekeeper = Gatekeeper(parts.store, parts.wakeup.tell, policy, parts.terms.circuits)
         self._enqueuer: Batcher[NewJob, Enqueued] = Batcher(partial(enqueue_together, parts.store), MOST_TOGETHER)
 
     async def open(self) -> Self:

@@ -3,6 +3,7 @@
 import difflib
 import json
 import os
+import re
 import sys
 import tomllib
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from postino.errors import ConfigError
 
 ENVIRONMENT = "POSTINO_"
 LEAST_BACKOFF = {"base": 0, "factor": 1, "max": 0}
+ORIGIN = re.compile(r"https?://(\[[0-9a-f:.]+\]|[^\s/?#@:\[\]]+)(:[0-9]{1,5})?", re.IGNORECASE)
 NOT_SETTINGS = frozenset({"POSTINO_DATA_DIR", "POSTINO_APP", "POSTINO_CRASH"})
 
 
@@ -73,15 +75,22 @@ class CircuitsConfig:
 
 @dataclass(frozen=True, slots=True)
 class ApiConfig:
-    """How many requests each key may make."""
+    """How many requests each key may make, and how long one may take to come in."""
 
     rate: float = 100.0  # in a second; 0 is as many as it likes
     burst: int = 1000  # at once
+    patience: float = 20.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
 class SandboxConfig:
     url: str = ""  # where the simulated networks are; "": there are none
+
+
+@dataclass(frozen=True, slots=True)
+class NetworksConfig:
+    own: list[str] = field(default_factory=list)  # module:attribute of each network that does not come with Postino
+    inside: list[str] = field(default_factory=list)  # origins of accounts' servers that are not public
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +115,7 @@ class Config:
     circuits: CircuitsConfig = field(default_factory=CircuitsConfig)
     sandbox: SandboxConfig = field(default_factory=SandboxConfig)
     api: ApiConfig = field(default_factory=ApiConfig)
+    networks: NetworksConfig = field(default_factory=NetworksConfig)
     channels: Mapping[str, ChannelConfig] = field(default_factory=dict)
 
     @property
@@ -122,6 +132,7 @@ SECTIONS: dict[str, type] = {
     "circuits": CircuitsConfig,
     "sandbox": SandboxConfig,
     "api": ApiConfig,
+    "networks": NetworksConfig,
 }
 
 
@@ -240,6 +251,7 @@ def checked(config: Config) -> Config:
         ("publishing.cap", config.publishing.cap),
         ("publishing.give_up_after", config.publishing.give_up_after),
         ("api.burst", config.api.burst),
+        ("api.patience", config.api.patience),
     ):
         if value <= 0:
             raise ConfigError(f"{name} must be greater than 0, not {value}.", field=name)
@@ -258,6 +270,13 @@ def checked(config: Config) -> Config:
         for key, value in backoff.items():
             known(key, LEAST_BACKOFF, f"{where}.retry_backoff.{key}")
             at_least(value, LEAST_BACKOFF[key], f"{where}.retry_backoff.{key}")
+    for setting, said in (("networks.own", config.networks.own), ("networks.inside", config.networks.inside)):
+        if not all(isinstance(text, str) for text in said):
+            raise ConfigError(f"{setting} must be a list of texts, not {said!r}.", field=setting)
+    for origin in config.networks.inside:
+        if not ORIGIN.fullmatch(origin):
+            told = f"networks.inside: {origin!r} must be scheme, host and port alone, such as http://10.0.0.7:8080."
+            raise ConfigError(told, field="networks.inside")
     if not config.database_url.startswith(("sqlite:///", "postgresql://", "postgres://")):
         raise ConfigError("database.url must start with sqlite:/// or postgresql://.", field="database.url")
     return config

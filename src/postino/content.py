@@ -4,7 +4,7 @@ What a network takes is another matter: `rules.rendering` and `rules.limits` tel
 """
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -14,6 +14,7 @@ from postino.errors import WrongUse
 MOST_TITLE = 500
 MOST_BODY = 5000
 MOST_HASHTAGS = 30
+MOST_NETWORK = 40
 
 NETWORKS: Mapping[str, str] = {
     "instagram": "Instagram",
@@ -84,7 +85,7 @@ class Content:
             _sound(name, "placeholders")
             _sound(text, f"placeholders.{name}")
         for network, override in self.overrides.items():
-            _known(network)
+            _text(network, "overrides", MOST_NETWORK)
             _check(override, f"overrides.{network}.")
 
 
@@ -133,8 +134,10 @@ def _sound(text: str, name: str) -> None:
         raise WrongUse(f"{name} holds a broken character: type it again instead of pasting it.", field=name)
 
 
-def _known(network: str) -> None:
-    if network not in NETWORKS:
-        nearest = difflib.get_close_matches(network, NETWORKS, n=1)
-        hint = f"Did you mean {nearest[0]}?" if nearest else f"There are: {', '.join(NETWORKS)}."
-        raise WrongUse(f"overrides: there is no network {network!r}. {hint}", field="overrides")
+def check_networks(content: Content, known: Collection[str] = tuple(NETWORKS)) -> None:
+    """Refuses what is said for a network that is not among these: it would be said nowhere."""
+    for network in content.overrides:
+        if network not in known:
+            nearest = difflib.get_close_matches(network, known, n=1)
+            hint = f"Did you mean {nearest[0]}?" if nearest else f"There are: {', '.join(known)}."
+            raise WrongUse(f"overrides: there is no network {network!r}. {hint}", field="overrides")

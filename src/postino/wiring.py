@@ -1,7 +1,7 @@
 """From settings to running parts: the only file that names implementations."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
 from functools import partial
@@ -18,9 +18,8 @@ from postino.errors import ConfigError, Conflict
 from postino.post import POST
 from postino.provider import Account, Http, Provider
 from postino.providers import PROVIDERS
-from postino.providers.limits import load_limits
-from postino.providers.quotas import load_quotas
-from postino.publishing.accounts import Accounts, Checked
+from postino.providers.own import Networks, networks
+from postino.publishing.accounts import NEEDED, Accounts, Checked
 from postino.publishing.key_file import read_or_create
 from postino.publishing.passwords import Passwords
 from postino.publishing.people import People
@@ -50,18 +49,22 @@ class Postino(App):
 
     def __init__(self, where: str | Config | None = None) -> None:
         config = where if isinstance(where, Config) else configuration.load(flags={"database": {"url": where}})
-        super().__init__(parts(config))
+        self.networks = networks_of(config)
+        super().__init__(parts(config, self.networks))
         vault = partial(load_or_create, config.data_dir / "vault.key")
-        self.accounts = Accounts(self.store, vault, config.sandbox.url)
+        self.accounts = Accounts(
+            self.store, vault, config.sandbox.url, self.networks.needed, self.networks.homes
+        )
         seals, passwords = Seals(partial(read_or_create, config.data_dir / "vault.key")), Passwords()
         self.people = People(self.store, seals, passwords)
         self.signing_in = SigningIn(self.store, seals, passwords)
         create = partial(create_posts_surely, self.store)
-        self.posts = Posts(self.store, load_limits(), tuple(PROVIDERS), create, self.wake, unfetchable(config))
+        providers, limits = self.networks.providers, self.networks.limits
+        self.posts = Posts(self.store, limits, tuple(providers), create, self.wake, unfetchable(config))
         self.teller = Teller(self.store, partial(most_attempts, config))
         publisher = Publisher(
             self.accounts,
-            PROVIDERS,
+            providers,
             patience=config.publishing.patience,
             send_within=config.publishing.send_within,
         )
@@ -99,12 +102,22 @@ def rehearsal(clock: Callable[[], datetime]) -> Rehearsal:
     return in_memory(clock)
 
 
-def terms_of(config: Config) -> Terms:
-    return terms(config, PROVIDERS, load_quotas())
+def networks_of(config: Config) -> Networks:
+    return networks(config.networks.own, config.data_dir)
 
 
-def parts(config: Config) -> Parts:
-    limits = terms_of(config)
+def needed_of(config: Config) -> Mapping[str, Mapping[str, str]]:
+    """What it takes to speak for an account, by network."""
+    return {**NEEDED, **networks_of(config).needed}
+
+
+def terms_of(config: Config, known: Networks | None = None) -> Terms:
+    known = known or networks_of(config)
+    return terms(config, known.providers, known.quotas)
+
+
+def parts(config: Config, known: Networks) -> Parts:
+    limits = terms_of(config, known)
     path = sqlite_path(config.database_url)
     if path is None:
         make_store, wakeup = postgres_parts(config)
@@ -128,6 +141,13 @@ def unfetchable(config: Config) -> Callable[[str], str | None]:
         return check_url(url, our_origins(config))
 
     return why
+
+
+def unreachable(config: Config, address: str) -> str | None:
+    """Why no account may have its server there; None: nothing speaks against it."""
+    from postino.outbound.ssrf import check_url
+
+    return check_url(address, [*our_origins(config), *config.networks.inside])
 
 
 def our_origins(config: Config) -> list[str]:
@@ -166,7 +186,7 @@ async def outwards(app: Postino) -> AsyncIterator[Callable[[Provider, Account], 
 async def check_account(app: Postino, account_id: str, act: Act) -> Checked:
     """Asks its network whether it takes the account's credentials."""
     account = await app.store.account(account_id)
-    network = PROVIDERS.get(account.network)
+    network = app.networks.providers.get(account.network)
     if network is None:
         raise Conflict(f"Postino does not publish on {account.network} yet, so it cannot ask there.")
     async with outwards(app) as open_door:

@@ -16,7 +16,7 @@ from postino.errors import Conflict, WrongUse
 from postino.post import StoredAccount
 from postino.publishing import shapes
 from postino.publishing.accounts import SANDBOX, complete
-from postino.wiring import Postino, unfetchable
+from postino.wiring import Postino, unreachable
 from postino.wiring import check_account as check_account_of
 
 Credentials = Annotated[
@@ -110,7 +110,7 @@ def routes(app: Postino) -> APIRouter:
     async def connect(
         network: str, handle: str, body: ReconnectBody, caller: Caller, brand: str | None
     ) -> StoredAccount:
-        credentials = complete(network, handle, body.credentials)
+        credentials = complete(network, handle, body.credentials, app.accounts.needed)
         check_address(app, body.base_url)
         remote_id: Any = body.remote_id or credentials.get("chat_id")
         where = {"base_url": body.base_url, "brand": brand, "remote_id": remote_id}
@@ -120,10 +120,10 @@ def routes(app: Postino) -> APIRouter:
 
 
 def check_address(app: Postino, address: str | None) -> None:
-    """Not one inside the house, but for the sandbox's own."""
+    """Not one inside the house, but for the sandbox's own and what `networks.inside` names."""
     if address is None or (address.startswith(SANDBOX) and app.config.sandbox.url):
         return
     if not address.startswith(("https://", "http://")):
         raise WrongUse("base_url: must begin with https:// or http://.", "base_url")
-    if why := unfetchable(app.config)(address):
+    if why := unreachable(app.config, address):
         raise WrongUse(f"base_url: {address} cannot be used: {why}.", "base_url")

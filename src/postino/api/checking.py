@@ -22,7 +22,7 @@ async def judged(app: Postino, body: PostBody, known: dict[str, StoredAccount]) 
     """Whether it could be made as it is, its problems, and how it would look on each account."""
     faults: list[Fault] = []
     notes: list[str] = []
-    content = tried(faults, lambda: content_of(body))
+    content = tried(faults, lambda: app.posts.check_networks(content_of(body)))
     at = tried(faults, lambda: instant(body.at, body.timezone, "at", notes))
     until_at = tried(faults, lambda: instant(body.publish_until, body.timezone, "publish_until", notes))
     tried(faults, lambda: check_number(body.accounts))

@@ -12,7 +12,6 @@ from postino.api.reading import cursor_of, limit_of, query_of
 from postino.api.seeing import seen_job, shown_brands
 from postino.errors import Conflict
 from postino.job import Job, State
-from postino.providers import PROVIDERS
 from postino.publishing.job_shapes import of_attempt
 from postino.publishing.looking import Sight, look
 from postino.publishing.shapes import needs_person, of_history, trouble_of, without
@@ -58,7 +57,7 @@ def routes(app: Postino) -> APIRouter:
         job = await seen_job(app, job_id, caller_of(request))
         check_uncertain(job)
         async with outwards(app) as open_door:
-            sight = await look(app.store, app.accounts, PROVIDERS, open_door, job)
+            sight = await look(app.store, app.accounts, app.networks.providers, open_door, job)
         return JSONResponse(of_sight(sight))
 
     async def told(job: Job) -> dict[str, Any]:

@@ -66,10 +66,12 @@ def add(
     """Add an account, or connect a known one anew."""
     from postino.cli.credentials import credentials_from
     from postino.publishing import shapes
+    from postino.wiring import needed_of
 
     if base_url is not None and not base_url.startswith(("https://", "http://")):
         raise WrongUse("base-url: must begin with https:// or http://.", field="base_url")
-    told = credentials_from(network, handle, credentials)
+    where = Where(data_dir, database_url)
+    told = credentials_from(network, handle, credentials, needed_of(where.config()))
 
     async def work(app: "Postino") -> "StoredAccount":
         await app.open()
@@ -77,7 +79,7 @@ def add(
             network, handle, told, base_url=base_url, brand=brand, remote_id=remote_id or told.get("chat_id")
         )
 
-    account = perform_closed(Where(data_dir, database_url), work)
+    account = perform_closed(where, work)
     if as_json:
         output.as_json(shapes.of_account(account))
     else:
@@ -114,10 +116,11 @@ def reconnect(
     """Give a known account new credentials: what waited for them goes out."""
     from postino.cli.credentials import credentials_from
     from postino.publishing import shapes
+    from postino.wiring import needed_of
 
     where = Where(data_dir, database_url)
     known = perform(where, lambda app: app.store.account(account))
-    told = credentials_from(known.network, known.handle, credentials)
+    told = credentials_from(known.network, known.handle, credentials, needed_of(where.config()))
 
     async def work(app: "Postino") -> "StoredAccount":
         remote_id = told.get("chat_id")

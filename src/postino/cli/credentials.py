@@ -2,25 +2,24 @@
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import typer
 
 from postino.errors import WrongUse
-from postino.publishing.accounts import NEEDED, check_network, complete
+from postino.publishing.accounts import Needed, check_network, complete
 
 
-def credentials_from(network: str, handle: str, file: Path | None) -> dict[str, str]:
-    check_network(network)
-    told = prompted(network) if file is None and sys.stdin.isatty() else read(file)
-    return complete(network, handle, told)
+def credentials_from(network: str, handle: str, file: Path | None, needed: Needed) -> dict[str, str]:
+    check_network(network, needed)
+    told = prompted(needed[network]) if file is None and sys.stdin.isatty() else read(file)
+    return complete(network, handle, told, needed)
 
 
-def prompted(network: str) -> dict[str, str]:
+def prompted(needed: Mapping[str, str]) -> dict[str, str]:
     """On stderr, so that stdout is the answer alone."""
-    return {
-        name: typer.prompt(words, hide_input=name != "chat_id", err=True) for name, words in NEEDED[network].items()
-    }
+    return {name: typer.prompt(words, hide_input=name != "chat_id", err=True) for name, words in needed.items()}
 
 
 def read(file: Path | None) -> dict[str, str]:

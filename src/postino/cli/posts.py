@@ -1,6 +1,6 @@
 """`postino posts`: look at posts, change what has not been sent, and decide about what went wrong."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
@@ -63,9 +63,8 @@ def list_posts(
     from postino.cli.naming import account_named
     from postino.post import PostFilter
 
-    check_network(network)
-
     async def read(app: "Postino") -> list[dict[str, Any]]:
+        check_network(network, app.networks.providers)
         wanted = PostFilter(
             states=tuple(STATES[one] for one in status or ()),
             network=network,
@@ -238,10 +237,10 @@ def decide(
     return told
 
 
-def check_network(name: str | None) -> None:
+def check_network(name: str | None, own: Iterable[str]) -> None:
     from postino.content import NETWORKS
     from postino.engine.specs import nearest
 
-    if name is not None and name not in NETWORKS:
-        hint = nearest(name, [*NETWORKS])
+    if name is not None and name not in (known := {*NETWORKS, *own}):
+        hint = nearest(name, sorted(known))
         raise WrongUse(f"network: there is no network {name!r:.200}.{hint}", field="network")

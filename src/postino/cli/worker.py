@@ -19,6 +19,7 @@ from postino.errors import Conflict
 
 if TYPE_CHECKING:
     from postino.app import App
+    from postino.wiring import Postino
 
 LAST_WORDS = 0.2  # seconds that handlers have to end by themselves after the worker has
 OF_LOOP = "postino-loop"
@@ -60,7 +61,7 @@ def run_worker(
     threads = ThreadPoolExecutor(thread_name_prefix=OF_LOOP)
     with advising(where), asyncio.Runner(loop_factory=fastest_loop()) as runner:
         runner.get_loop().set_default_executor(threads)
-        if not app:
+        if not app and isinstance(loaded, Postino):
             runner.run(check_only_posts(loaded))
         runner.run(work(loaded, until_eof=until_eof))
         threads.shutdown(wait=False, cancel_futures=True)
@@ -80,14 +81,15 @@ def tell_environment(where: Where, concurrency: int | None = None) -> None:
         os.environ["POSTINO_WORKER_CONCURRENCY"] = str(concurrency)
 
 
-async def check_only_posts(app: "App") -> None:
+async def check_only_posts(app: "Postino") -> None:
     """What it has no handler for, a worker tries in vain: better refused than attempts spent."""
     await app.open()
-    others = sorted({depth.channel for depth in await app.store.depths()} - set(NETWORKS))
+    others = sorted({depth.channel for depth in await app.store.depths()} - {*NETWORKS, *app.networks.providers})
     if others:
         raise Conflict(
             f"This queue has jobs that are no posts (of {', '.join(others)}), and a worker that knows only posts would"
-            " spend their attempts. Say whose handlers run them, with `postino worker --app module:attr`."
+            " spend their attempts. Say whose handlers run them, with `postino worker --app module:attr`; a network"
+            " of your own is named in the setting networks.own."
         )
 
 

@@ -61,11 +61,16 @@ def usual_policy(service: str) -> BreakerPolicy:
 
 class Gatekeeper:
     def __init__(
-        self, store: Store, wake: Callable[[], None], policy: Callable[[str], BreakerPolicy] = usual_policy
+        self,
+        store: Store,
+        wake: Callable[[], None],
+        policy: Callable[[str], BreakerPolicy] = usual_policy,
+        services: Collection[str] = (),
     ) -> None:
         self.store = store
         self.wake = wake
         self.policy = policy
+        self.services = {*NETWORKS, *services}  # that there are, whether they were ever used or not
 
     async def queues(self) -> Queues:
         known, now = await self.store.known_gates()
@@ -107,7 +112,7 @@ class Gatekeeper:
         done = reasoned(actor, reason)
         _, now = await self.store.known_gates()
         ends_at = end_of(until_at, seconds, now)
-        services = {*NETWORKS, OPENAI, *(breaker.service for breaker in await self.store.circuits())}
+        services = {*self.services, OPENAI, *(breaker.service for breaker in await self.store.circuits())}
         await self.check("service", service, services, JobFilter(channel=service, limit=1))
         probes = self.policy(service).half_open_max_attempts
         return await self.changed(self.store.open_circuit(service, ends_at, probes, done))
@@ -172,7 +177,7 @@ class Gatekeeper:
         """One that is a network, is in the settings, has a cap or a gate, or ever had a job."""
         known, _ = await self.store.known_gates()
         gated = {gate.name for gate in await self.store.gates() if gate.scope is Scope.CHANNEL}
-        channels = {*NETWORKS, *settled, *known.caps, *gated}
+        channels = {*self.services, *settled, *known.caps, *gated}
         await self.check("channel", name, channels, JobFilter(channel=name, limit=1))
 
     async def check(self, field: str, name: str, known: Collection[str], ever: JobFilter) -> None:

@@ -56,7 +56,8 @@ async def check(store: Store, asked: Asked) -> None:
         told = f"seconds_per_job: more than 0 and at most {MOST_SECONDS:.0f}, not {asked.seconds_per_job}."
         raise WrongUse(told, "seconds_per_job")
     if asked.channel is not None:
-        refuse_unknown("channel", asked.channel, {*NETWORKS, *(depth.channel for depth in await store.depths())})
+        known = {*NETWORKS, *asked.terms.circuits, *(depth.channel for depth in await store.depths())}
+        refuse_unknown("channel", asked.channel, known)
 
 
 async def check_brand(store: Store, outlook: Outlook, brand: str | None) -> None:

@@ -20,10 +20,10 @@ def load_limits() -> Mapping[str, Limits]:
 
 def parse_limits(text: str) -> dict[str, Limits]:
     """A key nobody knows is an error: a limit that is misspelt would not be kept."""
-    return {network: _limits(network, **table) for network, table in tomllib.loads(text).items()}
+    return {network: limits_of(network, **table) for network, table in tomllib.loads(text).items()}
 
 
-def _limits(network: str, *, media: Mapping[str, Any] | None = None, **told: Any) -> Limits:
+def limits_of(network: str, *, media: Mapping[str, Any] | None = None, **told: Any) -> Limits:
     for name in {"text", "caption", "title"} & told.keys():
         told[name] = tuple(_length(**length) for length in told[name])
     return Limits(network=network, media=_media(**media or {}), counted=tuple(told.pop("counted", ())), **told)

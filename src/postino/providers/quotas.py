@@ -28,13 +28,13 @@ def _quotas(network: str, *, checked: date, source: str, quotas: list[Mapping[st
         raise ValueError(f"there is no network {network!r}")
     if type(checked) is not date or not source:
         raise ValueError(f"{network}: quotas need a date and a source, not {checked!r} and {source!r}")
-    read = tuple(_quota(**quota) for quota in quotas)
+    read = tuple(quota_of(**quota) for quota in quotas)
     if not read or len({quota.name for quota in read}) < len(read):
         raise ValueError(f"{network}: there must be quotas, and each by its own name")
     return read
 
 
-def _quota(
+def quota_of(
     *,
     most: int,
     whose: str,

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 
 from postino.content import NETWORKS
 from postino.errors import Conflict, WrongUse
@@ -36,16 +37,21 @@ class Checked:
     message: str
 
 
-def check_network(network: str) -> None:
-    if network not in NEEDED:
-        known = "yet" if network in NETWORKS else f"; there are {', '.join(NEEDED)}"
+Needed = Mapping[str, Mapping[str, str]]
+
+
+def check_network(network: str, needed: Needed = NEEDED) -> None:
+    if network not in needed:
+        known = "yet" if network in NETWORKS else f"; there are {', '.join(needed)}"
         raise WrongUse(f"network: Postino does not publish on {network!r} {known}.".replace(" ;", ";"), field="network")
 
 
-def complete(network: str, handle: str, credentials: Mapping[str, str]) -> dict[str, str]:
+def complete(
+    network: str, handle: str, credentials: Mapping[str, str], needed: Needed = NEEDED
+) -> dict[str, str]:
     """With all that is needed; what is in them is in no message."""
-    check_network(network)
-    for name, words in NEEDED[network].items():
+    check_network(network, needed)
+    for name, words in needed[network].items():
         if not credentials.get(name, "").strip() and not ("refresh_token" in credentials and name == "password"):
             raise WrongUse(f"credentials: {name} is missing. {words}.", field="credentials")
     identity = NAMED_BY_HANDLE.get(network)
@@ -53,10 +59,19 @@ def complete(network: str, handle: str, credentials: Mapping[str, str]) -> dict[
 
 
 class Accounts:
-    def __init__(self, store: Store, make_vault: Callable[[], Vault], sandbox_url: str) -> None:
+    def __init__(
+        self,
+        store: Store,
+        make_vault: Callable[[], Vault],
+        sandbox_url: str,
+        own: Needed = MappingProxyType({}),
+        own_homes: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self.store = store
         self.make_vault = make_vault
         self.sandbox_url = sandbox_url
+        self.needed = {**NEEDED, **own}
+        self.homes = {**HOMES, **own_homes}
 
     @cached_property
     def vault(self) -> Vault:
@@ -74,14 +89,14 @@ class Accounts:
         act: Act | None = None,
     ) -> StoredAccount:
         """Adds an account, or connects a known one anew: what is not said about it stays as it was."""
-        if network not in NETWORKS:
-            raise WrongUse(f"network: there is no {network!r}. There are: {', '.join(NETWORKS)}.", field="network")
+        if network not in (known_names := {**NETWORKS, **self.needed}):
+            raise WrongUse(f"network: there is no {network!r}. There are: {', '.join(known_names)}.", field="network")
         account_id = f"{network}:{handle}"
         known = next((one for one in await self.store.accounts() if one.id == account_id), None)
-        address = base_url or (known.base_url if known else HOMES.get(network))
+        address = base_url or (known.base_url if known else self.homes.get(network))
         if not address:
-            told = f"base_url: say where the server of {handle} is; every {NETWORKS[network]} server is another one."
-            raise WrongUse(told, field="base_url")
+            every = f"every {NETWORKS.get(network, network)} server is another one"
+            raise WrongUse(f"base_url: say where the server of {handle} is; {every}.", field="base_url")
         account = StoredAccount(
             id=account_id,
             network=network,

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Protocol
 from uuid import UUID
 
-from postino.content import NETWORKS, Content, Problem, Severity
+from postino.content import NETWORKS, Content, Problem, Severity, check_networks
 from postino.errors import WrongUse
 from postino.job import Job, Queue, new_id
 from postino.post import POST, NewContent, NewPost, Once, PostFilter, PostPage, StoredAccount, StoredPost
@@ -108,6 +108,7 @@ class Posts:
     async def preview(self, wish: Wish) -> list[Preview]:
         """Checks and renders; nothing is queued, no key is used, nothing leaves."""
         check_times(wish, datetime.now(UTC))
+        self.check_networks(wish.content)
         if not wish.accounts:
             raise WrongUse("accounts: name at least one account that publishes it.", field="accounts")
         accounts = [await self.account(name) for name in dict.fromkeys(wish.accounts)]
@@ -146,6 +147,7 @@ class Posts:
         self, post_id: UUID, content: Content, act: Act, *, publish_until_at: datetime | Kept | None = KEPT
     ) -> StoredPost:
         """Only while nothing has been sent; what it became is checked like a new one."""
+        self.check_networks(content)
         before = await self.store.post(post_id)
         preview = self.previewed(content, await self.account(before.job.account or ""))
         if errors(preview):
@@ -216,6 +218,11 @@ class Posts:
 
     async def account(self, name: str) -> StoredAccount:
         return self.publishes(await self.store.account(name))
+
+    def check_networks(self, content: Content) -> Content:
+        """What is said otherwise must be for networks that there are."""
+        check_networks(content, tuple(dict.fromkeys((*NETWORKS, *self.networks))))
+        return content
 
     def publishes(self, account: StoredAccount) -> StoredAccount:
         if account.network not in self.networks:
