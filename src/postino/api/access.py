@@ -7,16 +7,21 @@ import stat
 from pathlib import Path
 
 from fastapi import HTTPException, Request
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from postino.api.bodies import WITH_BODY
 from postino.api.callers import Caller, of_key, of_session
-from postino.api.permissions import check
+from postino.api.permissions import ANYBODY, ROWS, check
+from postino.api.problems import refused, told
 from postino.errors import PostinoError
 from postino.publishing.people import PREFIX
 from postino.wiring import Postino
 
+CALLER = "postino.caller"
 COOKIE = "__Host-postino"
 CSRF_HEADER = "X-CSRF-Token"
 SAFE = ("GET", "HEAD", "OPTIONS")
+PUBLIC = frozenset(path for (_, path), row in ROWS.items() if row == ANYBODY)
 NO_KEY = (
     "This needs the API key: send the header `Authorization: Bearer KEY`. `postino up` shows the key, and it is in"
     " api.key in the data directory."
@@ -65,7 +70,7 @@ class Access:
         self.app = app
 
     async def __call__(self, request: Request) -> None:
-        caller = await self.caller(request)
+        caller = request.scope.get(CALLER) or await self.caller(request)
         check(caller, request.method, request.scope["route"].path)
         request.state.caller = caller
 
@@ -102,3 +107,25 @@ class Access:
         if request.method not in SAFE and not hmac.compare_digest(token.encode(), signed_in.csrf_token.encode()):
             raise HTTPException(403, NO_TOKEN)
         return of_session(signed_in)
+
+
+class Door:
+    """Of who may not come in not even the body is read, and nobody tells them what is wrong with it."""
+
+    def __init__(self, app: ASGIApp, *, access: Access) -> None:
+        self.app = app
+        self.access = access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] not in WITH_BODY or scope["path"] in PUBLIC:
+            await self.app(scope, receive, send)
+            return
+        request = Request(scope)
+        try:
+            caller = await self.access.caller(request)
+        except HTTPException as error:
+            await (await told(request, error))(scope, receive, send)
+        except PostinoError as error:
+            await (await refused(request, error))(scope, receive, send)
+        else:
+            await self.app({**scope, CALLER: caller}, receive, send)

@@ -1,22 +1,29 @@
-"""What comes in: at most a megabyte of JSON, in whole characters. Everything else is refused before it is read."""
+"""What comes in: at most a megabyte of JSON, in whole characters and in time. The rest is refused before it is read."""
 
+import asyncio
 import json
+import math
 import re
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from postino.api.problems import problem
 
 MOST_BYTES = 1_000_000
-MOST_DROPPED = 20 * MOST_BYTES
 WITH_BODY = ("POST", "PATCH", "PUT")
 BROKEN = re.compile("[\x00\ud800-\udfff]")  # NUL and half characters can neither be stored nor sent
-FILES = ("/v1/imports",)
 MOST_FILE_BYTES = 20_000_000
-TOO_LARGE_A_FILE = f"The file is larger than {MOST_FILE_BYTES:,} bytes. Split it into several."
-TOO_LARGE = f"The body is larger than {MOST_BYTES:,} bytes. Pictures and films go by their address, not in here."
+MOST_OF_STRANGERS = 10_000
+SIZES = {"/v1/imports": MOST_FILE_BYTES, "/v1/login": MOST_OF_STRANGERS}
+SLOWEST = 10_000  # bytes in a second, after the first moments
+MOST_LEVELS = 100
+TOO_LARGE = "The body is larger than {:,} bytes. Pictures and films go by their address, not in here."
+TOO_LARGE_A_FILE = "The file is larger than {:,} bytes. Split it into several."
+TOO_SLOW = "The body did not arrive within {:g} seconds. Send it again, all at once."
+TOO_DEEP = "The body is nested too deeply."
 
 
 class Unreadable(Exception):
@@ -27,70 +34,78 @@ class Unreadable(Exception):
         self.status, self.detail, self.field = status, detail, field
 
 
-class Bodies:
-    """Reads each body whole and hands it on as JSON, whatever its header calls it."""
+class Gone(Exception):
+    """Whoever sent it hung up before it was whole."""
 
-    def __init__(self, app: ASGIApp) -> None:
+
+class Bodies:
+    """Reads each body whole and hands it on as JSON, whatever its header calls it; a file as it is."""
+
+    def __init__(self, app: ASGIApp, *, patience: float) -> None:
         self.app = app
+        self.patience = patience
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] not in WITH_BODY:
             await self.app(scope, receive, send)
             return
-        if scope["path"] in FILES:
-            await self.pass_file(scope, receive, send)
-            return
+        most = SIZES.get(scope["path"], MOST_BYTES)
+        a_file = most == MOST_FILE_BYTES
         try:
-            body = await read(receive)
-            check(body)
+            body = await self.read(scope, receive, most)
+            if not a_file:  # whoever reads a file says what is wrong with it, and where
+                check(body)
         except Unreadable as error:
-            closing = {"Connection": "close"} if error.status == 413 else None
-            refusal = problem(error.status, f"{error.detail} Nothing was changed.", error.field, closing)
+            refusal = problem(error.status, f"{error.detail} Nothing was changed.", error.field)
             await refusal(scope, receive, send)
             return
-        headers = [(name, value) for name, value in scope["headers"] if name != b"content-type"]
-        as_json = {**scope, "headers": [*headers, (b"content-type", b"application/json")]}
-        await self.app(as_json, once(body, receive), send)
-
-    async def pass_file(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """As it is: whoever reads it says what is wrong with it, and where."""
-        try:
-            body = await read(receive, MOST_FILE_BYTES)
-        except Unreadable as error:
-            refusal = problem(error.status, f"{error.detail} Nothing was changed.", None, {"Connection": "close"})
-            await refusal(scope, receive, send)
+        except Gone:
             return
-        await self.app(scope, once(body, receive), send)
+        await self.app(scope if a_file else as_json(scope), once(body, receive), send)
+
+    async def read(self, scope: Scope, receive: Receive, most: int) -> bytes:
+        """Whole, or not at all: what a sender did not finish is nothing it asked for."""
+        too_large = Unreadable(413, (TOO_LARGE_A_FILE if most == MOST_FILE_BYTES else TOO_LARGE).format(most))
+        declared = Headers(scope=scope).get("content-length", "")
+        if declared.isdigit() and int(declared) > most:
+            raise too_large
+        parts, size, begun_at = [], 0, asyncio.get_running_loop().time()
+        try:
+            async with asyncio.timeout(self.patience) as limit:
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise Gone
+                    parts.append(message.get("body", b""))
+                    size += len(parts[-1])
+                    if size > most:
+                        raise too_large
+                    if not message.get("more_body"):
+                        return b"".join(parts)
+                    limit.reschedule(begun_at + self.patience + size / SLOWEST)
+        except TimeoutError:
+            raise Unreadable(408, TOO_SLOW.format(self.patience)) from None
 
 
-async def read(receive: Receive, most: int = MOST_BYTES) -> bytes:
-    """Of what is too large some is read all the same, and dropped: most senders do not listen before they are done."""
-    parts, size = [], 0
-    while True:
-        message = await receive()
-        part = message.get("body", b"")
-        size += len(part)
-        if size <= most:
-            parts.append(part)
-        over = message["type"] == "http.disconnect" or not message.get("more_body")
-        if size > max(MOST_DROPPED, most) or (over and size > most):
-            raise Unreadable(413, TOO_LARGE if most == MOST_BYTES else TOO_LARGE_A_FILE)
-        if over:
-            return b"".join(parts)
+def as_json(scope: Scope) -> Scope:
+    headers = [(name, value) for name, value in scope["headers"] if name != b"content-type"]
+    return {**scope, "headers": [*headers, (b"content-type", b"application/json")]}
 
 
 def check(body: bytes) -> None:
     if not body:
         return
     try:
-        value = json.loads(body.decode(), parse_constant=no_number)
+        value = json.loads(
+            body.decode(), parse_constant=no_number, parse_float=finite, object_pairs_hook=each_name_once
+        )
     except UnicodeDecodeError as error:
         raise Unreadable(400, f"The body is not UTF-8 text (byte {error.start}).") from None
     except RecursionError:
-        raise Unreadable(400, "The body is nested too deeply.") from None
+        raise Unreadable(400, TOO_DEEP) from None
     except ValueError as error:
         raise Unreadable(400, f"The body is not JSON: {error}.") from None
-    for field in broken(value, ""):
+    for field in broken(value, "", MOST_LEVELS):
         told = f"{field or 'The body'} holds a broken character: type it again instead of pasting it."
         raise Unreadable(422, told, field)
 
@@ -99,8 +114,28 @@ def no_number(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number that JSON knows")
 
 
-def broken(value: Any, place: str) -> Iterator[str]:
+def finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise Unreadable(400, f"The body holds a number that is too large: {text[:40]}.")
+    return number
+
+
+def each_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Of two values under one name nobody knows which was meant."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in found if names.count(name) > 1)
+        shown = BROKEN.sub("\ufffd", twice)[:100]
+        raise Unreadable(422, f"{shown} is in the same object twice: say it once.", shown)
+    return found
+
+
+def broken(value: Any, place: str, levels: int) -> Iterator[str]:
     """Where there are characters that nobody can keep."""
+    if not levels:
+        raise Unreadable(400, TOO_DEEP)
     match value:
         case str() if BROKEN.search(value):
             yield place
@@ -108,10 +143,10 @@ def broken(value: Any, place: str) -> Iterator[str]:
             for name, part in value.items():
                 if BROKEN.search(name):
                     yield place
-                yield from broken(part, f"{place}.{name}".removeprefix("."))
+                yield from broken(part, f"{place}.{name}".removeprefix("."), levels - 1)
         case list():
             for number, part in enumerate(value):
-                yield from broken(part, f"{place}[{number}]")
+                yield from broken(part, f"{place}[{number}]", levels - 1)
 
 
 def once(body: bytes, receive: Receive) -> Receive:

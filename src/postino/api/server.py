@@ -1,9 +1,9 @@
 """The API as an application: `make_app(config)` puts it together and starts nothing."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
-from fastapi import Depends, FastAPI
+from fastapi import Depends, FastAPI, Request
 from fastapi.middleware.gzip import GZipMiddleware
 
 from postino import config as configuration
@@ -33,7 +33,7 @@ from postino.api import (
     uncertain,
     workers,
 )
-from postino.api.access import Access, read_or_create
+from postino.api.access import Access, Door, read_or_create
 from postino.api.bodies import Bodies
 from postino.api.limits import RateLimits, RequestIds
 from postino.api.openapi import RESPONSES, Announced
@@ -55,6 +55,17 @@ def make_app(config: Config | None = None) -> FastAPI:
     config = config or configuration.load()
     postino = Postino(config)
     check = Access(read_or_create(config.data_dir / KEY_FILE), postino)
+    app = app_for(postino, check)
+    app.add_middleware(Door, access=check)
+    app.add_middleware(GZipMiddleware, minimum_size=LARGE)
+    app.add_middleware(RateLimits, rate=config.api.rate, burst=config.api.burst)
+    app.add_middleware(Safety)
+    app.add_middleware(RequestIds)
+    return app
+
+
+def app_for(postino: Postino, check: Callable[[Request], Awaitable[None]]) -> FastAPI:
+    """Every route, for whomever `check` lets in: also for who asks in this very process, and needs no door."""
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
@@ -73,6 +84,7 @@ def make_app(config: Config | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url="/v1/openapi.json",
+        redirect_slashes=False,
         responses=RESPONSES,
     )
     answer_with_problems(app)
@@ -81,9 +93,5 @@ def make_app(config: Config | None = None) -> FastAPI:
     app.include_router(sessions.public_routes(postino), dependencies=[Depends(opened)])
     for part in (health, page):
         app.include_router(part.routes(postino))
-    app.add_middleware(Bodies)
-    app.add_middleware(GZipMiddleware, minimum_size=LARGE)
-    app.add_middleware(RateLimits, rate=config.api.rate, burst=config.api.burst)
-    app.add_middleware(Safety)
-    app.add_middleware(RequestIds)
+    app.add_middleware(Bodies, patience=postino.config.api.patience)
     return app

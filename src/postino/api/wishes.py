@@ -10,6 +10,7 @@ from postino.content import Content, MediaRef, Override
 from postino.errors import WrongUse
 from postino.publishing.posts import Wish
 from postino.rules.localtime import parse_at
+from postino.zones import zone
 
 NAMES = {"text": "body"}  # what a content calls otherwise
 NO_COMMENTS = "Postino does not write first comments yet. Leave it out."
@@ -53,9 +54,10 @@ def timing_of(body: ContentBody) -> Timing:
 
 
 def instant(text: str | None, timezone: str | None, field: str, notes: list[str]) -> datetime | None:
-    if text is None:
-        return None
     try:
+        if text is None:
+            check_zone(timezone)
+            return None
         found = parse_at(text, timezone)
     except WrongUse as error:
         blamed = field if error.field == "at" else error.field
@@ -63,6 +65,12 @@ def instant(text: str | None, timezone: str | None, field: str, notes: list[str]
     if found.note is not None:
         notes.append(found.note.sentence)
     return found.at
+
+
+def check_zone(name: str | None) -> None:
+    """A wrong name is told at once, and not with the first time that needs it."""
+    if name is not None:
+        zone(name)
 
 
 def content_of(body: ContentBody, before: Content | None = None) -> Content:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import uvicorn
 
 from postino.cli import output
+from postino.cli.connections import allow_many, within
 from postino.cli.stopping import GRACE, Stop
 from postino.config import Config
 from postino.engine.streaming import close_all
@@ -35,11 +36,12 @@ class ApiServer(uvicorn.Server):
 
 async def serve(config: Config, opened: socket.socket, ready: Callable[[], None], *, until_eof: bool) -> None:
     await check_store(config)
+    allow_many()
     stop = Stop(asyncio.get_running_loop())
     stop.listen(until_eof=until_eof)
     api = uvicorn.Config(
-        API, factory=True, log_config=None, access_log=False, server_header=False,
-        timeout_graceful_shutdown=int(GRACE),
+        API, factory=True, log_config=None, access_log=False, server_header=False, ws="none",
+        http=within(config.api.patience), timeout_graceful_shutdown=int(GRACE),
     )  # fmt: skip
     api.load()
     server = ApiServer(api, ready)
