@@ -19,7 +19,7 @@ from postino.ledger import LedgerStore
 from postino.outcome import Done, Reject, Retry
 from postino.overview import OverviewStore
 from postino.people import PeopleStore
-from postino.post import PostStore
+from postino.post import Once, PostStore
 from postino.rules.blackout import Blackout
 from postino.rules.blockers import Facts
 from postino.rules.breaker import Breaker
@@ -246,11 +246,17 @@ class Store(LedgerStore, PostStore, ImportStore, GateStore, OverviewStore, Peopl
     async def migrate(self) -> list[str]: ...
 
     async def enqueue(
-        self, jobs: Sequence[NewJob], *, patience: float | None = None, again: bool = False
+        self,
+        jobs: Sequence[NewJob],
+        *,
+        patience: float | None = None,
+        again: bool = False,
+        once: Once | None = None,
     ) -> list[Enqueued]:
         """All or none. With `patience`, a key held by another open transaction for longer is an error, not a wait.
 
         `again` repeats a call whose answer was lost: what it may have written the first time is not written twice.
+        With `once`, what to answer is told from what was made and kept with it; nothing comes back where it was before.
         """
         ...
 

@@ -7,12 +7,11 @@ from fastapi.responses import JSONResponse
 
 from postino import zones
 from postino.api.callers import caller_of
-from postino.api.jobs import FORMER
+from postino.api.jobs import FORMER, time_of
 from postino.api.models import Strict
 from postino.api.reading import query_of
 from postino.api.seeing import own_brand, seen_job
 from postino.api.seen import seen_post
-from postino.api.wishes import instant
 from postino.engine.explaining import evaluate, explain
 from postino.publishing.explaining import of_evaluation, of_explanation
 from postino.wiring import Postino
@@ -50,7 +49,7 @@ def routes(app: Postino) -> APIRouter:
         """Whether it could run at `run_at`; left out: now. Nothing is inserted."""
         notes: list[str] = []
         await own_brand(app, caller_of(request), body.brand, body.account)
-        asked_at = instant(body.run_at, body.timezone, "run_at", notes)
+        asked_at = await time_of(app, body.run_at, body.timezone, notes)
         whose = {"channel": body.channel, "account": body.account, "brand": body.brand, "queue": body.queue}
         run_at, evaluation = await evaluate(app.store, **whose, run_at=asked_at)
         return JSONResponse(of_evaluation(body.channel, run_at, evaluation) | {"notes": notes})

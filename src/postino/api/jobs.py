@@ -1,14 +1,16 @@
 """`/v1/jobs`: work of any type. The same under `/fp-publisher/v1/jobs`, for clients that know it from there."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from pydantic import Field
 
 from postino.api.callers import Caller, caller_of
+from postino.api.idempotency import CallersKey, answer_of, answered, asked_of
 from postino.api.models import Strict
 from postino.api.problems import nearest
 from postino.api.reading import cursor_of, limit_of, query_of
@@ -19,12 +21,12 @@ from postino.engine.explaining import evaluate
 from postino.engine.specs import JobSpec, new_job, queue_named
 from postino.errors import Conflict, WrongUse
 from postino.job import Job, Queue, State
-from postino.post import POST
+from postino.post import POST, Answer, Asked, Once
 from postino.publishing.explaining import of_evaluation
 from postino.publishing.job_shapes import of_attempt, of_job
 from postino.publishing.posts import LONG_PAST
 from postino.publishing.shapes import plain, without
-from postino.store import JobFilter, NewJob
+from postino.store import Enqueued, JobFilter, NewJob
 from postino.wiring import Postino
 
 FORMER = "/fp-publisher"
@@ -57,20 +59,12 @@ def routes(app: Postino) -> APIRouter:
 
     @router.post(f"{FORMER}/v1/jobs", status_code=201, name="create_job_as_before")
     @router.post("/v1/jobs", status_code=201)
-    async def create_job(body: JobBody, request: Request) -> JSONResponse:
+    async def create_job(body: JobBody, request: Request, key: CallersKey = None) -> Response:
         """Queues it: 201. A known key brings the known job: 200, as does a preview, which queues nothing."""
-        caller, notes = caller_of(request), list[str]()
-        run_at = instant(body.run_at, body.timezone, "run_at", notes)
-        new = await wanted(app, body, caller, run_at)
+        caller = caller_of(request)
         if body.preview:
-            return JSONResponse(await previewed(app, new, caller, notes))
-        [enqueued] = await enqueue_surely(app.store, [new])
-        if not caller.sees(enqueued.job.brand):
-            raise Conflict(TAKEN)
-        app.wake([enqueued.job])
-        if not enqueued.created:
-            notes.append(known_already(enqueued.job))
-        return JSONResponse(shown(enqueued.job) | {"notes": notes}, 201 if enqueued.created else 200)
+            return JSONResponse(await previewed(app, *await wanted(app, body, caller), caller))
+        return await queued(app, body, caller, asked_of(request, caller, key, body))
 
     @router.get(f"{FORMER}/v1/jobs", name="list_jobs_as_before")
     @router.get("/v1/jobs")
@@ -87,28 +81,57 @@ def routes(app: Postino) -> APIRouter:
     async def show_job(job_id: UUID, request: Request) -> JSONResponse:
         """One job, with every try."""
         job = await seen_job(app, job_id, caller_of(request))
-        tries = [without(of_attempt(attempt), "trace") for attempt in await app.store.attempts(job_id)]
+        tries = [of_attempt(attempt) for attempt in await app.store.attempts(job_id)]
         return JSONResponse(shown(job) | {"history": tries})
 
     return router
 
 
-async def wanted(app: Postino, body: JobBody, caller: Caller, run_at: datetime | None) -> NewJob:
+async def queued(app: Postino, body: JobBody, caller: Caller, asked: Asked | None) -> Response:
+    """Nothing of it is looked at where the very same was answered before."""
+    said: list[str] = []
+
+    async def make(once: Once | None) -> Sequence[Enqueued]:
+        new, notes = await wanted(app, body, caller)
+        said[:] = notes
+        made = await enqueue_surely(app.store, [new], once=once)
+        app.wake([one.job for one in made])
+        return made
+
+    def told(made: Sequence[Enqueued]) -> Answer:
+        [(job, created)] = [(one.job, one.created) for one in made]
+        if not caller.sees(job.brand):
+            raise Conflict(TAKEN)
+        notes = [*said, *([] if created else [known_already(job)])]
+        return answer_of(201 if created else 200, shown(job) | {"notes": notes})
+
+    return await answered(app.store, asked, told, make)
+
+
+async def wanted(app: Postino, body: JobBody, caller: Caller) -> tuple[NewJob, list[str]]:
+    """The job that is meant, and what to tell about its time."""
     if body.type == POST:
         raise WrongUse(A_POST, "type")
-    now = await app.store.clock()
-    if run_at is not None and run_at < now - LONG_PAST:
-        raise WrongUse(f"run_at: {plain(run_at)} is over. Leave it out to run it now. Nothing was queued.", "run_at")
+    notes: list[str] = []
+    run_at = await time_of(app, body.run_at, body.timezone, notes)
     brand = await own_brand(app, caller, body.brand, body.account)
     said = body.model_dump(
         include={"type", "channel", "queue", "account", "user_id", "correlation_id", "max_attempts", "time_limit"}
     )
     spec = JobSpec(**said, payload=body.payload, at=run_at, brand=brand, key=body.idempotency_key)
     handler = app.handlers.get(body.type)
-    return new_job(spec, handler.queue if handler else Queue.DEFAULT)
+    return new_job(spec, handler.queue if handler else Queue.DEFAULT), notes
 
 
-async def previewed(app: Postino, new: NewJob, caller: Caller, notes: list[str]) -> dict[str, Any]:
+async def time_of(app: Postino, text: str | None, timezone: str | None, notes: list[str]) -> datetime | None:
+    """When it is to run. Raises WrongUse where that is over."""
+    run_at = instant(text, timezone, "run_at", notes)
+    if run_at is not None and run_at < await app.store.clock() - LONG_PAST:
+        raise WrongUse(f"run_at: {plain(run_at)} is over. Leave it out to run it now. Nothing was queued.", "run_at")
+    return run_at
+
+
+async def previewed(app: Postino, new: NewJob, notes: list[str], caller: Caller) -> dict[str, Any]:
     """What would be queued, and whether it could run then. No key is used."""
     known = None if new.key is None else await app.store.find(new.channel, new.key)
     if known is not None and not caller.sees(known.brand):

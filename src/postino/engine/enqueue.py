@@ -22,12 +22,14 @@ async def enqueue_together(store: Store, jobs: list[NewJob]) -> Sequence[Enqueue
     return await enqueue_surely(store, jobs, patience=None if len(jobs) == 1 else SHARED_PATIENCE)
 
 
-async def enqueue_surely(store: Store, jobs: Sequence[NewJob], patience: float | None = None) -> Sequence[Enqueued]:
+async def enqueue_surely(
+    store: Store, jobs: Sequence[NewJob], patience: float | None = None, once: Once | None = None
+) -> Sequence[Enqueued]:
     """Asks again where no answer came: the ids stay, so that what got through the first time is not there twice."""
 
     async def enqueue(again: bool) -> Sequence[Enqueued]:
         crashpoint("enqueue.before")
-        enqueued = await store.enqueue(jobs, patience=patience, again=again)
+        enqueued = await store.enqueue(jobs, patience=patience, again=again, once=once)
         crashpoint("enqueue.after")
         return enqueued
 

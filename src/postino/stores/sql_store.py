@@ -11,6 +11,7 @@ from postino.event import Cursor, Event
 from postino.job import Job, Queue
 from postino.ledger import Fact, IntentEntry, Ledger, NewIntent, Noted, StepEntry
 from postino.outcome import Done, Reject, Retry
+from postino.post import Once
 from postino.store import (
     Act,
     Attempt,
@@ -58,13 +59,19 @@ class SqlStore(SqlGates, SqlPosts, SqlImports, SqlStats, SqlPeople):
         return await self.driver.migrate()
 
     async def enqueue(
-        self, jobs: Sequence[NewJob], *, patience: float | None = None, again: bool = False
+        self,
+        jobs: Sequence[NewJob],
+        *,
+        patience: float | None = None,
+        again: bool = False,
+        once: Once | None = None,
     ) -> list[Enqueued]:
-        if all(job.key is None for job in jobs):
+        if once is None and all(job.key is None for job in jobs):
             return await self.driver.perform(enqueue.enqueue(jobs, again))
+        work = enqueue.enqueue(jobs, again) if once is None else enqueue.enqueue_once(jobs, again, once)
         # Keys may have to wait for somebody's open transaction: never on all connections at once.
         async with self.waiting_for_keys:
-            return await self.driver.transact(enqueue.enqueue(jobs, again), patience=patience)
+            return await self.driver.transact(work, patience=patience)
 
     async def enqueue_on(self, connection: Any, jobs: Sequence[NewJob]) -> list[Enqueued]:
         return await self.driver.join(connection, enqueue.enqueue(jobs))

@@ -7,8 +7,10 @@ from uuid import UUID
 
 from postino.errors import Conflict
 from postino.job import Job, State, lane_of, make_job
+from postino.post import Once
 from postino.store import Enqueued, NewJob
 from postino.stores import rows
+from postino.stores.operations import answers
 from postino.stores.statement import Operation, each
 
 
@@ -26,6 +28,14 @@ def enqueue(jobs: Sequence[NewJob], again: bool = False) -> Operation[list[Enque
         Enqueued(known[job.id], False) if job.id in known else Enqueued(fresh(job, made[0]["created_at"]), True)
         for job in jobs
     ]
+
+
+def enqueue_once(jobs: Sequence[NewJob], again: bool, once: Once) -> Operation[list[Enqueued]]:
+    if (yield from answers.known(once.asked, keep=True)) is not None:
+        return []
+    enqueued = yield from enqueue(jobs, again)
+    yield from answers.write(once, enqueued)
+    return enqueued
 
 
 def known_by_id(jobs: Sequence[NewJob]) -> Operation[dict[UUID, Job]]:
