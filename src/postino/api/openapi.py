@@ -3,6 +3,7 @@
 import json
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,45 +12,33 @@ from fastapi import FastAPI
 from postino.api.access import COOKIE
 from postino.api.permissions import ANYBODY, row_of
 from postino.api.queries import parameters_of
-
-PROBLEM = {
-    "type": "object",
-    "required": ["type", "title", "status", "detail"],
-    "properties": {
-        "type": {"type": "string"},
-        "title": {"type": "string"},
-        "status": {"type": "integer"},
-        "detail": {"type": "string"},
-        "field": {"type": "string"},
-        "request_id": {"type": "string"},
-        "problems": {"type": "array", "items": {"type": "object"}},
-    },
-}
-# In the place of what FastAPI says of refusals, which are none of its own here.
-RESPONSES: dict[int | str, dict[str, Any]] = {
-    "default": {
-        "description": "Another way it went well, or a refusal as problem details (RFC 9457).",
-        "content": {"application/problem+json": {"schema": PROBLEM}, "application/json": {"schema": {}}},
-    }
-}
+from postino.api.telling import components, responses_of
 
 KEY = {"type": "http", "scheme": "bearer", "description": "An API key."}
 SESSION = {"type": "apiKey", "in": "cookie", "name": COOKIE, "description": "A browser that is signed in."}
 
-# What is made is found under its id: the part of an address that asks for it, and where the answer has it.
-MADE = {
-    "/v1/posts": ("post_id", "/posts/0/id"),
-    "/v1/drafts": ("draft_id", "/id"),
-    "/v1/jobs": ("job_id", "/id"),
-    "/v1/accounts": ("account_id", "/id"),
-    "/v1/blackouts": ("blackout_id", "/id"),
-    "/v1/api-keys": ("key_id", "/id"),
-    "/v1/users": ("user_id", "/id"),
+# What is made or listed is found under its id: the part of an address that asks for it, and where the answer has it.
+Links = Mapping[tuple[str, str, str], tuple[str, str, str]]
+LINKS: Links = {
+    ("post", "/v1/posts", "201"): ("/v1/posts/", "post_id", "/posts/0/id"),
+    ("post", "/v1/posts", "202"): ("/v1/contents/", "content_id", "/content_id"),
+    ("get", "/v1/posts", "200"): ("/v1/posts/", "post_id", "/data/0/id"),
+    ("post", "/v1/drafts", "201"): ("/v1/drafts/", "draft_id", "/id"),
+    ("post", "/v1/imports", "200"): ("/v1/imports/", "import_id", "/id"),
+    ("post", "/v1/jobs", "201"): ("/v1/jobs/", "job_id", "/id"),
+    ("post", "/fp-publisher/v1/jobs", "201"): ("/fp-publisher/v1/jobs/", "job_id", "/id"),
+    ("get", "/v1/dead-letters", "200"): ("/v1/dead-letters/", "job_id", "/data/0/id"),
+    ("get", "/v1/uncertain", "200"): ("/v1/uncertain/", "job_id", "/data/0/id"),
+    ("post", "/v1/accounts", "201"): ("/v1/accounts/", "account_id", "/id"),
+    ("post", "/v1/blackouts", "201"): ("/v1/blackouts/", "blackout_id", "/id"),
+    ("post", "/v1/sandbox/faults", "201"): ("/v1/sandbox/faults/", "fault_id", "/id"),
+    ("post", "/v1/api-keys", "201"): ("/v1/api-keys/", "key_id", "/id"),
+    ("post", "/v1/users", "201"): ("/v1/users/", "user_id", "/id"),
 }
 
 
 class Announced(FastAPI):
-    """Tells of itself also what is asked behind the question mark, and who is let in."""
+    """Tells of itself also what is asked behind the question mark, who is let in, and what it answers."""
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
@@ -58,20 +47,25 @@ class Announced(FastAPI):
 
 
 def announce(told: dict[str, Any]) -> None:
-    told.setdefault("components", {})["securitySchemes"] = {"key": KEY, "session": SESSION}
+    kept = told.setdefault("components", {})
+    kept["securitySchemes"] = {"key": KEY, "session": SESSION}
+    for name, parts in components().items():
+        kept[name] = {**kept.get(name, {}), **parts}
     for path, operations in told["paths"].items():
         for method, operation in operations.items():
             if asked := parameters_of(method.upper(), path):
                 operation["parameters"] = [*operation.get("parameters", ()), *asked]
             if row_of(method.upper(), path) != ANYBODY:
                 operation["security"] = [{"key": []}, {"session": []}]
-    for path, (name, place) in MADE.items():
-        told["paths"][path]["post"]["responses"]["201"]["links"] = links_of(told, name, f"$response.body#{place}")
+            operation["responses"] = responses_of(method.upper(), path)
+    for (method, path, status), (under, name, place) in LINKS.items():
+        links = links_of(told, f"{under}{{{name}}}", name, f"$response.body#{place}")
+        told["paths"][path][method]["responses"][status]["links"] = links
 
 
-def links_of(told: dict[str, Any], name: str, place: str) -> dict[str, Any]:
+def links_of(told: dict[str, Any], under: str, name: str, place: str) -> dict[str, Any]:
     """To every operation whose address asks for such an id."""
-    meant = [one for path, operations in told["paths"].items() if f"{{{name}}}" in path for one in operations.values()]
+    meant = [one for path, operations in told["paths"].items() if path.startswith(under) for one in operations.values()]
     return {one["operationId"]: {"operationId": one["operationId"], "parameters": {name: place}} for one in meant}
 
 

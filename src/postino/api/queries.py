@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from postino.api.reading import FEWEST, MOST, USUAL
+from fastapi import Request
+
+from postino.api.reading import FEWEST, MOST, USUAL, query_of
 
 Names = tuple[str, ...]
 PAGE: Names = ("limit", "cursor")
@@ -33,11 +35,14 @@ NAMES: Mapping[tuple[str, str], Names] = {
     ("GET", "/v1/users"): PAGE,
     ("DELETE", "/v1/users/{user_id}"): ("reason",),
     ("GET", "/v1/audit"): (*PAGE, "verify"),
+    ("GET", "/v1/sandbox/published"): ("all", "after", "network"),
+    ("GET", "/v1/sandbox/faults"): ("all",),
+    ("DELETE", "/v1/sandbox/faults"): ("network",),
 }
 TRUTH = {"type": "boolean", "default": False}
 SCHEMAS: Mapping[str, Mapping[str, Any]] = {
     "limit": {"type": "integer", "minimum": FEWEST, "maximum": MOST, "default": USUAL},
-    **dict.fromkeys(("commit", "preview", "resolved", "verify"), TRUTH),
+    **dict.fromkeys(("all", "commit", "preview", "resolved", "verify"), TRUTH),
 }
 TEXT = {"type": "string"}
 
@@ -45,3 +50,8 @@ TEXT = {"type": "string"}
 def parameters_of(method: str, path: str) -> list[dict[str, Any]]:
     named = NAMES.get((method, path), ())
     return [{"name": name, "in": "query", "required": False, "schema": {**SCHEMAS.get(name, TEXT)}} for name in named]
+
+
+async def check_query(request: Request) -> None:
+    """Nobody is answered another question than was asked: what a route does not know it refuses."""
+    query_of(request, *NAMES.get((request.method, request.scope["route"].path), ()))

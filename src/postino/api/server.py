@@ -36,8 +36,10 @@ from postino.api import (
 from postino.api.access import Access, Door, read_or_create
 from postino.api.bodies import Bodies
 from postino.api.limits import RateLimits, RequestIds
-from postino.api.openapi import RESPONSES, Announced
+from postino.api.openapi import Announced
 from postino.api.problems import Safety, answer_with_problems
+from postino.api.queries import check_query
+from postino.api.telling import RESPONSES
 from postino.config import Config
 from postino.errors import StoreUnreachable
 from postino.wiring import Postino
@@ -89,7 +91,7 @@ def app_for(postino: Postino, check: Callable[[Request], Awaitable[None]]) -> Fa
     )
     answer_with_problems(app)
     for part in PARTS:
-        app.include_router(part.routes(postino), dependencies=[Depends(check), Depends(opened)])
+        app.include_router(part.routes(postino), dependencies=[Depends(check), Depends(opened), Depends(check_query)])
     app.include_router(sessions.public_routes(postino), dependencies=[Depends(opened)])
     for part in (health, page):
         app.include_router(part.routes(postino))

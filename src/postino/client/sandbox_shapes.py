@@ -81,6 +81,12 @@ class Fault(TypedDict):
     fired: int
 
 
+class Faults(TypedDict):
+    """All that shall go wrong."""
+
+    data: list[Fault]
+
+
 class Removed(TypedDict):
     """How many faults were taken away."""
 

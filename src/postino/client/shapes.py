@@ -340,7 +340,7 @@ class QueuedJob(Job):
 class JobDetails(Job):
     """A job with every try."""
 
-    history: list[JobTry]
+    history: list[TracedTry]
 
 
 class UncertainJob(Job):
@@ -462,6 +462,20 @@ class NotDone(TypedDict):
     done: Literal[False]
     status: int
     detail: str
+
+
+class JobResults(TypedDict):
+    """What became of each job; with a filter, `next_cursor` is the `before` of those that follow."""
+
+    data: list[JobDone | NotDone]
+    next_cursor: Uuid | None
+
+
+class LetterResults(TypedDict):
+    """What became of each dead letter; with a filter, `next_cursor` is the `before` of those that follow."""
+
+    data: list[LetterDone | NotDone]
+    next_cursor: Uuid | None
 
 
 class Event(TypedDict):

@@ -54,9 +54,3 @@ class Page(TypedDict, Generic[T]):
 
     data: list[T]
     next_cursor: str | None
-
-
-class Listed(TypedDict, Generic[T]):
-    """All of them."""
-
-    data: list[T]
