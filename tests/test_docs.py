@@ -159,7 +159,7 @@ def test_every_line_the_engine_logs_is_explained_and_no_other() -> None:
         name
         for path in SOURCE.rglob("*.py")
         if "structlog.get_logger" in path.read_text()
-        for name in re.findall(r"\"((?!postino)[a-z]+\.[a-z_]+)\"", path.read_text())
+        for name in re.findall(r"\"((?!postino)[a-z_]+\.[a-z_]+)\"", path.read_text())
     } - set(POINTS) - set(known_settings())
     assert {code(row["log"]) for row in table(OPERATING, "log", "meaning")} == logged
 

@@ -74,6 +74,11 @@ def test_nothing_secret_is_in_logs_answers_files_or_the_trail(tmp_path: Path) ->
         secret += ["a password typed as a name"]
         server.process.terminate()
         said = server.end()
+    refused = [json.loads(line) for line in said.splitlines() if "sign_in.refused" in line]
+    assert [(line["user"], line["address"], line["wait"]) for line in refused] == [
+        ("ada", "127.0.0.1", None),
+        (None, "127.0.0.1", None),
+    ]
     stored = b"".join(path.read_bytes() for path in folder.iterdir() if path.is_file()).decode("latin-1")
     for word in secret:
         assert word not in said

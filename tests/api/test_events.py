@@ -27,6 +27,8 @@ class Ear:
         assert self.answer.status == 200, self.answer.read()
         assert self.answer.headers["content-type"].startswith("text/event-stream")
         assert self.answer.readline() == b": listening\n"
+        name, _, self.begun = self.answer.readline().decode().strip().partition(": ")
+        assert (name, self.answer.readline()) == ("id", b"\n")
 
     def frames(self) -> Iterator[dict[str, Any]]:
         """Each as its id, its kind and what it says; without those that say nothing."""
@@ -81,6 +83,16 @@ def test_who_comes_back_hears_what_it_missed_once_and_in_order(server: Server) -
         assert next(frames)["job_id"] == now
     with Ear(server.api, f"?after={heard['id']}") as ear:
         assert ear.next()["job_id"] == missed[0]
+
+
+def test_who_is_cut_off_before_anything_happened_misses_nothing_either(server: Server) -> None:
+    with Ear(server.api) as ear:
+        begun = ear.begun
+    missed = [cancelled(server.api) for _ in range(2)]
+    with Ear(server.api, Last_Event_ID=begun) as ear:
+        assert ear.begun == begun
+        frames = ear.frames()
+        assert [next(frames)["job_id"] for _ in range(2)] == missed
 
 
 def test_who_comes_back_while_much_happens_misses_nothing(server: Server) -> None:

@@ -72,6 +72,21 @@ async def test_a_connection_that_ends_is_made_again_where_it_ended_and_nothing_c
         assert asked == [[], [b"0-2"], [b"0-2"], [b"0-2"], [b"0-2"]]
 
 
+async def test_who_is_cut_off_before_the_first_event_comes_back_to_where_it_began(kind: Kind) -> None:
+    async def first(visit: Visit) -> None:
+        await visit.request()
+        await visit.say(HEAD + b": listening\nid: 0-6\n\n")
+
+    async def last(visit: Visit) -> None:
+        await visit.request()
+        await visit.say(HEAD + b": listening\nid: 0-6\n\n" + framed(7))
+
+    async with RawServer(in_turn(first, last)) as raw, kind.asker(raw.url) as ask:
+        [told] = await ask.every(lambda c: c.events(), 1)
+        assert told["id"] == "0-7"
+        assert [re.findall(rb"(?i)last-event-id: (\S+)", request) for request in raw.requests] == [[], [b"0-6"]]
+
+
 async def test_a_server_that_is_gone_for_good_is_told(kind: Kind) -> None:
     async def broken(visit: Visit) -> None:
         await visit.request()

@@ -53,11 +53,10 @@ def routes(app: Postino) -> APIRouter:
         return wanted
 
     async def told(wanted: Filter, after: Cursor | None) -> AsyncGenerator[str, None]:
-        yield ": listening\n\n"
         try:
             async with aclosing(stream.listen(wanted, after, heartbeat=HEARTBEAT)) as events:
                 async for event in events:
-                    yield ": nothing new\n\n" if event is None else framed(event)
+                    yield framed(event)
         except TooSlow:
             yield farewell("dropped", SLOW)
         except Ended:
@@ -84,7 +83,13 @@ class Events(StreamingResponse):
             await self.body_iterator.aclose()
 
 
-def framed(told: Told) -> str:
+def framed(told: Told | Cursor | None) -> str:
+    """A place without an event is for whoever is cut off before the first one."""
+    match told:
+        case None:
+            return ": nothing new\n\n"
+        case Cursor(xid, seq):
+            return f": listening\nid: {xid}-{seq}\n\n"
     event = told.event
     brands = {brand for brand in told.brands.values() if brand is not None}
     said: dict[str, Any] = {

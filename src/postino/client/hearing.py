@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -35,9 +35,10 @@ class Hearing:
         if len(self.unread) > MOST_BYTES:
             raise Unanswered(f"An event has more than {MOST_BYTES} bytes. Is it Postino?")
         for frame in frames:
-            event = event_in(frame)
-            if event is not None:
-                self.request = replace(self.request, after=event["id"])
+            fields = fields_of(frame)
+            if "id" in fields:
+                self.request = replace(self.request, after=fields["id"])
+            if (event := event_in(fields)) is not None:
                 yield event
 
     def pause(self, patience: Patience, jitter: float, now: datetime) -> timedelta | None:
@@ -46,10 +47,13 @@ class Hearing:
         return pause(self.request, self.ended, self.failures, patience, jitter, now)
 
 
-def event_in(frame: bytes) -> Event | None:
-    """A farewell has no id, and a sign of life no data: both are for this side only."""
+def fields_of(frame: bytes) -> dict[str, str]:
     lines = [line.partition(": ") for line in frame.decode(errors="replace").split("\n")]
-    fields = {name: text for name, _, text in lines}
+    return {name: text for name, _, text in lines}
+
+
+def event_in(fields: Mapping[str, str]) -> Event | None:
+    """A farewell has no id, and a place or a sign of life no data: they are for this side only."""
     if "id" not in fields or "data" not in fields:
         return None
     try:

@@ -94,29 +94,37 @@ class Stream:
 
     async def listen(
         self, wanted: Filter, after: Cursor | None, *, heartbeat: float
-    ) -> AsyncGenerator[Told | None, None]:
-        """What happens from now on, or after a cursor; None where nothing has for so many seconds."""
+    ) -> AsyncGenerator[Told | Cursor | None, None]:
+        """What happens from now on, or after a cursor; None where nothing has for so many seconds.
+
+        First of all where this begins: whoever is cut off before anything happens can come back to there.
+        """
         if self.closed:
             raise Ended
         self.present += 1
         listening = Listening(wanted, after)
         try:
-            await self.take_place()
-            if after is not None:
+            begun_at = await self.take_place()
+            if after is None:
+                self.join(listening)
+                yield begun_at
+            else:
+                yield after
                 async with aclosing(self.missed(after, listening)) as missed:
                     async for told in missed:
                         yield told
-            self.join(listening)  # at once: what the reader has passed was in what is missed
+                self.join(listening)  # at once: what the reader has passed was in what is missed
             while True:
                 yield await listening.next(heartbeat)
         finally:
             self.leave(listening)
 
-    async def take_place(self) -> None:
-        """Where the reader begins, if it does not read yet."""
+    async def take_place(self) -> Cursor:
+        """Where the reader is, or begins if it does not read yet."""
         async with self.looking:
             if self.position is None:
                 self.position = await self.store.last_event()
+            return self.position
 
     async def missed(self, after: Cursor, listening: Listening) -> AsyncGenerator[Told, None]:
         """What happened while it did not listen, up to where the reader is."""

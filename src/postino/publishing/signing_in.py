@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
+import structlog
+
 from postino.errors import Conflict
 from postino.job import new_id
 from postino.people import PeopleStore, Role, Session, User
@@ -18,6 +20,7 @@ from postino.publishing.seals import Seals
 from postino.rules.throttling import ADDRESS, IDLE, LINK, LONGEST, USER, is_idle, is_over, worth_noting
 from postino.store import Act
 
+log = structlog.get_logger("postino.signing_in")
 SECRET_BYTES = 32
 OF_SESSIONS, OF_LINKS, OF_NAMES, OF_ADDRESSES = "session", "sign-in link", "throttled name", "throttled address"
 OWNER = "owner"  # whom the links of `postino up` sign in
@@ -54,7 +57,18 @@ class SigningIn:
 
     async def login(self, name: str, password: str, address: str) -> SignedIn | Refused | Wait:
         """Each try is counted before it is looked at: a hundred at once are a hundred."""
-        known_as = folded(name)
+        outcome = await self.tried(folded(name), password, address)
+        if not isinstance(outcome, SignedIn):
+            await self.note(folded(name), address, outcome)
+        return outcome
+
+    async def note(self, known_as: str, address: str, refusal: Refused | Wait) -> None:
+        """In the log, and not in the audit trail: that is for what was changed, and strangers would fill it."""
+        user = await self.store.user_named(known_as)  # of others not even the name: it may be a password
+        wait = refusal.seconds if isinstance(refusal, Wait) else None
+        log.warning("sign_in.refused", user=None if user is None else user.name, address=address, wait=wait)
+
+    async def tried(self, known_as: str, password: str, address: str) -> SignedIn | Refused | Wait:
         of_name = self.seals.digest(OF_NAMES, known_as)
         of_address = self.seals.digest(OF_ADDRESSES, neighbourhood(address))
         until_at = await self.store.begin_login({of_name: USER, of_address: ADDRESS})
