@@ -1,9 +1,28 @@
 """Every workload, by its name."""
 
 from benchmarks.workload import Workload
-from benchmarks.workloads import brands, crowds, dispatch, drain, enqueue, flow, gates, killed, naps, outage, punctual
+from benchmarks.workloads import (
+    accept,
+    brands,
+    crowds,
+    dispatch,
+    drain,
+    enqueue,
+    flow,
+    gates,
+    household,
+    killed,
+    lists,
+    naps,
+    outage,
+    punctual,
+    stream,
+)
 
-PARTS = (drain, enqueue, punctual, crowds, dispatch, naps, killed, flow, outage, brands, gates)
+PARTS = (
+    drain, enqueue, punctual, crowds, dispatch, naps, killed, flow, outage, brands, gates,
+    accept, stream, household, lists,
+)  # fmt: skip
 WORKLOADS: dict[str, Workload] = {workload.name: workload for part in PARTS for workload in part.WORKLOADS}
 
 

@@ -29,7 +29,7 @@ class Result:
     missing: dict[str, str] = field(default_factory=dict)
 
     def values(self, contestant: str, figure: Figure) -> list[float]:
-        return [measured[figure.key] for name, measured in self.rounds if name == contestant]
+        return [measured[figure.key] for name, measured in self.rounds if name == contestant and figure.key in measured]
 
     def median(self, contestant: str, figure: Figure) -> float | None:
         values = self.values(contestant, figure)

@@ -39,6 +39,7 @@ SUBJECTS = {
         Subject("huey", "huey", Role.PEER, pip=("huey",)),
         Subject("raw_pipeline", "raw asyncpg", Role.LIMIT),
         Subject("raw_copy", "raw COPY", Role.LIMIT),
+        Subject("raw_api", "raw FastAPI", Role.LIMIT),
     )
 }
 POSTGRES_PEERS = ("pgqueuer", "graphile", "oban", "procrastinate")

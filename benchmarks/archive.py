@@ -1,0 +1,173 @@
+"""Two years of posts, written straight into the tables: what lists and the calendar must find their way through."""
+
+import json
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import apsw
+import asyncpg
+
+from benchmarks.clients.words import text_of
+from postino.content import Content
+from postino.post import POST
+from postino.publishing.contents import text_of as written
+from postino.publishing.contents import words_of
+from postino.stores.sqlite_values import text_of as instant_text
+
+Record = dict[str, Any]
+TOGETHER = 20_000
+TEXTS = 20_000  # that differ; what is added to each tells the others apart
+PAST, FUTURE = timedelta(days=550), timedelta(days=180)
+BUSY_DAYS, BUSY_SHARE = 30, 0.15  # of all posts, in the busiest month
+PLANNED_BEFORE = 14 * 86_400.0  # seconds at most
+KEPT_AFTER = timedelta(days=5)  # before that they are among the finished ones
+ENDS = (("completed", 0.94), ("failed", 0.97), ("cancelled", 1.0))
+TABLES = ("contents", "posts", "jobs", "finished", "kept", "keys")
+
+
+@dataclass(frozen=True)
+class Account:
+    id: str
+    network: str
+    brand: str
+
+
+def archive(count: int, accounts: Sequence[Account], now: datetime) -> Iterator[tuple[str, Record]]:
+    """Rows by their tables. Posts are made in the order of their times, each content for two accounts of a brand."""
+    chosen = random.Random(7)
+    texts = [text_of(number) for number in range(min(TEXTS, count))]
+    for place, at in enumerate(sorted(instants(count // 2, now, chosen))):
+        made_at = min(at, now) - timedelta(seconds=chosen.uniform(0, PLANNED_BEFORE))
+        text = f"{texts[place % len(texts)]}{place}"
+        content, content_id = Content(body=text), id_at(made_at, 4 * place)
+        yield "contents", {
+            "id": content_id, "text": written(content), "words": words_of(content), "version": 1, "created_at": made_at,
+            "brand": None, "user_id": None,
+        }  # fmt: skip
+        first = chosen.randrange(len(accounts))
+        for step in (0, 1):
+            account = accounts[(first + step * 20) % len(accounts)]
+            post_id = id_at(made_at, 4 * place + step + 1)
+            yield from post(account, post_id, content_id, text, at, made_at, now, chosen)
+
+
+def post(
+    account: Account, post_id: UUID, content_id: UUID, text: str, at: datetime, made_at: datetime, now: datetime,
+    chosen: random.Random,
+) -> Iterator[tuple[str, Record]]:  # fmt: skip
+    lot = chosen.random()
+    phase = "live" if at > now else next(end for end, share in ENDS if lot < share)
+    key = f"{post_id.hex}{post_id.hex}"
+    yield "posts", {
+        "id": post_id, "content_id": content_id, "network": account.network, "account": account.id, "fingerprint": key,
+        "brand": account.brand, "scheduled_at": at, "phase": phase, "created_at": made_at,
+    }  # fmt: skip
+    yield "keys", {"channel": account.network, "key": key, "job_id": post_id}
+    letter: Record = {"parts": [text], "title": None, "media": [], "options": {}, "publish_until_at": None}
+    job: Record = {
+        "id": post_id, "type": POST, "channel": account.network, "queue": 1, "account": account.id,
+        "brand": account.brand, "idempotency_key": key, "payload": json.dumps(letter).encode(), "scheduled_at": at,
+        "run_at": at, "created_at": made_at,
+    }  # fmt: skip
+    if phase == "live":
+        yield "jobs", job | {"state": "pending", "lane": account.id}
+        return
+    ended_at = at + timedelta(seconds=chosen.uniform(0.2, 20))
+    ended = {
+        "state": phase, "attempts": 1, "generation": 1, "rescues": 0, "deferrals": 0, "sent": phase == "completed",
+        "remote_id": f"at://{post_id}" if phase == "completed" else None, "superseded": False,
+        "last_error": "The network refused it: too long." if phase == "failed" else None,
+        "claimed_by": "worker", "claimed_at": at, "finished_at": ended_at,
+    }  # fmt: skip
+    yield ("finished" if ended_at > now - KEPT_AFTER else "kept"), job | ended
+
+
+def instants(count: int, now: datetime, chosen: random.Random) -> list[datetime]:
+    """When they are to go out: over the years, and more of them in the month that has just begun."""
+    whole = (PAST + FUTURE).total_seconds()
+    busy = int(count * BUSY_SHARE)
+    usual = [now - PAST + timedelta(seconds=chosen.uniform(0, whole)) for _ in range(count - busy)]
+    return usual + [now + timedelta(seconds=chosen.uniform(-0.5, 0.5) * BUSY_DAYS * 86_400) for _ in range(busy)]
+
+
+def id_at(made_at: datetime, number: int) -> UUID:
+    """As Postino makes them: by time first."""
+    return UUID(int=int(made_at.timestamp() * 1000) << 80 | 0x7 << 76 | 0x2 << 62 | number)
+
+
+async def fill(url: str, count: int, accounts: Sequence[Account]) -> None:
+    """Indexes are made anew afterwards, which is quicker than keeping them true meanwhile."""
+    rows = archive(count, accounts, datetime.now(UTC))
+    if url.startswith("sqlite"):
+        fill_sqlite(Path(url.removeprefix("sqlite:///")), rows)
+    else:
+        await fill_postgres(url, rows)
+
+
+def in_batches(rows: Iterable[tuple[str, Record]]) -> Iterator[tuple[str, list[Record]]]:
+    iterator = iter(rows)
+    while some := list(islice(iterator, TOGETHER)):
+        for table in TABLES:
+            if those := [row for name, row in some if name == table]:
+                yield table, those
+
+
+async def fill_postgres(url: str, rows: Iterable[tuple[str, Record]]) -> None:
+    connection = await asyncpg.connect(url, command_timeout=600)
+    try:
+        indexes = await connection.fetch(
+            "SELECT indexrelid::regclass::text AS name, pg_get_indexdef(indexrelid) AS told FROM pg_index"
+            " WHERE indrelid = 'postino.posts'::regclass AND NOT indisprimary"
+        )
+        for index in indexes:
+            await connection.execute(f"DROP INDEX {index['name']}")
+        await connection.execute("SET session_replication_role = replica")  # the phases are written with the posts
+        for table, those in in_batches(rows):
+            names = list(those[0])
+            values = [tuple(row[name] for name in names) for row in those]
+            await connection.copy_records_to_table(table, schema_name="postino", columns=names, records=values)
+        await connection.execute("SET session_replication_role = origin")
+        for index in indexes:
+            await connection.execute(index["told"])
+        await connection.execute("VACUUM ANALYZE")
+    finally:
+        await connection.close()
+
+
+def fill_sqlite(path: Path, rows: Iterable[tuple[str, Record]]) -> None:
+    connection = apsw.Connection(str(path))
+    try:
+        connection.execute("PRAGMA synchronous = OFF; PRAGMA cache_size = -400000")
+        indexes = [*connection.execute(
+            "SELECT name, sql FROM sqlite_master"
+            " WHERE type = 'index' AND tbl_name = 'postino_posts' AND sql IS NOT NULL"
+        )]  # fmt: skip
+        for name, _ in indexes:
+            connection.execute(f"DROP INDEX {name}")
+        for table, those in in_batches(rows):
+            names = list(those[0])
+            marks = ", ".join("?" * len(names))
+            with connection:
+                connection.executemany(
+                    f"INSERT INTO postino_{table} ({', '.join(names)}) VALUES ({marks})",
+                    (tuple(PLAIN.get(type(row[name]), same)(row[name]) for name in names) for row in those),
+                )
+        with connection:
+            for _, told in indexes:
+                connection.execute(told)
+        connection.execute("ANALYZE; PRAGMA wal_checkpoint(TRUNCATE)")
+    finally:
+        connection.close()
+
+
+def same(value: Any) -> Any:
+    return value
+
+
+PLAIN: dict[type, Callable[[Any], Any]] = {datetime: instant_text, UUID: str, bool: int}

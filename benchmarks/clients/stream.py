@@ -1,0 +1,121 @@
+"""Listeners that hear what happens, and one who lets it happen at a steady pace: how long it is on its way."""
+
+import asyncio
+import json
+import sys
+import time
+from collections import Counter
+from typing import Any
+
+import aiohttp
+import uvloop
+
+from benchmarks.clients.words import text_of
+from benchmarks.workload import percentile
+
+QUIET = 5.0  # seconds without anything new, after which what is missing is missed
+AT = "2027-05-{:02}T08:00:00Z"
+Heard = list[tuple[str, float]]  # what was heard by one listener, and when
+
+
+class Listeners:
+    """Each with a connection of its own."""
+
+    def __init__(self, session: aiohttp.ClientSession, count: int) -> None:
+        self.session = session
+        self.heard: list[Heard] = [[] for _ in range(count)]
+        self.ready = [asyncio.Event() for _ in range(count)]
+        self.tasks = [asyncio.create_task(self.listen(number)) for number in range(count)]
+
+    async def listen(self, number: int) -> None:
+        async with self.session.get("/v1/events", timeout=aiohttp.ClientTimeout(None)) as answer:
+            async for line in answer.content:
+                if line.startswith(b": listening"):
+                    self.ready[number].set()
+                elif line.startswith(b"data: "):
+                    said = json.loads(line[6:])
+                    self.heard[number].append((name_of(said["job_id"], said["type"]), time.perf_counter()))
+
+    async def until_quiet(self, expected: int) -> None:
+        """Until everybody has heard everything, or nothing comes any more."""
+        before, since = -1, time.perf_counter()
+        while (now := sum(map(len, self.heard))) < expected * len(self.heard):
+            if now > before:
+                before, since = now, time.perf_counter()
+            if time.perf_counter() - since > QUIET:
+                return
+            await asyncio.sleep(0.05)
+
+    async def close(self) -> None:
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+
+
+def name_of(job_id: str, kind: str) -> str:
+    return f"{job_id} {kind}"
+
+
+async def run(wanted: dict[str, Any]) -> dict[str, float]:
+    headers = {"Authorization": f"Bearer {wanted['key']}"}
+    connector = aiohttp.TCPConnector(limit=0)
+    async with aiohttp.ClientSession(wanted["url"], headers=headers, connector=connector) as session:
+        posts = await made(session, wanted["accounts"], wanted["events"] // 2)
+        listeners = Listeners(session, wanted["listeners"])
+        await asyncio.gather(*(ready.wait() for ready in listeners.ready))
+        await asyncio.sleep(0.5)
+        answered = await happening(session, posts, 1 / wanted["rate"])
+        await listeners.until_quiet(len(answered))
+        await listeners.close()
+    return told(answered, listeners.heard)
+
+
+async def made(session: aiohttp.ClientSession, accounts: list[str], count: int) -> list[str]:
+    posts = []
+    for number in range(count):
+        body = {"text": text_of(number), "accounts": [accounts[number % len(accounts)]], "at": AT.format(1)}
+        async with session.post("/v1/posts", json=body) as answer:
+            answer.raise_for_status()
+            posts.append((await answer.json())["id"])
+    return posts
+
+
+async def happening(session: aiohttp.ClientSession, posts: list[str], gap: float) -> dict[str, float]:
+    """Each post is moved to another day, and cancelled; and when that was answered."""
+    answered: dict[str, float] = {}
+
+    async def deed(post_id: str, kind: str) -> None:
+        if kind == "job.cancelled":
+            asked = session.post(f"/v1/posts/{post_id}/cancel", json={})
+        else:
+            asked = session.patch(f"/v1/posts/{post_id}", json={"at": AT.format(2)})
+        async with asked as answer:
+            answer.raise_for_status()
+            answered[name_of(post_id, kind)] = time.perf_counter()
+
+    following, deeds = time.perf_counter(), []
+    for number in range(2 * len(posts)):
+        kind = ("job.rescheduled", "job.cancelled")[number * 2 // (2 * len(posts))]
+        deeds.append(asyncio.create_task(deed(posts[number % len(posts)], kind)))
+        following += gap
+        await asyncio.sleep(max(0, following - time.perf_counter()))
+    await asyncio.gather(*deeds)
+    return answered
+
+
+def told(answered: dict[str, float], heard: list[Heard]) -> dict[str, float]:
+    """An event that is heard before its request is answered took no time."""
+    delays = [max(0.0, at - answered[name]) for mine in heard for name, at in mine if name in answered]
+    counts = [Counter(name for name, _ in mine) for mine in heard]
+    return {
+        "p50": 1000 * percentile(delays, 0.5),
+        "p99": 1000 * percentile(delays, 0.99),
+        "worst": 1000 * max(delays),
+        "missed": sum(name not in count for count in counts for name in answered),
+        "doubled": sum(times - 1 for count in counts for times in count.values()),
+        "rate": len(answered) / (max(answered.values()) - min(answered.values())),
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(uvloop.run(run(json.loads(sys.argv[1])))))

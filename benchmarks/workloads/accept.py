@@ -1,0 +1,80 @@
+"""POST /v1/posts by 50 clients at once: how many are accepted, and how long each waits until it is on disk."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from benchmarks.install import Installed
+from benchmarks.service import Service, called
+from benchmarks.trial import Store
+from benchmarks.workload import Figure, Stage, Target, Workload
+
+CLIENTS, SECONDS = 50, 6.0
+EACH, BRANDS = 100, 20  # accounts on each network
+APART = 10_000_000  # no two runs of clients say the same
+
+
+def accept(stage: Stage, installed: Installed, store: Store) -> Mapping[str, float]:
+    seconds = max(0.5, SECONDS * min(1, stage.scale))
+    with Service(stage.server, store) as service:
+        if installed.subject.name == "raw_api":
+            service.url = service.start_limit()
+            return told("keyed", posting(service, seconds, 0, ["a"], keyed=False)) | floor(service, seconds)
+        accounts = service.open_accounts(stage.size(EACH), BRANDS)
+        service.start()
+        idle = service.rested("server")
+        keyed = posting(service, seconds, 1, accounts, keyed=True)
+        plain = posting(service, seconds, 2, accounts, keyed=False)
+        measured = told("keyed", keyed) | told("plain", plain) | floor(service, seconds)
+        service.check()
+        return measured | {"idle": idle, "after": service.rested("server")}
+
+
+def posting(service: Service, seconds: float, turn: int, accounts: list[str], *, keyed: bool) -> dict[str, Any]:
+    asked = {"url": service.url, "key": service.key, "clients": CLIENTS, "first": turn * APART, "now": False}
+    return called("accept", what="posts", seconds=seconds, accounts=accounts, keyed=keyed, **asked)
+
+
+def floor(service: Service, seconds: float) -> dict[str, float]:
+    """What the same server answers when there is nothing to do."""
+    asked = {"url": service.url, "key": service.key, "clients": CLIENTS, "first": 0, "now": False}
+    done = called("accept", what="health", seconds=seconds / 2, accounts=[], keyed=False, **asked)
+    return {"health": done["rate"]}
+
+
+def told(name: str, done: Mapping[str, float]) -> dict[str, float]:
+    return {f"{name}-{figure}": done[figure] for figure in ("rate", "p50", "p99")}
+
+
+def figures(*ratio: Target) -> tuple[Figure, ...]:
+    return (
+        Figure("keyed-rate", "accepted, each with an Idempotency-Key", "posts/s", True, ratio),
+        Figure("keyed-p50", "the same, until the answer: p50", "ms"),
+        Figure("keyed-p99", "the same: p99", "ms"),
+        Figure("plain-rate", "accepted without keys", "posts/s", True),
+        Figure("plain-p50", "the same, until the answer: p50", "ms"),
+        Figure("plain-p99", "the same: p99", "ms"),
+        Figure("health", "GET /health/live by the same clients", "requests/s", True),
+        Figure("idle", "resident memory of the server, idle after its start", "MB"),
+        Figure("after", "the same afterwards", "MB"),
+    )
+
+
+WORKLOADS = (
+    Workload(
+        "accept",
+        f"POST /v1/posts by {CLIENTS} clients at once, PostgreSQL",
+        ("postino", "raw_api"),
+        figures(Target(0.25, "raw_api")),
+        partial(accept, store="postgres"),
+        most_rounds=3,
+    ),
+    Workload(
+        "accept-sqlite",
+        f"the same by {CLIENTS} clients, SQLite",
+        ("postino",),
+        figures(),
+        partial(accept, store="sqlite"),
+        most_rounds=3,
+    ),
+)

@@ -1,0 +1,50 @@
+"""GET /v1/events by 100 listeners at 50 events a second: how long each is on its way, and whether all arrive."""
+
+from collections.abc import Mapping
+from functools import partial
+
+from benchmarks.install import Installed
+from benchmarks.service import STORES, Service, called
+from benchmarks.trial import Store
+from benchmarks.workload import Figure, Stage, Target, Workload
+
+LISTENERS, RATE, EVENTS = 100, 50, 1_000
+ACCOUNTS, BRANDS = 20, 5  # on each network
+
+
+def stream(stage: Stage, installed: Installed, store: Store) -> Mapping[str, float]:
+    with Service(stage.server, store) as service:
+        accounts = service.open_accounts(ACCOUNTS, BRANDS)
+        service.start()
+        heard = called(
+            "stream",
+            url=service.url,
+            key=service.key,
+            accounts=accounts,
+            listeners=stage.size(LISTENERS),
+            events=stage.size(EVENTS),
+            rate=RATE,
+        )
+        service.check()
+        return heard | {"after": service.rested("server")}
+
+
+FIGURES = (
+    Figure("p50", "from the answer to the listener: p50", "ms"),
+    Figure("p99", "the same: p99", "ms", targets=(Target(250),)),
+    Figure("missed", "events that a listener did not hear", "events", targets=(Target(0),)),
+    Figure("doubled", "events that a listener heard twice", "events", targets=(Target(0),)),
+    Figure("rate", "events made", "events/s", True),
+    Figure("after", "resident memory of the server afterwards", "MB"),
+)
+WORKLOADS = tuple(
+    Workload(
+        f"stream{ending}",
+        f"{LISTENERS} listeners hear {RATE} events a second, {title}",
+        ("postino",),
+        FIGURES,
+        partial(stream, store=store),
+        most_rounds=2,
+    )
+    for store, (ending, title) in STORES.items()
+)
