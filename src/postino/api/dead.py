@@ -12,14 +12,13 @@ from pydantic import Field
 
 from postino.api.callers import Caller, caller_of
 from postino.api.gates import flag_of
-from postino.api.job_deeds import refused
+from postino.api.job_deeds import ReplayJobBody, refused
 from postino.api.jobs import Name, shown
 from postino.api.models import MOST_REASON, NeededReason, Strict
 from postino.api.problems import nearest
 from postino.api.reading import cursor_of, limit_of, query_of
 from postino.api.seeing import seen_letter, shown_brands
 from postino.engine.deeds import act
-from postino.engine.specs import payload_bytes
 from postino.errors import Conflict, NotFound, WrongUse
 from postino.publishing.job_shapes import of_letter
 from postino.publishing.shapes import plain_fields, without
@@ -62,12 +61,6 @@ class ReplayLettersBody(LettersBody):
 
     per_second: Annotated[float, Field(ge=0.001, le=1000)] | None = None
     force: bool = False
-
-
-class ReplayLetterBody(Strict):
-    payload: Any = None
-    force: bool = False
-    reason: Annotated[str, Field(max_length=MOST_REASON)] = ""
 
 
 def routes(app: Postino) -> APIRouter:
@@ -134,16 +127,11 @@ def routes(app: Postino) -> APIRouter:
         return JSONResponse(whole(await seen_letter(app, job_id, caller_of(request))))
 
     @router.post("/{job_id}/replay")
-    async def replay_dead_letter(
-        job_id: UUID, request: Request, body: ReplayLetterBody | None = None
-    ) -> JSONResponse:
+    async def replay_dead_letter(job_id: UUID, request: Request, body: ReplayJobBody | None = None) -> JSONResponse:
         """Runs it again, with another `payload` if one is given."""
-        caller, body = caller_of(request), body or ReplayLetterBody()
+        caller, body = caller_of(request), body or ReplayJobBody()
         await seen_letter(app, job_id, caller)
-        edited = payload_bytes(body.payload) if "payload" in body.model_fields_set else None
-        return JSONResponse(
-            shown(await app.replay(job_id, payload=edited, force=body.force, reason=body.reason, actor=caller.name))
-        )
+        return JSONResponse(shown(await app.replay(job_id, **body.how(), actor=caller.name)))
 
     @router.post("/{job_id}/discard")
     async def discard_dead_letter(job_id: UUID, body: NeededReason, request: Request) -> JSONResponse:

@@ -46,9 +46,10 @@ def routes(app: Postino) -> APIRouter:
     @router.post(f"{FORMER}/v1/jobs/test", name="test_as_before")
     @router.post("/v1/jobs/test")
     async def test(body: TestBody, request: Request) -> JSONResponse:
-        """Whether it could run at `run_at`; left out: now. Nothing is inserted."""
+        """Whether it could run at `run_at`; left out: now. Nothing is inserted; a channel that never was is refused."""
         notes: list[str] = []
         await own_brand(app, caller_of(request), body.brand, body.account)
+        await app.gatekeeper.check_channel(body.channel, app.config.channels)
         asked_at = await time_of(app, body.run_at, body.timezone, notes)
         whose = {"channel": body.channel, "account": body.account, "brand": body.brand, "queue": body.queue}
         run_at, evaluation = await evaluate(app.store, **whose, run_at=asked_at)

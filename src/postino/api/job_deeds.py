@@ -14,7 +14,7 @@ from postino.api.jobs import FORMER, Name, shown
 from postino.api.models import MOST_REASON, DeedBody, ReplayBody, ResolveBody, Strict
 from postino.api.problems import STATUS
 from postino.api.seeing import seen_job, shown_brands
-from postino.engine.specs import queue_named
+from postino.engine.specs import payload_bytes, queue_named
 from postino.errors import Conflict, NotFound, PostinoError, WrongUse
 from postino.job import Job, State
 from postino.outcome import Reject, Retry
@@ -39,6 +39,16 @@ class ChosenBody(Strict):
     queue: str | None = None
     before: Annotated[UUID, Field(strict=False)] | None = None
     limit: Annotated[int, Field(ge=1, le=MOST_AT_ONCE)] = MOST_AT_ONCE
+
+
+class ReplayJobBody(ReplayBody):
+    """With another `payload`, if one is given."""
+
+    payload: Any = None
+
+    def how(self) -> dict[str, Any]:
+        edited = payload_bytes(self.payload) if "payload" in self.model_fields_set else None
+        return {"payload": edited, "force": self.force, "reason": self.reason}
 
 
 class BulkBody(Strict):
@@ -80,12 +90,11 @@ def routes(app: Postino) -> APIRouter:
 
     @router.post(f"{FORMER}/v1/jobs/{{job_id}}/replay", name="replay_job_as_before")
     @router.post("/v1/jobs/{job_id}/replay")
-    async def replay_job(job_id: UUID, request: Request, body: ReplayBody | None = None) -> JSONResponse:
-        """Runs a failed job again: its key and its history stay."""
-        caller, body = caller_of(request), body or ReplayBody()
+    async def replay_job(job_id: UUID, request: Request, body: ReplayJobBody | None = None) -> JSONResponse:
+        """Runs a failed job again, with another `payload` if one is given: its key and its history stay."""
+        caller, body = caller_of(request), body or ReplayJobBody()
         await seen_job(app, job_id, caller)
-        done = await app.replay(job_id, force=body.force, reason=body.reason, actor=caller.name)
-        return JSONResponse(shown(done))
+        return JSONResponse(shown(await app.replay(job_id, **body.how(), actor=caller.name)))
 
     @router.post("/v1/jobs/{job_id}/resolve")
     async def resolve_job(job_id: UUID, body: ResolveBody, request: Request) -> JSONResponse:

@@ -16,10 +16,10 @@ from typing import Self
 from postino.client.house import House
 from postino.client.refusals import NotAllowed, Unanswered
 from postino.client.retrying import Patience
-from postino.client.transports import Blocking, Meanwhile, server_at
+from postino.client.transports import Blocking, server_at
 from postino.client.ways import AsyncTalker, Talker
 
-__all__ = ["AsyncClient", "Client", "NotAllowed", "Patience", "Unanswered"]
+__all__ = ["AsyncClient", "Client", "House", "NotAllowed", "Patience", "Unanswered"]
 
 TIMEOUT = timedelta(seconds=30)
 PATIENT = Patience()
@@ -61,6 +61,8 @@ class AsyncClient(House[AsyncTalker]):
         jitter: Callable[[], float] = random.random,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
+        from postino.client.meanwhile import Meanwhile
+
         server = server_at(url, key, timeout.total_seconds())
         super().__init__(AsyncTalker(Meanwhile(server), patience, jitter, sleep))
 

@@ -21,7 +21,7 @@ from postino.client.shapes import (
     UncertainJob,
 )
 from postino.client.ways import Room, Way, asks, walks
-from postino.client.wishes import Id, Instant, JobsWanted, LettersWanted, NewJob, UncertainWanted, Verdict
+from postino.client.wishes import Again, Id, Instant, JobsWanted, LettersWanted, NewJob, UncertainWanted, Verdict
 
 Results = Page[dict[str, Any]]
 
@@ -82,9 +82,9 @@ class Jobs(Room[Way]):
         return post("jobs", job_id, "cancel", reason=reason)
 
     @asks
-    def replay(self, job_id: Id, *, force: bool = False, reason: str = "") -> Request[Job]:
-        """Runs a failed one again."""
-        return post("jobs", job_id, "replay", force=force, reason=reason)
+    def replay(self, job_id: Id, **how: Unpack[Again]) -> Request[Job]:
+        """Runs a failed one again, with another `payload` if one is given."""
+        return send("POST", "jobs", job_id, "replay", body=how)
 
     @asks
     def resolve(self, job_id: Id, verdict: Verdict, *, reason: str, remote_id: str | None = None) -> Request[Job]:
@@ -129,9 +129,9 @@ class DeadLetters(Room[Way]):
         return get("dead-letters", job_id)
 
     @asks
-    def replay(self, job_id: Id, *, payload: Any = None, force: bool = False, reason: str = "") -> Request[Job]:
+    def replay(self, job_id: Id, **how: Unpack[Again]) -> Request[Job]:
         """Runs it again, with another `payload` if one is given."""
-        return post("dead-letters", job_id, "replay", payload=payload, force=force, reason=reason)
+        return send("POST", "dead-letters", job_id, "replay", body=how)
 
     @asks
     def discard(self, job_id: Id, *, reason: str) -> Request[LetterDetails]:

@@ -25,6 +25,7 @@ class Request(Generic[T]):
     body: bytes | None = field(default=None, repr=False)
     key: str | None = None
     after: str | None = None  # the last event that was heard
+    kind: str = "application/json"  # of the body
 
     @property
     def repeatable(self) -> bool:
@@ -39,7 +40,7 @@ class Request(Generic[T]):
     def headers(self) -> dict[str, str]:
         said = {"Idempotency-Key": self.key, "Last-Event-ID": self.after}
         told = {name: text for name, text in said.items() if text is not None}
-        return told | ({} if self.body is None else {"Content-Type": "application/json"})
+        return told | ({} if self.body is None else {"Content-Type": self.kind})
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"

@@ -22,6 +22,8 @@ class NotAllowed(PostinoError):
 class Unanswered(PostinoError):
     """No answer came that could be read."""
 
+    exit_code = 5
+
 
 KINDS: Mapping[int, type[PostinoError]] = {
     401: NotAllowed,

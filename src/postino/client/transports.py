@@ -1,4 +1,4 @@
-"""The two ways out: `http.client` for who waits, aiohttp for who does something else meanwhile.
+"""The way out for who waits: `http.client`. For who does something else meanwhile it is in `meanwhile`.
 
 Each request has a connection of its own, so that a connection gone stale loses none, and neither repeats one by itself.
 """
@@ -7,16 +7,11 @@ from __future__ import annotations
 
 import http.client
 import ssl
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import Generator
 from contextlib import closing
-from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
-
-import aiohttp
-from aiohttp.client_reqrep import ClientRequest
-from yarl import URL
 
 from postino.client.hearing import ENDED
 from postino.client.messages import Answer, Lost, Request
@@ -44,7 +39,7 @@ class Server:
                 return f"nothing came within {self.timeout:g} s"
             case OSError() if error.strerror:
                 return error.strerror
-            case http.client.RemoteDisconnected() | aiohttp.ServerDisconnectedError() | ConnectionError():
+            case ConnectionError():
                 return "the connection broke"
             case _:
                 return f"what it said could not be read ({type(error).__name__})"
@@ -71,6 +66,18 @@ def server_at(url: str, key: str | None, timeout: float) -> Server:
     return Server(url.rstrip("/"), key, timeout)
 
 
+class Transport(Protocol):
+    """Brings requests to a Postino, and waits for what it says."""
+
+    server: Server
+
+    def send(self, request: Request[Any]) -> Answer | Lost: ...
+
+    def stream(self, request: Request[Any]) -> Generator[bytes | Answer | Lost, None, None]:
+        """The bytes as they come; last, why there are no more."""
+        ...
+
+
 class Blocking:
     """Stands still until there is an answer."""
 
@@ -87,7 +94,6 @@ class Blocking:
                 return Lost(self.server.why(error))
 
     def stream(self, request: Request[Any]) -> Generator[bytes | Answer | Lost, None, None]:
-        """The bytes as they come; last, why there are no more."""
         with closing(self.connection()) as connection:
             try:
                 response = self.begun(connection, request)
@@ -114,68 +120,3 @@ class Blocking:
 
 def whole(response: http.client.HTTPResponse) -> Answer:
     return Answer(response.status, {name.lower(): text for name, text in response.getheaders()}, response.read())
-
-
-connected: ContextVar[list[bool]] = ContextVar("connected")
-
-
-class OneConnection(aiohttp.TCPConnector):
-    """aiohttp repeats some requests when their connection breaks. Whether one may be, is not for it to say."""
-
-    async def connect(
-        self, req: ClientRequest, traces: list[aiohttp.tracing.Trace], timeout: aiohttp.ClientTimeout
-    ) -> aiohttp.connector.Connection:
-        if connected.get():
-            raise aiohttp.ServerDisconnectedError
-        connected.get().append(True)
-        return await super().connect(req, traces, timeout)
-
-
-class Meanwhile:
-    """Lets others work until there is an answer. Its session begins with the first request."""
-
-    def __init__(self, server: Server) -> None:
-        self.server = server
-        self.session: aiohttp.ClientSession | None = None
-
-    async def send(self, request: Request[Any]) -> Answer | Lost:
-        try:
-            async with self.begun(request) as response:
-                return await read(response)
-        except (OSError, aiohttp.ClientError) as error:
-            return Lost(self.server.why(error))
-
-    async def stream(self, request: Request[Any]) -> AsyncGenerator[bytes | Answer | Lost, None]:
-        try:
-            async with self.begun(request) as response:
-                if response.status != 200:
-                    yield await read(response)
-                    return
-                async for piece in response.content.iter_any():
-                    yield piece
-                yield ENDED
-        except (OSError, aiohttp.ClientError) as error:
-            yield Lost(self.server.why(error))
-
-    def begun(self, request: Request[Any]) -> Any:
-        connected.set([])
-        if self.session is None:
-            wait = self.server.timeout
-            self.session = aiohttp.ClientSession(
-                connector=OneConnection(force_close=True, limit=0),
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=wait, sock_read=wait),
-                cookie_jar=aiohttp.DummyCookieJar(),
-            )
-        url = URL(self.server.url + request.address, encoded=True)
-        headers = self.server.headers(request)
-        return self.session.request(request.method, url, data=request.body, headers=headers, allow_redirects=False)
-
-    async def close(self) -> None:
-        if self.session is not None:
-            await self.session.close()
-            self.session = None
-
-
-async def read(response: aiohttp.ClientResponse) -> Answer:
-    headers = {name.lower(): text for name, text in response.headers.items()}
-    return Answer(response.status, headers, await response.read())

@@ -12,14 +12,17 @@ from contextlib import aclosing, closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import wraps
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from postino.client.hearing import Hearing
 from postino.client.messages import Request
 from postino.client.refusals import value_of
 from postino.client.retrying import Patience, pause
 from postino.client.shapes import Event, Page
-from postino.client.transports import Blocking, Meanwhile
+from postino.client.transports import Transport
+
+if TYPE_CHECKING:
+    from postino.client.meanwhile import Meanwhile
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -27,7 +30,7 @@ T = TypeVar("T")
 
 @dataclass
 class Talker:
-    way: Blocking
+    way: Transport
     patience: Patience
     jitter: Callable[[], float] = field(default=random.random, repr=False)
     sleep: Callable[[float], object] = field(default=time.sleep, repr=False)

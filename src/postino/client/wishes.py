@@ -103,6 +103,14 @@ class NewJob(TypedDict, total=False):
     time_limit: float
 
 
+class Again(TypedDict, total=False):
+    """How a failed job is run again; without a `payload` with that it had."""
+
+    payload: Any
+    force: bool
+    reason: str
+
+
 class NewBlackout(TypedDict, total=False):
     scope: Literal["all", "channel", "brand", "account"]
     channel: str
