@@ -18,6 +18,8 @@ from urllib.parse import urlsplit
 
 import psutil
 
+from tests.api import announced
+
 DEADLINE = 30.0
 QUICK = {
     "POSTINO_PUBLISHING_PATIENCE": "0.02",
@@ -51,14 +53,17 @@ class Client:
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Reply:
-        """A body that is not bytes goes as JSON."""
+        """A body that is not bytes goes as JSON. Whatever is answered has to be what openapi.json announces."""
         sent = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=DEADLINE)
         try:
             named = {name.replace("_", "-"): text for name, text in headers.items()}
             connection.request(method, path, sent, {**self.headers, **named})
             answer = connection.getresponse()
-            return Reply(answer.status, {name.lower(): text for name, text in answer.getheaders()}, answer.read())
+            told = {name.lower(): text for name, text in answer.getheaders()}
+            reply = Reply(answer.status, told, answer.read())
+            announced.check(method, path, reply.status, reply.headers, reply.body)
+            return reply
         finally:
             connection.close()
 

@@ -35,8 +35,14 @@ def told() -> Any:
 
 
 def operations(told: Any) -> dict[tuple[str, str], dict[str, Any]]:
+    """Each with its responses, wherever they are written."""
+
+    def here(response: Any) -> Any:
+        return told["components"]["responses"][response["$ref"].rpartition("/")[2]] if "$ref" in response else response
+
     return {
         (method.upper(), path): operation
+        | {"responses": {status: here(response) for status, response in operation["responses"].items()}}
         for path, operations in told["paths"].items()
         for method, operation in operations.items()
     }

@@ -22,7 +22,8 @@ def made(shape: Any) -> Shapes:
 
 
 QUEUED = {200: shapes.QueuedJob | shapes.PreviewedJob, 201: shapes.QueuedJob}
-PLANNED = {200: shapes.Made, 201: shapes.Made, 202: shapes.Made}
+MADE = shapes.Made | shapes.MadeOne
+PLANNED = {200: MADE, 201: MADE, 202: MADE}
 
 ANSWERS: Mapping[tuple[str, str], Shapes] = {
     ("GET", "/health/live"): ok(house.SignOfLife),
@@ -39,7 +40,7 @@ ANSWERS: Mapping[tuple[str, str], Shapes] = {
     ("PATCH", "/v1/users/{user_id}"): ok(people.User),
     ("DELETE", "/v1/users/{user_id}"): ok(people.User),
     ("GET", "/v1/audit"): ok(house.Audit),
-    ("POST", "/v1/posts"): PLANNED | {200: shapes.Made | shapes.Previewed},
+    ("POST", "/v1/posts"): PLANNED | {200: MADE | shapes.Previewed},
     ("GET", "/v1/posts"): ok(Page[shapes.Post]),
     ("GET", "/v1/posts/{post_id}"): ok(shapes.PostDetails),
     ("PATCH", "/v1/posts/{post_id}"): ok(shapes.ChangedPost),

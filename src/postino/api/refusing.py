@@ -8,18 +8,18 @@ from collections.abc import Mapping
 from postino.api.permissions import ANYBODY, row_of
 from postino.people import Role
 
-REASONS: Mapping[int, str] = {
-    400: "The body is not JSON in UTF-8.",
-    401: "Nobody is let in without a key or a session, or not with this one.",
-    403: "Who asks may not do this.",
-    404: "There is no such thing, or not for who asks.",
-    408: "The body did not arrive in time.",
-    409: "It is in a state that forbids this.",
-    413: "The body is too large.",
-    422: "What was asked for cannot be done as it was said; `field` names what is to blame.",
-    429: "Too many requests: `Retry-After` says when the next is taken.",
-    503: "The database does not answer; it may be asked again after `Retry-After`.",
-}
+REASONS: Mapping[int, tuple[str, str]] = {
+    400: ("Unreadable", "The body is not JSON in UTF-8."),
+    401: ("NotLetIn", "Nobody is let in without a key or a session, or not with this one."),
+    403: ("NotAllowed", "Who asks may not do this."),
+    404: ("NotFound", "There is no such thing, or not for who asks."),
+    408: ("TooSlow", "The body did not arrive in time."),
+    409: ("Conflict", "It is in a state that forbids this."),
+    413: ("TooLarge", "The body is too large."),
+    422: ("WrongUse", "What was asked for cannot be done as it was said; `field` names what is to blame."),
+    429: ("TooMany", "Too many requests: `Retry-After` says when the next is taken."),
+    503: ("Unavailable", "The database does not answer; it may be asked again after `Retry-After`."),
+}  # the name it has in openapi.json, and what it means
 WITH_BODY = frozenset({"POST", "PATCH", "PUT"})
 SAFE = frozenset({"GET", "HEAD"})
 BY_BODY = frozenset({400, 408, 413, 422})

@@ -73,13 +73,20 @@ def renamed(told: Any) -> Any:
 
 
 def components() -> dict[str, Told]:
-    return {"schemas": told_shapes()[1], "headers": HEADERS}
+    refusals = {name: refusal("", status) for status, (name, _) in REASONS.items()}
+    return {"schemas": told_shapes()[1], "headers": HEADERS, "responses": refusals}
 
 
 def responses_of(method: str, path: str) -> Told:
     """A route without a row tells of its refusals only, and fails its test."""
     answers = {str(status): answer(path, status, shape) for status, shape in ANSWERS.get((method, path), {}).items()}
-    return answers | {str(status): refusal(path, status) for status in refusals_of(method, path)}
+    return answers | {str(status): pointer(path, status) for status in refusals_of(method, path)}
+
+
+def pointer(path: str, status: int) -> Told:
+    """Most refuse alike."""
+    told = refusal(path, status)
+    return told if told != refusal("", status) else {"$ref": f"#/components/responses/{REASONS[status][0]}"}
 
 
 def answer(path: str, status: int, shape: Any) -> Told:
@@ -96,7 +103,7 @@ def answer(path: str, status: int, shape: Any) -> Told:
 def refusal(path: str, status: int) -> Told:
     schema = {"$ref": PLACE.format(model=Refusal.__name__)}
     content = {"application/problem+json": {"schema": schema}}
-    return {"description": REASONS[status], "headers": headers_of(path, status), "content": content}
+    return {"description": REASONS[status][1], "headers": headers_of(path, status), "content": content}
 
 
 def headers_of(path: str, status: int) -> Told:

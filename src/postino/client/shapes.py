@@ -151,6 +151,13 @@ class Made(TypedDict):
     notes: list[str]
 
 
+class MadeOne(Post):
+    """The same where there is one account: it is also the post itself, for clients that do not look into `posts`."""
+
+    posts: list[Post]
+    notes: list[str]
+
+
 class Media(TypedDict):
     """A picture or film, by its address."""
 

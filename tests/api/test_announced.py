@@ -1,0 +1,51 @@
+"""What is answered otherwise than announced would be noticed by any test that asks a server something."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from jsonschema_rs import ValidationError
+
+from tests.api.announced import check
+
+HEADERS = {"content-type": "application/json", "x-request-id": "r"}
+PROBLEM = HEADERS | {"content-type": "application/problem+json"}
+ALIVE = {"status": "live"}
+
+
+def told(body: Any, status: int = 200, path: str = "/health/live", headers: dict[str, str] = HEADERS) -> None:
+    check("GET", path, status, headers, json.dumps(body).encode())
+
+
+def test_what_is_announced_is_fine() -> None:
+    told(ALIVE)
+    told({"type": "about:blank", "title": "t", "status": 404, "detail": "d"}, 404, "/v1/jobs/7", PROBLEM)
+    told({"anything": "at all"}, 200, "/nowhere")
+
+
+@pytest.mark.parametrize("body", [{**ALIVE, "more": 1}, {}, {"status": "dead"}, {"status": 1}, []])
+def test_a_field_too_many_missing_or_of_another_kind_is_noticed(body: Any) -> None:
+    with pytest.raises(ValidationError):
+        told(body)
+
+
+def test_a_time_that_is_none_is_noticed() -> None:
+    figures: dict[str, Any] = dict.fromkeys(("published", "failed", "cancelled", "per_minute"), 1)
+    figures |= dict.fromkeys(("success_rate", "on_time_rate", "late_p50", "late_p95", "late_p99"))
+    whole = {**figures, "since_at": "2026-11-16T00:00:00Z", "until_at": "2026-11-17T00:00:00Z", "complete": True}
+    told({**whole, "networks": {"bluesky": figures}}, path="/v1/stats")
+    with pytest.raises(ValidationError):
+        told({**whole, "networks": {}, "until_at": "tomorrow"}, path="/v1/stats")
+    with pytest.raises(ValidationError):
+        told({**whole, "networks": {"bluesky": {**figures, "more": 1}}}, path="/v1/stats")
+
+
+def test_a_status_a_header_or_a_kind_of_answer_that_was_not_announced_is_noticed() -> None:
+    with pytest.raises(AssertionError, match="not announced"):
+        told(ALIVE, 201)
+    with pytest.raises(AssertionError, match="X-Request-Id"):
+        told(ALIVE, headers={"content-type": "application/json"})
+    with pytest.raises(AssertionError, match="text/html"):
+        told(ALIVE, headers=HEADERS | {"content-type": "text/html; charset=utf-8"})
