@@ -15,6 +15,7 @@ MOST_TITLE = 500
 MOST_BODY = 5000
 MOST_HASHTAGS = 30
 MOST_NETWORK = 40
+MOST_ADDRESS = 2000
 
 NETWORKS: Mapping[str, str] = {
     "instagram": "Instagram",
@@ -83,7 +84,7 @@ class Content:
         _check(self, "")
         for name, text in self.placeholders.items():
             _sound(name, "placeholders")
-            _sound(text, f"placeholders.{name}")
+            _text(text, f"placeholders.{name}", MOST_BODY)
         for network, override in self.overrides.items():
             _text(network, "overrides", MOST_NETWORK)
             _check(override, f"overrides.{network}.")
@@ -109,7 +110,7 @@ def _check(said: Content | Override, prefix: str) -> None:
     for number, part in enumerate(said.thread or ()):
         _text(part, f"{prefix}thread[{number}]", MOST_BODY)
     for number, ref in enumerate(said.media or ()):
-        _sound(ref.url, f"{prefix}media[{number}].url")
+        _text(ref.url, f"{prefix}media[{number}].url", MOST_ADDRESS)
         _text(ref.alt, f"{prefix}media[{number}].alt", MOST_BODY)
     _tags(said.hashtags or (), f"{prefix}hashtags")
 

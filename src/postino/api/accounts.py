@@ -8,12 +8,13 @@ from pydantic import Field
 
 from postino.api.callers import Caller, caller_of
 from postino.api.models import MOST_REASON, DeedBody, Strict
+from postino.api.problems import nearest
 from postino.api.reading import query_of
 from postino.api.seeing import seen_account
 from postino.engine.deeds import act
 from postino.engine.specs import named, text
 from postino.errors import Conflict, WrongUse
-from postino.post import StoredAccount
+from postino.post import AccountState, StoredAccount
 from postino.publishing import shapes
 from postino.publishing.accounts import SANDBOX, complete
 from postino.wiring import Postino, unreachable
@@ -49,6 +50,9 @@ def routes(app: Postino) -> APIRouter:
     async def list_accounts(request: Request) -> JSONResponse:
         """All of them, the first one added first: `network`, `brand`, `state`."""
         caller, query = caller_of(request), query_of(request, "network", "brand", "state")
+        if "state" in query and query["state"] not in list(AccountState):
+            known = nearest(query["state"], [*AccountState])
+            raise WrongUse(f"state: there is no {query['state'][:40]!r}.{known}", "state")
         found = [account for account in await app.store.accounts() if caller.sees(account.brand)]
         told = [shapes.of_account(account) for account in found]
         data = [account for account in told if all(account[name] == said for name, said in query.items())]

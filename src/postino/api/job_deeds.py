@@ -122,7 +122,7 @@ async def chosen(app: Postino, body: BulkBody, caller: Caller) -> tuple[Sequence
         channel=said.channel,
         account=said.account,
         brands=shown_brands(caller, said.brand),
-        queue=None if said.queue is None else queue_named(said.queue),
+        queue=None if said.queue is None else queue_named(said.queue, "filter.queue"),
         before=said.before,
         limit=said.limit + 1,
     )

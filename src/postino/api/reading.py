@@ -1,6 +1,7 @@
 """What an address asks for: the part after the question mark, checked like a body."""
 
 from datetime import UTC, datetime
+from urllib.parse import parse_qsl
 from uuid import UUID
 
 from fastapi import Request
@@ -14,12 +15,19 @@ FEWEST, USUAL, MOST = 1, 50, 200
 
 
 def query_of(request: Request, *known: str) -> dict[str, str]:
-    for name, text in request.query_params.multi_items():
+    said: dict[str, str] = {}
+    # What is not UTF-8 comes out as half characters: it is to be told, and not to be replaced.
+    raw = request.scope["query_string"].decode("latin-1")
+    for name, text in parse_qsl(raw, keep_blank_values=True, errors="surrogateescape"):
         if name not in known:
-            raise WrongUse(f"{name[:100]}: there is no such parameter.{nearest(name, known)}", name[:100])
+            shown = BROKEN.sub("\ufffd", name[:100])
+            raise WrongUse(f"{shown}: there is no such parameter.{nearest(name, known)}", shown)
         if BROKEN.search(text):
             raise WrongUse(f"{name} holds a broken character: type it again instead of pasting it.", name)
-    return dict(request.query_params)
+        if name in said:
+            raise WrongUse(f"{name} is there twice: say it once.", name)
+        said[name] = text
+    return said
 
 
 def limit_of(query: dict[str, str]) -> int:
@@ -58,7 +66,9 @@ def cursor_at(place: Place) -> str:
 
 def cursor_of(query: dict[str, str]) -> UUID | None:
     text = query.get("cursor")
+    if text is None:
+        return None
     try:
-        return None if text is None else UUID(text)
+        return UUID(text)
     except ValueError:
-        raise WrongUse(f"cursor must be a `next_cursor` of an earlier answer, not {text!r}.", "cursor") from None
+        raise WrongUse(f"cursor must be a `next_cursor` of an earlier answer, not {text[:80]!r}.", "cursor") from None

@@ -119,12 +119,12 @@ def no_number(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number that JSON knows")
 
 
-def queue_named(name: str | Queue) -> Queue:
+def queue_named(name: str | Queue, field: str = "queue") -> Queue:
     if isinstance(name, Queue):
         return name
     labels = [queue.label for queue in Queue]
     if name not in labels:
-        raise WrongUse(f"queue: there is no queue {name!r}. There are: {', '.join(labels)}.", field="queue")
+        raise WrongUse(f"{field}: there is no queue {name!r:.40}. There are: {', '.join(labels)}.", field=field)
     return Queue.named(name)
 
 
