@@ -11,10 +11,10 @@ from uuid import uuid4
 import pytest
 from pydantic import TypeAdapter
 
-from postino.client import Client, house_shapes, people_shapes, shapes
+from postino.client import Client, Patience, house_shapes, people_shapes, shapes
 from postino.client.house import House
 from postino.client.ways import Described, Room
-from postino.errors import NotFound
+from postino.errors import NotFound, StoreUnreachable
 from postino.job import Job
 from postino.outcome import Outcome, Reject, Unknown
 from tests.api.hands import worked
@@ -196,6 +196,67 @@ async def test_accounts_and_gates(kind: Kind, server: Server) -> None:
         assert (await ask(lambda c: c.circuits.close("linkedin", reason="well again")))["state"] == "closed"
         assert (await ask(lambda c: c.circuits.reset("linkedin", reason="well again")))["trips"] == 0
         assert (await ask(lambda c: c.circuits.page()))["data"]
+
+
+async def test_what_may_start(kind: Kind, server: Server) -> None:
+    async with kind.of(server) as ask:
+        brand = uuid4().hex
+        paused = await ask(lambda c: c.gates.pause("brand", brand, reason="recall"))
+        fits(paused, house_shapes.Gate)
+        assert (paused["scope"], paused["name"], paused["reason"]) == ("brand", brand, "recall")
+        assert (await ask(lambda c: c.gates.resume("brand", brand)))["name"] == brand
+        with pytest.raises(NotFound):
+            await ask(lambda c: c.gates.warm("channel", "mastodon"))
+        fits(await ask(lambda c: c.gates.cap("mastodon", 2, reason="slowly")), house_shapes.Cap)
+        assert await ask(lambda c: c.gates.cap("mastodon", None)) == {"channel": "mastodon", "cap": None}
+        fits(await ask(lambda c: c.dispatch_due()), house_shapes.Dispatched)
+
+
+async def test_who_may_come_in(kind: Kind, server: Server) -> None:
+    async with kind.of(server) as ask:
+        name = uuid4().hex[:12]
+        key = await ask(lambda c: c.api_keys.add(name, "viewer", brands=["acme"], expires_at=LATER, reason="a page"))
+        fits(key, people_shapes.NewApiKey)
+        assert key["id"] in [one["id"] for one in await ask.every(lambda c: c.api_keys.each(limit=1))]
+        fits(await ask(lambda c: c.api_keys.remove(key["id"], reason="over")), people_shapes.ApiKey)
+        user = await ask(lambda c: c.users.add(name, "editor", brands=["acme"]))
+        who = user["id"]
+        assert who in [one["id"] for one in await ask.every(lambda c: c.users.each(limit=1))]
+        fits(await ask(lambda c: c.users.get(who)), people_shapes.User)
+        assert (await ask(lambda c: c.users.change(who, brands=None, reason="all of it")))["brands"] is None
+        link = await ask(lambda c: c.users.link(who))
+        fits(link, people_shapes.SignInLink)
+        assert server.api.ask("GET", link["path"]).status == 303
+        assert (await ask(lambda c: c.users.remove(who)))["id"] == who
+
+
+async def test_a_file_of_posts(kind: Kind, server: Server) -> None:
+    async with kind.of(server) as ask:
+        who = (await account_of(ask))["id"]
+        file = f"text,accounts,at\n{uuid4()},{who},{LATER}\n".encode()
+        checked = await ask(lambda c: c.imports.check(file, timezone="Europe/Rome"))
+        fits(checked, house_shapes.Import)
+        saved = await ask(lambda c: c.imports.save(checked["token"]))
+        assert (saved["rows"], saved["created"], saved["faults"]) == (1, 1, [])
+        assert (await ask(lambda c: c.imports.get(checked["id"])))["state"] == saved["state"]
+
+
+async def test_the_simulated_networks(kind: Kind, server: Server) -> None:
+    """There are none beside this server."""
+    async with kind.of(server, patience=Patience(tries=1)) as ask:
+        questions: list[Any] = [
+            lambda c: c.sandbox.published(),
+            lambda c: c.sandbox.networks(),
+            lambda c: c.sandbox.calls(),
+            lambda c: c.sandbox.faults(),
+            lambda c: c.sandbox.add_fault("bluesky", "drop", times=1),
+            lambda c: c.sandbox.remove_fault(1),
+            lambda c: c.sandbox.remove_faults(),
+            lambda c: c.sandbox.reset(),
+        ]
+        for question in questions:
+            with pytest.raises(StoreUnreachable, match="sandbox"):
+                await ask(question)
 
 
 async def test_the_whole_house(kind: Kind, server: Server) -> None:

@@ -39,6 +39,7 @@ ANSWERS: Mapping[tuple[str, str], Shapes] = {
     ("GET", "/v1/users/{user_id}"): ok(people.User),
     ("PATCH", "/v1/users/{user_id}"): ok(people.User),
     ("DELETE", "/v1/users/{user_id}"): ok(people.User),
+    ("POST", "/v1/users/{user_id}/link"): ok(people.SignInLink),
     ("GET", "/v1/audit"): ok(house.Audit),
     ("POST", "/v1/posts"): PLANNED | {200: MADE | shapes.Previewed},
     ("GET", "/v1/posts"): ok(Page[shapes.Post]),
@@ -112,4 +113,9 @@ ANSWERS: Mapping[tuple[str, str], Shapes] = {
     ("POST", "/v1/circuits/{service}/close"): ok(house.Circuit),
     ("POST", "/v1/circuits/{service}/reset"): ok(house.Circuit),
     ("GET", "/v1/queues"): ok(house.Queues),
+    ("POST", "/v1/gates/{scope}/pause"): ok(house.Gate),
+    ("POST", "/v1/gates/{scope}/resume"): ok(house.Gate),
+    ("POST", "/v1/gates/{scope}/warm"): ok(house.Gate),
+    ("POST", "/v1/channels/{channel}/cap"): ok(house.Cap),
+    ("POST", "/v1/dispatch-due"): ok(house.Dispatched),
 }

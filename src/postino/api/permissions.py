@@ -39,6 +39,7 @@ ROWS: Mapping[tuple[str, str], Row] = {
     ("GET", "/v1/users/{user_id}"): OWN_ALL,
     ("PATCH", "/v1/users/{user_id}"): OWN_ALL,
     ("DELETE", "/v1/users/{user_id}"): OWN_ALL,
+    ("POST", "/v1/users/{user_id}/link"): OWN_ALL,
     ("GET", "/v1/audit"): OWN_ALL,
     ("POST", "/v1/posts"): PUBLISH,
     ("GET", "/v1/posts"): LOOK,
@@ -112,6 +113,11 @@ ROWS: Mapping[tuple[str, str], Row] = {
     ("POST", "/v1/circuits/{service}/close"): DECIDE_FOR_ALL,
     ("POST", "/v1/circuits/{service}/reset"): DECIDE_FOR_ALL,
     ("GET", "/v1/queues"): LOOK_AT_ALL,
+    ("POST", "/v1/gates/{scope}/pause"): DECIDE_FOR_ALL,
+    ("POST", "/v1/gates/{scope}/resume"): DECIDE_FOR_ALL,
+    ("POST", "/v1/gates/{scope}/warm"): DECIDE_FOR_ALL,
+    ("POST", "/v1/channels/{channel}/cap"): DECIDE_FOR_ALL,
+    ("POST", "/v1/dispatch-due"): DECIDE_FOR_ALL,
 }
 
 

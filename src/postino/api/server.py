@@ -22,9 +22,11 @@ from postino.api import (
     job_deeds,
     jobs,
     keys,
+    links,
     page,
     people,
     posts,
+    queues,
     quotas,
     sandbox,
     sessions,
@@ -48,7 +50,7 @@ KEY_FILE = "api.key"
 LARGE = 2000  # bytes: smaller answers are not worth the packing
 PARTS = (
     posts, deeds, drafts, calendar, importing, accounts, jobs, job_deeds, dead, uncertain, brands, workers, quotas,
-    stats, events, sandbox, explaining, gates, simulate, keys, people, sessions,
+    stats, events, sandbox, explaining, gates, queues, simulate, keys, people, links, sessions,
 )  # fmt: skip
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
-from postino.client.house_shapes import Account, AddedBlackout, Blackout, Checked, Circuit
-from postino.client.messages import Request, get, post, query_of, send
+from postino.client.house_shapes import Account, AddedBlackout, Blackout, Cap, Checked, Circuit, Gate
+from postino.client.messages import Request, get, post, query_of, remove, send
 from postino.client.shapes import Page
 from postino.client.ways import Room, Way, asks
 from postino.client.wishes import Id, Instant, NewBlackout
@@ -89,7 +89,7 @@ class Blackouts(Room[Way]):
 
     @asks
     def remove(self, blackout_id: Id, *, reason: str = "") -> Request[Blackout]:
-        return replace(send("DELETE", "blackouts", blackout_id), query=query_of({"reason": reason}))
+        return remove("blackouts", blackout_id, reason=reason)
 
 
 class Circuits(Room[Way]):
@@ -121,3 +121,29 @@ class Circuits(Room[Way]):
     def reset(self, service: str, *, reason: str) -> Request[Circuit]:
         """The same, as if it had never been in trouble."""
         return post("circuits", service, "reset", reason=reason)
+
+
+class Gates(Room[Way]):
+    @asks
+    def pause(
+        self, scope: Literal["all", "queue", "channel", "brand", "account"], name: str = "", *, reason: str = ""
+    ) -> Request[Gate]:
+        """Lets nothing of it start; `all` has no name."""
+        return post("gates", scope, "pause", name=name, reason=reason)
+
+    @asks
+    def resume(
+        self, scope: Literal["all", "queue", "channel", "brand", "account"], name: str = "", *, reason: str = ""
+    ) -> Request[Gate]:
+        """Lets it start again."""
+        return post("gates", scope, "resume", name=name, reason=reason)
+
+    @asks
+    def warm(self, scope: Literal["channel", "account"], name: str, *, reason: str = "") -> Request[Gate]:
+        """Ends a cool-down before its time."""
+        return post("gates", scope, "warm", name=name, reason=reason)
+
+    @asks
+    def cap(self, channel: str, most: int | None, *, reason: str = "") -> Request[Cap]:
+        """At most so many jobs of a channel run at once; None: as many as usual."""
+        return send("POST", "channels", channel, "cap", body={"most": most, "reason": reason})

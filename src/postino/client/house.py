@@ -5,12 +5,14 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import Any
 
-from postino.client.gates import Accounts, Blackouts, Circuits
-from postino.client.house_shapes import AuditLine, Calendar, Queues, Stats, Worker
+from postino.client.gates import Accounts, Blackouts, Circuits, Gates
+from postino.client.house_shapes import AuditLine, Calendar, Dispatched, Queues, Stats, Worker
 from postino.client.jobs import DeadLetters, Jobs, Uncertain
 from postino.client.messages import Request, get, post
+from postino.client.people import ApiKeys, Users
 from postino.client.people_shapes import Me
-from postino.client.posts import Drafts, Posts
+from postino.client.posts import Drafts, Imports, Posts
+from postino.client.sandbox import Sandbox
 from postino.client.shapes import Event, Page
 from postino.client.ways import Room, Way, asks, hears, walks
 from postino.client.wishes import Instant
@@ -21,12 +23,17 @@ class House(Room[Way]):
         super().__init__(talker)
         self.posts = Posts(talker)
         self.drafts = Drafts(talker)
+        self.imports = Imports(talker)
         self.jobs = Jobs(talker)
         self.dead_letters = DeadLetters(talker)
         self.uncertain = Uncertain(talker)
         self.accounts = Accounts(talker)
         self.blackouts = Blackouts(talker)
         self.circuits = Circuits(talker)
+        self.gates = Gates(talker)
+        self.api_keys = ApiKeys(talker)
+        self.users = Users(talker)
+        self.sandbox = Sandbox(talker)
 
     @asks
     def calendar(
@@ -46,6 +53,11 @@ class House(Room[Way]):
     def queues(self) -> Request[Queues]:
         """How much waits and runs where, what is closed, and who works."""
         return get("queues")
+
+    @asks
+    def dispatch_due(self) -> Request[Dispatched]:
+        """Tells the workers of every due job, once."""
+        return post("dispatch-due")
 
     @asks
     def workers(self) -> Request[Page[Worker]]:

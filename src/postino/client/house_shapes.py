@@ -123,6 +123,19 @@ class Gate(TypedDict):
     sentence: str
 
 
+class Cap(TypedDict):
+    """How many jobs of a channel may run at once; null: as many as there are."""
+
+    channel: str
+    cap: int | None
+
+
+class Dispatched(TypedDict):
+    """How many due jobs the workers were told of."""
+
+    dispatched: int
+
+
 class WorkerHere(TypedDict):
     """A worker process, as it registered itself."""
 

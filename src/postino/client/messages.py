@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote, urlencode
@@ -77,6 +77,10 @@ def send(method: str, *path: object, body: Mapping[str, Any] | None = None, key:
 
 def post(*path: object, key: str | None = None, **body: Any) -> Request[Any]:
     return send("POST", *path, body=said(body), key=key)
+
+
+def remove(*path: object, **query: object) -> Request[Any]:
+    return replace(send("DELETE", *path), query=query_of(query))
 
 
 def said(fields: Mapping[str, Any]) -> dict[str, Any]:

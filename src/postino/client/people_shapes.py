@@ -41,6 +41,13 @@ class User(TypedDict):
     created_at: At
 
 
+class SignInLink(TypedDict):
+    """Where somebody is signed in, once: `path` at the address of the server."""
+
+    name: str
+    path: str
+
+
 class Me(TypedDict):
     """Who asks, and what they may do; a browser also hears what its changes need."""
 

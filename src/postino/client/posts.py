@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Unpack
+from dataclasses import replace
+from typing import Any, Literal, Unpack
 from uuid import uuid4
 
-from postino.client.messages import Request, get, post, send
+from postino.client.house_shapes import Import
+from postino.client.messages import Request, get, post, query_of, send
 from postino.client.shapes import (
     ChangedPost,
     Content,
@@ -34,9 +36,15 @@ def wanted(said: Mapping[str, Any]) -> dict[str, Any]:
 
 class Posts(Room[Way]):
     @asks
-    def create(self, *, accounts: Sequence[str], key: str | None = None, **said: Unpack[NewPost]) -> Request[Made]:
-        """Publishes now, or `at` a time. Sent again with the same `key`, it is answered the same and made once."""
-        return send("POST", "posts", body={"accounts": [*accounts], **said}, key=anew(key))
+    def create(
+        self, *, accounts: Sequence[str], key: str | Literal[False] | None = None, **said: Unpack[NewPost]
+    ) -> Request[Made]:
+        """Publishes now, or `at` a time. Sent again with the same `key`, it is answered the same and made once.
+
+        `key=False` sends it once and without any: then what was published just now is refused as a duplicate.
+        """
+        known = None if key is False else anew(key)
+        return send("POST", "posts", body={"accounts": [*accounts], **said}, key=known)
 
     @asks
     def preview(self, *, accounts: Sequence[str], **said: Unpack[NewPost]) -> Request[Previewed]:
@@ -142,3 +150,24 @@ class Drafts(Room[Way]):
         """Makes posts of it, `at` a time or as it says; the draft is gone then."""
         allowed = {"allow_duplicate": allow_duplicate, "allow_blackout": allow_blackout}
         return post("drafts", draft_id, "schedule", at=at, timezone=timezone, **allowed, key=anew(key))
+
+
+class Imports(Room[Way]):
+    @asks
+    def check(self, file: bytes, *, timezone: str | None = None) -> Request[Import]:
+        """Looks at every line of a CSV file; nothing is made."""
+        return csv(file, timezone=timezone)
+
+    @asks
+    def save(self, token: str) -> Request[Import]:
+        """Makes the posts of a file that was checked; saved again it makes none twice."""
+        return csv(b"", commit=True, token=token)
+
+    @asks
+    def get(self, import_id: Id) -> Request[Import]:
+        """How far it has come, and what is wrong with which line."""
+        return get("imports", import_id)
+
+
+def csv(file: bytes, **query: object) -> Request[Any]:
+    return replace(send("POST", "imports"), body=file, kind="text/csv", query=query_of(query))

@@ -103,6 +103,15 @@ class NewJob(TypedDict, total=False):
     time_limit: float
 
 
+class UserChanges(TypedDict, total=False):
+    """`brands` None means all of them."""
+
+    role: str
+    password: str
+    brands: Sequence[str] | None
+    reason: str
+
+
 class Again(TypedDict, total=False):
     """How a failed job is run again; without a `payload` with that it had."""
 
