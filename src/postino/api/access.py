@@ -9,7 +9,7 @@ from pathlib import Path
 from fastapi import HTTPException, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from postino.api.bodies import WITH_BODY
+from postino.api.bodies import BROKEN, WITH_BODY
 from postino.api.callers import Caller, of_key, of_session
 from postino.api.permissions import ANYBODY, ROWS, check
 from postino.api.problems import refused, told
@@ -72,6 +72,8 @@ class Access:
     async def __call__(self, request: Request) -> None:
         caller = request.scope.get(CALLER) or await self.caller(request)
         check(caller, request.method, request.scope["route"].path)
+        if BROKEN.search(request.scope["path"]):  # no database can even be asked for such a name
+            raise HTTPException(404)
         request.state.caller = caller
 
     async def caller(self, request: Request) -> Caller:

@@ -10,10 +10,10 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 LINGER = 5.0  # seconds for which the rest of what was refused is read and dropped: most senders listen only afterwards
-TAKEN_WITHIN = 30.0  # seconds without taking anything of an answer
 NOT_HTTP = "What came in is not HTTP, or not as HTTP is written. Nothing was changed."
-TOO_LARGE = "The address and the headers are too large together: 16 kB are the most. Nothing was changed."
+TOO_LARGE = "The address and the headers are too large together: about 16 kB are the most. Nothing was changed."
 TOO_SLOW = "The request did not arrive in time. Send it again, all at once. Nothing was changed."
+PIECE = 8192  # bytes
 LARGE = (HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
 
 
@@ -30,8 +30,13 @@ class Connection(H11Protocol):
         self.run_clock(self.patience)
 
     def data_received(self, data: bytes) -> None:
-        if self.refused:
-            return
+        """The beginning of a request piece by piece: h11 lets any size pass that came at once."""
+        while data and not self.refused:
+            piece = data[:PIECE] if self.conn.their_state is h11.IDLE else data
+            data = data[len(piece) :]
+            self.take(piece)
+
+    def take(self, data: bytes) -> None:
         super().data_received(data)
         if self.conn.their_state is h11.IDLE:
             if self.clock is None:
@@ -88,7 +93,18 @@ class Connection(H11Protocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self.deaf = self.loop.call_later(TAKEN_WITHIN, self.transport.abort)
+        self.watch(self.transport.get_write_buffer_size())
+
+    def watch(self, unsent: int) -> None:
+        """Slow is well, as long as something is taken."""
+        self.deaf = self.loop.call_later(self.patience, self.let_go_if_deaf, unsent)
+
+    def let_go_if_deaf(self, unsent: int) -> None:
+        left = self.transport.get_write_buffer_size()
+        if left >= unsent:
+            self.transport.abort()
+        else:
+            self.watch(left)
 
     def resume_writing(self) -> None:
         super().resume_writing()
@@ -98,7 +114,7 @@ class Connection(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.stop_clock()
-        super().connection_lost(exc)
+        super().connection_lost(exc)  # which resumes writing, in vain
 
 
 def within(patience: float) -> type[Connection]:

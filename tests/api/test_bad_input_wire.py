@@ -1,0 +1,258 @@
+"""Bad input below the fields: bodies that are none, too large or never end; clients slow, idle, deaf or many."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from typing import Any
+from urllib.parse import urlsplit
+
+import psutil
+import pytest
+
+from postino.api.bodies import MOST_OF_STRANGERS
+from tests.api.hands import put
+from tests.api.household import DEADLINE, Client, Reply, Server, eventually
+from tests.api.nonsense import Document
+
+NOBODY = "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"
+MEGABYTES = 100
+GROWTH = 30_000_000  # bytes that a process may take for itself meanwhile
+UNREADABLE: list[tuple[bytes, int, str]] = [
+    (b"Hello", 400, "not JSON"),
+    (b'{"a": 1', 400, "not JSON"),
+    (b"text=Hello&accounts=x", 400, "not JSON"),
+    (b'{"a": "caf\xe9"}', 400, "not UTF-8 text (byte 10)"),
+    (b'\xff\xfe{\x00}\x00', 400, "not UTF-8"),
+    (b'{"a": NaN}', 400, "NaN is not a number"),
+    (b'{"a": -Infinity}', 400, "-Infinity is not a number"),
+    (b'{"a": 1e400}', 400, "too large: 1e400"),
+    (b'{"a": ' + b"9" * 5000 + b"}", 400, "not JSON"),
+    (b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", 400, "nested too deeply"),
+    (b'{"a": ' + b"[" * 960 + b"]" * 960 + b"}", 400, "nested too deeply"),
+    (b'{"a": ' + b'{"a":' * 200 + b"1" + b"}" * 200 + b"}", 400, "nested too deeply"),
+    (b'{"a": 1, "b": 2, "a": 3}', 422, "a is in the same object twice"),
+    (b'{"a": "\\ud800"}', 422, "a holds a broken character"),
+    (b'{"a": "\\u0000"}', 422, "a holds a broken character"),
+    (b'{"\\ud800": 1}', 422, "broken character"),
+    (b"[]", 422, "must be an object"),
+    (b'"Hello"', 422, "must be an object"),
+    (b"7", 422, "must be an object"),
+    (b" " * 1_000_001, 413, "larger than"),
+]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One that waits for a second only."""
+    folder = tmp_path_factory.mktemp("wire") / "data"
+    with Server(folder, POSTINO_API_RATE="0", POSTINO_API_PATIENCE="1") as server:
+        yield server
+        assert server.api.get("/health/ready") == {"status": "ready"}
+        server.process.terminate()
+        said = server.end()
+        assert "Traceback" not in said, said
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_made(server: Server) -> Iterator[None]:
+    yield
+    made = server.api.get("/v1/jobs?limit=200")["data"]
+    assert [job["type"] for job in made if job["type"] != "deaf"] == []
+
+
+def dialled(server: Server) -> socket.socket:
+    where = urlsplit(server.api.url)
+    assert where.hostname is not None
+    assert where.port is not None
+    return socket.create_connection((where.hostname, where.port), timeout=DEADLINE)
+
+
+def head(server: Server, path: str = "/v1/jobs", *, stranger: bool = False, **headers: str) -> bytes:
+    said = {"Host": "localhost", **({} if stranger else server.api.headers), **headers}
+    lines = "".join(f"{name.replace('_', '-')}: {text}\r\n" for name, text in said.items())
+    return f"POST {path} HTTP/1.1\r\n{lines}\r\n".encode()
+
+
+def answer(opened: socket.socket) -> Reply:
+    told = http.client.HTTPResponse(opened)
+    told.begin()
+    return Reply(told.status, {name.lower(): text for name, text in told.getheaders()}, told.read())
+
+
+def resident(server: Server) -> int:
+    size: int = psutil.Process(server.process.pid).memory_info().rss
+    return size
+
+
+def is_problem(reply: Reply, status: int) -> bool:
+    return (reply.status, reply.headers["content-type"]) == (status, "application/problem+json")
+
+
+def test_a_body_that_cannot_be_read_is_refused_at_every_route(server: Server) -> None:
+    wrong, asked = [], 0
+    connection = http.client.HTTPConnection(urlsplit(server.api.url).netloc, timeout=DEADLINE)
+    document = Document(server.api.get("/v1/openapi.json"))
+    for method, path, operation in document.operations():
+        if document.body_of(operation) is None:
+            continue
+        whole = re.sub(r"\{\w+\}", NOBODY, path.replace("{scope}", "channel"))
+        empty = [(b"", 422, "body is missing")] if operation["requestBody"].get("required") else []
+        for body, status, words in [*empty, *UNREADABLE]:
+            asked += 1
+            connection.request(method, whole, body, {**server.api.headers, "Content-Type": "text/plain"})
+            got = connection.getresponse()
+            told = json.loads(got.read())
+            too_large = path == "/v1/login" and len(body) > MOST_OF_STRANGERS and got.status == 413
+            if not too_large and (got.status != status or words not in told["detail"]):
+                wrong.append(f"{method} {path} {body[:30]!r}: {got.status} {told['detail'][:100]}")
+    connection.close()
+    assert not wrong, "\n".join(wrong)
+    assert asked > 500, "nothing would be proven"
+
+
+def test_who_has_no_key_is_told_so_and_nothing_else_before_a_body_is_sent(server: Server) -> None:
+    for length in ("10", "100000000", "99999999999999999999"):
+        with dialled(server) as opened:
+            opened.sendall(head(server, stranger=True, Content_Length=length, Expect="100-continue"))
+            reply = answer(opened)
+            assert is_problem(reply, 401), reply
+    for body in (b"{", b"\xff", b" " * 2_000_000):
+        reply = Client(server.api.url).ask("POST", "/v1/posts", body)
+        assert is_problem(reply, 401), reply
+    elsewhere = Client(server.api.url).ask("POST", "/v1/nothing", b"{")
+    assert is_problem(elsewhere, 401), elsewhere
+
+
+@pytest.mark.parametrize("path", ["/v1/jobs", "/v1/imports", "/v1/login"])
+def test_a_hundred_megabytes_that_are_announced_are_refused_before_the_first(server: Server, path: str) -> None:
+    with dialled(server) as opened:
+        opened.sendall(head(server, path, Content_Length=str(MEGABYTES * 1_000_000)))
+        reply = answer(opened)
+    assert is_problem(reply, 413), reply
+    assert "larger than" in reply.json["detail"]
+
+
+def test_a_hundred_megabytes_leave_no_trace_and_their_sender_hears_why(server: Server) -> None:
+    before = resident(server)
+    reply = server.api.ask("POST", "/v1/jobs", b"x" * (MEGABYTES * 1_000_000))  # listens only when all is sent
+    assert is_problem(reply, 413), reply
+    with dialled(server) as opened:
+        opened.sendall(head(server, Transfer_Encoding="chunked"))
+        sending = threading.Thread(target=pour, args=(opened,))
+        sending.start()
+        reply = answer(opened)
+        assert is_problem(reply, 413), reply
+        sending.join()
+    assert resident(server) - before < GROWTH
+
+
+def pour(opened: socket.socket) -> None:
+    piece = b"10000\r\n" + b"x" * 65536 + b"\r\n"
+    with suppress(OSError):  # it hung up
+        for _ in range(MEGABYTES * 1_000_000 // 65536):
+            opened.sendall(piece)
+
+
+def test_half_a_body_is_none(server: Server) -> None:
+    body = json.dumps({"type": "report", "run_at": "2035-01-01T00:00:00Z"}).encode()
+    for whole in (
+        head(server, Transfer_Encoding="chunked") + f"{len(body):x}\r\n".encode() + body + b"\r\n",
+        head(server, Content_Length=str(len(body) + 1)) + body,
+    ):
+        with dialled(server) as opened:
+            opened.sendall(whole)
+    assert server.api.ask("GET", "/v1/jobs?type=report").json["data"] == []
+
+
+def trickle(opened: socket.socket, text: bytes, over: threading.Event) -> None:
+    with suppress(OSError):
+        for number in range(len(text)):
+            opened.sendall(text[number : number + 1])
+            if over.wait(0.05):
+                return
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("slow", ["head", "body"])
+def test_a_slow_client_is_cut_off_and_holds_up_nobody(server: Server, slow: str) -> None:
+    over = threading.Event()
+    with dialled(server) as opened:
+        begun_at = time.monotonic()
+        if slow == "body":
+            opened.sendall(head(server, Content_Length="900"))
+        text = head(server, Content_Length="900", X_Slow="x" * 500) if slow == "head" else b" " * 900
+        sending = threading.Thread(target=trickle, args=(opened, text, over))
+        sending.start()
+        asked_at = time.monotonic()
+        assert server.api.get("/health/ready") == {"status": "ready"}
+        assert time.monotonic() - asked_at < 0.5
+        reply = answer(opened)
+        took = time.monotonic() - begun_at
+        over.set()
+        sending.join()
+    assert is_problem(reply, 408), reply
+    assert 0.9 < took < 5
+
+
+@pytest.mark.slow
+def test_many_idle_connections_keep_nobody_out_and_are_let_go(server: Server) -> None:
+    with ExitStack() as stack:
+        idle = [stack.enter_context(dialled(server)) for _ in range(400)]
+        for opened in idle[::2]:
+            opened.sendall(b"GET /v1/jobs HTTP/1.1\r\n")
+        assert server.api.get("/health/ready") == {"status": "ready"}
+        for number, opened in enumerate(idle):
+            told = opened.recv(65536)
+            assert told == b"" if number % 2 else told.startswith(b"HTTP/1.1 408"), told
+
+
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        (lambda server: b"GET /v1/jobs?text=" + b"x" * 100_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", 431),
+        (lambda server: head(server, X_Large="x" * 100_000), 431),
+        (lambda server: b"GET /v1/jobs HTTP/1.1\r\n" + b"X: x\r\n" * 9000 + b"\r\n", 431),
+        (lambda server: b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"x" * 500, 400),
+        (lambda server: b"HELO postino\r\n\r\n", 400),
+        (lambda server: b"GET /caf\xe9 HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+        (lambda server: head(server, Content_Length="-1"), 400),
+        (lambda server: head(server, Content_Length="10")[:-2] + b"Content-Length: 9\r\n\r\n", 400),
+        (lambda server: head(server, Transfer_Encoding="chunked") + b"not a length\r\n", 400),
+    ],
+    ids=["address", "header", "headers", "tls", "smtp", "latin-1", "length", "lengths", "chunk"],
+)
+def test_what_is_not_http_or_too_much_of_it_is_told_so(
+    server: Server, said: Callable[[Server], bytes], status: int
+) -> None:
+    with dialled(server) as opened:
+        opened.sendall(said(server))
+        reply = answer(opened)
+        assert is_problem(reply, status), reply
+        assert reply.json["status"] == status
+        assert opened.recv(10) == b""
+
+
+@pytest.mark.slow
+def test_who_takes_nothing_of_an_answer_is_let_go(server: Server) -> None:
+    payload: dict[str, Any] = {"text": "x" * 900_000}
+    for _ in range(20):
+        put(server.api, type="deaf", payload=payload, run_at="2099-01-01T00:00:00Z")
+    with dialled(server) as deaf:
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        deaf.sendall(head(server, "/v1/jobs?type=deaf&limit=20").replace(b"POST", b"GET", 1))
+        port = deaf.getsockname()[1]
+        eventually(lambda: port in dialled_from(server))
+        eventually(lambda: port not in dialled_from(server))
+
+
+def dialled_from(server: Server) -> list[int]:
+    """The ports of those who are connected to it."""
+    there = psutil.Process(server.process.pid).net_connections()
+    return [it.raddr.port for it in there if it.status == psutil.CONN_ESTABLISHED]
