@@ -40,6 +40,15 @@ class Block:
         """`<!-- not run: reason -->`: the only way not to be run."""
         return self._marked("not run: ")
 
+    @property
+    def answered(self) -> str | None:
+        """`<!-- answers: 422 -->`: what its requests are answered with, where that is no success."""
+        return self._marked("answers: ")
+
+    @property
+    def is_marked_rightly(self) -> bool:
+        return self.mark is None or bool(self.file or self.not_run or self.answered)
+
     def _marked(self, word: str) -> str | None:
         return self.mark.removeprefix(word) if self.mark and self.mark.startswith(word) else None
 

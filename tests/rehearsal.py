@@ -1,4 +1,4 @@
-"""Plays a page's blocks in their order, as a reader would: in a folder and a data directory of their own."""
+"""Plays pages as a reader would: block by block, each page in a folder of its own, beside one `postino up`."""
 
 from __future__ import annotations
 
@@ -9,34 +9,19 @@ import os
 import re
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import time
 import urllib.request
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Self
-from uuid import UUID
+from typing import Any, Self
 
-from postino import Job, Postino, Retry, State, Unknown
-from postino.config import load
-from postino.content import Content
-from postino.gate import Scope
-from postino.job import new_id
-from postino.publishing.posts import Wish
-from postino.rules.gates import Known
-from postino.rules.retry import RetryPolicy
-from postino.rules.settlement import settle
-from postino.store import Act, ClaimOrder, Ending, JobFilter, WorkerInfo
-from postino.stores.operations import claim, gates
-from postino.stores.sql_store import SqlStore
-from postino.stores.statement import Operation
 from tests.documents import Block
+from tests.rehearsed import post_for, prepared_job
 
 BIN = Path(sys.executable).parent
 PATIENCE = 30.0
-CHANNEL = "rehearsal"
 QUICK = {
     "POSTINO_WORKER_LEASE": "1.5",
     "POSTINO_WORKER_HEARTBEAT": "0.3",
@@ -50,6 +35,8 @@ QUICK = {
 COVERED = {
     "make setup": "its target exists: test_every_make_target_that_is_named_exists",
     "make test": "its target exists, and this is it",
+    "make crash": "its target exists; tests/crash runs a short part of it",
+    "make fuzz": "its target exists; tests/fuzz runs a short part of it",
     "source .venv/bin/activate": "these tests run in that environment",
     "make check": "its target exists",
     "export POSTINO_DATABASE_URL=postgresql:///postino": "tests/examples/test_snap_processing.py runs on PostgreSQL",
@@ -57,97 +44,157 @@ COVERED = {
 }
 # Commands that go on until they are told to stop: what they print before they are told to.
 ENDLESS = {"postino worker": "worker.started", "postino up": "sandbox_url", "make up": "sandbox_url"}
+SERVERS = ("python forum_server.py",)  # those that print nothing: one can connect to the last word
 UP = "postino up --port 0 --json"  # instead of the usual ports, which may be taken where the tests run
 API, SANDBOX, DATA_DIR = "http://127.0.0.1:8700", "http://127.0.0.1:8701", "~/.local/share/postino"  # as pages say
+FORUM = "8790"
 
 
 class Rehearsal:
     def __init__(self, folder: Path) -> None:
-        self.folder = folder / "project"
-        self.folder.mkdir()
-        self.data_dir = folder / "data"
+        self.root = folder
+        self.first_data_dir = folder / "data"
+        self.endless: list[tuple[str, subprocess.Popen[bytes], Path]] = []
+        forum = str(free_port())
+        # What pages call it, and where it is.
+        self.places = {
+            DATA_DIR: str(self.first_data_dir),
+            f"127.0.0.1:{FORUM}": f"127.0.0.1:{forum}",
+            f"forum_server.py {FORUM}": f"forum_server.py {forum}",
+        }
+        self.played = 0
+        self.said: str | None = None  # by the command before
+        self.turn_to("project")
+
+    def turn_to(self, page: str) -> None:
+        """A new terminal, in a folder of its own."""
+        for command, process, log in self.endless[:]:
+            if command != UP:
+                self.stop(command, process, log)
+        self.folder = self.root / page
+        self.folder.mkdir(exist_ok=True)
+        self.data_dir = self.first_data_dir
         self.environment = {name: text for name, text in os.environ.items() if not name.startswith("POSTINO_")} | QUICK
         self.environment |= {"POSTINO_DATA_DIR": str(self.data_dir), "PATH": f"{BIN}:{os.environ['PATH']}"}
-        self.endless: list[tuple[str, subprocess.Popen[bytes], Path]] = []
-        self.places = {DATA_DIR: str(self.data_dir)}  # what the page calls it, and where it is
-        self.played = 0
 
     def __enter__(self) -> Self:
         self.run(["postino", "migrate"])
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.check_feed()
-        for command, process, log in self.endless:
-            process.send_signal(signal.SIGINT)
-            assert process.wait(PATIENCE) == 0, f"{command}\n{log.read_text()}"
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            self.check_feed()
+        for command, process, log in self.endless[:]:
+            self.stop(command, process, log)
+
+    def stop(self, command: str, process: subprocess.Popen[bytes], log: Path) -> None:
+        self.endless.remove((command, process, log))
+        if command.startswith(SERVERS):
+            process.terminate()
+            process.wait(PATIENCE)
+            return
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == 0, f"{command}\n{log.read_text()}"
 
     def play(self, block: Block) -> None:
         self.played += 1
         if block.not_run:
             if block.language == "python":
                 compile(block.text, block.page.name, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+            self.said = None
             return
         match block.language:
             case "python":
                 self.python(block)
-            case "toml":
-                pass  # test_every_settings_file_shown_can_be_loaded
+            case "csv" | "toml" if block.file:
+                self.saved(block)
             case "console":
+                self.said = None
                 for command in block.commands:
-                    self.console(command.partition("  #")[0].strip())
+                    self.console(command.partition("  #")[0].strip(), block.answered)
+            case "text" if self.said is not None:
+                assert plain(self.said) == plain(block.text), f"{block.page.name}\n{self.said}"
+            case "json":
+                assert self.said is not None, f"{block.page.name}: nothing was asked\n{block.text}"
+                compare(json.loads(block.text), json.loads(self.said), block.page.name)
+
+    def placed(self, text: str) -> str:
+        for said, meant in self.places.items():
+            text = text.replace(said, meant)
+        return text
+
+    def saved(self, block: Block) -> Path:
+        name = self.placed(block.file or f"block_{self.played}.py")
+        file = self.folder / name  # an absolute one stays it
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(self.placed(block.text))
+        return file
 
     def python(self, block: Block) -> None:
-        file = self.folder / (block.file or f"block_{self.played}.py")
-        file.write_text(block.text)
+        file = self.saved(block)
         if not block.file:
-            self.run([sys.executable, str(file)])
-        elif "asyncio.run(" not in block.text:  # else it is a program, which the page runs itself
-            self.run([sys.executable, "-c", f"import {file.stem}"])
+            self.said = self.run([sys.executable, str(file)])
+        elif not re.search(r"^(asyncio\.run|\w+Server)\(", block.text, re.MULTILINE):  # else the page runs it itself
+            self.run([sys.executable, "-c", f"import {file.stem}"], file.parent)
 
-    def console(self, command: str) -> None:
+    def console(self, command: str, answered: str | None) -> None:
         if command in COVERED:
             return
-        for said, meant in self.places.items():
-            command = command.replace(said, meant)
-        endless = next((name for name in ENDLESS if command.startswith(name)), None)
+        command = self.placed(command)
+        endless = next((name for name in (*ENDLESS, *SERVERS) if command.startswith(name)), None)
         if endless:
-            self.start(UP if endless.endswith(" up") else command, ENDLESS[endless])
+            self.start(UP if endless.endswith(" up") else command, ENDLESS.get(endless))
         elif command.startswith("export "):
             name, _, text = command.removeprefix("export ").partition("=")
-            self.environment[name] = text
+            self.environment[name] = self.run(["bash", "-c", f'printf %s "{text}"'])
             self.data_dir = self.folder / self.environment["POSTINO_DATA_DIR"]
+        elif command == "unset POSTINO_DATA_DIR":
+            self.data_dir = self.first_data_dir
+            self.environment["POSTINO_DATA_DIR"] = str(self.data_dir)
         elif command.startswith("curl "):
-            self.run(["bash", "-c", command.replace("curl ", "curl --fail ", 1)])
+            self.said = self.curl(command, answered)
         else:
-            self.run(shlex.split(re.sub(r"\bID\b", lambda _: self.job_for(command), command)))
+            self.said = self.run(shlex.split(re.sub(r"\bID\b", lambda _: self.job_for(command), command)))
 
-    def run(self, command: list[str]) -> None:
+    def curl(self, command: str, answered: str | None) -> str:
+        """An answer that is no success is one only where the page says so."""
+        if answered is None:
+            return self.run(["bash", "-c", command.replace("curl ", "curl --fail --silent --show-error ", 1)])
+        said = self.run(["bash", "-c", command.replace("curl ", "curl --silent -w '\n%{http_code}' ", 1)])
+        body, _, status = said.rpartition("\n")
+        assert status == answered, f"{command}\n{said}"
+        return body
+
+    def run(self, command: list[str], folder: Path | None = None) -> str:
         done = subprocess.run(
-            command, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=PATIENCE,
-            check=False,
-        )
+            command, cwd=folder or self.folder, env=self.environment, capture_output=True, text=True,
+            timeout=PATIENCE, check=False,
+        )  # fmt: skip
         said = f"{shlex.join(command)[:200]}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
         assert done.returncode == 0, said
+        return done.stdout
 
-    def start(self, command: str, sign: str) -> None:
-        log = self.folder / f"log_{len(self.endless)}"
+    def start(self, command: str, sign: str | None) -> None:
+        self.said = None
+        if command == UP and any(other == UP for other, _, _ in self.endless):
+            return  # it runs already
+        log = self.root / f"log_{self.played}_{len(self.endless)}"
         with log.open("wb") as output:
             process = subprocess.Popen(
                 shlex.split(command), cwd=self.folder, env=self.environment, stdout=output, stderr=output
             )
         self.endless.append((command, process, log))
         end = time.monotonic() + PATIENCE
-        while sign not in log.read_text() or not log.read_text():
+        while not (sign in log.read_text() if sign else listens(int(command.split()[-1]))):
             assert process.poll() is None, f"{command}\n{log.read_text()}"
             assert time.monotonic() < end, f"{command}\n{log.read_text()}"
-            time.sleep(0.1)
+            time.sleep(0.05)
         if command == UP:
-            told = json.loads(next(line for line in log.read_text().splitlines() if sign in line))
+            told = json.loads(next(line for line in log.read_text().splitlines() if "sandbox_url" in line))
             self.places |= {API: told["url"], SANDBOX: told["sandbox_url"]}
 
     def check_feed(self) -> None:
-        """What the page has published is out, and once."""
+        """What the pages have published is out, and once."""
         if SANDBOX in self.places:
             with urllib.request.urlopen(f"{self.places[SANDBOX]}/_sandbox/published", timeout=PATIENCE) as answer:
                 out = [(it["network"], it["text"]) for it in json.load(answer)["data"]]
@@ -158,69 +205,51 @@ class Rehearsal:
         """The ID of the page: a job in the state that this command is for."""
         wanted = re.match(r"postino (\w+ \w+)", command)
         assert wanted, command
-        if wanted[1].startswith("posts "):
-            return str(asyncio.run(self.make_post(missed=wanted[1] == "posts replay")))
-        state = {"jobs cancel": State.PENDING, "jobs resolve": State.UNCERTAIN, "jobs show": State.PENDING}
-        return str(asyncio.run(self.make(state.get(wanted[1], State.FAILED))).id)
+        make = post_for if wanted[1].startswith("posts ") else prepared_job
+        return str(asyncio.run(make(self.data_dir, wanted[1])))
 
-    def settled_jobs(self, type_: str, many: int) -> list[Job]:
-        """All jobs of a type, when there are so many and none that is due waits any more."""
-        return asyncio.run(self.settled(type_, many))
 
-    async def settled(self, type_: str, many: int) -> list[Job]:
-        end = time.monotonic() + PATIENCE
-        async with Postino(load(self.data_dir, environment={})) as app:
-            while True:
-                jobs = await app.store.list(JobFilter(type=type_, limit=2 * many))
-                now = datetime.now(UTC)
-                busy = [job for job in jobs if not job.state.is_final and job.run_at and job.run_at <= now]
-                if len(jobs) >= many and not busy:
-                    return list(jobs)
-                assert time.monotonic() < end, f"{len(jobs)} jobs, {len(busy)} of them due and not ended"
-                await asyncio.sleep(0.2)
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
 
-    async def make_post(self, *, missed: bool) -> UUID:
-        """One that is planned for later or, by an account that is paused, was missed."""
-        async with Postino(load(self.data_dir, environment={})) as app:
-            account = await app.accounts.add("bluesky", CHANNEL, {"password": "none"})
-            await app.pause("account", account.id)
-            soon = datetime.now(UTC) + timedelta(seconds=0.2)
-            wish = Wish(
-                content=Content(body=f"Made for the page at {soon}"),
-                accounts=(account.id,),
-                at=None if missed else soon + timedelta(days=1),
-                publish_until_at=soon if missed else None,
+
+def listens(port: int) -> bool:
+    with socket.socket() as caller:
+        return caller.connect_ex(("127.0.0.1", port)) == 0
+
+
+def plain(text: str) -> list[str]:
+    """The lines without what is another one each time, and without states that last for a moment only."""
+    for particular, instead in (
+        (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "ID"),
+        (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", "TIME"),
+        (r"127\.0\.0\.1:\d+", "HOST"),
+        (r"(?<=cli:)\w+", "NAME"),
+    ):
+        text = re.sub(particular, instead, text)
+    lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+    return [line for line in lines if line is lines[-1] or not re.search(" (scheduled|publishing) ID", line)]
+
+
+def compare(shown: Any, real: Any, where: str) -> None:
+    """The same names and kinds of values. `…` stands for anything, and what is null may be anything, too."""
+    match shown, real:
+        case ("…" | None, _) | (["…"], list()) | (_, None):
+            return
+        case dict(), dict():
+            assert ("…" in shown and shown.keys() - {"…"} <= real.keys()) or shown.keys() == real.keys(), (
+                f"{where}: shown is {sorted(shown)}, and there is {sorted(real)}"
             )
-            [written] = await app.posts.schedule(wish)
-            while missed and not (await app.store.get(written.post.job.id)).state.is_final:
-                await app.store.miss_posts(3600)
-            return written.post.job.id
-
-    async def make(self, state: State) -> Job:
-        """Makes one by hand, on a paused channel, so that no worker of the page gets it first."""
-        async with Postino(load(self.data_dir, environment={})) as app:
-            await app.pause("channel", CHANNEL)
-            job = await app.enqueue(CHANNEL, {"made": "for the page"})
-            if state is State.PENDING:
-                return job
-            await app.store.register(WorkerInfo(id="rehearsal", host="page", pid=os.getpid()))
-            survey = await app.store.survey("rehearsal")
-            heads = tuple(head for head in survey.heads if head.channel == CHANNEL)
-            ours = replace(survey, heads=heads, known=Known(), hinted=False)
-            order = ClaimOrder(worker="rehearsal", token=new_id(), free=100, survey=ours)
-            outcome = Unknown("No answer came back.") if state is State.UNCERTAIN else Retry("The other side was down.")
-            decided = settle(job, outcome, RetryPolicy(max_attempts=0), survey.now, jitter=0)
-            assert isinstance(app.store, SqlStore)
-            held = [claimed for claimed in await app.store.driver.transact(claim_alone(order)) if claimed.id == job.id]
-            await app.store.settle([Ending(claimed, decided) for claimed in held])
-            await app.store.retire("rehearsal")
-            return await app.store.get(job.id)
-
-
-def claim_alone(order: ClaimOrder) -> Operation[list[Job]]:
-    """Opens the channel for this claim only: in one transaction, so that nobody else finds it open."""
-    us = Act("rehearsal")
-    yield from gates.resume(Scope.CHANNEL, CHANNEL, us)
-    claimed = yield from claim.claim(order)
-    yield from gates.pause(Scope.CHANNEL, CHANNEL, us)
-    return claimed
+            for name in shown.keys() - {"…"}:
+                compare(shown[name], real[name], f"{where}.{name}")
+        case list(), list():
+            assert len(shown) <= len(real) or not real, f"{where}: {len(shown)} are shown, there are {real}"
+            for number, (one, other) in enumerate(zip(shown, real, strict=False)):
+                compare(one, other, f"{where}[{number}]")
+        case _:
+            numbers = (int, float)
+            alike = type(shown) is type(real) or (isinstance(shown, numbers) and isinstance(real, numbers))
+            assert alike, f"{where}: shown is {shown!r}, and it is {real!r}"

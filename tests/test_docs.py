@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-import shutil
-import sys
 import tomllib
-from collections import Counter
 from dataclasses import MISSING, Field, fields
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -30,14 +27,11 @@ from postino.rules.retry import Exponential, RetryPolicy
 from postino.rules.settlement import Cause, settle
 from postino.stores.migrations import migrations
 from tests import documents
-from tests.cli.terminal import in_terminal
 from tests.documents import EVERYTHING, PAGES, README, ROOT, blocks, code, codes, table
-from tests.rehearsal import Rehearsal
 
 DOCS = ROOT / "docs"
 LIFECYCLE, OPERATING, ARCHITECTURE = DOCS / "lifecycle.md", DOCS / "operating.md", DOCS / "architecture.md"
 SOURCE = ROOT / "src" / "postino"
-SHOWING = [page for page in PAGES if blocks(page, "python", "console")]
 ALL_MOVES = {(start.value, end.value) for start, ends in MOVES.items() for end in ends}
 
 
@@ -139,13 +133,6 @@ def test_the_settings_their_variables_and_their_defaults() -> None:
         assert f"`{name}`" in documents.prose(OPERATING)
 
 
-def test_the_readme_names_only_settings_that_exist_with_their_defaults() -> None:
-    told = {code(row["setting"]): (row["environment"], row["default"]) for row in
-            table(README, "setting", "environment", "default", "meaning")}  # fmt: skip
-    assert told
-    assert told.items() <= known_settings().items()
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_settings_file_shown_can_be_loaded(page: Path, tmp_path: Path) -> None:
     for block in blocks(page, "toml"):
@@ -188,15 +175,6 @@ def test_the_tables_are_those_the_migrations_make() -> None:
     for dialect, prefix in (("postgres", r"postino\."), ("sqlite", "postino_")):
         made = {name for step in migrations(dialect) for name in re.findall(rf"CREATE TABLE {prefix}(\w+)", step.sql)}
         assert told == made | {"migrations"}, dialect
-
-
-def test_every_promise_names_a_test_that_exists() -> None:
-    rows = table(README, "promise", "proven by")
-    assert rows
-    for row in rows:
-        for proof in codes(row["proven by"]):
-            file, _, name = proof.partition("::")
-            assert f"def {name}(" in (ROOT / file).read_text(), proof
 
 
 # --- Commands
@@ -283,40 +261,6 @@ def test_every_page_is_linked_from_the_readme() -> None:
     assert {page.resolve() for page in EVERYTHING} - {README} <= linked
 
 
-# --- Whatever is shown is run
-
-
-@pytest.mark.parametrize("page", EVERYTHING, ids=lambda page: str(page.relative_to(ROOT)))
-def test_blocks_are_of_a_kind_that_is_checked(page: Path) -> None:
-    kinds = {"python", "console", "sql", "toml", "mermaid", "text"}
-    assert {block.language for block in blocks(page)} <= kinds
-    assert all(block.file or block.not_run for block in blocks(page) if block.mark)
-    assert all(block.commands for block in blocks(page, "console"))
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(300)  # a page may show a hundred commands, each of them a process
-@pytest.mark.parametrize("page", SHOWING, ids=lambda page: page.name)
-def test_what_a_page_shows_works_in_the_order_it_is_shown(page: Path, tmp_path: Path) -> None:
-    with Rehearsal(tmp_path) as rehearsal:
-        for block in blocks(page, "python", "console", "toml"):
-            rehearsal.play(block)
-
-
-def test_the_letters_of_the_readme_are_sent_and_the_wrong_one_is_a_dead_letter(tmp_path: Path) -> None:
-    with Rehearsal(tmp_path) as rehearsal:
-        for block in blocks(README, "python"):
-            rehearsal.play(block)
-            if block.file == "write.py":
-                rehearsal.console("python write.py")
-        rehearsal.console("postino worker --app letters:app")
-        jobs = rehearsal.settled_jobs("letter.send", 1005)
-    ends = Counter(job.state for job in jobs)
-    assert ends == {State.COMPLETED: 1002, State.FAILED: 1, State.PENDING: 1, State.CANCELLED: 1}
-    [failed] = [job for job in jobs if job.state is State.FAILED]
-    assert failed.last_error == "nowhere is not an address."
-
-
 def test_every_query_shown_can_be_asked(postgres_url: str) -> None:
     queries = [query for page in PAGES for query in blocks(page, "sql")]
     assert queries
@@ -325,27 +269,3 @@ def test_every_query_shown_can_be_asked(postgres_url: str) -> None:
             connection.execute(step.sql.encode())
         for query in queries:
             connection.execute(query.text.encode())
-
-
-@pytest.mark.slow
-def test_what_the_readme_says_one_sees_is_what_one_sees(tmp_path: Path) -> None:
-    def without_particulars(text: str) -> list[str]:
-        secret = r"postino_[\w…-]+|(?<=token=)[\w.…-]+"
-        for particular in (secret, r"127\.0\.0\.1:\d+", r"(?<= )/\S*/(?=postino\.log)|(?<=on )/\S+(?=\. )"):
-            text = re.sub(particular, "…", text)
-        return [re.sub(r"^  (\S+ -m |\S+/)?postino ", "  postino ", line.rstrip()) for line in text.splitlines()]
-
-    said = in_terminal("up", "--port", "0", until="it stopped", POSTINO_DATA_DIR=str(tmp_path))
-    [sample] = [block for block in blocks(README, "text") if "Postino is up" in block.text]
-    assert without_particulars(said) == without_particulars(sample.text)
-
-
-def test_the_rehearsal_would_notice_a_command_that_fails(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text("```console\n$ postino jobs show 01932c07-5b1e-7cc3-98c4-dc0c0c07398f\n```\n")
-    with Rehearsal(tmp_path) as rehearsal, pytest.raises(AssertionError, match="exit code 3"):
-        rehearsal.play(blocks(page)[0])
-
-
-def test_the_commands_come_from_this_environment() -> None:
-    assert shutil.which("postino", path=str(Path(sys.executable).parent))

@@ -14,7 +14,7 @@ from postino.providers import PROVIDERS
 from postino.publishing.posts import Wish
 from postino.rules.standing import Flag, PostStatus
 from postino.wiring import Postino
-from tests.documents import README, ROOT, code, codes, prose, table
+from tests.documents import ROOT, code, codes, prose, table
 
 PAGE = ROOT / "docs" / "api.md"
 
@@ -49,8 +49,8 @@ def test_every_status_and_flag_is_told() -> None:
     assert all(f"`{word}`" in text for word in (*PostStatus, *Flag))
 
 
-def test_how_long_the_readme_says_a_lost_answer_is_waited_for() -> None:
+def test_how_long_the_quickstart_says_a_lost_answer_is_waited_for() -> None:
     bluesky = PROVIDERS["bluesky"]
     waited = timedelta(seconds=PublishingConfig().send_within) + bluesky.timeout + bluesky.visibility
     assert waited == timedelta(seconds=40)
-    assert "forty seconds for\nBluesky" in README.read_text()
+    assert "forty seconds for\nBluesky" in (ROOT / "docs" / "quickstart.md").read_text()

@@ -1,0 +1,45 @@
+"""Each promise says what it is, what it is not and how it is kept, and names tests that exist."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.documents import ROOT, blocks, codes, links, prose, table
+
+PAGE = ROOT / "docs" / "guarantees.md"
+SECTIONS = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", prose(PAGE), re.MULTILINE | re.DOTALL))
+PROMISES = [title for title in SECTIONS if title != "Try it yourself"]
+
+
+def test_there_are_eight_promises_and_the_table_has_them_all() -> None:
+    assert len(PROMISES) == 8
+    told = [row["promise"] for row in table(PAGE, "promise", "in short")]
+    assert [re.sub(r"\[(.*)\].*", r"\1", cell) for cell in told] == PROMISES
+
+
+@pytest.mark.parametrize("promise", PROMISES)
+def test_a_promise_says_what_it_is_and_is_not_and_how_it_is_kept(promise: str) -> None:
+    said = SECTIONS[promise]
+    assert re.findall(r"^\*\*(.+?)\.\*\*", said, re.MULTILINE) == ["Promised", "Not promised", "How"]
+
+
+@pytest.mark.parametrize("promise", PROMISES)
+def test_a_promise_names_tests_that_exist(promise: str) -> None:
+    rows = [line for line in SECTIONS[promise].splitlines() if line.startswith("| `tests/")]
+    proofs = [proof for row in rows for proof in codes(row)]
+    assert len(proofs) == len(set(proofs)) == len(rows) >= 5
+    for proof in proofs:
+        file, _, name = proof.partition("::")
+        assert re.search(rf"^(async )?def {name}\(", (ROOT / file).read_text(), re.MULTILINE), proof
+
+
+def test_the_one_that_is_shown_exists_as_well() -> None:
+    [shown, _] = blocks(PAGE, "console")
+    [name] = re.findall(r"-k (test_\w+)", shown.text)
+    assert name in prose(PAGE)
+
+
+def test_the_readme_leads_there() -> None:
+    assert "docs/guarantees.md" in links(ROOT / "README.md")

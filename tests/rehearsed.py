@@ -1,0 +1,97 @@
+"""Jobs and posts in the state that a page's command is for."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import UUID
+
+from postino import Job, Postino, Retry, State, Unknown
+from postino.config import load
+from postino.content import Content
+from postino.gate import Scope
+from postino.job import new_id
+from postino.publishing.posts import Wish
+from postino.rules.gates import Known
+from postino.rules.retry import RetryPolicy
+from postino.rules.settlement import settle
+from postino.store import Act, ClaimOrder, Ending, JobFilter, WorkerInfo
+from postino.stores.operations import claim, gates
+from postino.stores.sql_store import SqlStore
+from postino.stores.statement import Operation
+
+CHANNEL = "rehearsal"
+PATIENCE = 30.0
+STATES = {"jobs cancel": State.PENDING, "jobs resolve": State.UNCERTAIN, "jobs show": State.PENDING}
+
+
+def settled_jobs(data_dir: Path, type_: str, many: int) -> list[Job]:
+    """All jobs of a type, when there are so many and none that is due waits any more."""
+    return asyncio.run(settled(data_dir, type_, many))
+
+
+async def settled(data_dir: Path, type_: str, many: int) -> list[Job]:
+    end = time.monotonic() + PATIENCE
+    async with Postino(load(data_dir, environment={})) as app:
+        while True:
+            jobs = await app.store.list(JobFilter(type=type_, limit=2 * many))
+            now = datetime.now(UTC)
+            busy = [job for job in jobs if not job.state.is_final and job.run_at and job.run_at <= now]
+            if len(jobs) >= many and not busy:
+                return list(jobs)
+            assert time.monotonic() < end, f"{len(jobs)} jobs, {len(busy)} of them due and not ended"
+            await asyncio.sleep(0.2)
+
+
+async def post_for(data_dir: Path, command: str) -> UUID:
+    """One that is planned for later or, by an account that is paused, was missed."""
+    missed = command == "posts replay"
+    async with Postino(load(data_dir, environment={})) as app:
+        account = await app.accounts.add("telegram", CHANNEL, {"bot_token": "none"})
+        await app.pause("account", account.id)
+        soon = datetime.now(UTC) + timedelta(seconds=0.2)
+        wish = Wish(
+            content=Content(body=f"Made for the page at {soon}"),
+            accounts=(account.id,),
+            at=None if missed else soon + timedelta(days=1),
+            publish_until_at=soon if missed else None,
+        )
+        [written] = await app.posts.schedule(wish)
+        while missed and not (await app.store.get(written.post.job.id)).state.is_final:
+            await app.store.miss_posts(3600)
+        return written.post.job.id
+
+
+async def prepared_job(data_dir: Path, command: str) -> UUID:
+    """Made by hand, on a paused channel, so that no worker of the page gets it first."""
+    state = STATES.get(command, State.FAILED)
+    async with Postino(load(data_dir, environment={})) as app:
+        await app.pause("channel", CHANNEL)
+        job = await app.enqueue(CHANNEL, {"made": "for the page"})
+        if state is State.PENDING:
+            return job.id
+        await app.store.register(WorkerInfo(id="rehearsal", host="page", pid=os.getpid()))
+        survey = await app.store.survey("rehearsal")
+        heads = tuple(head for head in survey.heads if head.channel == CHANNEL)
+        ours = replace(survey, heads=heads, known=Known(), hinted=False)
+        order = ClaimOrder(worker="rehearsal", token=new_id(), free=100, survey=ours)
+        outcome = Unknown("No answer came back.") if state is State.UNCERTAIN else Retry("The other side was down.")
+        decided = settle(job, outcome, RetryPolicy(max_attempts=0), survey.now, jitter=0)
+        assert isinstance(app.store, SqlStore)
+        held = [claimed for claimed in await app.store.driver.transact(claim_alone(order)) if claimed.id == job.id]
+        await app.store.settle([Ending(claimed, decided) for claimed in held])
+        await app.store.retire("rehearsal")
+        return job.id
+
+
+def claim_alone(order: ClaimOrder) -> Operation[list[Job]]:
+    """Opens the channel for this claim only: in one transaction, so that nobody else finds it open."""
+    us = Act("rehearsal")
+    yield from gates.resume(Scope.CHANNEL, CHANNEL, us)
+    claimed = yield from claim.claim(order)
+    yield from gates.pause(Scope.CHANNEL, CHANNEL, us)
+    return claimed
