@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 from postino.job import Job, State
@@ -71,6 +71,13 @@ class StoredPost:
     version: int  # of the content: how often it was edited, and one
     publish_until_at: datetime | None = None
     account_state: AccountState | None = None  # None: the account is gone
+
+
+class Written(NamedTuple):
+    """A post as it is now, and whether this call made it; otherwise its key was known."""
+
+    post: StoredPost
+    created: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +172,20 @@ class Once:
     told: Callable[[Any], Answer]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewPosts:
+    """What one content makes: its posts, and for each the NewJob that carries it.
+
+    With `once`, what it tells of them is kept as the answer. The draft they were made from is gone with it.
+    """
+
+    content: NewContent
+    posts: Sequence[NewPost]
+    jobs: Sequence[Any]
+    once: Once | None = None
+    draft: UUID | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Draft:
     """A request for posts that nobody has made yet, as JSON."""
@@ -190,26 +211,22 @@ def no_post(post_id: UUID) -> str:
     return f"There is no post {post_id}. `postino posts list` shows the newest ones."
 
 
+def no_account(account_id: str) -> str:
+    return f"There is no account {account_id}. `postino accounts list` shows those there are."
+
+
 def no_draft(draft_id: UUID) -> str:
     return f"There is no draft {draft_id}. Of one that was scheduled there are posts."
 
 
 class PostStore(Protocol):
     async def create_posts(
-        self,
-        content: NewContent,
-        posts: Sequence[NewPost],
-        jobs: Sequence[Any],
-        *,
-        again: bool = False,
-        once: Once | None = None,
-        draft: UUID | None = None,
-    ) -> Sequence[Any]:
-        """Content, posts, jobs and keys: all or none. Where a key is known, the post that has it comes back.
+        self, wanted: Sequence[NewPosts], *, again: bool = False, patience: float | None = None
+    ) -> Sequence[Sequence[Written]]:
+        """Contents, posts, jobs, keys and answers: all or none. Where a key is known, the post that has it comes back.
 
-        Takes NewJob values and returns Enqueued ones. Raises Conflict where a guarded post has a twin. With `once`,
-        what it tells of the posts is kept as the answer; nothing is made and nothing comes back where there is one.
-        A draft that it was made from is gone with it.
+        Raises Conflict where a guarded post has a twin, or a caller's key was used for another request. Of what was
+        answered before nothing is made, and nothing comes back.
         """
         ...
 
@@ -251,6 +268,10 @@ class PostStore(Protocol):
 
     async def account(self, account_id: str) -> StoredAccount: ...
     async def accounts(self) -> Sequence[StoredAccount]: ...
+    async def accounts_named(self, names: Sequence[str]) -> Sequence[StoredAccount]:
+        """Those of them that there are, in their order."""
+        ...
+
     async def mark_account(self, account_id: str, state: AccountState, reason: str | None, act: Any) -> StoredAccount:
         """Its posts wait while it is not active."""
         ...

@@ -12,7 +12,7 @@ from postino import config as configuration
 from postino.app import App, Parts
 from postino.config import Config
 from postino.engine.call import Door
-from postino.engine.enqueue import create_posts_surely
+from postino.engine.enqueue import Creator
 from postino.engine.terms import Terms, terms
 from postino.errors import ConfigError, Conflict
 from postino.post import POST
@@ -58,9 +58,9 @@ class Postino(App):
         seals, passwords = Seals(partial(read_or_create, config.data_dir / "vault.key")), Passwords()
         self.people = People(self.store, seals, passwords)
         self.signing_in = SigningIn(self.store, seals, passwords)
-        create = partial(create_posts_surely, self.store)
+        self.creator = Creator(self.store)
         providers, limits = self.networks.providers, self.networks.limits
-        self.posts = Posts(self.store, limits, tuple(providers), create, self.wake, unfetchable(config))
+        self.posts = Posts(self.store, limits, tuple(providers), self.creator.create, self.wake, unfetchable(config))
         self.teller = Teller(self.store, partial(most_attempts, config))
         publisher = Publisher(
             self.accounts,
@@ -71,6 +71,10 @@ class Postino(App):
         self.handler(POST, max_attempts=PUBLISHED_AT_MOST, backoff=PUBLISH_AGAIN, time_limit=PUBLISH_LIMIT)(
             publisher.publish
         )
+
+    async def close(self) -> None:
+        await self.creator.together.flushed()
+        await super().close()
 
 
 def most_attempts(config: Config, network: str) -> int:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from postino.job import new_id
-from postino.post import POST, NewContent, NewPost, StoredAccount
+from postino.post import POST, NewContent, NewPost, NewPosts, StoredAccount
 from postino.store import Enqueued, NewJob
 from postino.stores.sql_store import SqlStore
 from tests.contract.desk import Desk, new
@@ -46,9 +46,12 @@ def content(text: str = "hello", **said: Any) -> NewContent:
 async def create(
     store: SqlStore, *posts: Wanted, said: NewContent | None = None, again: bool = False
 ) -> Sequence[Enqueued]:
-    return await store.create_posts(
-        said or content(), [post for post, _ in posts], [job for _, job in posts], again=again
-    )
+    wanted = new_posts(*posts, said=said)
+    return [Enqueued(one.post.job, one.created) for one in (await store.create_posts([wanted], again=again))[0]]
+
+
+def new_posts(*posts: Wanted, said: NewContent | None = None, **how: Any) -> NewPosts:
+    return NewPosts(content=said or content(), posts=[post for post, _ in posts], jobs=[job for _, job in posts], **how)
 
 
 def account(name: str = "anna", **said: Any) -> StoredAccount:

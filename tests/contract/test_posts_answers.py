@@ -12,7 +12,7 @@ from postino.errors import Conflict, NotFound
 from postino.job import new_id
 from postino.post import Answer, Asked, Draft, Once
 from tests.contract.desk import Desk
-from tests.contract.posting import content, rows, wanted
+from tests.contract.posting import new_posts, rows, wanted
 
 ASKED = Asked("key:1", "order 7", "a" * 64, "POST /v1/posts")
 
@@ -22,9 +22,9 @@ def told(made: Any) -> Answer:
 
 
 async def create(desk: Desk, asked: Asked = ASKED, **how: Any) -> list[Any]:
-    post, job = wanted()
-    store = how.pop("store", desk.store)
-    return list(await store.create_posts(content(), [post], [job], once=Once(asked, told), **how))
+    store, draft = how.pop("store", desk.store), how.pop("draft", None)
+    [made] = await store.create_posts([new_posts(wanted(), once=Once(asked, told), draft=draft)], **how)
+    return [one.post for one in made]
 
 
 async def test_the_answer_is_written_with_the_posts_it_tells_of(desk: Desk) -> None:
@@ -106,13 +106,11 @@ async def test_drafts_are_listed_newest_first_by_brand_and_page(desk: Desk) -> N
 async def test_a_draft_is_gone_with_the_posts_made_of_it_and_makes_none_twice(desk: Desk) -> None:
     draft = Draft(new_id(), None, "maria", "{}")
     await desk.store.add_draft(draft)
-    post, job = wanted()
-    await desk.store.create_posts(content(), [post], [job], draft=draft.id)
+    await desk.store.create_posts([new_posts(wanted(), draft=draft.id)])
     with pytest.raises(NotFound):
         await desk.store.draft(draft.id)
-    again = wanted(fingerprint="2")
     with pytest.raises(NotFound):
-        await desk.store.create_posts(content(), [again[0]], [again[1]], draft=draft.id)
+        await desk.store.create_posts([new_posts(wanted(fingerprint="2"), draft=draft.id)])
     assert rows(desk) == (1, 1, 1, 0)
 
 

@@ -24,7 +24,7 @@ from postino.errors import WrongUse
 from postino.gate import Scope
 from postino.job import Job, Queue, State, new_id
 from postino.outcome import Unknown
-from postino.post import NewContent, NewPost
+from postino.post import NewContent, NewPost, NewPosts
 from postino.provider import Http
 from postino.rules import settlement
 from postino.rules.quota import Quota
@@ -184,7 +184,8 @@ async def post(day: Day, when: str, account: str, until: str | None = None) -> J
         id=job.id, network="mastodon", account=account, fingerprint=str(job.id),
         publish_until_at=None if until is None else at(until),
     )  # fmt: skip
-    return (await day.store.create_posts(content, [said], [job]))[0].job
+    [[made]] = await day.store.create_posts([NewPosts(content=content, posts=[said], jobs=[job])])
+    return made.post.job
 
 
 async def test_a_post_that_would_be_too_late_is_not_published(day: Day) -> None:

@@ -18,10 +18,9 @@ from postino.api.seen import check_accounts, seen_accounts, seen_post
 from postino.api.wishes import Timing, instant, timing_of, wish_of
 from postino.errors import WrongUse
 from postino.job import State
-from postino.post import Answer, Asked, Once, Place, PostFilter, StoredPost
+from postino.post import Answer, Asked, Once, Place, PostFilter, Written
 from postino.publishing import shapes
 from postino.publishing.contents import folded
-from postino.publishing.posts import Written
 from postino.publishing.telling import known_already, together
 from postino.rules.standing import STATUS, Flag
 from postino.wiring import Postino
@@ -30,7 +29,6 @@ STATES = {status.value: state for state, status in STATUS.items()}
 FILTERS = ("status", "network", "account", "brand", "from", "to", "timezone", "text", "flags")
 MOST_WORDS = 200
 Asking = Annotated[Caller, Depends(caller_of)]
-Made = Sequence[tuple[StoredPost, bool]]
 
 
 def routes(app: Postino) -> APIRouter:
@@ -85,15 +83,14 @@ async def created(
     """Nothing of it is looked at where the very same was answered before."""
     view = await app.teller.view()
 
-    async def make(once: Once | None) -> Made:
+    async def make(once: Once | None) -> Sequence[Written]:
         timing = timing_of(body)
         wish = wish_of(body, timing)
-        await check_accounts(app, caller, body.accounts)
-        written = await app.posts.schedule(wish, once=once, draft=draft)
-        return [(one.post, one.created) for one in written]
+        accounts = await check_accounts(app, caller, body.accounts)
+        return await app.posts.schedule(wish, once=once, draft=draft, accounts=accounts)
 
-    def told(made: Made) -> Answer:
-        timing, written = timing_of(body), [Written(*one) for one in made]
+    def told(written: Sequence[Written]) -> Answer:
+        timing = timing_of(body)
         posts = [one.post for one in written]
         notes = [*timing.notes, *known_already(written), *view.notes(posts)]
         return answer_of(status_of(timing, written), together(view.posts(posts), notes))

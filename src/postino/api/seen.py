@@ -27,10 +27,11 @@ async def seen_accounts(app: Postino, caller: Caller) -> dict[str, StoredAccount
 
 async def check_accounts(app: Postino, caller: Caller, names: list[str]) -> list[StoredAccount]:
     """The accounts by these names. Raises WrongUse where there is none."""
-    known = await seen_accounts(app, caller)
+    known = {account.id: account for account in await app.store.accounts_named(names) if caller.sees(account.brand)}
     for number, name in enumerate(names):
         if name not in known:
-            raise WrongUse(f"accounts[{number}]: {no_account(name, known)}", "accounts")
+            others = await seen_accounts(app, caller)
+            raise WrongUse(f"accounts[{number}]: {no_account(name, others)}", "accounts")
     return [known[name] for name in names]
 
 

@@ -4,15 +4,16 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
-from uuid import UUID
 
+from postino.engine.batcher import Batcher
 from postino.engine.crashpoints import crashpoint
 from postino.errors import StoreUnreachable
-from postino.post import NewContent, NewPost, Once
+from postino.post import NewPosts, Once, Written
 from postino.store import Enqueued, NewJob, Store
 
 T = TypeVar("T")
 SHARED_PATIENCE = 0.1
+MOST_TOGETHER = 200
 KEEP_TRYING = 5.0
 AGAIN_AFTER = 0.25
 
@@ -37,24 +38,34 @@ async def enqueue_surely(
 
 
 async def create_posts_surely(
-    store: Store,
-    content: NewContent,
-    posts: Sequence[NewPost],
-    jobs: Sequence[NewJob],
-    once: Once | None = None,
-    draft: UUID | None = None,
-) -> Sequence[Enqueued]:
+    store: Store, wanted: Sequence[NewPosts], patience: float | None = None
+) -> Sequence[Sequence[Written]]:
     """The same for posts, with what they say."""
 
-    async def create(again: bool) -> Sequence[Enqueued]:
+    async def create(again: bool) -> Sequence[Sequence[Written]]:
         crashpoint("create_posts.before")
-        enqueued: Sequence[Enqueued] = await store.create_posts(
-            content, posts, jobs, again=again, once=once, draft=draft
-        )
+        written = await store.create_posts(wanted, again=again, patience=patience)
         crashpoint("create_posts.after")
-        return enqueued
+        return written
 
     return await surely(create)
+
+
+class Creator:
+    """Many callers, few writes. What may be refused for its own sake alone, and a draft's, is written by itself."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.together: Batcher[NewPosts, Sequence[Written]] = Batcher(self.create_together, MOST_TOGETHER)
+
+    async def create(self, wanted: NewPosts) -> Sequence[Written]:
+        if wanted.draft is not None or any(post.guard for post in wanted.posts):
+            return (await create_posts_surely(self.store, [wanted]))[0]
+        return await self.together.put(wanted)
+
+    async def create_together(self, wanted: list[NewPosts]) -> Sequence[Sequence[Written]]:
+        """A key held by somebody's open transaction delays its own caller only."""
+        return await create_posts_surely(self.store, wanted, None if len(wanted) == 1 else SHARED_PATIENCE)
 
 
 async def surely(act: Callable[[bool], Awaitable[T]], keep_trying: float = KEEP_TRYING) -> T:

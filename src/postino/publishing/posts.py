@@ -6,13 +6,24 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
-from typing import Protocol
 from uuid import UUID
 
 from postino.content import NETWORKS, Content, Problem, Severity, check_networks
-from postino.errors import WrongUse
+from postino.errors import NotFound, WrongUse
 from postino.job import Job, Queue, new_id
-from postino.post import POST, NewContent, NewPost, Once, PostFilter, PostPage, StoredAccount, StoredPost
+from postino.post import (
+    POST,
+    NewContent,
+    NewPost,
+    NewPosts,
+    Once,
+    PostFilter,
+    PostPage,
+    StoredAccount,
+    StoredPost,
+    Written,
+    no_account,
+)
 from postino.publishing.blackouts import InBlackout, free_for_all, meetings, minds, notes_of
 from postino.publishing.contents import content_from, text_of, words_of
 from postino.publishing.publisher import MediaLetter, PostLetter
@@ -20,22 +31,11 @@ from postino.rules.idempotency import content_key, fingerprint, job_key
 from postino.rules.limits import Limits, check
 from postino.rules.media import kind_of
 from postino.rules.rendering import Rendered, render
-from postino.store import Act, Enqueued, NewJob, Store
+from postino.store import Act, NewJob, Store
 
 WHEN_ELSE = "give that as `at`, or publish now all the same with `allow_blackout`."
 LATER_ELSE = "reschedule it to that time, or publish it now all the same with `allow_blackout`."
 LONG_PAST = timedelta(minutes=5)  # a clock that goes wrong, a form that was open for a while
-
-
-class Create(Protocol):
-    def __call__(
-        self,
-        content: NewContent,
-        posts: Sequence[NewPost],
-        jobs: Sequence[NewJob],
-        once: Once | None = None,
-        draft: UUID | None = None,
-    ) -> Awaitable[Sequence[Enqueued]]: ...
 
 
 class Kept(Enum):
@@ -70,14 +70,6 @@ class Preview:
     problems: tuple[Problem, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A post as it is now, and whether this call made it; otherwise its key was known."""
-
-    post: StoredPost
-    created: bool
-
-
 class Refused(WrongUse):
     """A network would refuse it. All that speaks against it, account by account."""
 
@@ -94,7 +86,7 @@ class Posts:
         store: Store,
         limits: Mapping[str, Limits],
         networks: Sequence[str],
-        create: Create,
+        create: Callable[[NewPosts], Awaitable[Sequence[Written]]],
         wake: Callable[[Sequence[Job]], None],
         unfetchable: Callable[[str], str | None],
     ) -> None:
@@ -105,21 +97,31 @@ class Posts:
         self.wake = wake
         self.unfetchable = unfetchable  # why an address is never fetched; None: nothing speaks against it
 
-    async def preview(self, wish: Wish) -> list[Preview]:
-        """Checks and renders; nothing is queued, no key is used, nothing leaves."""
+    async def preview(self, wish: Wish, accounts: Sequence[StoredAccount] | None = None) -> list[Preview]:
+        """Checks and renders; nothing is queued, no key is used, nothing leaves. Known accounts are not read."""
         check_times(wish, datetime.now(UTC))
         self.check_networks(wish.content)
         if not wish.accounts:
             raise WrongUse("accounts: name at least one account that publishes it.", field="accounts")
-        accounts = [await self.account(name) for name in dict.fromkeys(wish.accounts)]
-        return [self.previewed(wish.content, account) for account in accounts]
+        known = {account.id: account for account in accounts or await self.store.accounts_named(wish.accounts)}
+        for name in wish.accounts:
+            if name not in known:
+                raise NotFound(no_account(name))
+        return [self.previewed(wish.content, self.publishes(known[name])) for name in dict.fromkeys(wish.accounts)]
 
-    async def schedule(self, wish: Wish, *, once: Once | None = None, draft: UUID | None = None) -> list[Written]:
+    async def schedule(
+        self,
+        wish: Wish,
+        *,
+        once: Once | None = None,
+        draft: UUID | None = None,
+        accounts: Sequence[StoredAccount] | None = None,
+    ) -> list[Written]:
         """All or none. With a time it is a plan, without one it goes out now. A known key brings the known post.
 
         With `once` what is answered is kept with the posts: nothing comes back where it was answered before.
         """
-        previews = await self.preview(wish)
+        previews = await self.preview(wish, accounts)
         if any(errors(preview) for preview in previews):
             raise Refused(previews)
         content = content_of(wish, previews[0].account.brand)
@@ -128,9 +130,10 @@ class Posts:
             made = [(replace(post, guard=False), job) for post, job in made]
         if wish.at is None and not wish.allow_blackout:
             await self.check_open([job for _, job in made if not await self.knows(job)], WHEN_ELSE)
-        enqueued = await self.create(content, [post for post, _ in made], [job for _, job in made], once, draft)
-        self.wake([found.job for found in enqueued])
-        return [Written(await self.store.post(found.job.id), found.created) for found in enqueued]
+        posts, jobs = [post for post, _ in made], [job for _, job in made]
+        written = await self.create(NewPosts(content=content, posts=posts, jobs=jobs, once=once, draft=draft))
+        self.wake([one.post.job for one in written])
+        return [*written]
 
     async def objections(self, wish: Wish, previews: Sequence[Preview]) -> list[str]:
         """Why the wish would be refused although its contents would not."""

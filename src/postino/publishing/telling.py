@@ -9,10 +9,9 @@ from uuid import UUID
 from postino.errors import NotFound
 from postino.gate import Gate
 from postino.job import State
-from postino.post import Place, PostFilter, StoredPost
+from postino.post import Place, PostFilter, StoredPost, Written
 from postino.publishing import shapes
 from postino.publishing.blackouts import notes_of
-from postino.publishing.posts import Written
 from postino.rules.blackout import Blackout
 from postino.rules.gates import closed
 from postino.rules.standing import STATUS, Flag, PostStatus, Standing, content_status

@@ -14,14 +14,16 @@ from postino.post import (
     Draft,
     NewContent,
     NewPost,
+    NewPosts,
     Once,
     PostFilter,
     PostPage,
     StoredAccount,
     StoredPost,
     Window,
+    Written,
 )
-from postino.store import Act, Enqueued, NewJob
+from postino.store import Act
 from postino.stores.driver import Driver
 from postino.stores.operations import answers, drafts, listing
 from postino.stores.operations import posts as post_desk
@@ -32,20 +34,10 @@ class SqlPosts:
     waiting_for_keys: asyncio.Semaphore  # on somebody's open transaction: never on all connections at once
 
     async def create_posts(
-        self,
-        content: NewContent,
-        posts: Sequence[NewPost],
-        jobs: Sequence[NewJob],
-        *,
-        again: bool = False,
-        once: Once | None = None,
-        draft: UUID | None = None,
-    ) -> Sequence[Enqueued]:
-        work = post_desk.create(content, posts, jobs, again, once, draft)
-        if once is None:
-            return await self.driver.transact(work)
+        self, wanted: Sequence[NewPosts], *, again: bool = False, patience: float | None = None
+    ) -> Sequence[Sequence[Written]]:
         async with self.waiting_for_keys:
-            return await self.driver.transact(work)
+            return await self.driver.transact(post_desk.create(wanted, again), patience=patience)
 
     async def answer(self, asked: Asked) -> Answer | None:
         return await self.driver.read(answers.known(asked))
@@ -84,6 +76,9 @@ class SqlPosts:
 
     async def accounts(self) -> Sequence[StoredAccount]:
         return await self.driver.read(post_desk.accounts())
+
+    async def accounts_named(self, names: Sequence[str]) -> Sequence[StoredAccount]:
+        return await self.driver.read(post_desk.accounts_named(names))
 
     async def mark_account(self, account_id: str, state: AccountState, reason: str | None, act: Act) -> StoredAccount:
         return await self.driver.transact(post_desk.mark_account(account_id, state, reason, act))

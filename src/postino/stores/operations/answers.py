@@ -1,28 +1,53 @@
 """Answers that were given once and are given again: kept with what the request made, in the same transaction."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from postino.errors import Conflict
 from postino.post import Answer, Asked, Once
-from postino.stores.statement import Operation, Row, ask
+from postino.stores.statement import Operation, Row, each
 
 
 def known(asked: Asked, *, keep: bool = False) -> Operation[Answer | None]:
     """What was answered before. With `keep` this is the one who answers, if nobody was before."""
-    if keep and (yield ask("keep_answer", **values(asked))):
+    if keep and (yield from taken([asked])):
         return None
-    found = yield ask("answer", caller=asked.caller, key=asked.key)
-    if not found:
+    return (yield from given([asked]))[0]
+
+
+def taken(asked: Sequence[Asked]) -> Operation[list[Asked]]:
+    """Those that nobody has answered, which this is to answer: of several with the same key the first."""
+    kept = {(row["caller"], row["key"]) for row in (yield each("keep_answer", [values(one) for one in asked]))}
+    first = {(one.caller, one.key): one for one in reversed(asked)}
+    return [one for name, one in first.items() if name in kept]
+
+
+def given(asked: Sequence[Asked]) -> Operation[list[Answer | None]]:
+    """What was answered to each. Raises Conflict where a key was used for another request."""
+    names = {(one.caller, one.key) for one in asked}
+    found = yield each("answer", [{"caller": caller, "key": key} for caller, key in sorted(names)])
+    there = {(row["caller"], row["key"]): row for row in found}
+    return [answer_to(one, there.get((one.caller, one.key))) for one in asked]
+
+
+def answer_to(asked: Asked, row: Row | None) -> Answer | None:
+    if row is None:
         return None
-    if found[0]["request"] != asked.request:
-        raise Conflict(another(asked, found[0]))
-    return Answer(found[0]["status"], found[0]["body"])
+    if row["request"] != asked.request:
+        raise Conflict(another(asked, row))
+    return Answer(row["status"], row["body"])
 
 
 def write(once: Once, made: Any) -> Operation[None]:
-    answer = once.told(made)
-    asked = once.asked
-    yield ask("write_answer", caller=asked.caller, key=asked.key, status=answer.status, body=answer.body)
+    yield from write_all([(once, made)])
+
+
+def write_all(made: Sequence[tuple[Once, Any]]) -> Operation[None]:
+    told = [(once.asked, once.told(what)) for once, what in made]
+    yield each("write_answer", [
+        {"caller": asked.caller, "key": asked.key, "status": answer.status, "body": answer.body}
+        for asked, answer in told
+    ])  # fmt: skip
 
 
 def values(asked: Asked) -> dict[str, Any]:

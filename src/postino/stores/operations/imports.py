@@ -5,6 +5,7 @@ from uuid import UUID
 
 from postino.errors import NotFound
 from postino.importing import Import, NewRow, no_import
+from postino.post import NewPosts
 from postino.stores.operations.posts import written
 from postino.stores.statement import Operation, Row, ask
 
@@ -37,12 +38,10 @@ def save(known: Import, upto: int, faults: str, rows: Sequence[NewRow]) -> Opera
     taken = yield ask("look_at_rows", id=known.id, looked=known.looked, upto=upto, faults=faults)
     if not taken:
         return False
-    created = posts = 0
-    for row in sorted(rows, key=lambda row: row.jobs[0].key or ""):  # two files at once wait in the same order
-        enqueued = yield from written(row.content, row.posts, row.jobs, False)
-        posts += len(enqueued)
-        created += sum(found.created for found in enqueued)
-    yield ask("count_rows", id=known.id, created=created, known=posts - created)
+    wanted = [NewPosts(content=row.content, posts=row.posts, jobs=row.jobs) for row in rows]
+    made = [one for those in (yield from written(wanted, False)) for one in those]
+    created = sum(one.created for one in made)
+    yield ask("count_rows", id=known.id, created=created, known=len(made) - created)
     return True
 
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
@@ -14,13 +15,17 @@ from postino.post import (
     AccountState,
     NewContent,
     NewPost,
-    Once,
+    NewPosts,
     StoredAccount,
+    StoredPost,
     Twin,
+    Written,
+    no_account,
+    no_post,
 )
 from postino.rules.idempotency import SAME_WITHIN
 from postino.rules.settlement import missed, waited_in_vain
-from postino.store import Act, Ending, Enqueued, Failure, NewJob
+from postino.store import Act, Ending, Failure
 from postino.stores import rows
 from postino.stores.operations import answers, byhand, drafts, gates, listing
 from postino.stores.operations.enqueue import enqueue
@@ -32,45 +37,78 @@ IN_VAIN = Failure(None, "Its network was in trouble for too long.")
 MISSED = Failure(None, "It was to be out by a certain time, and that time has passed.")
 
 
-def create(
-    content: NewContent,
-    posts: Sequence[NewPost],
-    jobs: Sequence[NewJob],
-    again: bool,
-    once: Once | None = None,
-    draft: UUID | None = None,
-) -> Operation[list[Enqueued]]:
-    if once is not None and (yield from answers.known(once.asked, keep=True)) is not None:
-        return []
-    enqueued = yield from written(content, posts, jobs, again)
-    if draft is not None:
-        yield from drafts.remove(draft)
-    if once is not None:
-        made = yield from listing.by_ids([found.job.id for found in enqueued])
-        yield from answers.write(once, [*zip(made, (found.created for found in enqueued), strict=True)])
-    return enqueued
+def create(wanted: Sequence[NewPosts], again: bool) -> Operation[list[list[Written]]]:
+    """In one order, answers, twins, keys: two who bring the same never wait for each other in a circle."""
+    todo = yield from unanswered(wanted)
+    made = yield from written([wanted[number] for number in todo], again)
+    for number in todo:
+        if (draft := wanted[number].draft) is not None:
+            yield from drafts.remove(draft)
+    there = dict(zip(todo, made, strict=True))
+    told = [(once, posts) for number, posts in there.items() if (once := wanted[number].once) is not None]
+    yield from answers.write_all(told)
+    return [there.get(number, []) for number in range(len(wanted))]
 
 
-def written(
-    content: NewContent, posts: Sequence[NewPost], jobs: Sequence[NewJob], again: bool
-) -> Operation[list[Enqueued]]:
-    guarded = [post for post in posts if post.guard]
+def unanswered(wanted: Sequence[NewPosts]) -> Operation[list[int]]:
+    """Where in the list those are that nobody has answered before."""
+    asked = {number: one.once.asked for number, one in enumerate(wanted) if one.once is not None}
+    taken = {id(one) for one in (yield from answers.taken([*asked.values()]))}
+    others = {number for number, one in asked.items() if id(one) not in taken}
+    if others:
+        yield from answers.given([asked[number] for number in sorted(others)])
+    return [number for number in range(len(wanted)) if number not in others]
+
+
+def written(wanted: Sequence[NewPosts], again: bool) -> Operation[list[list[Written]]]:
+    posts = {post.id: (one.content, post) for one in wanted for post in one.posts}
+    guarded = [post for _, post in posts.values() if post.guard]
     if guarded:
         yield ask("lock_twins", names=sorted(f"{post.account} {post.fingerprint}" for post in guarded))
-    enqueued = yield from enqueue(jobs, again)
+    enqueued = yield from enqueue([job for one in wanted for job in one.jobs], again)
     created = {found.job.id for found in enqueued if found.created}
-    new = [post for post in posts if post.id in created]
-    twins = yield from twins_of([post for post in new if post.guard])
+    twins = yield from twins_of([post for post in guarded if post.id in created])
     if twins:
         # Raised after the jobs were written, so all of it is undone.
         raise Conflict(second_click(twins))
-    if new:
-        yield from write_content(content)
-        pressing = [post.id for post in new if post.regardless]
-        if pressing:
-            yield ask("disregard", ids=pressing)
-        yield each("write_posts", [post_values(post) for post in new], content_id=content.id)
-    return enqueued
+    new = [posts[post_id] for post_id in posts if post_id in created]
+    states = yield from write_posts(new)
+    fresh = {found.job.id: found.job for found in enqueued if found.job.id in states}
+    there = {post_id: as_written(job, *posts[post_id], states[post_id]) for post_id, job in fresh.items()}
+    there |= yield from read_back([found.job.id for found in enqueued if found.job.id not in there])
+    found_all = iter(enqueued)
+    return [[Written(there[one.job.id], one.created) for one in islice(found_all, len(those.jobs))] for those in wanted]
+
+
+def write_posts(new: Sequence[tuple[NewContent, NewPost]]) -> Operation[dict[UUID, AccountState | None]]:
+    """With their contents; and how the accounts stand of those that are now as they were wanted."""
+    yield from write_contents([*{content.id: content for content, _ in new}.values()])
+    pressing = [post.id for _, post in new if post.regardless]
+    if pressing:
+        yield ask("disregard", ids=pressing)
+    found = yield each("write_posts", [post_values(post) | {"content_id": content.id} for content, post in new])
+    states = {row["id"]: row["account_state"] for row in found if row["id"] not in pressing}
+    return {post_id: None if state is None else AccountState(state) for post_id, state in states.items()}
+
+
+def as_written(job: Job, content: NewContent, post: NewPost, state: AccountState | None) -> StoredPost:
+    """The post as it was just written, without reading it back."""
+    return StoredPost(
+        job=job,
+        content_id=content.id,
+        content=content.text,
+        version=1,
+        publish_until_at=post.publish_until_at,
+        account_state=state,
+    )
+
+
+def read_back(ids: Sequence[UUID]) -> Operation[dict[UUID, StoredPost]]:
+    there = {post.job.id: post for post in (yield from listing.by_ids(ids))}
+    for post_id in ids:
+        if post_id not in there:
+            raise NotFound(no_post(post_id))
+    return there
 
 
 def twins_of(posts: Sequence[NewPost]) -> Operation[list[Twin]]:
@@ -87,12 +125,10 @@ def second_click(twins: Sequence[Twin]) -> str:
     )
 
 
-def write_content(content: NewContent, version: int = 1) -> Operation[None]:
-    yield ask(
-        "write_content",
-        id=content.id, text=content.text, words=content.words, brand=content.brand, user_id=content.user_id,
-        version=version,
-    )  # fmt: skip
+def write_contents(contents: Sequence[NewContent], version: int = 1) -> Operation[None]:
+    names = ("id", "text", "words", "brand", "user_id")
+    said = [{name: getattr(content, name) for name in names} | {"version": version} for content in contents]
+    yield each("write_content", said)
 
 
 def edit(
@@ -102,7 +138,7 @@ def edit(
     job = yield from byhand.edit(post_id, payload, act)
     before = yield from listing.get(post_id)  # under the job's lock: edits at once are counted one after the other
     yield from add_key(job, key, "edited")
-    yield from write_content(content, before.version + 1)
+    yield from write_contents([content], before.version + 1)
     changed = {"fingerprint": post.fingerprint, "publish_until_at": post.publish_until_at}
     yield ask("edit_post", id=post_id, content_id=content.id, **changed)
     return job
@@ -146,7 +182,7 @@ def miss(give_up_after: float) -> Operation[list[Job]]:
 
 
 def put_account(account: StoredAccount, act: Act | None) -> Operation[StoredAccount]:
-    known = yield ask("accounts", id=account.id)
+    known = yield ask("accounts_named", ids=[account.id])
     if known and known[0]["network"] != account.network:
         raise Conflict(f"Account {account.id} is one on {known[0]['network']}, not on {account.network}.")
     names = ("id", "network", "handle", "base_url", "brand", "remote_id", "sealed")
@@ -159,14 +195,19 @@ def put_account(account: StoredAccount, act: Act | None) -> Operation[StoredAcco
 
 
 def account(account_id: str) -> Operation[StoredAccount]:
-    found = yield ask("accounts", id=account_id)
+    found = yield from accounts_named([account_id])
     if not found:
-        raise NotFound(f"There is no account {account_id}. `postino accounts list` shows those there are.")
-    return stored_account(found[0])
+        raise NotFound(no_account(account_id))
+    return found[0]
+
+
+def accounts_named(names: Sequence[str]) -> Operation[list[StoredAccount]]:
+    there = {row["id"]: stored_account(row) for row in (yield ask("accounts_named", ids=[*names]))}
+    return [there[name] for name in dict.fromkeys(names) if name in there]
 
 
 def accounts() -> Operation[list[StoredAccount]]:
-    return [stored_account(row) for row in (yield ask("accounts", id=None))]
+    return [stored_account(row) for row in (yield ask("accounts"))]
 
 
 def mark_account(account_id: str, state: AccountState, reason: str | None, act: Act) -> Operation[StoredAccount]:

@@ -1,1 +1,1 @@
-SELECT * FROM postino.accounts WHERE :id::text IS NULL OR id = :id ORDER BY created_at, id
+SELECT * FROM postino.accounts ORDER BY created_at, id

@@ -1,3 +1,5 @@
 INSERT INTO postino.contents (id, text, words, brand, user_id, version, created_at)
-VALUES (:id, :text, :words, :brand, :user_id, :version, coalesce(:now::timestamptz, now()))
+SELECT id, text, words, brand, user_id, version, coalesce(:now::timestamptz, now())
+FROM unnest(:id::uuid[], :text::text[], :words::text[], :brand::text[], :user_id::text[], :version::int[])
+    AS i (id, text, words, brand, user_id, version)
 ON CONFLICT (id) DO NOTHING

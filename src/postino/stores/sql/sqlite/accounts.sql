@@ -1,1 +1,1 @@
-SELECT * FROM postino_accounts WHERE :id IS NULL OR id = :id ORDER BY created_at, id
+SELECT * FROM postino_accounts ORDER BY created_at, id

@@ -1,0 +1,1 @@
+SELECT * FROM postino.accounts WHERE id = ANY (:ids::text[])

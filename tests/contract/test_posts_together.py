@@ -1,0 +1,94 @@
+"""Posts of several callers in one transaction: each gets its own, as if it had come alone."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from postino.engine.enqueue import Creator
+from postino.errors import Conflict
+from postino.post import AccountState, Answer, Asked, NewPosts, Once
+from postino.store import Act
+from tests.contract.desk import Desk
+from tests.contract.posting import account, content, new_posts, rows, wanted
+
+LATER = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+def told(made: Any) -> Answer:
+    return Answer(201, " ".join(f"{post.content} {created}" for post, created in made))
+
+
+def asked(key: str, request: str = "a") -> Asked:
+    return Asked("key:1", key, request * 64, "POST /v1/posts")
+
+
+def keyed(key: str, text: str, request: str = "a") -> NewPosts:
+    return new_posts(wanted(run_at=LATER), said=content(text), once=Once(asked(key, request), told))
+
+
+async def test_each_gets_its_own_and_what_is_told_is_what_is_stored(desk: Desk) -> None:
+    await desk.store.put_account(account("anna"))
+    await desk.store.mark_account("anna", AccountState.PAUSED, None, Act("maria"))
+    several = new_posts(wanted("anna"), wanted("bert", until=LATER, regardless=True), said=content("both"))
+    made = await desk.store.create_posts([new_posts(wanted("anna", run_at=LATER), said=content("one")), several])
+    assert [[one.post.content for one in those] for those in made] == [["one"], ["both", "both"]]
+    for written in [one for those in made for one in those]:
+        assert written == (await desk.store.post(written.post.job.id), True)
+    assert rows(desk) == (2, 3, 3, 0)
+
+
+async def test_two_with_the_same_plan_are_one_post(desk: Desk) -> None:
+    first, second = ([wanted(key="plan", run_at=LATER)] for _ in range(2))
+    [[one], [other]] = await desk.store.create_posts([new_posts(*first), new_posts(*second)])
+    assert (one.created, other.created) == (True, False)
+    assert one.post == other.post
+    assert rows(desk) == (1, 1, 1, 1)
+
+
+async def test_of_two_with_the_same_key_the_first_makes_it_and_the_other_finds_its_answer(desk: Desk) -> None:
+    made = await desk.store.create_posts([keyed("k", "one"), keyed("k", "two"), keyed("l", "three")])
+    assert [len(those) for those in made] == [1, 0, 1]
+    assert await desk.store.answer(asked("k")) == Answer(201, "one True")
+    assert await desk.store.answer(asked("l")) == Answer(201, "three True")
+    assert rows(desk) == (2, 2, 2, 0)
+
+
+async def test_one_that_is_refused_does_not_cost_the_others_theirs(desk: Desk) -> None:
+    creator = Creator(desk.store)
+    await creator.create(keyed("k", "first"))
+    numbered = [keyed(f"k{number}", str(number)) for number in range(9)]
+    ended = await asyncio.gather(
+        *map(creator.create, [*numbered[:4], keyed("k", "another", "b"), *numbered[4:]]), return_exceptions=True
+    )
+    assert [type(end) for end in ended] == [list] * 4 + [Conflict] + [list] * 5
+    assert rows(desk) == (10, 10, 10, 0)
+
+
+async def test_many_callers_at_once_on_several_stores_make_each_post_once(desk: Desk) -> None:
+    creators = [Creator(desk.store), Creator(await desk.another_store())]
+    both = [creator.create(keyed(f"k{number % 20}", "same")) for number in range(60) for creator in creators]
+    made = await asyncio.gather(*both)
+    assert sum(map(len, made)) == 20
+    assert rows(desk) == (20, 20, 20, 0)
+
+
+async def test_a_second_click_is_refused_alone(desk: Desk) -> None:
+    creator = Creator(desk.store)
+    await creator.create(new_posts(wanted(guard=True)))
+    ended = await asyncio.gather(
+        creator.create(new_posts(wanted(guard=True))), creator.create(keyed("k", "one")), return_exceptions=True
+    )
+    assert isinstance(ended[0], Conflict)
+    assert len(ended[1]) == 1  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("names", [[], ["bert"], ["carl", "anna", "nobody", "anna"]])
+async def test_accounts_are_found_by_their_names_in_their_order(desk: Desk, names: list[str]) -> None:
+    for name in ("anna", "bert", "carl"):
+        await desk.store.put_account(account(name))
+    there = [name for name in dict.fromkeys(names) if name != "nobody"]
+    assert [found.id for found in await desk.store.accounts_named(names)] == there
