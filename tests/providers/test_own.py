@@ -1,0 +1,151 @@
+"""Networks that the settings name: known like those that come with Postino, or refused in a sentence that says why."""
+
+from __future__ import annotations
+
+import re
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from postino.config import load
+from postino.content import Content, Override
+from postino.errors import ConfigError, WrongUse
+from postino.gate import Scope
+from postino.providers import PROVIDERS
+from postino.providers.own import networks
+from postino.publishing.posts import Wish
+from postino.wiring import Postino, needed_of, unfetchable, unreachable
+from tests.documents import ROOT, Block, blocks
+
+PAGE = ROOT / "docs" / "extending.md"
+[FORUM] = [block.text for block in blocks(PAGE, "python") if block.file and block.file.endswith("/forum.py")]
+HERE = "http://127.0.0.1:8790"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data directory with the forum of the page, under a name that no other test has imported."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / f"{tmp_path.name}.py").write_text(FORUM)
+    return tmp_path
+
+
+def postino(folder: Path, **said: str) -> Postino:
+    own = {"POSTINO_NETWORKS_OWN": f'["{folder.name}:Forum"]'}
+    return Postino(load(folder, environment=own | said))
+
+
+@pytest.mark.parametrize("block", [block for block in blocks(PAGE, "python") if block.file], ids=lambda it: it.file)
+def test_what_the_page_shows_is_under_sixty_lines(block: Block) -> None:
+    assert block.text.count("\n") < 60
+
+
+def test_nothing_named_is_nothing_more() -> None:
+    assert networks([], Path("nowhere")).providers == PROVIDERS
+
+
+async def test_it_is_known_wherever_networks_are(folder: Path) -> None:
+    app = postino(folder)
+    assert {*app.networks.providers} == {*PROVIDERS, "forum"}
+    assert app.terms.caps["forum"] == app.config.publishing.cap
+    assert "forum" in app.terms.circuits
+    [quota] = app.terms.quotas["forum"]
+    assert (quota.most, quota.whose, quota.period) == (60, Scope.ACCOUNT, timedelta(hours=1, seconds=5))
+    assert needed_of(app.config)["forum"] == {"token": "Token (your profile → Access)"}
+    async with app:
+        account = await app.accounts.add("forum", "ada", {"token": "x"}, base_url=HERE)
+        content = Content(body="Hello", overrides={"forum": Override(body="Hello, forum")})
+        [preview] = await app.posts.preview(Wish(content=content, accounts=(account.id,)))
+        assert preview.rendered.parts == ("Hello, forum",)
+        long = Wish(content=Content(body="a" * 501), accounts=(account.id,))
+        [problem] = (await app.posts.preview(long))[0].problems
+        assert problem.message.startswith("The text is 1 character too long for forum: it has 501, and 500 are")
+        opened = await app.gatekeeper.open_circuit("forum", seconds=60, reason="maintenance")
+        assert opened.service == "forum"
+
+
+async def test_a_content_can_still_be_read_when_its_network_is_no_longer_named(folder: Path) -> None:
+    async with postino(folder) as app:
+        account = await app.accounts.add("bluesky", "ada.example.org", {"password": "x"})
+        content = Content(body="Hello", overrides={"forum": Override(body="Hello, forum")})
+        [written] = await app.posts.schedule(Wish(content=content, accounts=(account.id,)))
+    async with Postino(load(folder, environment={})) as app:
+        assert (await app.teller.post(await app.posts.get(written.post.job.id)))["text"] == "Hello"
+        with pytest.raises(WrongUse, match="overrides: there is no network 'forum'"):
+            await app.posts.preview(Wish(content=content, accounts=(account.id,)))
+
+
+async def test_an_account_without_an_address_needs_one_unless_the_network_has_a_home(folder: Path) -> None:
+    async with postino(folder) as app:
+        with pytest.raises(WrongUse, match="base_url: say where the server of ada is; every forum server is another"):
+            await app.accounts.add("forum", "ada", {"token": "x"})
+    module = folder / f"{folder.name}_2.py"
+    module.write_text(FORUM.replace('name = "forum"', 'name = "forum"\n    home = "https://forum.example"'))
+    known = networks([f"{module.stem}:Forum"], folder)
+    assert known.homes == {"forum": "https://forum.example"}
+
+
+@pytest.mark.parametrize(
+    ("target", "old", "new", "told"),
+    [
+        ("{0}", "", "", "'{0}' is not of the form module:attr, for example forum:Forum."),
+        ("{0}.py:Forum", "", "", "'{0}.py:Forum' names a file; name the module, without .py: {0}:Forum."),
+        ("{0}x:Forum", "", "", "there is no module {0}x. Looked in {1} and in Python's own path."),
+        ("{0}:Board", "", "", "{0} has no Board."),
+        ("{0}:Forum", "class Forum", "class Forum(", "importing {0} failed at .*{0}.py line [0-9]+: SyntaxError: .*"),
+        ("{0}:Forum", "async def publish", "async def post", "it has no method publish."),
+        ("{0}:Forum", "def classify", "def judge", "it has no method classify."),
+        ("{0}:Forum", "    promise =", "    promised =", "it has no promise."),
+        ("{0}:Forum", "timedelta(seconds=10)", "10", "its timeout must be a timedelta, not 10."),
+        ("{0}:Forum", "    needed =", "    wanted =", "it has no needed."),
+        ("{0}:Forum", '"forum"', '"bluesky"', "the name 'bluesky' is taken. Give it another one."),
+        ("{0}:Forum", '"forum"', '"discord"', "the name 'discord' is taken. Give it another one."),
+        ("{0}:Forum", '"forum"', '"My forum"', "its name must be of small letters, digits and _, at most 40, not .*"),
+        ("{0}:Forum", '"most": 500', '"mots": 500', "its limits or quotas cannot be read: .*mots.*"),
+        ("{0}:Forum", '"most": 60', '"most": 0', "its limits or quotas cannot be read: posts: most must be .*"),
+        ("{0}:Forum", "class Forum:", "class Forum:\n    def __init__(self, a): ...\n", "it cannot be made w.*"),
+    ],
+)
+def test_what_is_wrong_is_told(folder: Path, target: str, old: str, new: str, told: str) -> None:
+    assert old in FORUM
+    (folder / f"{folder.name}.py").write_text(FORUM.replace(old, new, 1))
+    named = target.format(folder.name)
+    said = told.replace("{0}", re.escape(folder.name)).replace("{1}", re.escape(str(folder)))
+    with pytest.raises(ConfigError) as refusal:
+        networks([named], folder)
+    assert refusal.value.field == "networks.own"
+    assert re.fullmatch(f"networks.own: {re.escape(named)}: {said}", str(refusal.value)), refusal.value
+
+
+def test_one_name_twice_is_refused(folder: Path) -> None:
+    (folder / f"{folder.name}_3.py").write_text(FORUM)
+    with pytest.raises(ConfigError, match="the name 'forum' is taken"):
+        networks([f"{folder.name}:Forum", f"{folder.name}_3:Forum"], folder)
+
+
+def test_an_address_inside_is_for_accounts_alone_and_only_where_the_settings_name_it(tmp_path: Path) -> None:
+    plain, told = load(tmp_path, environment={}), load(tmp_path, environment={"POSTINO_NETWORKS_INSIDE": f'["{HERE}"]'})
+    assert unreachable(plain, HERE) is not None
+    assert unreachable(told, HERE) is None
+    assert unreachable(told, f"{HERE}/any/path") is None
+    for other in ("http://127.0.0.1:8791", "https://127.0.0.1:8790", "http://localhost:8790", "http://169.254.169.254"):
+        assert unreachable(told, other) is not None
+    assert unfetchable(told)(f"{HERE}/picture.jpg") is not None  # a picture by anybody's address stays outside
+
+
+@pytest.mark.parametrize(
+    ("setting", "said", "told"),
+    [
+        ("OWN", "forum:Forum", "must be a list, not 'forum:Forum'"),
+        ("OWN", "[1]", r"networks.own must be a list of texts, not \[1\]"),
+        ("INSIDE", '["10.0.0.7"]', "'10.0.0.7' must be scheme, host and port alone"),
+        ("INSIDE", '["http://10.0.0.7/path"]', "must be scheme, host and port alone, such as http://10.0.0.7:8080"),
+        ("INSIDE", '["http://ada@10.0.0.7"]', "must be scheme, host and port alone"),
+        ("INSIDE", '["http://*"]', "must be scheme, host and port alone"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_refused(tmp_path: Path, setting: str, said: str, told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        load(tmp_path, environment={f"POSTINO_NETWORKS_{setting}": said})
