@@ -1,0 +1,209 @@
+"""The server killed right after any 201 or 202: what it answered is there, and the same request brings the same answer.
+
+Routes come from openapi.json: a new one that answers 201 or 202 fails until it has a row.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from postino import Postino
+from postino.api.access import read_or_create
+from postino.cli.up import add_sandbox_accounts
+from postino.config import load
+from tests.api.household import DEADLINE, Client, Process, Reply, Server, eventually, surroundings
+
+pytestmark = [pytest.mark.slow, pytest.mark.crash]
+BLUESKY = "bluesky:postcard.test"
+LATER = "2035-06-01T12:00:00Z"
+BLACKOUT = {"scope": "brand", "brand": "nobody", "start": "22:00", "end": "23:00", "timezone": "Europe/Rome"}
+FAULT = {"network": "mastodon", "fault": "slow", "times": 1, "params": {"seconds": 1}}
+Found = Callable[[Client, Any], bool]
+
+
+def there(path: str) -> Found:
+    """Under its id at this address."""
+    return lambda client, told: client.ask("GET", path.format(told["id"])).status == 200
+
+
+def listed(path: str) -> Found:
+    return lambda client, told: told["id"] in [one["id"] for one in client.get(path)["data"]]
+
+
+def lets_in(client: Client, told: Any) -> bool:
+    return Client(client.url, {"Authorization": f"Bearer {told['key']}"}).ask("GET", "/v1/me").status == 200
+
+
+def imported(client: Client, told: Any) -> bool:
+    posts = client.get("/v1/posts?text=Imported")["data"]
+    return len(posts) == 1 and client.get(f"/v1/imports/{told['id']}")["state"] == "saved"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A request, how it is answered, how one sees that it was done, and what the same request brings once more."""
+
+    path: str
+    body: Any
+    status: int
+    found: Found
+    again: int | None = None  # None: word for word the same
+    query: str = ""
+    names: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def address(self) -> str:
+        return self.path.format(**self.names) + self.query
+
+    @property
+    def key(self) -> str:
+        return f"{self.address} {str(self.body)[:100]}"
+
+    def send(self, client: Client) -> Reply:
+        return client.ask("POST", self.address, self.body, Idempotency_Key=self.key)
+
+
+def now(text: str) -> Row:
+    return Row("/v1/posts", {"text": text, "accounts": [BLUESKY]}, 202, there("/v1/posts/{}"))
+
+
+def rows(draft: str, token: str) -> list[Row]:
+    job = {"type": "report", "run_at": LATER}
+    planned = {"text": "Planned", "accounts": [BLUESKY], "at": LATER}
+    account = {"network": "bluesky", "handle": "ada.test", "credentials": {"password": "x"}}
+    return [
+        now("Now, with all the others"),
+        Row("/v1/posts", planned, 201, there("/v1/posts/{}")),
+        Row("/v1/drafts", {"text": "A draft"}, 201, there("/v1/drafts/{}")),
+        Row("/v1/drafts/{draft_id}/schedule", {"at": LATER}, 201, there("/v1/posts/{}"), names={"draft_id": draft}),
+        Row("/v1/imports", b"", 201, imported, query=f"?commit=true&token={token}"),
+        Row("/v1/jobs", job, 201, there("/v1/jobs/{}")),
+        Row("/fp-publisher/v1/jobs", job | {"channel": "former"}, 201, there("/v1/jobs/{}")),
+        Row("/v1/accounts", account, 201, there("/v1/accounts/{}"), again=409),
+        Row("/v1/blackouts", BLACKOUT, 201, listed("/v1/blackouts"), again=409),
+        Row("/v1/users", {"name": "ada", "role": "viewer"}, 201, there("/v1/users/{}"), again=409),
+        Row("/v1/api-keys", {"name": "new", "role": "viewer"}, 201, lets_in, again=201),  # no key is ever kept as it is
+        Row("/v1/sandbox/faults", FAULT, 201, listed("/v1/sandbox/faults"), again=201),
+    ]
+
+
+@dataclass
+class House:
+    """A database, networks, and one server after the other."""
+
+    folder: Path
+    settings: dict[str, str]
+    sandbox: Client
+
+    @contextmanager
+    def server(self) -> Iterator[Server]:
+        with Server(self.folder, **self.settings) as server:
+            yield server
+
+    @contextmanager
+    def worker(self) -> Iterator[None]:
+        command = [sys.executable, "-m", "postino", "worker", "--data-dir", str(self.folder)]
+        process = subprocess.Popen(command, env=surroundings() | self.settings, stderr=subprocess.PIPE, text=True)
+        try:
+            yield
+        finally:
+            process.terminate()
+            said = process.communicate(timeout=DEADLINE)[1]
+        assert process.returncode == 0, said
+
+    def texts(self) -> list[str]:
+        return [entry["text"] for entry in self.sandbox.get("/_sandbox/published")["data"]]
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def house(request: pytest.FixtureRequest, folder: Path) -> Iterator[House]:
+    with ExitStack() as stack:
+        url = f"sqlite:///{folder / 'postino.db'}"
+        if request.param == "postgres":
+            url = stack.enter_context(request.getfixturevalue("postgres_server").database())
+        read_or_create(folder / "api.key")
+        sandbox = stack.enter_context(Process(folder, "sandbox"))
+        asyncio.run(prepare(folder, url))
+        settings = {"POSTINO_DATABASE_URL": url, "POSTINO_SANDBOX_URL": sandbox.told["url"]}
+        yield House(folder, settings, Client(sandbox.told["url"]))
+
+
+async def prepare(folder: Path, url: str) -> None:
+    app = Postino(load(folder, {"database": {"url": url}}, environment={}))
+    try:
+        await app.store.migrate()
+        await add_sandbox_accounts(app)
+    finally:
+        await app.close()
+
+
+def test_what_was_answered_is_there_after_the_server_was_killed(house: House) -> None:
+    with house.server() as server:
+        draft = server.api.ask("POST", "/v1/drafts", {"text": "Drafted", "accounts": [BLUESKY]}).json["id"]
+        file = f"text,accounts,at\nImported,{BLUESKY},{LATER}\n".encode()
+        table = rows(draft, server.api.ask("POST", "/v1/imports", file).json["token"])
+        assert {row.path for row in table} == made_by(server.api)
+        with ThreadPoolExecutor(len(table)) as pool:
+            replies = list(pool.map(lambda row: row.send(server.api), table))
+        server.kill_group()
+    assert [reply.status for reply in replies] == [row.status for row in table], replies
+
+    alone = [now("Now, alone"), Row("/v1/jobs", {"type": "alone", "run_at": LATER}, 201, there("/v1/jobs/{}"))]
+    for row in alone:
+        with house.server() as server:
+            assert killed_at_its_first_word(server, row) == row.status
+
+    with house.server() as server:
+        for row, reply in zip(table, replies, strict=True):
+            assert row.found(server.api, reply.json), (row, reply)
+            again = row.send(server.api)
+            assert again.status == (row.again or reply.status), (row, again)
+            assert row.again is not None or again.body == reply.body, (row, reply, again)
+        for row in alone:
+            first, second = row.send(server.api), row.send(server.api)
+            assert (first.status, first.body) == (row.status, second.body)
+            assert row.found(server.api, first.json)
+        assert len(server.api.get("/v1/jobs?type=alone")["data"]) == 1
+        for kind in ("report", "alone"):  # for which the worker has no handler
+            chosen = {"action": "cancel", "filter": {"type": kind}}
+            assert server.api.ask("POST", "/v1/jobs/bulk", chosen).status == 200
+        with house.worker():
+            wanted = ["Now, alone", "Now, with all the others"]
+            eventually(lambda: {*wanted} <= {*house.texts()}, house.texts)
+            asked = {"status": "published", "limit": "10"}
+            path = "/v1/posts?" + "&".join(f"{name}={text}" for name, text in asked.items())
+            eventually(lambda: len(server.api.get(path)["data"]) == len(wanted))
+        assert sorted(house.texts()) == wanted
+
+
+def made_by(client: Client) -> set[str]:
+    """Where something is made, or taken to be done."""
+    paths = client.get("/v1/openapi.json")["paths"]
+    answers = {(path, status) for path, told in paths.items() for one in told.values() for status in one["responses"]}
+    return {path for path, status in answers if status in ("201", "202")}
+
+
+def killed_at_its_first_word(server: Server, row: Row) -> int:
+    connection = http.client.HTTPConnection(urlsplit(server.api.url).netloc, timeout=DEADLINE)
+    headers = {**server.api.headers, "Idempotency-Key": row.key}
+    connection.request("POST", row.address, json.dumps(row.body).encode(), headers)
+    status = connection.getresponse().status
+    os.killpg(server.process.pid, signal.SIGKILL)
+    server.end()
+    connection.close()
+    return status
