@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.api.household import Client, Reply, Server, Up
+from tests.api.household import Client, Reply, Server
 from tests.contract.databases import PostgresDatabase
 
 BLUESKY = "bluesky:ada.test"
 LATER = "2035-06-01T12:00Z"
 BODY: dict[str, Any] = {"text": "Once", "accounts": [BLUESKY], "at": LATER}
+JOB: dict[str, Any] = {"type": "once", "run_at": LATER}
+HUNDREDFOLD: dict[str, dict[str, Any]] = {
+    "/v1/posts": {"text": "Hundredfold"},
+    "/v1/jobs": {"type": "hundredfold"},
+    "/fp-publisher/v1/jobs": {"type": "former"},
+}
+MIDDLE = {
+    "sqlite": {"create_posts.before": "/v1/posts", "create_posts.after": "/v1/posts", "enqueue.after": "/v1/jobs"},
+    "postgres": {"create_posts.after": "/v1/posts", "enqueue.after": "/v1/jobs"},
+}
 
 
 @pytest.fixture(scope="module")
@@ -25,11 +39,12 @@ def accounts(server: Server) -> Server:
 
 def connect(api: Client, brand: str | None = None) -> None:
     body = {"network": "bluesky", "handle": "ada.test", "credentials": {"password": "x"}, "brand": brand}
-    assert api.ask("POST", "/v1/accounts", body).status == 201
+    assert api.ask("POST", "/v1/accounts", body).status in (201, 409)
 
 
 def send(api: Client, key: str, body: Any = None, path: str = "/v1/posts") -> Reply:
-    return api.ask("POST", path, BODY | (body or {}), Idempotency_Key=key)
+    usual = JOB if path.endswith("/jobs") else BODY
+    return api.ask("POST", path, usual | (body or {}), Idempotency_Key=key)
 
 
 def posts(api: Client, text: str) -> list[Any]:
@@ -85,12 +100,43 @@ def test_keys_belong_to_the_api_key_they_come_with(accounts: Server) -> None:
     assert first.json["id"] != second.json["id"]
 
 
-def test_a_hundred_at_once_are_one_post_and_one_answer(accounts: Server) -> None:
+@pytest.mark.parametrize("path", HUNDREDFOLD)
+def test_a_hundred_at_once_are_one_and_one_answer(accounts: Server, path: str) -> None:
+    check_hundred([accounts.api], path, HUNDREDFOLD[path])
+
+
+def check_hundred(servers: Sequence[Client], path: str, body: dict[str, Any], most: int = 100) -> None:
+    """All at once with one key: one thing is made, and each of them hears of it in the same words."""
     with ThreadPoolExecutor(25) as pool:
-        replies = list(pool.map(lambda _: send(accounts.api, "hundred", {"text": "Hundredfold"}), range(100)))
-    assert {reply.status for reply in replies} == {201}
+        replies = list(
+            pool.map(lambda n: send(servers[n % len(servers)], f"hundred {path}", body, path), range(most))
+        )
+    assert {reply.status for reply in replies} == {201}, replies[0]
     assert len({reply.body for reply in replies}) == 1
-    assert len(posts(accounts.api, "Hundredfold")) == 1
+    api = servers[0]
+    made = posts(api, body["text"]) if "text" in body else api.get(f"{path}?type={body['type']}")["data"]
+    assert [one["id"] for one in made] == [replies[0].json["id"]]
+
+
+def test_a_job_of_another_body_with_the_key_is_refused(accounts: Server) -> None:
+    first = send(accounts.api, "a job", {"type": "first", "run_at": LATER}, "/v1/jobs")
+    assert first.status == 201
+    for path in ("/v1/jobs", "/fp-publisher/v1/jobs", "/v1/posts"):
+        refused = send(accounts.api, "a job", {"type": "second"} if path.endswith("/jobs") else {}, path)
+        assert refused.status == 409, refused
+    assert accounts.api.get("/v1/jobs?type=second")["data"] == []
+    again = send(accounts.api, "a job", {"type": "first", "run_at": LATER}, "/v1/jobs")
+    assert (again.status, again.body) == (201, first.body)
+
+
+def test_a_jobs_answer_stays_the_same_when_its_own_key_and_its_time_are_used_up(accounts: Server) -> None:
+    soon = (datetime.now(UTC) - timedelta(seconds=30)).isoformat()
+    said = {"type": "keyed", "idempotency_key": "its own", "run_at": soon}
+    first = send(accounts.api, "twofold", said, "/v1/jobs")
+    assert first.status == 201, first
+    assert send(accounts.api, "twofold", said, "/v1/jobs").body == first.body
+    other = send(accounts.api, "threefold", said, "/v1/jobs")
+    assert (other.status, other.json["id"]) == (200, first.json["id"])
 
 
 def test_drafts_are_made_and_scheduled_once(accounts: Server) -> None:
@@ -105,38 +151,35 @@ def test_drafts_are_made_and_scheduled_once(accounts: Server) -> None:
 
 
 @pytest.mark.slow
-def test_a_server_killed_right_after_it_answered_answers_the_same_when_it_is_back(folder: Path) -> None:
-    with Server(folder) as server:
-        connect(server.api)
-        first = send(server.api, "killed", {"text": "Survivor"})
-        draft = server.api.ask("POST", "/v1/drafts", {"text": "Survivor, too"})
-        server.kill_group()
-    assert (first.status, draft.status) == (201, 201)
-    with Server(folder) as server:
-        again = send(server.api, "killed", {"text": "Survivor"})
-        assert (again.status, again.body) == (first.status, first.body)
-        assert server.api.get(f"/v1/posts/{first.json['id']}")["status"] == "scheduled"
-        assert server.api.get(f"/v1/drafts/{draft.json['id']}")["text"] == "Survivor, too"
-
-
-@pytest.mark.slow
 @pytest.mark.postgres
-def test_on_postgresql_a_hundred_at_once_are_one_post_too(folder: Path, postgres_url: str) -> None:
+def test_two_servers_of_one_database_make_one_of_a_hundred_and_answer_the_same(folder: Path, postgres_url: str) -> None:
     asyncio.run(PostgresDatabase(postgres_url).store().migrate())
-    with Server(folder, POSTINO_DATABASE_URL=postgres_url) as server:
-        connect(server.api)
-        with ThreadPoolExecutor(25) as pool:
-            replies = list(pool.map(lambda _: send(server.api, "hundred", {"text": "Hundredfold"}), range(100)))
-        assert {reply.status for reply in replies} == {201}
-        assert len({reply.body for reply in replies}) == 1
-        assert len(posts(server.api, "Hundredfold")) == 1
+    settings = {"POSTINO_DATABASE_URL": postgres_url}
+    with Server(folder, **settings) as one, Server(folder, **settings) as two:
+        connect(one.api)
+        for path, body in HUNDREDFOLD.items():
+            check_hundred([one.api, two.api], path, body)
+        refused = send(two.api, "hundred /v1/posts", {"text": "Another"})
+        assert refused.status == 409, refused
 
 
 @pytest.mark.slow
-def test_what_was_asked_for_once_is_published_once(up: Up) -> None:
-    body = {"text": "Out once", "accounts": ["bluesky:postcard.test"]}
-    replies = [up.api.ask("POST", "/v1/posts", body, Idempotency_Key="out") for _ in range(3)]
-    assert {reply.status for reply in replies} == {202}
-    up.settled(replies[0].json["id"])
-    assert up.api.ask("POST", "/v1/posts", body, Idempotency_Key="out").body == replies[0].body
-    assert up.texts().count("Out once") == 1
+@pytest.mark.crash
+@pytest.mark.parametrize("store", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def test_killed_in_the_middle_and_asked_again_it_is_made_once(
+    folder: Path, store: str, request: pytest.FixtureRequest
+) -> None:
+    settings: dict[str, str] = {}
+    if store == "postgres":
+        settings["POSTINO_DATABASE_URL"] = request.getfixturevalue("postgres_url")
+        asyncio.run(PostgresDatabase(settings["POSTINO_DATABASE_URL"]).store().migrate())
+    for point, path in MIDDLE[store].items():
+        with Server(folder, **settings, POSTINO_CRASH=f"{point}:1") as server, ThreadPoolExecutor(10) as pool:
+            connect(server.api)
+            tries = [pool.submit(send, server.api, f"hundred {path}", HUNDREDFOLD[path], path) for _ in range(10)]
+            assert all(isinstance(one.exception(), OSError | HTTPException) for one in tries), point
+            server.end()
+            assert server.process.returncode == -signal.SIGKILL
+    with Server(folder, **settings) as server:
+        for path in {*MIDDLE[store].values()}:
+            check_hundred([server.api], path, HUNDREDFOLD[path], most=20)
