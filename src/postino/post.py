@@ -234,6 +234,10 @@ class PostStore(Protocol):
         """What was answered to this request before. Raises Conflict if its key was used for another one."""
         ...
 
+    async def answers(self, asked: Sequence[Asked]) -> Sequence[Answer | None]:
+        """The same for several at once; one that must be refused refuses all."""
+        ...
+
     async def edit_post(
         self, post_id: UUID, content: NewContent, post: NewPost, payload: bytes, key: str, act: Any
     ) -> Job:

@@ -13,6 +13,7 @@ from postino.app import App, Parts
 from postino.config import Config
 from postino.engine.call import Door
 from postino.engine.enqueue import Creator
+from postino.engine.reader import Reader
 from postino.engine.terms import Terms, terms
 from postino.errors import ConfigError, Conflict
 from postino.post import POST
@@ -58,10 +59,10 @@ class Postino(App):
         seals, passwords = Seals(partial(read_or_create, config.data_dir / "vault.key")), Passwords()
         self.people = People(self.store, seals, passwords)
         self.signing_in = SigningIn(self.store, seals, passwords)
-        self.creator = Creator(self.store)
+        self.creator, self.reader = Creator(self.store), Reader(self.store)
         providers, limits = self.networks.providers, self.networks.limits
         self.posts = Posts(self.store, limits, tuple(providers), self.creator.create, self.wake, unfetchable(config))
-        self.teller = Teller(self.store, partial(most_attempts, config))
+        self.teller = Teller(self.store, partial(most_attempts, config), self.reader.gates)
         publisher = Publisher(
             self.accounts,
             providers,

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 from fastapi import Header, Request
 from fastapi.responses import Response
@@ -12,11 +12,14 @@ from pydantic import BaseModel
 from postino.api.callers import Caller
 from postino.errors import WrongUse
 from postino.post import Answer, Asked, Once
-from postino.store import Store
 
 MOST_KEY = 255
 CallersKey = Annotated[str | None, Header(alias="Idempotency-Key")]
 Told = Callable[[Any], Answer]
+
+
+class Answers(Protocol):
+    async def answer(self, asked: Asked) -> Answer | None: ...
 
 
 def answer_of(status: int, body: Any) -> Answer:
@@ -28,7 +31,7 @@ def response_of(answer: Answer) -> Response:
 
 
 async def answered(
-    store: Store, asked: Asked | None, told: Told, make: Callable[[Once | None], Awaitable[Any]]
+    store: Answers, asked: Asked | None, told: Told, make: Callable[[Once | None], Awaitable[Any]]
 ) -> Response:
     """Makes it and tells of it. With a key, what is told is kept with what was made, and told again."""
     if asked is None:

@@ -11,11 +11,12 @@ from fastapi.responses import JSONResponse, Response
 from postino.api.callers import Caller, caller_of
 from postino.api.checking import judged
 from postino.api.idempotency import CallersKey, answer_of, answered, asked_of
-from postino.api.models import PostBody
+from postino.api.models import PostBody, ValidateBody
 from postino.api.problems import nearest
 from postino.api.reading import cursor_at, cursor_of, limit_of, place_of, query_of
 from postino.api.seen import check_accounts, seen_accounts, seen_post
 from postino.api.wishes import Timing, instant, timing_of, wish_of
+from postino.content import NETWORKS
 from postino.errors import WrongUse
 from postino.job import State
 from postino.post import Answer, Asked, Once, Place, PostFilter, Written
@@ -43,7 +44,7 @@ def routes(app: Postino) -> APIRouter:
         return await created(app, body, caller, asked)
 
     @router.post("/v1/posts/validate")
-    async def validate_post(body: PostBody, caller: Asking) -> JSONResponse:
+    async def validate_post(body: ValidateBody, caller: Asking) -> JSONResponse:
         """All that speaks against it, account by account; nothing is made."""
         return JSONResponse(await judged(app, body, await seen_accounts(app, caller)))
 
@@ -51,6 +52,7 @@ def routes(app: Postino) -> APIRouter:
     async def list_posts(request: Request, caller: Asking) -> JSONResponse:
         """The newest first; with `from` or `to` by the time they are scheduled for, the latest first."""
         query = query_of(request, *FILTERS, "limit", "cursor")
+        check_network(app, query.get("network"))
         wanted = filter_of(query, caller)
         posts, place = await app.teller.page(wanted, flags_of(query.get("flags")))
         return JSONResponse({"data": posts, "next_cursor": None if place is None else cursor(wanted, place)})
@@ -95,7 +97,7 @@ async def created(
         notes = [*timing.notes, *known_already(written), *view.notes(posts)]
         return answer_of(status_of(timing, written), together(view.posts(posts), notes))
 
-    return await answered(app.store, asked, told, make)
+    return await answered(app.reader, asked, told, make)
 
 
 def status_of(timing: Timing, written: Sequence[Written]) -> int:
@@ -128,6 +130,12 @@ def filter_of(query: dict[str, str], caller: Caller) -> PostFilter:
         before_at=None if place is None else place.at,
         limit=limit_of(query),
     )
+
+
+def check_network(app: Postino, name: str | None) -> None:
+    known = sorted({*NETWORKS, *app.networks.providers})
+    if name is not None and name not in known:
+        raise WrongUse(f"network: there is no network {name[:100]!r}.{nearest(name, known)}", "network")
 
 
 def cursor(wanted: PostFilter, place: Place) -> str:

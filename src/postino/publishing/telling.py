@@ -1,6 +1,6 @@
 """How posts stand, told to whoever asks: read and derived each time, never stored."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -13,10 +13,11 @@ from postino.post import Place, PostFilter, StoredPost, Written
 from postino.publishing import shapes
 from postino.publishing.blackouts import notes_of
 from postino.rules.blackout import Blackout
-from postino.rules.gates import closed
+from postino.rules.gates import Known, closed
 from postino.rules.standing import STATUS, Flag, PostStatus, Standing, content_status
 from postino.store import Store
 
+Look = Callable[[], Awaitable[tuple[Known, Sequence[Gate], datetime]]]
 MOST_POSTS = 1000  # of one content
 MOST_PAGES, MOST_LOOKED_AT = 5, 200  # that one answer looks through for posts with a flag
 
@@ -41,14 +42,14 @@ class View:
 
 
 class Teller:
-    def __init__(self, store: Store, most_attempts: Callable[[str], int | None]) -> None:
+    def __init__(self, store: Store, most_attempts: Callable[[str], int | None], look: Look) -> None:
         self.store = store
         self.most_attempts = most_attempts  # of a network's posts
+        self.look = look  # at the gates
 
     async def view(self) -> View:
-        known, now = await self.store.known_gates()
-        gates = closed(replace(known, gates=tuple(await self.store.gates())), now).gates
-        return View(gates, known.blackouts, now, self.most_attempts)
+        known, gates, now = await self.look()
+        return View(closed(replace(known, gates=tuple(gates)), now).gates, known.blackouts, now, self.most_attempts)
 
     async def standings(self, posts: Sequence[StoredPost]) -> list[Standing]:
         return [*map((await self.view()).standing, posts)]

@@ -42,6 +42,9 @@ class SqlPosts:
     async def answer(self, asked: Asked) -> Answer | None:
         return await self.driver.read(answers.known(asked))
 
+    async def answers(self, asked: Sequence[Asked]) -> Sequence[Answer | None]:
+        return await self.driver.read(answers.given(asked))
+
     async def edit_post(
         self, post_id: UUID, content: NewContent, post: NewPost, payload: bytes, key: str, act: Act
     ) -> Job:
