@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,7 +25,9 @@ from postino.config import load
 from postino.outcome import Reject, Unknown
 from postino.people import Role
 from tests.api.browser import add_user, browser, log_in, with_key
+from tests.api.hands import put
 from tests.api.household import Client, Server
+from tests.api.test_events import Ear
 from tests.cli.desk import Desk
 
 pytestmark = pytest.mark.slow
@@ -243,7 +246,7 @@ def test_no_list_shows_another_brands_things(server: Server, theirs: Theirs) -> 
             assert query or "theirs" not in reply.body.decode(), path
         if MARK in theirs.client.ask("GET", asked).body.decode():
             shown.append(path)
-    lists = {"posts", "accounts", "jobs", "dead-letters", "uncertain", "drafts", "calendar"}
+    lists = {"posts", "accounts", "jobs", "dead-letters", "dead-letters/groups", "uncertain", "drafts", "calendar"}
     assert {f"/v1/{name}" for name in lists} <= {*shown}
 
 
@@ -256,3 +259,71 @@ def test_nobody_publishes_on_another_brands_account(server: Server, theirs: Thei
         said = [foreign.json["detail"].replace(THERE, "…"), missing.json["detail"].replace(nobody, "…")]
         assert said[0] == said[1]
         assert MARK not in said[0]
+
+
+def test_what_is_counted_counts_nothing_of_another_brand(server: Server, theirs: Theirs) -> None:
+    ours, nobodys = (with_key(server, "owner", brands=[brand]) for brand in ("ours", "nobodys"))
+    parents = f"/v1/jobs?parent={theirs.pending}"
+    for path in ("/v1/stats", "/v1/stats?brand=theirs", "/v1/brands", "/v1/quotas", parents):
+        told = [client.get(path) | {"since_at": None, "until_at": None} for client in (ours, nobodys)]
+        assert told[0] == told[1], path
+    assert [brand["brand"] for brand in theirs.client.get("/v1/brands")["data"]] == ["theirs"]
+
+
+def test_no_filter_and_no_id_reaches_another_brands_things(server: Server, theirs: Theirs) -> None:
+    ours = with_key(server, "owner", brands=["ours"])
+    before = server.api.get("/v1/audit?limit=1")["data"]
+    reason = {"reason": "because"}
+    deeds: list[tuple[str, dict[str, Any]]] = [
+        ("/v1/jobs/bulk", {"action": "cancel"}),
+        ("/v1/jobs/bulk", {"action": "replay", "force": True}),
+        ("/v1/jobs/bulk", {"action": "resolve", "verdict": "give_up"} | reason),
+        ("/v1/dead-letters/replay", {"force": True}),
+        ("/v1/dead-letters/discard", reason),
+    ]
+    jobs = [theirs.pending, theirs.dead, theirs.uncertain, theirs.post["id"]]
+    for path, body in deeds:
+        for wanted in ({"brand": "theirs"}, {"channel": MARK}, {"account": f"{MARK} 1"}, {"account": THERE}):
+            assert ours.ask("POST", path, body | {"filter": wanted}).json["data"] == [], (path, wanted)
+        told = ours.ask("POST", path, body | {"ids": [*jobs, NOBODYS]}).json["data"]
+        said = {one["detail"].replace(one["id"], "…") for one in told}
+        assert ([one["status"] for one in told], len(said)) == ([404] * 5, 1), (path, told)
+    assert server.api.get("/v1/audit?limit=1")["data"] == before
+
+
+def test_nothing_is_heard_of_another_brand_not_even_of_what_was_before(server: Server, theirs: Theirs) -> None:
+    ours = with_key(server, "owner", brands=["ours"])
+    made = [put(client, brand=brand, run_at=TOMORROW) for client, brand in ((theirs.client, "theirs"), (ours, "ours"))]
+    for client, job in zip((theirs.client, ours), made, strict=True):
+        assert client.ask("POST", f"/v1/jobs/{job['id']}/cancel", {"reason": job["brand"]}).status == 200
+    heard = []
+    for client, job in zip((theirs.client, ours), made, strict=True):
+        with Ear(client, "?after=0-0") as ear:
+            frames = map(json.dumps, ear.frames())
+            heard.append("".join(takewhile(lambda frame, last=job["id"]: last not in frame, frames)))  # type: ignore[misc]
+    assert MARK in heard[0]
+    assert MARK not in heard[1]
+    assert "theirs" not in heard[1]
+
+
+def test_a_conflict_with_another_brands_thing_says_nothing_about_it(server: Server, theirs: Theirs) -> None:
+    ours = with_key(server, "owner", brands=["ours"])
+    job = {"type": "report", "idempotency_key": "the same", "run_at": TOMORROW}
+    first = theirs.client.ask("POST", "/v1/jobs", job | {"brand": "theirs", "payload": {"mark": MARK}})
+    assert theirs.client.ask("POST", "/v1/drafts", {"text": MARK}, Idempotency_Key="the same").status == 201
+    handle = THERE.partition(":")[2]
+    account = {"network": "bluesky", "handle": handle, "credentials": {"password": "x"}, "brand": "ours"}
+    replies = [
+        ours.ask("POST", "/v1/jobs", job | {"brand": "ours"}),
+        ours.ask("POST", "/v1/jobs", job | {"brand": "ours"}, Idempotency_Key="mine"),
+        ours.ask("POST", "/v1/jobs", job | {"brand": "ours", "preview": True}),
+        ours.ask("POST", "/v1/accounts", account),
+        ours.ask("POST", "/v1/jobs", job | {"brand": "ours", "idempotency_key": None, "account": THERE}),
+        ours.ask("POST", "/v1/jobs/test", {"channel": "bluesky", "account": THERE}),
+    ]
+    assert [reply.status for reply in replies] == [409, 409, 409, 409, 422, 422], replies
+    for reply in replies:
+        told = reply.body.decode().replace(THERE, "…")
+        assert not any(secret in told for secret in (MARK, "theirs", "reconnect", first.json["id"])), told
+    assert ours.ask("POST", "/v1/drafts", {"text": "Ours"}, Idempotency_Key="the same").status == 201
+    assert first.json["id"] not in ours.ask("GET", "/v1/jobs").body.decode()

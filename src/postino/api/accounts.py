@@ -31,6 +31,7 @@ class ReconnectBody(Strict):
 
     credentials: Credentials
     base_url: Name | None = None
+    brand: Name | None = None
     remote_id: Name | None = None
     reason: Annotated[str, Field(max_length=MOST_REASON)] = ""
 
@@ -40,7 +41,6 @@ class AccountBody(ReconnectBody):
 
     network: Name
     handle: Annotated[str, Field(min_length=1, max_length=300)]
-    brand: Name | None = None
 
 
 def routes(app: Postino) -> APIRouter:
@@ -63,11 +63,12 @@ def routes(app: Postino) -> APIRouter:
         """Adds one: 201. One that is known is reconnected instead."""
         caller = caller_of(request)
         named(body.handle, "handle")
-        if not caller.sees(text("brand", body.brand)):
-            raise WrongUse(f"brand: this key is for {', '.join(sorted(caller.brands or ()))}.", "brand")
+        check_brand(caller, body.brand)
         account_id = f"{body.network}:{body.handle}"
-        if any(account.id == account_id for account in await app.store.accounts()):
-            raise Conflict(f"Account {account_id} is there already: reconnect it. Nothing was changed.")
+        for account in await app.store.accounts():
+            if account.id == account_id:
+                advice = "reconnect it" if caller.sees(account.brand) else "ask an owner of all brands about it"
+                raise Conflict(f"Account {account_id} is there already: {advice}. Nothing was changed.")
         added = await connect(body.network, body.handle, body, caller, body.brand)
         return JSONResponse(shapes.of_account(added), 201)
 
@@ -90,7 +91,9 @@ def routes(app: Postino) -> APIRouter:
         """New credentials: what waited for them goes out."""
         caller = caller_of(request)
         known = await seen_account(app, account_id, caller)
-        again = await connect(known.network, known.handle, body, caller, known.brand)
+        brand = known.brand if body.brand is None else body.brand
+        check_brand(caller, brand)
+        again = await connect(known.network, known.handle, body, caller, brand)
         app.wakeup.tell()
         return JSONResponse(shapes.of_account(again))
 
@@ -121,6 +124,11 @@ def routes(app: Postino) -> APIRouter:
         return await app.accounts.add(network, handle, credentials, **where, act=act(caller.name, body.reason))
 
     return router
+
+
+def check_brand(caller: Caller, brand: str | None) -> None:
+    if not caller.sees(text("brand", brand)):
+        raise WrongUse(f"brand: this key is for {', '.join(sorted(caller.brands or ()))}.", "brand")
 
 
 def check_address(app: Postino, address: str | None) -> None:
