@@ -1,11 +1,9 @@
 """`/v1/calendar`: local days with their posts."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
-from postino.api.callers import Caller, caller_of
+from postino.api.callers import Asking
 from postino.api.reading import limit_of, query_of
 from postino.publishing.calendar import Calendar, parse_days
 from postino.wiring import Postino
@@ -19,7 +17,7 @@ def routes(app: Postino) -> APIRouter:
     calendar = Calendar(app.store)
 
     @router.get("/v1/calendar")
-    async def show_calendar(request: Request, caller: Annotated[Caller, Depends(caller_of)]) -> JSONResponse:
+    async def show_calendar(request: Request, caller: Asking) -> JSONResponse:
         """The days `from` to `to`, both included, as they are in `timezone`; of each at most `limit` posts."""
         query = query_of(request, "from", "to", "timezone", "brand", "limit")
         first, last = parse_days(query.get("from"), query.get("to"))

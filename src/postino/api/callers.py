@@ -1,14 +1,15 @@
 """Who asks: set by whoever let the request in, read by every route that shows or changes something."""
 
 from dataclasses import dataclass, field
+from typing import Annotated
 
-from fastapi import Request
+from fastapi import Depends, Request
 
 from postino.errors import NotFound
 from postino.people import ApiKey, Role
 from postino.publishing.signing_in import SignedIn
 
-__all__ = ["Caller", "Role", "caller_of"]
+__all__ = ["Asking", "Caller", "Role", "caller_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,14 @@ def of_session(signed_in: SignedIn) -> Caller:
 def caller_of(request: Request) -> Caller:
     caller: Caller = request.state.caller
     return caller
+
+
+async def asking(request: Request) -> Caller:
+    """The same for a route's signature: a plain function there would cost every request a thread."""
+    return caller_of(request)
+
+
+Asking = Annotated[Caller, Depends(asking)]
 
 
 class Known:

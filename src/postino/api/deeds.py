@@ -1,13 +1,12 @@
 """What people do to a post by hand. Each leaves a line in the audit trail, with who and why."""
 
 from collections.abc import Awaitable
-from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
-from postino.api.callers import Caller, caller_of
+from postino.api.callers import Asking
 from postino.api.models import ChangeBody, DeedBody, NowBody, ReplayBody, ResolveBody
 from postino.api.seen import seen_post
 from postino.api.wishes import content_of, timing_of
@@ -19,7 +18,6 @@ from postino.publishing.contents import content_from
 from postino.publishing.posts import KEPT
 from postino.wiring import Postino
 
-Asking = Annotated[Caller, Depends(caller_of)]
 BOTH = "at: change either what a post says or when it goes out, one after the other. Nothing was changed."
 NOTHING = "Say what to change: `at`, or `text`, `title`, `hashtags`, `media`, `thread`, `overrides`, `publish_until`."
 

@@ -3,13 +3,13 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Any
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
-from postino.api.callers import Caller, caller_of
+from postino.api.callers import Asking, Caller
 from postino.api.idempotency import CallersKey, answer_of, answered, asked_of
 from postino.api.models import DraftBody, PostBody, ScheduleBody
 from postino.api.posts import created
@@ -21,8 +21,6 @@ from postino.job import new_id
 from postino.post import Answer, Draft, Once, StoredAccount
 from postino.publishing.shapes import plain
 from postino.wiring import Postino
-
-Asking = Annotated[Caller, Depends(caller_of)]
 
 
 def routes(app: Postino) -> APIRouter:

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
-from postino.api.callers import Caller, caller_of
+from postino.api.callers import Asking, Caller
 from postino.api.checking import judged
 from postino.api.idempotency import CallersKey, answer_of, answered, asked_of
 from postino.api.models import PostBody, ValidateBody
@@ -29,7 +28,6 @@ from postino.wiring import Postino
 STATES = {status.value: state for state, status in STATUS.items()}
 FILTERS = ("status", "network", "account", "brand", "from", "to", "timezone", "text", "flags")
 MOST_WORDS = 200
-Asking = Annotated[Caller, Depends(caller_of)]
 
 
 def routes(app: Postino) -> APIRouter:
