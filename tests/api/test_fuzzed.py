@@ -61,3 +61,31 @@ def test_a_word_in_the_place_of_an_id_is_an_address_with_methods_of_its_own(
 def test_what_is_wrong_with_a_body_is_told_at_such_an_address_too(server: Server) -> None:
     reply = server.api.ask("POST", "/v1/jobs/bulk", {"ids": 7})
     assert reply.status == 422, reply
+
+
+@pytest.mark.parametrize(
+    ("path", "taken"),
+    [
+        ("/v1/posts", "GET, POST"),
+        (f"/v1/drafts/{NOBODY}", "DELETE, GET, PATCH"),
+        ("/v1/sandbox/faults", "DELETE, GET, POST"),
+        ("/v1/jobs/bulk", "POST"),
+        ("/health/live", "GET"),
+    ],
+)
+def test_a_method_that_is_not_there_is_told_all_that_are(server: Server, path: str, taken: str) -> None:
+    reply = server.api.ask("OPTIONS", path)
+    assert (reply.status, reply.headers["allow"]) == (405, taken), reply
+
+
+@pytest.mark.parametrize(
+    ("path", "field"), [("/v1/me?who=7", "who"), ("/v1/blackouts?limit=1", "limit"), ("/v1/sandbox/faults?all=7", "all")]
+)
+def test_what_a_route_is_not_asked_for_it_refuses(server: Server, path: str, field: str) -> None:
+    reply = server.api.ask("GET", path)
+    assert (reply.status, reply.json["field"]) == (422, field), reply
+
+
+def test_a_post_for_nobody_is_told_of_by_its_problems(server: Server) -> None:
+    reply = server.api.ask("POST", "/v1/posts/validate", {"text": "Hello", "accounts": []})
+    assert (reply.status, reply.json["valid"], reply.json["problems"][0]["field"]) == (200, False, "accounts"), reply

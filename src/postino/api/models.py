@@ -60,6 +60,12 @@ class PostBody(ContentBody):
     allow_blackout: bool = False
 
 
+class ValidateBody(PostBody):
+    """`POST /v1/posts/validate`: even what no post could be is told of by all its problems."""
+
+    accounts: list[str]
+
+
 class DraftBody(ContentBody):
     """`POST /v1/drafts`: like a post, and nothing of it needs to be there yet."""
 

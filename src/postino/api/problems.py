@@ -70,18 +70,22 @@ async def refused(_: Request, error: PostinoError) -> JSONResponse:
     return problem(status, str(error), getattr(error, "field", None), headers, **more)
 
 
-async def told(_: Request, error: HTTPException) -> JSONResponse:
+async def told(request: Request, error: HTTPException) -> JSONResponse:
     said = {404: "There is nothing at this address.", 405: NO_SUCH_METHOD}
     detail = error.detail
     if error.status_code in said and detail == HTTPStatus(error.status_code).phrase:
         detail = said[error.status_code]
-    return problem(error.status_code, detail, None, error.headers)
+    headers = {**(error.headers or {})}
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED and (taken := methods_at(request)):
+        headers["Allow"] = ", ".join(sorted(taken))  # not only what the first route there takes
+    return problem(error.status_code, detail, None, headers)
 
 
 async def misread(request: Request, error: RequestValidationError) -> JSONResponse:
     """All that is wrong, in `problems`; the first of it as `field` and `detail`."""
-    if taken := methods_at(request):
-        return problem(405, NO_SUCH_METHOD, None, {"Allow": ", ".join(sorted(taken))})
+    if request.scope["route"].path != request.scope["path"] in request.app.openapi()["paths"]:
+        allowed = ", ".join(sorted(methods_at(request)))
+        return problem(405, NO_SUCH_METHOD, None, {"Allow": allowed})
     body = request.scope["route"].body_field
     model = None if body is None else body.field_info.annotation
     found = [(field_of(fault["loc"]), sentence(fault, model)) for fault in error.errors()]
@@ -91,9 +95,15 @@ async def misread(request: Request, error: RequestValidationError) -> JSONRespon
 
 
 def methods_at(request: Request) -> set[str]:
-    """What else is at this very address: `bulk` in `GET /v1/jobs/bulk` was not meant as an id."""
+    """All that is taken at this very address: `bulk` in `GET /v1/jobs/bulk` was not meant as an id."""
     path, paths = request.scope["path"], request.app.openapi()["paths"]
-    return set() if request.scope["route"].path == path else {*map(str.upper, paths.get(path, ()))}
+    there = [paths[path]] if path in paths else [paths[name] for name in paths if fits(name, path)]
+    return {method.upper() for operations in there for method in operations}
+
+
+def fits(template: str, path: str) -> bool:
+    parts, said = template.split("/"), path.split("/")
+    return len(parts) == len(said) and all("{" in part or part == word for part, word in zip(parts, said, strict=True))
 
 
 def field_of(place: Sequence[str | int]) -> str:

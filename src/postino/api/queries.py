@@ -5,9 +5,10 @@ from typing import Any
 
 from fastapi import Request
 
-from postino.api.reading import FEWEST, MOST, USUAL, query_of
+from postino.api.reading import FEWEST, MOST, USUAL, query_of, truth_of
 
 Names = tuple[str, ...]
+LONGEST_WINDOW = 30 * 86_400  # seconds
 PAGE: Names = ("limit", "cursor")
 JOBS: Names = ("type", "channel", "account", "brand")
 ALL_JOBS: Names = ("state", *JOBS, "queue", "parent", *PAGE)
@@ -45,13 +46,27 @@ SCHEMAS: Mapping[str, Mapping[str, Any]] = {
     **dict.fromkeys(("all", "commit", "preview", "resolved", "verify"), TRUTH),
 }
 TEXT = {"type": "string"}
+DAY = {"type": "string", "format": "date"}
+# Where a name means something else than elsewhere.
+HERE: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "/v1/calendar": {"from": DAY, "to": DAY},
+    "/v1/stats": {"window": {"type": "integer", "minimum": 1, "maximum": LONGEST_WINDOW}},
+    "/v1/sandbox/published": {"after": {"type": "integer", "minimum": 0}},
+}
+NEEDED = {("/v1/calendar", "from"), ("/v1/calendar", "to")}
 
 
 def parameters_of(method: str, path: str) -> list[dict[str, Any]]:
-    named = NAMES.get((method, path), ())
-    return [{"name": name, "in": "query", "required": False, "schema": {**SCHEMAS.get(name, TEXT)}} for name in named]
+    schemas = {**SCHEMAS, **HERE.get(path, {})}
+    return [
+        {"name": name, "in": "query", "required": (path, name) in NEEDED, "schema": {**schemas.get(name, TEXT)}}
+        for name in NAMES.get((method, path), ())
+    ]
 
 
 async def check_query(request: Request) -> None:
     """Nobody is answered another question than was asked: what a route does not know it refuses."""
-    query_of(request, *NAMES.get((request.method, request.scope["route"].path), ()))
+    query = query_of(request, *NAMES.get((request.method, request.scope["route"].path), ()))
+    for name in query:
+        if SCHEMAS.get(name) is TRUTH:
+            truth_of(query, name)

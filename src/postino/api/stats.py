@@ -6,6 +6,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
 from postino.api.callers import caller_of
+from postino.api.queries import LONGEST_WINDOW
 from postino.api.reading import query_of
 from postino.api.seeing import shown_brands
 from postino.errors import WrongUse
@@ -14,7 +15,7 @@ from postino.rules.stats import by_network, summary
 from postino.wiring import Postino
 
 MOST_POSTS = 20_000
-USUAL, LONGEST = 86_400, 30 * 86_400
+USUAL = 86_400  # seconds
 
 
 def routes(app: Postino) -> APIRouter:
@@ -43,6 +44,7 @@ def routes(app: Postino) -> APIRouter:
 def window_of(text: str | None) -> timedelta:
     if text is None:
         return timedelta(seconds=USUAL)
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= LONGEST:
-        raise WrongUse(f"window must be a whole number of seconds from 1 to {LONGEST}, not {text[:40]!r}.", "window")
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= LONGEST_WINDOW:
+        told = f"window must be a whole number of seconds from 1 to {LONGEST_WINDOW}, not {text[:40]!r}."
+        raise WrongUse(told, "window")
     return timedelta(seconds=int(text))
