@@ -14,9 +14,10 @@ A network or a handler saying no is not an exception but an `Outcome`.
 
 
 class PostinoError(Exception):
-    """Anything Postino refuses. The message says what happened and what can be done."""
+    """Anything Postino refuses. The message says what happened and what can be done; `field` names what is to blame."""
 
     exit_code = 1
+    field: str | None = None
 
 
 class WrongUse(PostinoError, ValueError):

@@ -1,7 +1,11 @@
-"""Commands run in this process where that is enough, and as real processes in test_worker and test_up."""
+"""Commands run in this process where that is enough, and as real processes in test_worker and test_up.
+
+Those about what is in a queue are tried twice: on its database, and over a server of it.
+"""
 
 from __future__ import annotations
 
+import getpass
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -9,9 +13,21 @@ import pytest
 import structlog
 
 from postino.cli import main
+from postino.config import load
 from tests.cli.desk import Answer, Desk
+from tests.cli.served import Served
 
 Postino = Callable[..., Answer]
+HERE, SERVED = "here", "served"
+BOTH_WAYS = {
+    "test_jobs", "test_dead", "test_queues", "test_circuits", "test_blackouts", "test_keys", "test_users",
+    "test_accounts", "test_explain", "test_posts",
+}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if metafunc.module.__name__.rpartition(".")[2] in BOTH_WAYS and "desk" in metafunc.fixturenames:
+        metafunc.parametrize("way", [HERE, SERVED], indirect=True)
 
 
 @pytest.fixture(autouse=True)
@@ -22,6 +38,8 @@ def own_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.delenv("POSTINO_APP", raising=False)
     monkeypatch.delenv("POSTINO_DATABASE_URL", raising=False)
+    monkeypatch.delenv("POSTINO_SERVER", raising=False)
+    monkeypatch.delenv("POSTINO_API_KEY", raising=False)
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.chdir(tmp_path)
     yield
@@ -34,10 +52,36 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def desk(folder: Path) -> Desk:
+def way(request: pytest.FixtureRequest) -> str:
+    way: str = getattr(request, "param", HERE)
+    return way
+
+
+@pytest.fixture
+def actor(way: str) -> str:
+    """Who does it, in the audit trail."""
+    return f"cli:{getpass.getuser()}" if way == HERE else "api"
+
+
+@pytest.fixture(scope="session")
+def served() -> Iterator[Served]:
+    with Served() as served:
+        yield served
+
+
+@pytest.fixture
+def desk(folder: Path, way: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     desk = Desk(folder)
     desk.perform(lambda app: app.store.gates())
-    return desk
+    if way == HERE:
+        yield desk
+        return
+    served: Served = request.getfixturevalue("served")
+    monkeypatch.delenv("POSTINO_DATA_DIR")
+    with served.over(load(folder, environment={})) as url:
+        monkeypatch.setenv("POSTINO_SERVER", url)
+        monkeypatch.setenv("POSTINO_API_KEY", (folder / "api.key").read_text())
+        yield desk
 
 
 @pytest.fixture

@@ -51,15 +51,15 @@ def test_a_permanent_failure_is_replayed_only_by_force_or_changed(desk: Desk, po
     assert "--payload JSON, or say --force" in postino("dead", "replay", "--all").out
     assert postino("dead", "replay", job.id, "--force").code == 0
     assert postino("dead", "replay", other.id, "--payload", '{"text": "shorter"}').code == 0
-    assert desk.get(other).payload == b'{"text": "shorter"}'
+    assert desk.get(other).payload == b'{"text":"shorter"}'
 
 
 def test_one_that_is_refused_does_not_stop_the_others(desk: Desk, postino: Postino) -> None:
     fine, refused, unknown = desk.settled(Retry("busy")), desk.settled(Reject("no")), uuid4()
     answer = postino("dead", "replay", refused.id, unknown, fine.id, "--json")
     assert answer.code == 1
-    assert [it["result"] for it in answer.json["data"]] == ["refused", "refused", "replayed"]
-    assert [it.get("error", {}).get("exit_code") for it in answer.json["data"]] == [4, 3, None]
+    assert [it["done"] for it in answer.json["data"]] == [False, False, True]
+    assert [it.get("status") for it in answer.json["data"]] == [409, 404, None]
     assert desk.get(fine).state is State.PENDING
 
 
@@ -72,7 +72,7 @@ def test_many_are_replayed_by_cause_type_channel_or_all(desk: Desk, postino: Pos
         assert [row.split()[1] for row in answer.rows[1:]] == ["replayed"] * expected
     assert {desk.get(job).state for job in jobs} == {State.PENDING}
     left = postino("dead", "replay", "--all", "--json")
-    assert (left.code, [it["result"] for it in left.json["data"]]) == (4, ["refused"])
+    assert (left.code, [it["done"] for it in left.json["data"]]) == (4, [False])
     assert postino("dead", "replay", "--type", "none.such", "--json").json["data"] == []
     none = postino("dead", "replay", "--type", "none.such")
     assert (none.code, none.out, none.err) == (0, "", "There are no such dead letters: nothing was done.\n")

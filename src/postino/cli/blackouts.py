@@ -2,28 +2,25 @@
 
 import re
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Annotated, Any
 
 import typer
 
 from postino.cli import output
 from postino.cli.days import DAYS, days_from
 from postino.cli.naming import account_meant, doubt_about_brand
-from postino.cli.options import DatabaseUrl, DataDir, Json, Reason, uuid_from
-from postino.cli.session import Where, actor, perform
+from postino.cli.options import Json, Reason, placed, uuid_from
+from postino.cli.session import Where, house
 from postino.errors import WrongUse
 from postino.gate import Scope
-from postino.publishing.shapes import plain_fields
-
-if TYPE_CHECKING:
-    from postino.engine.gatekeeper import Shifts
-    from postino.rules.blackout import Blackout
-    from postino.wiring import Postino
 
 commands = typer.Typer(help="When nothing is published: list, add, remove.", no_args_is_help=True)
 COLUMNS = ("ID", "SCOPE", "NAME", "START", "END", "TIMEZONE", "DAYS", "REASON")
 MOVES = ("ID", "CHANNEL", "ACCOUNT", "GOES_AT", "MOVES_TO_AT")
 OPTIONS = {"start": "from", "end": "to"}  # what a blackout calls otherwise than it is typed
+Told = Mapping[str, Any]
 FIRST_WORD = re.compile("(?:start|end|scope|channel|brand|account|timezone|reason)(?=:| is | has | ')")
 INNER_WORD = re.compile("(?<=: )scope(?= is)|(?<=make )scope(?= ')|(?<=no room for )(?:channel|brand|account)(?= )")
 
@@ -51,21 +48,28 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what it would
 
 
 @commands.command("list")
-def list_blackouts(data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+@placed
+def list_blackouts(as_json: Json = False, *, where: Where) -> None:
     """All of them, and whom they concern."""
-    blackouts = perform(Where(data_dir, database_url), lambda app: app.gatekeeper.blackouts())
+    with house(where) as postino:
+        blackouts = postino.blackouts.page()["data"]
     if as_json:
-        output.as_list([shape_of(blackout) for blackout in blackouts])
+        output.as_list(blackouts)
         return
     rows = [
-        (str(it.id), it.scope.value, it.name or None, f"{it.start:%H:%M}", f"{it.end:%H:%M}", it.timezone,
-         ",".join(DAYS[day] for day in sorted(it.days)) or "all", it.reason)
+        (it["id"], it["scope"], name_of(it), it["start"], it["end"], it["timezone"],
+         ",".join(DAYS[day] for day in sorted(it["days"])) or "all", it["reason"])
         for it in blackouts
     ]  # fmt: skip
     output.table(COLUMNS, rows, empty="There are no blackouts.")
 
 
+def name_of(blackout: Told) -> str | None:
+    return blackout.get(blackout["scope"])
+
+
 @commands.command("add")
+@placed
 def add(
     scope: OfScope = None,
     everything: All = False,
@@ -79,16 +83,16 @@ def add(
     reason: Reason = "",
     yes: Yes = False,
     dry_run: DryRun = False,
-    data_dir: DataDir = None,
-    database_url: DatabaseUrl = None,
     as_json: Json = False,
+    *,
+    where: Where,
 ) -> None:
     """Publish nothing in a window of local time, every day or on some. What is due in it waits for its end."""
     told: dict[str, Any] = {"channel": channel, "brand": brand, "account": account}
     told |= {"scope": scope_from(scope, everything, told), "start": start, "end": end, "timezone": timezone}
     told |= {"days": days_from(days), "reason": reason or None}
-    desk = Desk(Where(data_dir, database_url), asks=not yes, saves=not dry_run, as_json=as_json)
-    raise typer.Exit(desk.add(told, reason))
+    desk = Desk(where, asks=not yes, saves=not dry_run, as_json=as_json)
+    raise typer.Exit(desk.add({name: value for name, value in told.items() if value is not None}))
 
 
 class Desk:
@@ -97,19 +101,25 @@ class Desk:
     def __init__(self, where: Where, *, asks: bool, saves: bool, as_json: bool) -> None:
         self.where, self.asks, self.saves, self.as_json = where, asks, saves, as_json
 
-    def add(self, told: dict[str, Any], reason: str) -> int:
+    def add(self, told: dict[str, Any]) -> int:
         """The exit code. Nothing of the queue is held open while somebody thinks."""
-        blackout, shifts, doubt = perform(self.where, lambda app: drafted(app, told))
+        with in_options(), house(self.where) as postino:
+            if "account" in told:
+                told |= {"account": account_meant(postino, told["account"])}
+            blackout: Told = postino.blackouts.preview(**told)
+            doubt = doubt_about_brand(postino, told["brand"]) if blackout["scope"] == Scope.BRAND else None
         self.check()
         if not self.as_json:
-            self.show(blackout, shifts, doubt)
+            self.show(blackout, doubt)
         saved = self.saves and self.agreed()
         if saved:
-            perform(self.where, lambda app: app.gatekeeper.keep(blackout, reason=reason, actor=actor()))
+            with house(self.where) as postino:
+                blackout = postino.blackouts.add(**told)
         if self.as_json:
-            output.as_json(shape_of(blackout) | shape_of_shifts(shifts) | {"saved": saved})
+            output.as_json({**blackout, "saved": saved})
         elif saved:
-            output.write(f"Saved. This undoes it: {self.where.command(f'blackouts remove {blackout.id}')}")
+            undo = self.where.command(f"blackouts remove {blackout['id']}")
+            output.write(f"Saved. This undoes it: {undo}")
         else:
             output.write("Nothing was saved.")
         return 0 if saved == self.saves else 1
@@ -121,11 +131,9 @@ class Desk:
             ways = "--yes saves it, --dry-run shows what it would move."
             raise WrongUse(f"Nobody can be asked here whether it is meant: {ways} Nothing was saved.", field="yes")
 
-    def show(self, blackout: "Blackout", shifts: "Shifts", doubt: str | None) -> None:
-        from postino.rules.blackout import sentence
-
-        output.write(f"Nothing is published: {sentence(blackout)}.")
-        show_shifts(shifts)
+    def show(self, blackout: Told, doubt: str | None) -> None:
+        output.write(f"Nothing is published: {blackout['sentence']}.")
+        show_shifts(blackout)
         if doubt is not None:
             output.hint(doubt)
 
@@ -137,73 +145,54 @@ class Desk:
 
 
 @commands.command("remove")
+@placed
 def remove(
     blackout_id: Annotated[str, typer.Argument(metavar="ID", help="The blackout's id.", show_default=False)],
     reason: Reason = "",
-    data_dir: DataDir = None,
-    database_url: DatabaseUrl = None,
     as_json: Json = False,
+    *,
+    where: Where,
 ) -> None:
     """Publish again in that window; what waits for its end goes out now."""
-    from postino.rules.blackout import sentence
-
     wanted = uuid_from(blackout_id, what="blackout")
-    blackout = perform(
-        Where(data_dir, database_url),
-        lambda app: app.gatekeeper.remove_blackout(wanted, reason=reason, actor=actor()),
-    )
+    with house(where) as postino:
+        blackout = postino.blackouts.remove(wanted, reason=reason)
     if as_json:
-        output.as_json(shape_of(blackout))
+        output.as_json(blackout)
     else:
-        output.write(f"Removed: {sentence(blackout)}.")
+        output.write(f"Removed: {blackout['sentence']}.")
 
 
-async def drafted(app: "Postino", told: dict[str, Any]) -> "tuple[Blackout, Shifts, str | None]":
-    """What is meant, what it would move, and what to say of a brand that nobody has."""
-    gatekeeper = app.gatekeeper
-    if told["account"] is not None:
-        told = told | {"account": await account_meant(app, told["account"])}
-    try:
-        blackout = await gatekeeper.draft(told)
-    except WrongUse as refusal:
-        raise in_options(refusal) from refusal
-    doubt = await doubt_about_brand(app, blackout.name) if blackout.scope is Scope.BRAND else None
-    return blackout, await gatekeeper.preview(blackout), doubt
-
-
-def in_options(refusal: WrongUse) -> WrongUse:
+@contextmanager
+def in_options() -> Iterator[None]:
     """What a blackout calls a field, as it is typed here."""
 
     def option(found: re.Match[str]) -> str:
         return f"--{OPTIONS.get(found[0], found[0])}"
 
-    said = str(refusal)
-    first = FIRST_WORD.match(said)
-    said = said if first is None else option(first) + said[first.end() :]
-    field = refusal.field
-    return WrongUse(INNER_WORD.sub(option, said), field=None if field is None else OPTIONS.get(field, field))
+    try:
+        yield
+    except WrongUse as refusal:
+        said, field = str(refusal), refusal.field
+        first = FIRST_WORD.match(said)
+        said = said if first is None else option(first) + said[first.end() :]
+        blamed = None if field is None else OPTIONS.get(field, field)
+        raise WrongUse(INNER_WORD.sub(option, said), field=blamed) from refusal
 
 
-def show_shifts(shifts: "Shifts") -> None:
-    rows = [(str(it.job_id), it.channel, it.account, it.goes_at, it.moves_to or "never") for it in shifts.first]
+def show_shifts(told: Told) -> None:
+    rows = [
+        (it["job_id"], it["channel"], it["account"], output.at(it["goes_at"]), output.at(it["moves_to"]) or "never")
+        for it in told["shifts"]
+    ]
     if rows:
         output.table(MOVES, rows, title="What would go out later")
     else:
         output.write("It moves nothing that waits now.")
-    if shifts.more:
-        output.write(f"And {shifts.more:,} more.")
-    if shifts.unlooked:
+    if told["more"]:
+        output.write(f"And {told['more']:,} more.")
+    if told["unlooked"]:
         output.hint("More jobs wait than were looked at: it may move others as well.")
-
-
-def shape_of(blackout: "Blackout") -> dict[str, Any]:
-    from postino.rules.blackout import sentence, told_of
-
-    return told_of(blackout) | {"sentence": sentence(blackout)}
-
-
-def shape_of_shifts(shifts: "Shifts") -> dict[str, Any]:
-    return {"shifts": [plain_fields(it) for it in shifts.first], "more": shifts.more, "unlooked": shifts.unlooked}
 
 
 def scope_from(scope: str | None, everything: bool, told: dict[str, Any]) -> str:

@@ -2,13 +2,11 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from postino.content import Content, MediaRef
 from postino.errors import WrongUse
 
 if TYPE_CHECKING:
@@ -55,31 +53,25 @@ def text_from(text: str | None) -> str | None:
         raise WrongUse("text: what comes in is not UTF-8 text.", field="text") from None
 
 
-def content_from(
-    before: Content,
+def said_of(
     text: str | None,
     title: str | None,
     media: Sequence[str] | None,
     alts: Sequence[str] | None,
     thread: Sequence[str] | None,
     hashtags: Sequence[str] | None,
-) -> Content:
-    """What is not said is as before."""
-    said: dict[str, Any] = {
-        "body": text,
-        "title": title,
-        "media": media_from(media, alts or ()),
-        "thread": tuple(thread) if thread else None,
-        "hashtags": tuple(hashtags) if hashtags else None,
-    }
-    return replace(before, **{name: value for name, value in said.items() if value is not None})
+    **when: Any,
+) -> dict[str, Any]:
+    """Only what is said."""
+    said = {"text": text, "title": title, "thread": thread, "hashtags": hashtags, "media": media_from(media, alts)}
+    return {name: value for name, value in {**said, **when}.items() if value is not None and value != []}
 
 
-def media_from(urls: Sequence[str] | None, alts: Sequence[str]) -> tuple[MediaRef, ...] | None:
-    if len(alts) > len(urls or ()):
+def media_from(urls: Sequence[str] | None, alts: Sequence[str] | None) -> list[dict[str, str]]:
+    if len(alts or ()) > len(urls or ()):
         raise WrongUse("alt: there are more of them than --media they could belong to.", field="alt")
-    padded = [*alts, *[""] * len(urls or ())]
-    return None if not urls else tuple(MediaRef(url=url, alt=alt) for url, alt in zip(urls, padded, strict=False))
+    padded = [*(alts or ()), *[""] * len(urls or ())]
+    return [{"url": url, "alt": alt} for url, alt in zip(urls or (), padded, strict=False)]
 
 
 def instant_from(text: str | None, timezone: str | None, field: str, notes: list[str]) -> datetime | None:

@@ -7,14 +7,19 @@ from pathlib import Path
 
 import typer
 
+from postino.cli.session import Where
 from postino.errors import WrongUse
-from postino.publishing.accounts import Needed, check_network, complete
 
 
-def credentials_from(network: str, handle: str, file: Path | None, needed: Needed) -> dict[str, str]:
+def credentials_from(network: str, file: Path | None, where: Where) -> dict[str, str]:
+    if file is not None or not sys.stdin.isatty():
+        return read(file)
+    from postino.publishing.accounts import NEEDED, check_network
+    from postino.wiring import needed_of
+
+    needed = NEEDED if where.address() is not None else needed_of(where.config())
     check_network(network, needed)
-    told = prompted(needed[network]) if file is None and sys.stdin.isatty() else read(file)
-    return complete(network, handle, told, needed)
+    return prompted(needed[network])
 
 
 def prompted(needed: Mapping[str, str]) -> dict[str, str]:

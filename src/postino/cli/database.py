@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from postino.cli import output
-from postino.cli.options import DatabaseUrl, DataDir, Json
-from postino.cli.session import Where, perform, perform_closed
+from postino.cli.options import DatabaseUrl, DataDir, Json, placed
+from postino.cli.session import Where, house, perform_closed
 
 if TYPE_CHECKING:
     from postino.app import App
@@ -26,14 +26,12 @@ def migrate(data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json:
         output.write("Nothing to do: the database is up to date.")
 
 
-def dispatch_due(data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+@placed
+def dispatch_due(as_json: Json = False, *, where: Where) -> None:
     """Mark every due job dispatched and wake the workers, once: for cron. Safe to run by several at once."""
-
-    async def dispatch(app: "App") -> int:
-        return await app.dispatch_due()
-
-    dispatched = perform(Where(data_dir, database_url), dispatch)
+    with house(where) as postino:
+        told = postino.dispatch_due()
     if as_json:
-        output.as_json({"dispatched": dispatched})
+        output.as_json(told)
     else:
-        output.write(f"{dispatched} due {'job' if dispatched == 1 else 'jobs'} dispatched.")
+        output.write(f"{told['dispatched']} due {'job' if told['dispatched'] == 1 else 'jobs'} dispatched.")

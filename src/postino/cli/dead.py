@@ -1,18 +1,15 @@
 """`postino dead`: jobs that failed, until a person replays or discards them. Never by itself."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
-from uuid import UUID
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Annotated, Any
 
 import typer
 
-from postino.cli import details, output, refusals, shapes
+from postino.cli import details, output, refusals
+from postino.cli.lists import A_PAGE, listed, tell_more
 from postino.cli.options import (
     Before,
     Channel,
-    DatabaseUrl,
-    DataDir,
     Force,
     JobId,
     Json,
@@ -23,29 +20,27 @@ from postino.cli.options import (
     Type,
     cursor_from,
     payload_from,
+    placed,
     reason_from,
     uuid_from,
 )
-from postino.cli.session import Where, actor, perform
-from postino.errors import Conflict, NotFound, PostinoError, WrongUse
-from postino.job import Job, State
+from postino.cli.session import Where, house
+from postino.client.refusals import KINDS
+from postino.errors import Conflict, WrongUse
 from postino.rules.replay import why_not
 from postino.rules.settlement import Cause
-from postino.store import DeadFilter, DeadLetter, JobFilter
-
-if TYPE_CHECKING:
-    from postino.app import App
 
 commands = typer.Typer(help="Jobs that failed: look, replay, discard.", no_args_is_help=True)
 COLUMNS = ("ID", "CAUSE", "TYPE", "CHANNEL", "ACCOUNT", "ATTEMPTS", "DIED_AT", "ERROR", "RESOLVED")
-TOGETHER = 500
 
 OfCause = Annotated[Cause | None, typer.Option("--cause", help="Only those of this cause.", show_default=False)]
 Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="The jobs' ids.", show_default=False)]
-Result = tuple[UUID, Job | DeadLetter | PostinoError]
+Told = Mapping[str, Any]
+Done = Callable[[Told], str]
 
 
 @commands.command("list")
+@placed
 def list_dead(
     type: Type = None,
     channel: Channel = None,
@@ -53,64 +48,63 @@ def list_dead(
     resolved: Annotated[bool, typer.Option("--resolved", help="Also those replayed or discarded.")] = False,
     limit: Limit = 50,
     before: Before = None,
-    data_dir: DataDir = None,
-    database_url: DatabaseUrl = None,
     as_json: Json = False,
+    *,
+    where: Where,
 ) -> None:
     """Dead letters, the newest job first; and beside them the uncertain jobs that wait for a person."""
-    wanted = DeadFilter(
-        type=type, channel=channel, cause=cause, resolved=resolved, before=cursor_from(before), limit=limit + 1
-    )
-    uncertain = JobFilter(states=(State.UNCERTAIN,), type=type, channel=channel, limit=limit)
-
-    async def read(app: "App") -> tuple[Sequence[DeadLetter], Sequence[Job]]:
-        beside = await app.store.list(uncertain) if cause is None and before is None else ()
-        return await app.store.dead_letters(wanted), [job for job in beside if job.run_at is None]
-
-    where = Where(data_dir, database_url)
-    found, waiting = perform(where, read)
-    letters, cursor = found[:limit], str(found[limit - 1].job.id) if len(found) > limit else None
+    alike, place = {"type": type, "channel": channel}, cursor_from(before)
+    waiting: list[Any] = []
+    with house(where) as postino:
+        letters, cursor = listed(postino.dead_letters.page, limit, place, **alike, cause=cause, resolved=resolved)
+        if cause is None and before is None:
+            unsure, _ = listed(postino.jobs.page, limit, None, **alike, state="uncertain")
+            waiting = [job for job in unsure if job["run_at"] is None]
     if as_json:
-        output.as_list([*map(shapes.of_letter, letters)], cursor, uncertain=[*map(shapes.of_job, waiting)])
+        output.as_list(letters, cursor, uncertain=waiting)
         return
-    rows = [row(it.job, it.cause, it.died_at, it.error, it.resolution) for it in letters]
-    rows += [row(job, "uncertain", None, job.last_error, None) for job in waiting]
+    rows = [row(it["job"], it["cause"], it["died_at"], it["error"], it["resolution"]) for it in letters]
+    rows += [row(job, "uncertain", None, job["last_error"], None) for job in waiting]
     output.table(COLUMNS, rows, empty="There are no dead letters.")
     if waiting:
         said = where.command("jobs resolve ID --reason WHY")
         output.hint(f"Uncertain jobs wait for a word: {said} --live REMOTE_ID | --again | --give-up")
-    if cursor is not None:
-        output.hint(f"There are more: --before {cursor}")
+    tell_more(cursor)
 
 
-def row(job: Job, cause: str, died_at: output.Cell, error: str | None, resolution: str | None) -> list[output.Cell]:
-    return [str(job.id), str(cause), job.type, job.channel, job.account, job.attempts, died_at, error, resolution]
+def row(job: Told, cause: str, died_at: str | None, error: str | None, resolution: str | None) -> list[output.Cell]:
+    about = [job[name] for name in ("type", "channel", "account", "attempts")]
+    return [job["id"], cause, *about, output.at(died_at), error, resolution]
 
 
 @commands.command("show")
-def show(job_id: JobId, data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+@placed
+def show(job_id: JobId, as_json: Json = False, *, where: Where) -> None:
     """Everything about one dead letter: why, its payload, every attempt, the last stack trace."""
-    wanted, where = uuid_from(job_id), Where(data_dir, database_url)
-    letter = perform(where, lambda app: app.store.dead_letter(wanted))
+    wanted = uuid_from(job_id)
+    with house(where) as postino:
+        letter = postino.dead_letters.get(wanted)
     if as_json:
-        output.as_json(shapes.of_letter(letter))
+        output.as_json(letter)
         return
-    about: dict[str, output.Cell] = {"cause": letter.cause.value, "died_at": letter.died_at}
-    details.show_job(letter.job, about | {"resolved_at": letter.resolved_at, "resolution": letter.resolution})
-    details.show_history(letter.history)
-    if output.is_terminal() and letter.resolved_at is None:
+    about: dict[str, output.Cell] = {"cause": letter["cause"], "died_at": output.at(letter["died_at"])}
+    about |= {"resolved_at": output.at(letter["resolved_at"]), "resolution": letter["resolution"]}
+    details.show_job(letter["job"], about)
+    details.show_history(letter["history"])
+    if output.is_terminal() and letter["resolved_at"] is None:
         output.write("\nWhat you can do")
         for words in next_steps(letter):
             output.write(f"  {where.command(words)}")
 
 
-def next_steps(letter: DeadLetter) -> list[str]:
-    unchanged = why_not(letter.cause, edited=False, force=False) is None
+def next_steps(letter: Told) -> list[str]:
+    unchanged = why_not(Cause(letter["cause"]), edited=False, force=False) is None
     replays = [""] if unchanged else [" --payload JSON", " --force"]
-    return [*(f"dead replay {letter.job.id}{how}" for how in replays), f"dead discard {letter.job.id} --reason WHY"]
+    return [*(f"dead replay {letter['id']}{how}" for how in replays), f"dead discard {letter['id']} --reason WHY"]
 
 
 @commands.command("replay")
+@placed
 def replay(
     ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="The jobs' ids.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every dead letter.")] = False,
@@ -120,97 +114,74 @@ def replay(
     payload: Payload = None,
     force: Force = False,
     reason: Reason = "",
-    data_dir: DataDir = None,
-    database_url: DatabaseUrl = None,
     as_json: Json = False,
+    *,
+    where: Where,
 ) -> None:
     """Run dead letters again, named or by type, channel or cause. One that is refused does not stop the others."""
-    chosen = everything or type is not None or channel is not None or cause is not None
-    if bool(ids) == chosen:
+    chosen = {name: value for name, value in (("type", type), ("channel", channel), ("cause", cause)) if value}
+    if bool(ids) == (everything or bool(chosen)):
         raise WrongUse("Give either ids, or --all, --type, --channel or --cause.", field="ids")
     if payload is not None and len(ids or ()) != 1:
         raise WrongUse("payload: goes with exactly one id.", field="payload")
     edited = payload_from(payload)
-    wanted = [uuid_from(text) for text in ids or ()]
-    act: dict[str, Any] = {"force": force, "reason": reason, "actor": actor()}
-
-    async def work(app: "App") -> list[Result]:
-        if chosen:
-            return await replay_chosen(app, DeadFilter(type=type, channel=channel, cause=cause, limit=TOGETHER), act)
-        return await each(wanted, lambda job_id: replay_one(app, job_id, edited, act))
-
-    report(perform(Where(data_dir, database_url), work), details.replayed, as_json=as_json)
-
-
-async def replay_one(app: "App", job_id: UUID, payload: bytes | None, act: dict[str, Any]) -> Job:
-    try:
-        return await app.replay(job_id, payload=payload, **act)
-    except Conflict as refusal:
-        raise details.refused(refusal) from refusal
-
-
-async def replay_chosen(app: "App", wanted: DeadFilter, act: dict[str, Any]) -> list[Result]:
-    """Page by page towards older jobs: one that dies again meanwhile is not taken twice."""
-    results: list[Result] = []
-    while page := await app.replay_many(wanted, **act):
-        results += [(it.job.id, details.refused(end) if isinstance(end, Conflict) else end) for it, end in page]
-        wanted = replace(wanted, before=page[-1][0].job.id)
-    return results
+    wanted = [str(uuid_from(text)) for text in ids or ()]
+    with house(where) as postino:
+        if len(wanted) == 1:
+            try:
+                job = postino.dead_letters.replay(wanted[0], **edited, force=force, reason=reason)
+            except Conflict as refusal:
+                raise details.refused(refusal) from refusal
+            results = [done(job["id"], job=job)]
+        else:
+            deed = postino.dead_letters.replay_many
+            results = [*each(deed, wanted, None if wanted else chosen, force=force, reason=reason)]
+    report(results, lambda it: details.replayed(it["job"]), as_json=as_json)
 
 
 @commands.command("discard")
-def discard(
-    ids: Ids,
-    reason: NeededReason,
-    data_dir: DataDir = None,
-    database_url: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+@placed
+def discard(ids: Ids, reason: NeededReason, as_json: Json = False, *, where: Where) -> None:
     """Lay dead letters aside for good: nothing runs again, the record stays."""
-    wanted, why = [uuid_from(text) for text in ids], reason_from(reason)
-
-    async def work(app: "App") -> list[Result]:
-        return await each(wanted, lambda job_id: app.discard(job_id, reason=why, actor=actor()))
-
-    report(perform(Where(data_dir, database_url), work), lambda _: "discarded", as_json=as_json)
-
-
-async def each(ids: Sequence[UUID], act: Callable[[UUID], Awaitable[Job | DeadLetter]]) -> list[Result]:
-    """Does it to each; a refusal of one of several is its result, that of a single one is the command's."""
-    results: list[Result] = []
-    for job_id in ids:
-        try:
-            results.append((job_id, await act(job_id)))
-        except (Conflict, NotFound) as refusal:
-            if len(ids) == 1:
-                raise
-            results.append((job_id, refusal))
-    return results
+    wanted, why = [str(uuid_from(text)) for text in ids], reason_from(reason)
+    with house(where) as postino:
+        if len(wanted) == 1:
+            letter = postino.dead_letters.discard(wanted[0], reason=why)
+            results = [done(letter["id"], dead_letter=letter)]
+        else:
+            results = [*each(postino.dead_letters.discard_many, wanted, None, reason=why)]
+    report(results, lambda _: "discarded", as_json=as_json)
 
 
-def report(results: Sequence[Result], done: Callable[[Any], str], *, as_json: bool) -> None:
-    refused = [result for _, result in results if isinstance(result, PostinoError)]
+def done(job_id: str, **what: Any) -> Told:
+    return {"id": job_id, "done": True, **what}
+
+
+def each(
+    deed: Callable[..., Any], ids: Sequence[str], chosen: Mapping[str, Any] | None, **how: Any
+) -> Iterator[Told]:
+    """What became of each, as many at a time as the API takes: those named, or towards older jobs those chosen."""
+    for start in range(0, len(ids), A_PAGE):
+        yield from deed(ids=ids[start : start + A_PAGE], **how)["data"]
+    place: dict[str, Any] = {}
+    while chosen is not None:
+        page = deed(filter={**chosen, **place}, **how)
+        yield from page["data"]
+        if page["next_cursor"] is None:
+            return
+        place = {"before": page["next_cursor"]}
+
+
+def report(results: Sequence[Told], what: Done, *, as_json: bool) -> None:
     if as_json:
-        output.as_list([shaped(job_id, result, done) for job_id, result in results])
+        output.as_list(results)
     elif not results:
         output.hint("There are no such dead letters: nothing was done.")
     else:
         rows = [
-            (str(job_id), "refused", str(result))
-            if isinstance(result, PostinoError)
-            else (str(job_id), done(result), None)
-            for job_id, result in results
+            (it["id"], what(it), None) if it["done"] else (it["id"], "refused", details.in_options(it["detail"]))
+            for it in results
         ]
         output.table(("ID", "RESULT", "WHY"), rows)
-    if refused:
+    if refused := [KINDS[it["status"]].exit_code for it in results if not it["done"]]:
         raise typer.Exit(refusals.exit_code(refused))
-
-
-def shaped(job_id: UUID, result: Any, done: Callable[[Any], str]) -> dict[str, Any]:
-    match result:
-        case PostinoError():
-            return {"id": str(job_id), "result": "refused", "error": refusals.described(result)}
-        case DeadLetter():
-            return {"id": str(job_id), "result": done(result), "dead_letter": shapes.of_letter(result)}
-        case _:
-            return {"id": str(job_id), "result": done(result), "job": shapes.of_job(result)}

@@ -1,57 +1,59 @@
 """Watching posts until nothing more happens to them by itself, and telling what keeps one."""
 
-import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
 from postino.cli import output
 from postino.rules.standing import PostStatus
 
 if TYPE_CHECKING:
-    from postino.cli.session import Where
-    from postino.wiring import Postino
+    from postino.cli.session import House, Where
 
 LOOK_EVERY = 0.1
 PATIENCE = 120.0  # seconds: longer than a lost answer is waited for, and a look takes
 PARKED = "waiting until"  # something that a network prepares; it goes on by itself
 OVER = (PostStatus.PUBLISHED, PostStatus.FAILED, PostStatus.CANCELLED)
+Told = Mapping[str, Any]
 
 
-async def follow(
-    app: "Postino", ids: Sequence[UUID], changed: Callable[[dict[str, Any]], None]
-) -> list[dict[str, Any]]:
+def now(postino: "House", posts: Sequence[Told]) -> list[Told]:
+    """The same posts, as they are now."""
+    found = {it["id"]: it for it in postino.posts.content(posts[0]["content_id"])["posts"]}
+    return [found[it["id"]] for it in posts]
+
+
+def follow(postino: "House", posts: Sequence[Told], changed: Callable[[Told], None]) -> list[Told]:
     """As they are in the end, or when patience ends; each change is told."""
     shown: dict[str, object] = {}
     end = time.monotonic() + PATIENCE
     while True:
-        posts = await app.teller.posts([await app.posts.get(post_id) for post_id in ids])
+        posts = now(postino, posts)
         for post in posts:
             if shown.get(post["id"]) != visible(post):
                 shown[post["id"]] = visible(post)
                 changed(post)
         if all(is_over(post) for post in posts) or time.monotonic() > end:
-            return posts
-        await asyncio.sleep(LOOK_EVERY)
+            return [*posts]
+        time.sleep(LOOK_EVERY)
 
 
-def visible(post: dict[str, Any]) -> object:
+def visible(post: Told) -> object:
     return post["status"], post["attempts"], post["flags"], post["last_error"]
 
 
-def is_over(post: dict[str, Any]) -> bool:
+def is_over(post: Told) -> bool:
     """For a person's word, or for a closed gate, nobody waits at a terminal."""
     return post["status"] in OVER or post["needs_person"] or kept_by(post) is not None
 
 
-def kept_by(post: dict[str, Any]) -> str | None:
+def kept_by(post: Told) -> str | None:
     """The closed gate that it waits for, in words."""
     waits: str = post["reasons"].get("deferred", PARKED)
     return None if waits.startswith(PARKED) else waits
 
 
-def told_of_kept(post: dict[str, Any], where: "Where") -> str | None:
+def told_of_kept(post: Told, where: "Where") -> str | None:
     why = kept_by(post)
     if why is None:
         return None

@@ -1,17 +1,15 @@
 """`postino jobs`: look at jobs, and decide about one."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
-from postino.cli import jobs_explain, output, shapes
+from postino.cli import jobs_explain, output
 from postino.cli.details import COLUMNS, refused, replayed, row, show_history, show_job
+from postino.cli.lists import listed, tell_more
 from postino.cli.options import (
     Before,
     Channel,
-    DatabaseUrl,
-    DataDir,
     Force,
     JobId,
     Json,
@@ -22,23 +20,20 @@ from postino.cli.options import (
     Type,
     cursor_from,
     payload_from,
+    placed,
     reason_from,
     uuid_from,
 )
-from postino.cli.session import Where, actor, perform
+from postino.cli.session import Where, house
 from postino.errors import Conflict, WrongUse
-from postino.job import Job, State
-from postino.outcome import Done, Reject, Retry
-from postino.store import Attempt, JobFilter
-
-if TYPE_CHECKING:
-    from postino.app import App
+from postino.job import State
 
 commands = typer.Typer(help="Look at jobs; explain, cancel, replay or resolve one.", no_args_is_help=True)
 MOST_CHILDREN = 100
 
 
 @commands.command("list")
+@placed
 def list_jobs(
     state: Annotated[
         list[State] | None, typer.Option("--state", help="Only in this state; may be repeated.", show_default=False)
@@ -50,104 +45,81 @@ def list_jobs(
     queue: Annotated[str | None, typer.Option("--queue", help="high, default or low.", show_default=False)] = None,
     limit: Limit = 50,
     before: Before = None,
-    data_dir: DataDir = None,
-    database_url: DatabaseUrl = None,
     as_json: Json = False,
+    *,
+    where: Where,
 ) -> None:
     """Live and finished jobs, the newest first."""
-    from postino.engine.specs import queue_named
-
-    wanted = JobFilter(
-        states=tuple(state or ()),
-        type=type,
-        channel=channel,
-        account=account,
-        brand=brand,
-        queue=None if queue is None else queue_named(queue),
-        before=cursor_from(before),
-        limit=limit + 1,  # one more tells whether there are more
-    )
-
-    async def read(app: "App") -> Sequence[Job]:
-        return await app.store.list(wanted)
-
-    found = perform(Where(data_dir, database_url), read)
-    jobs, cursor = found[:limit], str(found[limit - 1].id) if len(found) > limit else None
+    states = ",".join(state) if state else None
+    wanted = {"state": states, "type": type, "channel": channel, "account": account, "brand": brand, "queue": queue}
+    place = cursor_from(before)
+    with house(where) as postino:
+        jobs, cursor = listed(postino.jobs.page, limit, place, **wanted)
     if as_json:
-        output.as_list([shapes.of_job(job) for job in jobs], cursor)
+        output.as_list(jobs, cursor)
         return
     output.table(COLUMNS, [row(job) for job in jobs], empty="There are no such jobs.")
-    if cursor is not None:
-        output.hint(f"There are more: --before {cursor}")
+    tell_more(cursor)
 
 
 @commands.command("show")
-def show(job_id: JobId, data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+@placed
+def show(job_id: JobId, as_json: Json = False, *, where: Where) -> None:
     """Everything about one job: its fields, its attempts, its children."""
     wanted = uuid_from(job_id)
-
-    async def read(app: "App") -> tuple[Job, Sequence[Attempt], Sequence[Job]]:
-        children = JobFilter(parent_id=wanted, limit=MOST_CHILDREN)
-        return await app.store.get(wanted), await app.store.attempts(wanted), await app.store.list(children)
-
-    job, history, children = perform(Where(data_dir, database_url), read)
+    with house(where) as postino:
+        job: dict[str, Any] = {**postino.jobs.get(wanted)}
+        children = postino.jobs.page(parent=wanted, limit=MOST_CHILDREN)["data"]
     if as_json:
-        output.as_json(
-            shapes.of_job(job)
-            | {"history": [shapes.of_attempt(attempt) for attempt in history]}
-            | {"children": [shapes.of_job(child) for child in children]}
-        )
+        output.as_json({**job, "children": children})
         return
+    history = job.pop("history")
     show_job(job)
     show_history(history)
     if children:
         output.table(COLUMNS, [row(child) for child in children], title="Children")
 
 
-def answer(job: Job, said: str, *, as_json: bool) -> None:
+def answer(job: Any, said: str, *, as_json: bool) -> None:
     if as_json:
-        output.as_json(shapes.of_job(job))
+        output.as_json(job)
     else:
         output.write(said)
 
 
 @commands.command("cancel")
-def cancel(
-    job_id: JobId,
-    reason: Reason = "",
-    data_dir: DataDir = None,
-    database_url: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+@placed
+def cancel(job_id: JobId, reason: Reason = "", as_json: Json = False, *, where: Where) -> None:
     """Cancel a job that has not started. Final."""
     wanted = uuid_from(job_id)
-    job = perform(Where(data_dir, database_url), lambda app: app.cancel(wanted, reason=reason, actor=actor()))
-    answer(job, f"Job {job.id} is cancelled.", as_json=as_json)
+    with house(where) as postino:
+        job = postino.jobs.cancel(wanted, reason=reason)
+    answer(job, f"Job {job['id']} is cancelled.", as_json=as_json)
 
 
 @commands.command("replay")
+@placed
 def replay(
     job_id: JobId,
     payload: Payload = None,
     force: Force = False,
     reason: Reason = "",
-    data_dir: DataDir = None,
-    database_url: DatabaseUrl = None,
     as_json: Json = False,
+    *,
+    where: Where,
 ) -> None:
     """Run a failed job again: attempts start from none, its key and its history stay."""
     wanted, edited = uuid_from(job_id), payload_from(payload)
-    try:
-        job = perform(
-            Where(data_dir, database_url),
-            lambda app: app.replay(wanted, payload=edited, force=force, reason=reason, actor=actor()),
-        )
-    except Conflict as refusal:
-        raise refused(refusal) from refusal
-    answer(job, f"Job {job.id} {replayed(job)}.", as_json=as_json)
+    with house(where) as postino:
+        try:
+            job = postino.jobs.replay(wanted, **edited, force=force, reason=reason)
+        except Conflict as refusal:
+            raise refused(refusal) from refusal
+    answer(job, f"Job {job['id']} {replayed(job)}.", as_json=as_json)
 
 
 @commands.command("resolve")
+@placed
 def resolve(
     job_id: JobId,
     reason: NeededReason,
@@ -157,26 +129,26 @@ def resolve(
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="It is not out: send it again.")] = False,
     give_up: Annotated[bool, typer.Option("--give-up", help="Leave it; it becomes a dead letter.")] = False,
-    data_dir: DataDir = None,
-    database_url: DatabaseUrl = None,
     as_json: Json = False,
+    *,
+    where: Where,
 ) -> None:
     """Say what happened to an uncertain job, which is never repeated blindly."""
-    wanted, verdict = uuid_from(job_id), verdict_from(live, again, give_up, reason_from(reason))
-    job = perform(Where(data_dir, database_url), lambda app: app.resolve(wanted, verdict, reason=reason, actor=actor()))
-    answer(job, f"Job {job.id} is resolved: it is now {job.state.value}.", as_json=as_json)
+    wanted, said = uuid_from(job_id), verdict_from(live, again, give_up, reason_from(reason))
+    with house(where) as postino:
+        job = postino.jobs.resolve(wanted, **said)
+    answer(job, f"Job {job['id']} is resolved: it is now {job['state']}.", as_json=as_json)
 
 
 def verdict_from(
     live: str | None, again: bool, give_up: bool, reason: str, *, again_by: str = "--again"
-) -> Done | Retry | Reject:
+) -> dict[str, Any]:
     if (live is not None) + again + give_up != 1:
         raise WrongUse(f"Give one of --live REMOTE_ID (it is out), {again_by} (it is not) or --give-up.")
-    if live is not None:
-        if not live.strip():
-            raise WrongUse("--live: needs the id under which it is out.", field="live")
-        return Done(remote_id=live)
-    return Retry(reason) if again else Reject(reason)
+    if live is not None and not live.strip():
+        raise WrongUse("--live: needs the id under which it is out.", field="live")
+    verdict = "send_again" if again else "give_up" if give_up else "live"
+    return {"verdict": verdict, "remote_id": live, "reason": reason}
 
 
 commands.command("explain")(jobs_explain.explain_job)

@@ -1,26 +1,22 @@
 """`jobs explain`, `posts explain` and `jobs test`: why something has not run, and whether it could."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
-from zoneinfo import ZoneInfo
+from typing import Annotated, Any
 
 import typer
 
 from postino.cli import output
 from postino.cli.contents import At, Timezone, instant_from
 from postino.cli.naming import account_meant, doubt_about_brand
-from postino.cli.options import DatabaseUrl, DataDir, JobId, Json, uuid_from
-from postino.cli.session import Where, perform
-from postino.errors import WrongUse
-
-if TYPE_CHECKING:
-    from postino.rules.explain import Blocker, Evaluation, Explanation
-    from postino.wiring import Postino
+from postino.cli.options import JobId, Json, placed, uuid_from
+from postino.cli.refusals import in_options
+from postino.cli.session import Where, house
 
 COLUMNS = ("IN_THE_WAY", "SINCE_AT", "UNTIL_AT", "WHY", "CAUSE")
 COMMAND = re.compile("`postino ([^`]+)`")
+Blocker = Mapping[str, Any]
 PostId = Annotated[str, typer.Argument(metavar="ID", help="The post's id.", show_default=False)]
 Zone = Annotated[
     str | None,
@@ -28,49 +24,31 @@ Zone = Annotated[
 ]
 
 
-def explain_job(
-    job_id: JobId,
-    timezone: Zone = None,
-    data_dir: DataDir = None,
-    database_url: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+@placed
+def explain_job(job_id: JobId, timezone: Zone = None, as_json: Json = False, *, where: Where) -> None:
     """Why a job has not run: what is in its way, until when, and what would let it go."""
-    show(job_id, "job", timezone, Where(data_dir, database_url), as_json=as_json)
+    show(job_id, "job", timezone, where, as_json=as_json)
 
 
-def explain_post(
-    post_id: PostId,
-    timezone: Zone = None,
-    data_dir: DataDir = None,
-    database_url: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+@placed
+def explain_post(post_id: PostId, timezone: Zone = None, as_json: Json = False, *, where: Where) -> None:
     """Why a post has not gone out: what is in its way, until when, and what would let it go."""
-    show(post_id, "post", timezone, Where(data_dir, database_url), as_json=as_json)
+    show(post_id, "post", timezone, where, as_json=as_json)
 
 
 def show(text: str, what: str, timezone: str | None, where: Where, *, as_json: bool) -> None:
-    from postino.publishing.explaining import of_explanation
-
-    wanted, zone = uuid_from(text, what=what), zone_from(timezone)
-
-    async def read(app: "Postino") -> "Explanation":
-        from postino.engine.explaining import explain
-
-        if what == "post":
-            await app.posts.get(wanted)
-        return await explain(app.store, wanted, zone=zone)
-
-    told = perform(where, read)
+    wanted = uuid_from(text, what=what)
+    with house(where) as postino:
+        room = postino.posts if what == "post" else postino.jobs
+        told = room.explain(wanted, timezone=timezone)
     if as_json:
-        output.as_json(of_explanation(told))
+        output.as_json(told)
         return
-    say(here(told.sentence, where), waits=bool(told.blockers))
-    show_blockers(told.blockers, where)
-    if told.blockers and told.eta is not None:
+    say(here(told["sentence"], where), waits=bool(told["blockers"]))
+    show_blockers(told["blockers"], where)
+    if told["blockers"] and told["eta"] is not None:
         output.write("")
-        output.fields({"eta": told.eta})
+        output.fields({"eta": output.at(told["eta"])})
 
 
 def say(sentence: str, *, waits: bool) -> None:
@@ -83,31 +61,35 @@ def say(sentence: str, *, waits: bool) -> None:
     Console().print(Text(output.printable(sentence), style="yellow" if waits else "green"))
 
 
-def show_blockers(blockers: Sequence["Blocker"], where: Where) -> None:
+def show_blockers(blockers: Sequence[Blocker], where: Where) -> None:
     if output.is_terminal():
         for number, blocker in enumerate(blockers, 1):
-            output.write("\n" + "\n    ".join([f"{number:>2}  {blocker.sentence}", *details(blocker, where)]))
+            output.write("\n" + "\n    ".join([f"{number:>2}  {blocker['sentence']}", *details(blocker, where)]))
         return
     if not blockers:
         return
-    rows = [(it.kind.value, it.since_at, it.until_at, it.sentence, it.cause) for it in blockers]
+    rows = [
+        (it["kind"], output.at(it["since_at"]), output.at(it["until_at"]), it["sentence"], it["cause"])
+        for it in blockers
+    ]
     output.table(COLUMNS, rows)
-    remedies = [here(it.unblock, where) for it in blockers if it.unblock is not None]
+    remedies = [here(it["unblock"], where) for it in blockers if it["unblock"] is not None]
     if remedies:
         output.write("\nWhat you can do")
         for remedy in remedies:
             output.write(f"  {output.printable(remedy)}")
 
 
-def details(blocker: "Blocker", where: Where) -> Iterator[str]:
+def details(blocker: Blocker, where: Where) -> Iterator[str]:
     now = datetime.now(UTC)
-    for word, at in (("since", blocker.since_at), ("until", blocker.until_at)):
+    for word in ("since", "until"):
+        at = output.at(blocker[f"{word}_at"])
         if at is not None:
             yield f"{word} {output.instant(at)} ({output.distance(at - now)})"
-    if blocker.cause is not None:
-        yield output.printable(blocker.cause)
-    if blocker.unblock is not None:
-        yield output.printable(here(blocker.unblock, where))
+    if blocker["cause"] is not None:
+        yield output.printable(blocker["cause"])
+    if blocker["unblock"] is not None:
+        yield output.printable(here(blocker["unblock"], where))
 
 
 def here(text: str, where: Where) -> str:
@@ -115,12 +97,7 @@ def here(text: str, where: Where) -> str:
     return COMMAND.sub(lambda found: f"`{where.command(found[1])}`", text)
 
 
-def zone_from(name: str | None) -> ZoneInfo | None:
-    from postino.zones import zone
-
-    return None if name is None else zone(name)
-
-
+@placed
 def try_out(
     channel: Annotated[str, typer.Option("--channel", help="A network, or another channel.", show_default=False)],
     account: Annotated[str | None, typer.Option("--account", help="Of this account.", show_default=False)] = None,
@@ -128,46 +105,29 @@ def try_out(
     queue: Annotated[str | None, typer.Option("--queue", help="high, default or low.", show_default=False)] = None,
     at: At = None,
     timezone: Timezone = None,
-    data_dir: DataDir = None,
-    database_url: DatabaseUrl = None,
     as_json: Json = False,
+    *,
+    where: Where,
 ) -> None:
     """Whether a job could run at a time: what would be in its way then. Nothing is queued."""
-    from postino.publishing.explaining import of_evaluation
-
-    where, notes = Where(data_dir, database_url), list[str]()
+    notes: list[str] = []
     asked_at = instant_from(at, timezone, "at", notes)
-
-    async def read(app: "Postino") -> tuple[datetime, "Evaluation"]:
-        from postino.engine.explaining import evaluate
-
-        await app.gatekeeper.check_channel(channel, app.config.channels)
-        await check_at(app, asked_at)
-        whose: dict[str, Any] = {"channel": channel, "account": account, "brand": brand, "queue": queue}
-        if account is not None:
-            whose["account"] = await account_meant(app, account)
-        if brand is not None and (doubt := await doubt_about_brand(app, brand)):
+    with in_options(run_at="at"), house(where) as postino:
+        whose = None if account is None else account_meant(postino, account)
+        if brand is not None and (doubt := doubt_about_brand(postino, brand)):
             notes.append(doubt)
-        return await evaluate(app.store, **whose, run_at=asked_at)
-
-    run_at, evaluation = perform(where, read)
+        told = postino.jobs.test(channel, account=whose, brand=brand, queue=queue, run_at=asked_at)
     if as_json:
-        output.as_json(of_evaluation(channel, run_at, evaluation) | {"notes": notes})
+        output.as_json({**told, "notes": notes})
         return
-    say(verdict(run_at, evaluation), waits=not evaluation.runnable)
-    show_blockers(evaluation.blockers, where)
+    evaluation = told["evaluation"]
+    say(verdict(told["run_at"], evaluation), waits=not evaluation["runnable"])
+    show_blockers(evaluation["blockers"], where)
     for note in notes:
         output.hint(note)
 
 
-async def check_at(app: "Postino", at: datetime | None) -> None:
-    from postino.publishing.posts import LONG_PAST
-
-    if at is not None and at < await app.store.clock() - LONG_PAST:
-        raise WrongUse(f"at: {at.isoformat()} has passed. Leave it out to ask about now.", field="at")
-
-
-def verdict(run_at: datetime, evaluation: "Evaluation") -> str:
-    can = "Yes: it could run" if evaluation.runnable else "No: it could not run"
-    met = " Another is planned within a minute of it." if evaluation.has_collision else ""
-    return f"{can} at {output.instant(run_at)}.{met}"
+def verdict(run_at: str, evaluation: Mapping[str, Any]) -> str:
+    can = "Yes: it could run" if evaluation["runnable"] else "No: it could not run"
+    met = " Another is planned within a minute of it." if evaluation["has_collision"] else ""
+    return f"{can} at {output.shown(output.at(run_at))}.{met}"

@@ -1,12 +1,16 @@
 """Options that several commands share, and how what is typed becomes a value."""
 
+import inspect
 import json
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 import typer
 
+from postino.cli.session import KEY, SERVER, Where
 from postino.errors import WrongUse
 
 DataDir = Annotated[
@@ -23,6 +27,20 @@ DatabaseUrl = Annotated[
         show_default=False,
     ),
 ]
+Server = Annotated[
+    str | None,
+    typer.Option(
+        "--server", metavar="URL", help=f"Ask this server instead of a database. [env: {SERVER}]", show_default=False
+    ),
+]
+KeyFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--api-key-file", metavar="FILE", help=f"Where the server's API key is. [env: {KEY}, the key]",
+        show_default=False,
+    ),
+]  # fmt: skip
+PLACE = {"data_dir": DataDir, "database_url": DatabaseUrl, "server": Server, "key_file": KeyFile}
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Reason = Annotated[str, typer.Option("--reason", help="Why, for the audit trail.", show_default=False)]
 NeededReason = Annotated[str, typer.Option("--reason", help="Why: it stays with the job.", show_default=False)]
@@ -40,6 +58,24 @@ Payload = Annotated[
 ]
 
 
+def placed(command: Callable[..., None]) -> Callable[..., None]:
+    """With the options that say which queue is meant: the command gets them as `where`."""
+    named = inspect.signature(command, eval_str=True)
+    own = [option for name, option in named.parameters.items() if name not in ("where", "as_json")]
+    last = [named.parameters["as_json"]] if "as_json" in named.parameters else []
+    kind = inspect.Parameter.KEYWORD_ONLY
+    place = [inspect.Parameter(name, kind, default=None, annotation=option) for name, option in PLACE.items()]
+
+    @wraps(command)
+    def run(**said: Any) -> None:
+        where = Where(**{name: said.pop(name) for name in PLACE})
+        command(**said, where=where)
+
+    options = [option.replace(kind=kind) for option in (*own, *place, *last)]
+    run.__signature__ = named.replace(parameters=options)  # type: ignore[attr-defined]
+    return run
+
+
 def uuid_from(text: str, field: str = "id", what: str = "job") -> UUID:
     try:
         return UUID(text)
@@ -51,8 +87,8 @@ def uuid_from(text: str, field: str = "id", what: str = "job") -> UUID:
         ) from None
 
 
-def cursor_from(text: str | None) -> UUID | None:
-    return None if text is None else uuid_from(text, "before")
+def cursor_from(text: str | None) -> str | None:
+    return None if text is None else str(uuid_from(text, "before"))
 
 
 def reason_from(text: str) -> str:
@@ -61,12 +97,15 @@ def reason_from(text: str) -> str:
     return text
 
 
-def payload_from(text: str | None) -> bytes | None:
-    """The JSON as typed, checked but byte for byte."""
+def payload_from(text: str | None) -> dict[str, Any]:
+    """What is to be run instead, if anything is."""
+    from postino.engine.specs import payload_bytes
+
     if text is None:
-        return None
+        return {}
     try:
-        json.loads(text)
+        payload = json.loads(text)
     except ValueError as error:
         raise WrongUse(f"payload: not JSON ({error}).", field="payload") from None
-    return text.encode()
+    payload_bytes(text.encode())
+    return {"payload": payload}

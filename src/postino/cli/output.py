@@ -158,6 +158,11 @@ def shown(cell: Cell) -> str:
             return printable(str(cell))
 
 
+def at(text: str | None) -> datetime | None:
+    """An instant, as the API writes it."""
+    return None if text is None else datetime.fromisoformat(text)
+
+
 def instant(at: datetime) -> str:
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 

@@ -1,14 +1,12 @@
 """A post and its history, for eyes."""
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from typing import Any
-from uuid import UUID
 
 from postino.cli import output, post_list
 from postino.cli.session import Where
-from postino.errors import Conflict
 
+Told = Mapping[str, Any]
 COLUMNS = ("ID", "STATUS", "ACCOUNT", "RUN_AT", "PUBLISHED_AT", "ATTEMPTS", "FLAGS", "TEXT", "LAST_ERROR")
 FIELDS = (
     "id", "status", "account", "scheduled_at", "run_at", "published_at", "publish_until", "remote_id", "url",
@@ -16,7 +14,7 @@ FIELDS = (
 )  # fmt: skip
 
 
-def show_list(posts: Sequence[dict[str, Any]]) -> None:
+def show_list(posts: Sequence[Told]) -> None:
     if not output.is_terminal():
         output.table(COLUMNS, [row(told) for told in posts])
     elif posts:
@@ -25,29 +23,25 @@ def show_list(posts: Sequence[dict[str, Any]]) -> None:
         output.write("There are no such posts.")
 
 
-def row(told: dict[str, Any]) -> Sequence[output.Cell]:
+def row(told: Told) -> Sequence[output.Cell]:
     return (
-        told["id"], told["status"], told["account"], instant(told["run_at"]), instant(told["published_at"]),
+        told["id"], told["status"], told["account"], output.at(told["run_at"]), output.at(told["published_at"]),
         told["attempts"], " ".join(told["flags"]) or None, told["text"], post_list.trouble_of(told),
     )  # fmt: skip
 
 
-def instant(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)
-
-
-def stands(told: dict[str, Any], done: str = "") -> str:
+def stands(told: Told, done: str = "") -> str:
     """How it stands now, unless what was done says it."""
     if done == f"is {told['status']}":
         return ""
     return f": it is now {told['status']}" + (f", for {told['run_at'][:19]}Z" if told["status"] == "scheduled" else "")
 
 
-def show(told: dict[str, Any], where: Where) -> None:
-    values = {name: instant(told[name]) if name.endswith(("_at", "_until")) else told[name] for name in FIELDS}
+def show(told: Told, where: Where) -> None:
+    values = {name: output.at(told[name]) if name.endswith(("_at", "_until")) else told[name] for name in FIELDS}
     output.fields(values | dict(told["reasons"]))
     tries = [
-        (it["number"], instant(it["started_at"]), instant(it["ended_at"]), it["outcome"], it["message"])
+        (it["number"], output.at(it["started_at"]), output.at(it["ended_at"]), it["outcome"], it["message"])
         for it in told["history"]
     ]
     if tries:
@@ -61,15 +55,15 @@ def show(told: dict[str, Any], where: Where) -> None:
             output.write(f"  {where.command(words)}")
 
 
-def call(intent: dict[str, Any], receipts: Sequence[dict[str, Any]]) -> Sequence[output.Cell]:
+def call(intent: Told, receipts: Sequence[Told]) -> Sequence[output.Cell]:
     """One that left, and what is known to have come of it."""
     mine = [it for it in receipts if (it["step"], it["number"]) == (intent["step"], intent["number"])]
     fact = mine[-1] if mine else {"verdict": "unknown", "told_by": None, "remote_id": None, "why": None}
     about = (fact["verdict"], fact["told_by"], fact["remote_id"], fact["why"])
-    return (intent["step"], intent["number"], instant(intent["intended_at"]), *about)
+    return (intent["step"], intent["number"], output.at(intent["intended_at"]), *about)
 
 
-def next_steps(told: dict[str, Any]) -> list[str]:
+def next_steps(told: Told) -> list[str]:
     post_id = told["id"]
     match told["status"]:
         case "uncertain":
@@ -82,10 +76,3 @@ def next_steps(told: dict[str, Any]) -> list[str]:
             return [f"posts {way.partition(' ')[0]} {post_id} {way.partition(' ')[2]}".rstrip() for way in ways]
         case _:
             return []
-
-
-def refused(refusal: Conflict, post_id: UUID) -> Conflict:
-    """A refusal in the words of posts: who publishes does not know of jobs."""
-    said = str(refusal).replace(f"Job {post_id}", f"Post {post_id}")
-    anew = "say --force if what was in the way is gone, or publish it anew with another text"
-    return Conflict(said.replace("edit its payload, or force it", anew))

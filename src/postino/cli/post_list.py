@@ -1,8 +1,7 @@
 """Posts for somebody at a terminal: a line each, and below it what went wrong. What fits is decided by the width."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from postino.cli import output
@@ -29,7 +28,7 @@ class Widths:
     account: int
 
 
-def show(posts: Sequence[dict[str, Any]]) -> None:
+def show(posts: Sequence[Mapping[str, Any]]) -> None:
     from rich.console import Console
     from rich.text import Text
 
@@ -64,7 +63,7 @@ def widths_for(room: int, *, status: int, account: int) -> Widths:
     return Widths(whole, text - spare - GAP, status, INSTANT, spare)
 
 
-def cells_of(told: dict[str, Any]) -> "dict[str, Text]":
+def cells_of(told: Mapping[str, Any]) -> "dict[str, Text]":
     from rich.text import Text
 
     status = Text(told["status"], style=output.STYLES.get(told["status"], ""))
@@ -75,7 +74,7 @@ def cells_of(told: dict[str, Any]) -> "dict[str, Text]":
         "id": Text(told["id"]),
         "text": Text(output.shortened(told["text"])),
         "status": status,
-        "when": Text(output.shown(None if when_at is None else datetime.fromisoformat(when_at))),
+        "when": Text(output.shown(output.at(when_at))),
         "account": Text(output.printable(told["account"])),
     }
 
@@ -101,7 +100,7 @@ def without_middle(text: str, width: int) -> str:
     return f"{text[:first]}…{text[-(width - first - 1) :]}"
 
 
-def trouble_of(told: dict[str, Any]) -> str | None:
+def trouble_of(told: Mapping[str, Any]) -> str | None:
     """The last error, unless it is history."""
     error: str | None = told["last_error"]
     return None if told["status"] == "published" else error

@@ -1,24 +1,20 @@
 """`postino queues`: how much waits where, and what may not start."""
 
-import os
 import shlex
-import socket
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from postino.cli import output, shapes
+from postino.cli import output
 from postino.cli.naming import account_meant, doubt_about_brand
-from postino.cli.options import DatabaseUrl, DataDir, Json, Reason
-from postino.cli.session import Where, actor, perform
+from postino.cli.options import Json, Reason, placed
+from postino.cli.session import Where, house
 from postino.errors import WrongUse
-from postino.gate import Gate, Scope
-from postino.publishing.shapes import plain_fields
-from postino.store import WorkerInfo
+from postino.gate import Scope
 
 if TYPE_CHECKING:
-    from postino.engine.gatekeeper import Queues
-    from postino.wiring import Postino
+    from postino.cli.session import House
 
 commands = typer.Typer(help="What waits where; pause, resume, cap, warm.", no_args_is_help=True)
 MOST_NAMED, MOST_DIGITS = 10, 9
@@ -29,53 +25,46 @@ OfChannel = Annotated[str | None, typer.Option("--channel", help="A channel inst
 OfBrand = Annotated[str | None, typer.Option("--brand", help="A brand instead.", show_default=False)]
 OfAccount = Annotated[str | None, typer.Option("--account", help="An account instead.", show_default=False)]
 All = Annotated[bool, typer.Option("--all", help="Everything.")]
+Told = Mapping[str, Any]
 
 
 @commands.command("list")
-def list_queues(data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+@placed
+def list_queues(as_json: Json = False, *, where: Where) -> None:
     """How many jobs wait and run, what is closed or capped and why, and which workers there are."""
-    queues = perform(Where(data_dir, database_url), lambda app: app.gatekeeper.queues())
+    with house(where) as postino:
+        queues = {**postino.queues(), "workers": postino.workers()["data"]}
     if as_json:
-        output.as_list(
-            [plain_fields(line) for line in queues.lines],
-            gates=[shapes.of_gate(gate) for gate in queues.closed.gates],
-            caps=dict(queues.closed.caps),
-            workers=[shapes.of_worker(worker) | {"state": state_of(worker)} for worker in queues.workers],
-        )
-        return
-    show_lists(queues)
+        output.as_json(queues)
+    else:
+        show_lists(queues)
 
 
-def show_lists(queues: "Queues") -> None:
-    gates, caps, workers = queues.closed.gates, queues.closed.caps, queues.workers
-    rows = [(it.channel, it.queue.label, it.pending, it.running, it.uncertain, it.oldest_run_at) for it in queues.lines]
+def show_lists(queues: Told) -> None:
+    counts = ("channel", "queue", "pending", "running", "uncertain")
+    rows = [(*(it[name] for name in counts), output.at(it["oldest_run_at"])) for it in queues["data"]]
     output.table(DEPTHS, rows, empty="No job is waiting or running.")
-    if gates:
-        shut = [(it.scope.value, it.name or None, it.kind.value, it.since_at, it.until_at, it.reason) for it in gates]
+    if queues["gates"]:
+        shut = [
+            (it["scope"], it["name"] or None, it["kind"], output.at(it["since_at"]), output.at(it["until_at"]),
+             it["reason"])
+            for it in queues["gates"]
+        ]  # fmt: skip
         output.table(("CLOSED", "NAME", "BY", "SINCE_AT", "UNTIL_AT", "REASON"), shut, title="Gates")
-    if caps:
-        output.table(("CHANNEL", "AT_MOST"), sorted(caps.items()), title="Caps")
-    if workers:
-        seen = [(it.id, it.host, it.pid, it.started_at, state_of(it)) for it in workers]
+    if queues["caps"]:
+        output.table(("CHANNEL", "AT_MOST"), sorted(queues["caps"].items()), title="Caps")
+    if queues["workers"]:
+        seen = [
+            (it["id"], it["host"], it["pid"], output.at(it["started_at"]), "registered" if it["here"] else "gone")
+            for it in queues["workers"]
+        ]
         output.table(("ID", "HOST", "PID", "STARTED_AT", "STATE"), seen, title="Workers")
     else:
         output.hint("No worker is running: nothing will start.")
 
 
-def state_of(worker: WorkerInfo) -> str:
-    """`gone` is a process of this machine that has ended; others bury it, and take its jobs, within a lease."""
-    if worker.host != socket.gethostname():
-        return "registered"
-    try:
-        os.kill(worker.pid, 0)
-    except ProcessLookupError:
-        return "gone"
-    except PermissionError:
-        pass
-    return "alive"
-
-
 @commands.command("pause")
+@placed
 def pause(
     queue: OfQueue = None,
     channel: OfChannel = None,
@@ -83,29 +72,24 @@ def pause(
     account: OfAccount = None,
     everything: All = False,
     reason: Reason = "",
-    data_dir: DataDir = None,
-    database_url: DatabaseUrl = None,
     as_json: Json = False,
+    *,
+    where: Where,
 ) -> None:
     """Let nothing of a queue, channel, brand or account start, or nothing at all; what runs goes on to its end."""
     scope, name = gate_from(queue, channel, brand, account, everything)
-    where = Where(data_dir, database_url)
-
-    async def work(app: "Postino") -> tuple[Gate, str | None]:
-        meant = await meant_by(app, scope, name)
-        if scope is Scope.CHANNEL:
-            await app.gatekeeper.check_channel(meant, app.config.channels)
-        doubt = None if as_json else await doubt_about(app, scope, meant)
-        return await app.gatekeeper.pause(scope, meant, reason=reason, actor=actor()), doubt
-
-    gate, doubt = perform(where, work)
-    undo = where.command(f"queues resume {option_of(scope, gate.name)}")
+    with house(where) as postino:
+        meant = meant_by(postino, scope, name)
+        doubt = None if as_json else doubt_about(postino, scope, meant)
+        gate = postino.gates.pause(scope.value, meant, reason=reason)
+    undo = where.command(f"queues resume {option_of(scope, meant)}")
     answer(gate, f"{called(gate)} is paused. This undoes it: {undo}", as_json=as_json)
     if doubt is not None:
         output.hint(doubt)
 
 
 @commands.command("resume")
+@placed
 def resume(
     queue: OfQueue = None,
     channel: OfChannel = None,
@@ -113,44 +97,38 @@ def resume(
     account: OfAccount = None,
     everything: All = False,
     reason: Reason = "",
-    data_dir: DataDir = None,
-    database_url: DatabaseUrl = None,
     as_json: Json = False,
+    *,
+    where: Where,
 ) -> None:
     """Let it start again."""
     scope, name = gate_from(queue, channel, brand, account, everything)
-
-    async def work(app: "Postino") -> Gate:
-        return await app.gatekeeper.resume(scope, await meant_by(app, scope, name), reason=reason, actor=actor())
-
-    gate = perform(Where(data_dir, database_url), work)
+    with house(where) as postino:
+        gate = postino.gates.resume(scope.value, meant_by(postino, scope, name), reason=reason)
     answer(gate, f"{called(gate)} goes on.", as_json=as_json)
 
 
 # A number below zero is no option: it is read, and refused by its name.
 @commands.command("cap", context_settings={"ignore_unknown_options": True})
+@placed
 def cap(
     channel: Annotated[str, typer.Argument(metavar="CHANNEL", help="A network or a channel.", show_default=False)],
     most: Annotated[
         str, typer.Argument(metavar="AT_MOST", help="So many at once; or the word usual.", show_default=False)
     ],
     reason: Reason = "",
-    data_dir: DataDir = None,
-    database_url: DatabaseUrl = None,
     as_json: Json = False,
+    *,
+    where: Where,
 ) -> None:
     """Let at most so many jobs of a channel run at once, over all workers; usual: as many as the settings say."""
-    wanted, where = cap_from(most), Where(data_dir, database_url)
-
-    async def work(app: "Postino") -> int | None:
-        await app.gatekeeper.check_channel(channel, app.config.channels)
-        return await app.cap(channel, wanted, reason=reason, actor=actor())
-
-    holds = perform(where, work)
+    wanted = cap_from(most)
+    with house(where) as postino:
+        capped = postino.gates.cap(channel, wanted, reason=reason)
     if as_json:
-        output.as_json({"channel": channel, "cap": holds})
+        output.as_json(capped)
     else:
-        output.write(told_of_cap(channel, holds))
+        output.write(told_of_cap(channel, capped["cap"]))
 
 
 def cap_from(most: str) -> int | None:
@@ -177,21 +155,20 @@ def told_of_cap(channel: str, holds: int | None) -> str:
 
 
 @commands.command("warm")
+@placed
 def warm(
     channel: Annotated[str | None, typer.Option("--channel", help="A channel.", show_default=False)] = None,
     account: Annotated[str | None, typer.Option("--account", help="An account.", show_default=False)] = None,
     reason: Reason = "",
-    data_dir: DataDir = None,
-    database_url: DatabaseUrl = None,
     as_json: Json = False,
+    *,
+    where: Where,
 ) -> None:
     """End a cool-down before its time: the network asked for it, and may ask again."""
     scope, name = gate_from(None, channel, None, account)
-
-    async def work(app: "Postino") -> Gate:
-        return await app.gatekeeper.warm(scope, await meant_by(app, scope, name), reason=reason, actor=actor())
-
-    gate = perform(Where(data_dir, database_url), work)
+    with house(where) as postino:
+        meant = meant_by(postino, scope, name)
+        gate = postino.gates.warm("account" if scope is Scope.ACCOUNT else "channel", meant, reason=reason)
     answer(gate, f"{called(gate)} is not cooled any more.", as_json=as_json)
 
 
@@ -213,23 +190,23 @@ def gate_from(
     return scope, name
 
 
-async def meant_by(app: "Postino", scope: Scope, name: str) -> str:
-    return await account_meant(app, name) if scope is Scope.ACCOUNT else name
+def meant_by(postino: "House", scope: Scope, name: str) -> str:
+    return account_meant(postino, name) if scope is Scope.ACCOUNT else name
 
 
-async def doubt_about(app: "Postino", scope: Scope, name: str) -> str | None:
+def doubt_about(postino: "House", scope: Scope, name: str) -> str | None:
     """What to say where nothing is held up by it now."""
     if scope is Scope.BRAND:
-        return await doubt_about_brand(app, name)
-    others = sorted({depth.channel for depth in await app.store.depths()})
-    if scope is not Scope.CHANNEL or name in others:
+        return doubt_about_brand(postino, name)
+    if scope is not Scope.CHANNEL:
         return None
+    others = sorted({line["channel"] for line in postino.queues()["data"]})
     shown = f" The channels that have some: {', '.join(others[:MOST_NAMED])}." if others else ""
-    return f"No job of the channel {name} is waiting or running now.{shown}"
+    return None if name in others else f"No job of the channel {name} is waiting or running now.{shown}"
 
 
-def called(gate: Gate) -> str:
-    return "Everything" if gate.scope is Scope.ALL else f"The {gate.scope} {gate.name}"
+def called(gate: Told) -> str:
+    return "Everything" if gate["scope"] == Scope.ALL else f"The {gate['scope']} {gate['name']}"
 
 
 def option_of(scope: Scope, name: str) -> str:
@@ -242,8 +219,8 @@ def option_of(scope: Scope, name: str) -> str:
             return f"--{scope} {shlex.quote(name)}"
 
 
-def answer(gate: Gate, said: str, *, as_json: bool) -> None:
+def answer(gate: Any, said: str, *, as_json: bool) -> None:
     if as_json:
-        output.as_json(shapes.of_gate(gate))
+        output.as_json(gate)
     else:
         output.write(said)

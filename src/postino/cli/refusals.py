@@ -5,14 +5,16 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import typer
 
-from postino.errors import PostinoError
+from postino.errors import Conflict, PostinoError, WrongUse
 
 FAILED = 1
+FIELD = re.compile("`([a-z_]+)`")
 
 
 def tell(error: Exception, *, as_json: bool) -> int:
@@ -42,6 +44,20 @@ def described(error: Exception) -> dict[str, Any]:
     return {"type": kind, "message": message, "field": getattr(error, "field", None), "exit_code": code}
 
 
+@contextmanager
+def in_options(**options: str) -> Iterator[None]:
+    """What the API calls a field, as it is typed here: `timezone` is --timezone, and some have another name."""
+    try:
+        yield
+    except (WrongUse, Conflict) as refusal:
+        said = FIELD.sub(lambda found: "--" + found[1].replace("_", "-"), str(refusal))
+        if refusal.field in options:
+            said = re.sub(rf"\b{refusal.field}(?=:| is )", options[refusal.field], said, count=1)
+            refusal.field = options[refusal.field]
+        refusal.args = (said,)
+        raise
+
+
 def usage(error: typer.TyperException) -> str:
     said = error.format_message().replace("Value error, ", "")
     context = getattr(error, "ctx", None)
@@ -56,10 +72,10 @@ def bug(error: Exception) -> str:
     return f"Postino itself went wrong, at {where.filename} line {where.lineno}: {said}. Please report this."
 
 
-def exit_code(refused: Sequence[PostinoError]) -> int:
-    """Of several: 0 if none was refused, their common code, or 1 where they differ."""
-    codes = {error.exit_code for error in refused}
-    return 0 if not codes else codes.pop() if len(codes) == 1 else FAILED
+def exit_code(codes: Iterable[int]) -> int:
+    """Of several that were refused: their common code, or 1 where they differ."""
+    different = {*codes}
+    return different.pop() if len(different) == 1 else FAILED
 
 
 def snake(name: str) -> str:

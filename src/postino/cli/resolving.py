@@ -1,27 +1,24 @@
 """`postino posts resolve`: a person's word about posts of which nobody else can tell whether they are out."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
-from uuid import UUID
 
 import typer
 
 from postino.cli import output, post_details, refusals
 from postino.cli.jobs import verdict_from
-from postino.cli.options import DatabaseUrl, DataDir, Json, NeededReason, reason_from, uuid_from
-from postino.cli.session import Where, actor, perform
-from postino.errors import Conflict, PostinoError, WrongUse
-from postino.job import State
-from postino.outcome import Done, Reject, Retry
+from postino.cli.options import Json, NeededReason, placed, reason_from, uuid_from
+from postino.cli.session import Where, house
+from postino.errors import PostinoError, WrongUse
+from postino.post import POST
 
 if TYPE_CHECKING:
-    from postino.wiring import Postino
+    from postino.cli.session import House
 
-TOGETHER = 500
-Verdict = Done | Retry | Reject
-Result = tuple[UUID, dict[str, Any] | PostinoError]
+Result = tuple[str, Mapping[str, Any] | PostinoError]
 
 
+@placed
 def resolve(
     reason: NeededReason,
     ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="The posts' ids.")] = None,
@@ -34,9 +31,9 @@ def resolve(
     ] = None,
     send_again: Annotated[bool, typer.Option("--send-again", help="It is not out: send it again.")] = False,
     give_up: Annotated[bool, typer.Option("--give-up", help="Leave it; it counts as failed.")] = False,
-    data_dir: DataDir = None,
-    database_url: DatabaseUrl = None,
     as_json: Json = False,
+    *,
+    where: Where,
 ) -> None:
     """Say what happened to uncertain posts, which are never sent again blindly."""
     verdict = verdict_from(live, send_again, give_up, reason_from(reason), again_by="--send-again")
@@ -44,37 +41,26 @@ def resolve(
         raise WrongUse("Give either the posts' ids or --held.", field="ids")
     if live is not None and len(ids or ()) != 1:
         raise WrongUse("live: goes with exactly one post.", field="live")
-    named = [uuid_from(text, what="post") for text in ids or ()]
-
-    async def work(app: "Postino") -> list[Result]:
-        wanted = await held_posts(app) if held else named
-        return [(post_id, await resolved(app, post_id, verdict, reason)) for post_id in wanted]
-
-    report(perform(Where(data_dir, database_url), work), single=len(named) == 1, as_json=as_json)
+    named = [str(uuid_from(text, what="post")) for text in ids or ()]
+    with house(where) as postino:
+        wanted = [*held_posts(postino)] if held else named
+        results = [(post_id, resolved(postino, post_id, verdict)) for post_id in wanted]
+    report(results, single=len(named) == 1, as_json=as_json)
 
 
-async def held_posts(app: "Postino") -> list[UUID]:
+def held_posts(postino: "House") -> Iterator[str]:
     """Those that wait because of where the database is, or was."""
-    from postino.post import PostFilter
-
-    found: list[UUID] = []
-    before: UUID | None = None
-    while page := await app.posts.list(PostFilter(states=(State.UNCERTAIN,), before=before, limit=TOGETHER)):
-        found += [post.job.id for post in page if post.job.run_at is None and post.job.deferred is not None]
-        before = page[-1].job.id
-    return found
+    for job in postino.jobs.each(state="uncertain", type=POST, limit=200):
+        if job["run_at"] is None and job["deferred"] is not None:
+            yield job["id"]
 
 
-async def resolved(app: "Postino", post_id: UUID, verdict: Verdict, reason: str) -> dict[str, Any] | PostinoError:
+def resolved(postino: "House", post_id: str, verdict: Mapping[str, Any]) -> Mapping[str, Any] | PostinoError:
     """How the post stands now, or why it was refused."""
     try:
-        await app.posts.get(post_id)
-        await app.resolve(post_id, verdict, reason=reason, actor=actor())
-    except Conflict as refusal:
-        return post_details.refused(refusal, post_id)
+        return postino.posts.resolve(post_id, **verdict)
     except PostinoError as refusal:
         return refusal
-    return await app.teller.post(await app.posts.get(post_id))
 
 
 def report(results: Sequence[Result], *, single: bool, as_json: bool) -> None:
@@ -90,16 +76,16 @@ def report(results: Sequence[Result], *, single: bool, as_json: bool) -> None:
         for post_id, result in results:
             output.write(sentence(post_id, result))
     if refused:
-        raise typer.Exit(refusals.exit_code(refused))
+        raise typer.Exit(refusals.exit_code(error.exit_code for error in refused))
 
 
-def sentence(post_id: UUID, result: dict[str, Any] | PostinoError) -> str:
+def sentence(post_id: str, result: Mapping[str, Any] | PostinoError) -> str:
     if isinstance(result, PostinoError):
         return str(result)
     return f"Post {post_id} is resolved{post_details.stands(result)}."
 
 
-def shaped(post_id: UUID, result: dict[str, Any] | PostinoError) -> dict[str, Any]:
+def shaped(post_id: str, result: Mapping[str, Any] | PostinoError) -> Mapping[str, Any]:
     if isinstance(result, PostinoError):
-        return {"id": str(post_id), "error": refusals.described(result)}
+        return {"id": post_id, "error": refusals.described(result)}
     return result

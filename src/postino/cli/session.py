@@ -1,4 +1,4 @@
-"""A command's way to the store: settings, logs to stderr, open, do, close."""
+"""A command's way to a queue: over the wire to a server, or to the database of this machine."""
 
 import asyncio
 import getpass
@@ -11,17 +11,28 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from postino.errors import StoreError, WrongUse
 
 if TYPE_CHECKING:
+    from postino.client.house import House as AnyHouse
+    from postino.client.ways import Talker
     from postino.config import Config
     from postino.wiring import Postino
+
+    House: TypeAlias = AnyHouse[Talker]
 
 T = TypeVar("T")
 SANDBOX_URL = "sandbox.url"  # in the data directory
 PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^/@]*@|(?<=[?&]password=)[^&]*")
+SERVER, KEY = "POSTINO_SERVER", "POSTINO_API_KEY"
+EITHER = "--server: a server has its own database, so leave out --data-dir and --database-url, or --server."
+ONLY_HERE = (
+    "This works on a database of this machine, and {} names a server elsewhere. Say which database is meant with"
+    " --data-dir or --database-url, or run it where the server is."
+)
+NO_KEY = f"The server has to know who asks: put its API key into {KEY}, or into a file and name it with --api-key-file."
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +41,39 @@ class Where:
 
     data_dir: Path | None = None
     database_url: str | None = None
+    server: str | None = None
+    key_file: Path | None = None
+
+    def address(self) -> str | None:
+        """Of the server that is meant. What is typed counts for more than what the environment says."""
+        here = self.data_dir is not None or self.database_url is not None
+        if self.server is not None and here:
+            raise WrongUse(EITHER, "server")
+        return self.server if self.server is not None or here else os.environ.get(SERVER) or None
 
     def config(self) -> "Config":
         from postino import config
 
+        if self.address() is not None:
+            raise WrongUse(ONLY_HERE.format(SERVER if self.server is None else "--server"), "server")
         self.check()
         folder = None if self.data_dir is None else self.data_dir.expanduser()
         told = config.load(folder, {"database": {"url": self.database_url}})
         return told if told.sandbox.url else replace(told, sandbox=config.SandboxConfig(remembered(told.data_dir)))
+
+    def key(self) -> str:
+        """What opens the server's door. It is in no message."""
+        if self.key_file is None:
+            said = os.environ.get(KEY, "")
+        else:
+            try:
+                said = self.key_file.expanduser().read_text(errors="replace")
+            except OSError as error:
+                told = f"--api-key-file: {self.key_file} cannot be read: {error.strerror}."
+                raise WrongUse(told, "api_key_file") from None
+        if not said.strip():
+            raise WrongUse(NO_KEY if self.key_file is None else f"--api-key-file: {self.key_file} is empty.", "api_key")
+        return said.strip()
 
     def check(self) -> None:
         said = "--data-dir" if self.data_dir is not None else "POSTINO_DATA_DIR"
@@ -51,7 +87,10 @@ class Where:
 
     def options(self) -> str:
         url = None if self.database_url is None else PASSWORD.sub(hidden, self.database_url)
-        said = (("--data-dir", self.data_dir), ("--database-url", url))
+        said = (
+            ("--data-dir", self.data_dir), ("--database-url", url), ("--server", self.server),
+            ("--api-key-file", self.key_file),
+        )  # fmt: skip
         return "".join(f" {option} {shlex.quote(str(value))}" for option, value in said if value is not None)
 
 
@@ -86,19 +125,64 @@ def advising(where: Where) -> Iterator[None]:
         raise type(error)(str(error).replace("`postino migrate`", f"`{where.command('migrate')}`")) from error
 
 
-def perform(where: Where, work: Callable[["Postino"], Awaitable[T]]) -> T:
-    """Runs one piece of work on an existing queue. Looking at one never creates it."""
+@contextmanager
+def house(where: Where, *, new: bool = False) -> "Iterator[House]":
+    """All that a queue can be asked. Looking at one never creates it; a `new` one need not exist yet."""
+    from postino.cli import logs
 
-    async def opened(app: "Postino") -> T:
-        await app.store.open()
-        await app.open()
-        return await work(app)
+    logs.to_stderr("warning")
+    if (address := where.address()) is None:
+        with advising(where), inside(where.config(), new=new) as found:
+            yield found
+        return
+    from postino.client import Client
 
-    return perform_closed(where, opened)
+    yield Client(address, where.key())
+
+
+@contextmanager
+def inside(config: "Config", *, new: bool) -> "Iterator[House]":
+    from postino.cli.inside import Inside
+    from postino.client import House, Patience
+    from postino.client.ways import Talker
+    from postino.wiring import Postino
+
+    postino = Postino(config)
+    with asyncio.Runner() as runner:
+        try:
+            runner.run(opened(postino, new=new))
+            yield House(Talker(Inside(postino, actor(), runner), Patience(tries=1)))
+        finally:
+            runner.run(postino.close())
+
+
+async def opened(postino: "Postino", *, new: bool) -> None:
+    if not new:
+        await postino.store.open()
+    await postino.open()
+
+
+def perform(where: Where, work: Callable[["Postino"], Awaitable[T]], *, new: bool = False) -> T:
+    """Runs one piece of work on a database of this machine."""
+    from postino.cli import logs
+    from postino.wiring import Postino
+
+    async def run() -> T:
+        app = Postino(config)
+        try:
+            await opened(app, new=new)
+            return await work(app)
+        finally:
+            await app.close()
+
+    logs.to_stderr("warning")
+    config = where.config()
+    with advising(where):
+        return asyncio.run(run())
 
 
 def perform_closed(where: Where, work: Callable[["Postino"], Awaitable[T]]) -> T:
-    """The same with a queue that need not exist yet."""
+    """The same with a queue that need not exist yet, and is not opened."""
     from postino.cli import logs
     from postino.wiring import Postino
 

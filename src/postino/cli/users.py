@@ -6,24 +6,25 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postino.cli import output
-from postino.cli.keys import AT_A_TIME, Brands, Role, brands_text
-from postino.cli.options import DatabaseUrl, DataDir, Json, Reason
+from postino.cli.keys import Brands, Role, brands_text
+from postino.cli.options import Json, Reason, placed
 from postino.cli.ports import LOOPBACK, USUAL_PORT
-from postino.cli.session import Where, actor, perform, perform_closed
+from postino.cli.session import Where, house
+from postino.errors import NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from postino.people import User
-    from postino.wiring import Postino
+    from postino.cli.session import House
+    from postino.client.people_shapes import User
 
 commands = typer.Typer(help="People who may sign in: add, list, password, link, remove.", no_args_is_help=True)
 COLUMNS = ("ID", "NAME", "ROLE", "BRANDS", "PASSWORD", "CREATED_AT", "CREATED_BY")
+OWNER = "owner"
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Their name.", show_default=False)]
 
 
 @commands.command("add")
+@placed
 def add(
     name: Name,
     role: Role,
@@ -32,117 +33,96 @@ def add(
         bool, typer.Option("--no-password", help="They come in by links only: `postino users link`.")
     ] = False,
     reason: Reason = "",
-    data_dir: DataDir = None,
-    database_url: DatabaseUrl = None,
     as_json: Json = False,
+    *,
+    where: Where,
 ) -> None:
     """Add a person. The password is asked for, or read from standard input."""
-    from postino.publishing.people import of_user, role_named, user_name
-    from postino.store import Act
+    from postino.publishing.people import role_named, user_name
 
     user_name(name)
-    wanted = role_named(role)
+    wanted = role_named(role).value
     password = None if no_password else password_from()
-
-    async def work(app: "Postino") -> "User":
-        await app.open()
-        return await app.people.add_user(name, wanted, password=password, brands=brands, act=Act(actor(), reason))
-
-    user = perform_closed(Where(data_dir, database_url), work)
-    if as_json:
-        output.as_json(of_user(user))
-    else:
-        output.write(f"{user.name} may sign in, with the role {user.role.value}.")
+    with house(where, new=True) as postino:
+        user = postino.users.add(name, wanted, password=password, brands=brands, reason=reason)
+    answer(user, f"{user['name']} may sign in, with the role {user['role']}.", as_json=as_json)
 
 
 @commands.command("list")
-def list_users(data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+@placed
+def list_users(as_json: Json = False, *, where: Where) -> None:
     """Who may sign in."""
-    from postino.publishing.people import of_user
-
-    found = perform(Where(data_dir, database_url), every_user)
+    with house(where) as postino:
+        found = [*postino.users.each()]
     if as_json:
-        output.as_list([of_user(user) for user in found])
+        output.as_list(found)
         return
     rows = [
-        (
-            str(user.id), user.name, user.role.value, brands_text(user.brands), "yes" if user.password else "no",
-            user.created_at, user.created_by,
-        )
-        for user in found
+        (it["id"], it["name"], it["role"], brands_text(it["brands"]), "yes" if it["has_password"] else "no",
+         output.at(it["created_at"]), it["created_by"])
+        for it in found
     ]  # fmt: skip
     output.table(COLUMNS, rows, empty="There are no users yet.")
 
 
-async def every_user(app: "Postino") -> "Sequence[User]":
-    found: list[User] = []
-    while some := await app.store.users(found[-1].id if found else None, AT_A_TIME):
-        found += some
-    return found
-
-
 @commands.command("password")
-def password(
-    name: Name, reason: Reason = "", data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json: Json = False
-) -> None:
+@placed
+def password(name: Name, reason: Reason = "", as_json: Json = False, *, where: Where) -> None:
     """Give them another password; they are signed out everywhere."""
-    from postino.publishing.people import of_user
-    from postino.store import Act
-
     said = password_from()
-
-    async def work(app: "Postino") -> "User":
-        user = await app.people.named(name)
-        return await app.people.change_user(user.id, {"password": said}, Act(actor(), reason))
-
-    user = perform(Where(data_dir, database_url), work)
-    if as_json:
-        output.as_json(of_user(user))
-    else:
-        output.write(f"{user.name} has another password, and is signed out everywhere.")
+    with house(where) as postino:
+        user = postino.users.change(named(postino, name)["id"], password=said, reason=reason)
+    answer(user, f"{user['name']} has another password, and is signed out everywhere.", as_json=as_json)
 
 
 @commands.command("link")
+@placed
 def link(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Their name.")] = "owner",
-    url: Annotated[str, typer.Option("--url", help="Where the API is.")] = f"http://{LOOPBACK}:{USUAL_PORT}",
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Their name.")] = OWNER,
+    url: Annotated[
+        str | None,
+        typer.Option("--url", help="Where the API is, if not at the server or the usual address.", show_default=False),
+    ] = None,
     reason: Reason = "",
-    data_dir: DataDir = None,
-    database_url: DatabaseUrl = None,
     as_json: Json = False,
+    *,
+    where: Where,
 ) -> None:
     """Show a link that signs them in, once, within ten minutes."""
-    from postino.publishing.signing_in import OWNER, make_sign_in_link
-    from postino.store import Act
-
-    async def work(app: "Postino") -> str:
-        user = name if name == OWNER else (await app.people.named(name)).name
-        return await make_sign_in_link(app.people, app.signing_in, url, Act(actor(), reason), user)
-
-    address = perform(Where(data_dir, database_url), work)
+    base = url or where.address() or f"http://{LOOPBACK}:{USUAL_PORT}"
+    with house(where) as postino:
+        user = named(postino, name, first=name == OWNER)
+        address = base.rstrip("/") + postino.users.link(user["id"], reason=reason)["path"]
     if as_json:
-        output.as_json({"name": name, "url": address})
+        output.as_json({"name": user["name"], "url": address})
     else:
         output.write(address)
 
 
 @commands.command("remove")
-def remove(
-    name: Name, reason: Reason = "", data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json: Json = False
-) -> None:
+@placed
+def remove(name: Name, reason: Reason = "", as_json: Json = False, *, where: Where) -> None:
     """Let them in no more; they are signed out at once."""
-    from postino.publishing.people import of_user
-    from postino.store import Act
+    with house(where) as postino:
+        user = postino.users.remove(named(postino, name)["id"], reason=reason)
+    answer(user, f"{user['name']} is removed, and signed out.", as_json=as_json)
 
-    async def work(app: "Postino") -> "User":
-        user = await app.people.named(name)
-        return await app.store.remove_user(user.id, Act(actor(), reason))
 
-    user = perform(Where(data_dir, database_url), work)
+def named(postino: "House", name: str, *, first: bool = False) -> "User":
+    """Whoever has this name, however it is written; the first owner is made, without a password."""
+    from postino.publishing.people import folded
+
+    found = next((user for user in postino.users.each() if user["name"] == folded(name)), None)
+    if found is None and not first:
+        raise NotFound(f"There is no user {name}. `postino users list` shows those there are.")
+    return found or postino.users.add(name, OWNER)
+
+
+def answer(user: "User", said: str, *, as_json: bool) -> None:
     if as_json:
-        output.as_json(of_user(user))
+        output.as_json(user)
     else:
-        output.write(f"{user.name} is removed, and signed out.")
+        output.write(said)
 
 
 def password_from() -> str:

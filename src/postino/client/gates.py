@@ -53,11 +53,12 @@ class Accounts(Room[Way]):
         credentials: Mapping[str, str],
         *,
         base_url: str | None = None,
+        brand: str | None = None,
         remote_id: str | None = None,
         reason: str = "",
     ) -> Request[Account]:
         """New credentials: what waited for them goes out."""
-        where = {"base_url": base_url, "remote_id": remote_id, "reason": reason}
+        where = {"base_url": base_url, "brand": brand, "remote_id": remote_id, "reason": reason}
         return post("accounts", account_id, "reconnect", credentials=dict(credentials), **where)
 
     @asks

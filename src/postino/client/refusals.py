@@ -69,11 +69,8 @@ def refusal(request: Request[Any], answer: Answer, server: str) -> PostinoError:
         told = f"{server} answered {request} with {answer.status} and no reason"
         return Unanswered(f"{told}. {standing(request)}" if answer.status >= 500 else f"{told}. Is it Postino?")
     detail, field = str(problem["detail"])[:MOST_WORDS], problem.get("field")
-    error: PostinoError
-    if answer.status in WRONG:
-        error = WrongUse(detail, field if isinstance(field, str) else None)
-    else:
-        error = KINDS.get(answer.status, PostinoError)(detail)
+    error = WrongUse(detail) if answer.status in WRONG else KINDS.get(answer.status, PostinoError)(detail)
+    error.field = field if isinstance(field, str) else None
     for note in notes_of(problem):
         error.add_note(note)
     return error

@@ -123,7 +123,7 @@ def known_already(written: Sequence[Written]) -> list[str]:
             continue
         match STATUS[job.state]:
             case PostStatus.CANCELLED:
-                said = "was cancelled, and that is final. To publish it all the same, say so with allow_duplicate."
+                said = "was cancelled, and that is final. To publish it all the same, say so with `allow_duplicate`."
             case PostStatus.FAILED:
                 said = f"failed: {job.last_error} Replay it to publish it all the same."
             case _ if one.post.version > 1:

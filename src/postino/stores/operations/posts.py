@@ -121,7 +121,7 @@ def second_click(twins: Sequence[Twin]) -> str:
     others = ", ".join(f"post {twin.id} ({twin.account})" for twin in twins)
     return (
         f"The same was published now by the same account within the last ten minutes: {others}. Nothing was queued."
-        " If it is meant to appear twice, say so with allow_duplicate."
+        " If it is meant to appear twice, say so with `allow_duplicate`."
     )
 
 

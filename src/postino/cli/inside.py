@@ -1,0 +1,66 @@
+"""The API inside this very process: the same requests as over the wire, answered over a database of this machine."""
+
+import asyncio
+from collections.abc import Generator
+from typing import Any
+from urllib.parse import unquote, urlencode
+
+from starlette.types import Message, Scope
+
+from postino.api.callers import Caller, Known
+from postino.api.server import app_for
+from postino.client.messages import Answer, Lost, Request
+from postino.client.transports import Server
+from postino.errors import WrongUse
+from postino.wiring import Postino
+
+HERE = Server("This queue", None, 1.0)
+
+
+class Inside:
+    """Who asks here is let in as the owner, under this name in the audit trail."""
+
+    server = HERE
+
+    def __init__(self, postino: Postino, name: str, runner: asyncio.Runner) -> None:
+        self.app = app_for(postino, Known(Caller(name, "cli")))
+        self.runner = runner
+
+    def send(self, request: Request[Any]) -> Answer | Lost:
+        return self.runner.run(self.answer(request))
+
+    def stream(self, request: Request[Any]) -> Generator[bytes | Answer | Lost, None, None]:
+        raise WrongUse("What happens is told by a server: say which, with --server URL.", "server")
+
+    async def answer(self, request: Request[Any]) -> Answer:
+        """A bug is not answered but raised, as anywhere else in this process."""
+        told: list[Message] = []
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": request.body or b"", "more_body": False}
+
+        async def send(message: Message) -> None:
+            told.append(message)
+
+        await self.app(scope_of(request), receive, send)
+        begun, *parts = told
+        headers = {name.decode("latin-1"): text.decode("latin-1") for name, text in begun["headers"]}
+        return Answer(begun["status"], headers, b"".join(part.get("body", b"") for part in parts))
+
+
+def scope_of(request: Request[Any]) -> Scope:
+    headers = [(name.lower().encode(), text.encode()) for name, text in request.headers.items()]
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": request.method,
+        "scheme": "http",
+        "path": unquote(request.path),
+        "raw_path": request.path.encode(),
+        "root_path": "",
+        "query_string": urlencode(request.query).encode(),
+        "headers": headers,
+        "client": None,
+        "server": None,
+    }
