@@ -79,7 +79,8 @@ def test_a_method_that_is_not_there_is_told_all_that_are(server: Server, path: s
 
 
 @pytest.mark.parametrize(
-    ("path", "field"), [("/v1/me?who=7", "who"), ("/v1/blackouts?limit=1", "limit"), ("/v1/sandbox/faults?all=7", "all")]
+    ("path", "field"),
+    [("/v1/me?who=7", "who"), ("/v1/blackouts?limit=1", "limit"), ("/v1/sandbox/faults?all=7", "all")],
 )
 def test_what_a_route_is_not_asked_for_it_refuses(server: Server, path: str, field: str) -> None:
     reply = server.api.ask("GET", path)
