@@ -7,11 +7,17 @@ from collections.abc import Iterator
 from typing import NoReturn
 
 import pytest
+from hypothesis import settings
 
 from tests.servers import ServerMissing
 from tests.servers.postgres import PostgresServer
 
 POSTGRES_FIXTURES = {"postgres_server", "postgres_url", "private_postgres"}
+
+# Where a change is judged, it is judged by the same examples; everywhere else new ones are looked for.
+settings.register_profile("judging", derandomize=True)
+if os.environ.get("CI"):
+    settings.load_profile("judging")
 
 
 @pytest.hookimpl(tryfirst=True)     # before -m chooses by the marks

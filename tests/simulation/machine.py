@@ -406,7 +406,7 @@ class Life(RuleBasedStateMachine):
         if self.has_sent(job_id):
             return  # the ledger's machine asks people about those
         answers: dict[str, Done | Retry | Reject] = {
-            "live": Done(remote_id="seen"),
+            "live": Done(remote_id=f"seen {job_id}"),
             "again": Retry("again"),
             "give up": Reject("nobody knows"),
         }

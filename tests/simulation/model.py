@@ -206,8 +206,8 @@ class Model:
         if self.holds_low(worker) or not free:
             return []
         low = [entry for entry in claimed if entry.queue is Queue.LOW and not entry.begun]
-        waiting = [entry for entry in self.in_state(State.PENDING) if entry.queue is Queue.LOW and not entry.begun]
-        starving = [entry for entry in waiting if self.starves(entry)]
+        waiting = self.in_state(State.PENDING, State.UNCERTAIN)
+        starving = [entry for entry in waiting if entry.queue is Queue.LOW and not entry.begun and self.starves(entry)]
         reachable = [entry for entry in starving if entry in candidates]
         # What has begun goes first, and a lane in which something may be on its way waits from the end of that.
         in_doubt = any(entry.look_at is not None for entry in self.jobs.values())
@@ -234,7 +234,7 @@ class Model:
         return None
 
     def starves(self, entry: Entry) -> bool:
-        return self.now - self.due(entry) >= PATIENCE_OF_LOW
+        return entry.run_at is not None and self.now - entry.run_at >= PATIENCE_OF_LOW
 
     def due(self, entry: Entry) -> datetime:
         assert entry.run_at is not None
