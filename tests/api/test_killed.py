@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -116,15 +117,15 @@ class House:
             yield server
 
     @contextmanager
-    def worker(self) -> Iterator[None]:
+    def worker(self) -> Iterator[subprocess.Popen[str]]:
         command = [sys.executable, "-m", "postino", "worker", "--data-dir", str(self.folder)]
         process = subprocess.Popen(command, env=surroundings() | self.settings, stderr=subprocess.PIPE, text=True)
         try:
-            yield
+            yield process
         finally:
             process.terminate()
             said = process.communicate(timeout=DEADLINE)[1]
-        assert process.returncode == 0, said
+        assert process.returncode in (0, -signal.SIGKILL), said
 
     def texts(self) -> list[str]:
         return [entry["text"] for entry in self.sandbox.get("/_sandbox/published")["data"]]
@@ -207,3 +208,56 @@ def killed_at_its_first_word(server: Server, row: Row) -> int:
     server.end()
     connection.close()
     return status
+
+
+@pytest.mark.parametrize("house", [pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True)
+def test_server_and_worker_go_on_without_each_other(house: House) -> None:
+    with house.server() as server:
+        with house.worker() as worker:
+            server.api.ask("POST", "/v1/posts", now("While both are there").body)
+            eventually(lambda: house.texts() == ["While both are there"])
+            worker.kill()
+        waiting = server.api.ask("POST", "/v1/posts", now("While no worker is there").body)
+        assert waiting.status == 202
+        soon = (datetime.now(UTC) + timedelta(seconds=2)).isoformat()
+        due = server.api.ask("POST", "/v1/posts", now("While no server is there").body | {"at": soon})
+        assert due.status == 201
+        server.kill_group()
+    wanted = ["While both are there", "While no worker is there", "While no server is there"]
+    with house.worker():
+        eventually(lambda: house.texts() == wanted, house.texts)
+    with house.server() as server:
+        for reply in (waiting, due):
+            assert server.api.get(f"/v1/posts/{reply.json['id']}")["status"] == "published"
+    assert house.texts() == wanted
+
+
+def test_a_server_that_is_told_to_stop_ends_what_it_has_begun(folder: Path) -> None:
+    with Server(folder) as server, ThreadPoolExecutor(1) as pool:
+        job = json.dumps({"type": "report", "run_at": LATER}).encode()
+        connection = http.client.HTTPConnection(urlsplit(server.api.url).netloc, timeout=DEADLINE)
+        connection.putrequest("POST", "/v1/jobs")
+        for name, text in (*server.api.headers.items(), ("Content-Length", str(len(job)))):
+            connection.putheader(name, text)
+        connection.endheaders(job[:10])
+        server.api.get("/v1/jobs")  # by now it has begun with the other one
+        server.process.terminate()
+        ended = pool.submit(server.end)
+        eventually(lambda: is_closed(server.api))
+        connection.send(job[10:])
+        answer = connection.getresponse()
+        assert (answer.status, json.loads(answer.read())["type"]) == (201, "report")
+        connection.close()
+        assert "Traceback" not in ended.result(DEADLINE)
+        assert server.process.returncode == 0
+    with Server(folder) as server:
+        assert len(server.api.get("/v1/jobs?type=report")["data"]) == 1
+
+
+def is_closed(client: Client) -> bool:
+    """To whoever comes only now."""
+    try:
+        client.ask("GET", "/health/live")
+    except ConnectionRefusedError:
+        return True
+    return False

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
 import socket
 import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
-from tests.api.household import DEADLINE, Up, eventually, surroundings
+from tests.api.household import DEADLINE, Client, Up, eventually, surroundings
 
 pytestmark = pytest.mark.slow
 BLUESKY, MASTODON, TELEGRAM = "bluesky:postcard.test", "mastodon:postcard", "telegram:postcard"
@@ -28,20 +32,105 @@ def test_it_says_in_one_line_where_everything_is_and_a_post_goes_out_once(folder
         told = up.settled(made["id"])
         [entry] = up.published()
         assert (entry["text"], entry["network"], entry["remote_id"]) == ("Hello", "bluesky", told["remote_id"])
+        second = refused("up", "--data-dir", str(folder), "--port", "0", "--json")
+        assert (second.returncode, second.stdout) == (4, "")
+        assert f"already up on {folder} (process {up.process.pid})" in second.stderr
         said = up.interrupt()
     assert up.told["api_key"] not in said
     assert "Traceback" not in said
 
 
+def refused(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "postino", *words]
+    return subprocess.run(command, env=surroundings(), capture_output=True, text=True, timeout=DEADLINE, check=False)
+
+
+@pytest.mark.parametrize("command", ["up", "server", "sandbox"])
+def test_a_taken_port_is_told_in_a_sentence(folder: Path, command: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        told = refused(command, "--data-dir", str(folder), "--port", str(port))
+    assert (told.returncode, told.stdout) == (4, "")
+    assert f"Port {port} of 127.0.0.1 is taken" in told.stderr
+    assert "Traceback" not in told.stderr
+
+
+def test_what_it_says_for_people_can_be_copied_and_seen_to_work(folder: Path) -> None:
+    command = [sys.executable, "-m", "postino", "up", "--data-dir", str(folder), "--port", "0"]
+    settings = surroundings() | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    streams: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": settings}
+    with subprocess.Popen(command, start_new_session=True, **streams) as up:
+        try:
+            said = [*iter(lambda: read_line(up), LAST)]
+            assert worked(up.pid) < 10, "seconds from nothing, if it had one core to itself"
+            check_links(said)
+            start = said.index("Try, in another terminal, and watch the feed:") + 1
+            commands = [line for line in said[start:] if line]
+            assert len(commands) == 3
+            done = [subprocess.run(it, shell=True, timeout=DEADLINE, check=True, **streams) for it in commands]
+            assert "published" in done[0].stdout
+            assert json.loads(done[1].stdout)["network"] == "mastodon"
+            assert "Hello from Postino" in done[2].stdout
+            assert "Hello from the API" in done[2].stdout
+            feed = Client(of(said, "Sandbox feed").rstrip("/"))
+            wanted = {("bluesky", "Hello from Postino"), ("mastodon", "Hello from the API")}
+            eventually(
+                lambda: {(it["network"], it["text"]) for it in feed.get("/_sandbox/published")["data"]} == wanted
+            )
+        finally:
+            os.killpg(up.pid, signal.SIGINT)
+            assert up.wait(DEADLINE) == 0
+
+
+LAST = "Ctrl-C stops it, and nothing is lost: `up` again goes on where it stopped."
+
+
+def read_line(up: subprocess.Popen[str]) -> str:
+    assert up.stdout is not None
+    line = up.stdout.readline()
+    assert line, up.communicate(timeout=DEADLINE)[1]
+    return line.strip()
+
+
+def worked(pid: int) -> float:
+    """Seconds of a processor that it and its processes took: whatever else the machine does meanwhile."""
+    up = psutil.Process(pid)
+    return float(sum(sum(one.cpu_times()[:2]) for one in (up, *up.children(recursive=True))))
+
+
+def of(said: list[str], name: str) -> str:
+    [line] = [line for line in said if line.startswith(f"{name}  ")]
+    return line.removeprefix(name).strip()
+
+
+def check_links(said: list[str]) -> None:
+    """Each leads somewhere; the one to sign in only once."""
+    api = Client(of(said, "API").removesuffix("/v1"), {"Authorization": f"Bearer {of(said, 'API key')}"})
+    assert api.get("/v1/me")["role"] == "owner"
+    path = of(said, "Sign in").removeprefix(api.url)
+    replies = [Client(api.url).ask("GET", path) for _ in range(2)]
+    assert [reply.status for reply in replies] == [303, 401]
+    browser = Client(api.url, {"Cookie": replies[0].headers["set-cookie"].partition(";")[0]})
+    assert browser.get("/v1/me")["name"] == "user:owner"
+    for address in (of(said, "Dashboard").partition("#")[0], of(said, "Sandbox feed")):
+        assert Client(address.rstrip("/")).ask("GET", "/").status == 200
+
+
 @pytest.mark.crash
-def test_killed_as_a_whole_right_after_it_answered_it_publishes_once_when_it_is_back(folder: Path) -> None:
-    for number in range(3):
-        with Up(folder) as up:
-            up.post(f"Number {number}", BLUESKY, MASTODON)
-            up.kill_group()
+def test_killed_in_any_way_right_after_it_answered_it_publishes_once_when_it_is_back(folder: Path) -> None:
+    with Up(folder) as up:
+        up.post("Killed as a whole", BLUESKY, MASTODON)
+        up.kill_group()
+    with Up(folder) as up:
+        children = up.children()
+        assert {word for child in children for word in child.cmdline()} > {"sandbox", "server", "worker"}
+        up.post("Killed alone, and its processes end with it", BLUESKY, MASTODON)
+        up.process.kill()
+        up.end()
+        assert psutil.wait_procs(children, DEADLINE)[1] == []
     with Up(folder) as up:
         eventually(lambda: all(post["status"] == "published" for post in up.api.get("/v1/posts")["data"]), up.texts)
-        assert sorted(up.texts()) == ["Number 0"] * 2 + ["Number 1"] * 2 + ["Number 2"] * 2
+        assert sorted(up.texts()) == ["Killed alone, and its processes end with it"] * 2 + ["Killed as a whole"] * 2
 
 
 def test_started_again_it_has_the_same_key_the_same_sandbox_and_everything_that_was_there(folder: Path) -> None:
@@ -56,34 +145,6 @@ def test_started_again_it_has_the_same_key_the_same_sandbox_and_everything_that_
         assert len(again.api.get("/v1/accounts")["data"]) == len({*map(str, again.api.get("/v1/accounts")["data"])})
         assert again.texts() == ["Nobody is there to publish this"]
         again.interrupt()
-
-
-def test_a_second_one_on_the_same_data_is_refused_and_so_is_a_taken_port(folder: Path, tmp_path: Path) -> None:
-    def refused(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "postino", "up", *words]
-        settings = surroundings()
-        return subprocess.run(command, env=settings, capture_output=True, text=True, timeout=DEADLINE, check=False)
-
-    with Up(folder) as up:
-        second = refused("--data-dir", str(folder), "--port", "0", "--json")
-        assert (second.returncode, second.stdout) == (4, "")
-        assert f"already up on {folder} (process {up.process.pid})" in second.stderr
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        other = refused("--data-dir", str(tmp_path / "other"), "--port", str(port))
-    assert (other.returncode, other.stdout) == (4, "")
-    assert f"Port {port} of 127.0.0.1 is taken" in other.stderr
-
-
-@pytest.mark.crash
-def test_its_processes_end_when_it_is_killed(folder: Path) -> None:
-    with Up(folder) as up:
-        children = up.children()
-        assert {word for child in children for word in child.cmdline()} > {"sandbox", "server", "worker"}
-        assert all(child.pid != up.process.pid for child in children)
-        up.process.kill()
-        up.end()
-        assert psutil.wait_procs(children, DEADLINE)[1] == []
 
 
 @pytest.mark.crash

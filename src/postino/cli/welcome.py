@@ -1,5 +1,6 @@
 """What `postino up` says once everything runs: where to look, and what to try."""
 
+import json
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,9 +8,9 @@ from pathlib import Path
 from postino.cli.household import Addresses
 from postino.cli.session import Where
 
-HELLO = 'post "Hello from Postino" --to bluesky'
+HELLO = 'post "Hello from Postino" --to bluesky --wait'
+BY_API = {"text": "Hello from the API", "accounts": ["mastodon:postcard"]}
 LIST = "posts list"
-LOST = 'post "The answer to this one is lost" --to bluesky'
 
 
 def lines(
@@ -27,15 +28,11 @@ def lines(
     yield ""
     yield "The link to sign in works once, within ten minutes."
     yield "Try, in another terminal, and watch the feed:"
-    for command in (HELLO, LIST):
-        yield f"  {where.command(command)}"
-    yield f"  {break_it(addresses.sandbox_url)}"
-    yield f"  {where.command(LOST)}"
+    for command in (where.command(HELLO), by_api(addresses.url, key), where.command(LIST)):
+        yield f"  {command}"
     yield ""
     yield "Ctrl-C stops it, and nothing is lost: `up` again goes on where it stopped."
 
 
-def break_it(sandbox_url: str) -> str:
-    """The next answer is lost after the network has published."""
-    body = '{"network": "bluesky", "endpoint": "putRecord", "fault": "process_then_drop", "times": 1}'
-    return f"curl -d {shlex.quote(body)} {sandbox_url}/_sandbox/faults"
+def by_api(url: str, key: str) -> str:
+    return f"curl -H 'Authorization: Bearer {key}' -d {shlex.quote(json.dumps(BY_API))} {url}/v1/posts"
