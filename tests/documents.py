@@ -69,6 +69,11 @@ def prose(page: Path) -> str:
     return BLOCK.sub("", page.read_text())
 
 
+def tables(page: Path, *columns: str) -> list[dict[str, str]]:
+    """The rows of all tables with these columns, in their order."""
+    return [row for names, rows in _tables(page) if names == list(columns) for row in rows]
+
+
 def table(page: Path, *columns: str) -> list[dict[str, str]]:
     """The rows of the one table with these columns, in this order."""
     tables = [rows for names, rows in _tables(page) if names == list(columns)]

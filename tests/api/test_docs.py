@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
-from postino.api.models import PostBody
+import pytest
+
+from postino.api.models import ContentBody, PostBody
+from postino.api.reading import MOST, USUAL
 from postino.api.server import make_app
 from postino.config import PublishingConfig, load
 from postino.content import Content
@@ -14,15 +22,85 @@ from postino.providers import PROVIDERS
 from postino.publishing.posts import Wish
 from postino.rules.standing import Flag, PostStatus
 from postino.wiring import Postino
-from tests.documents import ROOT, code, codes, prose, table
+from tests.documents import ROOT, code, codes, prose, table, tables
 
 PAGE = ROOT / "docs" / "api.md"
 
 
-def test_every_request_is_told_and_no_other(tmp_path: Path) -> None:
-    paths = make_app(load(tmp_path, environment={})).openapi()["paths"]
-    there = {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods}
-    assert {code(row["request"]) for row in table(PAGE, "request", "what it does")} == there
+ROWS = tables(PAGE, "request", "takes", "what it does", "answers")
+TAKES = {code(row["request"]): row["takes"] for row in ROWS}
+CONTENT_FIELDS = {*ContentBody.model_fields} - {"reason"}
+CONTENTS = "[contents](#a-new-post)"
+ASKED = {"401", "422", "429", "503"}  # any request under /v1 may be answered so
+CHANGED = ASKED | {"403"}
+WITH_BODY = CHANGED | {"400", "408", "413"}
+COMMON = {"GET": ASKED, "DELETE": CHANGED, "POST": WITH_BODY, "PATCH": WITH_BODY}
+
+
+@cache
+def announced() -> dict[str, Any]:
+    with TemporaryDirectory() as folder:
+        return make_app(load(Path(folder), environment={})).openapi()
+
+
+def requests() -> dict[str, dict[str, Any]]:
+    paths = announced()["paths"].items()
+    return {f"{method.upper()} {path}": told for path, methods in paths for method, told in methods.items()}
+
+
+def shape(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = announced()["components"]["schemas"][name]
+    return found
+
+
+def body_of(told: dict[str, Any]) -> dict[str, Any]:
+    """The shape of its body; a body that may be left out is of that shape or null."""
+    schema = told.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+    names = re.findall(r"#/components/schemas/(\w+)", json.dumps(schema))
+    return shape(names[0]) if names else {}
+
+
+def test_every_request_is_told_once_and_no_other() -> None:
+    assert len(TAKES) == len(ROWS)
+    assert TAKES.keys() == requests().keys()
+
+
+@pytest.mark.parametrize("request_line", TAKES)
+def test_what_a_request_takes_is_told_and_what_must_be_there_is_bold(request_line: str) -> None:
+    cell = TAKES[request_line]
+    if cell.startswith("as "):
+        cell = TAKES[code(cell)]
+    told = {*codes(cell), *(CONTENT_FIELDS if CONTENTS in cell else ())}
+    announcement = requests()[request_line]
+    body = body_of(announcement)
+    asked = {one["name"] for one in announcement.get("parameters", ()) if one["in"] != "path"}
+    assert told == asked | {*body.get("properties", ())}
+    assert {*re.findall(r"\*\*`([^`]+)`\*\*", cell)} == {*body.get("required", ())}
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: code(row["request"]))
+def test_every_status_of_an_answer_is_told_and_no_other(row: dict[str, str]) -> None:
+    method, _, path = code(row["request"]).partition(" ")
+    told = set(re.findall(r"\d{3}", row["answers"]))
+    common = COMMON[method] if path.startswith(("/v1/", "/fp-publisher/v1/")) else set()
+    assert told | common == {*requests()[code(row["request"])]["responses"]}
+    assert not told & common
+
+
+def test_every_status_has_its_meaning() -> None:
+    refusals = {int(status) for told in requests().values() for status in told["responses"] if int(status) >= 400}
+    by_the_server_itself = {405, 431, 500}
+    assert {int(row["status"]) for row in table(PAGE, "status", "meaning")} == refusals | by_the_server_itself
+
+
+def test_the_parts_of_bodies_are_told() -> None:
+    parts = {row["part"]: set(codes(row["takes"])) - {"image", "video"} for row in table(PAGE, "part", "takes")}
+    named = ("MediaBody", "OverrideBody", "ChosenBody", "LettersFilter")
+    assert [*parts.values()] == [{*shape(name)["properties"]} for name in named]
+
+
+def test_how_much_is_on_a_page() -> None:
+    assert f"({USUAL}; at most {MOST})" in prose(PAGE)
 
 
 def fields_tables() -> list[set[str]]:
@@ -34,6 +112,7 @@ def fields_tables() -> list[set[str]]:
 def test_every_field_is_told_and_no_other(tmp_path: Path) -> None:
     new, post = fields_tables()
     assert new == set(PostBody.model_fields)
+    assert "*Contents* are all of these up to `timezone`." in prose(PAGE)
     assert post == set(asyncio.run(a_post(tmp_path)))
 
 

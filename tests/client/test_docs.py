@@ -1,46 +1,15 @@
-"""What docs/api.md says of the clients is so, and what it shows works."""
+"""What docs/api.md says of the clients is so; what it shows is run by tests/docs."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
-
-import pytest
 
 from postino.client import TIMEOUT, Client, NotAllowed, Patience, Unanswered, refusals
 from postino.client.ways import Room
-from tests.api.household import Up
 from tests.client.test_every_method import every_method
-from tests.documents import ROOT, Block, blocks, code, codes, prose, table
+from tests.documents import ROOT, code, codes, prose, table
 
 PAGE = ROOT / "docs" / "api.md"
-SHOWN = blocks(PAGE, "python")
-URL, DATA_DIR = "http://127.0.0.1:8700", "~/.local/share/postino"
-
-
-@pytest.fixture(scope="module")
-def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
-    with Up(tmp_path_factory.mktemp("up") / "data") as up:
-        yield up
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("block", SHOWN, ids=["waiting", "awaiting"])
-def test_what_is_shown_works(block: Block, up: Up, tmp_path: Path) -> None:
-    file = tmp_path / "shown.py"
-    assert URL in block.text
-    assert DATA_DIR in block.text
-    file.write_text(block.text.replace(URL, up.told["url"]).replace(DATA_DIR, str(up.folder)))
-    surroundings = {name: text for name, text in os.environ.items() if not name.startswith("POSTINO_")}
-    done = subprocess.run(
-        [sys.executable, str(file)], env=surroundings, capture_output=True, text=True, timeout=30, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()
 
 
 def test_every_method_is_told_and_no_other() -> None:
