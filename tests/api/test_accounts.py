@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -78,6 +79,17 @@ def test_an_account_is_paused_with_a_reason_and_resumed(server: Server) -> None:
     refused = server.api.ask("POST", f"/v1/accounts/{name}/resume")
     assert refused.status == 409
     assert "is not paused" in refused.json["detail"]
+
+
+def test_a_slash_in_a_name_is_part_of_the_name(server: Server) -> None:
+    name = add(server.api, "ada/work@social.example")["id"]
+    path = f"/v1/accounts/{quote(name, safe='')}"
+    assert server.api.get(path)["id"] == name
+    assert server.api.ask("POST", f"{path}/pause").json["state"] == "paused"
+    missing = server.api.ask("GET", "/v1/accounts/nobody%2fnowhere")
+    assert (missing.status, "There is no account nobody/nowhere." in missing.json["detail"]) == (404, True)
+    assert server.api.ask("GET", "/v1/accounts/nobody/nowhere").json["detail"] == "There is nothing at this address."
+    assert server.api.ask("GET", "/v1%2Faccounts").status == 404
 
 
 def test_another_brands_accounts_are_not_there(server: Server) -> None:

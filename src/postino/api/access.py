@@ -9,6 +9,7 @@ from pathlib import Path
 from fastapi import HTTPException, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from postino.api.addresses import put_slashes_back
 from postino.api.bodies import BROKEN, WITH_BODY
 from postino.api.callers import Caller, of_key, of_session
 from postino.api.permissions import ANYBODY, ROWS, check
@@ -72,8 +73,9 @@ class Access:
     async def __call__(self, request: Request) -> None:
         caller = request.scope.get(CALLER) or await self.caller(request)
         check(caller, request.method, request.scope["route"].path)
-        if BROKEN.search(request.scope["path"]):  # no database can even be asked for such a name
-            raise HTTPException(404)
+        put_slashes_back(request.scope)
+        if any(BROKEN.search(str(name)) for name in request.path_params.values()):
+            raise HTTPException(404)  # no database can even be asked for such a name
         request.state.caller = caller
 
     async def caller(self, request: Request) -> Caller:

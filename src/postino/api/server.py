@@ -36,6 +36,7 @@ from postino.api import (
     workers,
 )
 from postino.api.access import Access, Door, read_or_create
+from postino.api.addresses import Addresses
 from postino.api.bodies import Bodies
 from postino.api.limits import RateLimits, RequestIds
 from postino.api.openapi import Announced
@@ -63,6 +64,7 @@ def make_app(config: Config | None = None) -> FastAPI:
     app.add_middleware(Door, access=check)
     app.add_middleware(GZipMiddleware, minimum_size=LARGE)
     app.add_middleware(RateLimits, rate=config.api.rate, burst=config.api.burst)
+    app.add_middleware(Addresses)
     app.add_middleware(Safety)
     app.add_middleware(RequestIds)
     return app
