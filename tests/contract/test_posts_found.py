@@ -125,8 +125,8 @@ async def test_what_is_kept_beside_a_post_is_what_its_job_says(desk: Desk) -> No
 async def test_one_answer_looks_through_a_bounded_number_of_posts(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listing, "FURTHER", (2, 3))
-    monkeypatch.setattr(listing, "FURTHER_FOR_WORDS", (2, 3))
+    monkeypatch.setattr(listing, "MOST_WALKED", 12)  # on four ways, one for each phase
+    monkeypatch.setattr(listing, "MOST_READ", 12)
     (first,) = await create(desk.store, wanted("anna"))
     for number in range(20):
         await create(desk.store, wanted("bruno", fingerprint=str(number)))
@@ -138,6 +138,22 @@ async def test_one_answer_looks_through_a_bounded_number_of_posts(
         assert await every_page(desk, asked) == []
     page = await desk.store.page_of_posts(PostFilter(network="bluesky", limit=1))
     assert page.next is None  # by its own index there is nothing to walk over
+
+
+@pytest.mark.parametrize(
+    ("scanned", "fitting", "missing", "left", "further"),
+    [
+        (51, 0, 51, 1_000, 1_000),  # nothing so far: as far as one answer goes
+        (51, 40, 11, 1_000, 102),
+        (51, 5, 46, 1_000, 938),
+        (51, 1, 50, 1_000, 1_000),
+        (51, 20, 31, 0, 0),
+    ],
+)
+def test_the_rarer_what_is_wanted_the_further_the_next_look_goes(
+    scanned: int, fitting: int, missing: int, left: int, further: int
+) -> None:
+    assert listing.further(scanned, fitting, missing, left) == further
 
 
 async def test_the_calendar_has_the_first_posts_of_each_day_and_counts_them(desk: Desk) -> None:

@@ -11,7 +11,7 @@ from postino.post import Once
 from postino.store import Enqueued, NewJob
 from postino.stores import rows
 from postino.stores.operations import answers
-from postino.stores.statement import Operation, each
+from postino.stores.statement import Operation, ask, each
 
 
 def enqueue(jobs: Sequence[NewJob], again: bool = False) -> Operation[list[Enqueued]]:
@@ -40,7 +40,7 @@ def enqueue_once(jobs: Sequence[NewJob], again: bool, once: Once) -> Operation[l
 
 def known_by_id(jobs: Sequence[NewJob]) -> Operation[dict[UUID, Job]]:
     """Those that are there already and have no key to tell."""
-    found = yield each("find_by_ids", [{"id": job.id} for job in jobs if job.key is None])
+    found = yield ask("find_by_ids", ids=[job.id for job in jobs if job.key is None])
     return {row["id"]: rows.any_job(row) for row in found}
 
 

@@ -15,8 +15,8 @@ from postino.stores.statement import Operation, Row, ask, each
 FIRST, LAST = UUID(int=0), UUID(int=2**128 - 1)
 BEGINNING, END = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
 LIVE = {State.PENDING: "pending", State.RUNNING: "running", State.UNCERTAIN: "uncertain"}
-FURTHER = (1_000, 9_000)  # how far one answer goes on where its first look found too little
-FURTHER_FOR_WORDS = (1_000, 4_000)  # each of them costs a look at what it says
+MOST_WALKED = 10_000  # posts that one answer looks through
+MOST_READ = 5_000  # where each of them costs a look at what it says
 MOST_COUNTED = 1_000
 MOST_BRANDS = 20  # each a way of its own; of more, whatever comes is looked at
 PHASES = ["cancelled", "completed", "failed", "live"]
@@ -39,9 +39,10 @@ def get(post_id: UUID) -> Operation[StoredPost]:
 
 def by_ids(ids: Sequence[UUID]) -> Operation[list[StoredPost]]:
     """In the order of their ids as they were asked for."""
-    wanted = [{"id": post_id} for post_id in ids]
-    jobs = {row["id"]: row for row in (yield each("find_by_ids", wanted))}
-    beside = yield each("posts", wanted)
+    if not ids:
+        return []
+    jobs = {row["id"]: row for row in (yield ask("find_by_ids", ids=[*ids]))}
+    beside = yield ask("posts", ids=[*ids])
     there = {row["id"]: stored_post(jobs[row["id"]], row) for row in beside if row["id"] in jobs}
     return [there[post_id] for post_id in ids if post_id in there]
 
@@ -50,31 +51,37 @@ def all_posts(wanted: PostFilter) -> Operation[list[StoredPost]]:
     """However far it is to the last that fits."""
     found: list[Place] = []
     place: Place | None = place_of(wanted)
+    there = [*ways(wanted)]
     scan = wanted.limit
     while place is not None and len(found) < wanted.limit:
-        walk = yield from walked(wanted, place, scan)
-        found, place, scan = [*found, *walk.found], walk.stopped, FURTHER[-1]
+        walk = yield from walked(wanted, there, place, scan)
+        found, place, scan = [*found, *walk.found], walk.stopped, max(wanted.limit, MOST_WALKED // max(1, len(there)))
     return (yield from by_ids([place.id for place in found[: wanted.limit]]))
 
 
 def page(wanted: PostFilter) -> Operation[PostPage]:
     found: list[Place] = []
     place: Place | None = place_of(wanted)
-    for scan in (wanted.limit + 1, *(FURTHER if wanted.words is None else FURTHER_FOR_WORDS)):
-        if place is not None and len(found) <= wanted.limit:
-            walk = yield from walked(wanted, place, scan)
-            found, place = [*found, *walk.found], walk.stopped
+    there = [*ways(wanted)]
+    scan, left = wanted.limit + 1, MOST_WALKED if wanted.words is None else MOST_READ
+    while place is not None and scan > 0 and len(found) <= wanted.limit:
+        walk = yield from walked(wanted, there, place, scan)
+        found, place, left = [*found, *walk.found], walk.stopped, max(0, left - scan * len(there))
+        scan = further(scan, len(walk.found), wanted.limit + 1 - len(found), left // max(1, len(there)))
     if len(found) > wanted.limit:
         found = found[: wanted.limit]
         place = found[-1]
     return PostPage((yield from by_ids([one.id for one in found])), place)
 
 
-def walked(wanted: PostFilter, place: Place, scan: int) -> Operation[Walk]:
+def further(scanned: int, fitting: int, missing: int, left: int) -> int:
+    """How far to go on each way: for what is missing, by how rare it was so far, and then some; else all there is."""
+    return min(left, max(2 * scanned, 2 * missing * scanned // fitting)) if fitting else left
+
+
+def walked(wanted: PostFilter, there: Sequence[Mapping[str, Any]], place: Place, scan: int) -> Operation[Walk]:
     """One step of the walk, on all its ways: nothing behind the place where the first of them stopped counts yet."""
     walks = []
-    there = [*ways(wanted)]
-    scan = scan if scan <= wanted.limit + 1 else scan // max(1, len(there)) + 1
     for way in there:
         name = "walk_posts_by_time" if wanted.by_time else "walk_posts"
         reached = {"before": place.id, "before_at": place.at, "scan": scan}
@@ -158,7 +165,7 @@ def calendar(days: Sequence[Window], brands: frozenset[str] | None, most: int) -
     counts = [0] * len(days)
     for row in (yield each("count_calendar", wanted, most=MOST_COUNTED + 1)):
         counts[row["day"]] += row["posts"]
-    found = yield each("calendar_entries", [{"id": post_id} for those in first for post_id in those])
+    found = yield ask("calendar_entries", ids=[post_id for those in first for post_id in those])
     there = {row["id"]: entry_of(row) for row in found if row["state"] is not None}  # None: it is just ending
     entries = ([there[post_id] for post_id in those if post_id in there] for those in first)
     return [Day(those, counted) for those, counted in zip(entries, counts, strict=True)]
