@@ -116,13 +116,15 @@ class Rehearsal:
                 self.said = None
                 for command in block.commands:
                     self.console(command.partition("  #")[0].strip(), block.answered)
-            case "text" if self.said is not None and "\nevent: " in block.text:
-                compare_events(block.text, self.said, block.page.name)
-            case "text" if self.said is not None:
+            case "text" | "json" if self.said is None:
+                raise AssertionError(f"{block.page.name}: nothing was said before\n{block.text}")
+            case "text" if "\nevent: " in block.text:
+                compare_events(block.text, str(self.said), block.page.name)
+            case "text":
+                assert self.said is not None
                 assert plain(self.said) == plain(block.text), f"{block.page.name}\n{self.said}"
             case "json":
-                assert self.said is not None, f"{block.page.name}: nothing was asked\n{block.text}"
-                compare(json.loads(block.text), json.loads(self.said), block.page.name)
+                compare(json.loads(block.text), json.loads(str(self.said)), block.page.name)
 
     def placed(self, text: str) -> str:
         for said, meant in self.places.items():

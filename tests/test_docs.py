@@ -177,6 +177,12 @@ def test_the_tables_are_those_the_migrations_make() -> None:
         assert told == made | {"migrations"}, dialect
 
 
+def test_the_words_of_the_house_are_in_the_glossary() -> None:
+    told = {word for row in table(DOCS / "glossary.md", "word", "meaning") for word in row["word"].split(", ")}
+    words = "job post account content lane gate outcome step intent receipt event channel queue claim lease network"
+    assert set(words.split()) <= told
+
+
 # --- Commands
 
 

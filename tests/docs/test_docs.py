@@ -12,11 +12,12 @@ import pytest
 
 from postino.job import State
 from tests.cli.terminal import in_terminal
-from tests.documents import EVERYTHING, PAGES, README, ROOT, blocks
-from tests.rehearsal import Rehearsal
+from tests.documents import EVERYTHING, PAGES, README, ROOT, Block, blocks
+from tests.rehearsal import Rehearsal, compare, plain
 from tests.rehearsed import settled_jobs
 
 DOCS = ROOT / "docs"
+EXAMPLE = ROOT / "examples" / "snap_processing" / "README.md"  # tests/examples runs it, on PostgreSQL
 EXTENDING, QUICKSTART = DOCS / "extending.md", DOCS / "quickstart.md"
 KINDS = {"python", "console", "json", "csv", "sql", "toml", "mermaid", "text"}
 # The one that adds a network comes first, because `up` reads its settings when it starts; it then runs for all.
@@ -29,6 +30,70 @@ def test_blocks_are_of_a_kind_that_is_checked(page: Path) -> None:
     assert {block.language for block in blocks(page)} <= KINDS
     assert all(block.is_marked_rightly for block in blocks(page))
     assert all(block.commands for block in blocks(page, "console"))
+
+
+def fate_of(block: Block, before: Block | None) -> str | None:
+    """What a test does with a block, or that it is marked with a reason why none does."""
+    if block.not_run:
+        return "marked"
+    match block.language:
+        case "python" | "console" if block.page in PLAYED or block.page == EXAMPLE:
+            return "run"
+        case "text" | "json" if before is not None and before.language in ("console", "python") and not before.file:
+            return "compared with what was said"
+        case "csv" | "toml" if block.file:
+            return "saved, and used by what follows"
+        case "toml" | "sql" | "mermaid":
+            return "checked by tests/test_docs.py"
+    return None
+
+
+@pytest.mark.parametrize("page", EVERYTHING, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_block_is_run_or_marked_with_a_reason(page: Path) -> None:
+    shown = blocks(page)
+    fates = [fate_of(block, before) for block, before in zip(shown, [None, *shown], strict=False)]
+    assert [block.text for block, fate in zip(shown, fates, strict=True) if fate is None] == []
+    assert all(len(block.not_run.split()) > 3 for block in shown if block.not_run)
+
+
+def test_a_block_that_nobody_runs_would_be_noticed() -> None:
+    console, text = Block(README, "console", "$ make up\n", None), Block(README, "text", "It is up.\n", None)
+    assert fate_of(console, None) == "run"
+    assert fate_of(text, console) == "compared with what was said"
+    assert fate_of(text, None) is None
+    assert fate_of(text, text) is None
+    assert fate_of(Block(ROOT / "CHANGELOG.md", "console", "$ make up\n", None), None) is None
+
+
+@pytest.mark.parametrize(
+    ("shown", "real", "alike"),
+    [
+        ({"a": 1}, {"a": 2.5}, True),
+        ({"a": 1}, {"a": "1"}, False),
+        ({"a": 1}, {"a": 1, "b": 2}, False),
+        ({"a": 1, "b": 2}, {"a": 1}, False),
+        ({"a": 1, "…": "…"}, {"a": 1, "b": 2}, True),
+        ({"c": 1, "…": "…"}, {"a": 1, "b": 2}, False),
+        ({"a": ["…"]}, {"a": [{"b": 1}, 2]}, True),
+        ({"a": [{"b": 1}]}, {"a": [{"c": 1}]}, False),
+        ({"a": [1]}, {"a": []}, True),
+        ({"a": None}, {"a": "x"}, True),
+        ([], {}, False),
+    ],
+)
+def test_answers_are_compared_by_their_names_and_kinds(shown: object, real: object, alike: bool) -> None:
+    if alike:
+        compare(shown, real, "page")
+    else:
+        with pytest.raises(AssertionError, match="page"):
+            compare(shown, real, "page")
+
+
+def test_what_is_said_is_compared_without_what_is_another_one_each_time() -> None:
+    post = "01a1e22f-6f6d-7f71-a22e-4b7be0e12486"
+    assert plain(f"a  publishing  {post}\na  published   {post}  http://127.0.0.1:1/\n") == ["a published ID http://HOST/"]
+    assert plain("at 2026-11-16T02:29:41Z.") == ["at TIME."]
+    assert plain(f"a scheduled {post}") == ["a scheduled ID"]
 
 
 @pytest.mark.slow
