@@ -1,5 +1,6 @@
 """Who asks: set by whoever let the request in, read by every route that shows or changes something."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -9,7 +10,8 @@ from postino.errors import NotFound
 from postino.people import ApiKey, Role
 from postino.publishing.signing_in import SignedIn
 
-__all__ = ["Asking", "Caller", "Role", "caller_of"]
+__all__ = ["Asking", "Caller", "Progress", "Role", "caller_of"]
+Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,7 @@ class Caller:
     role: Role = Role.OWNER
     brands: frozenset[str] | None = None  # None: all of them, and what has none
     signed_in: SignedIn | None = field(default=None, compare=False)
+    hears: Progress | None = field(default=None, compare=False)  # how far something is: only who waits alone hears that
 
     def sees(self, brand: str | None) -> bool:
         return self.brands is None or brand in self.brands

@@ -1,6 +1,6 @@
 """The command `postino`: what a person or a script asks of the queue.
 
-Exit codes: 0 done, 1 failed, 2 wrong use, 3 not found, 4 conflict, 5 store unreachable.
+Exit codes: 0 done, 1 failed, 2 wrong use, 3 not found, 4 conflict, 5 store or server unreachable.
 """
 
 import io
@@ -16,6 +16,7 @@ from postino.cli import (
     circuits,
     database,
     dead,
+    events,
     jobs,
     keys,
     post,
@@ -48,6 +49,7 @@ cli.command("server")(server.run_server)
 cli.command("worker")(worker.run_worker)
 cli.command("sandbox")(sandbox.run_sandbox)
 cli.command("simulate")(simulate.simulate)
+cli.command("events")(events.events)
 cli.command("migrate")(database.migrate)
 cli.command("dispatch-due")(database.dispatch_due)
 cli.command("publishing:dispatch-due", hidden=True)(database.dispatch_due)

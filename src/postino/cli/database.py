@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from postino.cli import output
 from postino.cli.options import DatabaseUrl, DataDir, Json, placed
-from postino.cli.session import Where, house, perform_closed
+from postino.cli.session import Where, house, perform
 
 if TYPE_CHECKING:
     from postino.app import App
@@ -16,7 +16,7 @@ def migrate(data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json:
     async def apply(app: "App") -> list[str]:
         return await app.store.migrate()
 
-    applied = perform_closed(Where(data_dir, database_url), apply)
+    applied = perform(Where(data_dir, database_url), apply)
     if as_json:
         output.as_json({"applied": applied})
         return

@@ -9,6 +9,7 @@ from starlette.types import Message, Scope
 
 from postino.api.callers import Caller, Known
 from postino.api.server import app_for
+from postino.cli.progress import Teller
 from postino.client.messages import Answer, Lost, Request
 from postino.client.transports import Server
 from postino.errors import WrongUse
@@ -23,11 +24,15 @@ class Inside:
     server = HERE
 
     def __init__(self, postino: Postino, name: str, runner: asyncio.Runner) -> None:
-        self.app = app_for(postino, Known(Caller(name, "cli")))
+        self.teller = Teller("jobs have run")
+        self.app = app_for(postino, Known(Caller(name, "cli", hears=self.teller.tell)))
         self.runner = runner
 
     def send(self, request: Request[Any]) -> Answer | Lost:
-        return self.runner.run(self.answer(request))
+        try:
+            return self.runner.run(self.answer(request))
+        finally:
+            self.teller.clear()
 
     def stream(self, request: Request[Any]) -> Generator[bytes | Answer | Lost, None, None]:
         raise WrongUse("What happens is told by a server: say which, with --server URL.", "server")

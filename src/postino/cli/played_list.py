@@ -1,16 +1,13 @@
 """A simulation for eyes: who would say what and when, how late that is, and what it waited for."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
-from typing import TYPE_CHECKING
-from uuid import UUID
+from datetime import datetime, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from postino.cli import output
 
-if TYPE_CHECKING:
-    from postino.engine.simulated import Left, Ran, Simulation, Wait
-
+Told = Mapping[str, Any]
 RAN = ("STARTED_AT", "BY", "WHAT", "LATE", "WAITED_FOR", "BRAND", "QUEUE", "SCHEDULED_AT")
 LEFT = ("DUE_AT", "BY", "WHAT", "WAITS_FOR", "BRAND", "QUEUE")
 TOTALS = ("CHANNEL", "RAN", "LEFT", "LATEST")
@@ -18,28 +15,32 @@ SPARE = ("SCHEDULED_AT", "BRAND")
 FEW_WORDS = 40
 
 
-def show(played: "Simulation", texts: Mapping[UUID, str], place: ZoneInfo) -> None:
-    from postino.engine.timeline import duration
-
-    def at(instant: datetime) -> str:
-        return f"{instant.astimezone(place):%Y-%m-%d %H:%M:%S %Z}"
+def show(played: Told, texts: Mapping[str, str], place: ZoneInfo) -> None:
+    def at(text: str) -> str:
+        return f"{datetime.fromisoformat(text).astimezone(place):%Y-%m-%d %H:%M:%S %Z}"
 
     ran = [
-        (at(it.started_at), by(it), what(it, texts), duration(it.late_by), sentences(it.waited_for), it.brand,
-         it.queue.label, at(it.scheduled_at), str(it.job_id))
-        for it in played.ran
+        (at(it["started_at"]), by(it), what(it, texts), lasting(it["late_by"]), sentences(it["waited_for"]),
+         it["brand"], it["queue"], at(it["scheduled_at"]), it["id"])
+        for it in played["ran"]
     ]  # fmt: skip
     table(RAN, ran, empty="Nothing would run in this time.")
     left = [
-        (at(it.scheduled_at), by(it), what(it, texts), sentences(it.waits_for), it.brand, it.queue.label,
-         str(it.job_id))
-        for it in played.left
+        (at(it["scheduled_at"]), by(it), what(it, texts), sentences(it["waits_for"]), it["brand"], it["queue"],
+         it["id"])
+        for it in played["left"]
     ]  # fmt: skip
     if left:
         table(LEFT, left, title="Due, and would not have run")
     if ran or left:
-        totals = [(it.channel, it.ran, it.left, duration(it.latest)) for it in played.totals()]
+        totals = [(it["channel"], it["ran"], it["left"], lasting(it["latest_late_by"])) for it in played["totals"]]
         output.table(TOTALS, totals, title="By channel")
+
+
+def lasting(seconds: float) -> str:
+    from postino.engine.timeline import duration
+
+    return duration(timedelta(seconds=seconds))
 
 
 def table(
@@ -52,15 +53,15 @@ def table(
         output.table((*columns, "ID"), rows, title=title)
 
 
-def by(one: "Ran | Left") -> str:
-    return one.account or one.channel
+def by(one: Told) -> str:
+    return f"{one['account'] or one['channel']}"
 
 
-def what(one: "Ran | Left", texts: Mapping[UUID, str]) -> str:
+def what(one: Told, texts: Mapping[str, str]) -> str:
     """The first words of a post; of another job its type and, where it stands nowhere else, its id."""
-    if one.job_id in texts:
-        return first_words(texts[one.job_id])
-    return f"{one.type} {one.job_id}" if output.is_terminal() else one.type
+    if one["id"] in texts:
+        return first_words(texts[one["id"]])
+    return f"{one['type']} {one['id']}" if output.is_terminal() else f"{one['type']}"
 
 
 def first_words(text: str) -> str:
@@ -71,5 +72,5 @@ def first_words(text: str) -> str:
     return f"{whole if space else said[: FEW_WORDS - 1]}…"
 
 
-def sentences(waits: Iterable["Wait"]) -> str | None:
-    return " ".join(output.ended(wait.sentence) for wait in waits) or None
+def sentences(waits: Iterable[Told]) -> str | None:
+    return " ".join(output.ended(wait["sentence"]) for wait in waits) or None

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from postino.cli import following, jobs_explain, output, post_details, resolving
+from postino.cli import following, importing, jobs_explain, output, post_details, resolving
 from postino.cli.contents import Alts, At, Hashtags, MediaUrls, Thread, Timezone, Title, Until, said_of, text_from
 from postino.cli.lists import listed, tell_more
 from postino.cli.naming import account_named
@@ -18,6 +18,7 @@ from postino.rules.standing import PostStatus
 commands = typer.Typer(help="Look at posts; edit, cancel, reschedule, replay or resolve one.", no_args_is_help=True)
 commands.command("resolve")(resolving.resolve)
 commands.command("explain")(jobs_explain.explain_post)
+commands.command("import")(importing.import_posts)
 PostId = Annotated[str, typer.Argument(metavar="ID", help="The post's id.", show_default=False)]
 
 

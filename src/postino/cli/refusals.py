@@ -60,6 +60,8 @@ def in_options(**options: str) -> Iterator[None]:
 
 def usage(error: typer.TyperException) -> str:
     said = error.format_message().replace("Value error, ", "")
+    if getattr(error, "option_name", None) == "--server":
+        return "--server: this works on a database of this machine. Leave it out, or run it where the server is."
     context = getattr(error, "ctx", None)
     if context is None or said.startswith("Usage:") or not said:
         return said

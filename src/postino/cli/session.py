@@ -10,6 +10,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     House: TypeAlias = AnyHouse[Talker]
 
 T = TypeVar("T")
+PATIENCE = timedelta(minutes=2)  # with a server: longer than a large file or simulation takes
 SANDBOX_URL = "sandbox.url"  # in the data directory
 PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^/@]*@|(?<=[?&]password=)[^&]*")
 SERVER, KEY = "POSTINO_SERVER", "POSTINO_API_KEY"
@@ -137,7 +139,7 @@ def house(where: Where, *, new: bool = False) -> "Iterator[House]":
         return
     from postino.client import Client
 
-    yield Client(address, where.key())
+    yield Client(address, where.key(), timeout=PATIENCE)
 
 
 @contextmanager
@@ -162,27 +164,8 @@ async def opened(postino: "Postino", *, new: bool) -> None:
     await postino.open()
 
 
-def perform(where: Where, work: Callable[["Postino"], Awaitable[T]], *, new: bool = False) -> T:
-    """Runs one piece of work on a database of this machine."""
-    from postino.cli import logs
-    from postino.wiring import Postino
-
-    async def run() -> T:
-        app = Postino(config)
-        try:
-            await opened(app, new=new)
-            return await work(app)
-        finally:
-            await app.close()
-
-    logs.to_stderr("warning")
-    config = where.config()
-    with advising(where):
-        return asyncio.run(run())
-
-
-def perform_closed(where: Where, work: Callable[["Postino"], Awaitable[T]]) -> T:
-    """The same with a queue that need not exist yet, and is not opened."""
+def perform(where: Where, work: Callable[["Postino"], Awaitable[T]]) -> T:
+    """Runs one piece of work on a database of this machine, which need not be there yet and is not opened."""
     from postino.cli import logs
     from postino.wiring import Postino
 

@@ -105,13 +105,15 @@ class House(Room[Way]):
         brand: str | None = None,
         workers: int | None = None,
         seconds_per_job: float | None = None,
+        picture: bool = False,
     ) -> Request[dict[str, Any]]:
-        """What would run when; nothing is queued."""
+        """What would run when; nothing is queued. With `picture` also drawn, as SVG."""
         how: dict[str, Any] = {
             "from": from_at,
             "timezone": timezone,
             "workers": workers,
             "seconds_per_job": seconds_per_job,
+            "picture": picture or None,
         }
         return post("simulate", until=until, channel=channel, brand=brand, **how)
 

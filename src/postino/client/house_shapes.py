@@ -363,6 +363,7 @@ Simulated = TypedDict(
         "totals": list[Total],
         "gates": list[SimulatedGate],
         "notes": list[str],
+        "picture": NotRequired[str],
     },
 )
 Simulated.__doc__ = "What would run when, as things are now, and what would not."

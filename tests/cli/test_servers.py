@@ -1,0 +1,114 @@
+"""Commands that ask a server: which one, by which key, and what is said when that does not work."""
+
+from __future__ import annotations
+
+import shlex
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.api.household import Server
+from tests.cli.conftest import Postino
+from tests.cli.desk import Desk
+
+LOCAL = [["migrate"], ["up"], ["server"], ["worker"], ["sandbox"]]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with Server(tmp_path_factory.mktemp("server") / "data") as server:
+        yield server
+
+
+@pytest.fixture
+def key(server: Server, monkeypatch: pytest.MonkeyPatch) -> str:
+    key = (server.folder / "api.key").read_text().strip()
+    monkeypatch.setenv("POSTINO_API_KEY", key)
+    return key
+
+
+@pytest.mark.usefixtures("key")
+def test_a_server_is_asked_whatever_is_on_this_machine(server: Server, folder: Path, postino: Postino) -> None:
+    there = Desk(server.folder).enqueue("letter")
+    for given in (["--server", server.told["url"]], ["--server", server.told["url"] + "/"]):
+        shown = postino("jobs", "show", there.id, *given, "--json")
+        assert (shown.code, shown.json["type"]) == (0, "letter")
+    assert not folder.exists()
+    assert postino("jobs", "show", there.id).code == 5
+
+
+def test_what_is_typed_counts_for_more_than_the_environment(
+    server: Server, key: str, folder: Path, desk: Desk, postino: Postino, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = desk.enqueue("letter")
+    monkeypatch.setenv("POSTINO_SERVER", server.told["url"])
+    assert postino("jobs", "show", here.id).code == 3
+    assert postino("jobs", "show", here.id, "--data-dir", folder).code == 0
+    both = postino("jobs", "list", "--data-dir", folder, "--server", server.told["url"], "--json")
+    assert (both.code, both.refusal["field"]) == (2, "server")
+    assert "leave out --data-dir and --database-url, or --server" in both.refusal["message"]
+
+
+def test_the_key_may_be_in_a_file_and_is_in_no_message(
+    server: Server, key: str, tmp_path: Path, postino: Postino, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("POSTINO_API_KEY")
+    url = server.told["url"]
+    (tmp_path / "key").write_text(f"{key}\n")
+    paused = postino("queues", "pause", "low", "--server", url, "--api-key-file", "key")
+    assert paused.code == 0
+    assert f"queues resume low --server {url} --api-key-file key" in paused.out
+    undo = shlex.split(paused.out.partition("postino queues ")[2])
+    assert postino("queues", *undo).code == 0
+    wrong = [["--api-key-file", "nowhere"], ["--api-key-file", "empty"], []]
+    (tmp_path / "empty").touch()
+    said = ["nowhere cannot be read", "empty is empty", "POSTINO_API_KEY, or into a file"]
+    for options, words in zip(wrong, said, strict=True):
+        refused = postino("jobs", "list", "--server", url, *options)
+        assert (refused.code, words in refused.err) == (2, True), refused
+    (tmp_path / "key").write_text("postino_nobodys")
+    refused = postino("jobs", "list", "--server", url, "--api-key-file", "key", "--json")
+    assert (refused.code, refused.refusal["type"]) == (1, "not_allowed")
+    assert "That is not an API key" in refused.refusal["message"]
+    assert not any(key in text or "nobodys" in text for text in (paused.out, refused.err))
+
+
+@pytest.mark.usefixtures("key")
+def test_who_may_only_look_is_told_so(server: Server, postino: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = ("--server", server.told["url"])
+    monkeypatch.setenv("POSTINO_API_KEY", postino("keys", "add", "page", "--role", "viewer", *there).out)
+    assert postino("posts", "list", *there).code == 0
+    refused = postino("queues", "pause", "--all", *there)
+    assert (refused.code, refused.err) == (1, "This is for an editor, and you are a viewer. Nothing was changed.\n")
+
+
+@pytest.mark.usefixtures("key")
+def test_a_server_that_does_not_answer_is_exit_code_5(postino: Postino) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        url = f"http://127.0.0.1:{busy.getsockname()[1]}"
+    refused = postino("queues", "pause", "--all", "--server", url, "--json")
+    assert (refused.code, refused.refusal["type"]) == (5, "unanswered")
+    assert refused.refusal["message"].startswith(f"{url} did not answer")
+    assert postino("jobs", "list", "--server", "nowhere").code == 2
+
+
+@pytest.mark.parametrize("words", LOCAL)
+def test_what_works_on_a_database_alone_says_so(
+    words: list[str], postino: Postino, monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
+    typed = postino(*words, "--server", "http://127.0.0.1:1")
+    assert (typed.code, "works on a database of this machine" in typed.err) == (2, True)
+    monkeypatch.setenv("POSTINO_SERVER", "http://127.0.0.1:1")
+    meant = postino(*words)
+    assert (meant.code, "POSTINO_SERVER names a server elsewhere" in meant.err) == (2, True)
+    assert not folder.exists()
+
+
+@pytest.mark.usefixtures("key")
+def test_events_are_told_by_a_server_alone(server: Server, desk: Desk, postino: Postino) -> None:
+    refused = postino("events")
+    assert (refused.code, "with --server URL" in refused.err) == (2, True)
+    wrong = postino("events", "--type", "nothing.such", "--server", server.told["url"])
+    assert (wrong.code, "nothing.such" in wrong.err) == (2, True)
