@@ -49,6 +49,7 @@ from postino.wiring import Postino
 
 KEY_FILE = "api.key"
 LARGE = 2000  # bytes: smaller answers are not worth the packing
+PACKED = 4  # of 9: nearly as small, in a third of the time
 PARTS = (
     posts, deeds, drafts, calendar, importing, accounts, jobs, job_deeds, dead, uncertain, brands, workers, quotas,
     stats, events, sandbox, explaining, gates, queues, simulate, keys, people, links, sessions,
@@ -62,7 +63,7 @@ def make_app(config: Config | None = None) -> FastAPI:
     check = Access(read_or_create(config.data_dir / KEY_FILE), postino)
     app = app_for(postino, check)
     app.add_middleware(Door, access=check)
-    app.add_middleware(GZipMiddleware, minimum_size=LARGE)
+    app.add_middleware(GZipMiddleware, minimum_size=LARGE, compresslevel=PACKED)
     app.add_middleware(RateLimits, rate=config.api.rate, burst=config.api.burst)
     app.add_middleware(Addresses)
     app.add_middleware(Safety)
