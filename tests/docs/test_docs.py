@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import sys
@@ -19,6 +20,7 @@ from tests.rehearsed import settled_jobs
 DOCS = ROOT / "docs"
 EXAMPLE = ROOT / "examples" / "snap_processing" / "README.md"  # tests/examples runs it, on PostgreSQL
 EXTENDING, QUICKSTART = DOCS / "extending.md", DOCS / "quickstart.md"
+FORUM_HAS = [("Hello, forum", 1), ("Lost, and found again", 1)]
 KINDS = {"python", "console", "json", "csv", "sql", "toml", "mermaid", "text"}
 # The one that adds a network comes first, because `up` reads its settings when it starts; it then runs for all.
 FIRST = [EXTENDING, README, QUICKSTART]
@@ -104,6 +106,9 @@ def test_what_the_pages_show_works_in_the_order_it_is_shown(tmp_path: Path) -> N
             rehearsal.turn_to(page.stem)
             for block in blocks(page):
                 rehearsal.play(block)
+                if page == EXTENDING and block.language == "json":
+                    out = json.loads(rehearsal.said or "")
+                    assert [(post["text"], post["sent"]) for post in out] == FORUM_HAS
     jobs = settled_jobs(tmp_path / EXTENDING.stem / "letters-data", "letter.send", 1005)
     ends = Counter(job.state for job in jobs)
     assert ends == {State.COMPLETED: 1002, State.FAILED: 1, State.PENDING: 1, State.CANCELLED: 1}

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from postino.cli.worker import check_only_posts
 from postino.config import load
 from postino.content import Content, Override
-from postino.errors import ConfigError, WrongUse
+from postino.errors import ConfigError, Conflict, WrongUse
 from postino.gate import Scope
 from postino.providers import PROVIDERS
 from postino.providers.own import networks
@@ -149,3 +150,13 @@ def test_an_address_inside_is_for_accounts_alone_and_only_where_the_settings_nam
 def test_a_setting_that_cannot_be_is_refused(tmp_path: Path, setting: str, said: str, told: str) -> None:
     with pytest.raises(ConfigError, match=told):
         load(tmp_path, environment={f"POSTINO_NETWORKS_{setting}": said})
+
+
+async def test_a_worker_that_does_not_know_it_does_not_start_while_something_of_it_waits(folder: Path) -> None:
+    async with postino(folder) as app:
+        account = await app.accounts.add("forum", "ada", {"token": "x"}, base_url=HERE)
+        await app.posts.schedule(Wish(content=Content(body="Hello"), accounts=(account.id,)))
+        await check_only_posts(app)
+    async with Postino(load(folder, environment={})) as app:
+        with pytest.raises(Conflict, match=r"\(of forum\).* a network of your own is named in the setting"):
+            await check_only_posts(app)
