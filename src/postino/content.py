@@ -4,6 +4,7 @@ What a network takes is another matter: `rules.rendering` and `rules.limits` tel
 """
 
 import difflib
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -16,6 +17,7 @@ MOST_BODY = 5000
 MOST_HASHTAGS = 30
 MOST_NETWORK = 40
 MOST_ADDRESS = 2000
+BROKEN = re.compile("[\0\ud800-\udfff]")
 
 NETWORKS: Mapping[str, str] = {
     "instagram": "Instagram",
@@ -131,7 +133,7 @@ def _text(text: str, name: str, most: int) -> None:
 
 def _sound(text: str, name: str) -> None:
     """NUL and halves of surrogate pairs cannot be stored, sent or hashed."""
-    if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
+    if BROKEN.search(text):
         raise WrongUse(f"{name} holds a broken character: type it again instead of pasting it.", field=name)
 
 

@@ -35,6 +35,9 @@ def tags_in(text: str) -> tuple[str, ...]:
 
 def appended(parts: Sequence[str], tags: Iterable[str]) -> str:
     """The first part with those hashtags at its end that no part says yet."""
+    tags = tuple(tags)
+    if not tags:
+        return parts[0]
     there = {_alike(tag) for part in parts for tag in (*tags_in(part), *_words(part))}
     line = " ".join(f"#{tag}" for tag in tags if _alike(tag) not in there)
     text = parts[0]
