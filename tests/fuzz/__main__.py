@@ -1,4 +1,4 @@
-"""`make fuzz`: asks until enough was asked, each round of a fresh Postino and with a seed of its own."""
+"""`make fuzz`: asks until enough was asked, on both stores; each round a fresh Postino, with a seed of its own."""
 
 from __future__ import annotations
 
@@ -8,17 +8,22 @@ import secrets
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import cycle
 from pathlib import Path
-from typing import Any
 
 from tests.documents import ROOT
-from tests.fuzz.asking import Found, ask_anything
+from tests.fuzz.asking import Found, Whose, ask_anything
+from tests.fuzz.figures import by_route, never_seen, summed
 from tests.fuzz.household import Target
 from tests.fuzz.world import furnish
+from tests.servers.postgres import PostgresServer
 
-EXAMPLES = 30
+EXAMPLES, STORIES = 30, 100  # for each operation, and of answers that lead to other questions
 FIGURES = ROOT / "build" / "fuzz.json"
+STORES = ("sqlite", "postgres")
+ROUNDS = [(store, whose) for whose in (Whose.OWNER, Whose.EDITOR, Whose.NOBODY) for store in STORES]
 
 
 def main() -> int:
@@ -27,56 +32,53 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=secrets.randbelow(2**31), help="of the first round")
     asked = parser.parse_args()
     print(f"seed {asked.seed}, at least {asked.calls} calls", flush=True)
-    begun, rounds, troubles = time.monotonic(), list[tuple[bool, Found]](), list[str]()
-    while sum(found.calls for _, found in rounds) < asked.calls:
-        seed = asked.seed + len(rounds) // 2
-        told, trouble = one_round(seed)
-        rounds += told
-        troubles += trouble
-    figures = summed(asked.seed, rounds, troubles, time.monotonic() - begun)
+    begun, runs, troubles = time.monotonic(), list[tuple[str, Found]](), list[str]()
+    with PostgresServer() as postgres:
+        for number, (store, whose) in enumerate(cycle(ROUNDS)):
+            if sum(found.calls for _, found in runs) >= asked.calls and len({it for it, _ in runs}) == len(STORES):
+                break
+            found, trouble = one_round(postgres, store, whose, asked.seed + number)
+            runs.append((store, found))
+            troubles += trouble
+    figures = {"seed": asked.seed, **summed(runs, troubles), "seconds": round(time.monotonic() - begun)}
+    every = [one for _, one in runs]
+    tell_routes(by_route(every))
+    more = {"routes": by_route(every), "announced and never seen": never_seen(every)}
     FIGURES.parent.mkdir(exist_ok=True)
-    FIGURES.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    FIGURES.write_text(json.dumps(figures | more, indent=1) + "\n", encoding="utf-8")
     for name, value in figures.items():
         print(f"{name}: {value}")
     print(f"These figures are in {FIGURES.relative_to(ROOT)}.")
     return 0 if figures["clean"] else 1
 
 
-def one_round(seed: int) -> tuple[list[tuple[bool, Found]], list[str]]:
-    told = []
-    with tempfile.TemporaryDirectory() as name, Target(Path(name) / "data") as target:
-        known = furnish(target)
-        for with_key in (False, True):
-            found = ask_anything(
-                target, Path(name), known=known, seed=seed, examples=EXAMPLES, with_key=with_key
-            )
-            told.append((with_key, found))
-            print(f"seed {seed} {whose(with_key)}: {found.calls} calls in {found.seconds:.0f} s", flush=True)
-            if not found.clean:
-                print(found.said, flush=True)
+def one_round(postgres: PostgresServer, store: str, whose: Whose, seed: int) -> tuple[Found, list[str]]:
+    with (
+        tempfile.TemporaryDirectory() as name,
+        database(postgres, store) as url,
+        Target(Path(name) / "data", url) as target,
+    ):
+        world = furnish(target)
+        found = ask_anything(target, Path(name), world, whose, seed=seed, examples=EXAMPLES, stories=STORIES)
+        print(f"seed {seed}, {store}, {whose}: {found.calls} calls in {found.seconds:.0f} s", flush=True)
+        if not found.clean:
+            print(found.said, flush=True)
         target.kill_group()
-        return told, target.troubles()
+        return found, target.troubles()
 
 
-def summed(seed: int, rounds: list[tuple[bool, Found]], troubles: list[str], seconds: float) -> dict[str, Any]:
-    failures = sum((Counter(found.failures) for _, found in rounds), Counter[str]())
-    calls = {whose(key): sum(found.calls for with_key, found in rounds if with_key is key) for key in (True, False)}
-    return {
-        "seed": seed,
-        "calls": sum(calls.values()),
-        **{f"calls {name}": count for name, count in calls.items()},
-        "links": max(found.links for _, found in rounds),
-        "operations": max(found.operations for _, found in rounds),
-        "seconds": round(seconds),
-        "failures": dict(failures),
-        "errors": sum(found.errors for _, found in rounds),
-        "server errors in the log": len(troubles),
-        "clean": all(found.clean for _, found in rounds) and not troubles,
-    }
+@contextmanager
+def database(postgres: PostgresServer, store: str) -> Iterator[str | None]:
+    if store == "sqlite":
+        yield None
+        return
+    with postgres.database() as url:
+        yield url
 
 
-def whose(with_key: bool) -> str:
-    return "with a key" if with_key else "without a key"
+def tell_routes(told: Mapping[str, Mapping[str, int]]) -> None:
+    for route, classes in sorted(told.items()):
+        print(f"{route}: {', '.join(f'{count} {name}' for name, count in classes.items() if count) or 'never asked'}")
 
 
 if __name__ == "__main__":

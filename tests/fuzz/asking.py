@@ -1,4 +1,4 @@
-"""Schemathesis over the whole API: one run of all its phases, and what it found."""
+"""Schemathesis over the whole API: one run of all its phases for one who asks, and what it found."""
 
 from __future__ import annotations
 
@@ -7,14 +7,19 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from tests.api.announced import closed
 from tests.documents import ROOT
 from tests.fuzz.household import Target
-from tests.fuzz.world import sound_bodies
+from tests.fuzz.known import known_for, known_values
+from tests.fuzz.sound import sound_requests
+from tests.fuzz.world import MARK, World
 
 CHECKS = (
     "not_a_server_error",
@@ -22,19 +27,48 @@ CHECKS = (
     "content_type_conformance",
     "response_headers_conformance",
     "response_schema_conformance",
+    "missing_required_header",
     "nobody_comes_in_without_a_key",
+    "nobody_hears_of_anothers_things",
 )
-WITH_A_KEY = ("unsupported_method",)  # without one even a method that is not there is answered by 401, now and then
-NEVER_ENDS = "/v1/events"  # a stream: it has a test of its own
-STORIES = 100  # with fewer hardly an answer leads to another question
-SETTINGS = "[generation]\nmax-examples = {}\n[phases.stateful.generation]\nmax-examples = {}\n"
+# Without a key nothing is made, found or done, and even a method that is not there may be answered by 401.
+WITH_A_KEY = (
+    "unsupported_method",
+    "allow_header_conformance",
+    "ignored_auth",
+    "use_after_free",
+    "ensure_resource_availability",
+    "negative_data_rejection",
+)
+# Off: positive_data_acceptance, since what fits a schema may name what is not there or is over; and
+# object_level_authorization, in whose place `nobody_hears_of_anothers_things` looks at every answer.
+NEVER_ENDS = "/v1/events"  # a stream: what it refuses and how it begins has a test of its own
+# Whatever is sent as a file is a text: what is wrong with it is told line by line.
+SETTINGS = """
+[generation]
+max-examples = {}
+[phases.stateful.generation]
+max-examples = {}
+[[operations]]
+include-path = "/v1/imports"
+checks.negative_data_rejection.enabled = false
+"""
 PHASES = "examples,coverage,fuzzing,stateful"
+
+
+class Whose(StrEnum):
+    """Who asks: nobody who is known; who may publish for one brand; who may do everything."""
+
+    NOBODY = "nobody"
+    EDITOR = "editor"
+    OWNER = "owner"
 
 
 @dataclass(frozen=True)
 class Found:
     """`complete`: every operation was asked, in every phase."""
 
+    whose: Whose
     calls: int
     operations: int
     seconds: float
@@ -42,6 +76,7 @@ class Found:
     errors: int
     complete: bool
     links: int  # ways from one answer to the next question that were gone
+    answered: Mapping[tuple[str, int], int]
     said: str
 
     @property
@@ -50,36 +85,62 @@ class Found:
 
 
 def ask_anything(
-    target: Target, folder: Path, *, known: Mapping[str, Any], seed: int, examples: int, with_key: bool
+    target: Target,
+    folder: Path,
+    world: World,
+    whose: Whose,
+    *,
+    seed: int,
+    examples: int,
+    stories: int,
+    only: Sequence[str] = (),
+    told: Callable[[Any], Any] = closed,
 ) -> Found:
-    stories = max(examples, STORIES) if with_key else examples
+    """`only` some paths, if there are any; `told` is made of what the API says of itself."""
     (folder / "schemathesis.toml").write_text(SETTINGS.format(examples, stories))
-    checks = (*CHECKS, *WITH_A_KEY) if with_key else CHECKS
-    report = folder / f"{'with' if with_key else 'without'}-key-{seed}.json"
+    document, asking, report = (folder / f"{whose}-{name}.json" for name in ("openapi", "asking", "report"))
+    document.write_text(json.dumps(closed(told(target.api.get("/v1/openapi.json")))))
+    asking.write_text(json.dumps(what_to_ask(world, whose, folder)))
+    checks = CHECKS if whose is Whose.NOBODY else (*CHECKS, *WITH_A_KEY)
     command = [
-        *(sys.executable, "-m", "schemathesis.cli", "run", f"{target.told['url']}/v1/openapi.json", "--no-color"),
+        *(sys.executable, "-m", "schemathesis.cli", "run", str(document), "--url", target.told["url"], "--no-color"),
         *("--phases", PHASES, "--checks", ",".join(checks), "--exclude-path", NEVER_ENDS),
-        *("--seed", str(seed), "--workers", "1", "--continue-on-failure"),
+        *("--seed", str(seed), "--workers", "1", "--continue-on-failure", "--warnings", "off"),
         *("--generation-database", "none", "--suppress-health-check", "all", "--request-timeout", "20"),
         *("--report-json-path", str(report)),
     ]
-    if with_key:
-        command += ["--header", f"Authorization: {target.api.headers['Authorization']}"]
+    command += [word for path in only for word in ("--include-path", path)]
+    if whose is not Whose.NOBODY:
+        client = target.api if whose is Whose.OWNER else world.restricted
+        command += ["--header", f"Authorization: {client.headers['Authorization']}"]
     surroundings = os.environ | {
         "SCHEMATHESIS_HOOKS": "tests.fuzz.hooks",
-        "POSTINO_FUZZ_KNOWN": json.dumps(known),
-        "POSTINO_FUZZ_SOUND": json.dumps(sound_bodies(known["account_id"])),
-        "POSTINO_FUZZ_SHUT_OUT": "0" if with_key else "1",
+        "POSTINO_FUZZ_ASKING": str(asking),
         "PYTHONPATH": str(ROOT),
     }
     run = subprocess.run(command, env=surroundings, cwd=folder, capture_output=True, text=True, check=False)
     assert report.exists(), run.stdout + run.stderr
-    return found_in(json.loads(report.read_text()), run.stdout)
+    answered = json.loads((folder / f"{whose}-answered.json").read_text())
+    return found_in(whose, json.loads(report.read_text()), answered, run.stdout)
 
 
-def found_in(told: Any, said: str) -> Found:
+def what_to_ask(world: World, whose: Whose, folder: Path) -> dict[str, Any]:
+    """An owner asks for the things of one brand, an editor for those of the other, which is theirs."""
+    stock = world.theirs if whose is Whose.OWNER else world.ours
+    return {
+        "whose": whose,
+        "known": known_values(world, stock),
+        "known_for": known_for(stock),
+        "sound": sound_requests(world, stock),
+        "never_told": None if whose is Whose.OWNER else MARK,
+        "answered": str(folder / f"{whose}-answered.json"),
+    }
+
+
+def found_in(whose: Whose, told: Any, answered: Any, said: str) -> Found:
     operations = told["operations"]
     return Found(
+        whose=whose,
         calls=told["test_cases"]["generated"],
         operations=operations["tested"],
         seconds=told["running_time"],
@@ -87,5 +148,6 @@ def found_in(told: Any, said: str) -> Found:
         errors=len(told["errors"]) + told["test_cases"]["errored"],
         complete=told["complete"] and operations["tested"] == operations["selected"],
         links=int(gone[1]) if (gone := re.search(r"API Links:\s+(\d+) covered", said)) else 0,
+        answered=Counter({(label, status): count for label, status, count in answered}),
         said=said,
     )

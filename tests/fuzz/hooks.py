@@ -1,73 +1,113 @@
-"""Loaded by Schemathesis itself: half of what it makes up for a known name becomes something that is there."""
+"""Loaded by Schemathesis itself: sound requests as its examples, and half of what it makes up becomes what is there.
+
+What was answered is counted, call by call.
+"""
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import zlib
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import schemathesis
+from schemathesis import GenerationMode
 
-KNOWN: dict[str, list[Any]] = json.loads(os.environ["POSTINO_FUZZ_KNOWN"])
-SOUND: dict[str, dict[str, Any]] = json.loads(os.environ["POSTINO_FUZZ_SOUND"])
-NAMED_APART = ("name", "text")  # two of the same would be one, or refused
-SHUT_OUT = os.environ.get("POSTINO_FUZZ_SHUT_OUT") == "1"
-FOR_ANYBODY = ("/health/", "/v1/login", "/v1/openapi.json")
-BEFORE_ANYBODY_IS_ASKED = (400, 405, 413)  # what cannot be read, and what is not there
-
-
-def replaced(said: Any) -> Any:
-    """The same for the same, so that a seed says all."""
-    if not isinstance(said, dict):
-        return said
-    return {name: known(name, value) for name, value in said.items()}
+ASKING: Mapping[str, Any] = json.loads(Path(os.environ["POSTINO_FUZZ_ASKING"]).read_text())
+KNOWN: Mapping[str, list[Any]] = ASKING["known"]
+KNOWN_FOR: Mapping[str, Mapping[str, list[Any]]] = ASKING["known_for"]
+SOUND: Mapping[str, list[dict[str, Any]]] = ASKING["sound"]
+WHOSE: str = ASKING["whose"]
+NEVER_TOLD: str | None = ASKING["never_told"]
+NAMED_APART = ("name", "text", "handle")  # two of the same would be one, or refused
+FOR_ANYBODY = ("/health/", "/v1/login")
+UNREADABLE = (400, 405, 408, 413)  # what cannot be read, and what is not there
+ANSWERED: Counter[tuple[str, int]] = Counter()
 
 
 def number_of(name: str, value: Any) -> int:
+    """The same for the same, so that a seed says all."""
     return zlib.crc32(f"{name} {value!r}".encode(errors="replace"))
 
 
-def known(name: str, value: Any) -> Any:
+def replaced(said: Any, label: str) -> Any:
+    if not isinstance(said, dict):
+        return said
+    there = {**KNOWN, **KNOWN_FOR.get(label, {})}
+    return {name: known(there, name, value) for name, value in said.items()}
+
+
+def known(there: Mapping[str, list[Any]], name: str, value: Any) -> Any:
     number = number_of(name, value)
-    if name not in KNOWN or number % 2:
+    if not there.get(name) or number % 2:
         return value
-    return KNOWN[name][number // 2 % len(KNOWN[name])]
+    return there[name][number // 2 % len(there[name])]
+
+
+def apart(body: dict[str, Any], number: int) -> dict[str, Any]:
+    return {name: f"{value} {number}" if name in NAMED_APART else value for name, value in body.items()}
 
 
 @schemathesis.hook
-def map_path_parameters(context: Any, path_parameters: Any) -> Any:
-    return replaced(path_parameters)
+def before_add_examples(context: Any, examples: list[Any]) -> None:
+    operation = context.operation
+    for said in SOUND.get(operation.label, [{}]):
+        parts: dict[str, Any] = {"path_parameters": said.get("path"), "query": said.get("query")}
+        if "body" in said:
+            media = "text/csv" if isinstance(said["body"], str) else "application/json"
+            parts |= {"body": said["body"], "media_type": media}
+        examples.append(operation.Case(**parts))
 
 
 @schemathesis.hook
-def map_query(context: Any, query: Any) -> Any:
-    return replaced(query)
+def map_case(context: Any, case: Any) -> Any:
+    """What is meant to be wrong stays wrong: it has to be refused."""
+    if case.meta is not None and case.meta.generation.mode is not GenerationMode.POSITIVE:
+        return case
+    label = context.operation.label
+    for part in ("path_parameters", "query", "body"):
+        before = getattr(case, part)
+        after = sounder(before, label) if part == "body" else replaced(before, label)
+        if isinstance(after, dict) and after != before:  # whatever is written is judged anew, and null not as meant
+            setattr(case, part, after)
+    # A key that was used already answers before anything else is looked at: every other time there is none.
+    if case.headers and number_of("headers", dict(case.headers)) % 2:
+        case.headers.pop("Idempotency-Key", None)
+    return case
 
 
-@schemathesis.hook
-def map_body(context: Any, body: Any) -> Any:
+def sounder(body: Any, label: str) -> Any:
     """Of objects two in three are sound ones, one of these with a part of what was made up."""
-    sound = SOUND.get(context.operation.label)
     number = number_of("body", body)
-    if sound is None or not isinstance(body, dict) or number % 3 == 0:
-        return replaced(body)
-    apart = {name: f"{text} {number}" for name, text in sound.items() if name in NAMED_APART}
+    sound = [said["body"] for said in SOUND.get(label, []) if isinstance(said.get("body"), dict)]
+    if not sound or not isinstance(body, dict) or number % 3 == 0:
+        return replaced(body, label)
     bent = dict([*body.items()][:1]) if number % 3 == 1 else {}
-    return sound | apart | bent
+    return apart(sound[number // 3 % len(sound)], number) | bent
 
 
 @schemathesis.hook
-def map_headers(context: Any, headers: Any) -> Any:
-    """A key that was used already answers before anything else is looked at: every other time there is none."""
-    if not headers or number_of("headers", headers) % 2:
-        return headers
-    return {name: text for name, text in headers.items() if name.lower() != "idempotency-key"}
+def after_call(context: Any, case: Any, response: Any) -> None:
+    ANSWERED[f"{case.operation.method.upper()} {case.operation.path}", response.status_code] += 1
 
 
 @schemathesis.check
 def nobody_comes_in_without_a_key(context: Any, response: Any, case: Any) -> None:
-    if not SHUT_OUT or case.operation.path.startswith(FOR_ANYBODY):
+    if WHOSE != "nobody" or case.operation.path.startswith(FOR_ANYBODY):
         return
-    unread = response.status_code == 422 and "broken character" in response.text
-    assert unread or response.status_code in (401, *BEFORE_ANYBODY_IS_ASKED), f"without a key: {response.status_code}"
+    assert response.status_code in (401, *UNREADABLE), f"without a key: {response.status_code}"
+
+
+@schemathesis.check
+def nobody_hears_of_anothers_things(context: Any, response: Any, case: Any) -> None:
+    assert NEVER_TOLD is None or NEVER_TOLD not in response.text, "another brand's words"
+
+
+@atexit.register
+def tell() -> None:
+    told = [[label, status, count] for (label, status), count in sorted(ANSWERED.items())]
+    Path(ASKING["answered"]).write_text(json.dumps(told))
