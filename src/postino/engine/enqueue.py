@@ -13,7 +13,8 @@ from postino.store import Enqueued, NewJob, Store
 
 T = TypeVar("T")
 SHARED_PATIENCE = 0.1
-MOST_TOGETHER = 200
+MOST_TOGETHER = 100  # contents
+FEW = 10  # posts of one content: of more, others would have to wait
 KEEP_TRYING = 5.0
 AGAIN_AFTER = 0.25
 
@@ -52,14 +53,15 @@ async def create_posts_surely(
 
 
 class Creator:
-    """Many callers, few writes. What may be refused for its own sake alone, and a draft's, is written by itself."""
+    """Many callers, few writes. What is large, a draft's, or perhaps a second click is written by itself."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self.together: Batcher[NewPosts, Sequence[Written]] = Batcher(self.create_together, MOST_TOGETHER)
 
     async def create(self, wanted: NewPosts) -> Sequence[Written]:
-        if wanted.draft is not None or any(post.guard for post in wanted.posts):
+        alone = wanted.draft is not None or any(post.guard for post in wanted.posts)
+        if alone or len(wanted.posts) > FEW:
             return (await create_posts_surely(self.store, [wanted]))[0]
         return await self.together.put(wanted)
 
