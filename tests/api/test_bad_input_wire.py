@@ -154,6 +154,14 @@ def test_a_hundred_megabytes_leave_no_trace_and_their_sender_hears_why(server: S
     assert resident(server) - before < GROWTH
 
 
+@pytest.mark.parametrize(("key", "status"), [("right", 413), ("wrong", 401)])
+def test_who_wants_to_hang_up_after_the_answer_hears_it_first(server: Server, key: str, status: int) -> None:
+    said = {"Connection": "close", **({} if key == "right" else {"Authorization": "Bearer wrong"})}
+    reply = Client(server.api.url, {**server.api.headers, **said}).ask("POST", "/v1/jobs", b"x" * 5_000_000)
+    assert is_problem(reply, status), reply
+    assert reply.headers["connection"] == "close"
+
+
 def pour(opened: socket.socket) -> None:
     piece = b"10000\r\n" + b"x" * 65536 + b"\r\n"
     with suppress(OSError):  # it hung up

@@ -5,6 +5,7 @@ import json
 import resource
 import sys
 from http import HTTPStatus
+from typing import Any
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -17,6 +18,22 @@ PIECE = 8192  # bytes
 LARGE = (HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
 
 
+class Farewell:
+    """A connection's own end of the wire: who is still sending is not hung up on, or would never hear the answer."""
+
+    def __init__(self, transport: asyncio.Transport, connection: "Connection") -> None:
+        self.transport, self.connection = transport, connection
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.transport, name)
+
+    def close(self) -> None:
+        if self.connection.is_being_told() and not self.transport.is_closing():
+            self.connection.linger()
+        else:
+            self.transport.close()
+
+
 class Connection(H11Protocol):
     """One that is idle, slow, deaf or talks nonsense is told so if it can be, and let go."""
 
@@ -26,7 +43,7 @@ class Connection(H11Protocol):
     refused = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
+        super().connection_made(Farewell(transport, self))  # type: ignore[arg-type]
         self.run_clock(self.patience)
 
     def data_received(self, data: bytes) -> None:
@@ -87,8 +104,18 @@ class Connection(H11Protocol):
         answer = h11.Response(status_code=status.value, headers=headers, reason=status.phrase.encode())
         for event in (answer, h11.Data(data=body), h11.EndOfMessage()):
             self.transport.write(self.conn.send(event) or b"")
+        self.linger()
+
+    def is_being_told(self) -> bool:
+        """Something that was answered before it was at its end."""
+        return not self.refused and self.conn.their_state is h11.SEND_BODY
+
+    def linger(self) -> None:
+        """Has said all it had to say, and drops for a moment what still comes."""
+        self.refused = True
         if self.transport.can_write_eof():
             self.transport.write_eof()
+        self.flow.resume_reading()
         self.run_clock(LINGER)
 
     def pause_writing(self) -> None:
