@@ -1,0 +1,45 @@
+"""The one route that never ends, which asking at random leaves out: how it refuses, how it begins, what it tells."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import TypeAdapter
+
+from postino.client.shapes import Event
+from postino.event import EventType
+from tests.api import announced
+from tests.api.household import Client, Server
+from tests.api.test_events import Ear, cancelled
+
+NO_TYPES = ("", ",", "job.*", "job.failed,", "x" * 5000, "%00", "%ff%fe", "%ED%A0%80", "%F0%9F%92%A5")
+NO_PLACES = ("", "-", "7", "1-2-3", "-1-2", f"{2**63}-1", f"1-{2**63}", "1" * 400, "%00", "0-%D9%A1")
+
+
+@pytest.mark.parametrize("types", NO_TYPES)
+def test_a_kind_of_events_that_there_is_not_is_refused(server: Server, types: str) -> None:
+    reply = server.api.ask("GET", f"/v1/events?types={types}")
+    assert (reply.status, reply.json["field"]) == (422, "types"), reply
+
+
+@pytest.mark.parametrize("after", NO_PLACES)
+def test_a_place_from_which_nobody_ever_heard_is_refused(server: Server, after: str) -> None:
+    reply = server.api.ask("GET", f"/v1/events?after={after}")
+    assert reply.status == 422, reply
+    assert reply.json["field"] in ("Last-Event-ID", "after")
+
+
+def test_who_is_not_known_or_asks_otherwise_is_refused_as_announced(server: Server) -> None:
+    stranger = Client(server.told["url"])
+    assert stranger.ask("GET", "/v1/events").status == 401
+    assert server.api.ask("GET", "/v1/events?since=1").json["field"] == "since"
+    assert server.api.ask("POST", "/v1/events", {}).status == 405
+
+
+def test_it_begins_and_goes_on_as_announced(server: Server) -> None:
+    with Ear(server.api) as ear:
+        headers = {name.lower(): text for name, text in ear.answer.getheaders()}
+        announced.check("GET", "/v1/events", ear.answer.status, headers, b": listening\n")
+        cancelled(server.api, brand="acme")
+        told = dict(ear.next())
+    assert told.pop("event") == EventType.CANCELLED
+    TypeAdapter(Event).validate_python(told, strict=True, extra="forbid")
