@@ -24,7 +24,7 @@ from postino.rules.standing import Flag, PostStatus
 from postino.wiring import Postino
 from tests.documents import ROOT, code, codes, prose, table, tables
 
-PAGE = ROOT / "docs" / "api.md"
+PAGE, ANSWERS = ROOT / "docs" / "api.md", ROOT / "docs" / "answers.md"
 
 
 ROWS = tables(PAGE, "request", "takes", "what it does", "answers")
@@ -85,6 +85,38 @@ def test_every_status_of_an_answer_is_told_and_no_other(row: dict[str, str]) -> 
     common = COMMON[method] if path.startswith(("/v1/", "/fp-publisher/v1/")) else set()
     assert told | common == {*requests()[code(row["request"])]["responses"]}
     assert not told & common
+
+
+def shapes_in(told: object) -> set[str]:
+    return set(re.findall(r"#/components/schemas/(\w+)", json.dumps(told)))
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: code(row["request"]))
+def test_the_shape_of_an_answer_is_told(row: dict[str, str]) -> None:
+    responses = requests()[code(row["request"])]["responses"]
+    given = shapes_in([told for status, told in responses.items() if status < "300"])
+    pages = {f"{name}Page" for name in re.findall(r"pages of `(\w+)`", row["answers"])}
+    assert pages | {name for name in codes(row["answers"]) if f"{name}Page" not in pages} == given
+
+
+def answered() -> set[str]:
+    """The shapes that answers have, and those within them."""
+    found: set[str] = set()
+    new = shapes_in([told["responses"] for told in requests().values()])
+    while new:
+        found |= new
+        new = shapes_in([shape(name) for name in new]) - found
+    return {name for name in found if "properties" in shape(name) and not name.endswith("Page")}
+
+
+def test_every_shape_and_every_field_of_it_is_told_and_no_other() -> None:
+    rows = {code(row["shape"]): row for row in table(ANSWERS, "shape", "meaning", "fields")}
+    assert rows.keys() == answered()
+    for name, row in rows.items():
+        within = re.findall(r"all of `(\w+)`", row["fields"])
+        told = {*codes(row["fields"])} - {*within} | {field for one in within for field in shape(one)["properties"]}
+        assert told == {*shape(name)["properties"]}, name
+        assert row["meaning"] == shape(name)["description"], name
 
 
 def test_every_status_has_its_meaning() -> None:
