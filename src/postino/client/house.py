@@ -6,7 +6,18 @@ from datetime import date, timedelta
 from typing import Any
 
 from postino.client.gates import Accounts, Blackouts, Circuits, Gates
-from postino.client.house_shapes import AuditLine, Calendar, Dispatched, Queues, Stats, Worker
+from postino.client.house_shapes import (
+    Audit,
+    AuditLine,
+    Brand,
+    Calendar,
+    Dispatched,
+    Queues,
+    Quota,
+    Simulated,
+    Stats,
+    Worker,
+)
 from postino.client.jobs import DeadLetters, Jobs, Uncertain
 from postino.client.messages import Request, get, post
 from postino.client.people import ApiKeys, Users
@@ -65,14 +76,14 @@ class House(Room[Way]):
         return get("workers")
 
     @asks
-    def brands(self) -> Request[Page[dict[str, Any]]]:
+    def brands(self) -> Request[Page[Brand]]:
         """Each brand with its accounts and its posts by status."""
         return get("brands")
 
     @walks
     def quotas(
         self, *, account: str | None = None, network: str | None = None, limit: int | None = None
-    ) -> Request[Page[dict[str, Any]]]:
+    ) -> Request[Page[Quota]]:
         """How much is left of what each account's network takes, one after the other."""
         return get("quotas", account=account, network=network, limit=limit)
 
@@ -90,7 +101,7 @@ class House(Room[Way]):
         return get("audit", limit=limit)
 
     @asks
-    def verify_audit(self) -> Request[dict[str, Any]]:
+    def verify_audit(self) -> Request[Audit]:
         """Whether any line of it was tampered with: `verified`, and `broken_at`."""
         return get("audit", limit=1, verify=True)
 
@@ -106,7 +117,7 @@ class House(Room[Way]):
         workers: int | None = None,
         seconds_per_job: float | None = None,
         picture: bool = False,
-    ) -> Request[dict[str, Any]]:
+    ) -> Request[Simulated]:
         """What would run when; nothing is queued. With `picture` also drawn, as SVG."""
         how: dict[str, Any] = {
             "from": from_at,

@@ -12,18 +12,20 @@ from postino.client.shapes import (
     Explained,
     Job,
     JobDetails,
+    JobResults,
     Letter,
     LetterDetails,
+    LetterResults,
     Page,
+    PreviewedJob,
     QueuedJob,
     Sight,
+    Trouble,
     UncertainDetails,
     UncertainJob,
 )
 from postino.client.ways import Room, Way, asks, walks
 from postino.client.wishes import Again, Id, Instant, JobsWanted, LettersWanted, NewJob, UncertainWanted, Verdict
-
-Results = Page[dict[str, Any]]
 
 
 def these(ids: Sequence[Id] | None) -> list[str] | None:
@@ -38,7 +40,7 @@ class Jobs(Room[Way]):
         return send("POST", "jobs", body={"type": type, "idempotency_key": known, **fields}, key=known)
 
     @asks
-    def preview(self, type: str, *, key: str | None = None, **fields: Unpack[NewJob]) -> Request[dict[str, Any]]:
+    def preview(self, type: str, *, key: str | None = None, **fields: Unpack[NewJob]) -> Request[PreviewedJob]:
         """What would be queued, and whether it could run then; nothing is queued."""
         return send("POST", "jobs", body={"type": type, "preview": True, **said({"idempotency_key": key}), **fields})
 
@@ -101,7 +103,7 @@ class Jobs(Room[Way]):
         reason: str = "",
         force: bool = False,
         verdict: Literal["send_again", "give_up"] | None = None,
-    ) -> Request[Results]:
+    ) -> Request[JobResults]:
         """The same to at most 200, by `ids` or `filter`: what became of each."""
         how: dict[str, Any] = {"reason": reason, "force": force, "verdict": verdict}
         return post("jobs", "bulk", action=action, ids=these(ids), filter=filter, **how)
@@ -119,7 +121,7 @@ class DeadLetters(Room[Way]):
         return get("dead-letters", **filters)
 
     @asks
-    def groups(self, *, brand: str | None = None) -> Request[Results]:
+    def groups(self, *, brand: str | None = None) -> Request[Page[Trouble]]:
         """Those that failed alike, the largest group first."""
         return get("dead-letters", "groups", brand=brand)
 
@@ -147,7 +149,7 @@ class DeadLetters(Room[Way]):
         per_second: float | None = None,
         force: bool = False,
         reason: str = "",
-    ) -> Request[Results]:
+    ) -> Request[JobResults]:
         """At most 200 of them, so many in a second: what became of each."""
         how: dict[str, Any] = {"per_second": per_second, "force": force, "reason": reason}
         return post("dead-letters", "replay", ids=these(ids), filter=filter, **how)
@@ -155,7 +157,7 @@ class DeadLetters(Room[Way]):
     @asks
     def discard_many(
         self, *, reason: str, ids: Sequence[Id] | None = None, filter: Mapping[str, Any] | None = None
-    ) -> Request[Results]:
+    ) -> Request[LetterResults]:
         """At most 200 of them: what became of each."""
         return post("dead-letters", "discard", ids=these(ids), filter=filter, reason=reason)
 
