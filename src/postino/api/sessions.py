@@ -21,7 +21,7 @@ from postino.api.problems import problem
 from postino.api.reading import query_of
 from postino.publishing.people import told_brands
 from postino.publishing.shapes import plain
-from postino.publishing.signing_in import Refused, SignedIn, Wait
+from postino.publishing.signing_in import Refused, SignedIn, Wait, note_refusal
 from postino.rules.throttling import LONGEST
 from postino.wiring import Postino
 
@@ -66,6 +66,7 @@ def public_routes(app: Postino) -> APIRouter:
         check_place(request)
         signed_in = await app.signing_in.follow_link(query_of(request, "token").get("token", ""))
         if signed_in is None:
+            note_refusal(None, address_of(request))
             return problem(401, SPENT, None, NEVER_KEPT)
         answer = RedirectResponse("/", 303, NEVER_KEPT)
         set_cookie(answer, signed_in)

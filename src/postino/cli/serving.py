@@ -15,6 +15,7 @@ from postino.engine.streaming import close_all
 from postino.errors import StoreUnreachable
 from postino.wiring import Postino
 
+KEPT_OPEN = 75  # seconds without a request: longer than proxies and clients think, so that none is sent in vain
 API = "postino.api.server:make_app"  # by its name: the command line and the API do not know each other
 
 
@@ -41,7 +42,7 @@ async def serve(config: Config, opened: socket.socket, ready: Callable[[], None]
     stop.listen(until_eof=until_eof)
     api = uvicorn.Config(
         API, factory=True, log_config=None, access_log=False, server_header=False, ws="none",
-        http=within(config.api.patience), timeout_graceful_shutdown=int(GRACE),
+        http=within(config.api.patience), timeout_keep_alive=KEPT_OPEN, timeout_graceful_shutdown=int(GRACE),
     )  # fmt: skip
     api.load()
     server = ApiServer(api, ready)

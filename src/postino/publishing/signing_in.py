@@ -59,14 +59,9 @@ class SigningIn:
         """Each try is counted before it is looked at: a hundred at once are a hundred."""
         outcome = await self.tried(folded(name), password, address)
         if not isinstance(outcome, SignedIn):
-            await self.note(folded(name), address, outcome)
+            user = await self.store.user_named(folded(name))
+            note_refusal(user, address, outcome.seconds if isinstance(outcome, Wait) else None)
         return outcome
-
-    async def note(self, known_as: str, address: str, refusal: Refused | Wait) -> None:
-        """In the log, and not in the audit trail: that is for what was changed, and strangers would fill it."""
-        user = await self.store.user_named(known_as)  # of others not even the name: it may be a password
-        wait = refusal.seconds if isinstance(refusal, Wait) else None
-        log.warning("sign_in.refused", user=None if user is None else user.name, address=address, wait=wait)
 
     async def tried(self, known_as: str, password: str, address: str) -> SignedIn | Refused | Wait:
         of_name = self.seals.digest(OF_NAMES, known_as)
@@ -128,6 +123,14 @@ class SigningIn:
         session, cookie = await self.fresh(user.id)
         started = await self.store.take_sign_in(link.id, session, as_user(user))
         return None if started is None else signed_in(started, user, cookie)
+
+
+def note_refusal(user: User | None, address: str, wait: int | None = None) -> None:
+    """In the log, and not in the audit trail: that is for what was changed, and strangers would fill it.
+
+    Of a name that nobody has, nothing is told: it may be a password.
+    """
+    log.warning("sign_in.refused", user=None if user is None else user.name, address=address, wait=wait)
 
 
 async def make_sign_in_link(people: People, signing_in: SigningIn, url: str, act: Act, name: str = OWNER) -> str:
