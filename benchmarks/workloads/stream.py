@@ -30,8 +30,10 @@ def stream(stage: Stage, installed: Installed, store: Store) -> Mapping[str, flo
 
 
 FIGURES = (
-    Figure("p50", "from the answer to the listener: p50", "ms"),
+    Figure("p50", "from the begin of its transaction to the listener: p50", "ms"),
     Figure("p99", "the same: p99", "ms", targets=(Target(250),)),
+    Figure("answer-p50", "from the answer to the listener: p50", "ms"),
+    Figure("answer-p99", "the same: p99", "ms"),
     Figure("missed", "events that a listener did not hear", "events", targets=(Target(0),)),
     Figure("doubled", "events that a listener heard twice", "events", targets=(Target(0),)),
     Figure("rate", "events made", "events/s", True),

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
+from functools import lru_cache
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -21,6 +22,8 @@ from postino.publishing.shapes import plain
 from postino.wiring import Postino
 
 HEARTBEAT = 15.0
+NOTHING = ": nothing new\n\n"
+MOST_FRAMED = 256  # that are kept for those who are a little slower
 TAKEN_WITHIN = 30.0  # seconds
 CURSOR = re.compile(r"(\d{1,19})-(\d{1,19})", re.ASCII)
 LAST = 2**63
@@ -55,8 +58,8 @@ def routes(app: Postino) -> APIRouter:
     async def told(wanted: Filter, after: Cursor | None) -> AsyncGenerator[str, None]:
         try:
             async with aclosing(stream.listen(wanted, after, heartbeat=HEARTBEAT)) as events:
-                async for event in events:
-                    yield framed(event)
+                async for heard in events:
+                    yield beginning(heard) if isinstance(heard, Cursor) else "".join(map(framed, heard)) or NOTHING
         except TooSlow:
             yield farewell("dropped", SLOW)
         except Ended:
@@ -83,13 +86,14 @@ class Events(StreamingResponse):
             await self.body_iterator.aclose()
 
 
-def framed(told: Told | Cursor | None) -> str:
+def beginning(place: Cursor) -> str:
     """A place without an event is for whoever is cut off before the first one."""
-    match told:
-        case None:
-            return ": nothing new\n\n"
-        case Cursor(xid, seq):
-            return f": listening\nid: {xid}-{seq}\n\n"
+    return f": listening\nid: {place.xid}-{place.seq}\n\n"
+
+
+@lru_cache(MOST_FRAMED)
+def framed(told: Told) -> str:
+    """Once for all who hear it."""
     event = told.event
     brands = {brand for brand in told.brands.values() if brand is not None}
     said: dict[str, Any] = {

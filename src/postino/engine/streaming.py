@@ -22,9 +22,9 @@ Filter = Callable[["Told"], "Told | None"]
 _streams: WeakSet["Stream"] = WeakSet()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Told:
-    """An event, and the brands of the jobs it is about."""
+    """An event, and the brands of the jobs it is about. The same one is told to all who may hear it whole."""
 
     event: Event
     brands: Mapping[UUID, str | None] = field(default_factory=dict)
@@ -43,39 +43,39 @@ class Listening:
 
     def __init__(self, wanted: Filter, after: Cursor | None) -> None:
         self.wanted, self.after = wanted, after or Cursor()
-        self.unheard: asyncio.Queue[Told] = asyncio.Queue(MOST_UNHEARD)
+        self.unheard: list[Told] = []
         self.over: type[Exception] | None = None
-        self.ended = asyncio.Event()
+        self.waiting: asyncio.Future[None] | None = None  # the listener, while there is nothing
 
     def offer(self, told: Told) -> None:
         if self.over is not None or told.event.cursor <= self.after:
             return
-        if (mine := self.wanted(told)) is not None:
-            try:
-                self.unheard.put_nowait(mine)
-            except asyncio.QueueFull:
-                self.end(TooSlow)
+        if (mine := self.wanted(told)) is None:
+            return
+        if len(self.unheard) == MOST_UNHEARD:
+            self.end(TooSlow)
+        self.unheard.append(mine)
+        self.wake()
 
     def end(self, why: type[Exception]) -> None:
         self.over = self.over or why
-        self.ended.set()
+        self.wake()
 
-    async def next(self, seconds: float) -> Told | None:
-        """The next one; None if there is none for so long. Raises TooSlow or Ended."""
+    def wake(self) -> None:
+        if self.waiting is not None and not self.waiting.done():
+            self.waiting.set_result(None)
+
+    async def next(self, seconds: float) -> Sequence[Told]:
+        """All that it has not heard; nothing if there is nothing for so long. Raises TooSlow or Ended."""
+        if not self.unheard and self.over is None:
+            self.waiting = asyncio.get_running_loop().create_future()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self.waiting
         if self.over is not None:
             raise self.over
-        hearing = asyncio.ensure_future(self.unheard.get())
-        ending = asyncio.ensure_future(self.ended.wait())
-        try:
-            await asyncio.wait([hearing, ending], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-            if hearing.done():
-                return hearing.result()
-            if self.over is not None:
-                raise self.over
-            return None
-        finally:
-            for waiting in (hearing, ending):
-                waiting.cancel()
+        unheard, self.unheard = self.unheard, []
+        return unheard
 
 
 class Stream:
@@ -94,8 +94,8 @@ class Stream:
 
     async def listen(
         self, wanted: Filter, after: Cursor | None, *, heartbeat: float
-    ) -> AsyncGenerator[Told | Cursor | None, None]:
-        """What happens from now on, or after a cursor; None where nothing has for so many seconds.
+    ) -> AsyncGenerator[Sequence[Told] | Cursor, None]:
+        """What happens from now on, or after a cursor, together what comes together; empty where nothing has for long.
 
         First of all where this begins: whoever is cut off before anything happens can come back to there.
         """
@@ -111,8 +111,8 @@ class Stream:
             else:
                 yield after
                 async with aclosing(self.missed(after, listening)) as missed:
-                    async for told in missed:
-                        yield told
+                    async for some in missed:
+                        yield some
                 self.join(listening)  # at once: what the reader has passed was in what is missed
             while True:
                 yield await listening.next(heartbeat)
@@ -126,19 +126,17 @@ class Stream:
                 self.position = await self.store.last_event()
             return self.position
 
-    async def missed(self, after: Cursor, listening: Listening) -> AsyncGenerator[Told, None]:
+    async def missed(self, after: Cursor, listening: Listening) -> AsyncGenerator[Sequence[Told], None]:
         """What happened while it did not listen, up to where the reader is."""
         while self.position is not None and after < self.position:
             page = await self.store.events(after, TOGETHER)
             if not page:
                 return
-            for told in await self.told(page):
-                if told.event.cursor > self.position:
-                    return
-                if (mine := listening.wanted(told)) is not None:
-                    yield mine
-                if listening.over is not None:
-                    raise listening.over
+            passed = [told for told in await self.told(page) if told.event.cursor <= self.position]
+            if some := [mine for told in passed if (mine := listening.wanted(told)) is not None]:
+                yield some
+            if listening.over is not None:
+                raise listening.over
             after = page[-1].cursor
 
     def join(self, listening: Listening) -> None:
