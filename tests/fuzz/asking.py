@@ -43,16 +43,7 @@ WITH_A_KEY = (
 # Off: positive_data_acceptance, since what fits a schema may name what is not there or is over; and
 # object_level_authorization, in whose place `nobody_hears_of_anothers_things` looks at every answer.
 NEVER_ENDS = "/v1/events"  # a stream: what it refuses and how it begins has a test of its own
-# Whatever is sent as a file is a text: what is wrong with it is told line by line.
-SETTINGS = """
-[generation]
-max-examples = {}
-[phases.stateful.generation]
-max-examples = {}
-[[operations]]
-include-path = "/v1/imports"
-checks.negative_data_rejection.enabled = false
-"""
+SETTINGS = "[generation]\nmax-examples = {}\n[phases.stateful.generation]\nmax-examples = {}\n"
 PHASES = "examples,coverage,fuzzing,stateful"
 
 

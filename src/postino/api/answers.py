@@ -40,7 +40,7 @@ ANSWERS: Mapping[tuple[str, str], Shapes] = {
     ("PATCH", "/v1/users/{user_id}"): ok(people.User),
     ("DELETE", "/v1/users/{user_id}"): ok(people.User),
     ("POST", "/v1/users/{user_id}/link"): ok(people.SignInLink),
-    ("GET", "/v1/audit"): ok(house.Audit),
+    ("GET", "/v1/audit"): ok(Page[house.AuditLine] | house.Audit),
     ("POST", "/v1/posts"): PLANNED | {200: MADE | shapes.Previewed},
     ("GET", "/v1/posts"): ok(Page[shapes.Post]),
     ("GET", "/v1/posts/{post_id}"): ok(shapes.PostDetails),

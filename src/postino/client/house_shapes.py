@@ -260,12 +260,12 @@ class AuditLine(TypedDict):
 
 
 class Audit(TypedDict):
-    """What everybody did, the newest first; `verified` and `broken_at` only where they were asked for."""
+    """The same where it was verified: whether any line was tampered with, and which is the first that was."""
 
     data: list[AuditLine]
     next_cursor: str | None
-    verified: NotRequired[bool]
-    broken_at: NotRequired[int | None]
+    verified: bool
+    broken_at: int | None
 
 
 class LineFault(TypedDict):
