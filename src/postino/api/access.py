@@ -14,7 +14,7 @@ from postino.api.bodies import BROKEN, WITH_BODY
 from postino.api.callers import Caller, of_key, of_session
 from postino.api.permissions import ANYBODY, ROWS, check
 from postino.api.problems import refused, told
-from postino.errors import PostinoError
+from postino.errors import PostinoError, WrongUse
 from postino.publishing.people import PREFIX
 from postino.wiring import Postino
 
@@ -74,8 +74,9 @@ class Access:
         caller = request.scope.get(CALLER) or await self.caller(request)
         check(caller, request.method, request.scope["route"].path)
         put_slashes_back(request.scope)
-        if any(BROKEN.search(str(name)) for name in request.path_params.values()):
-            raise HTTPException(404)  # no database can even be asked for such a name
+        for name, text in request.path_params.items():  # no database can even be asked for such a name
+            if BROKEN.search(str(text)):
+                raise WrongUse(f"{name} holds a broken character: type it again instead of pasting it.", name)
         request.state.caller = caller
 
     async def caller(self, request: Request) -> Caller:
