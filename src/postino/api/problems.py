@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from postino.api.permissions import ROWS
 from postino.errors import Conflict, NotFound, PostinoError, StoreError, WrongUse
 from postino.publishing import shapes
 from postino.publishing.posts import Refused
@@ -22,6 +23,7 @@ from postino.publishing.posts import Refused
 log = structlog.get_logger("postino.api")
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 STATUS: Mapping[type[PostinoError], int] = {WrongUse: 422, NotFound: 404, Conflict: 409, StoreError: 503}
+PATHS = frozenset(path for _, path in ROWS)
 AGAIN_AFTER = 5  # seconds, in which a database that was restarted is back
 OUR_FAULT = "Postino itself went wrong. Nothing more is told here; its log has the rest. It may be tried again."
 NO_SUCH_METHOD = "This address does not take that method."
@@ -76,16 +78,16 @@ async def told(request: Request, error: HTTPException) -> JSONResponse:
     if error.status_code in said and detail == HTTPStatus(error.status_code).phrase:
         detail = said[error.status_code]
     headers = {**(error.headers or {})}
-    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED and (taken := methods_at(request)):
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED and (taken := methods_at(request.scope["path"])):
         headers["Allow"] = ", ".join(sorted(taken))  # not only what the first route there takes
     return problem(error.status_code, detail, None, headers)
 
 
 async def misread(request: Request, error: RequestValidationError) -> JSONResponse:
     """All that is wrong, in `problems`; the first of it as `field` and `detail`."""
-    if request.scope["route"].path != request.scope["path"] in request.app.openapi()["paths"]:
-        allowed = ", ".join(sorted(methods_at(request)))
-        return problem(405, NO_SUCH_METHOD, None, {"Allow": allowed})
+    path = request.scope["path"]
+    if request.scope["route"].path != path and path in PATHS:
+        return problem(405, NO_SUCH_METHOD, None, {"Allow": ", ".join(sorted(methods_at(path)))})
     body = request.scope["route"].body_field
     model = None if body is None else body.field_info.annotation
     found = [(field_of(fault["loc"]), sentence(fault, model)) for fault in error.errors()]
@@ -94,11 +96,10 @@ async def misread(request: Request, error: RequestValidationError) -> JSONRespon
     return problem(422, f"{detail} Nothing was changed.", field, problems=problems)
 
 
-def methods_at(request: Request) -> set[str]:
+def methods_at(path: str) -> set[str]:
     """All that is taken at this very address: `bulk` in `GET /v1/jobs/bulk` was not meant as an id."""
-    path, paths = request.scope["path"], request.app.openapi()["paths"]
-    there = [paths[path]] if path in paths else [paths[name] for name in paths if fits(name, path)]
-    return {method.upper() for operations in there for method in operations}
+    there = [path] if path in PATHS else [name for name in PATHS if fits(name, path)]
+    return {method for method, name in ROWS if name in there}
 
 
 def fits(template: str, path: str) -> bool:
