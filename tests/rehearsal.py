@@ -139,11 +139,10 @@ class Rehearsal:
         return file
 
     def python(self, block: Block) -> None:
+        """A file is run by what follows on its page: test_every_block_is_run_or_marked_with_a_reason sees to that."""
         file = self.saved(block)
         if not block.file:
             self.said = self.run([sys.executable, str(file)])
-        elif not re.search(r"^(asyncio\.run|\w+Server)\(", block.text, re.MULTILINE):  # else the page runs it itself
-            self.run([sys.executable, "-c", f"import {file.stem}"], file.parent)
 
     def console(self, command: str, answered: str | None) -> None:
         if command in COVERED:

@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -34,37 +35,51 @@ def test_blocks_are_of_a_kind_that_is_checked(page: Path) -> None:
     assert all(block.commands for block in blocks(page, "console"))
 
 
-def fate_of(block: Block, before: Block | None) -> str | None:
+def fate_of(block: Block, before: Block | None, after: Sequence[Block] = ()) -> str | None:
     """What a test does with a block, or that it is marked with a reason why none does."""
     if block.not_run:
         return "marked"
     match block.language:
+        case "python" | "csv" | "toml" if block.file:
+            return "saved and used" if is_used(block, after) else None
         case "python" | "console" if block.page in PLAYED or block.page == EXAMPLE:
             return "run"
         case "text" | "json" if before is not None and before.language in ("console", "python") and not before.file:
             return "compared with what was said"
-        case "csv" | "toml" if block.file:
-            return "saved, and used by what follows"
         case "toml" | "sql" | "mermaid":
             return "checked by tests/test_docs.py"
     return None
 
 
+def is_used(block: Block, after: Sequence[Block]) -> bool:
+    """Whether what follows names the file; settings are read by whatever is started."""
+    stem = Path(block.file or "").stem
+    following = "\n".join(other.text for other in after if not other.not_run)
+    return re.search(rf"\b{stem}\b|^\$ postino", following, re.MULTILINE if stem == "postino" else 0) is not None
+
+
+def fates(page: Path) -> list[tuple[Block, str | None]]:
+    shown = blocks(page)
+    before = [None, *shown]
+    return [(block, fate_of(block, before[place], shown[place + 1 :])) for place, block in enumerate(shown)]
+
+
 @pytest.mark.parametrize("page", EVERYTHING, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_block_is_run_or_marked_with_a_reason(page: Path) -> None:
-    shown = blocks(page)
-    fates = [fate_of(block, before) for block, before in zip(shown, [None, *shown], strict=False)]
-    assert [block.text for block, fate in zip(shown, fates, strict=True) if fate is None] == []
-    assert all(len(block.not_run.split()) > 3 for block in shown if block.not_run)
+    assert [block.text for block, fate in fates(page) if fate is None] == []
+    assert all(len(block.not_run.split()) > 3 for block, _ in fates(page) if block.not_run)
 
 
 def test_a_block_that_nobody_runs_would_be_noticed() -> None:
-    console, text = Block(README, "console", "$ make up\n", None), Block(README, "text", "It is up.\n", None)
+    console, text = Block(README, "console", "$ python shop.py\n", None), Block(README, "text", "It is up.\n", None)
+    shop = Block(README, "python", "print()", "file: shop.py")
     assert fate_of(console, None) == "run"
     assert fate_of(text, console) == "compared with what was said"
     assert fate_of(text, None) is None
     assert fate_of(text, text) is None
     assert fate_of(Block(ROOT / "CHANGELOG.md", "console", "$ make up\n", None), None) is None
+    assert fate_of(shop, None, [text, console]) == "saved and used"
+    assert fate_of(shop, None, [text]) is None
 
 
 @pytest.mark.parametrize(
