@@ -117,6 +117,7 @@ def check_links(said: list[str]) -> None:
 
 
 @pytest.mark.crash
+@pytest.mark.timeout(180)  # it starts three times
 def test_killed_in_any_way_right_after_it_answered_it_publishes_once_when_it_is_back(folder: Path) -> None:
     with Up(folder) as up:
         up.post("Killed as a whole", BLUESKY, MASTODON)
