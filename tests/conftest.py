@@ -12,6 +12,7 @@ from hypothesis import settings
 from tests.servers import ServerMissing
 from tests.servers.postgres import PostgresServer
 
+COUNTED = "counted"
 POSTGRES_FIXTURES = {"postgres_server", "postgres_url", "private_postgres"}
 
 # Where a change is judged, it is judged by the same examples; everywhere else new ones are looked for.
@@ -26,6 +27,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if POSTGRES_FIXTURES.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.postgres)
     items.sort(key=lambda item: item.path.name != "test_docs.py")  # long ones first: nobody waits for them at the end
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What a test has counted is told at the end, whichever process ran it."""
+    for report in [*terminalreporter.stats.get("passed", ()), *terminalreporter.stats.get("failed", ())]:
+        for name, text in getattr(report, "user_properties", ()):
+            if name == COUNTED and report.when == "call":
+                terminalreporter.write_line(text)
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,10 @@ import pytest
 
 from postino import Job, Postino
 from postino.config import load
+from postino.engine.rehearsing import Asked
+from postino.engine.simulation import simulate
+from postino.gate import Scope
+from postino.wiring import rehearsal, terms_of
 from tests.api.household import Server
 
 
@@ -65,3 +70,21 @@ def test_what_is_wrong_is_refused_by_its_name(
 ) -> None:
     reply = server.api.ask("POST", "/v1/simulate", wrong)
     assert (reply.status, reply.json["field"]) == (422, field), reply.json
+
+
+async def test_what_takes_too_long_to_play_is_given_up_at_once(tmp_path: Path) -> None:
+    """A thousand workers that look every night for what may not run would be busy for hours, and nobody waits."""
+    played: list[int] = []
+    async with Postino(load(tmp_path, environment={})) as app:
+        await app.enqueue("report", channel="mastodon", account="m1")
+        await app.gatekeeper.pause(Scope.CHANNEL, "mastodon", reason="", actor="test")
+        window = {"scope": "all", "start": "01:00", "end": "02:00", "timezone": "UTC"}
+        await app.gatekeeper.keep(await app.gatekeeper.draft(window), actor="test")
+        asked = Asked(until_at=datetime.now(UTC) + timedelta(days=300), workers=1000, terms=terms_of(app.config))
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.5):
+                await simulate(app.store, rehearsal, asked, lambda done, _: played.append(done))
+        await asyncio.sleep(0)
+        seen = len(played)
+        await asyncio.to_thread(threading.Event().wait, 0.3)
+        assert len(played) <= seen + 1, "it goes on although nobody waits for it"

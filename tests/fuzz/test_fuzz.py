@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.conftest import COUNTED
 from tests.fuzz.asking import Found, Whose, ask_anything
-from tests.fuzz.figures import by_route, never_well, routes
+from tests.fuzz.figures import CLASSES, by_route, never_well, routes
 from tests.fuzz.household import Target
 from tests.fuzz.world import World, furnish
 
 SEED = int(os.environ.get("POSTINO_FUZZ_SEED", "20261116"))
+Tell = Callable[[str, object], None]
 EXAMPLES, STORIES = 2, 30  # `make fuzz` asks much more
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -25,24 +27,23 @@ def on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Target
         yield target, furnish(target)
 
 
-def asked(target: Target, world: World, folder: Path, whose: Sequence[Whose], tell: Any) -> list[Found]:
-    """Each of them, one after the other; the count is told."""
+def asked(target: Target, world: World, folder: Path, whose: Sequence[Whose], tell: Tell) -> list[Found]:
+    """Each of them, one after the other; the count is told at the end of all tests."""
     found = []
     for who in whose:
         one = ask_anything(target, folder, world, who, seed=SEED, examples=EXAMPLES, stories=STORIES)
-        with tell.disabled():
-            classes = {name: sum(told[name] for told in by_route([one]).values()) for name in ("2xx", "4xx", "5xx")}
-            print(f"\nfuzz by {who}: {one.calls} calls, {one.operations} operations, {classes}, seed {SEED}")
+        told = [f"{sum(told[name] for told in by_route([one]).values())} {name}" for name in CLASSES]
+        tell(COUNTED, f"fuzz by {who}: {one.calls} calls of {one.operations} routes, {', '.join(told)}, seed {SEED}")
         assert one.clean, one.said
         found.append(one)
     return found
 
 
 def test_who_may_not_come_in_and_who_may_publish_for_one_brand(
-    on_sqlite: tuple[Target, World], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    on_sqlite: tuple[Target, World], tmp_path: Path, record_property: Tell
 ) -> None:
     target, world = on_sqlite
-    nobody, editor = asked(target, world, tmp_path, [Whose.NOBODY, Whose.EDITOR], capsys)
+    nobody, editor = asked(target, world, tmp_path, [Whose.NOBODY, Whose.EDITOR], record_property)
     well = [route for route in routes() if route not in never_well([nobody])]
     assert well == ["GET /health/live", "GET /health/ready", "POST /v1/login"]
     assert len(never_well([editor])) < len(routes()) // 2
@@ -50,10 +51,10 @@ def test_who_may_not_come_in_and_who_may_publish_for_one_brand(
 
 
 def test_who_may_do_everything_and_every_route_goes_well_at_least_once(
-    tmp_path: Path, postgres_url: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, postgres_url: str, record_property: Tell
 ) -> None:
     with Target(tmp_path / "data", postgres_url) as target:
-        [owner] = asked(target, furnish(target), tmp_path, [Whose.OWNER], capsys)
+        [owner] = asked(target, furnish(target), tmp_path, [Whose.OWNER], record_property)
         assert owner.links, "no answer led to another question: the stories told nothing"
         assert never_well([owner]) == []
         target.kill_group()

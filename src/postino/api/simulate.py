@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, HTTPException
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
@@ -13,13 +13,20 @@ from postino.api.callers import Asking
 from postino.api.models import Strict
 from postino.api.wishes import instant
 from postino.engine.rehearsing import Asked
-from postino.engine.simulated import told
+from postino.engine.simulated import Simulation, told
 from postino.engine.simulation import simulate
 from postino.engine.timeline import picture
+from postino.errors import WrongUse
 from postino.wiring import Postino, rehearsal, terms_of
 from postino.zones import zone
 
 MOST_JOBS = 5_000
+LONGEST_PLAY = 12  # seconds
+TOO_LONG = (
+    f"until: this takes longer than {LONGEST_PLAY} seconds to play. Choose an earlier time or fewer workers, or run"
+    " `postino simulate` where the database is."
+)
+OTHERS_PLAY = "Others are being told what would run when. Ask again in a moment."
 Name = Annotated[str, Field(max_length=500)]
 
 
@@ -44,14 +51,28 @@ def routes(app: Postino) -> APIRouter:
         notes: list[str] = []
         place = zone(body.timezone or "UTC")
         asked = asked_by(app, body, notes)
-        async with one_at_a_time:
-            if caller.hears is None:
-                played = await simulate(app.store, rehearsal, replace(asked, most=MOST_JOBS))
-            else:
-                played = await simulate(app.store, rehearsal, asked, caller.hears)
+        if caller.hears is None:
+            played = await in_time(replace(asked, most=MOST_JOBS))
+        else:
+            played = await simulate(app.store, rehearsal, asked, caller.hears)
         said = told(played)
         drawn = {"picture": picture(played, place)} if body.picture else {}
         return JSONResponse(said | {"notes": [*notes, *said["notes"]], **drawn})
+
+    async def in_time(asked: Asked) -> Simulation:
+        """One after the other, and none for ever: who asks may be gone, and others wait."""
+        try:
+            async with asyncio.timeout(LONGEST_PLAY):
+                await one_at_a_time.acquire()
+        except TimeoutError:
+            raise HTTPException(503, OTHERS_PLAY, {"Retry-After": str(LONGEST_PLAY)}) from None
+        try:
+            async with asyncio.timeout(LONGEST_PLAY):
+                return await simulate(app.store, rehearsal, asked)
+        except TimeoutError:
+            raise WrongUse(TOO_LONG, "until") from None
+        finally:
+            one_at_a_time.release()
 
     return router
 

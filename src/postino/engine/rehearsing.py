@@ -132,6 +132,8 @@ class Rehearsing:
         while self.coming and self.coming[0][0] <= self.clock.now:
             self.due.add(heapq.heappop(self.coming)[1])
         for hands in self.hands:
+            if self.stop.is_set():
+                return False
             for job in await hands.take(self.due):
                 if not await self.is_deferred(store, hands, job):
                     self.start(job, self.clock.now)
