@@ -63,6 +63,12 @@ def test_a_list_at_80_columns_has_one_line_per_job_and_tells_when_it_runs(desk: 
     assert max(map(len, lines)) <= 80
 
 
+def test_a_terminal_shows_the_time_of_its_own_clocks(desk: Desk) -> None:
+    at = datetime(2035, 6, 1, 12, 0, tzinfo=UTC)
+    desk.enqueue(at=at)
+    assert " 2035-06-01 14:00 CEST" in COLOURS.sub("", in_terminal("jobs", "list", TZ="Europe/Rome"))
+
+
 def test_a_dead_letter_in_a_terminal_ends_with_what_one_can_do(desk: Desk, folder: Path) -> None:
     busy, wrong = desk.settled(Retry("busy")), desk.settled(Reject("no"))
     for job, replays in ((busy, [""]), (wrong, [" --payload JSON", " --force"])):

@@ -1,7 +1,8 @@
 """The API as an application: `make_app(config)` puts it together and starts nothing."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from types import ModuleType
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.middleware.gzip import GZipMiddleware
@@ -71,8 +72,10 @@ def make_app(config: Config | None = None) -> FastAPI:
     return app
 
 
-def app_for(postino: Postino, check: Callable[[Request], Awaitable[None]]) -> FastAPI:
-    """Every route, for whomever `check` lets in: also for who asks in this very process, and needs no door."""
+def app_for(
+    postino: Postino, check: Callable[[Request], Awaitable[None]], parts: Sequence[ModuleType] = PARTS
+) -> FastAPI:
+    """Every route, or those of some parts, for whomever `check` lets in: also for who asks in this very process."""
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
@@ -95,7 +98,7 @@ def app_for(postino: Postino, check: Callable[[Request], Awaitable[None]]) -> Fa
         responses=RESPONSES,
     )
     answer_with_problems(app)
-    for part in PARTS:
+    for part in parts:
         app.include_router(part.routes(postino), dependencies=[Depends(check), Depends(opened), Depends(check_query)])
     app.include_router(sessions.public_routes(postino), dependencies=[Depends(opened)])
     for part in (health, page):

@@ -6,7 +6,8 @@ Exit codes: 0 done, 1 failed, 2 wrong use, 3 not found, 4 conflict, 5 store or s
 import io
 import sys
 from collections.abc import Sequence
-from typing import Annotated, NoReturn
+from functools import cache
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -93,10 +94,16 @@ def run(given: Sequence[str]) -> int:
     """Runs one command and returns its exit code."""
     try:
         check_text(given)
-        ended = cli(given, prog_name="postino", standalone_mode=False)
+        ended = command()(given, prog_name="postino", standalone_mode=False)
     except Exception as error:  # noqa: BLE001 - whatever it is, a person reads one paragraph and a script a number
         return refusals.tell(error, as_json="--json" in given)
     return ended if isinstance(ended, int) else 0
+
+
+@cache
+def command() -> Any:
+    """All commands as one: put together once, however often it is asked."""
+    return typer.main.get_command(cli)
 
 
 def check_text(given: Sequence[str]) -> None:

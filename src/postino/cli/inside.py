@@ -1,14 +1,32 @@
 """The API inside this very process: the same requests as over the wire, answered over a database of this machine."""
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
+from types import ModuleType
 from typing import Any
 from urllib.parse import unquote, urlencode
 
-from starlette.types import Message, Scope
+from starlette.types import ASGIApp, Message, Scope
 
+from postino.api import (
+    accounts,
+    dead,
+    deeds,
+    explaining,
+    gates,
+    importing,
+    job_deeds,
+    jobs,
+    keys,
+    links,
+    people,
+    posts,
+    queues,
+    simulate,
+    workers,
+)
 from postino.api.callers import Caller, Known
-from postino.api.server import app_for
+from postino.api.server import PARTS, app_for
 from postino.cli.progress import Teller
 from postino.client.messages import Answer, Lost, Request
 from postino.client.transports import Server
@@ -16,6 +34,26 @@ from postino.errors import WrongUse
 from postino.wiring import Postino
 
 HERE = Server("This queue", None, 1.0)
+# Who answers what begins with these words. To put together only those is most of what a command would wait for; what
+# is not here is answered by all of them.
+ANSWERED_BY: Mapping[str, Sequence[ModuleType]] = {
+    "accounts": (accounts,),
+    "api-keys": (keys,),
+    "blackouts": (gates,),
+    "channels": (queues,),
+    "circuits": (gates,),
+    "contents": (posts,),
+    "dead-letters": (dead,),
+    "dispatch-due": (queues,),
+    "gates": (queues,),
+    "imports": (importing,),
+    "jobs": (jobs, job_deeds, explaining),
+    "posts": (posts, deeds, explaining),
+    "queues": (gates,),
+    "simulate": (simulate,),
+    "users": (people, links),
+    "workers": (workers,),
+}
 
 
 class Inside:
@@ -25,8 +63,9 @@ class Inside:
 
     def __init__(self, postino: Postino, name: str, runner: asyncio.Runner) -> None:
         self.teller = Teller("jobs have run")
-        self.app = app_for(postino, Known(Caller(name, "cli", hears=self.teller.tell)))
-        self.runner = runner
+        self.postino, self.runner = postino, runner
+        self.check = Known(Caller(name, "cli", hears=self.teller.tell))
+        self.apps: dict[str, ASGIApp] = {}
 
     def send(self, request: Request[Any]) -> Answer | Lost:
         try:
@@ -47,10 +86,16 @@ class Inside:
         async def send(message: Message) -> None:
             told.append(message)
 
-        await self.app(scope_of(request), receive, send)
+        await self.app_for(request)(scope_of(request), receive, send)
         begun, *parts = told
         headers = {name.decode("latin-1"): text.decode("latin-1") for name, text in begun["headers"]}
         return Answer(begun["status"], headers, b"".join(part.get("body", b"") for part in parts))
+
+    def app_for(self, request: Request[Any]) -> ASGIApp:
+        word = request.path.split("/")[2]
+        if word not in self.apps:
+            self.apps[word] = app_for(self.postino, self.check, ANSWERED_BY.get(word, PARTS))
+        return self.apps[word]
 
 
 def scope_of(request: Request[Any]) -> Scope:

@@ -164,7 +164,9 @@ def at(text: str | None) -> datetime | None:
 
 
 def instant(at: datetime) -> str:
-    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """In UTC; for somebody at a terminal as their own clocks show it."""
+    here = at.astimezone() if is_terminal() else at.astimezone(UTC)
+    return f"{here:%Y-%m-%d %H:%M %Z}" if here.utcoffset() else f"{here:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def distance(away: timedelta) -> str:

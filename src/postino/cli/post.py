@@ -136,7 +136,7 @@ def line(told: Told) -> str:
 
 def outlook(told: Told) -> str:
     """What came of it, or what is to come."""
-    at = "" if told["run_at"] is None else f"{told['run_at'][:19]}Z"
+    at = output.shown(output.at(told["run_at"]))
     match told["status"]:
         case "published":
             return told["url"] or told["remote_id"] or ""

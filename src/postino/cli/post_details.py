@@ -34,7 +34,8 @@ def stands(told: Told, done: str = "") -> str:
     """How it stands now, unless what was done says it."""
     if done == f"is {told['status']}":
         return ""
-    return f": it is now {told['status']}" + (f", for {told['run_at'][:19]}Z" if told["status"] == "scheduled" else "")
+    when = f", for {output.shown(output.at(told['run_at']))}" if told["status"] == "scheduled" else ""
+    return f": it is now {told['status']}{when}"
 
 
 def show(told: Told, where: Where) -> None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 HEAD = {"id": "ID", "text": "TEXT", "status": "STATUS", "when": "WHEN_AT", "account": "ACCOUNT"}
 GAP = 2
-INSTANT = len("2026-03-01T09:05:07Z")
+INSTANT = len("2026-03-01T09:05:07Z")  # or 2026-03-01 10:05 CET
 IDS = (36, 21, 9)  # whole, without its middle, its end: the end tells posts of one minute apart
 LEAST_TEXT, LEAST_ACCOUNT, MOST_ACCOUNT, HARDLY = 18, 13, 32, 6
 INDENT = "  "
