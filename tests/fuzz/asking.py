@@ -97,7 +97,7 @@ def ask_anything(
         *(sys.executable, "-m", "schemathesis.cli", "run", str(document), "--url", target.told["url"], "--no-color"),
         *("--phases", PHASES, "--checks", ",".join(checks), "--exclude-path", NEVER_ENDS),
         *("--seed", str(seed), "--workers", "1", "--continue-on-failure", "--warnings", "off"),
-        *("--generation-database", "none", "--suppress-health-check", "all", "--request-timeout", "20"),
+        *("--generation-database", "none", "--suppress-health-check", "all", "--request-timeout", "30"),
         *("--report-json-path", str(report)),
     ]
     command += [word for path in only for word in ("--include-path", path)]
