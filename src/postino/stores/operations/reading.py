@@ -7,13 +7,14 @@ from uuid import UUID
 
 from postino.errors import NotFound
 from postino.event import Cursor, Event
-from postino.job import Job
+from postino.job import Job, State
 from postino.rules.blockers import MOST_AHEAD, Busy, Doubt, Facts
 from postino.store import Attempt, AuditEntry, Circumstances, DeadFilter, DeadLetter, JobFilter, QueueDepth, WorkerInfo
 from postino.stores import rows
 from postino.stores.operations.gates import known_from, known_gates
 from postino.stores.statement import Operation, Row, ask, each
 
+BUSY = {State.RUNNING, State.UNCERTAIN}  # of which there is never much
 
 def find(channel: str, key: str) -> Operation[Job | None]:
     found = yield each("find_by_keys", [{"channel": channel, "key": key}])
@@ -22,10 +23,12 @@ def find(channel: str, key: str) -> Operation[Job | None]:
 
 def list_jobs(wanted: JobFilter) -> Operation[list[Job]]:
     brands = wanted.brands if wanted.brand is None else (wanted.brand,)
-    of_brands = {} if brands is None else {"brands": list(brands)}
+    states = set(wanted.states or State)
     found = yield ask(
-        "list" if brands is None else "list_of_brands",
-        **of_brands,
+        "list_busy" if states <= BUSY else "list" if brands is None else "list_of_brands",
+        brands=None if brands is None else list(brands),
+        live=any(not state.is_final for state in states),
+        ended=any(state.is_final for state in states),
         states=[state.value for state in wanted.states],
         type=wanted.type,
         channel=wanted.channel,

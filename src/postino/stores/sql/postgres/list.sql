@@ -8,6 +8,7 @@ WITH page AS (
       AND (:queue::int IS NULL OR queue = :queue)
       AND (:parent_id::uuid IS NULL OR parent_id = :parent_id)
       AND (:before::uuid IS NULL OR id < :before)
+      AND :live::boolean
     ORDER BY id DESC LIMIT :limit)
     UNION ALL
     (SELECT id FROM postino.finished WHERE
@@ -18,7 +19,7 @@ WITH page AS (
       AND (:queue::int IS NULL OR queue = :queue)
       AND (:parent_id::uuid IS NULL OR parent_id = :parent_id)
       AND (:before::uuid IS NULL OR id < :before)
-      AND NOT superseded AND (cardinality(:states::text[]) = 0 OR :states::text[] && ARRAY['completed', 'failed', 'cancelled'])
+      AND NOT superseded AND :ended::boolean
     ORDER BY id DESC LIMIT :limit)
     UNION ALL
     (SELECT id FROM postino.kept WHERE
@@ -29,7 +30,7 @@ WITH page AS (
       AND (:queue::int IS NULL OR queue = :queue)
       AND (:parent_id::uuid IS NULL OR parent_id = :parent_id)
       AND (:before::uuid IS NULL OR id < :before)
-      AND NOT superseded AND (cardinality(:states::text[]) = 0 OR :states::text[] && ARRAY['completed', 'failed', 'cancelled'])
+      AND NOT superseded AND :ended::boolean
     ORDER BY id DESC LIMIT :limit)
 )
 SELECT * FROM postino.stored_jobs

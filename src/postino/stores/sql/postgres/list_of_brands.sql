@@ -11,6 +11,7 @@ WITH page AS (
       AND (:queue::int IS NULL OR queue = :queue)
       AND (:parent_id::uuid IS NULL OR parent_id = :parent_id)
       AND (:before::uuid IS NULL OR id < :before)
+      AND :live::boolean
     ORDER BY id DESC LIMIT :limit)
     UNION ALL
     (SELECT id FROM postino.finished WHERE
@@ -21,7 +22,7 @@ WITH page AS (
       AND (:queue::int IS NULL OR queue = :queue)
       AND (:parent_id::uuid IS NULL OR parent_id = :parent_id)
       AND (:before::uuid IS NULL OR id < :before)
-      AND NOT superseded AND (cardinality(:states::text[]) = 0 OR :states::text[] && ARRAY['completed', 'failed', 'cancelled'])
+      AND NOT superseded AND :ended::boolean
     ORDER BY id DESC LIMIT :limit)
     UNION ALL
     (SELECT id FROM postino.kept WHERE
@@ -32,7 +33,7 @@ WITH page AS (
       AND (:queue::int IS NULL OR queue = :queue)
       AND (:parent_id::uuid IS NULL OR parent_id = :parent_id)
       AND (:before::uuid IS NULL OR id < :before)
-      AND NOT superseded AND (cardinality(:states::text[]) = 0 OR :states::text[] && ARRAY['completed', 'failed', 'cancelled'])
+      AND NOT superseded AND :ended::boolean
     ORDER BY id DESC LIMIT :limit)
     ) AS one
 )

@@ -9,6 +9,7 @@ WITH page AS MATERIALIZED (
       AND (:queue IS NULL OR queue = :queue)
       AND (:parent_id IS NULL OR parent_id = :parent_id)
       AND (:before IS NULL OR id < :before)
+      AND :live
     ORDER BY id DESC LIMIT :limit)
     UNION
     SELECT id FROM (SELECT id FROM postino_finished WHERE
@@ -20,7 +21,7 @@ WITH page AS MATERIALIZED (
       AND (:queue IS NULL OR queue = :queue)
       AND (:parent_id IS NULL OR parent_id = :parent_id)
       AND (:before IS NULL OR id < :before)
-      AND NOT superseded AND (json_array_length(:states) = 0 OR EXISTS (SELECT 1 FROM json_each(:states) WHERE value IN ('completed', 'failed', 'cancelled')))
+      AND NOT superseded AND :ended
     ORDER BY id DESC LIMIT :limit)
     UNION
     SELECT id FROM (SELECT id FROM postino_kept WHERE
@@ -32,7 +33,7 @@ WITH page AS MATERIALIZED (
       AND (:queue IS NULL OR queue = :queue)
       AND (:parent_id IS NULL OR parent_id = :parent_id)
       AND (:before IS NULL OR id < :before)
-      AND NOT superseded AND (json_array_length(:states) = 0 OR EXISTS (SELECT 1 FROM json_each(:states) WHERE value IN ('completed', 'failed', 'cancelled')))
+      AND NOT superseded AND :ended
     ORDER BY id DESC LIMIT :limit)
 )
 SELECT * FROM postino_stored_jobs
