@@ -128,7 +128,8 @@ def parts(config: Config, known: Networks) -> Parts:
         make_store, wakeup = postgres_parts(config)
         store = make_store()
         return Parts(config, store, wakeup, store.open, make_store, door_of(config), limits)
-    driver = Sqlite(path)
+    make_driver = partial(Sqlite, path, statement_seconds=config.database.statement_timeout)
+    driver = make_driver()
     store, wakeup = SqlStore(driver), DatagramWakeup(path)
 
     async def make_ready() -> None:
@@ -136,7 +137,7 @@ def parts(config: Config, known: Networks) -> Parts:
             await store.migrate()  # an embedded database without anything has nothing to lose
         await store.open()
 
-    return Parts(config, store, wakeup, make_ready, lambda: SqlStore(Sqlite(path)), door_of(config), limits)
+    return Parts(config, store, wakeup, make_ready, lambda: SqlStore(make_driver()), door_of(config), limits)
 
 
 def unfetchable(config: Config) -> Callable[[str], str | None]:

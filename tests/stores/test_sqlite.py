@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -59,3 +60,20 @@ async def test_many_who_use_a_new_file_at_once_all_find_it_ready(tmp_path: Path)
     assert len({job.id for job in jobs}) == 1
     for app in apps:
         await app.close()
+
+
+async def test_a_read_that_takes_too_long_is_given_up_and_the_next_is_answered(tmp_path: Path) -> None:
+    driver = Sqlite(tmp_path / "postino.db", statement_seconds=0)
+    store = SqlStore(driver)
+    await store.migrate()
+    await store.open()
+    try:
+        job = NewJob(id=new_id(), type="t", channel="t", queue=Queue.DEFAULT, payload=b"null")
+        await store.enqueue([replace(job, id=new_id()) for _ in range(2000)])
+        with pytest.raises(StoreUnreachable, match="did not finish within 0 s"):
+            await store.depths()
+        assert driver.reader is not None
+        driver.reader.statement_seconds = 60
+        assert sum(depth.jobs for depth in await store.depths()) == 2000
+    finally:
+        await store.close()

@@ -41,8 +41,11 @@ class Sqlite:
 
     dialect = "sqlite"
 
-    def __init__(self, path: Path, *, clock: Callable[[], datetime | None] = machine_clock) -> None:
+    def __init__(
+        self, path: Path, *, statement_seconds: float = 5, clock: Callable[[], datetime | None] = machine_clock
+    ) -> None:
         self.path = path
+        self.statement_seconds = statement_seconds
         self.clock = clock
         self.writer: Hand | None = None
         self.reader: Hand | None = None
@@ -59,7 +62,8 @@ class Sqlite:
             raise WrongUse(TWO_LIBRARIES, field="connection")
         await asyncio.to_thread(self.check_schema)
         self.writer = Hand(self.path, self.clock, writes=True)
-        self.reader = Hand(self.path, self.clock, writes=False)
+        # Everybody's reads wait for the one that is under way.
+        self.reader = Hand(self.path, self.clock, writes=False, statement_seconds=self.statement_seconds)
 
     async def close(self) -> None:
         hands, self.writer, self.reader = (self.writer, self.reader), None, None

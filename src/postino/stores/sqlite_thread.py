@@ -1,6 +1,7 @@
 """A thread with a connection of its own: the only place where SQLite is called."""
 
 import asyncio
+import math
 import queue
 import threading
 import time
@@ -24,6 +25,7 @@ log = structlog.get_logger("postino.store")
 MOST_TOGETHER = 1000
 PATIENCE_MS = 5000
 PAGES_IN_LOG = 8000  # of 4 kB
+STEPS = 20_000  # of SQLite's own, after which it is asked whether it takes too long
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +46,13 @@ class Result:
 class Hand:
     """Runs operations one after the other; those that wait while it is busy share the next transaction."""
 
-    def __init__(self, path: Path, clock: Callable[[], datetime | None], *, writes: bool) -> None:
+    def __init__(
+        self, path: Path, clock: Callable[[], datetime | None], *, writes: bool, statement_seconds: float | None = None
+    ) -> None:
         self.path = path
         self.clock = clock
+        self.statement_seconds = statement_seconds  # None: as long as it takes
+        self.give_up_at = math.inf
         self.begin = "BEGIN IMMEDIATE" if writes else "BEGIN"
         self.writes = writes
         self.waiting: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
@@ -69,13 +75,22 @@ class Hand:
         while batch := self.next_batch():
             try:
                 with busy_or_broken(self.path):
-                    connection = connection or connect(self.path, writes=self.writes)
+                    connection = connection or self.connected()
                     results = self.transact(connection, batch)
             except BaseException as error:  # noqa: BLE001 - whoever waits for the result gets it
                 results = [Result(error=error)] * len(batch)
             deliver(batch, results)
         if connection is not None:
             connection.close()
+
+    def connected(self) -> apsw.Connection:
+        connection = connect(self.path, writes=self.writes)
+        if self.statement_seconds is not None:
+            connection.set_progress_handler(self.takes_too_long, STEPS)
+        return connection
+
+    def takes_too_long(self) -> bool:
+        return time.monotonic() > self.give_up_at
 
     def next_batch(self) -> list[Work]:
         """Waits for work, then takes all there is; empty when told to stop."""
@@ -110,7 +125,7 @@ class Hand:
         connection.execute("SAVEPOINT one")
         try:
             with busy_or_broken(self.path):
-                result = Result(drive(operation, lambda query: execute(connection, query, now)))
+                result = Result(drive(operation, lambda query: self.answer(connection, query, now)))
         except Exception as error:
             if not connection.in_transaction:
                 raise  # a full disk takes the whole transaction with it
@@ -118,6 +133,16 @@ class Hand:
             result = Result(error=error)
         connection.execute("RELEASE one")
         return result
+
+    def answer(self, connection: apsw.Connection, query: Query, now: datetime | None) -> list[Row]:
+        self.give_up_at = time.monotonic() + (self.statement_seconds or 0.0)
+        try:
+            return execute(connection, query, now)
+        except apsw.InterruptError as error:
+            told = f"SQLite did not finish within {self.statement_seconds} s. Nothing was changed; try again."
+            raise StoreUnreachable(told) from error
+        finally:
+            self.give_up_at = math.inf
 
 
 def execute(connection: apsw.Connection, query: Query, now: datetime | None) -> list[Row]:
