@@ -9,12 +9,11 @@ from pathlib import Path
 from fastapi import HTTPException, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from postino.api.addresses import put_slashes_back
-from postino.api.bodies import BROKEN, WITH_BODY
+from postino.api.bodies import WITH_BODY
 from postino.api.callers import Caller, of_key, of_session
 from postino.api.permissions import ANYBODY, ROWS, check
 from postino.api.problems import refused, told
-from postino.errors import PostinoError, WrongUse
+from postino.errors import PostinoError
 from postino.publishing.people import PREFIX
 from postino.wiring import Postino
 
@@ -73,10 +72,6 @@ class Access:
     async def __call__(self, request: Request) -> None:
         caller = request.scope.get(CALLER) or await self.caller(request)
         check(caller, request.method, request.scope["route"].path)
-        put_slashes_back(request.scope)
-        for name, text in request.path_params.items():  # no database can even be asked for such a name
-            if BROKEN.search(str(text)):
-                raise WrongUse(f"{name} holds a broken character: type it again instead of pasting it.", name)
         request.state.caller = caller
 
     async def caller(self, request: Request) -> Caller:

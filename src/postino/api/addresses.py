@@ -3,7 +3,11 @@
 import re
 from urllib.parse import unquote
 
+from fastapi import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
+
+from postino.api.bodies import BROKEN
+from postino.errors import WrongUse
 
 WRITTEN = re.compile("%2f", re.IGNORECASE)
 SLASH = "\udc2f"  # nothing that is decoded ever contains it
@@ -21,7 +25,10 @@ class Addresses:
         await self.app(scope, receive, send)
 
 
-def put_slashes_back(scope: Scope) -> None:
-    names = scope["path_params"]
+async def name_whole(request: Request) -> None:
+    """The names in an address as they were meant. Raises WrongUse where no database could even be asked for one."""
+    names = request.scope["path_params"]
     for name, text in names.items():
-        names[name] = text.replace(SLASH, "/") if isinstance(text, str) else text
+        names[name] = str(text).replace(SLASH, "/")
+        if BROKEN.search(names[name]):
+            raise WrongUse(f"{name} holds a broken character: type it again instead of pasting it.", name)

@@ -37,7 +37,7 @@ from postino.api import (
     workers,
 )
 from postino.api.access import Access, Door, read_or_create
-from postino.api.addresses import Addresses
+from postino.api.addresses import Addresses, name_whole
 from postino.api.bodies import Bodies
 from postino.api.limits import RateLimits, RequestIds
 from postino.api.openapi import Announced
@@ -66,7 +66,6 @@ def make_app(config: Config | None = None) -> FastAPI:
     app.add_middleware(Door, access=check)
     app.add_middleware(GZipMiddleware, minimum_size=LARGE, compresslevel=PACKED)
     app.add_middleware(RateLimits, rate=config.api.rate, burst=config.api.burst)
-    app.add_middleware(Addresses)
     app.add_middleware(Safety)
     app.add_middleware(RequestIds)
     return app
@@ -99,9 +98,11 @@ def app_for(
     )
     answer_with_problems(app)
     for part in parts:
-        app.include_router(part.routes(postino), dependencies=[Depends(check), Depends(opened), Depends(check_query)])
+        every = [Depends(check), Depends(name_whole), Depends(opened), Depends(check_query)]
+        app.include_router(part.routes(postino), dependencies=every)
     app.include_router(sessions.public_routes(postino), dependencies=[Depends(opened)])
     for part in (health, page):
         app.include_router(part.routes(postino))
     app.add_middleware(Bodies, patience=postino.config.api.patience)
+    app.add_middleware(Addresses)
     return app
