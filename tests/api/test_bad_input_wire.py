@@ -59,6 +59,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         server.process.terminate()
         said = server.end()
         assert "Traceback" not in said, said
+        assert all(json.loads(line)["level"] == "info" for line in said.splitlines()), said
 
 
 @pytest.fixture(autouse=True)

@@ -61,6 +61,13 @@ def test_too_many_are_429_each_key_by_itself(strict: Server) -> None:
     assert strict.api.ask("GET", "/health/live").status == 200
 
 
+def test_who_invents_a_key_for_each_request_is_not_somebody_new_each_time(strict: Server) -> None:
+    invented = [strict.api.ask("GET", "/v1/accounts", Authorization=f"Bearer postino_{n:043}") for n in range(6)]
+    statuses = [reply.status for reply in invented]
+    assert statuses == sorted(statuses)
+    assert (statuses[0], statuses[-1]) == (401, 429)
+
+
 def test_large_answers_are_packed_for_who_can_unpack_them(server: Server) -> None:
     put(server.api, type="large", payload={"text": "again and again " * 1000}, run_at="2099-01-01T00:00:00Z")
     plain = server.api.ask("GET", "/v1/jobs?type=large")

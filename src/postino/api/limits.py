@@ -47,7 +47,10 @@ class RequestIds:
 
 
 class RateLimits:
-    """So many a second for each key, counted in this process; who has none is known by its address."""
+    """So many a second for each key, counted in this process; who has none is known by its address.
+
+    A key that comes for the first time is at its address's expense: who invents keys is not somebody new each time.
+    """
 
     def __init__(
         self, app: ASGIApp, *, rate: float, burst: int, clock: Callable[[], float] = time.monotonic
@@ -59,7 +62,7 @@ class RateLimits:
         if scope["type"] != "http" or self.rate == 0 or scope["path"].startswith(FREE):
             await self.app(scope, receive, send)
             return
-        answered = self.ask(caller_in(scope))
+        answered = self.admitted(scope)
         headers = self.told(answered)
 
         async def sending(message: Message) -> None:
@@ -73,6 +76,14 @@ class RateLimits:
         said = TOO_MANY.format(self.burst, self.rate, answered.retry_after)
         refusal = problem(429, said, None, {"Retry-After": str(answered.retry_after)})
         await refusal(scope, receive, sending)
+
+    def admitted(self, scope: Scope) -> Answered:
+        shown, address = shown_in(scope), str((scope.get("client") or ("",))[0])
+        if shown is None:
+            return self.ask(address)
+        if shown not in self.known and not (newcomer := self.ask(address)).allowed:
+            return newcomer
+        return self.ask(shown)
 
     def ask(self, caller: str) -> Answered:
         answered = ask(self.known.pop(caller, None), self.rate, self.burst, self.clock())
@@ -89,10 +100,8 @@ class RateLimits:
         }
 
 
-def caller_in(scope: Scope) -> str:
+def shown_in(scope: Scope) -> str | None:
     """Not the key itself: nobody needs it here."""
     headers = Headers(scope=scope)
     shown = headers.get("authorization") or headers.get("cookie")
-    if shown:
-        return hashlib.sha256(shown.encode()).hexdigest()
-    return str((scope.get("client") or ("",))[0])
+    return hashlib.sha256(shown.encode()).hexdigest() if shown else None

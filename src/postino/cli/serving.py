@@ -1,10 +1,12 @@
 """The API's server: listens until it is told to stop, then answers what it has begun to."""
 
 import asyncio
+import logging
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import structlog
 import uvicorn
 
 from postino.cli import output
@@ -15,8 +17,24 @@ from postino.engine.streaming import close_all
 from postino.errors import StoreUnreachable
 from postino.wiring import Postino
 
+log = structlog.get_logger("postino.server")
 KEPT_OPEN = 75  # seconds without a request: longer than proxies and clients think, so that none is sent in vain
 API = "postino.api.server:make_app"  # by its name: the command line and the API do not know each other
+
+
+class Told(logging.Handler):
+    """What the web server itself has to say about its own troubles, as a line like all others."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        log.error("server.trouble", error=record.getMessage(), exc_info=record.exc_info)
+
+
+def listen_to_uvicorn() -> None:
+    """Only to what is its own fault: what clients do wrong they are told themselves, and must not fill the log."""
+    said = logging.getLogger("uvicorn").getChild("error")
+    said.setLevel(logging.ERROR)
+    said.propagate = False
+    said.handlers = [Told()]
 
 
 class ApiServer(uvicorn.Server):
@@ -38,6 +56,7 @@ class ApiServer(uvicorn.Server):
 async def serve(config: Config, opened: socket.socket, ready: Callable[[], None], *, until_eof: bool) -> None:
     await check_store(config)
     allow_many()
+    listen_to_uvicorn()
     stop = Stop(asyncio.get_running_loop())
     stop.listen(until_eof=until_eof)
     api = uvicorn.Config(
