@@ -6,6 +6,7 @@ import ast
 import asyncio
 import json
 import os
+import pty
 import re
 import shlex
 import signal
@@ -17,6 +18,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any, Self
 
+from tests.cli.terminal import read_from
 from tests.documents import Block
 from tests.forked import Done, Forker
 from tests.rehearsed import post_for, prepared_job
@@ -44,9 +46,9 @@ COVERED = {
     "createdb postino": "tests/examples/test_snap_processing.py runs on PostgreSQL",
 }
 # Commands that go on until they are told to stop: what they print before they are told to.
-ENDLESS = {"postino worker": "worker.started", "postino up": "sandbox_url", "make up": "sandbox_url"}
+ENDLESS = {"postino worker": "worker.started", "postino up": None, "make up": None}
 SERVERS = ("python forum_server.py",)  # those that print nothing: one can connect to the last word
-UP = "postino up --port 0 --json"  # instead of the usual ports, which may be taken where the tests run
+UP = "postino up --port 0"  # instead of the usual ports, which may be taken where the tests run
 API, SANDBOX, DATA_DIR = "http://127.0.0.1:8700", "http://127.0.0.1:8701", "~/.local/share/postino"  # as pages say
 FORUM = "8790"
 
@@ -65,6 +67,8 @@ class Rehearsal:
         }
         self.played = 0
         self.said: str | None = None  # by the command before
+        self.terminal: int | None = None  # of `postino up`
+        self.greeting = ""  # what it said there
         self.forker = Forker()
         self.turn_to("project")
 
@@ -90,6 +94,8 @@ class Rehearsal:
         for command, process, log in self.endless[:]:
             self.stop(command, process, log)
         self.forker.__exit__()
+        if self.terminal is not None:
+            os.close(self.terminal)
 
     def stop(self, command: str, process: subprocess.Popen[bytes], log: Path) -> None:
         self.endless.remove((command, process, log))
@@ -185,8 +191,9 @@ class Rehearsal:
 
     def start(self, command: str, sign: str | None) -> None:
         self.said = None
-        if command == UP and any(other == UP for other, _, _ in self.endless):
-            return  # it runs already
+        if command == UP:
+            self.start_up()
+            return
         log = self.root / f"log_{self.played}_{len(self.endless)}"
         with log.open("wb") as output:
             process = subprocess.Popen(
@@ -198,9 +205,25 @@ class Rehearsal:
             assert process.poll() is None, f"{command}\n{log.read_text()}"
             assert time.monotonic() < end, f"{command}\n{log.read_text()}"
             time.sleep(0.05)
-        if command == UP:
-            told = json.loads(next(line for line in log.read_text().splitlines() if "sandbox_url" in line))
-            self.places |= {API: told["url"], SANDBOX: told["sandbox_url"]}
+
+    def start_up(self) -> None:
+        """Once, for all pages: in a terminal, because what it says there is shown."""
+        if self.greeting:
+            return
+        self.terminal, theirs = pty.openpty()
+        surroundings = self.environment | {"TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24"}
+        process = subprocess.Popen(
+            shlex.split(UP), cwd=self.folder, env=surroundings, stdin=theirs, stdout=theirs, stderr=theirs
+        )
+        os.close(theirs)
+        self.endless.append((UP, process, self.data_dir / "postino.log"))
+        while "it stopped" not in self.greeting:
+            self.greeting += read_from(self.terminal).decode()
+            assert process.poll() is None, self.greeting
+        for place, named in ((API, "API"), (SANDBOX, "Sandbox feed")):
+            found = re.search(rf"^  {named} +(http://[^/]+)", self.greeting, re.MULTILINE)
+            assert found, self.greeting
+            self.places[place] = found[1]
 
     def check_feed(self) -> None:
         """What the pages have published is out, and once."""

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from postino.job import State
-from tests.cli.terminal import in_terminal
 from tests.documents import EVERYTHING, PAGES, README, ROOT, Block, blocks
 from tests.rehearsal import Rehearsal, compare, plain
 from tests.rehearsed import settled_jobs
@@ -113,6 +112,14 @@ def test_what_is_said_is_compared_without_what_is_another_one_each_time() -> Non
     assert plain(f"a scheduled {post}") == ["a scheduled ID"]
 
 
+def greeted(text: str) -> list[str]:
+    """What `up` says, without addresses and secrets, and however `postino` is called."""
+    secret = r"postino_[\w…-]+|(?<=token=)[\w.…-]+"
+    for particular in (secret, r"127\.0\.0\.1:\d+", r"(?<= )/\S*/(?=postino\.log)|(?<=on )/\S+(?=\. )"):
+        text = re.sub(particular, "…", text)
+    return [re.sub(r"^  (\S+ -m |\S+/)?postino ", "  postino ", line.rstrip()) for line in text.splitlines()]
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(300)  # pages show a hundred commands, each of them a process
 def test_what_the_pages_show_works_in_the_order_it_is_shown(tmp_path: Path) -> None:
@@ -124,24 +131,13 @@ def test_what_the_pages_show_works_in_the_order_it_is_shown(tmp_path: Path) -> N
                 if page == EXTENDING and block.language == "json":
                     out = json.loads(rehearsal.said or "")
                     assert [(post["text"], post["sent"]) for post in out] == FORUM_HAS
+    [greeting] = [block for block in blocks(QUICKSTART, "text") if "Postino is up" in block.text]
+    assert greeted(rehearsal.greeting) == greeted(greeting.text)
     jobs = settled_jobs(tmp_path / EXTENDING.stem / "letters-data", "letter.send", 1005)
     ends = Counter(job.state for job in jobs)
     assert ends == {State.COMPLETED: 1002, State.FAILED: 1, State.PENDING: 1, State.CANCELLED: 1}
     [failed] = [job for job in jobs if job.state is State.FAILED]
     assert failed.last_error == "nowhere is not an address."
-
-
-@pytest.mark.slow
-def test_what_the_quickstart_says_one_sees_first_is_what_one_sees(tmp_path: Path) -> None:
-    def without_particulars(text: str) -> list[str]:
-        secret = r"postino_[\w…-]+|(?<=token=)[\w.…-]+"
-        for particular in (secret, r"127\.0\.0\.1:\d+", r"(?<= )/\S*/(?=postino\.log)|(?<=on )/\S+(?=\. )"):
-            text = re.sub(particular, "…", text)
-        return [re.sub(r"^  (\S+ -m |\S+/)?postino ", "  postino ", line.rstrip()) for line in text.splitlines()]
-
-    said = in_terminal("up", "--port", "0", until="it stopped", POSTINO_DATA_DIR=str(tmp_path))
-    [sample] = [block for block in blocks(QUICKSTART, "text") if "Postino is up" in block.text]
-    assert without_particulars(said) == without_particulars(sample.text)
 
 
 def test_the_rehearsal_would_notice_a_command_that_fails(tmp_path: Path) -> None:
