@@ -24,6 +24,8 @@ async def run(wanted: dict[str, Any]) -> dict[str, float]:
     numbers, taken = itertools.count(wanted["first"]), []
     async with aiohttp.ClientSession(wanted["url"], headers=headers, connector=connector) as session:
         await asyncio.gather(*(connected(session) for _ in range(wanted["clients"])))
+        if wanted["what"] == "posts":  # what is done for the first time only is not counted
+            await asyncio.gather(*(post(session, wanted, next(numbers)) for _ in range(wanted["clients"])))
         began = time.perf_counter()
         until = began + wanted["seconds"]
 

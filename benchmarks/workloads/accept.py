@@ -65,7 +65,7 @@ WORKLOADS = (
         "accept",
         f"POST /v1/posts by {CLIENTS} clients at once, PostgreSQL",
         ("postino", "raw_api"),
-        figures(Target(0.25, "raw_api")),
+        figures(Target(0.33, "raw_api")),
         partial(accept, store="postgres"),
         most_rounds=3,
     ),

@@ -62,7 +62,7 @@ WORKLOADS = tuple(
         ("postino",),
         FIGURES,
         partial(household, store=store),
-        most_rounds=2,
+        most_rounds=1,
     )
     for store, (ending, title) in STORES.items()
 )
