@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from tests.crash.__main__ import KILLS
 from tests.documents import ROOT, blocks, codes, links, prose, table
 
 PAGE = ROOT / "docs" / "guarantees.md"
@@ -39,6 +40,15 @@ def test_the_one_that_is_shown_exists_as_well() -> None:
     [shown, _] = blocks(PAGE, "console")
     [name] = re.findall(r"-k (test_\w+)", shown.text)
     assert name in prose(PAGE)
+
+
+def test_the_long_versions_are_as_long_as_the_pages_say() -> None:
+    said = (ROOT / "docs" / "operating.md").read_text()
+    assert f"{KILLS['jobs']:,} kills among jobs and {KILLS['posts']:,} among posts" in said
+    for target, times in (("fuzz", "50,000 times, some ten minutes"), ("crash", "a quarter of an hour")):
+        [line] = re.findall(rf"^{target}: .*$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        assert times in line
+        assert times in " ".join(prose(PAGE).split())
 
 
 def test_the_readme_leads_there() -> None:
