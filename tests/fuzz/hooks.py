@@ -24,7 +24,12 @@ KNOWN_FOR: Mapping[str, Mapping[str, list[Any]]] = ASKING["known_for"]
 SOUND: Mapping[str, list[dict[str, Any]]] = ASKING["sound"]
 WHOSE: str = ASKING["whose"]
 NEVER_TOLD: str | None = ASKING["never_told"]
-NAMED_APART = ("name", "text", "handle")  # two of the same would be one, or refused
+NAMED_APART = {
+    "POST /v1/posts": "text",
+    "POST /v1/accounts": "handle",
+    "POST /v1/users": "name",
+    "POST /v1/blackouts": "end",
+}
 FOR_ANYBODY = ("/health/", "/v1/login")
 UNREADABLE = (400, 405, 408, 413)  # what cannot be read, and what is not there
 ANSWERED: Counter[tuple[str, int]] = Counter()
@@ -49,8 +54,12 @@ def known(there: Mapping[str, list[Any]], name: str, value: Any) -> Any:
     return there[name][number // 2 % len(there[name])]
 
 
-def apart(body: dict[str, Any], number: int) -> dict[str, Any]:
-    return {name: f"{value} {number}" if name in NAMED_APART else value for name, value in body.items()}
+def apart(body: dict[str, Any], label: str, number: int) -> dict[str, Any]:
+    """Two of the same would be one, or refused."""
+    name = NAMED_APART.get(label)
+    if name == "end":
+        return body | {name: f"01:{1 + number % 59:02}"}
+    return body if name is None else body | {name: f"{body[name]}-{number}"}
 
 
 @schemathesis.hook
@@ -88,7 +97,7 @@ def sounder(body: Any, label: str) -> Any:
     if not sound or not isinstance(body, dict) or number % 3 == 0:
         return replaced(body, label)
     bent = dict([*body.items()][:1]) if number % 3 == 1 else {}
-    return apart(sound[number // 3 % len(sound)], number) | bent
+    return apart(sound[number // 3 % len(sound)], label, number) | bent
 
 
 @schemathesis.hook

@@ -11,7 +11,7 @@ from tests.fuzz.world import LATER, Stock, World
 def known_values(world: World, stock: Stock) -> Mapping[str, list[Any]]:
     accounts = [*stock.accounts.values()]
     return {
-        "account_id": accounts,
+        "account_id": [*accounts, "mastodon:nobody", "no/body"],
         "account": accounts,
         "accounts": [accounts[:1], accounts[:3], accounts],
         "post_id": stock.post_ids(),

@@ -153,7 +153,7 @@ def about_house(world: World, stock: Stock) -> Mapping[str, list[Sound]]:
     window = {"scope": "channel", "channel": "bluesky", "start": "01:00", "end": "01:01", "timezone": "UTC"}
     paused = {"path": {"scope": "queue"}, "body": {"name": "low"}}
     return {
-        "POST /v1/blackouts": [{"body": window}, {"body": window | {"scope": "all"}, "query": {"preview": "true"}}],
+        "POST /v1/blackouts": [{"body": window}, {"body": window, "query": {"preview": "true"}}, {"body": window}],
         "DELETE /v1/blackouts/{blackout_id}": [{"path": {"blackout_id": world.blackouts[0]}}],
         f"POST {circuit}/open": [{"path": {"service": "x"}, "body": {"seconds": 5.0, **WHY}}],
         f"POST {circuit}/close": [{"path": {"service": "youtube"}, "body": WHY}],
