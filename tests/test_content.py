@@ -7,9 +7,13 @@ from typing import Any
 import pytest
 
 from postino.content import (
+    MOST_ADDRESS,
     MOST_BODY,
     MOST_HASHTAGS,
+    MOST_MEDIA,
     MOST_NETWORK,
+    MOST_PARTS,
+    MOST_PLACEHOLDERS,
     MOST_TITLE,
     NETWORKS,
     Content,
@@ -29,6 +33,8 @@ from postino.errors import WrongUse
         {"title": "a" * MOST_TITLE},
         {"hashtags": ("a",) * MOST_HASHTAGS},
         {"thread": ("a" * MOST_BODY,) * 3},
+        {"thread": ("a",) * MOST_PARTS, "media": (MediaRef(url="https://a.example"),) * MOST_MEDIA},
+        {"body": "{{a}} and {{b}}" * 50, "placeholders": {"a": "a" * 900, "b": "b"}},
         {"overrides": {network: Override(body="a" * MOST_BODY) for network in NETWORKS}},
     ],
 )
@@ -46,6 +52,15 @@ def test_what_is_within_the_limits_is_taken(said: dict[str, Any]) -> None:
         ({"overrides": {"x": Override(body="a" * (MOST_BODY + 1))}}, "overrides.x.text"),
         ({"overrides": {"x": Override(title="a" * (MOST_TITLE + 1))}}, "overrides.x.title"),
         ({"overrides": {"a" * (MOST_NETWORK + 1): Override()}}, "overrides"),
+        ({"thread": ("a",) * (MOST_PARTS + 1)}, "thread"),
+        ({"thread": ("a" * MOST_BODY,) * 21}, "text"),
+        ({"media": (MediaRef(url="https://a.example"),) * (MOST_MEDIA + 1)}, "media"),
+        ({"media": (MediaRef(url="a" * (MOST_ADDRESS + 1)),)}, "media[0].url"),
+        ({"overrides": {"x": Override(thread=("a",) * (MOST_PARTS + 1))}}, "overrides.x.thread"),
+        ({"placeholders": {str(number): "a" for number in range(MOST_PLACEHOLDERS + 1)}}, "placeholders"),
+        ({"placeholders": {"a": "a" * (MOST_BODY + 1)}}, "placeholders.a"),
+        ({"body": "{{a}}" * 1000, "placeholders": {"a": "a" * 100}}, "text"),
+        ({"overrides": {"x": Override(body="{{a}}" * 1000)}, "placeholders": {"a": "a" * 100}}, "overrides.x.text"),
         ({"body": "nul\0"}, "text"),
         ({"body": "half \ud83d"}, "text"),
         ({"placeholders": {"name": "\udc80"}}, "placeholders.name"),

@@ -17,6 +17,10 @@ MOST_BODY = 5000
 MOST_HASHTAGS = 30
 MOST_NETWORK = 40
 MOST_ADDRESS = 2000
+MOST_PARTS = 50
+MOST_MEDIA = 100
+MOST_PLACEHOLDERS = 100
+MOST_TOGETHER = 100_000  # characters, if every placeholder were the longest
 BROKEN = re.compile("[\0\ud800-\udfff]")
 
 NETWORKS: Mapping[str, str] = {
@@ -83,13 +87,17 @@ class Content:
     overrides: Mapping[str, Override] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        _number(self.placeholders, "placeholders", MOST_PLACEHOLDERS)
+        longest = max(map(len, self.placeholders.values()), default=0)
         _check(self, "")
+        _together(self, "", longest)
         for name, text in self.placeholders.items():
             _sound(name, "placeholders")
             _text(text, f"placeholders.{name}", MOST_BODY)
         for network, override in self.overrides.items():
             _text(network, "overrides", MOST_NETWORK)
             _check(override, f"overrides.{network}.")
+            _together(override, f"overrides.{network}.", longest)
 
 
 class Severity(StrEnum):
@@ -109,12 +117,28 @@ class Problem:
 def _check(said: Content | Override, prefix: str) -> None:
     _text(said.body or "", f"{prefix}text", MOST_BODY)
     _text(said.title or "", f"{prefix}title", MOST_TITLE)
+    _number(said.thread or (), f"{prefix}thread", MOST_PARTS)
+    _number(said.media or (), f"{prefix}media", MOST_MEDIA)
     for number, part in enumerate(said.thread or ()):
         _text(part, f"{prefix}thread[{number}]", MOST_BODY)
     for number, ref in enumerate(said.media or ()):
         _text(ref.url, f"{prefix}media[{number}].url", MOST_ADDRESS)
         _text(ref.alt, f"{prefix}media[{number}].alt", MOST_BODY)
     _tags(said.hashtags or (), f"{prefix}hashtags")
+
+
+def _number(these: Collection[object], name: str, most: int) -> None:
+    if len(these) > most:
+        raise WrongUse(f"{name}: {len(these):,} are too many, {most} are the most.", field=name)
+
+
+def _together(said: Content | Override, prefix: str, longest: int) -> None:
+    """Nothing that is short when it is written may become huge when it is filled in."""
+    texts = (said.body or "", *(said.thread or ()), *(ref.alt for ref in said.media or ()))
+    size = sum(len(text) + text.count("{{") * longest for text in texts)
+    if size > MOST_TOGETHER:
+        told = f"with all parts, and placeholders filled in, it could have {size:,} characters"
+        raise WrongUse(f"{prefix}text: {told}, {MOST_TOGETHER:,} are the most.", field=f"{prefix}text")
 
 
 def _tags(hashtags: Sequence[str], name: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any, Self
@@ -31,12 +32,29 @@ BROKEN_TEXTS = ("a%00b", "%FF", "%ED%A0%80", "caf%E9")
 WRONG_IDS = (
     "7", "not-an-id", "x" * 5000, "a%2Fb", "%2F", "%00", "a%00b", "%FF", "..%2F..", "%F0%9F%92%A5", "%20", "",
 )  # fmt: skip
+LATER = "2035-06-01T12:00:00Z"
+ACCOUNT = "bluesky:ada.test"
+COLUMNS = "text,accounts,at,timezone,publish_until\n"
+FILES = {
+    b"": "The file is empty",
+    b"\xff\xfet\0e\0": "UTF-16",
+    b"," * 1_000_000: "columns are too many",
+    b"zebra\n1\n": "There is no column 'zebra'",
+    f"{COLUMNS}caf".encode() + f"\xe9,{ACCOUNT},{LATER}\n".encode("latin-1"): "not UTF-8",
+    f"{COLUMNS}a\0b,{ACCOUNT},{LATER}\n".encode(): "broken character",
+    f'{COLUMNS}"never closed,{ACCOUNT},{LATER}\n'.encode(): "cannot be read",
+    f"{COLUMNS}{'x' * 5001},{ACCOUNT},{LATER}\n".encode(): "too long",
+    f"{COLUMNS}x,{ACCOUNT},2020-01-01T00:00Z\n".encode(): "has passed",
+    f"{COLUMNS}x,{ACCOUNT},9999-12-31T23:59Z\n".encode(): "too far from today",
+    f"{COLUMNS}x,{ACCOUNT},{LATER},,9999-12-31T23:59Z\n".encode(): "too far from today",
+    f"{COLUMNS}x,{ACCOUNT},2035-06-01T12:00,Europe/Rom\n".encode(): "Did you mean Europe/Rome?",
+    f"{COLUMNS}x,{'|'.join(map(str, range(20_000)))},{LATER}\n".encode(): "too many for one row",
+    f"{COLUMNS}{'x,y,z' * 20}\n".encode() * 10_001: "more than 10,000 rows",
+}
 ANYTHING_GOES = ("/health", "/v1/login", "/v1/sandbox")  # of the sandbox there is none beside this server
 PLACES_BY_NAME = {("/v1/brands", "cursor"), ("/v1/quotas", "cursor")}  # every text comes before or after a name
 ASKED = {"/v1/calendar": ("from=2030-01-01", "to=2030-01-02")}
 OTHERWISE = {"after": ("Last-Event-ID",)}
-LATER = "2035-06-01T12:00:00Z"
-ACCOUNT = "bluesky:ada.test"
 
 
 def wrong_questions(names: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -245,6 +263,20 @@ def test_an_id_that_is_none_is_named_or_not_there(table: Table) -> None:
     assert not wrong, "\n".join(wrong)
     assert asked > 200, "nothing would be proven"
     assert table.rows() == before
+
+
+def test_what_is_wrong_with_a_file_is_told_and_nothing_of_it_is_saved(table: Table) -> None:
+    before = table.rows()
+    for file, words in FILES.items():
+        begun_at = time.monotonic()
+        status, told = table.ask("POST", "/v1/imports", file)
+        assert status == 200, told
+        assert words in " ".join(fault["message"] for fault in told["faults"]), told["faults"]
+        status, told = table.ask("POST", f"/v1/imports?commit=true&token={told['token']}", b"")
+        assert (status, told["created"]) == (201, 0), told
+        assert time.monotonic() - begun_at < 10, words
+    after = table.rows()
+    assert after | {"imports": 0} == before | {"imports": 0}
 
 
 def test_it_still_answers_and_nothing_of_ours_went_wrong(table: Table) -> None:

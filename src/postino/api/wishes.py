@@ -7,7 +7,6 @@ from typing import Any
 
 from postino.api.models import MOST_ACCOUNTS, ContentBody, MediaBody, OverrideBody, PostBody
 from postino.content import Content, MediaRef, Override
-from postino.engine.specs import is_instant
 from postino.errors import WrongUse
 from postino.publishing.posts import Wish
 from postino.rules.localtime import parse_at
@@ -63,8 +62,6 @@ def instant(text: str | None, timezone: str | None, field: str, notes: list[str]
     except WrongUse as error:
         blamed = field if error.field == "at" else error.field
         raise WrongUse(f"{blamed}: {error}", blamed) from error
-    if not is_instant(found.at):
-        raise WrongUse(f"{field}: {text!r} is too far from today: years from 1971 to 8999 can be kept.", field)
     if found.note is not None:
         notes.append(found.note.sentence)
     return found.at

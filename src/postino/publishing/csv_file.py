@@ -14,6 +14,7 @@ COLUMNS = ("text", "title", "hashtags", "media", "accounts", "at", "timezone", "
 NEEDED = ("text", "accounts", "at")
 MOST_ROWS = 10_000
 MOST_SHOWN = 100
+MOST_COLUMNS = 100
 MARKS = (b"\xff\xfe", b"\xfe\xff")
 NOT_UTF8 = "This line is not UTF-8 text. Save the file as `CSV UTF-8`, and it is."
 EMPTY = f"The file is empty. Its first line names the columns: {', '.join(COLUMNS)}."
@@ -68,6 +69,8 @@ def read(file: bytes) -> tuple[list[Line], list[Fault]]:
     first = next(rows, None)
     if first is None or isinstance(first, Fault):
         return [], [first or Fault(1, None, None, EMPTY)]
+    if len(first[1]) > MOST_COLUMNS:
+        return [], [Fault(1, None, None, f"{len(first[1]):,} columns are too many. There are: {listed(COLUMNS)}.")]
     names = [name.strip().lower() for name in first[1]]
     faults = [*headed(names, first[0])]
     if faults:

@@ -21,6 +21,7 @@ from postino.store import Store
 
 TOGETHER = 100  # rows in one transaction
 MOST_TOLD = 1_000  # faults
+MOST_ACCOUNTS = 100  # of one row
 NO_TIME = "at is missing: a time such as 2026-03-29T14:30, local to `timezone`, or with an offset."
 OR_NOW, GIVE_ANOTHER = "Leave it out to publish now.", "Give a time that is ahead."
 NO_COMMENTS = "Postino does not write first comments yet. Leave the column empty."
@@ -136,6 +137,10 @@ class Importer:
     ) -> list[Preview]:
         if not names:
             faults.append(line.fault("accounts", "accounts: name at least one account that publishes it."))
+        if len(names) > MOST_ACCOUNTS:
+            told = f"accounts: {len(names):,} are too many for one row, {MOST_ACCOUNTS} are the most."
+            faults.append(line.fault("accounts", told))
+            return []
         previews = []
         for name in names:
             if name not in known:

@@ -12,6 +12,7 @@ from postino.errors import WrongUse
 from postino.zones import zone as zone_named
 
 SECOND = timedelta(seconds=1)
+YEARS = range(1971, 9000)  # the first and last moments are special to some databases
 MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
     "December",
@@ -81,12 +82,14 @@ def parse_at(text: str, timezone: str | None = None) -> Resolved:
             " 2026-03-29T14:30+02:00.",
             field="at",
         )
-    if told.tzinfo is not None:
-        return Resolved(_in_utc(told))
-    if place is None:
+    if told.tzinfo is None and place is None:
         message = f"{text!r} is another instant in every zone: give `timezone` as well, or write it with an offset."
         raise WrongUse(message, field="timezone")
-    return resolve(told, place.key)
+    found = Resolved(_in_utc(told)) if told.tzinfo is not None or place is None else resolve(told, place.key)
+    if found.at.year not in YEARS:
+        message = f"{text!r} is too far from today: years from {YEARS[0]} to {YEARS[-1]} can be kept."
+        raise WrongUse(message, field="at")
+    return found
 
 
 def resolve(local: datetime, zone: str) -> Resolved:
