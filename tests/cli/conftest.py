@@ -13,7 +13,6 @@ import pytest
 import structlog
 
 from postino.cli import main
-from postino.config import load
 from tests.cli.desk import Answer, Desk
 from tests.cli.served import Served
 
@@ -26,7 +25,9 @@ BOTH_WAYS = {
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if metafunc.module.__name__.rpartition(".")[2] in BOTH_WAYS and "desk" in metafunc.fixturenames:
+    """Not what starts processes, which takes long: how answers look does not depend on where they come from."""
+    cheap = metafunc.definition.get_closest_marker("slow") is None and "postino" in metafunc.fixturenames
+    if metafunc.module.__name__.rpartition(".")[2] in BOTH_WAYS and "desk" in metafunc.fixturenames and cheap:
         metafunc.parametrize("way", [HERE, SERVED], indirect=True)
 
 
@@ -47,8 +48,11 @@ def own_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "data"
+def folder(tmp_path: Path, way: str, request: pytest.FixtureRequest) -> Path:
+    if way == HERE:
+        return tmp_path / "data"
+    served: Served = request.getfixturevalue("served")
+    return served.empty()
 
 
 @pytest.fixture
@@ -64,8 +68,8 @@ def actor(way: str) -> str:
 
 
 @pytest.fixture(scope="session")
-def served() -> Iterator[Served]:
-    with Served() as served:
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with Served(tmp_path_factory.mktemp("served")) as served:
         yield served
 
 
@@ -78,7 +82,7 @@ def desk(folder: Path, way: str, request: pytest.FixtureRequest, monkeypatch: py
         return
     served: Served = request.getfixturevalue("served")
     monkeypatch.delenv("POSTINO_DATA_DIR")
-    with served.over(load(folder, environment={})) as url:
+    with served.open() as url:
         monkeypatch.setenv("POSTINO_SERVER", url)
         monkeypatch.setenv("POSTINO_API_KEY", (folder / "api.key").read_text())
         yield desk

@@ -1,30 +1,33 @@
-"""A server that listens all the time, in a thread; which queue it is of changes from test to test."""
+"""A server that listens all the time, in a thread, over a queue that begins anew with every test."""
 
 from __future__ import annotations
 
 import asyncio
+import shutil
 import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Self
 
 import uvicorn
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from postino.api.server import make_app
-from postino.config import Config
+from postino.config import load
 
 DEADLINE = 20.0
+KEYS = ("api.key", "vault.key")  # which the server has read
 
 
 class Served:
-    def __init__(self) -> None:
-        self.app: ASGIApp | None = None
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.app = make_app(load(folder, environment={}))
         self.loop = asyncio.new_event_loop()
         self.socket = socket.create_server(("127.0.0.1", 0))
         self.server = uvicorn.Server(
-            uvicorn.Config(self.answer, log_config=None, access_log=False, lifespan="off", interface="asgi3")
+            uvicorn.Config(self.app, log_config=None, access_log=False, lifespan="off")
         )
         self.thread = threading.Thread(target=self.run)
 
@@ -32,21 +35,22 @@ class Served:
         asyncio.set_event_loop(self.loop)
         self.loop.run_until_complete(self.server.serve([self.socket]))
 
-    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        assert self.app is not None, "whose queue?"
-        await self.app(scope, receive, send)
+    def empty(self) -> Path:
+        for path in self.folder.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path)
+            elif path.name not in KEYS:
+                path.unlink()
+        return self.folder
 
     @contextmanager
-    def over(self, config: Config) -> Iterator[str]:
-        """Its address while it answers for this queue."""
-        app = make_app(config)
-        life = app.router.lifespan_context(app)
+    def open(self) -> Iterator[str]:
+        """Its address, while its database is open."""
+        life = self.app.router.lifespan_context(self.app)
         self.wait_for(life.__aenter__())
-        self.app = app
         try:
             yield f"http://127.0.0.1:{self.socket.getsockname()[1]}"
         finally:
-            self.app = None
             self.wait_for(life.__aexit__(None, None, None))
 
     def wait_for(self, work: object) -> None:

@@ -25,7 +25,6 @@ from postino.cli.options import (
     uuid_from,
 )
 from postino.cli.session import Where, house
-from postino.client.refusals import KINDS
 from postino.errors import Conflict, WrongUse
 from postino.rules.replay import why_not
 from postino.rules.settlement import Cause
@@ -173,6 +172,8 @@ def each(
 
 
 def report(results: Sequence[Told], what: Done, *, as_json: bool) -> None:
+    from postino.client.refusals import KINDS
+
     if as_json:
         output.as_list(results)
     elif not results:

@@ -11,7 +11,6 @@ from postino.cli.naming import account_named
 from postino.cli.options import Json, placed
 from postino.cli.refusals import in_options
 from postino.cli.session import Where, house
-from postino.client import NotAllowed
 
 if TYPE_CHECKING:
     from postino.cli.session import House
@@ -97,6 +96,8 @@ class Desk:
 
     def somebody_works(self) -> bool:
         """Who may not know that is told nothing about it."""
+        from postino.client import NotAllowed
+
         try:
             return any(worker["here"] for worker in self.postino.workers()["data"])
         except NotAllowed:
