@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import TypeAdapter
 
-from postino.client.shapes import Event
+from postino.client.job_shapes import Event
 from postino.event import EventType
 from tests.api import announced
 from tests.api.household import Client, Server

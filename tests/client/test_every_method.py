@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 from pydantic import TypeAdapter
 
-from postino.client import Client, Patience, house_shapes, people_shapes, shapes
+from postino.client import Client, Patience, house_shapes, job_shapes, people_shapes, shapes
 from postino.client.house import House
 from postino.client.ways import Described, Room
 from postino.errors import NotFound, StoreUnreachable
@@ -128,23 +128,23 @@ async def test_jobs(kind: Kind, server: Server) -> None:
     async with kind.of(server) as ask:
         channel = uuid4().hex
         job = await ask(lambda c: c.jobs.create("report", channel=channel, payload={"n": 1}, run_at=LATER))
-        fits(job, shapes.QueuedJob)
+        fits(job, job_shapes.QueuedJob)
         assert (await ask(lambda c: c.jobs.preview("report", channel=channel)))["preview"]
         tested = await ask(lambda c: c.jobs.test(channel, run_at=LATER))
-        fits(tested, shapes.Evaluated)
-        fits(tested["evaluation"], shapes.Evaluation)
-        fits(await ask(lambda c: c.jobs.get(job["id"])), shapes.JobDetails)
+        fits(tested, job_shapes.Evaluated)
+        fits(tested["evaluation"], job_shapes.Evaluation)
+        fits(await ask(lambda c: c.jobs.get(job["id"])), job_shapes.JobDetails)
         fits(await ask(lambda c: c.jobs.explain(job["id"])), shapes.Explained)
         [only] = (await ask(lambda c: c.jobs.page(channel=channel)))["data"]
-        fits(only, shapes.Job)
+        fits(only, job_shapes.Job)
         other = await ask(lambda c: c.jobs.create("report", channel=channel, run_at=LATER))
         found = await ask.every(lambda c: c.jobs.each(channel=channel, limit=1))
         assert [one["id"] for one in found] == [other["id"], job["id"]]
-        fits(await ask(lambda c: c.jobs.cancel(job["id"], reason="over")), shapes.Job)
+        fits(await ask(lambda c: c.jobs.cancel(job["id"], reason="over")), job_shapes.Job)
         [result] = (await ask(lambda c: c.jobs.change("cancel", ids=[other["id"]])))["data"]
         assert result["done"]
         [failed] = await failing(server, ask, Reject("It is too long."))
-        fits(await ask(lambda c: c.jobs.replay(failed, force=True)), shapes.Job)
+        fits(await ask(lambda c: c.jobs.replay(failed, force=True)), job_shapes.Job)
         [doubtful] = await failing(server, ask, Unknown("The answer was lost."))
         resolved = await ask(lambda c: c.jobs.resolve(doubtful, "give_up", reason="over"))
         assert resolved["state"] == "failed"
@@ -155,22 +155,22 @@ async def test_what_failed_and_what_is_uncertain(kind: Kind, server: Server) -> 
         letters = await failing(server, ask, Reject("It is too long."), 4)
         first = letters[0]
         page = await ask(lambda c: c.dead_letters.page(type="report", limit=1))
-        fits(page["data"][0], shapes.Letter)
+        fits(page["data"][0], job_shapes.Letter)
         assert {*letters} <= {one["id"] for one in await ask.every(lambda c: c.dead_letters.each(limit=2))}
         assert (await ask(lambda c: c.dead_letters.groups()))["data"]
-        fits(await ask(lambda c: c.dead_letters.get(first)), shapes.LetterDetails)
-        fits(await ask(lambda c: c.dead_letters.replay(first, payload={"n": 2}, reason="shorter")), shapes.Job)
-        fits(await ask(lambda c: c.dead_letters.discard(letters[1], reason="over")), shapes.LetterDetails)
+        fits(await ask(lambda c: c.dead_letters.get(first)), job_shapes.LetterDetails)
+        fits(await ask(lambda c: c.dead_letters.replay(first, payload={"n": 2}, reason="shorter")), job_shapes.Job)
+        fits(await ask(lambda c: c.dead_letters.discard(letters[1], reason="over")), job_shapes.LetterDetails)
         again = await ask(lambda c: c.dead_letters.replay_many(ids=[letters[2]], per_second=1, force=True))
         assert again["data"][0]["done"]
         aside = await ask(lambda c: c.dead_letters.discard_many(ids=[letters[3]], reason="over"))
         assert aside["data"][0]["done"]
         [doubtful] = await failing(server, ask, Unknown("The answer was lost."))
         [told] = (await ask(lambda c: c.uncertain.page(limit=1)))["data"]
-        fits(told, shapes.UncertainJob)
+        fits(told, job_shapes.UncertainJob)
         assert doubtful in [one["id"] for one in await ask.every(lambda c: c.uncertain.each())]
-        fits(await ask(lambda c: c.uncertain.get(doubtful)), shapes.UncertainDetails)
-        fits(await ask(lambda c: c.uncertain.look(doubtful)), shapes.Sight)
+        fits(await ask(lambda c: c.uncertain.get(doubtful)), job_shapes.UncertainDetails)
+        fits(await ask(lambda c: c.uncertain.look(doubtful)), job_shapes.Sight)
 
 
 async def test_accounts_and_gates(kind: Kind, server: Server) -> None:
@@ -277,7 +277,7 @@ async def test_the_whole_house(kind: Kind, server: Server) -> None:
         assert "ran" in await ask(lambda c: c.simulate("2026-12-01T00:00:00Z", from_at="2026-11-30T00:00:00Z"))
         fits(await ask(lambda c: c.me()), people_shapes.Me)
         [event] = await ask.every(lambda c: c.events(after="0-0"), 1)
-        fits(event, shapes.Event)
+        fits(event, job_shapes.Event)
 
 
 def test_no_method_is_left_out() -> None:

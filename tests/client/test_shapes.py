@@ -12,8 +12,8 @@ import pytest
 from postino.api.answers import ANSWERS, EVENTS
 from postino.client import Client
 from postino.client.house import House
+from postino.client.job_shapes import Event
 from postino.client.messages import Request
-from postino.client.shapes import Event
 from postino.client.ways import Described, Room
 from tests.api.announced import operation_at
 

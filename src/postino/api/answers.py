@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from postino.client import house_shapes as house
+from postino.client import job_shapes as jobs
 from postino.client import people_shapes as people
 from postino.client import sandbox_shapes as sandbox
 from postino.client import shapes
+from postino.client import simulation_shapes as simulation
 from postino.client.words import Page
 
 Shapes = Mapping[int, Any]  # by status; None: there is no body
@@ -21,7 +23,7 @@ def made(shape: Any) -> Shapes:
     return {201: shape}
 
 
-QUEUED = {200: shapes.QueuedJob | shapes.PreviewedJob, 201: shapes.QueuedJob}
+QUEUED = {200: jobs.QueuedJob | jobs.PreviewedJob, 201: jobs.QueuedJob}
 MADE = shapes.Made | shapes.MadeOne
 PLANNED = {200: MADE, 201: MADE, 202: MADE}
 
@@ -69,28 +71,28 @@ ANSWERS: Mapping[tuple[str, str], Shapes] = {
     ("POST", "/v1/accounts/{account_id}/pause"): ok(house.Account),
     ("POST", "/v1/accounts/{account_id}/resume"): ok(house.Account),
     ("POST", "/v1/jobs"): QUEUED,
-    ("GET", "/v1/jobs"): ok(Page[shapes.Job]),
-    ("GET", "/v1/jobs/{job_id}"): ok(shapes.JobDetails),
+    ("GET", "/v1/jobs"): ok(Page[jobs.Job]),
+    ("GET", "/v1/jobs/{job_id}"): ok(jobs.JobDetails),
     ("GET", "/v1/jobs/{job_id}/explain"): ok(shapes.Explained),
-    ("POST", "/v1/jobs/test"): ok(shapes.Evaluated),
-    ("POST", "/v1/jobs/bulk"): ok(shapes.JobResults),
-    ("POST", "/v1/jobs/{job_id}/cancel"): ok(shapes.Job),
-    ("POST", "/v1/jobs/{job_id}/replay"): ok(shapes.Job),
-    ("POST", "/v1/jobs/{job_id}/resolve"): ok(shapes.Job),
+    ("POST", "/v1/jobs/test"): ok(jobs.Evaluated),
+    ("POST", "/v1/jobs/bulk"): ok(jobs.JobResults),
+    ("POST", "/v1/jobs/{job_id}/cancel"): ok(jobs.Job),
+    ("POST", "/v1/jobs/{job_id}/replay"): ok(jobs.Job),
+    ("POST", "/v1/jobs/{job_id}/resolve"): ok(jobs.Job),
     ("POST", "/fp-publisher/v1/jobs"): QUEUED,
-    ("GET", "/fp-publisher/v1/jobs"): ok(Page[shapes.Job]),
-    ("POST", "/fp-publisher/v1/jobs/test"): ok(shapes.Evaluated),
-    ("POST", "/fp-publisher/v1/jobs/{job_id}/replay"): ok(shapes.Job),
-    ("GET", "/v1/dead-letters"): ok(Page[shapes.Letter]),
-    ("GET", "/v1/dead-letters/groups"): ok(Page[shapes.Trouble]),
-    ("GET", "/v1/dead-letters/{job_id}"): ok(shapes.LetterDetails),
-    ("POST", "/v1/dead-letters/replay"): ok(shapes.JobResults),
-    ("POST", "/v1/dead-letters/discard"): ok(shapes.LetterResults),
-    ("POST", "/v1/dead-letters/{job_id}/replay"): ok(shapes.Job),
-    ("POST", "/v1/dead-letters/{job_id}/discard"): ok(shapes.LetterDetails),
-    ("GET", "/v1/uncertain"): ok(Page[shapes.UncertainJob]),
-    ("GET", "/v1/uncertain/{job_id}"): ok(shapes.UncertainDetails),
-    ("POST", "/v1/uncertain/{job_id}/look"): ok(shapes.Sight),
+    ("GET", "/fp-publisher/v1/jobs"): ok(Page[jobs.Job]),
+    ("POST", "/fp-publisher/v1/jobs/test"): ok(jobs.Evaluated),
+    ("POST", "/fp-publisher/v1/jobs/{job_id}/replay"): ok(jobs.Job),
+    ("GET", "/v1/dead-letters"): ok(Page[jobs.Letter]),
+    ("GET", "/v1/dead-letters/groups"): ok(Page[jobs.Trouble]),
+    ("GET", "/v1/dead-letters/{job_id}"): ok(jobs.LetterDetails),
+    ("POST", "/v1/dead-letters/replay"): ok(jobs.JobResults),
+    ("POST", "/v1/dead-letters/discard"): ok(jobs.LetterResults),
+    ("POST", "/v1/dead-letters/{job_id}/replay"): ok(jobs.Job),
+    ("POST", "/v1/dead-letters/{job_id}/discard"): ok(jobs.LetterDetails),
+    ("GET", "/v1/uncertain"): ok(Page[jobs.UncertainJob]),
+    ("GET", "/v1/uncertain/{job_id}"): ok(jobs.UncertainDetails),
+    ("POST", "/v1/uncertain/{job_id}/look"): ok(jobs.Sight),
     ("GET", "/v1/brands"): ok(Page[house.Brand]),
     ("GET", "/v1/quotas"): ok(Page[house.Quota]),
     ("GET", "/v1/stats"): ok(house.Stats),
@@ -104,7 +106,7 @@ ANSWERS: Mapping[tuple[str, str], Shapes] = {
     ("DELETE", "/v1/sandbox/faults"): ok(sandbox.Removed),
     ("DELETE", "/v1/sandbox/faults/{fault_id}"): ok(sandbox.Removed),
     ("POST", "/v1/sandbox/reset"): ok(sandbox.Epoch),
-    ("POST", "/v1/simulate"): ok(house.Simulated),
+    ("POST", "/v1/simulate"): ok(simulation.Simulated),
     ("GET", "/v1/blackouts"): ok(Page[house.Blackout]),
     ("POST", "/v1/blackouts"): {200: house.AddedBlackout, 201: house.AddedBlackout},
     ("DELETE", "/v1/blackouts/{blackout_id}"): ok(house.Blackout),

@@ -8,9 +8,9 @@ from typing import Any, Literal, Unpack
 
 from postino.client.house_shapes import Account, AddedBlackout, Blackout, Cap, Checked, Circuit, Gate
 from postino.client.messages import Request, get, post, query_of, remove, send
-from postino.client.shapes import Page
 from postino.client.ways import Room, Way, asks
 from postino.client.wishes import Id, Instant, NewBlackout
+from postino.client.words import Page
 
 
 class Accounts(Room[Way]):

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from postino.client.job_shapes import Event
 from postino.client.messages import Answer, Lost, Request
 from postino.client.refusals import Unanswered
 from postino.client.retrying import Patience, pause
-from postino.client.shapes import Event
 
 ENDED = Lost("the connection ended")
 MOST_BYTES = 4_000_000  # of one event

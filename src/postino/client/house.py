@@ -6,27 +6,18 @@ from datetime import date, timedelta
 from typing import Any
 
 from postino.client.gates import Accounts, Blackouts, Circuits, Gates
-from postino.client.house_shapes import (
-    Audit,
-    AuditLine,
-    Brand,
-    Calendar,
-    Dispatched,
-    Queues,
-    Quota,
-    Simulated,
-    Stats,
-    Worker,
-)
+from postino.client.house_shapes import Audit, AuditLine, Brand, Calendar, Dispatched, Queues, Quota, Stats, Worker
+from postino.client.job_shapes import Event
 from postino.client.jobs import DeadLetters, Jobs, Uncertain
 from postino.client.messages import Request, get, post
 from postino.client.people import ApiKeys, Users
 from postino.client.people_shapes import Me
 from postino.client.posts import Drafts, Imports, Posts
 from postino.client.sandbox import Sandbox
-from postino.client.shapes import Event, Page
+from postino.client.simulation_shapes import Simulated
 from postino.client.ways import Room, Way, asks, hears, walks
 from postino.client.wishes import Instant
+from postino.client.words import Page
 
 
 class House(Room[Way]):

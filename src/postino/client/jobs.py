@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Unpack
 
-from postino.client.messages import Request, get, post, said, send
-from postino.client.posts import anew
-from postino.client.shapes import (
+from postino.client.job_shapes import (
     Evaluated,
-    Explained,
     Job,
     JobDetails,
     JobResults,
     Letter,
     LetterDetails,
     LetterResults,
-    Page,
     PreviewedJob,
     QueuedJob,
     Sight,
@@ -24,8 +20,12 @@ from postino.client.shapes import (
     UncertainDetails,
     UncertainJob,
 )
+from postino.client.messages import Request, get, post, said, send
+from postino.client.posts import anew
+from postino.client.shapes import Explained
 from postino.client.ways import Room, Way, asks, walks
 from postino.client.wishes import Again, Id, Instant, JobsWanted, LettersWanted, NewJob, UncertainWanted, Verdict
+from postino.client.words import Page
 
 
 def these(ids: Sequence[Id] | None) -> list[str] | None:

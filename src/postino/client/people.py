@@ -7,9 +7,9 @@ from typing import Any, Unpack
 
 from postino.client.messages import Request, get, post, remove, send
 from postino.client.people_shapes import ApiKey, NewApiKey, SignInLink, User
-from postino.client.shapes import Page
 from postino.client.ways import Room, Way, asks, walks
 from postino.client.wishes import Id, Instant, UserChanges
+from postino.client.words import Page
 
 
 class ApiKeys(Room[Way]):

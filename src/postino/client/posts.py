@@ -9,20 +9,10 @@ from uuid import uuid4
 
 from postino.client.house_shapes import Import
 from postino.client.messages import Request, get, post, query_of, send
-from postino.client.shapes import (
-    ChangedPost,
-    Content,
-    Draft,
-    Explained,
-    Judged,
-    Made,
-    Page,
-    Post,
-    PostDetails,
-    Previewed,
-)
+from postino.client.shapes import ChangedPost, Content, Draft, Explained, Judged, Made, Post, PostDetails, Previewed
 from postino.client.ways import Room, Way, asks, walks
 from postino.client.wishes import Changes, DraftSaid, Id, Instant, NewPost, PostsWanted, Verdict
+from postino.client.words import Page
 
 
 def anew(key: str | None) -> str:

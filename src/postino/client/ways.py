@@ -15,11 +15,12 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from postino.client.hearing import Hearing
+from postino.client.job_shapes import Event
 from postino.client.messages import Request
 from postino.client.refusals import value_of
 from postino.client.retrying import Patience, pause
-from postino.client.shapes import Event, Page
 from postino.client.transports import Transport
+from postino.client.words import Page
 
 if TYPE_CHECKING:
     from postino.client.meanwhile import Meanwhile
