@@ -170,6 +170,14 @@ class JobFilter:
     limit: int = 50
 
 
+@dataclass(frozen=True, slots=True)
+class JobPage:
+    """Jobs in their order, and before which to go on: perhaps without any, when much was looked through in vain."""
+
+    jobs: Sequence[Job]
+    next: UUID | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadFilter:
     """Which dead letters to list or replay; resolved ones only on request."""
@@ -328,6 +336,10 @@ class Store(LedgerStore, PostStore, ImportStore, GateStore, OverviewStore, Peopl
     async def get(self, job_id: UUID) -> Job: ...
     async def find(self, channel: str, key: str) -> Job | None: ...
     async def list(self, wanted: JobFilter) -> Sequence[Job]: ...
+    async def page_of_jobs(self, wanted: JobFilter) -> JobPage:
+        """The same, without looking through more than a bounded number of jobs for those that fit."""
+        ...
+
     async def attempts(self, job_id: UUID) -> Sequence[Attempt]: ...
     async def dead_letter(self, job_id: UUID) -> DeadLetter: ...
     async def dead_letters(self, wanted: DeadFilter) -> Sequence[DeadLetter]: ...

@@ -124,10 +124,10 @@ async def chosen(app: Postino, body: BulkBody, caller: Caller) -> tuple[Sequence
         brands=shown_brands(caller, said.brand),
         queue=None if said.queue is None else queue_named(said.queue, "filter.queue"),
         before=said.before,
-        limit=said.limit + 1,
+        limit=said.limit,
     )
-    found = [job.id for job in await app.store.list(wanted)]
-    return found[: said.limit], str(found[said.limit - 1]) if len(found) > said.limit else None
+    page = await app.store.page_of_jobs(wanted)
+    return [job.id for job in page.jobs], None if page.next is None else str(page.next)
 
 
 def deed_of(app: Postino, body: BulkBody, caller: Caller) -> Deed:

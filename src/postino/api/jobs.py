@@ -72,10 +72,9 @@ def routes(app: Postino) -> APIRouter:
         """The newest first: `state`, `type`, `channel`, `account`, `brand`, `queue`, `parent`, `limit`, `cursor`."""
         names = ("state", "type", "channel", "account", "brand", "queue", "parent", "limit", "cursor")
         query = query_of(request, *names)
-        limit = limit_of(query)
-        found = await app.store.list(filter_of(query, caller_of(request), limit + 1))
-        cursor = str(found[limit - 1].id) if len(found) > limit else None
-        return JSONResponse({"data": [shown(job) for job in found[:limit]], "next_cursor": cursor})
+        page = await app.store.page_of_jobs(filter_of(query, caller_of(request), limit_of(query)))
+        cursor = None if page.next is None else str(page.next)
+        return JSONResponse({"data": [shown(job) for job in page.jobs], "next_cursor": cursor})
 
     @router.get("/v1/jobs/{job_id}")
     async def show_job(job_id: UUID, request: Request) -> JSONResponse:

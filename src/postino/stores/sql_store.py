@@ -24,6 +24,7 @@ from postino.store import (
     Ending,
     Enqueued,
     JobFilter,
+    JobPage,
     NewJob,
     Outlook,
     QueueDepth,
@@ -174,6 +175,9 @@ class SqlStore(SqlGates, SqlPosts, SqlImports, SqlStats, SqlPeople):
 
     async def list(self, wanted: JobFilter) -> Sequence[Job]:
         return await self.driver.read(reading.list_jobs(wanted))
+
+    async def page_of_jobs(self, wanted: JobFilter) -> JobPage:
+        return await self.driver.read(reading.page_of_jobs(wanted))
 
     async def attempts(self, job_id: UUID) -> Sequence[Attempt]:
         return await self.driver.read(reading.attempts(job_id))

@@ -3,18 +3,31 @@
 from collections import defaultdict
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from postino.errors import NotFound
 from postino.event import Cursor, Event
 from postino.job import Job, State
 from postino.rules.blockers import MOST_AHEAD, Busy, Doubt, Facts
-from postino.store import Attempt, AuditEntry, Circumstances, DeadFilter, DeadLetter, JobFilter, QueueDepth, WorkerInfo
+from postino.store import (
+    Attempt,
+    AuditEntry,
+    Circumstances,
+    DeadFilter,
+    DeadLetter,
+    JobFilter,
+    JobPage,
+    QueueDepth,
+    WorkerInfo,
+)
 from postino.stores import rows
 from postino.stores.operations.gates import known_from, known_gates
+from postino.stores.operations.listing import LAST, further
 from postino.stores.statement import Operation, Row, ask, each
 
-BUSY = {State.RUNNING, State.UNCERTAIN}  # of which there is never much
+BUSY = frozenset({State.RUNNING, State.UNCERTAIN})  # of which there is never much
+MOST_WALKED = 10_000  # jobs that one answer looks through
 
 def find(channel: str, key: str) -> Operation[Job | None]:
     found = yield each("find_by_keys", [{"channel": channel, "key": key}])
@@ -22,23 +35,54 @@ def find(channel: str, key: str) -> Operation[Job | None]:
 
 
 def list_jobs(wanted: JobFilter) -> Operation[list[Job]]:
-    brands = wanted.brands if wanted.brand is None else (wanted.brand,)
-    states = set(wanted.states or State)
-    found = yield ask(
-        "list_busy" if states <= BUSY else "list" if brands is None else "list_of_brands",
-        brands=None if brands is None else list(brands),
-        live=any(not state.is_final for state in states),
-        ended=any(state.is_final for state in states),
-        states=[state.value for state in wanted.states],
-        type=wanted.type,
-        channel=wanted.channel,
-        account=wanted.account,
-        queue=None if wanted.queue is None else wanted.queue.value,
-        parent_id=wanted.parent_id,
-        before=wanted.before,
-        limit=wanted.limit,
-    )
+    name = "list_busy" if is_busy(wanted) else "list" if brands_in(wanted) is None else "list_of_brands"
+    found = yield ask(name, **said(wanted), brands=brands_in(wanted), before=wanted.before, limit=wanted.limit)
     return [rows.any_job(row) for row in found]
+
+
+def page_of_jobs(wanted: JobFilter) -> Operation[JobPage]:
+    """What is busy and what a brand has is found by an index of its own; for the rest, jobs are walked over."""
+    if is_busy(wanted) or brands_in(wanted) is not None:
+        jobs = yield from list_jobs(replace(wanted, limit=wanted.limit + 1))
+        return JobPage(jobs[: wanted.limit], jobs[wanted.limit - 1].id if len(jobs) > wanted.limit else None)
+    found: list[UUID] = []
+    place: UUID | None = wanted.before or LAST
+    scan, left = wanted.limit + 1, MOST_WALKED
+    while place is not None and scan > 0 and len(found) <= wanted.limit:
+        walked = yield ask("walk_jobs", **said(wanted), before=place, scan=scan)
+        fitting = [row["id"] for row in walked if row["fits"]]
+        found, left = [*found, *fitting], left - scan
+        place = walked[-1]["id"] if walked and walked[0]["walked"] == scan else None
+        scan = further(scan, len(fitting), wanted.limit + 1 - len(found), left)
+    if len(found) > wanted.limit:
+        found = found[: wanted.limit]
+        place = found[-1]
+    there = {row["id"]: rows.any_job(row) for row in (yield ask("find_by_ids", ids=found))}
+    return JobPage([there[job_id] for job_id in found if job_id in there], place)
+
+
+def is_busy(wanted: JobFilter) -> bool:
+    return bool(wanted.states) and BUSY.issuperset(wanted.states)
+
+
+def brands_in(wanted: JobFilter) -> list[str] | None:
+    if wanted.brand is not None:
+        return [wanted.brand]
+    return None if wanted.brands is None else list(wanted.brands)
+
+
+def said(wanted: JobFilter) -> dict[str, Any]:
+    states = wanted.states or tuple(State)
+    return {
+        "live": any(not state.is_final for state in states),
+        "ended": any(state.is_final for state in states),
+        "states": [state.value for state in wanted.states],
+        "type": wanted.type,
+        "channel": wanted.channel,
+        "account": wanted.account,
+        "queue": None if wanted.queue is None else wanted.queue.value,
+        "parent_id": wanted.parent_id,
+    }
 
 
 def attempts(job_id: UUID) -> Operation[list[Attempt]]:

@@ -1,0 +1,80 @@
+"""Lists of jobs: page by page the same as all at once, and no answer looks through everything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from postino.job import Job, Queue, State
+from postino.outcome import Done, Reject
+from postino.store import JobFilter
+from postino.stores.operations import reading
+from tests.contract.desk import ME, Desk
+
+ASKED = [
+    JobFilter(),
+    JobFilter(type="rare"),
+    JobFilter(channel="b"),
+    JobFilter(account="anna"),
+    JobFilter(queue=Queue.HIGH),
+    JobFilter(brand="rosso"),
+    JobFilter(brands=("rosso", "verde"), channel="a"),
+    JobFilter(brands=()),
+    JobFilter(states=(State.RUNNING,)),
+    JobFilter(states=(State.RUNNING, State.UNCERTAIN), brand="rosso"),
+    JobFilter(states=(State.PENDING,), channel="a"),
+    JobFilter(states=(State.FAILED, State.COMPLETED)),
+    JobFilter(states=(State.FAILED, State.PENDING), account="anna"),
+]
+
+
+async def crowd(desk: Desk) -> None:
+    await desk.run(Done(), channel="a", brand="rosso")
+    failed = await desk.run(Reject("no"), channel="b", account="anna", brand="rosso")
+    await desk.run(Reject("no"), channel="b", account="anna")
+    parent = await desk.put(channel="c", brand="rosso", queue=Queue.HIGH)
+    await desk.take_one()
+    await desk.store.replay(failed.id, None, True, ME)
+    for number in range(8):
+        brand, account = ("verde", "anna") if number % 3 == 0 else (None, None)
+        later = desk.clock.later(hours=number + 1)
+        await desk.put(channel="ab"[number % 2], brand=brand, account=account, run_at=later, parent_id=parent.id)
+    await desk.put(type="rare", channel="r", run_at=desk.clock.later(days=1))
+
+
+async def every_page(desk: Desk, asked: JobFilter) -> Sequence[Job]:
+    found: list[Job] = []
+    while True:
+        page = await desk.store.page_of_jobs(asked)
+        assert len(page.jobs) <= asked.limit
+        found += page.jobs
+        if page.next is None:
+            return found
+        asked = replace(asked, before=page.next)
+
+
+@pytest.mark.parametrize("most", [4, 10_000])
+async def test_page_by_page_it_is_what_it_is_at_once(
+    desk: Desk, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "MOST_WALKED", most)
+    await crowd(desk)
+    for asked in ASKED:
+        whole = await desk.store.list(replace(asked, limit=100))
+        for limit in (1, 2, 50):
+            assert await every_page(desk, replace(asked, limit=limit)) == whole, asked
+    assert len(await desk.store.list(JobFilter(limit=100))) == 13
+
+
+async def test_one_answer_looks_through_a_bounded_number_of_jobs(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "MOST_WALKED", 5)
+    first = await desk.put(type="rare")
+    await desk.put_many(20)
+    page = await desk.store.page_of_jobs(JobFilter(type="rare", limit=2))
+    assert page.jobs == []
+    assert page.next is not None
+    assert [job.id for job in await every_page(desk, JobFilter(type="rare", limit=2))] == [first.id]
