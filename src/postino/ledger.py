@@ -107,6 +107,7 @@ class Manners:
     visibility: timedelta = timedelta(seconds=5)
     send_within: timedelta = timedelta(seconds=5)
     secrets: frozenset[str] = frozenset()
+    public: bool = False  # the address is somebody's word: on the internet, and inside only where settings say so
     # Hears of a no before it ends the run, and may end it otherwise.
     refused: Callable[[Failure], Awaitable[None]] | None = None
 

@@ -153,11 +153,16 @@ def unreachable(config: Config, address: str) -> str | None:
     """Why no account may have its server there; None: nothing speaks against it."""
     from postino.outbound.ssrf import check_url
 
-    return check_url(address, [*our_origins(config), *config.networks.inside])
+    return check_url(address, reachable_inside(config))
 
 
 def our_origins(config: Config) -> list[str]:
     return [config.sandbox.url] if config.sandbox.url else []
+
+
+def reachable_inside(config: Config) -> list[str]:
+    """Origins that are not public and at which accounts' servers may be."""
+    return [*our_origins(config), *config.networks.inside]
 
 
 def door_of(config: Config) -> Callable[[], AbstractAsyncContextManager[Door]]:
@@ -165,8 +170,10 @@ def door_of(config: Config) -> Callable[[], AbstractAsyncContextManager[Door]]:
 
     def make_door() -> AbstractAsyncContextManager[Door]:
         from postino.outbound.http import Door as OutboundDoor
+        from postino.outbound.ssrf import is_ours
 
-        return OutboundDoor(allowed=our_origins(config))
+        inside = partial(is_ours, allowed=reachable_inside(config))
+        return OutboundDoor(allowed=our_origins(config), inside=inside)
 
     return make_door
 
@@ -183,7 +190,8 @@ async def outwards(app: Postino) -> AsyncIterator[Callable[[Provider, Account], 
 
     def open_door(network: Provider, account: Account) -> Http:
         secrets = frozenset(account.credentials.values())
-        return door.open(timeout=network.timeout * patience, may_send=always, visible=False, secrets=secrets)
+        waits = network.timeout * patience
+        return door.open(timeout=waits, may_send=always, visible=False, secrets=secrets, public=True)
 
     async with door_of(app.config)() as door:
         yield open_door

@@ -7,6 +7,7 @@ import contextlib
 import ipaddress
 import socket
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
@@ -14,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postino.outbound.http import MOST_REDIRECTS, Door
-from postino.outbound.ssrf import CheckedResolver, Refused, check_url, checked_socket, is_public
-from postino.provider import NoAnswer
+from postino.outbound.ssrf import CheckedResolver, Refused, check_url, checked_socket, is_ours, is_public
+from postino.provider import NoAnswer, NotSent
 from tests.outbound.conftest import Serve
 from tests.outbound.raw_server import Visit, polite
 
@@ -123,6 +124,19 @@ async def test_a_name_that_leads_inside_is_refused_wherever_else_it_leads(serve:
         with pytest.raises(Refused, match=r"social\.test \([\d.]+\) leads to"):
             await door.open(timeout=SOON, visible=False).fetch(f"http://social.test:{server.port}/", most=100)
     assert server.connections == 0
+
+
+@pytest.mark.parametrize("visible", [True, False])
+@pytest.mark.parametrize("host", ["social.test", "127.0.0.1"])
+async def test_an_accounts_server_is_not_inside_unless_it_is_named(serve: Serve, host: str, visible: bool) -> None:
+    server = await serve(polite)
+    url = f"http://{host}:{server.port}/"
+    async with Door(resolver=Names(["127.0.0.1"])) as door:
+        with pytest.raises(NotSent, match=r"Nothing was sent: .*127\.0\.0\.1.* leads to this machine"):
+            await door.open(timeout=SOON, visible=visible, public=True).request("POST", url)
+    assert server.connections == 0
+    async with Door(resolver=Names(["127.0.0.1"]), inside=partial(is_ours, allowed=[url])) as door:
+        assert (await door.open(timeout=SOON, visible=visible, public=True).request("POST", url)).ok
 
 
 async def test_the_address_connected_to_is_the_one_that_was_checked() -> None:

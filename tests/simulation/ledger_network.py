@@ -63,7 +63,7 @@ class Passage:
 
 
 class Door:
-    def open(self, *, timeout: timedelta, may_send: MaySend, visible: bool, secrets: Any) -> Any:
+    def open(self, *, timeout: timedelta, may_send: MaySend, visible: bool, secrets: Any, public: bool) -> Any:
         return Passage(may_send)
 
 

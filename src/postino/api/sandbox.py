@@ -68,7 +68,7 @@ async def passed_on(
         raise NotFound(NO_SANDBOX)
     address = f"{app.config.sandbox.url.rstrip('/')}/_sandbox/{path}"
     async with door_of(app.config)() as door:
-        http: Http = door.open(timeout=PATIENCE, may_send=always, visible=False, secrets=())
+        http: Http = door.open(timeout=PATIENCE, may_send=always, visible=False, secrets=(), public=False)
         try:
             answer = await http.request(request.method, address, params=dict(request.query_params), json=body)
         except (NotSent, NoAnswer) as error:

@@ -35,7 +35,9 @@ from postino.rules.ledger import (
 class Door(Protocol):
     """Opens the way outwards for one act."""
 
-    def open(self, *, timeout: timedelta, may_send: Callable[[], str | None], visible: bool, secrets: Any) -> Http: ...
+    def open(
+        self, *, timeout: timedelta, may_send: Callable[[], str | None], visible: bool, secrets: Any, public: bool
+    ) -> Http: ...
 
 
 USUAL = Manners()
@@ -284,6 +286,10 @@ class Call:
 
         manners = self._manners
         http = self._reach.door.open(
-            timeout=manners.timeout, may_send=may_send, visible=visible, secrets=manners.secrets
+            timeout=manners.timeout,
+            may_send=may_send,
+            visible=visible,
+            secrets=manners.secrets,
+            public=manners.public,
         )
         return Watched(http, self._reach.circuits, self.job.channel, self._ledger.ask)

@@ -2,7 +2,7 @@
 
 import io
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from types import TracebackType
@@ -36,27 +36,51 @@ def always() -> str | None:
     return None
 
 
-class Door:
-    """Opened once per process, and then for every act. Media may be fetched from the internet and from `allowed`."""
+def nowhere(_: URL) -> bool:
+    """Nothing inside may be reached."""
+    return False
 
-    def __init__(self, *, allowed: Collection[str] = (), resolver: AbstractResolver | None = None) -> None:
+
+class Door:
+    """Opened once per process, and then for every act.
+
+    Where an address is somebody's word, it leads to the internet; else only media from `allowed` origins, and servers
+    where `inside` says.
+    """
+
+    def __init__(
+        self,
+        *,
+        allowed: Collection[str] = (),
+        inside: Callable[[URL], bool] = nowhere,
+        resolver: AbstractResolver | None = None,
+    ) -> None:
         self.allowed = allowed
+        self.inside = inside
         self._resolver = resolver
         self._sessions = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         resolver = self._resolver or DefaultResolver()
         self._sessions.push_async_callback(resolver.close)
-        self.fresh = await self._session(force_close=True, resolver=resolver)
-        self.lasting = await self._session(keepalive_timeout=KEEP_ALIVE, resolver=resolver)
-        self.guarded = await self._session(
-            force_close=True,
-            resolver=CheckedResolver(resolver),
-            use_dns_cache=False,
-            happy_eyeballs_delay=None,  # one address after the other: a race would swallow the refusal
-            socket_factory=checked_socket,
-        )
+        guard = {
+            "resolver": CheckedResolver(resolver),
+            "use_dns_cache": False,
+            "happy_eyeballs_delay": None,  # one address after the other: a race would swallow the refusal
+            "socket_factory": checked_socket,
+        }
+        once, again = {"force_close": True}, {"keepalive_timeout": KEEP_ALIVE}
+        self._fresh = await self._session(once | guard), await self._session(once | {"resolver": resolver})
+        self._lasting = await self._session(again | guard), await self._session(again | {"resolver": resolver})
         return self
+
+    def fresh(self, inside: bool) -> aiohttp.ClientSession:
+        """For a connection that is used once. Unless it may lead inside, that is looked at as it is opened."""
+        return self._fresh[inside]
+
+    def lasting(self, inside: bool) -> aiohttp.ClientSession:
+        """For connections that wait for the next."""
+        return self._lasting[inside]
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -64,12 +88,21 @@ class Door:
         await self._sessions.aclose()
 
     def open(
-        self, *, timeout: timedelta, visible: bool, secrets: Collection[str] = (), may_send: MaySend = always
+        self,
+        *,
+        timeout: timedelta,
+        visible: bool,
+        secrets: Collection[str] = (),
+        may_send: MaySend = always,
+        public: bool = False,
     ) -> "Passage":
-        """For one act. `may_send` says why nothing may leave any more; `secrets` are kept out of all that is said."""
-        return Passage(self, timeout, visible, Redaction(secrets), may_send)
+        """For one act. `may_send` says why nothing may leave any more; `secrets` are kept out of all that is said.
 
-    async def _session(self, **connector: Any) -> aiohttp.ClientSession:
+        With `public` a server is on the internet, or where `inside` says.
+        """
+        return Passage(self, timeout, visible, Redaction(secrets), may_send, public)
+
+    async def _session(self, connector: Mapping[str, Any]) -> aiohttp.ClientSession:
         session = aiohttp.ClientSession(
             connector=Doorkeeper(limit=0, **connector),
             cookie_jar=aiohttp.DummyCookieJar(),  # what one account is given is not shown for another
@@ -81,8 +114,10 @@ class Door:
 class Passage:
     """The door, open for one act: an `Http`. What is visible gets a connection of its own, used once."""
 
-    def __init__(self, door: Door, timeout: timedelta, visible: bool, redact: Redaction, may_send: MaySend) -> None:
-        self._door, self._timeout, self._visible = door, timeout, visible
+    def __init__(
+        self, door: Door, timeout: timedelta, visible: bool, redact: Redaction, may_send: MaySend, public: bool
+    ) -> None:
+        self._door, self._timeout, self._visible, self._public = door, timeout, visible, public
         self._redact, self._asked = redact, may_send
 
     def __repr__(self) -> str:
@@ -105,9 +140,13 @@ class Passage:
             raise NotSent("Nothing was sent: a credential contains a line break. Enter it again.")
         data = dict(form) if form is not None else io.BytesIO(body) if body is not None else None
         sending = {"headers": headers, "params": params, "json": json, "data": data}
-        session = self._door.fresh if self._visible else self._door.lasting
+        inside = self._may_lead_inside(url)
+        session = self._door.fresh(inside) if self._visible else self._door.lasting(inside)
         limit = aiohttp.ClientTimeout(total=timeout if timeout is not None else self._timeout.total_seconds())
-        return await self._exchange(session, method, url, MOST_ANSWER, limit, sending)
+        try:
+            return await self._exchange(session, method, url, MOST_ANSWER, limit, sending)
+        except Refused as refused:
+            raise Unreachable(f"Nothing was sent: {refused}") from None
 
     async def fetch(self, url: str, *, most: int) -> Answer:
         """Raises Refused for an address that leads inside, on the way too, and for more than so many bytes."""
@@ -116,7 +155,8 @@ class Passage:
         for _ in range(MOST_REDIRECTS + 1):
             if why := check_url(url, self._door.allowed):
                 raise Refused(f"{self._shown(url)} cannot be used: {why}.")
-            session = self._door.lasting if is_ours(URL(url), self._door.allowed) else self._door.guarded
+            ours = is_ours(URL(url), self._door.allowed)
+            session = self._door.lasting(True) if ours else self._door.fresh(False)
             try:
                 answer = await self._exchange(session, "GET", url, most, limit, {})
             except TooLong:
@@ -154,6 +194,12 @@ class Passage:
             departure.end()
             passed = round((time.monotonic() - began) * 1000)
             log.debug("call", method=method, url=self._shown(url), status=said, ms=passed)
+
+    def _may_lead_inside(self, url: str) -> bool:
+        try:
+            return not self._public or self._door.inside(URL(url))
+        except ValueError:  # what is no address is refused where it is opened
+            return False
 
     def _may_send(self) -> str | None:
         reason = self._asked()

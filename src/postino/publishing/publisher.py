@@ -117,6 +117,7 @@ class Publisher:
             visibility=network.visibility * self.patience,
             send_within=self.send_within,
             secrets=frozenset(account.credentials.values()),
+            public=True,
             refused=refused,
         )
 
