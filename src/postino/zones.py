@@ -11,6 +11,8 @@ from zoneinfo import ZoneInfo
 
 from postino.errors import WrongUse
 
+MOST_NAME = 100  # characters of what is told again
+
 
 @cache
 def zone_names() -> frozenset[str]:
@@ -21,6 +23,7 @@ def zone_names() -> frozenset[str]:
 def zone(name: str, field: str = "timezone") -> ZoneInfo:
     """The zone of this name. An unknown one is refused with the nearest known name; `field` is to blame."""
     if name not in zone_names():
+        name = name[:MOST_NAME]
         near = nearest(name)
         hint = f"Did you mean {near}?" if near else "Zones have names like Europe/Rome or America/New_York."
         raise WrongUse(f"There is no time zone {name!r}. {hint}", field=field)

@@ -170,6 +170,30 @@ def pour(opened: socket.socket) -> None:
             opened.sendall(piece)
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"accounts": [7] * 300_000},
+        {"accounts": ["z" * 900_000]},
+        {"accounts": [], "media": [{}] * 200_000},
+        {"accounts": ["x"], "thread": ["x"] * 100_000},
+        {"accounts": ["x"], "text": "{{a}}" * 1000, "placeholders": {"a": "x" * 5000}},
+        {"accounts": ["x"], "placeholders": {f"name {number}": 7 for number in range(40_000)}},
+        {"accounts": ["x"], "timezone": "z" * 900_000},
+        {"accounts": ["x"], "at": "2" * 900_000},
+        {f"z{number}": 1 for number in range(60_000)},
+        {"z" * 900_000: 1},
+    ],
+    ids=lambda wrong: " ".join(wrong)[:30],
+)
+def test_a_body_full_of_faults_is_answered_soon_and_briefly(server: Server, wrong: dict[str, Any]) -> None:
+    begun_at = time.monotonic()
+    reply = server.api.ask("POST", "/v1/posts", wrong)
+    assert time.monotonic() - begun_at < 5
+    assert is_problem(reply, 422), reply
+    assert len(reply.body) < 50_000
+
+
 def test_half_a_body_is_none(server: Server) -> None:
     body = json.dumps({"type": "report", "run_at": "2035-01-01T00:00:00Z"}).encode()
     for whole in (

@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse
 from pydantic import Field
 
 from postino.api.callers import caller_of
-from postino.api.models import MOST_REASON, Strict
+from postino.api.models import MOST_REASON, Strict, Texts
 from postino.api.reading import cursor_of, limit_of, query_of
 from postino.api.wishes import instant
 from postino.engine.deeds import act
@@ -23,7 +23,7 @@ class KeyBody(Strict):
 
     name: str
     role: str
-    brands: list[str] | None = None
+    brands: Texts | None = None
     expires_at: str | None = None
     timezone: str | None = None
     reason: Annotated[str, Field(max_length=MOST_REASON)] = ""

@@ -9,6 +9,7 @@ from postino.content import MediaKind
 MOST_ACCOUNTS = 100
 MOST_REASON = 2000
 MOST_BRAND = 500
+Texts = Annotated[list[str], Field(fail_fast=True)]  # of a hundred thousand that are wrong, the first is enough
 
 
 class Strict(BaseModel):
@@ -32,10 +33,10 @@ class Said(Strict):
     """What is said; None: nothing is said about it here."""
 
     text: str | None = None
-    thread: list[str] | None = None
+    thread: Texts | None = None
     title: str | None = None
-    hashtags: list[str] | None = None
-    media: list[MediaBody] | None = None
+    hashtags: Texts | None = None
+    media: Annotated[list[MediaBody], Field(fail_fast=True)] | None = None
 
 
 class OverrideBody(Said):
@@ -54,7 +55,7 @@ class ContentBody(Said):
 class PostBody(ContentBody):
     """`POST /v1/posts`."""
 
-    accounts: Annotated[list[str], Field(json_schema_extra={"minItems": 1, "maxItems": MOST_ACCOUNTS})]
+    accounts: Annotated[Texts, Field(json_schema_extra={"minItems": 1, "maxItems": MOST_ACCOUNTS})]
     preview: bool = False
     allow_duplicate: bool = False
     allow_blackout: bool = False
@@ -63,13 +64,13 @@ class PostBody(ContentBody):
 class ValidateBody(PostBody):
     """`POST /v1/posts/validate`: even what no post could be is told of by all its problems."""
 
-    accounts: list[str]
+    accounts: Texts
 
 
 class DraftBody(ContentBody):
     """`POST /v1/drafts`: like a post, and nothing of it needs to be there yet."""
 
-    accounts: list[str] | None = None
+    accounts: Texts | None = None
     brand: Annotated[str, Field(max_length=MOST_BRAND)] | None = None
 
 
@@ -134,5 +135,5 @@ class BlackoutBody(Strict):
     start: str | None = None
     end: str | None = None
     timezone: str | None = None
-    days: list[int] | None = None
+    days: Annotated[list[int], Field(fail_fast=True)] | None = None
     reason: str | None = None

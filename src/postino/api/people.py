@@ -9,7 +9,7 @@ from pydantic import Field
 
 from postino.api.callers import caller_of
 from postino.api.gates import flag_of
-from postino.api.models import MOST_REASON, Strict
+from postino.api.models import MOST_REASON, Strict, Texts
 from postino.api.reading import cursor_of, limit_of, query_of
 from postino.audit import START, entry_hash
 from postino.engine.deeds import act
@@ -28,7 +28,7 @@ class UserBody(Strict):
     name: str
     role: str
     password: str | None = None
-    brands: list[str] | None = None
+    brands: Texts | None = None
     reason: Annotated[str, Field(max_length=MOST_REASON)] = ""
 
 
@@ -37,7 +37,7 @@ class UserChange(Strict):
 
     role: str | None = None
     password: str | None = None
-    brands: list[str] | None = None
+    brands: Texts | None = None
     reason: Annotated[str, Field(max_length=MOST_REASON)] = ""
 
 

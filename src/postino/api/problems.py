@@ -24,6 +24,8 @@ log = structlog.get_logger("postino.api")
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 STATUS: Mapping[type[PostinoError], int] = {WrongUse: 422, NotFound: 404, Conflict: 409, StoreError: 503}
 PATHS = frozenset(path for _, path in ROWS)
+MOST_TOLD = 100  # faults of one body
+MOST_NAME = 100  # characters of what is told again
 AGAIN_AFTER = 5  # seconds, in which a database that was restarted is back
 OUR_FAULT = "Postino itself went wrong. Nothing more is told here; its log has the rest. It may be tried again."
 NO_SUCH_METHOD = "This address does not take that method."
@@ -84,13 +86,13 @@ async def told(request: Request, error: HTTPException) -> JSONResponse:
 
 
 async def misread(request: Request, error: RequestValidationError) -> JSONResponse:
-    """All that is wrong, in `problems`; the first of it as `field` and `detail`."""
+    """What is wrong, in `problems`; the first of it as `field` and `detail`. More than anybody reads is not told."""
     path = request.scope["path"]
     if request.scope["route"].path != path and path in PATHS:
         return problem(405, NO_SUCH_METHOD, None, {"Allow": ", ".join(sorted(methods_at(path)))})
     body = request.scope["route"].body_field
     model = None if body is None else body.field_info.annotation
-    found = [(field_of(fault["loc"]), sentence(fault, model)) for fault in error.errors()]
+    found = [(field_of(fault["loc"]), sentence(fault, model)) for fault in error.errors()[:MOST_TOLD]]
     field, detail = found[0]
     problems = [{"field": name, "message": message} for name, message in found]
     return problem(422, f"{detail} Nothing was changed.", field, problems=problems)
@@ -109,7 +111,7 @@ def fits(template: str, path: str) -> bool:
 
 def field_of(place: Sequence[str | int]) -> str:
     """`media[0].url`, as people write it."""
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place[1:])
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part[:MOST_NAME]}" for part in place[1:])
     return text.removeprefix(".")
 
 
@@ -145,7 +147,7 @@ def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
+    close = difflib.get_close_matches(name[:MOST_NAME], known, n=1)
     return f" Did you mean {close[0]}?" if close else f" There are: {', '.join(known)}." if known else ""
 
 

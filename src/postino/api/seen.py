@@ -36,4 +36,4 @@ async def check_accounts(app: Postino, caller: Caller, names: list[str]) -> list
 
 
 def no_account(name: str, known: dict[str, StoredAccount]) -> str:
-    return f"there is no account {name!r}.{nearest(name, [*known])}"
+    return f"there is no account {name[:100]!r}.{nearest(name, [*known])}"

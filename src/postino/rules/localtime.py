@@ -12,6 +12,7 @@ from postino.errors import WrongUse
 from postino.zones import zone as zone_named
 
 SECOND = timedelta(seconds=1)
+MOST_TEXT = 100  # characters of what is told again
 YEARS = range(1971, 9000)  # the first and last moments are special to some databases
 MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
@@ -78,8 +79,8 @@ def parse_at(text: str, timezone: str | None = None) -> Resolved:
         told = None
     if told is None:
         raise WrongUse(
-            f"{text!r} is no time: write it like 2026-03-29T14:30, which is local to `timezone`, or with an offset like"
-            " 2026-03-29T14:30+02:00.",
+            f"{text[:MOST_TEXT]!r} is no time: write it like 2026-03-29T14:30, which is local to `timezone`, or with an"
+            " offset like 2026-03-29T14:30+02:00.",
             field="at",
         )
     if told.tzinfo is None and place is None:
