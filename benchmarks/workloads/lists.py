@@ -41,7 +41,7 @@ QUESTIONS = {
 
 def lists(stage: Stage, installed: Installed, store: Store) -> Mapping[str, float]:
     with Service(stage.server, store) as service:
-        accounts = opened(service)
+        accounts = opened(service, max(3 * BRANDS, stage.size(ACCOUNTS)))
         asyncio.run(fill(service.database, stage.size(POSTS), accounts))
         service.start()
         idle = service.rested("server")
@@ -56,13 +56,13 @@ def lists(stage: Stage, installed: Installed, store: Store) -> Mapping[str, floa
         return measured | {"first": first, "idle": idle, "after": service.rested("server")}
 
 
-def opened(service: Service) -> list[Account]:
+def opened(service: Service, count: int) -> list[Account]:
     """Each brand on all networks."""
 
     def known(name: str) -> Account:
         return Account(name, name.partition(":")[0], f"brand {int(name.rpartition('account')[2]) % BRANDS}")
 
-    return [*map(known, service.open_accounts(ACCOUNTS // 3 + 1, BRANDS)[:ACCOUNTS])]
+    return [*map(known, service.open_accounts(-(-count // 3), BRANDS)[:count])]
 
 
 def questions(service: Service, accounts: list[Account]) -> dict[str, list[dict[str, str]]]:
@@ -89,11 +89,11 @@ def questions(service: Service, accounts: list[Account]) -> dict[str, list[dict[
         "list": [listed()],
         "status": [listed(status=status) for status in ("scheduled", "published", "failed", "cancelled")],
         "network": [listed(network=network) for network in ("bluesky", "mastodon", "telegram")],
-        "account": [listed(account=accounts[25 * number].id) for number in spread],
+        "account": [listed(account=accounts[number * len(accounts) // len(spread)].id) for number in spread],
         "brand": [listed(brand=f"brand {number}") for number in spread],
         "time": [listed(**{"from": moment(25 * number + 1), "to": moment(25 * number)}) for number in spread],
         "account-time": [
-            listed(**{"account": accounts[25 * number].id, "from": moment(90 + number), "to": moment(number)})
+            listed(**{"account": accounts[number * len(accounts) // len(spread)].id, "from": moment(90 + number), "to": moment(number)})
             for number in spread
         ],
         "text": [listed(text=word) for word in ("coffee", "spring collection", "quiet")],
