@@ -85,15 +85,16 @@ def questions(service: Service, accounts: list[Account]) -> dict[str, list[dict[
         return (now - timedelta(days=back)).isoformat()
 
     spread = range(20)
+    some = [accounts[number * len(accounts) // len(spread)].id for number in spread]
     return {
         "list": [listed()],
         "status": [listed(status=status) for status in ("scheduled", "published", "failed", "cancelled")],
         "network": [listed(network=network) for network in ("bluesky", "mastodon", "telegram")],
-        "account": [listed(account=accounts[number * len(accounts) // len(spread)].id) for number in spread],
+        "account": [listed(account=name) for name in some],
         "brand": [listed(brand=f"brand {number}") for number in spread],
         "time": [listed(**{"from": moment(25 * number + 1), "to": moment(25 * number)}) for number in spread],
         "account-time": [
-            listed(**{"account": accounts[number * len(accounts) // len(spread)].id, "from": moment(90 + number), "to": moment(number)})
+            listed(**{"account": some[number], "from": moment(90 + number), "to": moment(number)})
             for number in spread
         ],
         "text": [listed(text=word) for word in ("coffee", "spring collection", "quiet")],
