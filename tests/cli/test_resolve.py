@@ -28,7 +28,8 @@ def _there(up: Up, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_post_is_followed_until_it_is_out(up: Up, postino: Postino) -> None:
     answer = postino("post", "Followed", "--to", "bluesky", "--to", "mastodon", "--wait")
     assert (answer.code, answer.err) == (0, "")
-    assert [line.split()[1] for line in answer.rows][-2:] == ["published", "published"]
+    last = {account: status for account, status, *_ in map(str.split, answer.rows)}
+    assert [*last.values()] == ["published", "published"]
     assert up.texts().count("Followed") == 2
     told = postino("post", "Followed, for programs", "--to", "bluesky", "--wait", "--json").json
     assert told["status"] == "published"

@@ -1,16 +1,13 @@
 """`postino accounts`: who publishes. Credentials come by prompt or file, are sealed at once and never shown."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from postino.cli import output
 from postino.cli.options import Json, Reason, placed
 from postino.cli.session import Where, house
-
-if TYPE_CHECKING:
-    from postino.client.house_shapes import Account
 
 commands = typer.Typer(help="Who publishes: add, list, check, reconnect.", no_args_is_help=True)
 AccountId = Annotated[str, typer.Argument(metavar="ACCOUNT", help="Its id, as in `accounts list`.", show_default=False)]
@@ -74,7 +71,7 @@ def add(
                 network, handle, told, base_url=base_url, brand=brand, remote_id=remote_id
             )
     hello = where.command(f'post "Hello" --to {account_id}')
-    answer(account, f"Account {account_id} is connected. Try it: {hello}", as_json=as_json)
+    output.answer(account, f"Account {account_id} is connected. Try it: {hello}", as_json=as_json)
 
 
 @commands.command("check")
@@ -83,10 +80,7 @@ def check(account: AccountId, as_json: Json = False, *, where: Where) -> None:
     """Ask its network whether it takes the account's credentials. Refused, its posts wait; taken again, they go."""
     with house(where) as postino:
         checked = postino.accounts.check(account)
-    if as_json:
-        output.as_json(checked)
-    else:
-        output.write(f"{account}: {checked['message']}")
+    output.answer(checked, f"{account}: {checked['message']}", as_json=as_json)
     if checked["works"] is not True:
         raise typer.Exit(1)
 
@@ -103,11 +97,4 @@ def reconnect(
         known = postino.accounts.get(account)
         told = credentials_from(known["network"], credentials, where)
         again = postino.accounts.reconnect(account, told, reason=reason)
-    answer(again, f"Account {account} is connected again. What waited for it goes out.", as_json=as_json)
-
-
-def answer(account: "Account", said: str, *, as_json: bool) -> None:
-    if as_json:
-        output.as_json(account)
-    else:
-        output.write(said)
+    output.answer(again, f"Account {account} is connected again. What waited for it goes out.", as_json=as_json)

@@ -157,10 +157,7 @@ def remove(
     wanted = uuid_from(blackout_id, what="blackout")
     with house(where) as postino:
         blackout = postino.blackouts.remove(wanted, reason=reason)
-    if as_json:
-        output.as_json(blackout)
-    else:
-        output.write(f"Removed: {blackout['sentence']}.")
+    output.answer(blackout, f"Removed: {blackout['sentence']}.", as_json=as_json)
 
 
 @contextmanager

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from postino.cli import output
-from postino.cli.contents import Timezone, instant_from
+from postino.cli.contents import Timezone
 from postino.cli.options import Json, Reason, placed
+from postino.cli.refusals import in_options
 from postino.cli.session import Where, house
 from postino.errors import WrongUse
 
@@ -59,20 +60,16 @@ def open_circuit(
     where: Where,
 ) -> None:
     """Leave a service alone, for a time or until it is closed."""
-    notes: list[str] = []
     if length is not None and until is not None:
         raise WrongUse("until: give either --for or --until, not both.", field="until")
-    ends_at = instant_from(until, timezone, "until", notes)
     seconds = None if length is None else seconds_from(length)
-    with house(where) as postino:
-        circuit = postino.circuits.open(service, reason=reason, until=ends_at, seconds=seconds)
+    with in_options(), house(where) as postino:
+        circuit = postino.circuits.open(service, reason=reason, until=until, timezone=timezone, seconds=seconds)
     at = output.at(circuit["until_at"])
     ends = "until it is closed" if at is None else f"until {output.instant(at)}"
     answer(circuit, f"is left alone {ends}. What waits for it spends no attempt.", as_json=as_json)
     if not as_json:
         output.hint(f"This ends it: {where.command(f'circuits close {service} --reason WHY')}")
-    for note in notes:
-        output.hint(note)
 
 
 @commands.command("close")
@@ -94,10 +91,7 @@ def reset_circuit(service: Service, reason: Reason = "", as_json: Json = False, 
 
 
 def answer(circuit: Mapping[str, Any], said: str, *, as_json: bool) -> None:
-    if as_json:
-        output.as_json(circuit)
-    else:
-        output.write(f"The service {circuit['service']} {said}")
+    output.answer(circuit, f"The service {circuit['service']} {said}", as_json=as_json)
 
 
 def who(circuit: Mapping[str, Any]) -> str | None:

@@ -2,15 +2,11 @@
 
 import sys
 from collections.abc import Sequence
-from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from postino.errors import WrongUse
-
-if TYPE_CHECKING:
-    from postino.rules.localtime import Resolved
 
 MediaUrls = Annotated[
     list[str] | None,
@@ -72,24 +68,3 @@ def media_from(urls: Sequence[str] | None, alts: Sequence[str] | None) -> list[d
         raise WrongUse("alt: there are more of them than --media they could belong to.", field="alt")
     padded = [*(alts or ()), *[""] * len(urls or ())]
     return [{"url": url, "alt": alt} for url, alt in zip(urls or (), padded, strict=False)]
-
-
-def instant_from(text: str | None, timezone: str | None, field: str, notes: list[str]) -> datetime | None:
-    """What people should know about how it was found is added to the notes."""
-    if text is None:
-        return None
-    found = resolved(text, timezone, field)
-    if found.note is not None:
-        notes.append(found.note.sentence)
-    return found.at
-
-
-def resolved(text: str, timezone: str | None, field: str) -> "Resolved":
-    from postino.rules.localtime import parse_at
-
-    try:
-        return parse_at(text, timezone)
-    except WrongUse as error:
-        blamed = field if error.field == "at" else error.field or field
-        said = str(error).replace("`timezone`", "--timezone")
-        raise WrongUse(f"{blamed}: {said}", field=blamed) from error

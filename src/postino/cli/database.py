@@ -31,7 +31,5 @@ def dispatch_due(as_json: Json = False, *, where: Where) -> None:
     """Mark every due job dispatched and wake the workers, once: for cron. Safe to run by several at once."""
     with house(where) as postino:
         told = postino.dispatch_due()
-    if as_json:
-        output.as_json(told)
-    else:
-        output.write(f"{told['dispatched']} due {'job' if told['dispatched'] == 1 else 'jobs'} dispatched.")
+    due = "job" if told["dispatched"] == 1 else "jobs"
+    output.answer(told, f"{told['dispatched']} due {due} dispatched.", as_json=as_json)

@@ -80,13 +80,6 @@ def show(job_id: JobId, as_json: Json = False, *, where: Where) -> None:
         output.table(COLUMNS, [row(child) for child in children], title="Children")
 
 
-def answer(job: Any, said: str, *, as_json: bool) -> None:
-    if as_json:
-        output.as_json(job)
-    else:
-        output.write(said)
-
-
 @commands.command("cancel")
 @placed
 def cancel(job_id: JobId, reason: Reason = "", as_json: Json = False, *, where: Where) -> None:
@@ -94,7 +87,7 @@ def cancel(job_id: JobId, reason: Reason = "", as_json: Json = False, *, where: 
     wanted = uuid_from(job_id)
     with house(where) as postino:
         job = postino.jobs.cancel(wanted, reason=reason)
-    answer(job, f"Job {job['id']} is cancelled.", as_json=as_json)
+    output.answer(job, f"Job {job['id']} is cancelled.", as_json=as_json)
 
 
 @commands.command("replay")
@@ -115,7 +108,7 @@ def replay(
             job = postino.jobs.replay(wanted, **edited, force=force, reason=reason)
         except Conflict as refusal:
             raise refused(refusal) from refusal
-    answer(job, f"Job {job['id']} {replayed(job)}.", as_json=as_json)
+    output.answer(job, f"Job {job['id']} {replayed(job)}.", as_json=as_json)
 
 
 @commands.command("resolve")
@@ -137,7 +130,7 @@ def resolve(
     wanted, said = uuid_from(job_id), verdict_from(live, again, give_up, reason_from(reason))
     with house(where) as postino:
         job = postino.jobs.resolve(wanted, **said)
-    answer(job, f"Job {job['id']} is resolved: it is now {job['state']}.", as_json=as_json)
+    output.answer(job, f"Job {job['id']} is resolved: it is now {job['state']}.", as_json=as_json)
 
 
 def verdict_from(

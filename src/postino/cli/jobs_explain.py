@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from postino.cli import output
-from postino.cli.contents import At, Timezone, instant_from
+from postino.cli.contents import At, Timezone
 from postino.cli.naming import account_meant, doubt_about_brand
 from postino.cli.options import JobId, Json, placed, uuid_from
 from postino.cli.refusals import in_options
@@ -110,13 +110,13 @@ def try_out(
     where: Where,
 ) -> None:
     """Whether a job could run at a time: what would be in its way then. Nothing is queued."""
-    notes: list[str] = []
-    asked_at = instant_from(at, timezone, "at", notes)
     with in_options(run_at="at"), house(where) as postino:
-        whose = None if account is None else account_meant(postino, account)
-        if brand is not None and (doubt := doubt_about_brand(postino, brand)):
-            notes.append(doubt)
-        told = postino.jobs.test(channel, account=whose, brand=brand, queue=queue, run_at=asked_at)
+        whose: dict[str, Any] = {"brand": brand, "queue": queue}
+        if account is not None:
+            whose["account"] = account_meant(postino, account)
+        doubt = None if brand is None else doubt_about_brand(postino, brand)
+        told = postino.jobs.test(channel, **whose, run_at=at, timezone=timezone)
+    notes = [*told["notes"], *([] if doubt is None else [doubt])]
     if as_json:
         output.as_json({**told, "notes": notes})
         return

@@ -1,17 +1,14 @@
 """`postino keys`: programs' ways into the API. A key is shown once, when it is made."""
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
 from postino.cli import output
 from postino.cli.options import Json, Reason, placed, uuid_from
+from postino.cli.refusals import in_options
 from postino.cli.session import Where, house
-from postino.errors import WrongUse
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
 
 commands = typer.Typer(help="Programs' keys to the API: add, list, remove.", no_args_is_help=True)
 COLUMNS = ("ID", "NAME", "KEY", "ROLE", "BRANDS", "LAST_USED_AT", "EXPIRES_AT", "CREATED_BY")
@@ -38,13 +35,10 @@ def add(
     where: Where,
 ) -> None:
     """Make a key, and show it: this once."""
-    expires_at = None if expires is None else instant_from(expires)
-    with house(where, new=True) as postino:
-        made = postino.api_keys.add(name, role, brands=brands, expires_at=expires_at, reason=reason)
-    if as_json:
-        output.as_json(made)
-    else:
-        output.write(made["key"])
+    with in_options(expires_at="expires"), house(where, new=True) as postino:
+        made = postino.api_keys.add(name, role, brands=brands, expires_at=expires, reason=reason)
+    output.answer(made, made["key"], as_json=as_json)
+    if not as_json:
         told = "It is shown this once: keep it where only that program reads it."
         output.hint(f"This is the key {made['name']!r}. {told}")
 
@@ -79,20 +73,8 @@ def remove(
     wanted = uuid_from(key_id, "id", "key")
     with house(where) as postino:
         removed = postino.api_keys.remove(wanted, reason=reason)
-    if as_json:
-        output.as_json(removed)
-    else:
-        output.write(f"The key {removed['name']!r} lets nobody in any more.")
+    output.answer(removed, f"The key {removed['name']!r} lets nobody in any more.", as_json=as_json)
 
 
-def instant_from(text: str) -> "datetime":
-    from postino.rules.localtime import parse_at
-
-    try:
-        return parse_at(text, None).at
-    except WrongUse as error:
-        raise WrongUse(f"expires: {error}", "expires") from error
-
-
-def brands_text(brands: "Sequence[str] | None") -> str:
+def brands_text(brands: Sequence[str] | None) -> str:
     return "all" if brands is None else ", ".join(sorted(brands))

@@ -33,7 +33,16 @@ def write(text: str) -> None:
 
 
 def as_json(value: Any) -> None:
-    write(json.dumps(value, indent=2 if is_terminal() else None, allow_nan=False))
+    write(json_of(value))
+
+
+def json_of(value: Any) -> str:
+    return json.dumps(value, indent=2 if is_terminal() else None, allow_nan=False)
+
+
+def answer(value: Any, said: str, *, as_json: bool) -> None:
+    """All of it for programs, or a sentence for people."""
+    write(json_of(value) if as_json else said)
 
 
 def as_line(value: Any) -> None:

@@ -150,9 +150,6 @@ def replay(
 
 def answer(told: Mapping[str, Any], done: str, *, as_json: bool) -> None:
     """How the post stands now, with what there is to note."""
-    if as_json:
-        output.as_json(told)
-        return
-    output.write(f"Post {told['id']} {done}{post_details.stands(told, done)}.")
-    for note in told.get("notes", ()):
+    output.answer(told, f"Post {told['id']} {done}{post_details.stands(told, done)}.", as_json=as_json)
+    for note in () if as_json else told.get("notes", ()):
         output.hint(note)

@@ -83,7 +83,7 @@ def pause(
         doubt = None if as_json else doubt_about(postino, scope, meant)
         gate = postino.gates.pause(scope.value, meant, reason=reason)
     undo = where.command(f"queues resume {option_of(scope, meant)}")
-    answer(gate, f"{called(gate)} is paused. This undoes it: {undo}", as_json=as_json)
+    output.answer(gate, f"{called(gate)} is paused. This undoes it: {undo}", as_json=as_json)
     if doubt is not None:
         output.hint(doubt)
 
@@ -105,7 +105,7 @@ def resume(
     scope, name = gate_from(queue, channel, brand, account, everything)
     with house(where) as postino:
         gate = postino.gates.resume(scope.value, meant_by(postino, scope, name), reason=reason)
-    answer(gate, f"{called(gate)} goes on.", as_json=as_json)
+    output.answer(gate, f"{called(gate)} goes on.", as_json=as_json)
 
 
 # A number below zero is no option: it is read, and refused by its name.
@@ -125,10 +125,7 @@ def cap(
     wanted = cap_from(most)
     with house(where) as postino:
         capped = postino.gates.cap(channel, wanted, reason=reason)
-    if as_json:
-        output.as_json(capped)
-    else:
-        output.write(told_of_cap(channel, capped["cap"]))
+    output.answer(capped, told_of_cap(channel, capped["cap"]), as_json=as_json)
 
 
 def cap_from(most: str) -> int | None:
@@ -169,7 +166,7 @@ def warm(
     with house(where) as postino:
         meant = meant_by(postino, scope, name)
         gate = postino.gates.warm("account" if scope is Scope.ACCOUNT else "channel", meant, reason=reason)
-    answer(gate, f"{called(gate)} is not cooled any more.", as_json=as_json)
+    output.answer(gate, f"{called(gate)} is not cooled any more.", as_json=as_json)
 
 
 def gate_from(
@@ -217,10 +214,3 @@ def option_of(scope: Scope, name: str) -> str:
             return name
         case _:
             return f"--{scope} {shlex.quote(name)}"
-
-
-def answer(gate: Any, said: str, *, as_json: bool) -> None:
-    if as_json:
-        output.as_json(gate)
-    else:
-        output.write(said)

@@ -45,7 +45,7 @@ def add(
     password = None if no_password else password_from()
     with house(where, new=True) as postino:
         user = postino.users.add(name, wanted, password=password, brands=brands, reason=reason)
-    answer(user, f"{user['name']} may sign in, with the role {user['role']}.", as_json=as_json)
+    output.answer(user, f"{user['name']} may sign in, with the role {user['role']}.", as_json=as_json)
 
 
 @commands.command("list")
@@ -72,7 +72,7 @@ def password(name: Name, reason: Reason = "", as_json: Json = False, *, where: W
     said = password_from()
     with house(where) as postino:
         user = postino.users.change(named(postino, name)["id"], password=said, reason=reason)
-    answer(user, f"{user['name']} has another password, and is signed out everywhere.", as_json=as_json)
+    output.answer(user, f"{user['name']} has another password, and is signed out everywhere.", as_json=as_json)
 
 
 @commands.command("link")
@@ -93,10 +93,7 @@ def link(
     with house(where) as postino:
         user = named(postino, name, first=name == OWNER)
         address = base.rstrip("/") + postino.users.link(user["id"], reason=reason)["path"]
-    if as_json:
-        output.as_json({"name": user["name"], "url": address})
-    else:
-        output.write(address)
+    output.answer({"name": user["name"], "url": address}, address, as_json=as_json)
 
 
 @commands.command("remove")
@@ -105,7 +102,7 @@ def remove(name: Name, reason: Reason = "", as_json: Json = False, *, where: Whe
     """Let them in no more; they are signed out at once."""
     with house(where) as postino:
         user = postino.users.remove(named(postino, name)["id"], reason=reason)
-    answer(user, f"{user['name']} is removed, and signed out.", as_json=as_json)
+    output.answer(user, f"{user['name']} is removed, and signed out.", as_json=as_json)
 
 
 def named(postino: "House", name: str, *, first: bool = False) -> "User":
@@ -116,13 +113,6 @@ def named(postino: "House", name: str, *, first: bool = False) -> "User":
     if found is None and not first:
         raise NotFound(f"There is no user {name}. `postino users list` shows those there are.")
     return found or postino.users.add(name, OWNER)
-
-
-def answer(user: "User", said: str, *, as_json: bool) -> None:
-    if as_json:
-        output.as_json(user)
-    else:
-        output.write(said)
 
 
 def password_from() -> str:
