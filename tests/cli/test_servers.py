@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from postino.cli.session import Where
 from tests.api.household import Server
 from tests.cli.conftest import Postino
 from tests.cli.desk import Desk
@@ -82,6 +83,12 @@ def test_who_may_only_look_is_told_so(server: Server, postino: Postino, monkeypa
     assert postino("posts", "list", *there).code == 0
     refused = postino("queues", "pause", "--all", *there)
     assert (refused.code, refused.err) == (1, "This is for an editor, and you are a viewer. Nothing was changed.\n")
+
+
+def test_a_command_that_works_only_there_is_suggested_without_the_server() -> None:
+    there = Where(server="http://127.0.0.1:8700")
+    assert there.command("worker").endswith("postino worker")
+    assert there.command("jobs list").endswith("postino jobs list --server http://127.0.0.1:8700")
 
 
 @pytest.mark.usefixtures("key")

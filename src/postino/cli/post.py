@@ -117,7 +117,8 @@ class Desk:
 
     def advise(self, posts: Sequence[Told], notes: Sequence[str], *, works: bool) -> None:
         if not works:
-            output.hint(f"No worker is running: it goes out once one is. `{self.where.command('worker')}` starts one.")
+            start = f"`{self.where.command('worker')}` starts one{'' if self.where.address() is None else ' there'}."
+            output.hint(f"No worker is running: it goes out once one is. {start}")
         if self.as_json:
             return
         for note in notes:

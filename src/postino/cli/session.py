@@ -28,6 +28,7 @@ T = TypeVar("T")
 PATIENCE = timedelta(minutes=2)  # with a server: longer than a large file or simulation takes
 SANDBOX_URL = "sandbox.url"  # in the data directory
 PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^/@]*@|(?<=[?&]password=)[^&]*")
+ONLY_THERE = ("migrate", "sandbox", "server", "up", "worker")
 SERVER, KEY = "POSTINO_SERVER", "POSTINO_API_KEY"
 EITHER = "--server: a server has its own database, so leave out --data-dir and --database-url, or --server."
 ONLY_HERE = (
@@ -84,8 +85,9 @@ class Where:
             raise WrongUse(f"{said}: {folder} is a file, not a directory.", field="data_dir")
 
     def command(self, words: str) -> str:
-        """A command as one would type it here, to get to the same queue."""
-        return f"{program()} {words}{self.options()}"
+        """A command as one would type it here, to get to the same queue; or there, where it only works there."""
+        elsewhere = self.server is not None and words.split()[0] in ONLY_THERE
+        return f"{program()} {words}{'' if elsewhere else self.options()}"
 
     def options(self) -> str:
         url = None if self.database_url is None else PASSWORD.sub(hidden, self.database_url)

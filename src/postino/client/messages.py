@@ -90,8 +90,8 @@ def said(fields: Mapping[str, Any]) -> dict[str, Any]:
 def path_of(parts: tuple[object, ...]) -> str:
     names = [str(part) for part in parts]
     for name in names:
-        if name in ("", ".", ".."):
-            raise WrongUse(f"{name!r} is no id. Nothing was sent.", "id")
+        if name in ("", ".", "..") or "/" in name:  # a server reads a slash as the end of a name, however it is written
+            raise WrongUse(f"{name!r} is no id, or none that fits into an address. Nothing was sent.", "id")
     return "/v1/" + "/".join(quote(name, safe="") for name in names)
 
 
