@@ -9,6 +9,7 @@ import socket
 import stat
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +126,8 @@ def test_killed_in_any_way_right_after_it_answered_it_publishes_once_when_it_is_
     with Up(folder) as up:
         children = up.children()
         assert {word for child in children for word in child.cmdline()} > {"sandbox", "server", "worker"}
-        up.post("Killed alone, and its processes end with it", BLUESKY, MASTODON)
+        soon = (datetime.now(UTC) + timedelta(seconds=5)).isoformat()  # not while its networks end with it
+        up.post("Killed alone, and its processes end with it", BLUESKY, MASTODON, at=soon)
         up.process.kill()
         up.end()
         assert psutil.wait_procs(children, DEADLINE)[1] == []
