@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import socket
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from postino.cli.session import Where
 from tests.api.household import Server
 from tests.cli.conftest import Postino
 from tests.cli.desk import Desk
+from tests.cli.processes import Command
 
 LOCAL = [["migrate"], ["up"], ["server"], ["worker"], ["sandbox"]]
 
@@ -119,3 +121,12 @@ def test_events_are_told_by_a_server_alone(server: Server, desk: Desk, postino: 
     assert (refused.code, "with --server URL" in refused.err) == (2, True)
     wrong = postino("events", "--type", "nothing.such", "--server", server.told["url"])
     assert (wrong.code, "nothing.such" in wrong.err) == (2, True)
+
+
+@pytest.mark.usefixtures("key")
+def test_events_are_told_as_they_happen(server: Server, postino: Postino, tmp_path: Path) -> None:
+    there = ("--server", server.told["url"])
+    assert postino("queues", "pause", "--brand", "noisy", *there).code == 0
+    with Command("events", *there, "--after", "0-0", "--type", "gate.paused", "--json", folder=tmp_path) as command:
+        told = json.loads(command.wait_for("noisy"))
+        assert (told["type"], told["data"]["name"]) == ("gate.paused", "noisy")
