@@ -89,6 +89,7 @@ def test_what_is_refused_follows_from_who_is_let_in_the_method_and_the_address()
     assert refusals_of("GET", "/v1/audit") == [401, 403, 422, 429, 503]
     assert refusals_of("GET", "/v1/workers") == [401, 403, 422, 429, 503]
     assert refusals_of("POST", "/v1/posts") == [400, 401, 403, 408, 409, 413, 422, 429, 503]
+    assert refusals_of("POST", "/v1/imports") == [401, 403, 408, 413, 422, 429, 503]
     assert refusals_of("POST", "/v1/login") == [400, 401, 403, 408, 413, 422, 429, 503]
     assert {status for asked in ANSWERS for status in refusals_of(*asked)} == {*REASONS}
     assert {*ANSWERS} >= CONFLICTS
