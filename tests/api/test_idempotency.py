@@ -85,10 +85,13 @@ def test_a_preview_uses_no_key(accounts: Server) -> None:
     assert send(accounts.api, "seen", {"text": "Not a preview"}).status == 201
 
 
-def test_with_keys_the_same_published_now_twice_is_meant(accounts: Server) -> None:
-    replies = [send(accounts.api, f"now {number}", {"text": "Twice", "at": None}) for number in range(2)]
-    assert [reply.status for reply in replies] == [202, 202]
-    assert replies[0].json["id"] != replies[1].json["id"]
+def test_the_same_published_now_under_another_key_is_a_second_click_unless_it_is_meant(accounts: Server) -> None:
+    said: dict[str, Any] = {"text": "Twice", "at": None}
+    first, again = (send(accounts.api, f"now {number}", said) for number in range(2))
+    meant = send(accounts.api, "now 2", said | {"allow_duplicate": True})
+    assert [reply.status for reply in (first, again, meant)] == [202, 409, 202]
+    assert first.json["id"] in again.json["detail"]
+    assert send(accounts.api, "now 0", said).json == first.json
 
 
 def test_keys_belong_to_the_api_key_they_come_with(accounts: Server) -> None:

@@ -79,7 +79,7 @@ class Desk:
 
     def publish(self, said: dict[str, Any], key: str | None) -> int:
         """The exit code. A key is answered as it was at first: how things stand now is looked up."""
-        made: dict[str, Any] = {**self.postino.posts.create(**said, key=key or False)}
+        made: dict[str, Any] = {**self.postino.posts.create(**said, key=key)}
         posts: list[Told] = made["posts"] if key is None else following.now(self.postino, made["posts"])
         works = self.somebody_works()
         if self.waits and works:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Unpack
+from typing import Any, Unpack
 from uuid import uuid4
 
 from postino.client.house_shapes import Import
@@ -26,15 +26,12 @@ def wanted(said: Mapping[str, Any]) -> dict[str, Any]:
 
 class Posts(Room[Way]):
     @asks
-    def create(
-        self, *, accounts: Sequence[str], key: str | Literal[False] | None = None, **said: Unpack[NewPost]
-    ) -> Request[Made]:
+    def create(self, *, accounts: Sequence[str], key: str | None = None, **said: Unpack[NewPost]) -> Request[Made]:
         """Publishes now, or `at` a time. Sent again with the same `key`, it is answered the same and made once.
 
-        `key=False` sends it once and without any: then what was published just now is refused as a duplicate.
+        What was published just now is refused as a duplicate, unless `allow_duplicate` says that it is meant.
         """
-        known = None if key is False else anew(key)
-        return send("POST", "posts", body={"accounts": [*accounts], **said}, key=known)
+        return send("POST", "posts", body={"accounts": [*accounts], **said}, key=anew(key))
 
     @asks
     def preview(self, *, accounts: Sequence[str], **said: Unpack[NewPost]) -> Request[Previewed]:

@@ -126,8 +126,6 @@ class Posts:
             raise Refused(previews)
         content = content_of(wish, previews[0].account.brand)
         made = [post_of(wish, preview) for preview in previews]
-        if once is not None:  # whoever gives keys tells what is the same by them
-            made = [(replace(post, guard=False), job) for post, job in made]
         if wish.at is None and not wish.allow_blackout:
             await self.check_open([job for _, job in made if not await self.knows(job)], WHEN_ELSE)
         posts, jobs = [post for post, _ in made], [job for _, job in made]
