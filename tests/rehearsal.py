@@ -166,6 +166,8 @@ class Rehearsal:
             self.environment["POSTINO_DATA_DIR"] = str(self.data_dir)
         elif command.startswith("curl "):
             self.said = self.curl(command, answered)
+        elif " > " in command:
+            self.run(["bash", "-c", command])
         else:
             self.said = self.run(shlex.split(re.sub(r"\bID\b", lambda _: self.job_for(command), command)))
 
