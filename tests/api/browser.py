@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import uuid4
 
 from tests.api.household import Client, Reply, Server
 
@@ -11,7 +12,7 @@ PASSWORD = "correct horse"
 
 def with_key(server: Server, role: str, **said: Any) -> Client:
     """A program with a key of its own."""
-    made = server.api.ask("POST", "/v1/api-keys", {"name": role, "role": role, **said})
+    made = server.api.ask("POST", "/v1/api-keys", {"name": f"{role} {uuid4()}", "role": role, **said})
     assert made.status == 201, made
     return Client(server.api.url, {"Authorization": f"Bearer {made.json['key']}"})
 

@@ -98,7 +98,7 @@ def rows(draft: str, token: str) -> list[Row]:
         Row("/v1/accounts", account, 201, there("/v1/accounts/{}"), again=409),
         Row("/v1/blackouts", BLACKOUT, 201, listed("/v1/blackouts"), again=409),
         Row("/v1/users", {"name": "ada", "role": "viewer"}, 201, there("/v1/users/{}"), again=409),
-        Row("/v1/api-keys", {"name": "new", "role": "viewer"}, 201, lets_in, again=201),  # no key is ever kept as it is
+        Row("/v1/api-keys", {"name": "new", "role": "viewer"}, 201, lets_in, again=409),
         Row("/v1/sandbox/faults", FAULT, 201, listed("/v1/sandbox/faults"), again=201),
     ]
 

@@ -12,7 +12,7 @@ from postino.errors import Conflict, NotFound, WrongUse
 from postino.event import EventType
 from postino.job import Job, State, new_id
 from postino.outcome import Done, Outcome, Reject, Retry, Unknown
-from postino.rules.settlement import Settlement
+from postino.rules.settlement import Cause, Settlement
 from postino.store import Act, DeadFilter, Ending
 from postino.stores.sql_store import SqlStore
 from tests.contract.desk import ME, POISON, Desk, ids
@@ -122,6 +122,18 @@ async def test_what_has_sent_something_is_left_alone(desk: Desk, due_job: Job, d
     assert ids(await desk.take()) == {due_job.id}
 
 
+async def test_who_cancelled_it_and_why_is_told_with_it(desk: Desk, due_job: Job) -> None:
+    await desk.store.cancel(due_job.id, Act("maria", "a recall."))
+    around = await desk.store.circumstances(await desk.store.get(due_job.id))
+    assert (around.facts.cancelled, around.facts.cause) == ("by maria (a recall)", None)
+
+
+async def test_why_it_failed_is_told_with_it(desk: Desk, running_job: Job) -> None:
+    assert await desk.end(running_job, Reject("no"))
+    around = await desk.store.circumstances(await desk.store.get(running_job.id))
+    assert (around.facts.cause, around.facts.cancelled) == (Cause.PERMANENT, None)
+
+
 @pytest.mark.parametrize("deed", BEFORE_SENDING)
 async def test_what_was_cancelled_is_final(desk: Desk, due_job: Job, deed: Deed) -> None:
     await desk.store.cancel(due_job.id, ME)
@@ -180,9 +192,10 @@ async def test_an_uncertain_job_is_resolved_to_be_sent_again(desk: Desk) -> None
 
 async def test_an_uncertain_job_is_given_up_and_becomes_a_dead_letter(desk: Desk) -> None:
     job = await desk.run(Unknown("no answer"))
-    resolved = await desk.store.resolve(job.id, Reject("given up"), ME)
-    assert (resolved.state, resolved.last_error) == (State.FAILED, "given up")
+    resolved = await desk.store.resolve(job.id, Reject("nobody saw it"), ME)
+    assert (resolved.state, resolved.last_error) == (State.FAILED, "no answer. Given up: nobody saw it")
     (letter,) = await desk.store.dead_letters(DeadFilter())
+    assert letter.cause is Cause.GIVEN_UP
     assert [line.worker for line in letter.history] == ["w1", "person:maria"]
 
 

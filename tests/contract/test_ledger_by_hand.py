@@ -202,7 +202,7 @@ async def test_giving_up_says_nothing_about_the_network(desk: Desk) -> None:
     known = await desk.store.ledger(job.id)
     assert known.facts == ()
     assert isinstance(fate(known, "post"), InDoubt)
-    assert (await desk.store.dead_letter(job.id)).cause is Cause.PERMANENT
+    assert (await desk.store.dead_letter(job.id)).cause is Cause.GIVEN_UP
 
 
 @pytest.mark.parametrize("verdict", [Done(remote_id="r9"), Retry("again"), Reject("no")])

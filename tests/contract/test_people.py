@@ -56,6 +56,15 @@ async def test_a_key_is_kept_with_everything_about_it(store: SqlStore, clock: Cl
     assert json.loads(line.detail)["brands"] == ["a", "b"]
 
 
+async def test_two_keys_never_have_one_name_but_that_of_a_removed_one_is_free(store: SqlStore) -> None:
+    made = await store.add_api_key(a_key(), ME)
+    with pytest.raises(Conflict, match="There is an API key 'ci' already"):
+        await store.add_api_key(a_key(), ME)
+    await store.remove_api_key(made.id, ME)
+    await store.add_api_key(a_key(), ME)
+    assert await actions(store) == ["api_key.added", "api_key.removed", "api_key.added"]
+
+
 async def test_a_removed_key_is_gone_at_once_and_removing_it_again_is_refused(store: SqlStore) -> None:
     made = await store.add_api_key(a_key(), ME)
     assert (await store.remove_api_key(made.id, ME)).name == "ci"

@@ -16,6 +16,7 @@ from postino.rules.blackout import Blackout
 from postino.rules.breaker import Breaker, Circuit
 from postino.rules.explain import Busy, Doubt, Evaluation, Explanation, Facts, Why, evaluate, explain
 from postino.rules.gates import Known
+from postino.rules.settlement import Cause
 from postino.zones import zone
 from tests.documents import ROOT, code, table
 
@@ -61,22 +62,22 @@ def kinds(explanation: Explanation) -> list[str]:
 
 SENTENCES: list[tuple[str, Explanation, str]] = [
     ("breaker", told(known=Known(breakers=(OPEN,))),
-     ("This post for bluesky:ada waits because the channel bluesky is in trouble and left alone, since 10:02"
+     ("This post for bluesky:ada waits because the channel bluesky is in trouble and left alone, since 2026-03-02 10:02"
      " UTC; it goes on at 10:04 UTC.")),
     ("pause", told(known=Known(gates=(gate(GateKind.PAUSE, Scope.BRAND, "acme", reason="recall"),))),
-     ("This post for bluesky:ada waits because the brand acme is paused, since 10:02 UTC; it waits until"
+     ("This post for bluesky:ada waits because the brand acme is paused, since 2026-03-02 10:02 UTC; it waits until"
      " somebody resumes it.")),
     ("token", told(known=Known(gates=(gate(GateKind.TOKEN, Scope.ACCOUNT, ADA),))),
      ("This post for bluesky:ada waits because the account bluesky:ada has to be connected again"
-     ", since 10:02 UTC; it waits until the account is connected again.")),
+     ", since 2026-03-02 10:02 UTC; it waits until the account is connected again.")),
     ("blackout", told(known=Known(blackouts=(blackout("22:00", "11:30"),))),
      ("This post for bluesky:ada waits because everything is in a blackout window, since 2026-03-01 22:00 UTC;"
      " it goes on at 11:30 UTC.")),
     ("not due", told(post(run_at=at("18:00", day=5))),
      "This post for bluesky:ada is due at 2026-03-05 18:00 UTC."),
     ("not due, in a blackout", told(post(run_at=at("23:00")), known=Known(blackouts=(blackout("22:00", "07:00"),))),
-     ("This post for bluesky:ada is due at 23:00 UTC, but then everything is in a blackout window, since 22:00"
-     " UTC; it goes on at 2026-03-03 07:00 UTC.")),
+     ("This post for bluesky:ada is due at 23:00 UTC, but then everything is in a blackout window, since"
+     " 2026-03-02 22:00 UTC; it goes on at 2026-03-03 07:00 UTC.")),
     ("tried again", told(post(run_at=at("10:05"), attempts=1, last_error="It answered 500.")),
      "This post for bluesky:ada is tried again at 10:05 UTC (It answered 500)."),
     ("looked for", told(post(state=State.UNCERTAIN, sent=True, run_at=at("10:04:10"))),
@@ -89,18 +90,23 @@ SENTENCES: list[tuple[str, Explanation, str]] = [
     ("no worker", told(workers=0),
      "This post for bluesky:ada waits because no worker is running; it waits until one is started."),
     ("lag", told(post(run_at=at("10:00")), ahead=3),
-     ("This post for bluesky:ada has been due since 10:00 UTC: nothing is in its way but those that were due"
+     ("This post for bluesky:ada has been due since 2026-03-02 10:00 UTC: nothing is in its way but those that were due"
      " before it: 3.")),
     ("any moment", told(), "This post for bluesky:ada is due, and starts at any moment."),
     ("running", told(post(state=State.RUNNING, claimed_by="w1", claimed_at=at("10:02:59"))),
-     "This post for bluesky:ada is being published since 10:02:59 UTC, by worker w1."),
+     "This post for bluesky:ada is being published since 2026-03-02 10:02:59 UTC, by worker w1."),
     ("published", told(post(state=State.COMPLETED, finished_at=at("09:59:30"))),
-     "This post for bluesky:ada was published at 09:59:30 UTC."),
+     "This post for bluesky:ada was published at 2026-03-02 09:59:30 UTC."),
     ("cancelled", told(post(state=State.CANCELLED, finished_at=at("09:00"))),
-     "This post for bluesky:ada was cancelled at 09:00 UTC, and that is final."),
+     "This post for bluesky:ada was cancelled at 2026-03-02 09:00 UTC, and that is final."),
     ("failed", told(post(state=State.FAILED, finished_at=at("09:00"), last_error="Too long.")),
-     ("This post for bluesky:ada failed at 09:00 UTC: Too long. It stays so unless it is replayed:"
-     f" `postino posts replay {ID}`.")),
+     ("This post for bluesky:ada failed at 2026-03-02 09:00 UTC: Too long. It stays so unless it is replayed:"
+     f" `postino posts replay {ID} --reason WHY`.")),
+    ("rejected", told(post(state=State.FAILED, finished_at=at("09:00"), last_error="Blocked."), cause=Cause.PERMANENT),
+     ("This post for bluesky:ada failed at 2026-03-02 09:00 UTC: Blocked. Unchanged it must fail again; if what stood"
+     f" in its way is gone, replay it: `postino posts replay {ID} --force --reason WHY`.")),
+    ("cancelled by somebody", told(post(state=State.CANCELLED, finished_at=at("09:00")), cancelled="by maria (recall)"),
+     "This post for bluesky:ada was cancelled at 2026-03-02 09:00 UTC by maria (recall), and that is final."),
     ("a job", told(post(type="report", channel="reports", account=None, brand=None, run_at=at("11:00"))),
      "This job of reports is due at 11:00 UTC."),
     ("missed", told(post(run_at=at("10:05")), publish_until_at=at("10:05")),
@@ -117,7 +123,7 @@ def test_it_is_told_in_one_plain_sentence(explanation: Explanation, sentence: st
 def test_times_are_told_of_the_zone_one_asks_for() -> None:
     facts = Facts(job=post(), known=Known(breakers=(OPEN,)))
     assert explain(facts, NOW, zone("Asia/Tokyo")).sentence.endswith(
-        "left alone, since 19:02 Asia/Tokyo; it goes on at 19:04 Asia/Tokyo."
+        "left alone, since 2026-03-02 19:02 Asia/Tokyo; it goes on at 19:04 Asia/Tokyo."
     )
 
 

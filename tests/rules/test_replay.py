@@ -9,7 +9,7 @@ import pytest
 from postino.rules.replay import why_not
 from postino.rules.settlement import Cause
 
-MUST_CHANGE = {Cause.PERMANENT, Cause.POISON}
+MUST_CHANGE = {Cause.PERMANENT, Cause.POISON, Cause.GIVEN_UP}
 
 
 @pytest.mark.parametrize(("cause", "edited", "force"), list(itertools.product(Cause, [False, True], [False, True])))

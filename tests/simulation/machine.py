@@ -412,7 +412,7 @@ class Life(RuleBasedStateMachine):
         }
         said = answers[answer]
         self.by_hand(
-            lambda: self.model.resolve(job_id, settlement.verdict(said, self.clock.now)),
+            lambda: self.model.resolve(job_id, said),
             lambda store: store.resolve(job_id, said, ACT),
         )
 

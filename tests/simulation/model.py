@@ -14,8 +14,9 @@ from postino.errors import Conflict, NotFound
 from postino.event import EventType
 from postino.gate import Scope
 from postino.job import Job, Queue, State, lane_of
+from postino.outcome import Done, Reject, Retry
 from postino.rules.replay import why_not
-from postino.rules.settlement import Cause, Settlement
+from postino.rules.settlement import Cause, Settlement, verdict
 from postino.store import NewJob
 
 PATIENCE_OF_LOW = timedelta(seconds=60)
@@ -344,9 +345,9 @@ class Model:
         entry.deferred, entry.dispatched = None, False
         self.record(entry, EventType.RESCHEDULED)
 
-    def resolve(self, job_id: UUID, settlement: Settlement) -> None:
+    def resolve(self, job_id: UUID, said: Done | Retry | Reject) -> None:
         entry = self.wanted(job_id, State.UNCERTAIN)
-        self.end(entry, settlement)
+        self.end(entry, verdict(said, self.now, entry.last_error or entry.deferred))
         self.record(entry, EventType.RESOLVED)
 
     def open_letter(self, job_id: UUID) -> tuple[Entry, Letter]:

@@ -50,7 +50,8 @@ class CircuitBreaker:
         if error is not None:
             raise error
         breaker = await self.get(service)
-        until = f"until {breaker.until_at:%H:%M:%S} UTC" if breaker.until_at else "until somebody closes its circuit"
+        known = breaker.until_at
+        until = f"until {known:%Y-%m-%d %H:%M:%S} UTC" if known else "until somebody closes its circuit"
         raise CircuitOpen(f"{service} is in trouble and left alone {until}. Nothing was called.")
 
     async def admitted(self, breaker: Breaker | None, now: datetime) -> tuple[str, str] | tuple[()] | None:

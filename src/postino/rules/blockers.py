@@ -18,6 +18,7 @@ from postino.rules.blackout import free_after, window_at
 from postino.rules.gates import Known, closed, holds, told_of_gate
 from postino.rules.order import Turn, brand_room
 from postino.rules.remedies import after_a_cool_down, after_a_pause, for_the_account, for_the_uncertain, sooner
+from postino.rules.settlement import Cause
 
 LAG_AFTER = timedelta(seconds=5)  # due and free for so long, a job should have started
 MOST_AHEAD = 1000  # beyond, nobody counts
@@ -85,6 +86,8 @@ class Facts:
     ahead: int = 0  # due before it in its own line
     workers: int = 1  # alive, as far as anybody can tell
     publish_until_at: datetime | None = None
+    cause: Cause | None = None  # of a failed one
+    cancelled: str | None = None  # by whom, and why
 
 
 def in_its_way(facts: Facts, now: datetime) -> tuple[Blocker, ...]:

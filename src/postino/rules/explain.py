@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 from postino.job import Job, State
 from postino.post import POST
 from postino.rules.blockers import OF_WORKERS, Blocker, Busy, Doubt, Facts, Why, in_its_way, when_free
+from postino.rules.settlement import Cause
 
 __all__ = ["Blocker", "Busy", "Doubt", "Evaluation", "Explanation", "Facts", "Why", "evaluate", "explain"]
 
@@ -54,15 +55,22 @@ class Face:
 
     def __call__(self, at: datetime) -> str:
         local, today = (instant.astimezone(self.zone or UTC) for instant in (at, self.now))
-        day = "" if local.date() == today.date() else f"{local:%Y-%m-%d} "
+        return self.clock(at) if local.date() == today.date() else self.with_day(at)
+
+    def with_day(self, at: datetime) -> str:
+        """For what stays so: it may be read again on another day."""
+        return f"{at.astimezone(self.zone or UTC):%Y-%m-%d} {self.clock(at)}"
+
+    def clock(self, at: datetime) -> str:
+        local = at.astimezone(self.zone or UTC)
         clock = f"{local:%H:%M:%S}" if abs(at - self.now) < NEAR and local.second else f"{local:%H:%M}"
-        return f"{day}{clock} {self.zone.key if self.zone else 'UTC'}"
+        return f"{clock} {self.zone.key if self.zone else 'UTC'}"
 
 
 def explain(facts: Facts, now: datetime, zone: ZoneInfo | None = None) -> Explanation:
     face = Face(now, zone)
     if facts.job.state is State.RUNNING or facts.job.state.is_final:
-        return Explanation(told_of_state(facts.job, face))
+        return Explanation(told_of_state(facts, face))
     blockers = in_its_way(facts, now)
     runnable = all(blocker.kind in OF_WORKERS for blocker in blockers)
     eta = when_free(facts, now)
@@ -84,21 +92,35 @@ def named(job: Job) -> str:
     return f"This job of {job.channel}" + (f" for {job.account}" if job.account else "")
 
 
-def told_of_state(job: Job, face: Face) -> str:
-    who, at = named(job), face(job.finished_at) if job.finished_at else ""
+def told_of_state(facts: Facts, face: Face) -> str:
+    job, who = facts.job, named(facts.job)
+    at = face.with_day(job.finished_at) if job.finished_at else ""
     match job.state:
         case State.RUNNING:
-            since = face(job.claimed_at) if job.claimed_at else "now"
+            since = face.with_day(job.claimed_at) if job.claimed_at else "now"
             verb = "is being published" if job.type == POST else "is running"
             return f"{who} {verb} since {since}, by worker {job.claimed_by}."
         case State.COMPLETED:
             return f"{who} was {'published' if job.type == POST else 'completed'} at {at}."
         case State.CANCELLED:
-            return f"{who} was cancelled at {at}, and that is final."
+            by = f" {facts.cancelled}" if facts.cancelled else ""
+            return f"{who} was cancelled at {at}{by}, and that is final."
         case _:
-            thing = "posts" if job.type == POST else "jobs"
             why = (job.last_error or "nobody knows why").rstrip(".")
-            return f"{who} failed at {at}: {why}. It stays so unless it is replayed: `postino {thing} replay {job.id}`."
+            return f"{who} failed at {at}: {why}. {told_of_replay(job, facts.cause)}"
+
+
+def told_of_replay(job: Job, cause: Cause | None) -> str:
+    """With a command that is not refused."""
+    command = f"postino {'posts' if job.type == POST else 'jobs'} replay {job.id}"
+    match cause:
+        case Cause.PERMANENT | Cause.POISON:
+            told = "Unchanged it must fail again; if what stood in its way is gone, replay it"
+            return f"{told}: `{command} --force --reason WHY`."
+        case Cause.GIVEN_UP:
+            return f"It stays so unless it is replayed all the same: `{command} --force --reason WHY`."
+        case _:
+            return f"It stays so unless it is replayed: `{command} --reason WHY`."
 
 
 def told_of_waiting(facts: Facts, blockers: tuple[Blocker, ...], eta: datetime | None, face: Face) -> str:
@@ -112,7 +134,7 @@ def told_of_waiting(facts: Facts, blockers: tuple[Blocker, ...], eta: datetime |
     elif not held:
         said = f"{who} is due, and starts at any moment"
     elif held[0].kind is Why.LAG:
-        said = f"{who} has been due since {face(job.run_at)}: {lowered(held[0].sentence.rstrip('.'))}"
+        said = f"{who} has been due since {face.with_day(job.run_at)}: {lowered(held[0].sentence.rstrip('.'))}"
     else:
         said = f"{who} waits because {reason(held[0], face)}; {hope(held, eta, face)}"
     return f"{said}.{told_of_missing(facts, eta, face)}"
@@ -139,7 +161,7 @@ def told_of_missing(facts: Facts, eta: datetime | None, face: Face) -> str:
 def reason(blocker: Blocker, face: Face) -> str:
     since = ""
     if blocker.since_at is not None:
-        since = f", since {face(blocker.since_at)}"
+        since = f", since {face.with_day(blocker.since_at)}"
     return lowered(blocker.sentence.rstrip(".")) + since
 
 

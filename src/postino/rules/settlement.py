@@ -26,6 +26,7 @@ class Cause(StrEnum):
     POISON = "poison"  # its payload cannot be read
     QUARANTINED = "quarantined"  # its worker died under it too often
     MISSED = "missed"  # it was to be out by a time that has passed
+    GIVEN_UP = "given_up"  # nobody knew whether it was out, and a person let it be
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,12 +194,12 @@ def left_in_doubt(what: str, look_at: datetime | None) -> Settlement:
     return Settlement(state=State.UNCERTAIN, event=EventType.UNCERTAIN, run_at=look_at, error=why, rescued=True)
 
 
-def verdict(said: Done | Retry | Reject, now: datetime) -> Settlement:
-    """A person's word about an uncertain job: it happened, do it again, or give up."""
+def verdict(said: Done | Retry | Reject, now: datetime, trouble: str | None = None) -> Settlement:
+    """A person's word about an uncertain job: it happened, do it again, or give up. What went wrong stays told."""
     match said:
         case Done(_, remote_id):
             return Settlement(state=State.COMPLETED, event=EventType.COMPLETED, remote_id=remote_id)
         case Retry():
             return Settlement(state=State.PENDING, event=EventType.RETRYING, run_at=now)  # its last error stays
         case Reject(why):
-            return failed(why, Cause.PERMANENT)
+            return failed(f"{trouble.rstrip('.')}. Given up: {why}" if trouble else f"Given up: {why}", Cause.GIVEN_UP)

@@ -67,7 +67,7 @@ def resolve(job_id: UUID, verdict: Done | Retry | Reject, act: Act) -> Operation
     # Sent again it is only when nothing can be on its way any more.
     now = clock[0]["now_at"]
     at = max(now, job.look_at or now) if isinstance(verdict, Retry) else now
-    settlement = verdict_on(Retry("") if goes_on else verdict, at)
+    settlement = verdict_on(Retry("") if goes_on else verdict, at, job.last_error or job.deferred)
     said = f"{act.actor} decided: {act.reason}" if act.reason else f"{act.actor} decided."
     taken = rows.with_owner(job, f"person:{act.actor}", now)
     yield from settle([Ending(taken, settlement, Failure(None, said))])

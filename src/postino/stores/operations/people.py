@@ -20,6 +20,8 @@ def add_api_key(key: ApiKey, act: Act) -> Operation[ApiKey]:
     names = ("id", "name", "prefix", "digest", "created_by", "expires_at")
     said = {name: getattr(key, name) for name in names}
     written = yield ask("add_api_key", **said, role=key.role.value, brands=brands_text(key.brands))
+    if not written:
+        raise Conflict(f"There is an API key {key.name!r} already. Nothing was changed.")
     made = api_key(written[0])
     yield from write_audit(act, "api_key.added", f"api_key:{key.id}", told_of_key(made))
     return made

@@ -7,9 +7,10 @@ from typing import Any
 from uuid import UUID
 
 from postino.errors import NotFound
-from postino.event import Cursor, Event
+from postino.event import Cursor, Event, EventType
 from postino.job import Job, State
 from postino.rules.blockers import MOST_AHEAD, Busy, Doubt, Facts
+from postino.rules.settlement import Cause
 from postino.store import (
     Attempt,
     AuditEntry,
@@ -138,6 +139,7 @@ def circumstances(job: Job) -> Operation[Circumstances]:
     kinds: dict[str, list[Row]] = defaultdict(list)
     for row in found:
         kinds[row["kind"]].append(row)
+    cause, cancelled = yield from ending_of(job)
     facts = Facts(
         job=job,
         known=replace(known, gates=(*known.gates, *known_from(kinds).gates)),
@@ -146,9 +148,26 @@ def circumstances(job: Job) -> Operation[Circumstances]:
         busy=next((Busy(UUID(row["name"]), row["detail"], row["due_at"]) for row in kinds["busy"]), None),
         ahead=kinds["ahead"][0]["amount"],
         publish_until_at=next((row["due_at"] for row in kinds["until"]), None),
+        cause=cause,
+        cancelled=cancelled,
     )
     workers = tuple(WorkerInfo(id=row["name"], host=row["detail"], pid=row["amount"]) for row in kinds["worker"])
     return Circumstances(facts, workers, now)
+
+
+def ending_of(job: Job) -> Operation[tuple[Cause | None, str | None]]:
+    """Why it failed, or who cancelled it and why."""
+    if job.state is State.FAILED:
+        found = yield ask("cause_of", id=job.id, generation=job.generation)
+        return (Cause(found[0]["cause"]) if found else None), None
+    if job.state is State.CANCELLED:
+        found = yield ask("audit_of", subject=str(job.id), action=EventType.CANCELLED.value)
+        return None, told_of_deed(rows.audit_entry(found[0])) if found else None
+    return None, None
+
+
+def told_of_deed(entry: AuditEntry) -> str:
+    return f"by {entry.actor} ({entry.reason.rstrip('.')})" if entry.reason else f"by {entry.actor}"
 
 
 def collides(

@@ -1,7 +1,7 @@
 -- Programs' ways in. Of a key only its beginning is kept, and a digest that proves the rest.
 CREATE TABLE postino.api_keys (
     id           uuid PRIMARY KEY,
-    name         text NOT NULL,
+    name         text NOT NULL UNIQUE,
     prefix       text NOT NULL,
     digest       text NOT NULL,
     role         text NOT NULL CHECK (role IN ('owner', 'editor', 'viewer')),

@@ -4,3 +4,4 @@ CREATE INDEX jobs_brand ON postino.jobs (brand, id) WHERE brand IS NOT NULL;
 CREATE INDEX finished_brand ON postino.finished (brand, id) INCLUDE (state, type) WHERE brand IS NOT NULL AND NOT superseded;
 CREATE INDEX kept_brand ON postino.kept (brand, id) WHERE brand IS NOT NULL;
 CREATE INDEX dead_letters_brand ON postino.dead_letters (brand, id) WHERE brand IS NOT NULL;
+CREATE INDEX audit_subject ON postino.audit (subject);

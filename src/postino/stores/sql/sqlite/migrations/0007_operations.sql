@@ -4,3 +4,4 @@ CREATE INDEX postino_jobs_brand ON postino_jobs (brand, id) WHERE brand IS NOT N
 CREATE INDEX postino_finished_brand ON postino_finished (brand, id, state, type) WHERE brand IS NOT NULL AND NOT superseded;
 CREATE INDEX postino_kept_brand ON postino_kept (brand, id) WHERE brand IS NOT NULL;
 CREATE INDEX postino_dead_letters_brand ON postino_dead_letters (brand, id) WHERE brand IS NOT NULL;
+CREATE INDEX postino_audit_subject ON postino_audit (subject);

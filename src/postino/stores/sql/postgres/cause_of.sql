@@ -1,0 +1,1 @@
+SELECT cause FROM postino.dead_letters WHERE id = :id AND generation = :generation
