@@ -59,6 +59,14 @@ def test_a_file_is_checked_first_and_nothing_is_saved(api: Client) -> None:
     assert count(api, "Checked") == 0
 
 
+@pytest.mark.parametrize("file", ["", "text;accounts;at;hashtag\n", "text,accounts,at\n", "\ufeff"])
+def test_a_file_that_is_wrong_as_a_whole_is_bad(api: Client, file: str) -> None:
+    told = check(api, file)
+    assert (told["rows"], told["bad"], told["posts"], told["faults"][0]["line"]) == (0, 1, 0, 1)
+    saved = save(api, told["token"]).json
+    assert (saved["bad"], saved["faults"]) == (1, told["faults"])
+
+
 def test_what_was_checked_is_saved_with_and_without_sending_it_again(api: Client) -> None:
     file = HEAD + GOOD
     told = check(api, "\ufeff" + file)
@@ -111,14 +119,14 @@ def test_a_line_that_says_what_another_says_is_told_and_made_once(api: Client) -
     row = GOOD.replace("Hello", "Twins")
     told = check(api, HEAD + row + row)
     [fault] = told["faults"]
-    assert (fault["line"], fault["severity"], told["bad"]) == (3, "warning", 0)
+    assert (fault["line"], fault["severity"], told["bad"], told["posts"]) == (3, "warning", 0, 1)
     saved = save(api, told["token"]).json
     assert (saved["created"], saved["known"]) == (1, 1)
 
 
 def test_times_without_a_zone_of_their_own_are_local_to_the_zone_of_the_file(api: Client) -> None:
     file = f"text,accounts,at\nZoned,{ROSSO},2035-05-01T12:00\n"
-    assert check(api, file)["faults"][0]["column"] == "timezone"
+    assert check(api, file)["faults"][0]["column"] == "at"
     told = check(api, file, "?timezone=America/New_York")
     save(api, told["token"])
     [post] = api.get("/v1/posts?text=Zoned")["data"]

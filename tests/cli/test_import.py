@@ -30,7 +30,7 @@ def file(tmp_path: Path) -> Path:
 def test_a_file_is_planned_once(file: Path, postino: Postino) -> None:
     words = ("posts", "import", file, "--timezone", "Europe/Rome")
     tried = postino(*words, "--dry-run")
-    assert (tried.code, tried.out) == (0, "2 lines. Nothing was saved.\n")
+    assert (tried.code, tried.out) == (0, "2 lines, all right: 2 posts would be planned. Nothing was saved.\n")
     assert postino("posts", "list", "--json").json["data"] == []
     assert postino(*words).out == "2 lines: 2 posts are planned.\n"
     hello = postino("posts", "list", "--json").json["data"][1]
@@ -56,3 +56,36 @@ def test_a_file_that_cannot_be_read_and_a_zone_that_is_none_are_wrong_use(file: 
     assert "cannot be read" in postino("posts", "import", "nowhere.csv").err
     refused = postino("posts", "import", file, "--timezone", "Rome")
     assert (refused.code, "Did you mean Europe/Rome?" in refused.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "text;accounts;at;hashtag\nHi;bluesky:ada;2035-06-01T12:00Z;#a\n", "text,accounts,at\n"]
+)
+def test_a_file_that_is_wrong_as_a_whole_is_a_failure(file: Path, text: str, desk: Desk, postino: Postino) -> None:
+    file.write_text(text)
+    for more in ([], ["--dry-run"]):
+        answer = postino("posts", "import", file, *more)
+        assert (answer.code, answer.rows[-1]) == (1, "No line of it can be read as a post. Nothing was saved.")
+        assert answer.rows[1].startswith("1 ")
+        assert "first_comment" not in answer.out
+
+
+def test_what_is_wrong_with_many_lines_is_said_once_and_in_words_of_the_command_line(
+    file: Path, desk: Desk, postino: Postino
+) -> None:
+    answer = postino("posts", "import", file, "--dry-run")
+    assert [row.split("  ")[:2] for row in answer.rows[1:2]] == [["2 and 1 more", "at"]]
+    assert "give --timezone as well" in answer.rows[1]
+    assert answer.rows[2:] == ["2 lines, 2 of them with faults: 0 posts would be planned. Nothing was saved."]
+
+
+def test_a_line_is_told_all_that_is_wrong_with_it(file: Path, desk: Desk, postino: Postino) -> None:
+    file.write_text("text;accounts;at\n;bluesky:bob;2035-06-01T12:00Z;more\n")
+    answer = postino("posts", "import", file)
+    assert answer.code == 1
+    for words in ("Put quotes around what has semicolons in it", "there is no account 'bluesky:bob'"):
+        assert words in answer.out
+    file.write_text("text;accounts;at\n;bluesky:bob;2035-06-01T12:00Z\n")
+    answer = postino("posts", "import", file)
+    assert [row.split()[1] for row in answer.rows[1:-1]] == ["accounts", "text"]
+    assert answer.rows[-1] == "1 line, which has faults: 0 posts are planned."

@@ -70,4 +70,5 @@ def of_import(found: Import) -> dict[str, Any]:
     told = json.loads(found.faults)
     names = ("id", "state", "token", "timezone", "rows", "looked", "created", "known", "created_at", "changed_at")
     shape = {name: plain(getattr(found, name)) for name in names}
-    return shape | {"bad": told["bad"], "faults": told["faults"], "more_faults": told["more"]}
+    posts = found.created + found.known if told["posts"] is None else told["posts"]
+    return shape | {"posts": posts, "bad": told["bad"], "faults": told["faults"], "more_faults": told["more"]}

@@ -1,7 +1,8 @@
 """`postino posts import`: posts from a CSV file. It is checked first, and told what is wrong with which line."""
 
+import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from pathlib import Path
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from postino.cli.session import House
     from postino.client.house_shapes import Import
 
+Fault = Mapping[str, Any]
+QUOTED = re.compile("'[^']*'")  # what the line says
 COLUMNS = ("LINE", "COLUMN", "VALUE", "SEVERITY", "MESSAGE")
 File = Annotated[Path, typer.Argument(metavar="FILE", help="CSV; - reads it from standard input.", show_default=False)]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what is wrong with it; save nothing.")]
@@ -34,7 +37,7 @@ def import_posts(
     content = read(file)
     with in_options(), house(where) as postino:
         told = postino.imports.check(content, timezone=timezone)
-        if not dry_run:
+        if not dry_run and told["rows"]:
             told = saved(postino, told, where)
     if as_json:
         output.as_json(told)
@@ -72,15 +75,46 @@ def saved(postino: "House", checked: "Import", where: Where) -> "Import":
 
 
 def show(told: Mapping[str, Any], *, dry_run: bool) -> None:
-    faults = [tuple(it[name.lower()] for name in COLUMNS) for it in told["faults"]]
-    if faults:
-        output.table(COLUMNS, faults)
+    if told["faults"]:
+        output.table(COLUMNS, [*rows_of(told["faults"])])
     if told["more_faults"]:
         output.write(f"And {told['more_faults']:,} more.")
-    bad = f", {told['bad']:,} of them with faults" if told["bad"] else ""
-    lines = f"{told['rows']:,} {'line' if told['rows'] == 1 else 'lines'}{bad}"
+    output.write(summary(told, dry_run=dry_run))
+
+
+def rows_of(faults: Sequence[Fault]) -> Iterator[Sequence[output.Cell]]:
+    """What is wrong with several lines alike is said once."""
+    alike: dict[tuple[str, ...], list[Fault]] = {}
+    for fault in faults:
+        about = re.sub(QUOTED, "", fault["message"]) if fault["value"] is not None else fault["message"]
+        alike.setdefault((fault["column"], fault["severity"], about), []).append(fault)
+    for (column, severity, _), those in alike.items():
+        first, more = those[0], f" and {len(those) - 1:,} more" if len(those) > 1 else ""
+        yield f"{first['line']}{more}", column, first["value"], severity, as_typed(first["message"])
+
+
+def as_typed(message: str) -> str:
+    return message.replace("`timezone`", "--timezone")
+
+
+def summary(told: Mapping[str, Any], *, dry_run: bool) -> str:
+    if not told["rows"]:
+        return "No line of it can be read as a post. Nothing was saved."
+    bad = ""
+    if told["bad"]:
+        bad = ", which has faults" if told["rows"] == 1 else f", {told['bad']:,} of them with faults"
+    lines = f"{counted(told['rows'], 'line')}{bad}"
     if dry_run:
-        output.write(f"{lines}. Nothing was saved.")
-    else:
-        known = f", {told['known']:,} were known already" if told["known"] else ""
-        output.write(f"{lines}: {told['created']:,} posts are planned{known}.")
+        right = "" if told["faults"] else ", all right"
+        return f"{lines}{right}: {counted(told['posts'], 'post')} would be planned. Nothing was saved."
+    known = f", {told['known']:,} {was(told['known'])} known already" if told["known"] else ""
+    planned = f"{counted(told['created'], 'post')} {'is' if told['created'] == 1 else 'are'} planned"
+    return f"{lines}: {planned}{known}."
+
+
+def counted(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def was(number: int) -> str:
+    return "was" if number == 1 else "were"

@@ -278,7 +278,7 @@ class LineFault(TypedDict):
 
 
 class Import(TypedDict):
-    """A file of posts: checked, being saved, or saved. `looked` rows are done; `created` and `known` count posts."""
+    """A file of posts. `looked` rows are done; `posts` come of it, `created` or `known`; `bad` counts wrong lines."""
 
     id: Uuid
     state: ImportState
@@ -288,6 +288,7 @@ class Import(TypedDict):
     looked: int
     created: int
     known: int
+    posts: int
     bad: int
     faults: list[LineFault]
     more_faults: int

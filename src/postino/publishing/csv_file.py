@@ -11,13 +11,16 @@ from typing import Any
 from postino.content import Severity
 
 COLUMNS = ("text", "title", "hashtags", "media", "accounts", "at", "timezone", "first_comment", "publish_until")
+OFFERED = tuple(name for name in COLUMNS if name != "first_comment")  # it is known, and has to be empty yet
 NEEDED = ("text", "accounts", "at")
+SIGNS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 MOST_ROWS = 10_000
 MOST_SHOWN = 100
 MOST_COLUMNS = 100
 MARKS = (b"\xff\xfe", b"\xfe\xff")
 NOT_UTF8 = "This line is not UTF-8 text. Save the file as `CSV UTF-8`, and it is."
-EMPTY = f"The file is empty. Its first line names the columns: {', '.join(COLUMNS)}."
+EMPTY = f"The file is empty. Its first line names the columns: {', '.join(OFFERED)}."
+NO_ROWS = "The first line names the columns, and there is no post below it."
 UTF16 = "The file is UTF-16. Save it as `CSV UTF-8`."
 
 
@@ -70,12 +73,12 @@ def read(file: bytes) -> tuple[list[Line], list[Fault]]:
     if first is None or isinstance(first, Fault):
         return [], [first or Fault(1, None, None, EMPTY)]
     if len(first[1]) > MOST_COLUMNS:
-        return [], [Fault(1, None, None, f"{len(first[1]):,} columns are too many. There are: {listed(COLUMNS)}.")]
+        return [], [Fault(1, None, None, f"{len(first[1]):,} columns are too many. There are: {listed(OFFERED)}.")]
     names = [name.strip().lower() for name in first[1]]
     faults = [*headed(names, first[0])]
     if faults:
         return [], faults
-    return lines_of(rows, names)
+    return lines_of(rows, names, delimiter)
 
 
 def numbered(text: str, delimiter: str, skipped: int) -> Iterator[tuple[int, list[str], int] | Fault]:
@@ -97,8 +100,8 @@ def numbered(text: str, delimiter: str, skipped: int) -> Iterator[tuple[int, lis
 def headed(names: Sequence[str], line: int) -> Iterator[Fault]:
     for name in names:
         if name not in COLUMNS:
-            close = difflib.get_close_matches(name, COLUMNS, n=1)
-            hint = f"Did you mean {close[0]}?" if close else f"There are: {listed(COLUMNS)}."
+            close = difflib.get_close_matches(name, OFFERED, n=1)
+            hint = f"Did you mean {close[0]}?" if close else f"There are: {listed(OFFERED)}."
             shown = sound(name)[:MOST_SHOWN]
             yield Fault(line, shown, None, f"There is no column {shown!r}. {hint}")
     for name in sorted({name for name in names if names.count(name) > 1} & {*COLUMNS}):
@@ -109,7 +112,7 @@ def headed(names: Sequence[str], line: int) -> Iterator[Fault]:
 
 
 def lines_of(
-    rows: Iterator[tuple[int, list[str], int] | Fault], names: Sequence[str]
+    rows: Iterator[tuple[int, list[str], int] | Fault], names: Sequence[str], delimiter: str
 ) -> tuple[list[Line], list[Fault]]:
     lines: list[Line] = []
     for row in rows:
@@ -120,11 +123,11 @@ def lines_of(
             continue
         if len(lines) == MOST_ROWS:
             return [], [Fault(number, None, None, f"The file has more than {MOST_ROWS:,} rows. Split it into several.")]
-        lines.append(line_of(number, last, values, names))
-    return lines, []
+        lines.append(line_of(number, last, values, names, delimiter))
+    return lines, [] if lines else [Fault(1, None, None, NO_ROWS)]
 
 
-def line_of(number: int, last: int, values: Sequence[str], names: Sequence[str]) -> Line:
+def line_of(number: int, last: int, values: Sequence[str], names: Sequence[str], delimiter: str) -> Line:
     faults = []
     broken = [column for column, value in zip(names, values, strict=False) if sound(value) != value]
     for column in broken:
@@ -132,7 +135,8 @@ def line_of(number: int, last: int, values: Sequence[str], names: Sequence[str])
         at = number + value[: re.search("[\ud800-\udfff]", value).start()].count("\n")  # type: ignore[union-attr]
         faults.append(Fault(min(at, last), column, sound(value)[:MOST_SHOWN], NOT_UTF8))
     if len(values) > len(names):
-        told = f"This line has {len(values)} values for {len(names)} columns. Put quotes around what has commas in it."
+        told = f"This line has {len(values)} values for {len(names)} columns. Put quotes around what has"
+        told += f" {SIGNS.get(delimiter, repr(delimiter))} in it."
         faults.append(Fault(number, None, sound(values[len(names)])[:MOST_SHOWN], told))
     return Line(number, {name: sound(value) for name, value in zip(names, values, strict=False)}, faults)
 

@@ -24,6 +24,7 @@ MOST_TOLD = 1_000  # faults
 MOST_ACCOUNTS = 100  # of one row
 NO_TIME = "at is missing: a time such as 2026-03-29T14:30, local to `timezone`, or with an offset."
 OR_NOW, GIVE_ANOTHER = "Leave it out to publish now.", "Give a time that is ahead."
+NO_TEXT = "text: there is nothing to publish: write a text, or name a picture in the column media."
 NO_COMMENTS = "Postino does not write first comments yet. Leave the column empty."
 
 
@@ -51,7 +52,7 @@ class Importer:
         faults = [*faults, *(fault for row in judged for fault in row.faults), *twins(judged)]
         new = Import(
             id=new_id(), caller=caller, author=author, token=token_of(file, timezone), file=file, timezone=timezone,
-            rows=len(lines), faults=told(faults),
+            rows=len(lines), faults=told(faults, posts_of(judged)),
         )  # fmt: skip
         return await self.store.put_import(new)
 
@@ -122,6 +123,8 @@ class Importer:
             faults.append(line.fault("first_comment", NO_COMMENTS))
         names = [*dict.fromkeys(split(line.values.get("accounts", "")))]
         previews = self.previews(line, content, names, known, faults)
+        if not previews and not (content.body.strip() or content.media or line.faults):
+            faults.append(line.fault("text", NO_TEXT))
         if any(fault.severity is Severity.ERROR for fault in faults):
             return Judged(line.number, None, (), faults)
         wish = Wish(content=content, accounts=tuple(names), at=at, publish_until_at=until_at)
@@ -179,7 +182,8 @@ def time_of(line: Line, field: str, timezone: str | None) -> datetime | None:
     try:
         return parse_at(text, line.values.get("timezone", "").strip() or timezone).at
     except WrongUse as refusal:
-        raise WrongUse(str(refusal), field if refusal.field == "at" else refusal.field) from refusal
+        zoned = refusal.field == "timezone" and "timezone" in line.values  # a column that is not there is not to blame
+        raise WrongUse(str(refusal), "timezone" if zoned else field) from refusal
 
 
 def column_of(field: str | None) -> str:
@@ -213,12 +217,18 @@ def token_of(file: bytes, timezone: str | None) -> str:
     return hashlib.sha256(f"{timezone or ''}\n".encode() + file).hexdigest()
 
 
-def told(faults: Sequence[Fault]) -> str:
+def posts_of(judged: Sequence[Judged]) -> int:
+    """How many posts would come of it: what is said twice is one."""
+    return len({(it.account.id, key_of(row.wish, it.account)) for row in judged if row.wish for it in row.previews})
+
+
+def told(faults: Sequence[Fault], posts: int) -> str:
     ordered = sorted(faults, key=lambda fault: fault.line)
-    return told_as([fault.told for fault in ordered])
+    return told_as([fault.told for fault in ordered], posts)
 
 
-def told_as(faults: Sequence[dict[str, Any]]) -> str:
+def told_as(faults: Sequence[dict[str, Any]], posts: int | None = None) -> str:
+    """How many `posts` would come of a file is told until some have."""
     bad = {fault["line"] for fault in faults if fault["severity"] == Severity.ERROR}
-    text = {"bad": len(bad - {1}), "faults": faults[:MOST_TOLD], "more": max(0, len(faults) - MOST_TOLD)}
+    text = {"bad": len(bad), "faults": faults[:MOST_TOLD], "more": max(0, len(faults) - MOST_TOLD), "posts": posts}
     return json.dumps(text, ensure_ascii=False)
