@@ -21,6 +21,7 @@ from postino.engine.crashpoints import POINTS
 from postino.event import EventType
 from postino.job import Job, Queue, State
 from postino.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
+from postino.providers import PROVIDERS
 from postino.rules.lifecycle import MOVES
 from postino.rules.replay import why_not
 from postino.rules.retry import Exponential, RetryPolicy
@@ -156,6 +157,12 @@ def test_the_exit_codes_are_those_of_the_refusals() -> None:
     refusals = (errors.PostinoError, errors.WrongUse, errors.NotFound, errors.Conflict, errors.StoreError)
     codes_used = [vars(refusal)["exit_code"] for refusal in refusals]
     assert list(rows) == [0, *codes_used]
+
+
+def test_how_long_a_message_to_telegram_may_be_on_its_way() -> None:
+    telegram = PROVIDERS["telegram"]
+    longest = timedelta(seconds=config.PublishingConfig().send_within) + telegram.timeout + telegram.visibility
+    assert f"For Telegram that ends {longest.seconds} seconds after" in documents.prose(OPERATING)
 
 
 # --- The house
