@@ -25,7 +25,7 @@ MODULES = sorted(path.name for path in ENGINE.glob("*.py") if path.name not in D
 READING = {
     "open", "close", "migrate", "get", "find", "list", "attempts", "dead_letter", "dead_letters", "depths", "gates",
     "workers", "audit", "events", "ledger", "held_by_others", "post", "posts", "account", "accounts", "gates_of",
-    "known_gates", "circuits", "blackouts", "circumstances", "collides",
+    "known_gates", "circuits", "blackouts", "circumstances", "collides", "answer", "answers", "accounts_named",
 }  # fmt: skip
 CONTRACTS = (Store, LedgerStore, PostStore, GateStore)
 WRITING = {name for contract in CONTRACTS for name in vars(contract) if not name.startswith("_")} - READING

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 import asyncpg
 import pytest
@@ -93,9 +94,9 @@ async def test_a_call_whose_answer_was_lost_leaves_one_job(
 ) -> None:
     enqueue, lost = app.store.enqueue, 2
 
-    async def losing(jobs: Sequence[NewJob], *, patience: float | None = None, again: bool = False) -> list[Enqueued]:
+    async def losing(jobs: Sequence[NewJob], **how: Any) -> list[Enqueued]:
         nonlocal lost
-        done = await enqueue(jobs, patience=patience, again=again)
+        done = await enqueue(jobs, **how)
         lost -= 1
         if lost >= 0:
             raise StoreUnreachable("the answer to COMMIT was lost")
@@ -108,7 +109,7 @@ async def test_a_call_whose_answer_was_lost_leaves_one_job(
 
 
 async def test_a_store_that_stays_away_is_told_to_the_caller(app: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def away(jobs: Sequence[NewJob], *, patience: float | None = None, again: bool = False) -> list[Enqueued]:
+    async def away(jobs: Sequence[NewJob], **how: Any) -> list[Enqueued]:
         raise StoreUnreachable("nobody there")
 
     monkeypatch.setattr(app.store, "enqueue", away)
