@@ -208,11 +208,11 @@ class Twin:
 
 
 def no_post(post_id: UUID) -> str:
-    return f"There is no post {post_id}. `postino posts list` shows the newest ones."
+    return f"There is no post {post_id}. The list of posts shows the newest ones."
 
 
 def no_account(account_id: str) -> str:
-    return f"There is no account {account_id}. `postino accounts list` shows those there are."
+    return f"There is no account {account_id}. The list of accounts shows those there are."
 
 
 def no_draft(draft_id: UUID) -> str:

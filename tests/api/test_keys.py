@@ -37,7 +37,7 @@ def test_a_key_is_shown_once_and_works_until_it_is_removed(server: Server) -> No
 def test_who_made_a_key_is_told(server: Server) -> None:
     owner = with_key(server, "owner")
     made = owner.ask("POST", "/v1/api-keys", {"name": "made by a program", "role": "viewer"})
-    assert made.json["created_by"] == "key:owner"
+    assert made.json["created_by"] == owner.get("/v1/me")["name"]
 
 
 def test_a_key_ends_when_it_was_said_to(server: Server) -> None:
@@ -92,3 +92,20 @@ def test_a_copied_beginning_opens_nothing(server: Server) -> None:
         refused = thief.ask("GET", "/v1/me")
         assert refused.status == 401
         assert text not in refused.body.decode()
+
+
+def test_a_name_is_taken_until_its_key_is_removed(server: Server) -> None:
+    body = {"name": "taken", "role": "viewer"}
+    made = server.api.ask("POST", "/v1/api-keys", body).json
+    again = server.api.ask("POST", "/v1/api-keys", body)
+    assert (again.status, "'taken'" in again.json["detail"]) == (409, True)
+    server.api.ask("DELETE", f"/v1/api-keys/{made['id']}")
+    assert server.api.ask("POST", "/v1/api-keys", body).status == 201
+
+
+def test_a_brand_that_no_account_has_is_told_of(server: Server) -> None:
+    body = {"name": "early", "role": "viewer", "brands": ["nobody's"]}
+    made = server.api.ask("POST", "/v1/api-keys", body)
+    assert (made.status, len(made.json["notes"])) == (201, 1)
+    assert "No account has the brand nobody's yet" in made.json["notes"][0]
+    assert server.api.ask("POST", "/v1/api-keys", {"name": "all", "role": "viewer"}).json["notes"] == []

@@ -73,10 +73,12 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"accounts": BLUESKY}, "accounts", "must be a list"),
     ({"accounts": [7]}, "accounts[0]", "must be a text"),
     ({"accounts": ["bluesky:ada.example.com"]}, "accounts", f"Did you mean {BLUESKY}?"),
+    ({"accounts": ["bluesky"]}, "accounts", f"Did you mean {BLUESKY}?"),
+    ({"accounts": ["myspace"]}, "accounts", f"There are: {BLUESKY}"),
     ({"accounts": [BLUESKY] * 101}, "accounts", "100 are the most"),
     ({"at": 1767225600}, "at", "must be a text"),
     ({"at": "tomorrow"}, "at", "is no time"),
-    ({"at": "2020-01-01T00:00:00Z"}, "at", "has passed"),
+    ({"at": "2020-01-01T00:00:00Z"}, "at", "at: 2020-01-01T00:00:00Z has passed"),
     ({"at": "2030-02-30T00:00:00Z"}, "at", "is no time"),
     ({"at": "2030-01-01T00:00:00"}, "timezone", "another instant in every zone"),
     ({"at": "2030-01-01T00:00:00", "timezone": "Europe/Rom"}, "timezone", "Did you mean Europe/Rome?"),
@@ -127,7 +129,7 @@ def test_everything_that_is_wrong_is_told_at_once(server: Server) -> None:
 @pytest.mark.parametrize(
     ("body", "status", "words"),
     [
-        (b"", 422, "The body is missing"),
+        (b"", 422, "The body is missing: send a JSON object with accounts; it may have text, thread"),
         (b"Hello", 400, "not JSON"),
         (b'{"text": "x", "accounts": ["a"]', 400, "not JSON"),
         (b'{"text": "caf\xe9"}', 400, "not UTF-8 text (byte 13)"),
@@ -158,6 +160,15 @@ def test_a_body_without_a_length_is_counted_as_it_comes(server: Server) -> None:
     finally:
         connection.close()
     assert status == 413
+
+
+def test_who_only_asks_is_not_told_that_nothing_was_changed(server: Server) -> None:
+    asked = [server.api.ask("GET", path) for path in ("/v1/posts/7", f"/v1/posts/{NOBODY}", "/v1/calendar?from=x&to=y")]
+    assert [reply.status for reply in asked] == [422, 404, 422]
+    for reply in asked:
+        assert "Nothing was changed" not in reply.json["detail"]
+        assert "`postino" not in reply.json["detail"]
+    assert "Nothing was changed" in server.api.ask("POST", "/v1/posts", {}).json["detail"]
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256])

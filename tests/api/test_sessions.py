@@ -189,6 +189,15 @@ def test_a_wrong_link_signs_nobody_in(server: Server, query: str) -> None:
     assert "set-cookie" not in reply.headers
 
 
+def test_who_clicks_a_wrong_link_is_told_in_a_page_what_to_do(server: Server) -> None:
+    reply = Client(server.api.url).ask("GET", "/sign-in?token=x.y", Accept="text/html,*/*;q=0.8")
+    assert (reply.status, reply.headers["content-type"]) == (401, "text/html; charset=utf-8")
+    assert (reply.headers["cache-control"], reply.headers["referrer-policy"]) == ("no-store", "no-referrer")
+    assert "default-src 'none'" in reply.headers["content-security-policy"]
+    assert "<h1>This link signs nobody in</h1>" in reply.body.decode()
+    assert "asks an owner for a new link" in reply.body.decode()
+
+
 def test_an_old_link_signs_nobody_in(server: Server) -> None:
     path = link_of(server)
     age(server, "sign_ins", "expires_at = '2026-01-01T00:00:00.000000Z'")

@@ -26,7 +26,8 @@ def test_it_says_in_one_line_where_everything_is_and_a_post_goes_out_once(folder
     with Up(folder) as up:
         assert list(up.told) == ["url", "dashboard_url", "api_key", "sandbox_url"]
         assert up.told["dashboard_url"] == f"{up.told['url']}/#key={up.told['api_key']}"
-        assert stat.S_IMODE((folder / "api.key").stat().st_mode) == 0o600
+        for name in ("api.key", "postino.db", "sandbox.db"):
+            assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600
         accounts = up.api.get("/v1/accounts")["data"]
         assert [account["id"] for account in accounts][:1] == [BLUESKY]
         made = up.post("Hello", accounts[0]["id"])

@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+import stat
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -77,3 +78,22 @@ async def test_a_read_that_takes_too_long_is_given_up_and_the_next_is_answered(t
         assert sum(depth.jobs for depth in await store.depths()) == 2000
     finally:
         await store.close()
+
+
+async def test_a_new_database_and_its_folder_are_for_their_owner_only(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "postino.db"
+    store = SqlStore(Sqlite(path))
+    await store.migrate()
+    await store.open()
+    await store.clock()
+    beside = sorted(path.parent.iterdir())
+    assert [one.name for one in beside] == ["postino.db", "postino.db-shm", "postino.db-wal"]
+    assert {stat.S_IMODE(one.stat().st_mode) for one in beside} == {0o600}
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    await store.close()
+
+
+def test_a_folder_that_was_there_is_left_as_open_as_it_is(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    asyncio.run(SqlStore(Sqlite(tmp_path / "postino.db")).migrate())
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755

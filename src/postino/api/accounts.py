@@ -21,7 +21,7 @@ from postino.wiring import Postino, unreachable
 from postino.wiring import check_account as check_account_of
 
 Credentials = Annotated[
-    dict[str, Annotated[str, Field(max_length=10_000)]], Field(min_length=1, max_length=20, repr=False)
+    dict[str, Annotated[str, Field(max_length=10_000)]], Field(max_length=20, repr=False)
 ]
 Name = Annotated[str, Field(max_length=500)]
 

@@ -18,7 +18,7 @@ def routes(app: Postino) -> APIRouter:
 
     @router.get("/v1/calendar")
     async def show_calendar(request: Request, caller: Asking) -> JSONResponse:
-        """The days `from` to `to`, both included, as they are in `timezone`; of each at most `limit` posts."""
+        """The days `from` to `to`, both included, in `timezone`; of each at most `limit` posts, cancelled ones too."""
         query = query_of(request, "from", "to", "timezone", "brand", "limit")
         first, last = parse_days(query.get("from"), query.get("to"))
         timezone = zone(query.get("timezone", "UTC")).key

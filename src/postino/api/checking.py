@@ -5,13 +5,14 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from postino.api.models import PostBody
-from postino.api.seen import no_account
 from postino.api.wishes import check_number, content_of, instant
 from postino.content import Content, Severity
 from postino.errors import WrongUse
 from postino.post import StoredAccount
 from postino.publishing import shapes
+from postino.publishing.accounts import no_such_account
 from postino.publishing.posts import LONG_PAST, Posts, Preview, Wish, check_until
+from postino.rules.localtime import told_at
 from postino.wiring import Postino
 
 T = TypeVar("T")
@@ -27,7 +28,7 @@ async def judged(app: Postino, body: PostBody, known: dict[str, StoredAccount]) 
     until_at = tried(faults, lambda: instant(body.publish_until, body.timezone, "publish_until", notes))
     tried(faults, lambda: check_number(body.accounts))
     if at is not None and at < datetime.now(UTC) - LONG_PAST:
-        faults.append(fault("at", f"at: {at.isoformat()} has passed. Leave it out to publish now."))
+        faults.append(fault("at", f"at: {told_at(at)} has passed. Leave it out to publish now."))
     wish = Wish(content=content or Content(), accounts=(), at=at, publish_until_at=until_at)
     tried(faults, lambda: check_until(wish, datetime.now(UTC)))
     previews = [] if content is None else looks(app.posts, content, body.accounts, known, faults)
@@ -49,7 +50,7 @@ def looks(
     previews = []
     for number, name in enumerate(names):
         if name not in known:
-            faults.append(fault("accounts", f"accounts[{number}]: {no_account(name, known)}"))
+            faults.append(fault("accounts", f"accounts[{number}]: {no_such_account(name, known)}"))
         elif account := tried(faults, lambda name=name: posts.publishes(known[name])):  # type: ignore[misc]
             previews.append(posts.previewed(content, account))
     return previews

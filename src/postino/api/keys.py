@@ -1,5 +1,6 @@
 """`/v1/api-keys`: programs' ways in. A key is shown once, in the answer that makes it."""
 
+from collections.abc import Sequence
 from typing import Annotated
 from uuid import UUID
 
@@ -12,6 +13,8 @@ from postino.api.models import MOST_REASON, Strict, Texts
 from postino.api.reading import cursor_of, limit_of, query_of
 from postino.api.wishes import instant
 from postino.engine.deeds import act
+from postino.people import ApiKey
+from postino.post import StoredAccount
 from postino.publishing.people import of_key, role_named
 from postino.wiring import Postino
 
@@ -34,7 +37,7 @@ def routes(app: Postino) -> APIRouter:
 
     @router.post("", status_code=201)
     async def add_api_key(request: Request, body: KeyBody) -> JSONResponse:
-        """A new one: 201, with `key`, which nobody can show again."""
+        """A new one: 201, with `key`, which nobody can show again; `notes` tell of brands that no account has."""
         made, text = await app.people.add_key(
             body.name,
             role_named(body.role),
@@ -42,7 +45,8 @@ def routes(app: Postino) -> APIRouter:
             expires_at=instant(body.expires_at, body.timezone, "expires_at", []),
             act=act(caller_of(request).name, body.reason),
         )
-        return JSONResponse(of_key(made) | {"key": text}, 201, NEVER_KEPT)
+        notes = notes_on(made, await app.store.accounts())
+        return JSONResponse(of_key(made) | {"key": text, "notes": notes}, 201, NEVER_KEPT)
 
     @router.get("")
     async def list_api_keys(request: Request) -> JSONResponse:
@@ -60,3 +64,9 @@ def routes(app: Postino) -> APIRouter:
         return JSONResponse(of_key(await app.store.remove_api_key(key_id, act(caller_of(request).name, reason))))
 
     return router
+
+
+def notes_on(key: ApiKey, accounts: Sequence[StoredAccount]) -> list[str]:
+    """Which of its brands have no account: until they have, the key sees nothing of them."""
+    missing = sorted((key.brands or frozenset()) - {account.brand for account in accounts})
+    return [f"No account has the brand {brand} yet: until one has, this key sees nothing of it." for brand in missing]

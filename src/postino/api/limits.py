@@ -11,13 +11,13 @@ import structlog
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from postino.api.problems import problem, request_id
+from postino.api.problems import problem, request_id, unless_asking
 from postino.rules.rate import Allowance, Answered, ask
 
 GIVEN = re.compile(r"[\w.:/+=-]{1,128}", re.ASCII)
 MOST_CALLERS = 10_000
 FREE = ("/health/",)
-TOO_MANY = "Too many requests: {} at once are taken, and {:g} more each second. Ask again in {} s. Nothing was changed."
+TOO_MANY = "Too many requests: {} at once are taken, and {:g} more each second. Ask again in {} s."
 
 
 class RequestIds:
@@ -73,7 +73,7 @@ class RateLimits:
         if answered.allowed:
             await self.app(scope, receive, sending)
             return
-        said = TOO_MANY.format(self.burst, self.rate, answered.retry_after)
+        said = unless_asking(TOO_MANY.format(self.burst, self.rate, answered.retry_after), scope["method"])
         refusal = problem(429, said, None, {"Retry-After": str(answered.retry_after)})
         await refusal(scope, receive, sending)
 

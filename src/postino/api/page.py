@@ -11,6 +11,7 @@ from fastapi.responses import HTMLResponse
 
 from postino.wiring import Postino
 
+HEADERS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
 PARTS = Path(__file__).with_name("sign_of_life")
 
 
@@ -20,15 +21,19 @@ def routes(app: Postino) -> APIRouter:
     @router.get("/")
     async def sign_of_life() -> HTMLResponse:
         text, policy = page(app.config.sandbox.url)
-        headers = {
-            "Content-Security-Policy": policy,
-            "X-Content-Type-Options": "nosniff",
-            "Referrer-Policy": "no-referrer",
-            "Cache-Control": "no-store",
-        }
-        return HTMLResponse(text, headers=headers)
+        return HTMLResponse(text, headers=HEADERS | {"Content-Security-Policy": policy})
 
     return router
+
+
+def told_to_people(status: int, title: str, *sentences: str) -> HTMLResponse:
+    """A refusal for who came by a link, and would be shown JSON."""
+    words = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in sentences)
+    title = html.escape(title)
+    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>'
+    text = f'<!doctype html><html lang="en"><head>{head}</head><body><h1>{title}</h1>{words}</body></html>'
+    policy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    return HTMLResponse(text, status, HEADERS | {"Content-Security-Policy": policy})
 
 
 @cache

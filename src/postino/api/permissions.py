@@ -127,11 +127,11 @@ def row_of(method: str, path: str) -> Row:
 
 def check(caller: Caller, method: str, path: str) -> None:
     row = row_of(method, path)
+    unchanged = "" if method in ("GET", "HEAD") else " Nothing was changed."
     if row.least is not None and RANK.index(caller.role) < RANK.index(row.least):
-        raise HTTPException(403, f"This is for {an(row.least)}, and you are {an(caller.role)}. Nothing was changed.")
+        raise HTTPException(403, f"This is for {an(row.least)}, and you are {an(caller.role)}.{unchanged}")
     if caller.brands is not None and not row.some_brands:
-        told = "This is about all brands, and you have only some of them. Nothing was changed."
-        raise HTTPException(403, told)
+        raise HTTPException(403, f"This is about all brands, and you have only some of them.{unchanged}")
 
 
 def an(role: Role) -> str:

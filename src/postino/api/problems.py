@@ -23,6 +23,7 @@ from postino.publishing.posts import Refused
 log = structlog.get_logger("postino.api")
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 STATUS: Mapping[type[PostinoError], int] = {WrongUse: 422, NotFound: 404, Conflict: 409, StoreError: 503}
+SAFE = ("GET", "HEAD")
 PATHS = frozenset(path for _, path in ROWS)
 MOST_TOLD = 100  # faults of one body
 MOST_NAME = 100  # characters of what is told again
@@ -95,7 +96,12 @@ async def misread(request: Request, error: RequestValidationError) -> JSONRespon
     found = [(field_of(fault["loc"]), sentence(fault, model)) for fault in error.errors()[:MOST_TOLD]]
     field, detail = found[0]
     problems = [{"field": name, "message": message} for name, message in found]
-    return problem(422, f"{detail} Nothing was changed.", field, problems=problems)
+    return problem(422, unless_asking(detail, request.method), field, problems=problems)
+
+
+def unless_asking(detail: str, method: str) -> str:
+    """Who wanted a change hears that there was none."""
+    return detail if method in SAFE else f"{detail} Nothing was changed."
 
 
 def methods_at(path: str) -> set[str]:
@@ -120,6 +126,8 @@ def sentence(fault: Mapping[str, Any], model: Any) -> str:
     match fault["type"]:
         case "extra_forbidden":
             return f"{name}: there is no such field.{nearest(str(fault['loc'][-1]), known_at(model, fault['loc']))}"
+        case "missing" if len(fault["loc"]) == 1:
+            return f"The body is missing: {told_of_body(model)}."
         case "missing":
             return f"{name} is missing."
         case kind if kind in WANTED and SECRET.isdisjoint(fault["loc"]):
@@ -128,6 +136,18 @@ def sentence(fault: Mapping[str, Any], model: Any) -> str:
             return f"{name} must be {WANTED[kind]}."
         case _:
             return f"{name}: {fault['msg'].replace('Input should', 'it should')}."
+
+
+def told_of_body(body: Any) -> str:
+    """What belongs in it."""
+    model = next(models_in(body), None)
+    if model is None:
+        return "send a JSON object"
+    fields = model.model_fields
+    needed = [name for name, field in fields.items() if field.is_required()]
+    others = [name for name in fields if name not in needed]
+    told = f"send a JSON object with {', '.join(needed or others)}"
+    return f"{told}; it may have {', '.join(others)}" if needed and others else told
 
 
 def known_at(body: Any, place: Sequence[str | int]) -> list[str]:

@@ -9,9 +9,9 @@ from postino.post import StoredAccount
 from postino.store import DeadLetter
 from postino.wiring import Postino
 
-NO_JOB = "There is no job {}. `postino jobs list` shows the newest ones."
-NO_LETTER = "There is no dead letter of job {}. `postino dead list` shows those there are."
-NO_ACCOUNT = "There is no account {}. `postino accounts list` shows those there are."
+NO_JOB = "There is no job {}. The list of jobs shows the newest ones."
+NO_LETTER = "There is no dead letter of job {}. The list of dead letters shows those there are."
+NO_ACCOUNT = "There is no account {}. The list of accounts shows those there are."
 
 
 def shown_brands(caller: Caller, brand: str | None = None) -> tuple[str, ...] | None:

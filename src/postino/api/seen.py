@@ -3,9 +3,9 @@
 from uuid import UUID
 
 from postino.api.callers import Caller
-from postino.api.problems import nearest
 from postino.errors import WrongUse
 from postino.post import Draft, StoredAccount, StoredPost, no_draft, no_post
+from postino.publishing.accounts import no_such_account
 from postino.wiring import Postino
 
 
@@ -31,9 +31,5 @@ async def check_accounts(app: Postino, caller: Caller, names: list[str]) -> list
     for number, name in enumerate(names):
         if name not in known:
             others = await seen_accounts(app, caller)
-            raise WrongUse(f"accounts[{number}]: {no_account(name, others)}", "accounts")
+            raise WrongUse(f"accounts[{number}]: {no_such_account(name, others)}", "accounts")
     return [known[name] for name in names]
-
-
-def no_account(name: str, known: dict[str, StoredAccount]) -> str:
-    return f"there is no account {name[:100]!r}.{nearest(name, [*known])}"

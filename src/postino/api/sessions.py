@@ -17,6 +17,7 @@ from starlette.responses import Response
 from postino.api.access import COOKIE
 from postino.api.callers import Caller, caller_of
 from postino.api.models import Strict
+from postino.api.page import told_to_people
 from postino.api.problems import problem
 from postino.api.reading import query_of
 from postino.publishing.people import told_brands
@@ -31,6 +32,8 @@ TOO_MANY = "Too many tries. The next may be made in {seconds} seconds; if you fo
 IN_PLAIN_SIGHT = "Signing in needs https, or a browser on the machine itself: otherwise others could read along."
 ELSEWHERE = "This came from a page of another site. Nothing was changed."
 SPENT = "This link was used already, or is too old. `postino up` shows a new one, and so does `postino users link`."
+
+OTHERWISE = "Who has no terminal asks an owner for a new link. It works once, within ten minutes."
 
 
 class LoginBody(Strict):
@@ -63,10 +66,15 @@ def public_routes(app: Postino) -> APIRouter:
     @router.get("/sign-in", include_in_schema=False)
     async def follow_sign_in_link(request: Request) -> Response:
         """Signs a browser in, once, and goes on to the first page."""
+        to_people = "text/html" in request.headers.get("accept", "")
+        if to_people and not is_safe(request):
+            return told_to_people(403, "You are not signed in", IN_PLAIN_SIGHT)
         check_place(request)
         signed_in = await app.signing_in.follow_link(query_of(request, "token").get("token", ""))
         if signed_in is None:
             note_refusal(None, address_of(request))
+            if to_people:
+                return told_to_people(401, "This link signs nobody in", SPENT, OTHERWISE)
             return problem(401, SPENT, None, NEVER_KEPT)
         answer = RedirectResponse("/", 303, NEVER_KEPT)
         set_cookie(answer, signed_in)
@@ -117,8 +125,12 @@ def set_cookie(answer: Response, signed_in: SignedIn) -> None:
     answer.set_cookie(COOKIE, signed_in.cookie, max_age=age, path="/", secure=True, httponly=True, samesite="lax")
 
 
+def is_safe(request: Request) -> bool:
+    return request.url.scheme == "https" or is_here(address_of(request))
+
+
 def check_place(request: Request) -> None:
-    if request.url.scheme != "https" and not is_here(address_of(request)):
+    if not is_safe(request):
         raise HTTPException(403, IN_PLAIN_SIGHT)
 
 

@@ -76,7 +76,7 @@ def routes(app: Postino) -> APIRouter:
 
 def check_uncertain(job: Job) -> None:
     if job.state is not State.UNCERTAIN:
-        raise Conflict(f"Job {job.id} is {job.state}, not uncertain. Nothing was changed.")
+        raise Conflict(f"Job {job.id} is {job.state}, not uncertain.")
 
 
 def of_sight(sight: Sight) -> dict[str, Any]:

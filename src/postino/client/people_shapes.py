@@ -27,6 +27,7 @@ class NewApiKey(ApiKey):
     """A key that was just made; `key` is shown this once."""
 
     key: str
+    notes: list[str]
 
 
 class User(TypedDict):

@@ -16,6 +16,7 @@ from postino.job import Queue, State, new_id
 from postino.rules.blackout import Blackout, blackout_of, sentence
 from postino.rules.breaker import MOST_SECONDS, Breaker, BreakerPolicy, policy_for, state_at
 from postino.rules.gates import Closed, closed
+from postino.rules.localtime import told_at
 from postino.rules.shifts import Shift, shift_of
 from postino.store import Act, JobFilter, QueueDepth, Store, WorkerInfo
 
@@ -243,5 +244,5 @@ def end_of(until_at: datetime | None, seconds: float | None, now: datetime) -> d
         return now + timedelta(seconds=seconds)
     ends_at = instant("until", until_at)
     if ends_at is not None and ends_at <= now:
-        raise WrongUse(f"until: {ends_at.isoformat()} has passed. Nothing was changed.", field="until")
+        raise WrongUse(f"until: {told_at(ends_at)} has passed. Nothing was changed.", field="until")
     return ends_at

@@ -11,6 +11,7 @@ from postino.job import Job, Queue
 from postino.rules.blackout import sentence, windows_between
 from postino.rules.breaker import Circuit
 from postino.rules.gates import gate_of, holds, told_of_gate
+from postino.rules.localtime import told_at
 from postino.store import Outlook
 
 TURN, PERSON, MISSED = "turn", "person", "missed"  # beside the kinds of gates
@@ -154,8 +155,8 @@ def gates_between(outlook: Outlook, until_at: datetime) -> Iterable[Gate]:
 def told(simulation: Simulation) -> dict[str, Any]:
     """As programs read it."""
     return {
-        "from": simulation.from_at.isoformat(),
-        "until": simulation.until_at.isoformat(),
+        "from": told_at(simulation.from_at),
+        "until": told_at(simulation.until_at),
         "workers": simulation.workers,
         "slots": simulation.slots,
         "ran": [told_of_ran(ran) for ran in simulation.ran],
@@ -168,8 +169,8 @@ def told(simulation: Simulation) -> dict[str, Any]:
 
 def told_of_ran(ran: Ran) -> dict[str, Any]:
     return told_of_job(ran) | {
-        "started_at": ran.started_at.isoformat(),
-        "ended_at": ran.ended_at.isoformat(),
+        "started_at": told_at(ran.started_at),
+        "ended_at": told_at(ran.ended_at),
         "late_by": ran.late_by.total_seconds(),
         "waited_for": told_of_waits(ran.waited_for),
     }
@@ -178,12 +179,12 @@ def told_of_ran(ran: Ran) -> dict[str, Any]:
 def told_of_job(one: Ran | Left) -> dict[str, Any]:
     names = ("type", "channel", "account", "brand")
     said: Mapping[str, Any] = {name: getattr(one, name) for name in names}
-    return {"id": str(one.job_id), **said, "queue": one.queue.label, "scheduled_at": one.scheduled_at.isoformat()}
+    return {"id": str(one.job_id), **said, "queue": one.queue.label, "scheduled_at": told_at(one.scheduled_at)}
 
 
 def told_of_waits(waits: Iterable[Wait]) -> list[dict[str, Any]]:
     return [
-        {"kind": wait.kind, "sentence": wait.sentence, "until_at": wait.until_at and wait.until_at.isoformat()}
+        {"kind": wait.kind, "sentence": wait.sentence, "until_at": wait.until_at and told_at(wait.until_at)}
         for wait in waits
     ]
 
@@ -198,7 +199,7 @@ def told_of_closed(gate: Gate) -> dict[str, Any]:
         "scope": gate.scope.value,
         "name": gate.name,
         "kind": gate.kind.value,
-        "since_at": gate.since_at and gate.since_at.isoformat(),
-        "until_at": gate.until_at and gate.until_at.isoformat(),
+        "since_at": gate.since_at and told_at(gate.since_at),
+        "until_at": gate.until_at and told_at(gate.until_at),
         "sentence": told_of_gate(gate),
     }

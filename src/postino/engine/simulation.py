@@ -10,6 +10,7 @@ from postino.engine.rehearsing import Asked, MakeRehearsal, Progress, Rehearsing
 from postino.engine.simulated import Simulation
 from postino.engine.specs import nearest
 from postino.errors import WrongUse
+from postino.rules.localtime import told_at
 from postino.store import Outlook, Store
 
 LONGEST = timedelta(days=366)
@@ -44,12 +45,12 @@ async def simulate(
 async def check(store: Store, asked: Asked) -> None:
     _, now = await store.known_gates()
     if asked.until_at <= now:
-        raise WrongUse(f"until: {asked.until_at.isoformat()} is in the past.", "until")
+        raise WrongUse(f"until: {told_at(asked.until_at)} is in the past.", "until")
     if asked.until_at > now + LONGEST:
-        raise WrongUse(f"until: {asked.until_at.isoformat()} is more than {LONGEST.days} days ahead.", "until")
+        raise WrongUse(f"until: {told_at(asked.until_at)} is more than {LONGEST.days} days ahead.", "until")
     if asked.from_at is not None and not now <= asked.from_at < asked.until_at:
         when = "in the past" if asked.from_at < now else "not before `until`"
-        raise WrongUse(f"from: {asked.from_at.isoformat()} is {when}.", "from")
+        raise WrongUse(f"from: {told_at(asked.from_at)} is {when}.", "from")
     if asked.workers is not None and not 1 <= asked.workers <= MOST_WORKERS:
         raise WrongUse(f"workers: a whole number from 1 to {MOST_WORKERS}, not {asked.workers}.", "workers")
     if asked.seconds_per_job is not None and not 0 < asked.seconds_per_job <= MOST_SECONDS:

@@ -1,5 +1,6 @@
 """Accounts: who speaks on which network, with credentials that are sealed until the moment of the call."""
 
+import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -24,6 +25,7 @@ NEEDED: Mapping[str, Mapping[str, str]] = {
     "mastodon": {"access_token": "Access token (Preferences → Development → your application)"},
     "telegram": {"bot_token": "Bot token (from @BotFather)", "chat_id": "Chat id, or @channelname"},
 }
+MOST_NAMED = 20
 NAMED_BY_HANDLE = {"bluesky": "identifier"}
 ROTATING = "Its tokens change with every use, so they are not tried for nothing. The next post shows whether they work."
 
@@ -42,8 +44,8 @@ Needed = Mapping[str, Mapping[str, str]]
 
 def check_network(network: str, needed: Needed = NEEDED) -> None:
     if network not in needed:
-        known = "yet" if network in NETWORKS else f"; there are {', '.join(needed)}"
-        raise WrongUse(f"network: Postino does not publish on {network!r} {known}.".replace(" ;", ";"), field="network")
+        yet = f"on {NETWORKS[network]} yet" if network in NETWORKS else f"on {network[:100]!r}"
+        raise WrongUse(f"network: Postino does not publish {yet}; it does on {', '.join(needed)}.", field="network")
 
 
 def complete(
@@ -53,9 +55,23 @@ def complete(
     check_network(network, needed)
     for name, words in needed[network].items():
         if not credentials.get(name, "").strip() and not ("refresh_token" in credentials and name == "password"):
-            raise WrongUse(f"credentials: {name} is missing. {words}.", field="credentials")
+            wanted = ", ".join(needed[network])
+            told = f"credentials: {name} is missing. {words}. An account on {network} needs: {wanted}."
+            raise WrongUse(told, field="credentials")
     identity = NAMED_BY_HANDLE.get(network)
     return dict(credentials) if identity is None else {identity: handle, **credentials}
+
+
+def no_such_account(name: str, known: Mapping[str, StoredAccount]) -> str:
+    """With what was probably meant: the one of a network or a handle, or one that is written alike."""
+    told = f"there is no account {name[:100]!r}."
+    fitting = [account.id for account in known.values() if name in (account.network, account.handle)]
+    close = fitting or difflib.get_close_matches(name[:100], [*known], n=1)
+    if len(close) == 1:
+        return f"{told} Did you mean {close[0]}?"
+    there = [*(close or known)]
+    more = f" and {len(there) - MOST_NAMED} more" if len(there) > MOST_NAMED else ""
+    return f"{told} There are: {', '.join(there[:MOST_NAMED])}{more}." if there else f"{told} There are none yet."
 
 
 class Accounts:

@@ -1,7 +1,6 @@
 """Posts from a CSV file: each row one content for some accounts at a time. Wrong rows are told, the others saved."""
 
 import asyncio
-import difflib
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,7 @@ from postino.errors import Conflict, WrongUse
 from postino.importing import Import, NewRow
 from postino.job import new_id
 from postino.post import StoredAccount
+from postino.publishing.accounts import no_such_account
 from postino.publishing.csv_file import Fault, Line, read, split, words
 from postino.publishing.posts import Posts, Preview, Wish, check_times, content_of, key_of, post_of
 from postino.rules.localtime import parse_at
@@ -147,7 +147,7 @@ class Importer:
         previews = []
         for name in names:
             if name not in known:
-                faults.append(line.fault("accounts", f"there is no account {name[:100]!r}.{nearest(name, [*known])}"))
+                faults.append(line.fault("accounts", no_such_account(name, known)))
                 continue
             try:
                 previews.append(self.posts.previewed(content, self.posts.publishes(known[name])))
@@ -158,11 +158,6 @@ class Importer:
                 told = f"{preview.account.id}: {problem.message}"
                 faults.append(line.fault(column_of(problem.field), told, problem.severity))
         return previews
-
-
-def nearest(name: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    return f" Did you mean {close[0]}?" if close else ""
 
 
 def said_in(line: Line) -> Content:

@@ -96,7 +96,7 @@ class People:
     async def named(self, name: str) -> User:
         user = await self.store.user_named(folded(name))
         if user is None:
-            raise NotFound(f"There is no user {name}. `postino users list` shows those there are.")
+            raise NotFound(f"There is no user {name}. The list of users shows those there are.")
         return user
 
 

@@ -29,6 +29,7 @@ from postino.publishing.contents import content_from, text_of, words_of
 from postino.publishing.publisher import MediaLetter, PostLetter
 from postino.rules.idempotency import content_key, fingerprint, job_key
 from postino.rules.limits import Limits, check
+from postino.rules.localtime import told_at
 from postino.rules.media import kind_of
 from postino.rules.rendering import Rendered, render
 from postino.store import Act, NewJob, Store
@@ -249,14 +250,14 @@ def errors(preview: Preview) -> list[Problem]:
 
 def check_times(wish: Wish, now: datetime) -> None:
     if wish.at is not None and wish.at < now - LONG_PAST:
-        raise WrongUse(f"at: {wish.at.isoformat()} has passed. Leave it out to publish now.", field="at")
+        raise WrongUse(f"at: {told_at(wish.at)} has passed. Leave it out to publish now.", field="at")
     check_until(wish, now)
 
 
 def check_until(wish: Wish, now: datetime) -> None:
     until = wish.publish_until_at
     if until is not None and until <= max(wish.at or now, now):
-        told = f"publish_until: {until.isoformat()} is not after the time it is to go out."
+        told = f"publish_until: {told_at(until)} is not after the time it is to go out."
         raise WrongUse(told, field="publish_until")
 
 

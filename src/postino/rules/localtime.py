@@ -126,6 +126,11 @@ def _change(local: datetime, place: ZoneInfo, *, before: datetime, after: dateti
     return after
 
 
+def told_at(at: datetime) -> str:
+    """As answers write it: in UTC, with a Z."""
+    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
 def _in_utc(at: datetime) -> datetime:
     try:
         return at.astimezone(UTC)

@@ -1,6 +1,7 @@
 """The one file on disk. What was answered is in it: every write is committed, and synced, before its answer leaves."""
 
 import asyncio
+import os
 import queue
 import threading
 from collections.abc import Callable
@@ -33,7 +34,8 @@ class Database:
     """Writes one after the other in a thread of its own; those that wait meanwhile share the next transaction."""
 
     def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))  # and so is the log SQLite makes by it
         self.path = path
         create(path)
         self.reader = connect(path)

@@ -1,8 +1,10 @@
 """SQLite: one machine, nothing installed. One thread writes, and gathers what is waiting into one transaction."""
 
 import asyncio
+import os
 import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,6 +32,13 @@ TWO_LIBRARIES = (
     " one process do not see each other's locks and can destroy the file. Open it with apsw.Connection(path) instead,"
     " or let this process only ever enqueue with connection=."
 )
+
+
+def make_for_its_owner(path: Path) -> None:
+    """Nobody else reads a new one, nor the write-ahead log beside it, which SQLite makes like it."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with suppress(OSError):  # SQLite says what is wrong with the place
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
 def machine_clock() -> datetime:
@@ -91,7 +100,7 @@ class Sqlite:
         return await asyncio.to_thread(self.apply_missing)
 
     def apply_missing(self) -> list[str]:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        make_for_its_owner(self.path)
         with busy_or_broken(self.path):
             connection = connect(self.path, writes=True)
             try:

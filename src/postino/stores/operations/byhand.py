@@ -12,6 +12,7 @@ from postino.event import EventType
 from postino.job import Job, State, lane_of
 from postino.ledger import Fact, Source, Verdict
 from postino.outcome import Done, Reject, Retry
+from postino.post import POST
 from postino.provider import Receipt
 from postino.rules.ledger import doubts, is_out, unanswered
 from postino.rules.replay import why_not
@@ -26,7 +27,7 @@ from postino.stores.statement import Operation, ask
 def get(job_id: UUID) -> Operation[Job]:
     found = yield ask("get", id=job_id)
     if not found:
-        raise NotFound(f"There is no job {job_id}. `postino jobs list` shows the newest ones.")
+        raise NotFound(f"There is no job {job_id}. The list of jobs shows the newest ones.")
     return rows.any_job(found[0])
 
 
@@ -159,7 +160,7 @@ def refuse(job_id: UUID, wanted: str) -> Operation[NoReturn]:
         State.PENDING: "it has already sent something" if job.sent else "it is waiting for its turn, it did not fail",
         State.RUNNING: "it is running now",
         State.UNCERTAIN: "something may already have been sent, and a person has to say whether it was",
-        State.COMPLETED: "it is completed, and that is final",
+        State.COMPLETED: f"it is {'published' if job.type == POST else 'completed'}, and that is final",
         State.FAILED: "it failed; an open dead letter can be replayed or discarded, a discarded one stays as it is",
         State.CANCELLED: "it was cancelled, and that is final",
     }[job.state]

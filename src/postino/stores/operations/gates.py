@@ -171,7 +171,7 @@ def remove_blackout(blackout_id: UUID, act: Act) -> Operation[Blackout]:
     yield ask("stop_folding")
     removed = yield ask("remove_blackout", id=blackout_id)
     if not removed:
-        raise NotFound(f"There is no blackout {blackout_id}. `postino blackouts list` shows those there are.")
+        raise NotFound(f"There is no blackout {blackout_id}. The list of blackouts shows those there are.")
     blackout = stored_blackout(removed[0]["told"])
     yield from look_again(blackout.scope, blackout.name)
     yield from told(EventType.BLACKOUT_REMOVED, None, told_of(blackout))

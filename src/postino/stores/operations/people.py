@@ -30,7 +30,7 @@ def add_api_key(key: ApiKey, act: Act) -> Operation[ApiKey]:
 def remove_api_key(key_id: UUID, act: Act) -> Operation[ApiKey]:
     removed = yield ask("remove_api_key", id=key_id)
     if not removed:
-        raise NotFound(f"There is no API key {key_id}. `postino keys list` shows those there are.")
+        raise NotFound(f"There is no API key {key_id}. The list of API keys shows those there are.")
     key = api_key(removed[0])
     yield from write_audit(act, "api_key.removed", f"api_key:{key_id}", told_of_key(key))
     return key
@@ -181,7 +181,7 @@ def now() -> Operation[datetime]:
 
 
 def no_user(user_id: UUID) -> NotFound:
-    return NotFound(f"There is no user {user_id}. `postino users list` shows those there are.")
+    return NotFound(f"There is no user {user_id}. The list of users shows those there are.")
 
 
 def brands_text(brands: Iterable[str] | None) -> str | None:

@@ -93,7 +93,7 @@ def attempts(job_id: UUID) -> Operation[list[Attempt]]:
 def dead_letter(job_id: UUID) -> Operation[DeadLetter]:
     found = yield from dead_letters(DeadFilter(ids=(job_id,), resolved=True, limit=1))
     if not found:
-        raise NotFound(f"There is no dead letter of job {job_id}. `postino dead list` shows those there are.")
+        raise NotFound(f"There is no dead letter of job {job_id}. The list of dead letters shows those there are.")
     return found[0]
 
 
