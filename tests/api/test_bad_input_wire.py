@@ -39,6 +39,7 @@ UNREADABLE: list[tuple[bytes, int, str]] = [
     (b'{"a": ' + b"[" * 960 + b"]" * 960 + b"}", 400, "nested too deeply"),
     (b'{"a": ' + b'{"a":' * 200 + b"1" + b"}" * 200 + b"}", 400, "nested too deeply"),
     (b'{"a": 1, "b": 2, "a": 3}', 422, "a is in the same object twice"),
+    (json.dumps(dict.fromkeys(map(str, range(101)), 0)).encode(), 422, "fields"),
     (b'{"a": "\\ud800"}', 422, "a holds a broken character"),
     (b'{"a": "\\u0000"}', 422, "a holds a broken character"),
     (b'{"\\ud800": 1}', 422, "broken character"),

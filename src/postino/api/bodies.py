@@ -4,7 +4,8 @@ import asyncio
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from starlette.datastructures import Headers
@@ -20,10 +21,17 @@ MOST_OF_STRANGERS = 20_000
 SIZES = {"/v1/imports": MOST_FILE_BYTES, "/v1/login": MOST_OF_STRANGERS}
 SLOWEST = 10_000  # bytes in a second, after the first moments
 MOST_LEVELS = 100
+MOST_FIELDS = 100  # of a body; each that there is not costs time to be told of
+MOST_FIELDS_OF_STRANGERS = 20
+MOST_NAMES = 1_000  # of an object in it
+AS_THEY_ARE = ("payload",)  # a job's own, in which nobody looks for fields
+MOST_SHOWN = 100  # characters of a name
 TOO_LARGE = "The body is larger than {:,} bytes. Pictures and films go by their address, not in here."
 TOO_LARGE_A_FILE = "The file is larger than {:,} bytes. Split it into several."
 TOO_SLOW = "The body did not arrive within {:g} seconds. Send it again, all at once."
 TOO_DEEP = "The body is nested too deeply."
+TOO_MANY = "{} has more than {:,} fields."
+BROKEN_CHARACTER = "holds a broken character: type it again instead of pasting it."
 
 
 class Unreadable(Exception):
@@ -54,7 +62,7 @@ class Bodies:
         try:
             body = await self.read(scope, receive, most)
             if not a_file:  # whoever reads a file says what is wrong with it, and where
-                check(body)
+                check(body, MOST_FIELDS_OF_STRANGERS if most == MOST_OF_STRANGERS else MOST_FIELDS)
         except Unreadable as error:
             refusal = problem(error.status, f"{error.detail} Nothing was changed.", error.field)
             await refusal(scope, receive, send)
@@ -92,7 +100,7 @@ def as_json(scope: Scope) -> Scope:
     return {**scope, "headers": [*headers, (b"content-type", b"application/json")]}
 
 
-def check(body: bytes) -> None:
+def check(body: bytes, most_fields: int = MOST_FIELDS) -> None:
     if not body:
         return
     try:
@@ -105,9 +113,26 @@ def check(body: bytes) -> None:
         raise Unreadable(400, TOO_DEEP) from None
     except ValueError as error:
         raise Unreadable(400, f"The body is not JSON: {error}.") from None
-    for field in broken(value, "", MOST_LEVELS):
-        told = f"{field or 'The body'} holds a broken character: type it again instead of pasting it."
-        raise Unreadable(422, told, field)
+    fields = value if isinstance(value, dict) else {}
+    if len(fields) > most_fields:
+        raise Unreadable(422, TOO_MANY.format("The body", most_fields))
+    place = broken(value, MOST_LEVELS)
+    if place is not None:
+        field = told(place)
+        raise Unreadable(422, f"{field or 'The body'} {BROKEN_CHARACTER}", field)
+    for name, part in fields.items():
+        if name not in AS_THEY_ARE and crowded(part):
+            raise Unreadable(422, TOO_MANY.format(f"An object in {name[:MOST_SHOWN]}", MOST_NAMES), name[:MOST_SHOWN])
+
+
+def crowded(value: Any) -> bool:
+    """So many names that it would take long to look at each."""
+    match value:
+        case dict():
+            return len(value) > MOST_NAMES or any(map(crowded, value.values()))
+        case list():
+            return any(map(crowded, value))
+    return False
 
 
 def no_number(name: str) -> NoReturn:
@@ -125,28 +150,36 @@ def each_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Of two values under one name nobody knows which was meant."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in found if names.count(name) > 1)
-        shown = BROKEN.sub("\ufffd", twice)[:100]
+        times = Counter(name for name, _ in pairs)
+        twice = next(name for name in found if times[name] > 1)
+        shown = BROKEN.sub("\ufffd", twice)[:MOST_SHOWN]
         raise Unreadable(422, f"{shown} is in the same object twice: say it once.", shown)
     return found
 
 
-def broken(value: Any, place: str, levels: int) -> Iterator[str]:
-    """Where there are characters that nobody can keep."""
+def broken(value: Any, levels: int) -> list[str | int] | None:
+    """Where, from the inside out, there are characters that nobody can keep; None: nowhere."""
     if not levels:
         raise Unreadable(400, TOO_DEEP)
     match value:
-        case str() if BROKEN.search(value):
-            yield place
+        case str():
+            return [] if BROKEN.search(value) else None
         case dict():
             for name, part in value.items():
                 if BROKEN.search(name):
-                    yield place
-                yield from broken(part, f"{place}.{name}".removeprefix("."), levels - 1)
+                    return []
+                if (place := broken(part, levels - 1)) is not None:
+                    return [*place, name]
         case list():
             for number, part in enumerate(value):
-                yield from broken(part, f"{place}[{number}]", levels - 1)
+                if (place := broken(part, levels - 1)) is not None:
+                    return [*place, number]
+    return None
+
+
+def told(place: Sequence[str | int]) -> str:
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part[:MOST_SHOWN]}" for part in reversed(place))
+    return "".join(parts).removeprefix(".")
 
 
 def once(body: bytes, receive: Receive) -> Receive:
