@@ -21,7 +21,8 @@ def test_credentials_are_read_from_a_pipe_sealed_and_never_shown(
     monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps({"password": SECRET})))
     added = postino("accounts", "add", "bluesky", "ada.example.org")
     assert (added.code, added.err) == (0, "")
-    assert "bluesky:ada.example.org" in added.out
+    assert added.out.startswith("Account bluesky:ada.example.org is saved. Its network was not asked yet: `")
+    assert "accounts check bluesky:ada.example.org" in added.out
     listed = postino("accounts", "list", "--json")
     [account] = listed.json["data"]
     assert (account["id"], account["state"]) == ("bluesky:ada.example.org", "active")
@@ -51,7 +52,9 @@ def test_credentials_are_read_from_a_file(postino: Postino, tmp_path: Path, fold
         (["mastodon", "ada"], f'{{"access_token": "{SECRET}"}}', "base_url"),
         (["mastodon", "ada", "--base-url", "social.example.org"], f'{{"access_token": "{SECRET}"}}', "https://"),
         (["myspace", "ada"], f'{{"password": "{SECRET}"}}', "bluesky, mastodon, telegram"),
-        (["instagram", "ada"], f'{{"password": "{SECRET}"}}', "does not publish on 'instagram' yet"),
+        (["instagram", "ada"], "{}", "does not publish on Instagram yet"),
+        (["bluesky", "ada"], "{}", "JSON object of texts"),
+        (["instagram", "ada"], f'{{"password": "{SECRET}"}}', "does not publish on Instagram yet"),
         (["bluesky", "ada", "--credentials", "nowhere.json"], "", "no file nowhere.json"),
     ],
 )

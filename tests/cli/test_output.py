@@ -14,7 +14,7 @@ from rich.cells import cell_len
 
 from postino import Postino, Reject, Retry
 from postino.cli import output
-from postino.cli.post_list import widths_for
+from postino.cli.post_list import layout_for
 from postino.content import Content
 from postino.engine.claims import Claims
 from postino.job import new_id
@@ -119,34 +119,34 @@ def posts(desk: Desk) -> list[str]:
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
-def test_a_list_of_posts_has_a_line_per_post_with_its_text_status_and_time_and_one_for_its_error(
-    posts: list[str], width: int
-) -> None:
+def test_a_list_of_posts_has_whole_ids_and_accounts_and_what_is_cut_is_the_text(posts: list[str], width: int) -> None:
     said = in_terminal("posts", "list", COLUMNS=str(width))
     lines = [COLOURS.sub("", line).rstrip() for line in said.splitlines()]
-    head, kept, failed, error = lines[:4]
-    assert head.split()[:4] == ["ID", "TEXT", "STATUS", "WHEN_AT"]
-    assert "漢字" in kept
-    assert "scheduled deferred" in kept
-    assert "Many w" in failed
-    assert " failed " in failed
+    each = 1 if width >= 120 else 2
+    head, kept, failed = (" ".join(lines[start : start + each]) for start in (0, each, 2 * each))
+    error = lines[3 * each]
+    assert sorted(head.split()) == ["ACCOUNT", "ID", "STATUS", "TEXT", "WHEN_AT"]
+    assert [kept.split()[0], failed.split()[0]] == [posts[1], posts[0]]
+    for words in ("漢字", "scheduled deferred", "mastodon:b"):
+        assert words in kept
+    for words in ("Many w", " failed ", "bluesky:a.ra"):
+        assert words in failed
     assert all(re.search(r"  20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", line) for line in (kept, failed))
     assert error.startswith("  The network says no The")
     assert error.endswith("…")
-    assert max(map(cell_len, lines[:4])) <= width
-    assert ([posts[1] in kept, posts[0] in failed] == [True, True]) is (width >= 100)
-    assert kept.split()[0][-8:] == posts[1][-8:]
-    assert ("no room for whole ids" in said) is (width < 100)
-    assert ("ACCOUNT" in head) is (width >= 120)
+    assert max(map(cell_len, lines[: 3 * each + 1])) <= width
     assert "for a person" not in said
 
 
-@given(room=st.integers(50, 300), status=st.integers(6, 30), account=st.integers(1, 60))
+@given(room=st.integers(58, 300), status=st.integers(6, 30), account=st.integers(1, 60))
 def test_what_is_shown_of_posts_never_takes_more_than_there_is(room: int, status: int, account: int) -> None:
-    widths = widths_for(room, status=status, account=account)
-    columns = [widths.id, widths.text, widths.status, widths.when, *([widths.account] if widths.account else [])]
-    assert widths.text >= 6
-    assert sum(columns) + 2 * (len(columns) - 1) <= max(room, 9 + 6 + max(status, 6) + 20 + 6)
+    layout = layout_for(room, status=status, account=account)
+    assert sorted(name for widths in layout for name in widths) == ["account", "id", "status", "text", "when"]
+    assert layout[0]["id"] == 36
+    assert layout[-1]["text"] >= 18
+    for widths, indent in zip(layout, (0, 2), strict=False):
+        assert min(widths.values()) >= 6
+        assert sum(widths.values()) + 2 * (len(widths) - 1) + indent <= room
 
 
 def test_a_terminal_gets_colours_unless_it_says_no(desk: Desk, folder: Path) -> None:

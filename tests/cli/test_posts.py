@@ -50,6 +50,26 @@ def test_a_post_is_queued_and_that_nobody_works_is_said(postino: Postino, desk: 
     assert [(post["text"], post["status"]) for post in listed["data"]] == [("Hello", "scheduled")] * 2
 
 
+def test_who_tried_networks_here_is_told_to_start_them_with_the_worker(desk: Desk, postino: Postino, way: str) -> None:
+    (desk.folder / "sandbox.url").write_text("http://127.0.0.1:1")
+    answer = postino("post", "Hello", "--to", "bluesky")
+    assert ("up` starts one, with the networks" in answer.err, "worker` starts one" in answer.err) == (
+        (True, False) if way == "here" else (False, True)
+    )
+
+
+def test_times_are_told_in_the_zone_that_was_named(postino: Postino) -> None:
+    when = ("--at", "2035-06-01T09:00", "--timezone", "Europe/Rome")
+    made = postino("post", "Zoned", "--to", "bluesky", *when)
+    assert "at 2035-06-01 09:00 CEST" in made.out
+    [post] = postino("posts", "list", "--json").json["data"]
+    moved = postino("posts", "reschedule", post["id"], "--at", "2035-06-02T10:00", "--timezone", "Europe/Rome")
+    assert "for 2035-06-02 10:00 CEST." in moved.out
+    told = postino("posts", "explain", post["id"], "--timezone", "Europe/Rome")
+    assert told.rows[-1] == "eta  2035-06-02 10:00 CEST"
+    assert "Z " not in told.rows[2]
+
+
 @pytest.mark.parametrize("name", [BLUESKY, "bluesky", "ada.example.org"])
 def test_an_account_is_known_by_its_id_its_network_or_its_handle(postino: Postino, name: str) -> None:
     assert postino("post", "Hello", "--to", name, "--json").json["account"] == BLUESKY
@@ -98,13 +118,13 @@ def test_what_cannot_go_out_is_refused_in_words_and_nothing_is_queued(
 
 def test_a_time_in_the_gap_is_told(postino: Postino) -> None:
     answer = postino("post", "Gap", "--to", "bluesky", "--at", "2035-03-25T02:30", "--timezone", "Europe/Rome")
-    assert "at 2035-03-25T01:00:00Z" in answer.out
+    assert "at 2035-03-25 03:00 CEST" in answer.out
     assert "the clocks go forward" in answer.err
 
 
 def test_a_preview_shows_every_network_and_queues_nothing(postino: Postino) -> None:
     answer = postino("post", "x" * 400, "--to", "bluesky", "--to", "mastodon", "--preview")
-    assert answer.code == 0
+    assert answer.code == 2
     assert "error: The text is 100 characters too long for Bluesky" in answer.out
     told = postino("post", "Hi", "--to", "bluesky", "--hashtag", "rome", "--preview", "--json").json
     assert told["posts"][0]["parts"] == ["Hi\n\n#rome"]
@@ -215,9 +235,11 @@ def test_what_a_move_has_to_be_told_of_is_in_the_json(postino: Postino, later: A
 
 def test_a_post_is_shown_with_all_there_is(postino: Postino, later: Any) -> None:
     shown = postino("posts", "show", later["id"])
-    fields = {line.split()[0]: line.split()[1:] for line in shown.rows}
+    fields = {line.split()[0]: line.split()[1:] for line in shown.rows if line}
     assert fields["status"] == ["scheduled"]
     assert fields["account"] == [BLUESKY]
+    assert "What you can do" in shown.rows
+    assert f"posts cancel {later['id']}" in shown.out
     told = postino("posts", "show", later["id"], "--json").json
     assert (told["history"], told["intents"], told["receipts"]) == ([], [], [])
 

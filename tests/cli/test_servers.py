@@ -7,9 +7,11 @@ import shlex
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from postino.cli.events import line
 from postino.cli.session import Where
 from tests.api.household import Server
 from tests.cli.conftest import Postino
@@ -130,3 +132,48 @@ def test_events_are_told_as_they_happen(server: Server, postino: Postino, tmp_pa
     with Command("events", *there, "--after", "0-0", "--type", "gate.paused", "--json", folder=tmp_path) as command:
         told = json.loads(command.wait_for("noisy"))
         assert (told["type"], told["data"]["name"]) == ("gate.paused", "noisy")
+
+
+CLAIMED = {
+    "id": "0-7", "type": "job.claimed", "at": "2035-06-01T12:00:00Z", "job_id": None, "brand": None,
+    "data": {"worker": "w", "jobs": ["a", "b"]},
+}  # fmt: skip
+ENDED = {
+    "id": "0-8", "type": "job.failed", "at": "2035-06-01T12:00:01Z", "job_id": "a", "brand": "acme",
+    "data": {"channel": "bluesky", "remote_id": None, "error": "No.\nNever."},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("event", "told"),
+    [
+        (CLAIMED, "2035-06-01T12:00:00Z  0-7  job.claimed  a b  -  worker=w"),
+        (ENDED, "2035-06-01T12:00:01Z  0-8  job.failed  a  acme  channel=bluesky error=No. Never."),
+    ],
+)
+def test_an_event_tells_which_jobs_and_what_came_of_them(event: dict[str, Any], told: str) -> None:
+    assert line(event) == told
+
+
+@pytest.mark.usefixtures("key")
+def test_who_listens_is_told_where_and_what_to_do_once_the_server_is_gone(postino: Postino) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+    answer = postino("events", "--server", url, "--after", "0-9")
+    assert answer.code == 5
+    assert answer.err.startswith(f"Listening at {url}. Ctrl-C ends it.")
+    assert f"events --after 0-9 --server {url}` goes on there." in answer.err
+    assert "Nothing was changed" not in answer.err
+
+
+def test_who_has_no_database_here_is_told_how_to_begin(postino: Postino, folder: Path) -> None:
+    answer = postino("posts", "list")
+    assert answer.code == 5
+    for words in ("up` makes one and starts all there is", "migrate` makes nothing but the database", "POSTINO_SERVER"):
+        assert words in answer.err
+    assert not folder.exists()
+
+
+def test_what_is_typed_wrong_is_told_in_sentences(postino: Postino) -> None:
+    answer = postino("server", "--port", "abc")
+    assert (answer.code, "a whole number. `postino server --help`" in answer.err) == (2, True), answer.err

@@ -70,8 +70,7 @@ def add(
             account = postino.accounts.add(
                 network, handle, told, base_url=base_url, brand=brand, remote_id=remote_id
             )
-    hello = where.command(f'post "Hello" --to {account_id}')
-    output.answer(account, f"Account {account_id} is connected. Try it: {hello}", as_json=as_json)
+    output.answer(account, f"Account {account_id} is saved. {not_checked(account_id, where)}", as_json=as_json)
 
 
 @commands.command("check")
@@ -97,4 +96,9 @@ def reconnect(
         known = postino.accounts.get(account)
         told = credentials_from(known["network"], credentials, where)
         again = postino.accounts.reconnect(account, told, reason=reason)
-    output.answer(again, f"Account {account} is connected again. What waited for it goes out.", as_json=as_json)
+    done = f"Account {account} has new credentials, and what waited for them goes out."
+    output.answer(again, f"{done} {not_checked(account, where)}", as_json=as_json)
+
+
+def not_checked(account: str, where: Where) -> str:
+    return f"Its network was not asked yet: `{where.command(f'accounts check {account}')}` asks whether it takes them."

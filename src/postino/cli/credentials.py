@@ -8,18 +8,20 @@ from pathlib import Path
 import typer
 
 from postino.cli.session import Where
+from postino.content import NETWORKS
 from postino.errors import WrongUse
 
 
 def credentials_from(network: str, file: Path | None, where: Where) -> dict[str, str]:
-    if file is not None or not sys.stdin.isatty():
-        return read(file)
+    """A server elsewhere may have networks of its own: what they need, it says itself."""
     from postino.publishing.accounts import NEEDED, check_network
     from postino.wiring import needed_of
 
-    needed = NEEDED if where.address() is not None else needed_of(where.config())
-    check_network(network, needed)
-    return prompted(needed[network])
+    elsewhere, asks = where.address() is not None, file is None and sys.stdin.isatty()
+    needed = NEEDED if elsewhere else needed_of(where.config())
+    if asks or not elsewhere or network in NETWORKS:
+        check_network(network, needed)
+    return prompted(needed[network]) if asks else read(file)
 
 
 def prompted(needed: Mapping[str, str]) -> dict[str, str]:
@@ -35,6 +37,8 @@ def read(file: Path | None) -> dict[str, str]:
         raise WrongUse(f"credentials: there is no file {file}.", field="credentials") from None
     except (ValueError, RecursionError):
         told = None
-    if not isinstance(told, dict) or not all(isinstance(part, str) for pair in told.items() for part in pair):
+    texts = isinstance(told, dict) and all(isinstance(part, str) for pair in told.items() for part in pair)
+    if not told or not texts:
         raise WrongUse('credentials: give a JSON object of texts, such as {"password": "…"}.', field="credentials")
-    return told
+    given: dict[str, str] = told
+    return given

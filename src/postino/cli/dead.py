@@ -26,6 +26,7 @@ from postino.cli.options import (
 )
 from postino.cli.session import Where, house
 from postino.errors import Conflict, WrongUse
+from postino.post import POST
 from postino.rules.replay import why_not
 from postino.rules.settlement import Cause
 
@@ -66,9 +67,16 @@ def list_dead(
     rows += [row(job, "uncertain", None, job["last_error"], None) for job in waiting]
     output.table(COLUMNS, rows, empty="There are no dead letters.")
     if waiting:
-        said = where.command("jobs resolve ID --reason WHY")
-        output.hint(f"Uncertain jobs wait for a word: {said} --live REMOTE_ID | --again | --give-up")
+        output.hint(f"Uncertain ones wait for a word: {resolving(waiting, where)}")
     tell_more(cursor)
+
+
+def resolving(waiting: Sequence[Told], where: Where) -> str:
+    """By which command: posts have one of their own."""
+    ways = {"posts resolve": "--send-again", "jobs resolve": "--again"}
+    wanted = sorted({"posts resolve" if job["type"] == POST else "jobs resolve" for job in waiting}, reverse=True)
+    said = (f"`{where.command(f'{it} ID --reason WHY')} --live REMOTE_ID | {ways[it]} | --give-up`" for it in wanted)
+    return " or ".join(said)
 
 
 def row(job: Told, cause: str, died_at: str | None, error: str | None, resolution: str | None) -> list[output.Cell]:

@@ -45,10 +45,10 @@ def show(text: str, what: str, timezone: str | None, where: Where, *, as_json: b
         output.as_json(told)
         return
     say(here(told["sentence"], where), waits=bool(told["blockers"]))
-    show_blockers(told["blockers"], where)
+    show_blockers(told["blockers"], where, timezone)
     if told["blockers"] and told["eta"] is not None:
         output.write("")
-        output.fields({"eta": output.at(told["eta"])})
+        output.fields({"eta": output.at(told["eta"], timezone)})
 
 
 def say(sentence: str, *, waits: bool) -> None:
@@ -61,15 +61,16 @@ def say(sentence: str, *, waits: bool) -> None:
     Console().print(Text(output.printable(sentence), style="yellow" if waits else "green"))
 
 
-def show_blockers(blockers: Sequence[Blocker], where: Where) -> None:
+def show_blockers(blockers: Sequence[Blocker], where: Where, timezone: str | None) -> None:
     if output.is_terminal():
         for number, blocker in enumerate(blockers, 1):
-            output.write("\n" + "\n    ".join([f"{number:>2}  {blocker['sentence']}", *details(blocker, where)]))
+            more = details(blocker, where, timezone)
+            output.write("\n" + "\n    ".join([f"{number:>2}  {blocker['sentence']}", *more]))
         return
     if not blockers:
         return
     rows = [
-        (it["kind"], output.at(it["since_at"]), output.at(it["until_at"]), it["sentence"], it["cause"])
+        (it["kind"], *(output.at(it[name], timezone) for name in ("since_at", "until_at")), it["sentence"], it["cause"])
         for it in blockers
     ]
     output.table(COLUMNS, rows)
@@ -80,10 +81,10 @@ def show_blockers(blockers: Sequence[Blocker], where: Where) -> None:
             output.write(f"  {output.printable(remedy)}")
 
 
-def details(blocker: Blocker, where: Where) -> Iterator[str]:
+def details(blocker: Blocker, where: Where, timezone: str | None) -> Iterator[str]:
     now = datetime.now(UTC)
     for word in ("since", "until"):
-        at = output.at(blocker[f"{word}_at"])
+        at = output.at(blocker[f"{word}_at"], timezone)
         if at is not None:
             yield f"{word} {output.instant(at)} ({output.distance(at - now)})"
     if blocker["cause"] is not None:
@@ -121,13 +122,13 @@ def try_out(
         output.as_json({**told, "notes": notes})
         return
     evaluation = told["evaluation"]
-    say(verdict(told["run_at"], evaluation), waits=not evaluation["runnable"])
-    show_blockers(evaluation["blockers"], where)
+    say(verdict(told["run_at"], evaluation, timezone), waits=not evaluation["runnable"])
+    show_blockers(evaluation["blockers"], where, timezone)
     for note in notes:
         output.hint(note)
 
 
-def verdict(run_at: str, evaluation: Mapping[str, Any]) -> str:
+def verdict(run_at: str, evaluation: Mapping[str, Any], timezone: str | None) -> str:
     can = "Yes: it could run" if evaluation["runnable"] else "No: it could not run"
     met = " Another is planned within a minute of it." if evaluation["has_collision"] else ""
-    return f"{can} at {output.shown(output.at(run_at))}.{met}"
+    return f"{can} at {output.shown(output.at(run_at, timezone))}.{met}"

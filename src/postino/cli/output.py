@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 Cell = str | int | float | datetime | None
 LONGEST_IN_TERMINAL = 160
@@ -167,14 +168,19 @@ def shown(cell: Cell) -> str:
             return printable(str(cell))
 
 
-def at(text: str | None) -> datetime | None:
-    """An instant, as the API writes it."""
-    return None if text is None else datetime.fromisoformat(text)
+def at(text: str | None, timezone: str | None = None) -> datetime | None:
+    """An instant, as the API writes it; of a zone, where somebody named one."""
+    if text is None:
+        return None
+    from postino.zones import zone
+
+    found = datetime.fromisoformat(text)
+    return found if timezone is None else found.astimezone(zone(timezone))
 
 
 def instant(at: datetime) -> str:
-    """In UTC; for somebody at a terminal as their own clocks show it."""
-    here = at.astimezone() if is_terminal() else at.astimezone(UTC)
+    """As the clocks of its zone show it; without one in UTC, and for somebody at a terminal as their own clocks do."""
+    here = at if isinstance(at.tzinfo, ZoneInfo) else at.astimezone() if is_terminal() else at.astimezone(UTC)
     return f"{here:%Y-%m-%d %H:%M %Z}" if here.utcoffset() else f"{here:%Y-%m-%dT%H:%M:%SZ}"
 
 

@@ -11,6 +11,7 @@ from postino.cli.naming import account_named
 from postino.cli.options import Json, placed
 from postino.cli.refusals import in_options
 from postino.cli.session import Where, house
+from postino.errors import WrongUse
 
 if TYPE_CHECKING:
     from postino.cli.session import House
@@ -62,10 +63,11 @@ def post(
         accounts = postino.accounts.page()["data"]
         said["accounts"] = [account_named(name, accounts) for name in to]
         if preview:
-            show_previews(postino.posts.preview(**said), as_json=as_json)
-            return
+            told = postino.posts.preview(**said)
+            show_previews(told, as_json=as_json)
+            raise typer.Exit(WrongUse.exit_code if is_refused(told) else 0)
         waits = at is None and (output.is_terminal() and not as_json if wait is None else wait)
-        desk = Desk(where, postino, now=at is None, waits=waits, as_json=as_json)
+        desk = Desk(where, postino, now=at is None, waits=waits, as_json=as_json, timezone=timezone)
         code = desk.publish(said, key)
     raise typer.Exit(code)
 
@@ -73,8 +75,10 @@ def post(
 class Desk:
     """Puts a wish in, and tells what becomes of it."""
 
-    def __init__(self, where: Where, postino: "House", *, now: bool, waits: bool, as_json: bool) -> None:
-        self.where, self.postino = where, postino
+    def __init__(
+        self, where: Where, postino: "House", *, now: bool, waits: bool, as_json: bool, timezone: str | None
+    ) -> None:
+        self.where, self.postino, self.timezone = where, postino, timezone
         self.now, self.waits, self.as_json = now, waits, as_json
 
     def publish(self, said: dict[str, Any], key: str | None) -> int:
@@ -113,12 +117,11 @@ class Desk:
 
     def changed(self, told: Told) -> None:
         if not self.as_json:
-            output.write(line(told))
+            output.write(line(told, self.timezone))
 
     def advise(self, posts: Sequence[Told], notes: Sequence[str], *, works: bool) -> None:
         if not works:
-            start = f"`{self.where.command('worker')}` starts one{'' if self.where.address() is None else ' there'}."
-            output.hint(f"No worker is running: it goes out once one is. {start}")
+            output.hint(f"No worker is running: it goes out once one is. {self.where.starting()}")
         if self.as_json:
             return
         for note in notes:
@@ -131,14 +134,15 @@ class Desk:
                 output.hint(output.printable(kept))
 
 
-def line(told: Told) -> str:
-    words = (told["account"].ljust(ACCOUNT_WIDTH), told["status"].ljust(STATUS_WIDTH), told["id"], outlook(told))
+def line(told: Told, timezone: str | None) -> str:
+    place = (told["account"].ljust(ACCOUNT_WIDTH), told["status"].ljust(STATUS_WIDTH), told["id"])
+    words = (*place, outlook(told, timezone))
     return output.printable("  ".join(words)).rstrip()
 
 
-def outlook(told: Told) -> str:
+def outlook(told: Told, timezone: str | None) -> str:
     """What came of it, or what is to come."""
-    at = output.shown(output.at(told["run_at"]))
+    at = output.shown(output.at(told["run_at"], timezone))
     match told["status"]:
         case "published":
             return told["url"] or told["remote_id"] or ""
@@ -150,6 +154,11 @@ def outlook(told: Told) -> str:
             return f"{told['last_error']} It is tried again at {at}."
         case _:
             return told["last_error"] or " ".join(told["reasons"].values())
+
+
+def is_refused(told: Told) -> bool:
+    """Whether it would be, if it were not only looked at."""
+    return any(problem["severity"] == "error" for preview in told["posts"] for problem in preview["problems"])
 
 
 def show_previews(told: Told, *, as_json: bool) -> None:

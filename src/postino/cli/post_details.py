@@ -30,11 +30,11 @@ def row(told: Told) -> Sequence[output.Cell]:
     )  # fmt: skip
 
 
-def stands(told: Told, done: str = "") -> str:
+def stands(told: Told, done: str = "", timezone: str | None = None) -> str:
     """How it stands now, unless what was done says it."""
     if done == f"is {told['status']}":
         return ""
-    when = f", for {output.shown(output.at(told['run_at']))}" if told["status"] == "scheduled" else ""
+    when = f", for {output.shown(output.at(told['run_at'], timezone))}" if told["status"] == "scheduled" else ""
     return f": it is now {told['status']}{when}"
 
 
@@ -50,7 +50,7 @@ def show(told: Told, where: Where) -> None:
     calls = [call(intent, told["receipts"]) for intent in told["intents"]]
     if calls:
         output.table(("STEP", "TRY", "LEFT_AT", "VERDICT", "TOLD_BY", "REMOTE_ID", "WHY"), calls, title="Visible calls")
-    if output.is_terminal() and (steps := next_steps(told)):
+    if steps := next_steps(told):
         output.write("\nWhat you can do")
         for words in steps:
             output.write(f"  {where.command(words)}")

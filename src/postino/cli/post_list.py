@@ -1,7 +1,9 @@
-"""Posts for somebody at a terminal: a line each, and below it what went wrong. What fits is decided by the width."""
+"""Posts for somebody at a terminal: a line each, two where one has no room, and below it what went wrong.
+
+An id is never cut: it is what one types next.
+"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from postino.cli import output
@@ -10,22 +12,11 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 HEAD = {"id": "ID", "text": "TEXT", "status": "STATUS", "when": "WHEN_AT", "account": "ACCOUNT"}
-GAP = 2
+GAP, INDENT = 2, 2
+ID = 36
 INSTANT = len("2026-03-01T09:05:07Z")  # or 2026-03-01 10:05 CET
-IDS = (36, 21, 9)  # whole, without its middle, its end: the end tells posts of one minute apart
 LEAST_TEXT, LEAST_ACCOUNT, MOST_ACCOUNT, HARDLY = 18, 13, 32, 6
-INDENT = "  "
-
-
-@dataclass(frozen=True, slots=True)
-class Widths:
-    """Of each column; an account without any is left out."""
-
-    id: int
-    text: int
-    status: int
-    when: int
-    account: int
+Widths = Mapping[str, int]  # of each column, in their order
 
 
 def show(posts: Sequence[Mapping[str, Any]]) -> None:
@@ -34,33 +25,37 @@ def show(posts: Sequence[Mapping[str, Any]]) -> None:
 
     console = Console()
     cells = [cells_of(told) for told in posts]
-    widths = widths_for(
+    layout = layout_for(
         console.width,
         status=max(it["status"].cell_len for it in cells),
         account=max(it["account"].cell_len for it in cells),
     )
     head = {name: Text(title, style="bold") for name, title in HEAD.items()}
-    console.print(line(head, widths), soft_wrap=True)
+    for widths in layout:
+        console.print(line(head, widths, first=widths is layout[0]), soft_wrap=True)
     for told, row in zip(posts, cells, strict=True):
-        console.print(line(row, widths), soft_wrap=True)
+        for widths in layout:
+            console.print(line(row, widths, first=widths is layout[0]), soft_wrap=True)
         if (trouble := trouble_of(told)) is not None:
-            below = Text(INDENT + output.on_one_line(output.printable(trouble)), style="dim")
+            below = Text(" " * INDENT + output.on_one_line(output.printable(trouble)), style="dim")
             below.truncate(console.width, overflow="ellipsis")
             console.print(below, soft_wrap=True)
-    if widths.id < IDS[0]:
-        output.hint("There is no room for whole ids: a wider terminal, a pipe or --json shows them.")
 
 
-def widths_for(room: int, *, status: int, account: int) -> Widths:
-    """The text always and the time always; then the id as whole as it can be; then the account."""
-    status = max(status, len(HEAD["status"]))
-    free = room - status - INSTANT - 3 * GAP
-    whole = next((width for width in IDS if free - width >= LEAST_TEXT), IDS[-1])
-    text = max(free - whole, HARDLY)
-    spare = min(text - LEAST_TEXT - GAP, account, MOST_ACCOUNT)
-    if spare < min(LEAST_ACCOUNT, account):
-        return Widths(whole, text, status, INSTANT, 0)
-    return Widths(whole, text - spare - GAP, status, INSTANT, spare)
+def layout_for(room: int, *, status: int, account: int) -> list[Widths]:
+    """One line where all has room; else what is short above, and the account and the text below it."""
+    status, account = max(status, len(HEAD["status"])), max(min(account, MOST_ACCOUNT), len(HEAD["account"]))
+    free = room - ID - status - INSTANT - 4 * GAP
+    if free >= LEAST_TEXT + min(account, LEAST_ACCOUNT):
+        account = min(account, free - LEAST_TEXT)
+        return [{"id": ID, "text": free - account, "status": status, "when": INSTANT, "account": account}]
+    above, below = {"id": ID, "status": status, "when": INSTANT}, room - INDENT
+    if sum(above.values()) + 2 * GAP > room:
+        above = {"id": ID, "status": max(min(status, room - ID - GAP), HARDLY)}
+        account = max(min(account, below - INSTANT - LEAST_TEXT - 2 * GAP), HARDLY)
+        text = max(below - INSTANT - account - 2 * GAP, HARDLY)
+        return [above, {"when": INSTANT, "account": account, "text": text}]
+    return [above, {"account": account, "text": below - account - GAP}]
 
 
 def cells_of(told: Mapping[str, Any]) -> "dict[str, Text]":
@@ -79,25 +74,17 @@ def cells_of(told: Mapping[str, Any]) -> "dict[str, Text]":
     }
 
 
-def line(row: "dict[str, Text]", widths: Widths) -> "Text":
+def line(row: "dict[str, Text]", widths: Widths, *, first: bool) -> "Text":
     from rich.text import Text
 
     shown: list[Text] = []
-    for name, cell in row.items():
-        width: int = getattr(widths, name)
-        if width:
-            cell = Text(without_middle(cell.plain, width)) if name == "id" and len(cell) > width else cell.copy()
-            cell.truncate(width, overflow="ellipsis", pad=True)
-            shown.append(cell)
-    joined = Text(" " * GAP).join(shown)
+    for name, width in widths.items():
+        cell = row[name].copy()
+        cell.truncate(width, overflow="ellipsis", pad=True)
+        shown.append(cell)
+    joined = Text("" if first else " " * INDENT).append_text(Text(" " * GAP).join(shown))
     joined.rstrip()
     return joined
-
-
-def without_middle(text: str, width: int) -> str:
-    """Of an id the beginning, where there is room for it, and the end."""
-    first = 8 if width > IDS[-1] else 0
-    return f"{text[:first]}…{text[-(width - first - 1) :]}"
 
 
 def trouble_of(told: Mapping[str, Any]) -> str | None:

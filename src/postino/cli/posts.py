@@ -12,7 +12,8 @@ from postino.cli.naming import account_named
 from postino.cli.options import Before, Force, Json, Limit, Reason, cursor_from, placed, uuid_from
 from postino.cli.refusals import in_options
 from postino.cli.session import Where, house
-from postino.errors import WrongUse
+from postino.errors import Conflict, WrongUse
+from postino.rules.replay import OR_FORCE
 from postino.rules.standing import PostStatus
 
 commands = typer.Typer(help="Look at posts; edit, cancel, reschedule, replay or resolve one.", no_args_is_help=True)
@@ -94,7 +95,7 @@ def edit(
         said["timezone"] = timezone
     with in_options(), house(where) as postino:
         told = postino.posts.edit(wanted, **said, reason=reason)
-    answer(told, "is edited", as_json=as_json)
+    answer(told, "is edited", timezone, as_json=as_json)
 
 
 @commands.command("reschedule")
@@ -121,7 +122,7 @@ def reschedule(
             told = {**hurried, "notes": []}
         else:
             told = postino.posts.edit(wanted, at=at, timezone=timezone, reason=reason)
-    answer(told, "is rescheduled", as_json=as_json)
+    answer(told, "is rescheduled", timezone, as_json=as_json)
     if now and not as_json and (kept := following.told_of_kept(told, where)) is not None:
         output.hint(output.printable(kept))
 
@@ -144,12 +145,16 @@ def replay(
     """Publish a failed post again: its key and its history stay."""
     wanted = uuid_from(post_id, what="post")
     with in_options(), house(where) as postino:
-        told = postino.posts.replay(wanted, force=force, reason=reason)
+        try:
+            told = postino.posts.replay(wanted, force=force, reason=reason)
+        except Conflict as refusal:
+            raise Conflict(str(refusal).replace(OR_FORCE, "then say --force")) from refusal
     answer(told, "is tried again", as_json=as_json)
 
 
-def answer(told: Mapping[str, Any], done: str, *, as_json: bool) -> None:
+def answer(told: Mapping[str, Any], done: str, timezone: str | None = None, *, as_json: bool) -> None:
     """How the post stands now, with what there is to note."""
-    output.answer(told, f"Post {told['id']} {done}{post_details.stands(told, done)}.", as_json=as_json)
+    stands = post_details.stands(told, done, timezone)
+    output.answer(told, f"Post {told['id']} {done}{stands}.", as_json=as_json)
     for note in () if as_json else told.get("notes", ()):
         output.hint(note)

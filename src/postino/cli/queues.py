@@ -37,10 +37,10 @@ def list_queues(as_json: Json = False, *, where: Where) -> None:
     if as_json:
         output.as_json(queues)
     else:
-        show_lists(queues)
+        show_lists(queues, where)
 
 
-def show_lists(queues: Told) -> None:
+def show_lists(queues: Told, where: Where) -> None:
     counts = ("channel", "queue", "pending", "running", "uncertain")
     rows = [(*(it[name] for name in counts), output.at(it["oldest_run_at"])) for it in queues["data"]]
     output.table(DEPTHS, rows, empty="No job is waiting or running.")
@@ -60,7 +60,7 @@ def show_lists(queues: Told) -> None:
         ]
         output.table(("ID", "HOST", "PID", "STARTED_AT", "STATE"), seen, title="Workers")
     else:
-        output.hint("No worker is running: nothing will start.")
+        output.hint(f"No worker is running: nothing will start. {where.starting()}")
 
 
 @commands.command("pause")

@@ -11,9 +11,11 @@ from typing import Any
 
 import typer
 
+from postino.cli.output import ended
 from postino.errors import Conflict, PostinoError, WrongUse
 
 FAILED = 1
+NO_INTEGER = "Input should be a valid integer, unable to parse string as an integer"
 FIELD = re.compile("`([a-z_]+)`")
 
 
@@ -59,13 +61,13 @@ def in_options(**options: str) -> Iterator[None]:
 
 
 def usage(error: typer.TyperException) -> str:
-    said = error.format_message().replace("Value error, ", "")
+    said = error.format_message().replace("Value error, ", "").replace(NO_INTEGER, "it has to be a whole number")
     if getattr(error, "option_name", None) == "--server":
         return "--server: this works on a database of this machine. Leave it out, or run it where the server is."
     context = getattr(error, "ctx", None)
     if context is None or said.startswith("Usage:") or not said:
         return said
-    return f"{said} `{context.command_path} --help` shows what there is."
+    return f"{ended(said)} `{context.command_path} --help` shows what there is."
 
 
 def bug(error: Exception) -> str:

@@ -35,6 +35,11 @@ ONLY_HERE = (
     "This works on a database of this machine, and {} names a server elsewhere. Say which database is meant with"
     " --data-dir or --database-url, or run it where the server is."
 )
+MAKES_ONE = "`postino migrate` makes one."
+BEGIN = (
+    "`{up}` makes one and starts all there is, `{migrate}` makes nothing but the database. If Postino runs elsewhere,"
+    f" say where with --server or {SERVER}."
+)
 NO_KEY = f"The server has to know who asks: put its API key into {KEY}, or into a file and name it with --api-key-file."
 
 
@@ -89,6 +94,14 @@ class Where:
         elsewhere = self.server is not None and words.split()[0] in ONLY_THERE
         return f"{program()} {words}{'' if elsewhere else self.options()}"
 
+    def starting(self) -> str:
+        """How somebody gets a worker: with the networks of a sandbox, where accounts were added to try."""
+        if self.address() is not None:
+            return f"`{self.command('worker')}` starts one there."
+        if remembered(self.config().data_dir):
+            return f"`{self.command('up')}` starts one, with the networks to try it on."
+        return f"`{self.command('worker')}` starts one."
+
     def options(self) -> str:
         url = None if self.database_url is None else PASSWORD.sub(hidden, self.database_url)
         said = (
@@ -126,7 +139,8 @@ def advising(where: Where) -> Iterator[None]:
     try:
         yield
     except StoreError as error:
-        raise type(error)(str(error).replace("`postino migrate`", f"`{where.command('migrate')}`")) from error
+        said = str(error).replace(MAKES_ONE, BEGIN.format(up=where.command("up"), migrate=where.command("migrate")))
+        raise type(error)(said.replace("`postino migrate`", f"`{where.command('migrate')}`")) from error
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Unpack
 from uuid import uuid4
 
@@ -13,11 +14,19 @@ from postino.client.shapes import ChangedPost, Content, Draft, Explained, Judged
 from postino.client.ways import Room, Way, asks, walks
 from postino.client.wishes import Changes, DraftSaid, Id, Instant, NewPost, PostsWanted, Verdict
 from postino.client.words import Page
+from postino.errors import WrongUse
 
 
 def anew(key: str | None) -> str:
     """The caller's key, or one by which this very request is known if it has to be sent again."""
     return str(uuid4()) if key is None else key
+
+
+def several(accounts: Sequence[str]) -> list[str]:
+    """One name alone would be taken apart, letter by letter."""
+    if isinstance(accounts, str):
+        raise WrongUse(f"accounts: give a list, such as [{accounts[:100]!r}]. Nothing was sent.", "accounts")
+    return [*accounts]
 
 
 def wanted(said: Mapping[str, Any]) -> dict[str, Any]:
@@ -31,17 +40,17 @@ class Posts(Room[Way]):
 
         What was published just now is refused as a duplicate, unless `allow_duplicate` says that it is meant.
         """
-        return send("POST", "posts", body={"accounts": [*accounts], **said}, key=anew(key))
+        return send("POST", "posts", body={"accounts": several(accounts), **said}, key=anew(key))
 
     @asks
     def preview(self, *, accounts: Sequence[str], **said: Unpack[NewPost]) -> Request[Previewed]:
         """How it would look, and what speaks against it; nothing is made."""
-        return send("POST", "posts", body={"accounts": [*accounts], "preview": True, **said})
+        return send("POST", "posts", body={"accounts": several(accounts), "preview": True, **said})
 
     @asks
     def validate(self, *, accounts: Sequence[str], **said: Unpack[NewPost]) -> Request[Judged]:
         """All that speaks against it, account by account; nothing is made."""
-        return send("POST", "posts", "validate", body={"accounts": [*accounts], **said})
+        return send("POST", "posts", "validate", body={"accounts": several(accounts), **said})
 
     @asks
     def page(self, **filters: Unpack[PostsWanted]) -> Request[Page[Post]]:
@@ -141,9 +150,9 @@ class Drafts(Room[Way]):
 
 class Imports(Room[Way]):
     @asks
-    def check(self, file: bytes, *, timezone: str | None = None) -> Request[Import]:
-        """Looks at every line of a CSV file; nothing is made."""
-        return csv(file, timezone=timezone)
+    def check(self, file: bytes | str | Path, *, timezone: str | None = None) -> Request[Import]:
+        """Looks at every line of a CSV file, given by its path or as what is in it; nothing is made."""
+        return csv(bytes_of(file), timezone=timezone)
 
     @asks
     def save(self, token: str) -> Request[Import]:
@@ -154,6 +163,26 @@ class Imports(Room[Way]):
     def get(self, import_id: Id) -> Request[Import]:
         """How far it has come, and what is wrong with which line."""
         return get("imports", import_id)
+
+
+def bytes_of(file: object) -> bytes:
+    match file:
+        case bytes():
+            return file
+        case str():
+            return file.encode()
+        case Path():
+            return read(file)
+        case _:
+            told = f"file: give a pathlib.Path, or what is in it as bytes or text, not a {type(file).__name__}."
+            raise WrongUse(f"{told} Nothing was sent.", "file")
+
+
+def read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise WrongUse(f"file: {path} cannot be read: {error.strerror}. Nothing was sent.", "file") from None
 
 
 def csv(file: bytes, **query: object) -> Request[Any]:

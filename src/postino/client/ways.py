@@ -11,7 +11,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Gene
 from contextlib import aclosing, closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import wraps
+from functools import update_wrapper, wraps
+from types import MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from postino.client.hearing import Hearing
@@ -126,16 +127,20 @@ class Described(Generic[P, T]):
 
     def __init__(self, plan: Callable[Concatenate[Any, P], Request[T]]) -> None:
         self.plan = plan
-        self.__doc__ = plan.__doc__
+        update_wrapper(self, plan)
+
+    def __call__(self, room: Any, *args: Any, **named: Any) -> Any:
+        """Of a class instead of one of its clients: `Client.calendar(client, …)`."""
+        return self.bound(room)(*args, **named)
 
     def bound(self, room: Any) -> Any:
         if room is None:
             return self
-        make = getattr(room.talker, self.verb)
+        make, plan = getattr(room.talker, self.verb), MethodType(self.plan, room)
 
-        @wraps(self.plan)
+        @wraps(plan)
         def call(*args: Any, **named: Any) -> Any:
-            return make(self.plan(room, *args, **named))
+            return make(plan(*args, **named))
 
         return call
 
