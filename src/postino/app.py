@@ -10,12 +10,11 @@ from typing import Any, Self, TypeVar
 from uuid import UUID
 
 from postino.config import Config
-from postino.engine.batcher import Batcher
 from postino.engine.breaker import CircuitBreaker
 from postino.engine.call import Door
 from postino.engine.deeds import act, cap_of, each_replayed, gate_named, job_id_of
 from postino.engine.duties import Duties, all_duties, run_beside
-from postino.engine.enqueue import enqueue_surely, enqueue_together, surely
+from postino.engine.enqueue import enqueue_surely, enqueuer, surely
 from postino.engine.gatekeeper import Gatekeeper
 from postino.engine.handlers import Function, Handler, handler_of
 from postino.engine.portal import Sync
@@ -29,13 +28,12 @@ from postino.gate import Gate, Scope
 from postino.job import Job, Queue, new_ids
 from postino.outcome import Done, Reject, Retry
 from postino.rules.retry import Backoff
-from postino.store import DeadFilter, DeadLetter, Enqueued, NewJob, Store
+from postino.store import DeadFilter, DeadLetter, NewJob, Store
 from postino.wakeup import Wakeup
 
 F = TypeVar("F", bound=Function)
 T = TypeVar("T")
 Hear = TypeVar("Hear", bound=Callable[[Event], Awaitable[None]])
-MOST_TOGETHER = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +66,7 @@ class App:
         policy = partial(policy_of, parts.config)
         self.breaker = CircuitBreaker(parts.store, policy)
         self.gatekeeper = Gatekeeper(parts.store, parts.wakeup.tell, policy, parts.terms.circuits)
-        self._enqueuer: Batcher[NewJob, Enqueued] = Batcher(partial(enqueue_together, parts.store), MOST_TOGETHER)
+        self._enqueuer = enqueuer(parts.store)
 
     async def open(self) -> Self:
         async with self._opening:

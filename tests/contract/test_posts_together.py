@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from postino.engine import enqueue as enqueuing
 from postino.engine.enqueue import Creator
-from postino.errors import Conflict
-from postino.post import AccountState, Answer, Asked, NewPosts, Once
+from postino.errors import Conflict, StoreUnreachable
+from postino.job import new_id
+from postino.post import AccountState, Answer, Asked, Draft, NewPosts, Once
 from postino.store import Act
 from tests.contract.desk import Desk
 from tests.contract.posting import account, content, new_posts, rows, wanted
@@ -92,3 +94,35 @@ async def test_accounts_are_found_by_their_names_in_their_order(desk: Desk, name
         await desk.store.put_account(account(name))
     there = [name for name in dict.fromkeys(names) if name != "nobody"]
     assert [found.id for found in await desk.store.accounts_named(names)] == there
+
+
+async def test_what_was_written_although_the_answer_was_lost_is_not_written_again_by_halves(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create, tries = desk.store.create_posts, 0
+
+    async def losing(wanted: Any, **how: Any) -> Any:
+        nonlocal tries
+        tries += 1
+        if tries == 2:
+            raise Conflict("somebody holds it")
+        made = await create(wanted, **how)
+        if tries == 1:
+            raise StoreUnreachable("the answer to COMMIT was lost")
+        return made
+
+    monkeypatch.setattr(desk.store, "create_posts", losing)
+    monkeypatch.setattr(enqueuing, "AGAIN_AFTER", 0)
+    both = [new_posts(wanted(), said=content(text)) for text in ("one", "two")]
+    made = await asyncio.gather(*map(Creator(desk.store).create, both))
+    assert [[(one.post.content, one.created) for one in those] for those in made] == [[("one", True)], [("two", True)]]
+    assert (tries, rows(desk)) == (4, (2, 2, 2, 0))
+
+
+async def test_who_made_posts_of_a_draft_and_lost_the_answer_hears_of_the_posts(desk: Desk) -> None:
+    draft = await desk.store.add_draft(Draft(id=new_id(), brand=None, author="maria", said="{}"))
+    assert draft is not None
+    planned = new_posts(wanted(run_at=LATER, key="plan"), draft=draft.id)
+    [[first]] = await desk.store.create_posts([planned])
+    [[again]] = await desk.store.create_posts([planned], again=True)
+    assert again.post == first.post

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from postino.engine import batcher as batching
 from postino.engine.batcher import Batcher
 from postino.errors import StoreUnreachable
 
@@ -78,3 +79,38 @@ async def test_a_caller_who_gives_up_harms_nobody() -> None:
             await batcher.put(1)
     assert await batcher.put(2) == 2
     await batcher.flushed()
+
+
+async def test_one_who_is_held_up_alone_holds_up_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batching, "OVERDUE", 0.01)
+    release = asyncio.Event()
+
+    async def write(items: list[str]) -> Sequence[str]:
+        if "held" in items:
+            await release.wait()
+        return items
+
+    batcher = Batcher(write, most=100)
+    held = asyncio.create_task(batcher.put("held"))
+    await asyncio.sleep(0)
+    assert await asyncio.gather(*map(batcher.put, "abc")) == ["a", "b", "c"]
+    release.set()
+    assert await held == "held"
+
+
+async def test_what_was_refused_together_is_written_as_what_may_be_there_already() -> None:
+    tries: list[tuple[list[int], str]] = []
+
+    async def write(items: list[int]) -> Sequence[int]:
+        tries.append((items, "first"))
+        if len(items) > 1:
+            raise ValueError("held")
+        return items
+
+    async def rewrite(items: list[int]) -> Sequence[int]:
+        tries.append((items, "again"))
+        return items
+
+    batcher = Batcher(write, most=100, rewrite=rewrite)
+    assert await asyncio.gather(*map(batcher.put, (1, 2))) == [1, 2]
+    assert tries == [([1, 2], "first"), ([1], "again"), ([2], "again")]

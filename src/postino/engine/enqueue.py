@@ -3,6 +3,8 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from postino.engine.batcher import Batcher
@@ -13,21 +15,37 @@ from postino.store import Enqueued, NewJob, Store
 
 T = TypeVar("T")
 SHARED_PATIENCE = 0.1
+MOST_JOBS = 500
 MOST_TOGETHER = 100  # contents
 FEW = 10  # posts of one content: of more, others would have to wait
 KEEP_TRYING = 5.0
 AGAIN_AFTER = 0.25
 
 
-async def enqueue_together(store: Store, jobs: list[NewJob]) -> Sequence[Enqueued]:
+def enqueuer(store: Store) -> Batcher[NewJob, Enqueued]:
     """Jobs of several callers in one batch: a key held by somebody's open transaction delays its own caller only."""
-    return await enqueue_surely(store, jobs, patience=None if len(jobs) == 1 else SHARED_PATIENCE)
+
+    async def write(jobs: list[NewJob], again: bool = False) -> Sequence[Enqueued]:
+        return await enqueue_surely(store, jobs, patience=shared_patience(jobs), again=again)
+
+    return Batcher(write, MOST_JOBS, partial(write, again=True))
+
+
+def shared_patience(together: Sequence[object]) -> float | None:
+    return None if len(together) == 1 else SHARED_PATIENCE
 
 
 async def enqueue_surely(
-    store: Store, jobs: Sequence[NewJob], patience: float | None = None, once: Once | None = None
+    store: Store,
+    jobs: Sequence[NewJob],
+    patience: float | None = None,
+    once: Once | None = None,
+    again: bool = False,
 ) -> Sequence[Enqueued]:
-    """Asks again where no answer came: the ids stay, so that what got through the first time is not there twice."""
+    """Asks again where no answer came: the ids stay, so that what got through the first time is not there twice.
+
+    What is there by the id that was offered for it, this call has created: at the first try or at another.
+    """
 
     async def enqueue(again: bool) -> Sequence[Enqueued]:
         crashpoint("enqueue.before")
@@ -35,11 +53,14 @@ async def enqueue_surely(
         crashpoint("enqueue.after")
         return enqueued
 
-    return await surely(enqueue)
+    found = await surely(enqueue, again=again)
+    if all(one.created for one in found):
+        return found
+    return [replace(one, created=one.job.id == job.id) for one, job in zip(found, jobs, strict=True)]
 
 
 async def create_posts_surely(
-    store: Store, wanted: Sequence[NewPosts], patience: float | None = None
+    store: Store, wanted: Sequence[NewPosts], patience: float | None = None, again: bool = False
 ) -> Sequence[Sequence[Written]]:
     """The same for posts, with what they say."""
 
@@ -49,7 +70,12 @@ async def create_posts_surely(
         crashpoint("create_posts.after")
         return written
 
-    return await surely(create)
+    found = await surely(create, again=again)
+    return [[*map(as_created, those, one.jobs)] for those, one in zip(found, wanted, strict=True)]
+
+
+def as_created(written: Written, job: NewJob) -> Written:
+    return Written(written.post, written.post.job.id == job.id)
 
 
 class Creator:
@@ -57,7 +83,8 @@ class Creator:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.together: Batcher[NewPosts, Sequence[Written]] = Batcher(self.create_together, MOST_TOGETHER)
+        rewrite = partial(self.create_together, again=True)
+        self.together: Batcher[NewPosts, Sequence[Written]] = Batcher(self.create_together, MOST_TOGETHER, rewrite)
 
     async def create(self, wanted: NewPosts) -> Sequence[Written]:
         alone = wanted.draft is not None or any(post.guard for post in wanted.posts)
@@ -65,19 +92,19 @@ class Creator:
             return (await create_posts_surely(self.store, [wanted]))[0]
         return await self.together.put(wanted)
 
-    async def create_together(self, wanted: list[NewPosts]) -> Sequence[Sequence[Written]]:
+    async def create_together(self, wanted: list[NewPosts], again: bool = False) -> Sequence[Sequence[Written]]:
         """A key held by somebody's open transaction delays its own caller only."""
-        return await create_posts_surely(self.store, wanted, None if len(wanted) == 1 else SHARED_PATIENCE)
+        return await create_posts_surely(self.store, wanted, shared_patience(wanted), again)
 
 
-async def surely(act: Callable[[bool], Awaitable[T]], keep_trying: float = KEEP_TRYING) -> T:
+async def surely(act: Callable[[bool], Awaitable[T]], keep_trying: float | None = None, *, again: bool = False) -> T:
     """Does it, again for some seconds while the store is away; tells what it does whether it is not the first time."""
-    started, again = time.monotonic(), False
+    started, patience = time.monotonic(), KEEP_TRYING if keep_trying is None else keep_trying
     while True:
         try:
             return await act(again)
         except StoreUnreachable:
-            if time.monotonic() - started > keep_trying:
+            if time.monotonic() - started > patience:
                 raise
             again = True
             await asyncio.sleep(AGAIN_AFTER)

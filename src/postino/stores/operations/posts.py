@@ -41,13 +41,18 @@ def create(wanted: Sequence[NewPosts], again: bool) -> Operation[list[list[Writt
     """In one order, answers, twins, keys: two who bring the same never wait for each other in a circle."""
     todo = yield from unanswered(wanted)
     made = yield from written([wanted[number] for number in todo], again)
-    for number in todo:
-        if (draft := wanted[number].draft) is not None:
-            yield from drafts.remove(draft)
     there = dict(zip(todo, made, strict=True))
+    for number, posts in there.items():
+        if (draft := wanted[number].draft) is not None and not made_before(wanted[number], posts):
+            yield from drafts.remove(draft)
     told = [(once, posts) for number, posts in there.items() if (once := wanted[number].once) is not None]
     yield from answers.write_all(told)
     return [there.get(number, []) for number in range(len(wanted))]
+
+
+def made_before(wanted: NewPosts, posts: Sequence[Written]) -> bool:
+    """By an earlier try of the same call, whose answer was lost: the draft went with it."""
+    return any(not one.created and one.post.job.id == job.id for one, job in zip(posts, wanted.jobs, strict=True))
 
 
 def unanswered(wanted: Sequence[NewPosts]) -> Operation[list[int]]:
