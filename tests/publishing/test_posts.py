@@ -1,7 +1,9 @@
 """One content to many accounts: checked first, all or none, known by its key, editable until something was sent."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from postino.content import Content, Override
 from postino.errors import Conflict, NotFound, WrongUse
 from postino.post import PostFilter, StoredPost
 from postino.publishing.posts import Refused, Wish
+from postino.rules.limits import Limits
 from postino.store import Act, JobFilter
 from tests.publishing.tiny import Tiny, publishing
 
@@ -234,3 +237,42 @@ async def test_a_post_is_not_moved_past_the_time_it_was_to_be_out_by(app: Postin
     (post,) = await write(app, wish("plan", at=later(hours=1), publish_until_at=later(hours=2)))
     with pytest.raises(WrongUse, match="publish_until"):
         await app.posts.reschedule(post.job.id, later(hours=3), ME)
+
+
+# Many at once
+
+
+class Counted(dict[str, Limits]):
+    """How often somebody looked."""
+
+    looked = 0
+
+    def __getitem__(self, network: str) -> Limits:
+        self.looked += 1
+        return super().__getitem__(network)
+
+
+async def test_what_accounts_of_one_network_have_in_common_is_looked_at_once(app: Postino) -> None:
+    (anna,), (bruno,) = await app.store.accounts_named([ANNA]), await app.store.accounts_named([BRUNO])
+    many = [*(replace(anna, id=f"mastodon:anna{number}") for number in range(50)), bruno]
+    app.posts.limits = counted = Counted(app.posts.limits)
+    previews = await app.posts.preview(wish("x" * 400, *(account.id for account in many)), many)
+    assert [preview.account for preview in previews] == many
+    assert [bool(preview.problems) for preview in previews] == [False] * 50 + [True]
+    assert counted.looked == 2
+
+
+async def test_others_have_their_turn_between_many_that_come_together(app: Postino) -> None:
+    anna = await app.store.account(ANNA)
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(others())
+    await asyncio.gather(*(app.posts.preview(wish(str(number)), [anna]) for number in range(40)))
+    beside.cancel()
+    assert turns >= 40

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postino.rules.measuring import Length, Measure
+from postino.rules.measuring import GRAPHEME, Length, Measure
 
 FAMILY = "👨‍👩‍👧‍👦"
 MASTODON = Length(measure=Measure.GRAPHEMES, most=500, link=23, short_mentions=True)
@@ -81,3 +81,8 @@ def test_a_text_with_neither_links_nor_mentions_counts_as_it_is_seen(text: str) 
 @pytest.mark.parametrize("text", ["https://a.example/" * 280, "@a" * 2500, "https://" + "a." * 2400, "@" + "a." * 2500])
 def test_no_text_takes_long_to_count(text: str) -> None:
     assert MASTODON.of(text) > 0
+
+
+@given(st.text(alphabet=st.characters(codec="ascii")) | st.text(alphabet="\r\na"))
+def test_plain_letters_are_counted_faster_and_just_the_same(text: str) -> None:
+    assert Length(measure=Measure.GRAPHEMES, most=1).of(text) == len(GRAPHEME.findall(text))

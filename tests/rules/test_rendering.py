@@ -156,3 +156,11 @@ def test_hashtags_come_at_the_end_of_the_first_part_or_apart_where_the_network_h
 def test_a_title_is_one_line() -> None:
     assert render(Content(title=" a\n b "), "youtube").title == "a b"
     assert render(Content(title=" \n"), "youtube").title is None
+
+
+def test_of_thousands_of_placeholders_that_nobody_filled_the_first_are_told() -> None:
+    names = iter(range(100_000))
+    parts = tuple("".join(f"{{{{n{next(names)}}}}}" for _ in range(200)) for _ in range(50))
+    rendered = render(Content(body="b", thread=parts, placeholders={f"n{-n}": "" for n in range(1, 101)}), "mastodon")
+    assert len(rendered.problems) == 100
+    assert len([problem for problem in rendered.problems if "Did you mean" in problem.message]) <= 10

@@ -1,10 +1,10 @@
 """All that speaks against a post at once, where making it would stop at the first."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from postino.api.models import PostBody
+from postino.api.models import MOST_ACCOUNTS, PostBody
 from postino.api.wishes import check_number, content_of, instant
 from postino.content import Content, Severity
 from postino.errors import WrongUse
@@ -31,7 +31,10 @@ async def judged(app: Postino, body: PostBody, known: dict[str, StoredAccount]) 
         faults.append(fault("at", f"at: {told_at(at)} has passed. Leave it out to publish now."))
     wish = Wish(content=content or Content(), accounts=(), at=at, publish_until_at=until_at)
     tried(faults, lambda: check_until(wish, datetime.now(UTC)))
-    previews = [] if content is None else looks(app.posts, content, body.accounts, known, faults)
+    previews: Sequence[Preview] = []
+    if content is not None:
+        accounts = there(app.posts, body.accounts, known, faults)
+        previews = await app.posts.in_turn(lambda: app.posts.previewed(content, accounts))
     if not body.allow_blackout and body.at is None:
         faults += [fault("at", told) for told in await app.posts.objections(wish, previews)]
     faults += [
@@ -43,17 +46,17 @@ async def judged(app: Postino, body: PostBody, known: dict[str, StoredAccount]) 
     return {"valid": valid, "problems": faults, "posts": [*map(shapes.of_preview, previews)], "notes": notes}
 
 
-def looks(
-    posts: Posts, content: Content, names: list[str], known: dict[str, StoredAccount], faults: list[Fault]
-) -> list[Preview]:
-    """How it looks on those accounts that there are."""
-    previews = []
-    for number, name in enumerate(names):
+def there(
+    posts: Posts, names: Sequence[str], known: dict[str, StoredAccount], faults: list[Fault]
+) -> list[StoredAccount]:
+    """Those accounts that there are."""
+    accounts = []
+    for number, name in enumerate(names[:MOST_ACCOUNTS]):
         if name not in known:
             faults.append(fault("accounts", f"accounts[{number}]: {no_such_account(name, known)}"))
         elif account := tried(faults, lambda name=name: posts.publishes(known[name])):  # type: ignore[misc]
-            previews.append(posts.previewed(content, account))
-    return previews
+            accounts.append(account)
+    return accounts
 
 
 def tried(faults: list[Fault], act: Callable[[], T]) -> T | None:

@@ -137,22 +137,23 @@ class Importer:
         names: Sequence[str],
         known: Mapping[str, StoredAccount],
         faults: list[Fault],
-    ) -> list[Preview]:
+    ) -> Sequence[Preview]:
         if not names:
             faults.append(line.fault("accounts", "accounts: name at least one account that publishes it."))
         if len(names) > MOST_ACCOUNTS:
             told = f"accounts: {len(names):,} are too many for one row, {MOST_ACCOUNTS} are the most."
             faults.append(line.fault("accounts", told))
             return []
-        previews = []
+        accounts = []
         for name in names:
             if name not in known:
                 faults.append(line.fault("accounts", no_such_account(name, known)))
                 continue
             try:
-                previews.append(self.posts.previewed(content, self.posts.publishes(known[name])))
+                accounts.append(self.posts.publishes(known[name]))
             except WrongUse as refusal:
                 faults.append(line.fault("accounts", str(refusal)))
+        previews = self.posts.previewed(content, accounts)
         for preview in previews:
             for problem in preview.problems:
                 told = f"{preview.account.id}: {problem.message}"

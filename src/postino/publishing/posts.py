@@ -1,11 +1,13 @@
 """Posts: one content to many accounts, each post its own job; refused early where its network would refuse it."""
 
+import asyncio
 import dataclasses
 import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
+from typing import TypeVar
 from uuid import UUID
 
 from postino.content import NETWORKS, Content, Problem, Severity, check_networks
@@ -46,6 +48,7 @@ class Kept(Enum):
 
 
 KEPT = Kept.KEPT
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,9 +99,10 @@ class Posts:
         self.networks = networks
         self.create = create
         self.wake = wake
+        self.turn = asyncio.Lock()
         self.unfetchable = unfetchable  # why an address is never fetched; None: nothing speaks against it
 
-    async def preview(self, wish: Wish, accounts: Sequence[StoredAccount] | None = None) -> list[Preview]:
+    async def preview(self, wish: Wish, accounts: Sequence[StoredAccount] | None = None) -> Sequence[Preview]:
         """Checks and renders; nothing is queued, no key is used, nothing leaves. Known accounts are not read."""
         check_times(wish, datetime.now(UTC))
         self.check_networks(wish.content)
@@ -108,7 +112,8 @@ class Posts:
         for name in wish.accounts:
             if name not in known:
                 raise NotFound(no_account(name))
-        return [self.previewed(wish.content, self.publishes(known[name])) for name in dict.fromkeys(wish.accounts)]
+        named = [self.publishes(known[name]) for name in dict.fromkeys(wish.accounts)]
+        return await self.in_turn(lambda: self.previewed(wish.content, named))
 
     async def schedule(
         self,
@@ -126,7 +131,7 @@ class Posts:
         if any(errors(preview) for preview in previews):
             raise Refused(previews)
         content = content_of(wish, previews[0].account.brand)
-        made = [post_of(wish, preview) for preview in previews]
+        made = await self.in_turn(lambda: [post_of(wish, preview) for preview in previews])
         if wish.at is None and not wish.allow_blackout:
             await self.check_open([job for _, job in made if not await self.knows(job)], WHEN_ELSE)
         posts, jobs = [post for post, _ in made], [job for _, job in made]
@@ -138,7 +143,7 @@ class Posts:
         """Why the wish would be refused although its contents would not."""
         if wish.at is not None or wish.allow_blackout:
             return []
-        jobs = [post_of(wish, preview)[1] for preview in previews]
+        jobs = await self.in_turn(lambda: [post_of(wish, preview)[1] for preview in previews])
         try:
             await self.check_open(jobs, WHEN_ELSE, "Published now it would be refused.")
         except InBlackout as refusal:
@@ -151,7 +156,8 @@ class Posts:
         """Only while nothing has been sent; what it became is checked like a new one."""
         self.check_networks(content)
         before = await self.store.post(post_id)
-        preview = self.previewed(content, await self.account(before.job.account or ""))
+        account = await self.account(before.job.account or "")
+        (preview,) = await self.in_turn(lambda: self.previewed(content, [account]))
         if errors(preview):
             raise Refused([preview], "Nothing was changed.")
         wish = Wish(
@@ -232,10 +238,20 @@ class Posts:
             raise WrongUse(f"accounts: {account.id}: {told}", field="accounts")
         return account
 
-    def previewed(self, content: Content, account: StoredAccount) -> Preview:
-        rendered = render(content, account.network)
-        problems = [*self.addresses(rendered), *check(rendered, self.limits[account.network])]
-        return Preview(account, rendered, tuple(problems))
+    async def in_turn(self, act: Callable[[], T]) -> T:
+        """What takes a while: of many at once each by itself, and whatever else there is to do in between."""
+        async with self.turn:
+            await asyncio.sleep(0)
+            return act()
+
+    def previewed(self, content: Content, accounts: Sequence[StoredAccount]) -> Sequence[Preview]:
+        """On each account; what all those of a network have in common is looked at once."""
+        looks = {network: self.looked_at(content, network) for network in {account.network for account in accounts}}
+        return [Preview(account, *looks[account.network]) for account in accounts]
+
+    def looked_at(self, content: Content, network: str) -> tuple[Rendered, tuple[Problem, ...]]:
+        rendered = render(content, network)
+        return rendered, (*self.addresses(rendered), *check(rendered, self.limits[network]))
 
     def addresses(self, rendered: Rendered) -> Iterator[Problem]:
         for number, media in enumerate(rendered.media):

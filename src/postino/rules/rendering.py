@@ -7,6 +7,7 @@ import difflib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 from postino.content import Content, MediaRef, Override, Problem, Severity
@@ -20,6 +21,9 @@ CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 
 FIELDS = {"body": "text", "thread": "thread", "title": "title", "hashtags": "hashtags", "media": "media"}
 TAGS_APART = frozenset({"youtube", "wordpress"})  # which have a field of their own for them
+MOST_UNFILLED = 100  # placeholders that are told of; nobody reads more
+MOST_MEANT = 10  # of those, with what was probably meant: to find that takes long
+MOST_COMPARED = 100  # characters of a name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,10 +128,18 @@ def _filled(said: Chosen, placeholders: Mapping[str, str]) -> Chosen:
 
 def _unfilled(said: Chosen, placeholders: Mapping[str, str]) -> Iterator[Problem]:
     alts = ((f"media[{number}].alt", ref.alt) for number, ref in enumerate(said.media))
-    for name, text in (*_caption(said), *alts):
-        for unknown in dict.fromkeys(_names(text)):
-            if unknown not in placeholders:
-                nearest = difflib.get_close_matches(unknown, placeholders, n=1)
-                hint = f"Did you mean {{{{{nearest[0]}}}}}?" if nearest else "Give it a text, or take it out."
-                message = f"Nothing is given for {{{{{unknown}}}}}, and it would go out as it stands. {hint}"
-                yield Problem(Severity.ERROR, said.where(name), message)
+    unknown = (
+        (place, name)
+        for place, text in (*_caption(said), *alts)
+        for name in dict.fromkeys(_names(text))
+        if name not in placeholders
+    )
+    for number, (place, name) in enumerate(islice(unknown, MOST_UNFILLED)):
+        hint = _meant(name, placeholders) if number < MOST_MEANT else "Give it a text, or take it out."
+        message = f"Nothing is given for {{{{{name}}}}}, and it would go out as it stands. {hint}"
+        yield Problem(Severity.ERROR, said.where(place), message)
+
+
+def _meant(name: str, placeholders: Mapping[str, str]) -> str:
+    nearest = difflib.get_close_matches(name[:MOST_COMPARED], placeholders, n=1)
+    return f"Did you mean {{{{{nearest[0]}}}}}?" if nearest else "Give it a text, or take it out."
