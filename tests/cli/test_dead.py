@@ -5,6 +5,9 @@ from __future__ import annotations
 from uuid import uuid4
 
 from postino import Reject, Retry, State, Unknown
+from postino.cli.dead import resolving
+from postino.cli.session import Where
+from postino.post import POST
 from postino.store import Failure
 from tests.cli.conftest import Postino
 from tests.cli.desk import Desk
@@ -18,6 +21,14 @@ def test_the_list_has_dead_letters_and_beside_them_what_is_uncertain(desk: Desk,
     assert [(it["id"], it["cause"]) for it in shown["data"]] == [(str(dead.id), "permanent")]
     assert [it["id"] for it in shown["uncertain"]] == [str(unsure.id)]
     assert shown["next_cursor"] is None
+
+
+def test_what_is_uncertain_is_resolved_by_the_command_for_it() -> None:
+    post, job = {"type": POST}, {"type": "letter"}
+    posts, jobs = resolving([post, post], Where()), resolving([job], Where())
+    assert posts.endswith("posts resolve ID --reason WHY --live REMOTE_ID | --send-again | --give-up`")
+    assert jobs.endswith("jobs resolve ID --reason WHY --live REMOTE_ID | --again | --give-up`")
+    assert resolving([job, post], Where()) == f"{posts} or {jobs}"
 
 
 def test_the_list_can_be_narrowed_and_paged(desk: Desk, postino: Postino) -> None:

@@ -38,6 +38,6 @@ def test_what_is_no_file_is_refused_in_words(given: Any, told: str) -> None:
 @pytest.mark.parametrize("kind", [Client, AsyncClient])
 def test_methods_can_be_looked_at_before_there_is_a_client(kind: type[Client] | type[AsyncClient]) -> None:
     assert [*inspect.signature(kind.calendar).parameters][:3] == ["self", "from_day", "to_day"]
-    assert (kind.calendar.__name__, bool(kind.calendar.__doc__)) == ("calendar", True)
+    assert "Local days" in (kind.calendar.__doc__ or "")
     assert [*inspect.signature(NOWHERE.calendar).parameters][:2] == ["from_day", "to_day"]
     assert callable(kind.events)
