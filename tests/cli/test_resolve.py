@@ -33,6 +33,8 @@ def test_a_post_is_followed_until_it_is_out(up: Up, postino: Postino) -> None:
     assert up.texts().count("Followed") == 2
     told = postino("post", "Followed, for programs", "--to", "bluesky", "--wait", "--json").json
     assert told["status"] == "published"
+    refused = postino("posts", "cancel", told["id"])
+    assert (refused.code, "it is published, and that is final" in refused.err) == (4, True)
 
 
 def test_a_post_that_fails_while_it_is_followed_is_exit_code_1(up: Up, postino: Postino) -> None:
@@ -42,6 +44,8 @@ def test_a_post_that_fails_while_it_is_followed_is_exit_code_1(up: Up, postino: 
     assert answer.code == 1
     assert "failed" in answer.rows[-1]
     assert "The bot has been blocked" in answer.rows[-1]
+    again = postino("posts", "replay", answer.rows[-1].split()[2], "--reason", "it is not any more")
+    assert (again.code, "--force" in again.err) == (4, True)
 
 
 @pytest.mark.parametrize(

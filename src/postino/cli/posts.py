@@ -12,8 +12,7 @@ from postino.cli.naming import account_named
 from postino.cli.options import Before, Force, Json, Limit, Reason, cursor_from, placed, uuid_from
 from postino.cli.refusals import in_options
 from postino.cli.session import Where, house
-from postino.errors import Conflict, WrongUse
-from postino.rules.replay import OR_FORCE
+from postino.errors import WrongUse
 from postino.rules.standing import PostStatus
 
 commands = typer.Typer(help="Look at posts; edit, cancel, reschedule, replay or resolve one.", no_args_is_help=True)
@@ -145,10 +144,7 @@ def replay(
     """Publish a failed post again: its key and its history stay."""
     wanted = uuid_from(post_id, what="post")
     with in_options(), house(where) as postino:
-        try:
-            told = postino.posts.replay(wanted, force=force, reason=reason)
-        except Conflict as refusal:
-            raise Conflict(str(refusal).replace(OR_FORCE, "then say --force")) from refusal
+        told = postino.posts.replay(wanted, force=force, reason=reason)
     answer(told, "is tried again", as_json=as_json)
 
 
