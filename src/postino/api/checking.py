@@ -10,8 +10,8 @@ from postino.content import Content, Severity
 from postino.errors import WrongUse
 from postino.post import StoredAccount
 from postino.publishing import shapes
-from postino.publishing.accounts import no_such_account
 from postino.publishing.posts import LONG_PAST, Posts, Preview, Wish, check_until
+from postino.publishing.unknown import UnknownAccounts
 from postino.rules.localtime import told_at
 from postino.wiring import Postino
 
@@ -50,10 +50,10 @@ def there(
     posts: Posts, names: Sequence[str], known: dict[str, StoredAccount], faults: list[Fault]
 ) -> list[StoredAccount]:
     """Those accounts that there are."""
-    accounts = []
+    accounts, unknown = [], UnknownAccounts(known)
     for number, name in enumerate(names[:MOST_ACCOUNTS]):
         if name not in known:
-            faults.append(fault("accounts", f"accounts[{number}]: {no_such_account(name, known)}"))
+            faults.append(fault("accounts", f"accounts[{number}]: {unknown.told(name)}"))
         elif account := tried(faults, lambda name=name: posts.publishes(known[name])):  # type: ignore[misc]
             accounts.append(account)
     return accounts

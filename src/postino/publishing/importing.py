@@ -3,29 +3,33 @@
 import asyncio
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from postino.content import Content, MediaRef, Severity
 from postino.errors import Conflict, WrongUse
 from postino.importing import Import, NewRow
 from postino.job import new_id
 from postino.post import StoredAccount
-from postino.publishing.accounts import no_such_account
 from postino.publishing.csv_file import Fault, Line, read, split, words
 from postino.publishing.posts import Posts, Preview, Wish, check_times, content_of, key_of, post_of
+from postino.publishing.unknown import UnknownAccounts
 from postino.rules.localtime import parse_at
 from postino.store import Store
 
 TOGETHER = 100  # rows in one transaction
 MOST_TOLD = 1_000  # faults
 MOST_ACCOUNTS = 100  # of one row
+MOST_UNKNOWN = 10  # of one row are told by name
+AT_ONCE = 1  # files that are looked at
 NO_TIME = "at is missing: a time such as 2026-03-29T14:30, local to `timezone`, or with an offset."
 OR_NOW, GIVE_ANOTHER = "Leave it out to publish now.", "Give a time that is ahead."
 NO_TEXT = "text: there is nothing to publish: write a text, or name a picture in the column media."
 NO_COMMENTS = "Postino does not write first comments yet. Leave the column empty."
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,25 +46,35 @@ class Importer:
     def __init__(self, store: Store, posts: Posts) -> None:
         self.store = store
         self.posts = posts
+        self.room = asyncio.Semaphore(AT_ONCE)
 
     async def check(
         self, file: bytes, timezone: str | None, known: Mapping[str, StoredAccount], caller: str, author: str
     ) -> Import:
         """Nothing but what is wrong with the file comes of it, and a token under which this very file can be saved."""
-        lines, faults = await asyncio.to_thread(read, file)
-        judged = await asyncio.to_thread(self.judge_all, lines, timezone, known)
-        faults = [*faults, *(fault for row in judged for fault in row.faults), *twins(judged)]
+        rows, token, faults = await self.aside(self.checked, file, timezone, known)
         new = Import(
-            id=new_id(), caller=caller, author=author, token=token_of(file, timezone), file=file, timezone=timezone,
-            rows=len(lines), faults=told(faults, posts_of(judged)),
+            id=new_id(), caller=caller, author=author, token=token, file=file, timezone=timezone, rows=rows,
+            faults=faults,
         )  # fmt: skip
         return await self.store.put_import(new)
+
+    async def aside(self, work: Callable[P, T], *args: P.args, **said: P.kwargs) -> T:
+        """Beside the loop, and few at once: whoever else needs a thread does not wait behind files."""
+        async with self.room:
+            return await asyncio.to_thread(work, *args, **said)
+
+    def checked(self, file: bytes, timezone: str | None, known: Mapping[str, StoredAccount]) -> tuple[int, str, str]:
+        lines, faults = read(file)
+        judged = self.judge_all(lines, timezone, known)
+        faults = [*faults, *(fault for row in judged for fault in row.faults), *twins(judged)]
+        return len(lines), token_of(file, timezone), told(faults, posts_of(judged))
 
     async def save(self, known: Import, accounts: Mapping[str, StoredAccount], author: str) -> Import:
         """Goes on where it stands, so that it may be asked for again whatever happened the first time."""
         while known.state != "saved":
-            lines, faults = await asyncio.to_thread(read, known.file)
-            rest = await asyncio.to_thread(self.judge_all, lines[known.looked :], known.timezone, accounts)
+            lines, faults = await self.aside(read, known.file)
+            rest = await self.aside(self.judge_all, lines[known.looked :], known.timezone, accounts)
             before = json.loads(known.faults)["faults"] if known.looked else [fault.told for fault in faults]
             there = {line.number for line in lines[: known.looked]}
             kept = [fault for fault in before if not known.looked or fault["line"] in there or fault["line"] == 1]
@@ -82,7 +96,7 @@ class Importer:
     async def save_batch(
         self, known: Import, batch: Sequence[Judged], faults: list[dict[str, Any]], author: str
     ) -> bool:
-        rows = [new_row(row, author) for row in batch if row.wish is not None]
+        rows = await self.aside(lambda: [new_row(row, author) for row in batch if row.wish is not None])
         upto = known.looked + len(batch)
         try:
             return await self.store.save_rows(known, upto, told_as(faults), rows)
@@ -98,11 +112,16 @@ class Importer:
     def judge_all(
         self, lines: Sequence[Line], timezone: str | None, known: Mapping[str, StoredAccount]
     ) -> list[Judged]:
-        now = datetime.now(UTC)
-        return [self.judge(line, timezone, known, now) for line in lines]
+        now, unknown = datetime.now(UTC), UnknownAccounts(known)
+        return [self.judge(line, timezone, known, now, unknown) for line in lines]
 
     def judge(
-        self, line: Line, timezone: str | None, known: Mapping[str, StoredAccount], now: datetime
+        self,
+        line: Line,
+        timezone: str | None,
+        known: Mapping[str, StoredAccount],
+        now: datetime,
+        unknown: UnknownAccounts,
     ) -> Judged:
         faults = [*line.faults]
 
@@ -122,6 +141,8 @@ class Importer:
         if line.values.get("first_comment"):
             faults.append(line.fault("first_comment", NO_COMMENTS))
         names = [*dict.fromkeys(split(line.values.get("accounts", "")))]
+        if len(names) <= MOST_ACCOUNTS:
+            faults += strangers(line, [name for name in names if name not in known], unknown)
         previews = self.previews(line, content, names, known, faults)
         if not previews and not (content.body.strip() or content.media or line.faults):
             faults.append(line.fault("text", NO_TEXT))
@@ -147,7 +168,6 @@ class Importer:
         accounts = []
         for name in names:
             if name not in known:
-                faults.append(line.fault("accounts", no_such_account(name, known)))
                 continue
             try:
                 accounts.append(self.posts.publishes(known[name]))
@@ -159,6 +179,14 @@ class Importer:
                 told = f"{preview.account.id}: {problem.message}"
                 faults.append(line.fault(column_of(problem.field), told, problem.severity))
         return previews
+
+
+def strangers(line: Line, names: Sequence[str], unknown: UnknownAccounts) -> list[Fault]:
+    """Names that no account has; of very many in one row the first are told."""
+    found = [line.fault("accounts", unknown.told(name)) for name in names[:MOST_UNKNOWN]]
+    if len(names) > MOST_UNKNOWN:
+        found.append(line.fault("accounts", f"{len(names) - MOST_UNKNOWN} more of these accounts are not there."))
+    return found
 
 
 def said_in(line: Line) -> Content:

@@ -1,0 +1,81 @@
+"""Files of posts keep nobody waiting, however large and however wrong they are."""
+
+import asyncio
+import json
+import threading
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from postino import Postino
+from postino.post import StoredAccount
+from postino.publishing.importing import AT_ONCE, MOST_UNKNOWN, Importer
+from postino.publishing.unknown import MOST_MEANT, UnknownAccounts
+from tests.publishing.tiny import Tiny, publishing
+
+
+class Watched(Importer):
+    """Knows how many files were looked at together, and that the loop looked at none."""
+
+    at_work = 0
+    most = 0
+    lock = threading.Lock()
+
+    def checked(self, file: bytes, timezone: str | None, known: Mapping[str, StoredAccount]) -> tuple[int, str, str]:
+        assert threading.current_thread() is not threading.main_thread()
+        with self.lock:
+            self.at_work += 1
+            self.most = max(self.most, self.at_work)
+        try:
+            return super().checked(file, timezone, known)
+        finally:
+            with self.lock:
+                self.at_work -= 1
+
+
+@pytest.fixture
+async def app(tmp_path: Path) -> AsyncIterator[Postino]:
+    async with publishing(tmp_path, Tiny()) as app:
+        await app.accounts.add("mastodon", "anna", {"token": "t"}, base_url="https://there")
+        yield app
+
+
+def file_of(accounts: str, rows: int, word: str = "row") -> bytes:
+    lines = (f"{word} {number},{accounts},2035-01-01T00:00Z\n" for number in range(rows))
+    return ("text,accounts,at\n" + "".join(lines)).encode()
+
+
+async def test_many_files_are_looked_at_one_after_another_and_beside_the_loop(app: Postino) -> None:
+    importer = Watched(app.store, app.posts)
+    known = {account.id: account for account in await app.store.accounts()}
+    files = [file_of("mastodon:anna", 20, word) for word in "abcdef"]
+    found = await asyncio.gather(*(importer.check(file, None, known, "api", "api") for file in files))
+    assert [(each.rows, json.loads(each.faults)["bad"]) for each in found] == [(20, 0)] * 6
+    assert importer.most == AT_ONCE
+
+
+async def test_of_a_row_with_many_names_that_nobody_has_the_first_are_told(app: Postino) -> None:
+    names = "|".join(f"mastodon:ana{number}" for number in range(80))
+    known = {account.id: account for account in await app.store.accounts()}
+    found = await Importer(app.store, app.posts).check(file_of(names, 3), None, known, "api", "api")
+    faults = json.loads(found.faults)["faults"]
+    assert json.loads(found.faults)["bad"] == 3
+    assert len(faults) == 3 * (MOST_UNKNOWN + 1)
+    assert faults[MOST_UNKNOWN]["message"] == f"{80 - MOST_UNKNOWN} more of these accounts are not there."
+
+
+async def test_what_was_meant_is_looked_for_once_for_each_of_the_first_names(app: Postino) -> None:
+    class Counted(dict[str, StoredAccount]):
+        looked = 0
+
+        def values(self):  # type: ignore[no-untyped-def]
+            self.looked += 1
+            return super().values()
+
+    unknown = UnknownAccounts({account.id: account for account in await app.store.accounts()})
+    unknown.known = counted = Counted(unknown.known)
+    told = [unknown.told(f"mastodon:ann{number % 50}") for number in range(1000)]
+    assert told[0] == "there is no account 'mastodon:ann0'. Did you mean mastodon:anna?"
+    assert told[-1] == "there is no account 'mastodon:ann49'."
+    assert counted.looked == MOST_MEANT
