@@ -74,9 +74,17 @@ def test_what_is_wrong_with_many_lines_is_said_once_and_in_words_of_the_command_
     file: Path, desk: Desk, postino: Postino
 ) -> None:
     answer = postino("posts", "import", file, "--dry-run")
-    assert [row.split("  ")[:2] for row in answer.rows[1:2]] == [["2 and 1 more", "at"]]
+    assert [row.split("  ")[:2] for row in answer.rows[1:2]] == [["2, 3", "at"]]
     assert "give --timezone as well" in answer.rows[1]
     assert answer.rows[2:] == ["2 lines, 2 of them with faults: 0 posts would be planned. Nothing was saved."]
+
+
+def test_what_is_wrong_with_each_line_otherwise_is_said_of_each(file: Path, desk: Desk, postino: Postino) -> None:
+    rows = [f"Hello {number},bluesky:b{number},2035-06-01T12:00Z" for number in range(2)]
+    rows += [f"Hello {number},bluesky:ada,soon" for number in range(7)]
+    file.write_text("\n".join(["text,accounts,at", *rows]))
+    told = postino("posts", "import", file, "--dry-run").rows
+    assert [row.split("  ")[0] for row in told[1:-1]] == ["2", "3", "4, 5, 6, 7, 8 and 2 more"]
 
 
 def test_a_line_is_told_all_that_is_wrong_with_it(file: Path, desk: Desk, postino: Postino) -> None:

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from postino.client.house_shapes import Import
 
 Fault = Mapping[str, Any]
-QUOTED = re.compile("'[^']*'")  # what the line says
+QUOTED, TIMES = re.compile("'[^']*'"), ("at", "publish_until")
+MOST_LINES = 5
 COLUMNS = ("LINE", "COLUMN", "VALUE", "SEVERITY", "MESSAGE")
 File = Annotated[Path, typer.Argument(metavar="FILE", help="CSV; - reads it from standard input.", show_default=False)]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what is wrong with it; save nothing.")]
@@ -83,14 +84,18 @@ def show(told: Mapping[str, Any], *, dry_run: bool) -> None:
 
 
 def rows_of(faults: Sequence[Fault]) -> Iterator[Sequence[output.Cell]]:
-    """What is wrong with several lines alike is said once."""
+    """What is wrong with several lines alike is said once; of times that, whatever each of them is."""
     alike: dict[tuple[str, ...], list[Fault]] = {}
     for fault in faults:
-        about = re.sub(QUOTED, "", fault["message"]) if fault["value"] is not None else fault["message"]
+        about = QUOTED.sub("", fault["message"]) if fault["column"] in TIMES else fault["message"]
         alike.setdefault((fault["column"], fault["severity"], about), []).append(fault)
     for (column, severity, _), those in alike.items():
-        first, more = those[0], f" and {len(those) - 1:,} more" if len(those) > 1 else ""
-        yield f"{first['line']}{more}", column, first["value"], severity, as_typed(first["message"])
+        yield lines_of(those), column, those[0]["value"], severity, as_typed(those[0]["message"])
+
+
+def lines_of(faults: Sequence[Fault]) -> str:
+    numbers = ", ".join(str(fault["line"]) for fault in faults[:MOST_LINES])
+    return numbers if len(faults) <= MOST_LINES else f"{numbers} and {len(faults) - MOST_LINES:,} more"
 
 
 def as_typed(message: str) -> str:
