@@ -266,8 +266,17 @@ class PostStore(Protocol):
         """Fails what was to be out by now and of which nothing has been sent."""
         ...
 
-    async def put_account(self, account: StoredAccount, act: Any = None) -> StoredAccount:
-        """Adds it, or gives a known one new credentials, which makes it active. What a person does is noted."""
+    async def add_account(self, account: StoredAccount, act: Any = None) -> StoredAccount:
+        """Raises Conflict where there is one of this name: of two who add it at once, one does."""
+        ...
+
+    async def put_account(
+        self, account: StoredAccount, act: Any = None, *, before: StoredAccount | None = None
+    ) -> StoredAccount:
+        """Adds it, or gives a known one new credentials, which makes it active. What a person does is noted.
+
+        Raises Conflict if it is of another brand than `before`, or would be while posts of it are still to go out.
+        """
         ...
 
     async def account(self, account_id: str) -> StoredAccount: ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import quote
 
@@ -130,3 +131,13 @@ def test_a_check_asks_the_network_and_a_reconnect_lets_what_waited_go(up: Up) ->
     up.fault("mastodon", "drop", times=1)
     unsure = up.api.ask("POST", f"/v1/accounts/{name}/check").json
     assert (unsure["works"], unsure["account"]["state"]) == (None, "active")
+
+
+def test_of_two_brands_that_add_the_same_account_at_once_one_has_it(server: Server) -> None:
+    keys = [key_for(server, "first"), key_for(server, "second")] * 3
+    bodies = [MASTODON | {"handle": "contested@social.example", "brand": brand} for brand in ("first", "second")] * 3
+    with ThreadPoolExecutor(len(keys)) as pool:
+        replies = [*pool.map(lambda key, body: key.ask("POST", "/v1/accounts", body), keys, bodies)]
+    assert sorted(reply.status for reply in replies) == [201] + [409] * 5
+    [added] = [reply.json for reply in replies if reply.status == 201]
+    assert server.api.get(f"/v1/accounts/{added['id']}") == added

@@ -79,3 +79,28 @@ def test_what_is_left_of_quotas_is_told_for_each_account(server: Server) -> None
 def test_workers_are_told_and_are_nothing_of_a_brand(server: Server) -> None:
     assert server.api.get("/v1/workers") == {"data": [], "next_cursor": None}
     assert key_for(server, "acme").ask("GET", "/v1/workers").status == 403
+
+
+def test_an_account_changes_its_brand_when_nothing_waits_and_what_was_stays_with_nobody_to_send_it(
+    server: Server,
+) -> None:
+    before, other = key_for(server, "before", role="editor"), key_for(server, "after", role="editor")
+    name = account(server.api, "moves.example.org", brand="before")
+    failed = publish(before, "Failed before", name)
+    work(server, lambda _: Reject("no"))
+    waiting = publish(before, "Waits", name, at="2035-01-01T00:00Z")
+    move = {"credentials": {"password": "y"}, "brand": "after"}
+    refused = server.api.ask("POST", f"/v1/accounts/{name}/reconnect", move)
+    assert (refused.status, "1 post of it is still to go out" in refused.json["detail"]) == (409, True)
+    assert before.ask("PATCH", f"/v1/posts/{waiting}", {"text": "Ours"}).status == 200
+    assert before.ask("POST", f"/v1/posts/{waiting}/cancel").status == 200
+    assert server.api.ask("POST", f"/v1/accounts/{name}/reconnect", move).json["brand"] == "after"
+    for path in (f"posts/{failed}/replay", f"jobs/{failed}/replay", f"dead-letters/{failed}/replay"):
+        reply = before.ask("POST", f"/v1/{path}", {"force": True})
+        assert (reply.status, "not one of your brands' any more" in reply.json["detail"]) == (409, True)
+        assert "after" not in reply.json["detail"]
+    [one] = before.ask("POST", "/v1/jobs/bulk", {"action": "replay", "ids": [failed], "force": True}).json["data"]
+    assert one["done"] is False
+    assert before.get(f"/v1/posts/{failed}")["text"] == "Failed before"
+    assert other.ask("GET", f"/v1/posts/{failed}").status == 404
+    assert server.api.ask("POST", f"/v1/posts/{failed}/replay", {"force": True}).status == 200

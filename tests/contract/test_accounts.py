@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from postino.errors import Conflict, NotFound
 from postino.event import EventType
 from postino.gate import GateKind, Scope
+from postino.outcome import Done
 from postino.post import AccountState, StoredAccount
 from postino.store import Act
 from tests.contract.desk import ME, Desk
@@ -165,3 +167,27 @@ async def test_an_account_whose_name_is_as_long_as_a_job_s_id_is_one_like_any_ot
     assert len(name) == 36
     await desk.store.put_account(account(name))
     assert (await desk.store.account(name)).id == name
+
+
+async def test_of_two_who_add_the_same_account_at_once_one_does(desk: Desk) -> None:
+    stores = [desk.store, await desk.another_store()]
+    brands = ["rosso", "verde"] * 3
+    tries = [stores[number % 2].add_account(account(brand=brand), ME) for number, brand in enumerate(brands)]
+    done = await asyncio.gather(*tries, return_exceptions=True)
+    [added] = [one for one in done if isinstance(one, StoredAccount)]
+    assert sum(isinstance(one, Conflict) for one in done) == len(brands) - 1
+    assert await desk.store.account("anna") == added
+    assert [line.action for line in await desk.store.audit()] == ["account.added"]
+
+
+async def test_it_is_given_to_another_brand_only_when_none_of_its_posts_waits(desk: Desk, anna: StoredAccount) -> None:
+    with pytest.raises(Conflict, match=r"anna was not given to another brand: 1 post of it is .* Cancel or resolve"):
+        await desk.store.put_account(account(brand="rosso", sealed=b"new"))
+    assert await desk.store.account("anna") == anna
+    [job] = await desk.take()
+    with pytest.raises(Conflict):
+        await desk.store.put_account(account(brand="rosso"))
+    await desk.end(job, Done())
+    assert (await desk.store.put_account(account(brand="rosso"), before=anna)).brand == "rosso"
+    with pytest.raises(Conflict, match="was given to another brand meanwhile"):
+        await desk.store.put_account(account(sealed=b"new"), before=anna)

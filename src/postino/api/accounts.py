@@ -65,11 +65,10 @@ def routes(app: Postino) -> APIRouter:
         named(body.handle, "handle")
         check_brand(caller, body.brand)
         account_id = f"{body.network}:{body.handle}"
-        for account in await app.store.accounts():
-            if account.id == account_id:
-                advice = "reconnect it" if caller.sees(account.brand) else "ask an owner of all brands about it"
-                raise Conflict(f"Account {account_id} is there already: {advice}. Nothing was changed.")
-        added = await connect(body.network, body.handle, body, caller, body.brand)
+        for account in await app.store.accounts_named([account_id]):
+            advice = "reconnect it" if caller.sees(account.brand) else "ask an owner of all brands about it"
+            raise Conflict(f"Account {account_id} is there already: {advice}. Nothing was changed.")
+        added = await connect(body.network, body.handle, body, caller, body.brand, new=True)
         return JSONResponse(shapes.of_account(added), 201)
 
     @router.get("/{account_id}")
@@ -93,7 +92,7 @@ def routes(app: Postino) -> APIRouter:
         known = await seen_account(app, account_id, caller)
         brand = known.brand if body.brand is None else body.brand
         check_brand(caller, brand)
-        again = await connect(known.network, known.handle, body, caller, brand)
+        again = await connect(known.network, known.handle, body, caller, brand, before=known)
         app.wakeup.tell()
         return JSONResponse(shapes.of_account(again))
 
@@ -115,13 +114,13 @@ def routes(app: Postino) -> APIRouter:
         return JSONResponse(shapes.of_account(resumed))
 
     async def connect(
-        network: str, handle: str, body: ReconnectBody, caller: Caller, brand: str | None
+        network: str, handle: str, body: ReconnectBody, caller: Caller, brand: str | None, **how: Any
     ) -> StoredAccount:
         credentials = complete(network, handle, body.credentials, app.accounts.needed)
         check_address(app, body.base_url)
         remote_id: Any = body.remote_id or credentials.get("chat_id")
-        where = {"base_url": body.base_url, "brand": brand, "remote_id": remote_id}
-        return await app.accounts.add(network, handle, credentials, **where, act=act(caller.name, body.reason))
+        how |= {"base_url": body.base_url, "brand": brand, "remote_id": remote_id}
+        return await app.accounts.add(network, handle, credentials, **how, act=act(caller.name, body.reason))
 
     return router
 

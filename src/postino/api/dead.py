@@ -17,7 +17,7 @@ from postino.api.jobs import Name, shown
 from postino.api.models import MOST_REASON, NeededReason, Strict
 from postino.api.problems import nearest
 from postino.api.reading import cursor_of, limit_of, query_of
-from postino.api.seeing import seen_letter, shown_brands
+from postino.api.seeing import own_letter, seen_letter, shown_brands
 from postino.engine.deeds import act
 from postino.errors import Conflict, NotFound, WrongUse
 from postino.publishing.job_shapes import of_letter
@@ -130,14 +130,14 @@ def routes(app: Postino) -> APIRouter:
     async def replay_dead_letter(job_id: UUID, request: Request, body: ReplayJobBody | None = None) -> JSONResponse:
         """Runs it again, with another `payload` if one is given."""
         caller, body = caller_of(request), body or ReplayJobBody()
-        await seen_letter(app, job_id, caller)
+        await own_letter(app, job_id, caller)
         return JSONResponse(shown(await app.replay(job_id, **body.how(), actor=caller.name)))
 
     @router.post("/{job_id}/discard")
     async def discard_dead_letter(job_id: UUID, body: NeededReason, request: Request) -> JSONResponse:
         """Lays it aside for good: nothing runs again, the record stays."""
         caller = caller_of(request)
-        await seen_letter(app, job_id, caller)
+        await own_letter(app, job_id, caller)
         if not body.reason.strip():
             raise WrongUse(NO_REASON, "reason")
         return JSONResponse(whole(await app.discard(job_id, reason=body.reason, actor=caller.name)))
@@ -183,7 +183,7 @@ async def each(app: Postino, ids: Sequence[UUID], caller: Caller, deed: Deed) ->
     results: list[dict[str, Any]] = []
     for job_id in ids:
         try:
-            await seen_letter(app, job_id, caller)
+            await own_letter(app, job_id, caller)
             results.append({"id": str(job_id), "done": True, **await deed(job_id)})
         except (Conflict, NotFound) as refusal:
             results.append({"id": str(job_id), "done": False, **refused(refusal)})

@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse
 
 from postino.api.callers import Asking
 from postino.api.models import ChangeBody, DeedBody, NowBody, ReplayBody, ResolveBody
-from postino.api.seen import seen_post
+from postino.api.seen import own_post
 from postino.api.wishes import content_of, timing_of
 from postino.engine.deeds import act
 from postino.errors import Conflict, WrongUse
@@ -28,7 +28,7 @@ def routes(app: Postino) -> APIRouter:
     @router.patch("")
     async def change_post(post_id: UUID, body: ChangeBody, caller: Asking) -> JSONResponse:
         """What it says, or when it goes out; only while nothing of it has been sent."""
-        before = await seen_post(app, caller, post_id)
+        before = await own_post(app, caller, post_id)
         said = body.model_fields_set - {"reason", "timezone"}
         if not said:
             raise WrongUse(NOTHING)
@@ -51,27 +51,27 @@ def routes(app: Postino) -> APIRouter:
     @router.post("/publish-now")
     async def publish_post_now(post_id: UUID, caller: Asking, body: NowBody | None = None) -> JSONResponse:
         """Instead of later; refused in a blackout, with the next free instant, unless `allow_blackout` is said."""
-        await seen_post(app, caller, post_id)
+        await own_post(app, caller, post_id)
         body = body or NowBody()
         why = act(caller.name, body.reason)
         return await told(post_id, app.posts.hurry(post_id, why, allow_blackout=body.allow_blackout))
 
     @router.post("/cancel")
     async def cancel_post(post_id: UUID, caller: Asking, body: DeedBody | None = None) -> JSONResponse:
-        await seen_post(app, caller, post_id)
+        await own_post(app, caller, post_id)
         return await told(post_id, app.cancel(post_id, reason=body.reason if body else "", actor=caller.name))
 
     @router.post("/replay")
     async def replay_post(post_id: UUID, caller: Asking, body: ReplayBody | None = None) -> JSONResponse:
         """Publishes a failed post again: its key and its history stay."""
-        await seen_post(app, caller, post_id)
+        await own_post(app, caller, post_id)
         body = body or ReplayBody()
         return await told(post_id, app.replay(post_id, force=body.force, reason=body.reason, actor=caller.name))
 
     @router.post("/resolve")
     async def resolve_post(post_id: UUID, body: ResolveBody, caller: Asking) -> JSONResponse:
         """A person's word about an uncertain post: it is live, send it again, or give up."""
-        await seen_post(app, caller, post_id)
+        await own_post(app, caller, post_id)
         return await told(post_id, app.resolve(post_id, verdict_of(body), reason=body.reason, actor=caller.name))
 
     async def told(post_id: UUID, deed: Awaitable[object]) -> JSONResponse:

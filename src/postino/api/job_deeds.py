@@ -13,7 +13,7 @@ from postino.api.deeds import verdict_of
 from postino.api.jobs import FORMER, Name, shown
 from postino.api.models import MOST_REASON, DeedBody, ReplayBody, ResolveBody, Strict
 from postino.api.problems import STATUS
-from postino.api.seeing import seen_job, shown_brands
+from postino.api.seeing import own_job, shown_brands
 from postino.engine.specs import payload_bytes, queue_named
 from postino.errors import Conflict, NotFound, PostinoError, WrongUse
 from postino.job import Job, State
@@ -75,7 +75,7 @@ def routes(app: Postino) -> APIRouter:
         deed = deed_of(app, body, caller)
 
         async def one(job_id: UUID) -> Job:
-            await seen_job(app, job_id, caller)
+            await own_job(app, job_id, caller)
             return await deed(job_id)
 
         return JSONResponse({"data": await each(ids, one), "next_cursor": cursor})
@@ -84,7 +84,7 @@ def routes(app: Postino) -> APIRouter:
     async def cancel_job(job_id: UUID, request: Request, body: DeedBody | None = None) -> JSONResponse:
         """Only while nothing has been sent."""
         caller = caller_of(request)
-        await seen_job(app, job_id, caller)
+        await own_job(app, job_id, caller)
         reason = body.reason if body else ""
         return JSONResponse(shown(await app.cancel(job_id, reason=reason, actor=caller.name)))
 
@@ -93,14 +93,14 @@ def routes(app: Postino) -> APIRouter:
     async def replay_job(job_id: UUID, request: Request, body: ReplayJobBody | None = None) -> JSONResponse:
         """Runs a failed job again, with another `payload` if one is given: its key and its history stay."""
         caller, body = caller_of(request), body or ReplayJobBody()
-        await seen_job(app, job_id, caller)
+        await own_job(app, job_id, caller)
         return JSONResponse(shown(await app.replay(job_id, **body.how(), actor=caller.name)))
 
     @router.post("/v1/jobs/{job_id}/resolve")
     async def resolve_job(job_id: UUID, body: ResolveBody, request: Request) -> JSONResponse:
         """A person's word about an uncertain job: it happened, do it again, or give up."""
         caller = caller_of(request)
-        await seen_job(app, job_id, caller)
+        await own_job(app, job_id, caller)
         done = await app.resolve(job_id, verdict_of(body), reason=body.reason, actor=caller.name)
         return JSONResponse(shown(done))
 

@@ -38,7 +38,8 @@ CONFLICTS = frozenset({
     ("POST", "/fp-publisher/v1/jobs/{job_id}/replay"), ("POST", "/v1/jobs/{job_id}/resolve"),
     ("POST", "/v1/dead-letters/{job_id}/replay"), ("POST", "/v1/dead-letters/{job_id}/discard"),
     ("GET", "/v1/uncertain/{job_id}"), ("POST", "/v1/uncertain/{job_id}/look"), ("POST", "/v1/blackouts"),
-    ("POST", "/v1/users"), ("POST", "/v1/api-keys"),
+    ("POST", "/v1/users"), ("POST", "/v1/api-keys"), ("POST", "/v1/accounts/{account_id}/reconnect"),
+    ("DELETE", "/v1/drafts/{draft_id}"),
 })  # fmt: skip
 
 

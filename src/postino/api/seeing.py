@@ -3,15 +3,20 @@
 from uuid import UUID
 
 from postino.api.callers import Caller
-from postino.errors import NotFound, WrongUse
+from postino.errors import Conflict, NotFound, WrongUse
 from postino.job import Job
-from postino.post import StoredAccount
+from postino.post import POST, StoredAccount
 from postino.store import DeadLetter
 from postino.wiring import Postino
 
 NO_JOB = "There is no job {}. The list of jobs shows the newest ones."
 NO_LETTER = "There is no dead letter of job {}. The list of dead letters shows those there are."
 NO_ACCOUNT = "There is no account {}. The list of accounts shows those there are."
+
+GONE_ACCOUNT = (
+    "{} {} goes by account {}, which is not one of your brands' any more. Nothing was changed. Ask an owner of all"
+    " brands about it."
+)
 
 
 def shown_brands(caller: Caller, brand: str | None = None) -> tuple[str, ...] | None:
@@ -31,6 +36,28 @@ async def seen_letter(app: Postino, job_id: UUID, caller: Caller) -> DeadLetter:
     letter = await app.store.dead_letter(job_id)
     caller.check_sees(letter.job.brand, NO_LETTER.format(job_id))
     return letter
+
+
+async def own_job(app: Postino, job_id: UUID, caller: Caller) -> Job:
+    """One they may do something to."""
+    job = await seen_job(app, job_id, caller)
+    await check_account(app, job, caller)
+    return job
+
+
+async def own_letter(app: Postino, job_id: UUID, caller: Caller) -> DeadLetter:
+    letter = await seen_letter(app, job_id, caller)
+    await check_account(app, letter.job, caller)
+    return letter
+
+
+async def check_account(app: Postino, job: Job, caller: Caller) -> None:
+    """Raises Conflict where its account went to another brand: what was theirs stays to be seen, not to be sent."""
+    if caller.brands is None or job.account is None:
+        return
+    for account in await app.store.accounts_named([job.account]):
+        if not caller.sees(account.brand):
+            raise Conflict(GONE_ACCOUNT.format("Post" if job.type == POST else "Job", job.id, account.id))
 
 
 async def seen_account(app: Postino, account_id: str, caller: Caller) -> StoredAccount:

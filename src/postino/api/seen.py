@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from postino.api.callers import Caller
+from postino.api.seeing import check_account
 from postino.errors import WrongUse
 from postino.post import Draft, StoredAccount, StoredPost, no_draft, no_post
 from postino.publishing.accounts import no_such_account
@@ -12,6 +13,13 @@ from postino.wiring import Postino
 async def seen_post(app: Postino, caller: Caller, post_id: UUID) -> StoredPost:
     post = await app.posts.get(post_id)
     caller.check_sees(post.job.brand, no_post(post_id))
+    return post
+
+
+async def own_post(app: Postino, caller: Caller, post_id: UUID) -> StoredPost:
+    """One they may do something to."""
+    post = await seen_post(app, caller, post_id)
+    await check_account(app, post.job, caller)
     return post
 
 

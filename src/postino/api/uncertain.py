@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 from postino.api.callers import caller_of
 from postino.api.jobs import shown
 from postino.api.reading import cursor_of, limit_of, query_of
-from postino.api.seeing import seen_job, shown_brands
+from postino.api.seeing import own_job, seen_job, shown_brands
 from postino.errors import Conflict
 from postino.job import Job, State
 from postino.publishing.job_shapes import of_attempt
@@ -54,7 +54,7 @@ def routes(app: Postino) -> APIRouter:
     @router.post("/{job_id}/look")
     async def look_for_uncertain(job_id: UUID, request: Request) -> JSONResponse:
         """Asks the network now: `found` with the `candidates`, `not_found` or `cannot_tell`. Changes nothing."""
-        job = await seen_job(app, job_id, caller_of(request))
+        job = await own_job(app, job_id, caller_of(request))
         check_uncertain(job)
         async with outwards(app) as open_door:
             sight = await look(app.store, app.accounts, app.networks.providers, open_door, job)

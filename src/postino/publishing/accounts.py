@@ -103,12 +103,19 @@ class Accounts:
         brand: str | None = None,
         remote_id: str | None = None,
         act: Act | None = None,
+        new: bool = False,
+        before: StoredAccount | None = None,
     ) -> StoredAccount:
-        """Adds an account, or connects a known one anew: what is not said about it stays as it was."""
+        """Adds an account, or connects a known one anew: what is not said about it stays as it was.
+
+        Raises Conflict if it was to be new and is not, or is of another brand than it was `before`.
+        """
         if network not in (known_names := {**NETWORKS, **self.needed}):
             raise WrongUse(f"network: there is no {network!r}. There are: {', '.join(known_names)}.", field="network")
         account_id = f"{network}:{handle}"
-        known = next((one for one in await self.store.accounts() if one.id == account_id), None)
+        known = before
+        if known is None and not new:
+            known = next(iter(await self.store.accounts_named([account_id])), None)
         address = base_url or (known.base_url if known else self.homes.get(network))
         if not address:
             every = f"every {NETWORKS.get(network, network)} server is another one"
@@ -122,7 +129,9 @@ class Accounts:
             remote_id=remote_id or (known.remote_id if known else None),
             sealed=self.vault.seal(credentials, account_id),
         )
-        return await self.store.put_account(account, act)
+        if known is None:
+            return await self.store.add_account(account, act)
+        return await self.store.put_account(account, act, before=known)
 
     async def open(self, account_id: str) -> Account:
         """With everything it takes to speak for it, for as long as that takes."""

@@ -25,7 +25,7 @@ from postino.post import (
 )
 from postino.store import Act
 from postino.stores.driver import Driver
-from postino.stores.operations import answers, drafts, listing
+from postino.stores.operations import answers, connecting, drafts, listing
 from postino.stores.operations import posts as post_desk
 
 
@@ -71,8 +71,13 @@ class SqlPosts:
     async def miss_posts(self, give_up_after: float) -> Sequence[Job]:
         return await self.driver.transact(post_desk.miss(give_up_after))
 
-    async def put_account(self, account: StoredAccount, act: Act | None = None) -> StoredAccount:
-        return await self.driver.transact(post_desk.put_account(account, act))
+    async def add_account(self, account: StoredAccount, act: Act | None = None) -> StoredAccount:
+        return await self.driver.transact(connecting.add(account, act))
+
+    async def put_account(
+        self, account: StoredAccount, act: Act | None = None, *, before: StoredAccount | None = None
+    ) -> StoredAccount:
+        return await self.driver.transact(connecting.put(account, act, before))
 
     async def account(self, account_id: str) -> StoredAccount:
         return await self.driver.read(post_desk.account(account_id))

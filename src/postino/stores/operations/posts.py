@@ -28,9 +28,10 @@ from postino.rules.settlement import missed, waited_in_vain
 from postino.store import Act, Ending, Failure
 from postino.stores import rows
 from postino.stores.operations import answers, byhand, drafts, gates, listing
+from postino.stores.operations.connecting import stored_account
 from postino.stores.operations.enqueue import enqueue
 from postino.stores.operations.settle import clean, settle
-from postino.stores.statement import Operation, Row, ask, each
+from postino.stores.statement import Operation, ask, each
 
 KIND_OF = {AccountState.TOKEN_EXPIRED: GateKind.TOKEN, AccountState.PAUSED: GateKind.PAUSE}
 IN_VAIN = Failure(None, "Its network was in trouble for too long.")
@@ -186,19 +187,6 @@ def miss(give_up_after: float) -> Operation[list[Job]]:
     return [*late, *given_up]
 
 
-def put_account(account: StoredAccount, act: Act | None) -> Operation[StoredAccount]:
-    known = yield ask("accounts_named", ids=[account.id])
-    if known and known[0]["network"] != account.network:
-        raise Conflict(f"Account {account.id} is one on {known[0]['network']}, not on {account.network}.")
-    names = ("id", "network", "handle", "base_url", "brand", "remote_id", "sealed")
-    written = yield ask("put_account", **{name: getattr(account, name) for name in names})
-    if known and known[0]["state"] == AccountState.TOKEN_EXPIRED:
-        yield from gates.unshut(Scope.ACCOUNT, account.id, GateKind.TOKEN)
-    if act is not None:
-        yield from byhand.write_audit(act, f"account.{'reconnected' if known else 'added'}", f"account:{account.id}")
-    return stored_account(written[0])
-
-
 def account(account_id: str) -> Operation[StoredAccount]:
     found = yield from accounts_named([account_id])
     if not found:
@@ -231,9 +219,3 @@ def mark_account(account_id: str, state: AccountState, reason: str | None, act: 
 
 def post_values(post: NewPost) -> dict[str, Any]:
     return {name: getattr(post, name) for name in ("id", "network", "account", "fingerprint", "publish_until_at")}
-
-
-def stored_account(row: Row) -> StoredAccount:
-    told = {name: row[name] for name in StoredAccount.__slots__}
-    return StoredAccount(**{**told, "state": AccountState(row["state"])})
-

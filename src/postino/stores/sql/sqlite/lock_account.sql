@@ -1,0 +1,1 @@
+SELECT * FROM postino_accounts WHERE id = :id
