@@ -131,6 +131,7 @@ def test_a_post_that_waits_can_be_edited_rescheduled_published_now_or_cancelled(
     assert ask(up, post, "cancel").status == 409
     other = up.post("Never", MASTODON, at=LATER)
     assert ask(up, other, "cancel", reason="the campaign is over").json["status"] == "cancelled"
+    assert up.api.get(f"/v1/posts/{other['id']}")["cancelled"] == "by api (the campaign is over)"
 
 
 def test_the_list_is_filtered_and_has_pages(up: Up) -> None:

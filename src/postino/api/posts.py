@@ -57,7 +57,7 @@ def routes(app: Postino) -> APIRouter:
 
     @router.get("/v1/posts/{post_id}")
     async def show_post(post_id: UUID, caller: Asking) -> JSONResponse:
-        """A post with its history: tries, steps, intents and receipts."""
+        """A post with its history: tries, steps, intents, receipts; its `cause` if it failed, who `cancelled` it."""
         return JSONResponse(await app.teller.details(await seen_post(app, caller, post_id)))
 
     @router.get("/v1/contents/{content_id}")

@@ -5,12 +5,14 @@ from typing import Any
 
 from postino.cli import output, post_list
 from postino.cli.session import Where
+from postino.rules.replay import why_not
+from postino.rules.settlement import Cause
 
 Told = Mapping[str, Any]
 COLUMNS = ("ID", "STATUS", "ACCOUNT", "RUN_AT", "PUBLISHED_AT", "ATTEMPTS", "FLAGS", "TEXT", "LAST_ERROR")
 FIELDS = (
     "id", "status", "account", "scheduled_at", "run_at", "published_at", "publish_until", "remote_id", "url",
-    "attempts", "version", "content_id", "text", "last_error",
+    "attempts", "version", "content_id", "text", "last_error", "cause", "cancelled",
 )  # fmt: skip
 
 
@@ -71,7 +73,9 @@ def next_steps(told: Told) -> list[str]:
             how = ("--live REMOTE_ID", "--send-again", "--give-up")
             return [f"posts resolve {post_id} {verdict} --reason WHY" for verdict in how]
         case "failed":
-            return [f"posts replay {post_id}"]
+            cause = told["cause"]
+            force = " --force" if cause and why_not(Cause(cause), edited=False, force=False) else ""
+            return [f"posts replay {post_id}{force} --reason WHY"]
         case "scheduled":
             ways = ("cancel", "reschedule --at TIME", "edit --text TEXT")
             return [f"posts {way.partition(' ')[0]} {post_id} {way.partition(' ')[2]}".rstrip() for way in ways]

@@ -10,6 +10,7 @@ from postino.client.words import (
     At,
     BlockerKind,
     CallVerdict,
+    Cause,
     ContentStatus,
     Flag,
     MediaKind,
@@ -134,6 +135,8 @@ class PostDetails(Post):
     steps: list[Step]
     intents: list[Intent]
     receipts: list[Receipt]
+    cause: Cause | None
+    cancelled: str | None
 
 
 class Made(TypedDict):

@@ -82,9 +82,13 @@ class Teller:
         return (await self.posts([post]))[0]
 
     async def details(self, post: StoredPost) -> dict[str, Any]:
-        """With every try, step, intent and receipt."""
+        """With every try, step, intent and receipt; why it failed, or by whom and why it was cancelled."""
         history, ledger = await self.store.attempts(post.job.id), await self.store.ledger(post.job.id)
-        return await self.post(post) | shapes.of_history(history, ledger)
+        told = await self.post(post) | shapes.of_history(history, ledger)
+        if post.job.state not in (State.FAILED, State.CANCELLED):
+            return told | {"cause": None, "cancelled": None}
+        facts = (await self.store.circumstances(post.job)).facts
+        return told | {"cause": facts.cause, "cancelled": facts.cancelled}
 
     async def content(self, content_id: UUID, brands: frozenset[str] | None = None) -> dict[str, Any]:
         found = await self.store.posts(PostFilter(content_id=content_id, brands=brands, limit=MOST_POSTS))
