@@ -206,6 +206,35 @@ def test_half_a_body_is_none(server: Server) -> None:
     assert server.api.ask("GET", "/v1/jobs?type=report").json["data"] == []
 
 
+def test_who_has_asked_and_says_nothing_more_hears_every_answer(server: Server) -> None:
+    body = json.dumps({"type": "deaf", "run_at": "2099-01-01T00:00:00Z"}).encode()
+    asked = head(server, Content_Length=str(len(body))) + body
+    half = head(server, Content_Length=str(len(body) + 1)) + body
+    with dialled(server) as opened:
+        opened.sendall(asked + asked + half)
+        opened.shutdown(socket.SHUT_WR)
+        told = b"".join(iter(lambda: opened.recv(65536), b""))
+    assert told.count(b"HTTP/1.1 201") == told.count(b"HTTP/1.1 ") == 2, told
+
+
+def test_an_address_with_its_host_is_taken_as_one_without(server: Server) -> None:
+    wanted = {"http://x/v1/me": 200, "HTTP://x:1/v1/%6De?": 200, "http://x": 200, "http://x/x": 404, "httpx://x": 404}
+    for target, status in wanted.items():
+        with dialled(server) as opened:
+            opened.sendall(head(server, target).replace(b"POST", b"GET", 1))
+            assert answer(opened).status == status, target
+
+
+@pytest.mark.parametrize("name", ["Authorization", "Idempotency-Key", "Last-Event-ID"])
+def test_a_header_that_is_there_twice_is_refused(server: Server, name: str) -> None:
+    with dialled(server) as opened:
+        once = head(server, "/v1/me").replace(b"POST", b"GET", 1)[:-2]
+        opened.sendall(once + f"{name}: a\r\n{name}: a\r\n\r\n".encode())
+        reply = answer(opened)
+    assert is_problem(reply, 422), reply
+    assert reply.json["field"].lower() == name.lower()
+
+
 def trickle(opened: socket.socket, text: bytes, over: threading.Event) -> None:
     with suppress(OSError):
         for number in range(len(text)):
@@ -262,8 +291,9 @@ def test_many_idle_connections_keep_nobody_out_and_are_let_go(server: Server) ->
         (lambda server: head(server, Content_Length="-1"), 400),
         (lambda server: head(server, Content_Length="10")[:-2] + b"Content-Length: 9\r\n\r\n", 400),
         (lambda server: head(server, Transfer_Encoding="chunked") + b"not a length\r\n", 400),
+        (lambda server: head(server, Transfer_Encoding="chunked", Content_Length="5") + b"0\r\n\r\n", 400),
     ],
-    ids=["address", "header", "headers", "tls", "smtp", "latin-1", "length", "lengths", "chunk"],
+    ids=["address", "header", "headers", "tls", "smtp", "latin-1", "length", "lengths", "chunk", "length and chunk"],
 )
 def test_what_is_not_http_or_too_much_of_it_is_told_so(
     server: Server, said: Callable[[Server], bytes], status: int

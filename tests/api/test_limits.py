@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from postino.api.limits import shown_in
 from tests.api.hands import put
 from tests.api.household import Server
 
@@ -76,3 +77,15 @@ def test_large_answers_are_packed_for_who_can_unpack_them(server: Server) -> Non
     assert len(packed.body) < len(plain.body) / 5
     assert json.loads(gzip.decompress(packed.body)) == plain.json
     assert "content-encoding" not in server.api.ask("GET", "/health/live", Accept_Encoding="gzip").headers
+
+
+def shown(**headers: str) -> str | None:
+    return shown_in({"type": "http", "headers": [(name.encode(), text.encode()) for name, text in headers.items()]})
+
+
+def test_a_caller_is_the_same_however_its_key_or_cookie_is_written() -> None:
+    assert len({shown(authorization=text) for text in ("Bearer k", "Bearer   k ", "bearer k", "BEARER k")}) == 1
+    assert shown(authorization="Bearer k") != shown(authorization="Bearer K")
+    cookies = ("__Host-postino=k", "a=1; __Host-postino=k", "__Host-postino=k;  b=2")
+    assert len({shown(cookie=text) for text in cookies}) == 1
+    assert shown(authorization="Basic k") is shown(cookie="a=1") is shown() is None

@@ -4,6 +4,7 @@ import hmac
 import os
 import secrets
 import stat
+from functools import partial
 from pathlib import Path
 
 from fastapi import HTTPException, Request
@@ -62,6 +63,12 @@ def read(path: Path) -> str:
     return key
 
 
+def key_in(said: str) -> str | None:
+    """The key of the header `Authorization`; None if there is none in it."""
+    scheme, _, given = said.partition(" ")
+    return given.strip() or None if scheme.lower() == "bearer" else None
+
+
 class Access:
     """Lets in who may do this; how long a comparison takes tells nothing about a key."""
 
@@ -73,6 +80,17 @@ class Access:
         caller = request.scope.get(CALLER) or await self.caller(request)
         check(caller, request.method, request.scope["route"].path)
         request.state.caller = caller
+        request.state.still = partial(self.is_still, caller, request.headers.get("authorization", ""))
+
+    async def is_still(self, caller: Caller, said: str) -> bool:
+        """Who only listens does nothing: that keeps no session awake."""
+        if caller.signed_in is not None:
+            signed_in = await self.app.signing_in.session_of(caller.signed_in.cookie, noted=False)
+            return signed_in is not None and of_session(signed_in) == caller
+        try:
+            return await self.by_key(said) == caller
+        except HTTPException:
+            return False
 
     async def caller(self, request: Request) -> Caller:
         said = request.headers.get("authorization")
@@ -84,10 +102,9 @@ class Access:
         return await self.by_cookie(request, cookie)
 
     async def by_key(self, said: str) -> Caller:
-        scheme, _, given = said.partition(" ")
-        if scheme.lower() != "bearer" or not given.strip():
+        text = key_in(said)
+        if text is None:
             raise HTTPException(401, NO_KEY, {"WWW-Authenticate": "Bearer"})
-        text = given.strip()
         if hmac.compare_digest(text.encode(), self.first_key):
             return Caller("api", "api.key")
         key = None

@@ -9,8 +9,10 @@ from uuid import uuid4
 
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from postino.api.access import COOKIE, key_in
 from postino.api.problems import problem, request_id, unless_asking
 from postino.rules.rate import Allowance, Answered, ask
 
@@ -101,7 +103,7 @@ class RateLimits:
 
 
 def shown_in(scope: Scope) -> str | None:
-    """Not the key itself: nobody needs it here."""
-    headers = Headers(scope=scope)
-    shown = headers.get("authorization") or headers.get("cookie")
+    """The same, however it is written. Not the key itself: nobody needs it here."""
+    said = Headers(scope=scope).get("authorization")
+    shown = HTTPConnection(scope).cookies.get(COOKIE) if said is None else key_in(said)
     return hashlib.sha256(shown.encode()).hexdigest() if shown else None

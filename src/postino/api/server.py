@@ -39,6 +39,7 @@ from postino.api import (
 from postino.api.access import Access, Door, read_or_create
 from postino.api.addresses import Addresses, name_whole
 from postino.api.bodies import Bodies
+from postino.api.heads import Heads
 from postino.api.limits import RateLimits, RequestIds
 from postino.api.openapi import Announced
 from postino.api.problems import Safety, answer_with_problems
@@ -67,6 +68,7 @@ def make_app(config: Config | None = None) -> FastAPI:
     app.add_middleware(GZipMiddleware, minimum_size=LARGE, compresslevel=PACKED)
     app.add_middleware(RateLimits, rate=config.api.rate, burst=config.api.burst)
     app.add_middleware(Safety)
+    app.add_middleware(Heads)
     app.add_middleware(RequestIds)
     return app
 

@@ -41,6 +41,7 @@ class Connection(H11Protocol):
     clock: asyncio.TimerHandle | None = None  # runs while the beginning of a request, or the end of one, is awaited
     deaf: asyncio.TimerHandle | None = None  # runs while nothing of an answer is taken
     refused = False
+    at_end = False  # it says nothing more
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(Farewell(transport, self))  # type: ignore[arg-type]
@@ -61,8 +62,19 @@ class Connection(H11Protocol):
         elif self.conn.their_state is not h11.ERROR and not self.cycle.response_complete:
             self.stop_clock()  # what else is to come, the application waits for
 
+    def eof_received(self) -> bool | None:  # type: ignore[override]
+        """Who has asked and says nothing more may still be listening. What is not whole is nothing anybody asked."""
+        self.at_end = self.is_asked() and not self.cycle.response_started and self.transport.can_write_eof()
+        return self.at_end
+
+    def is_asked(self) -> bool:
+        """There is a whole request that was not answered to its end."""
+        return self.conn.their_state in (h11.DONE, h11.MUST_CLOSE) and not self.cycle.response_complete
+
     def on_response_complete(self) -> None:
         super().on_response_complete()
+        if self.at_end and not self.is_asked():
+            self.transport.close()
         if self.conn.their_state is h11.SEND_BODY:
             self.run_clock(LINGER)
 
@@ -108,7 +120,7 @@ class Connection(H11Protocol):
 
     def is_being_told(self) -> bool:
         """Something that was answered before it was at its end."""
-        return not self.refused and self.conn.their_state is h11.SEND_BODY
+        return not (self.refused or self.at_end) and self.conn.their_state is h11.SEND_BODY
 
     def linger(self) -> None:
         """Has said all it had to say, and drops for a moment what still comes."""

@@ -67,7 +67,9 @@ def is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
 
 
 def _is_global(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
-    return address.is_global and not (address.is_multicast or address.is_reserved or address.is_unspecified)
+    site_local = isinstance(address, ipaddress.IPv6Address) and address.is_site_local  # given up, and still routed
+    unusual = address.is_multicast or address.is_reserved or address.is_unspecified or site_local
+    return address.is_global and not unusual
 
 
 def _embedded(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
