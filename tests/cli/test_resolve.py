@@ -44,7 +44,9 @@ def test_a_post_that_fails_while_it_is_followed_is_exit_code_1(up: Up, postino: 
     assert answer.code == 1
     assert "failed" in answer.rows[-1]
     assert "The bot has been blocked" in answer.rows[-1]
-    again = postino("posts", "replay", answer.rows[-1].split()[2], "--reason", "it is not any more")
+    post_id = answer.rows[-1].split()[2]
+    assert postino("posts", "show", post_id).rows[-1].endswith(f"posts replay {post_id} --force --reason WHY")
+    again = postino("posts", "replay", post_id, "--reason", "it is not any more")
     assert (again.code, "--force" in again.err) == (4, True)
 
 
