@@ -1,5 +1,6 @@
 """What happened, as told to the outside: one row of the outbox."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -33,6 +34,18 @@ class EventType(StrEnum):
     CIRCUIT_CLOSED = "circuit.closed"
     BLACKOUT_ADDED = "blackout.added"
     BLACKOUT_REMOVED = "blackout.removed"
+
+
+def account_in(data: Mapping[str, Any]) -> str | None:
+    """The account that an event without a job is about."""
+    match data:
+        case {"scope": "account", "name": str(name)} | {"scope": "account", "account": str(name)}:
+            return name
+        case {"scope": _}:
+            return None
+        case {"account": str(name)}:
+            return name
+    return None
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.api.browser import add_user, browser, log_in
 from tests.api.hands import key_for, put
 from tests.api.household import DEADLINE, Client, Server, eventually
 
@@ -134,6 +135,61 @@ def test_another_brands_events_are_not_heard(server: Server) -> None:
         assert [next(heard)["job_id"] for _ in range(2)] == [jobs[2], last]
         assert [next(others)["job_id"] for _ in range(2)] == [jobs[0], None]
         assert [next(all_of_them)["job_id"] for _ in range(5)] == [*jobs, None, last]
+
+
+def test_of_an_account_those_hear_whose_it_was_when_it_happened(server: Server) -> None:
+    acme, bolt = key_for(server, "acme"), key_for(server, "bolt")
+    account = {"network": "bluesky", "handle": "moved.example.org", "credentials": {"password": "x"}}
+    with Ear(acme) as ear, Ear(bolt) as beside:
+        name = acme.ask("POST", "/v1/accounts", account | {"brand": "acme"}).json["id"]
+        acme.ask("POST", f"/v1/accounts/{name}/pause", {"reason": "acme's own"})
+        move = {"credentials": {"password": "x"}, "brand": "bolt"}
+        assert server.api.ask("POST", f"/v1/accounts/{name}/reconnect", move).status == 200
+        bolt.ask("POST", f"/v1/accounts/{name}/resume")
+        bolt.ask("POST", f"/v1/accounts/{name}/pause", {"reason": "bolt's own"})
+        last = cancelled(acme, brand="acme")
+        heard, others = ear.frames(), beside.frames()
+        told = [next(heard) for _ in range(2)]
+        assert [one["data"]["reason"] for one in told] == ["acme's own", "to be heard"]
+        assert (told[0]["brand"], told[1]["job_id"]) == ("acme", last)
+        assert [next(others)["data"]["state"] for _ in range(2)] == ["active", "paused"]
+    with Ear(bolt, Last_Event_ID=ear.begun) as again:
+        assert next(again.frames())["data"]["state"] == "active"
+
+
+@pytest.mark.slow
+def test_who_would_not_be_let_in_again_hears_no_more(server: Server) -> None:
+    removed = server.api.ask("POST", "/v1/api-keys", {"name": "removed", "role": "viewer"}).json
+    users = {name: add_user(server, name) for name in ("leaves", "changes", "stays")}
+    browsers = {name: browser(server, log_in(server, name)) for name in users}
+    gone = {name: Ear(one) for name, one in browsers.items()}
+    stays = gone.pop("stays")
+    gone["removed"] = Ear(Client(server.api.url, {"Authorization": f"Bearer {removed['key']}"}))
+    assert server.api.ask("DELETE", f"/v1/api-keys/{removed['id']}").status == 200
+    assert browsers["leaves"].ask("POST", "/v1/logout").status in (200, 204)
+    assert server.api.ask("PATCH", f"/v1/users/{users['changes']}", {"role": "viewer", "brands": ["x"]}).status == 200
+    begun = time.monotonic()
+    for name, ear in gone.items():
+        [last] = ear.frames()
+        assert (last["event"], "has ended, or was changed" in last["detail"]) == ("closing", True), name
+    assert time.monotonic() - begun < 10
+    job = cancelled(server.api)
+    assert stays.next()["job_id"] == job
+    for ear in (stays, *gone.values()):
+        ear.connection.close()
+
+
+def test_an_id_that_lies_ahead_of_everything_begins_now_and_says_so(server: Server) -> None:
+    before = cancelled(server.api)
+    with Ear(server.api, Last_Event_ID="0-999999") as ear:
+        frames = ear.frames()
+        said = next(frames)
+        assert (said["event"], "another database" in said["detail"]) == ("anew", True)
+        assert "id" not in said
+        job = cancelled(server.api)
+        assert next(frames)["job_id"] == job != before
+    with Ear(server.api, Last_Event_ID=ear.begun) as ear:
+        assert ear.next()["job_id"] == job
 
 
 @pytest.mark.parametrize(

@@ -191,3 +191,13 @@ async def test_it_is_given_to_another_brand_only_when_none_of_its_posts_waits(de
     assert (await desk.store.put_account(account(brand="rosso"), before=anna)).brand == "rosso"
     with pytest.raises(Conflict, match="was given to another brand meanwhile"):
         await desk.store.put_account(account(sealed=b"new"), before=anna)
+
+
+async def test_what_is_told_of_an_account_keeps_the_brand_it_had_then(desk: Desk) -> None:
+    await desk.store.put_account(account(brand="rosso"))
+    await expire(desk)
+    await desk.store.cool(Scope.ACCOUNT, "anna", None, "too many")
+    await desk.store.put_account(account(brand="verde"))
+    await desk.store.pause(Scope.ACCOUNT, "anna", ME)
+    await desk.store.pause(Scope.CHANNEL, "mastodon", ME)
+    assert [event.data.get("brand") for event in await desk.events()] == ["rosso", "rosso", "verde", None]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import Sequence
+from contextlib import aclosing
+from typing import Any, cast
 
 import asyncpg
 import pytest
 
+from postino.engine.streaming import Guest, Stream, Told
 from postino.event import Cursor
 from postino.gate import Scope
 from postino.outcome import Done
@@ -143,3 +146,18 @@ async def test_of_many_that_reach_for_a_cursor_one_gets_it(desk: Desk) -> None:
     stores = [desk.store, await desk.another_store(), await desk.another_store()]
     held = await asyncio.gather(*(stores[turn % 3].hold_cursor("alerts", f"w{turn}", 5) for turn in range(12)))
     assert len([cursor for cursor in held if cursor is not None]) == 1
+
+
+async def test_who_comes_with_a_cursor_of_another_database_hears_from_now_on(desk: Desk) -> None:
+    async def let_in() -> bool:
+        return True
+
+    await desk.store.pause(Scope.CHANNEL, "before", ME)
+    stream, guest = Stream(desk.store, poll=0.01), Guest("anybody", let_in)
+    ahead = Cursor(2**40, 2**40)
+    async with aclosing(stream.listen(lambda told: told, ahead, guest, heartbeat=30)) as heard:
+        [last] = await desk.events()
+        assert await anext(heard) == last.cursor
+        await desk.store.pause(Scope.CHANNEL, "after", ME)
+        [told] = cast(Sequence[Told], await anext(heard))
+        assert told.event.data["name"] == "after"

@@ -7,10 +7,17 @@ from datetime import UTC, datetime
 
 import pytest
 
-from postino.engine.streaming import MOST_UNHEARD, Ended, Listening, Told, TooSlow
+from postino.engine.streaming import MOST_UNHEARD, Ended, Guest, Listening, Told, TooSlow
 from postino.event import Cursor, Event
 
 LONG = 30.0
+
+
+async def let_in() -> bool:
+    return True
+
+
+ANYBODY = Guest("anybody", let_in)
 
 
 def told(number: int) -> Told:
@@ -18,7 +25,7 @@ def told(number: int) -> Told:
 
 
 def listening(after: int = 0) -> Listening:
-    return Listening(lambda one: one if one.event.cursor.seq % 2 == 0 else None, Cursor(0, after))
+    return Listening(lambda one: one if one.event.cursor.seq % 2 == 0 else None, Cursor(0, after), ANYBODY)
 
 
 def numbers(heard: object) -> list[int]:

@@ -1,6 +1,6 @@
 """Who asks: set by whoever let the request in, read by every route that shows or changes something."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -43,6 +43,19 @@ def of_session(signed_in: SignedIn) -> Caller:
     return Caller(f"user:{user.name}", f"user:{user.id}", user.role, user.brands, signed_in)
 
 
+Still = Callable[[], Awaitable[bool]]
+
+
+def still_of(request: Request) -> Still:
+    """Whether this caller would be let in again, as the same: for requests that go on for long."""
+    still: Still = request.state.still
+    return still
+
+
+async def always() -> bool:
+    return True
+
+
 def caller_of(request: Request) -> Caller:
     caller: Caller = request.state.caller
     return caller
@@ -63,4 +76,4 @@ class Known:
         self.caller = caller
 
     async def __call__(self, request: Request) -> None:
-        request.state.caller = self.caller
+        request.state.caller, request.state.still = self.caller, always

@@ -12,10 +12,10 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from postino.api.callers import Caller, caller_of
+from postino.api.callers import Caller, caller_of, still_of
 from postino.api.problems import nearest
 from postino.api.reading import query_of
-from postino.engine.streaming import Ended, Filter, Stream, Told, TooSlow, only_brands
+from postino.engine.streaming import Ended, Filter, Gone, Guest, Stream, Told, TooSlow, only_brands
 from postino.errors import StoreError, WrongUse
 from postino.event import Cursor, EventType
 from postino.publishing.shapes import plain
@@ -30,6 +30,11 @@ LAST = 2**63
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 SLOW = "You were too slow and were let go. Come back with Last-Event-ID, and nothing is missing."
 STOPPING = "Postino stops here. Come back with Last-Event-ID, and nothing is missing."
+LET_IN_NO_MORE = "Your key or your session has ended, or was changed: you hear no more like this. Sign in again."
+AHEAD = (
+    "Nothing that far has happened here: that id is of another database, or of one that was restored. From now on you"
+    " hear what happens; of what happened before, the lists tell."
+)
 AWAY = "The database does not answer. Come back with Last-Event-ID, and nothing is missing."
 
 
@@ -42,26 +47,21 @@ def routes(app: Postino) -> APIRouter:
         """Server-Sent Events from now on, or after `Last-Event-ID` or `after`; only some `types`, if they are given."""
         query = query_of(request, "types", "after")
         after = cursor_from(request.headers.get("last-event-id") or query.get("after"))
-        wanted = await filter_for(caller_of(request), types_of(query.get("types")))
-        return Events(told(wanted, after), media_type="text/event-stream", headers=HEADERS)
+        wanted = filter_for(caller_of(request), types_of(query.get("types")))
+        return Events(told(wanted, after, guest_of(request)), media_type="text/event-stream", headers=HEADERS)
 
-    async def filter_for(caller: Caller, types: frozenset[str]) -> Filter:
-        accounts = {account.id: account.brand for account in await app.store.accounts()}
-
-        def wanted(told: Told) -> Told | None:
-            if types and told.event.type not in types:
-                return None
-            return told if caller.brands is None else only_brands(told, caller.brands, accounts)
-
-        return wanted
-
-    async def told(wanted: Filter, after: Cursor | None) -> AsyncGenerator[str, None]:
+    async def told(wanted: Filter, after: Cursor | None, guest: Guest) -> AsyncGenerator[str, None]:
         try:
-            async with aclosing(stream.listen(wanted, after, heartbeat=HEARTBEAT)) as events:
+            async with aclosing(stream.listen(wanted, after, guest, heartbeat=HEARTBEAT)) as events:
                 async for heard in events:
-                    yield beginning(heard) if isinstance(heard, Cursor) else "".join(map(framed, heard)) or NOTHING
+                    if isinstance(heard, Cursor):
+                        yield beginning(heard, after)
+                    else:
+                        yield "".join(map(framed, heard)) or NOTHING
         except TooSlow:
             yield farewell("dropped", SLOW)
+        except Gone:
+            yield farewell("closing", LET_IN_NO_MORE)
         except Ended:
             yield farewell("closing", STOPPING)
         except StoreError:
@@ -86,16 +86,32 @@ class Events(StreamingResponse):
             await self.body_iterator.aclose()
 
 
-def beginning(place: Cursor) -> str:
-    """A place without an event is for whoever is cut off before the first one."""
-    return f": listening\nid: {place.xid}-{place.seq}\n\n"
+def filter_for(caller: Caller, types: frozenset[str]) -> Filter:
+    def wanted(told: Told) -> Told | None:
+        if types and told.event.type not in types:
+            return None
+        return told if caller.brands is None else only_brands(told, caller.brands)
+
+    return wanted
+
+
+def guest_of(request: Request) -> Guest:
+    caller = caller_of(request)
+    session = None if caller.signed_in is None else caller.signed_in.session_id
+    return Guest((caller, session), still_of(request))
+
+
+def beginning(place: Cursor, after: Cursor | None) -> str:
+    """A place without an event is for whoever is cut off before the first one; one that lies ahead is no place."""
+    said = f": listening\nid: {place.xid}-{place.seq}\n\n"
+    return said if after in (None, place) else said + farewell("anew", AHEAD)
 
 
 @lru_cache(MOST_FRAMED)
 def framed(told: Told) -> str:
     """Once for all who hear it."""
     event = told.event
-    brands = {brand for brand in told.brands.values() if brand is not None}
+    brands = {brand for brand in (*told.brands.values(), event.data.get("brand")) if brand is not None}
     said: dict[str, Any] = {
         "type": event.type,
         "at": plain(event.at),

@@ -1,7 +1,7 @@
 """Events for whoever listens now: one reader of the outbox for all of them, and nobody waits for a slow one."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from uuid import UUID
@@ -10,13 +10,14 @@ from weakref import WeakSet
 import structlog
 
 from postino.errors import StoreError
-from postino.event import Cursor, Event
+from postino.event import Cursor, Event, account_in
 from postino.store import Store
 
 log = structlog.get_logger("postino.streaming")
 TOGETHER = 200
 POLL = 0.05  # seconds; only while somebody listens
 AGAIN_AFTER = 1.0
+LOOK_AGAIN = 2.0  # seconds until whom nobody would let in again is let go
 MOST_UNHEARD = 1000
 Filter = Callable[["Told"], "Told | None"]
 _streams: WeakSet["Stream"] = WeakSet()
@@ -38,11 +39,23 @@ class Ended(Exception):
     """The process stops."""
 
 
+class Gone(Exception):
+    """Who listens would not be let in again, or as somebody else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guest:
+    """Who listens. One look at the door is for all who are the same."""
+
+    who: Hashable
+    still_let_in: Callable[[], Awaitable[bool]]
+
+
 class Listening:
     """One listener's share: what it wants of the events, until it is too far behind."""
 
-    def __init__(self, wanted: Filter, after: Cursor | None) -> None:
-        self.wanted, self.after = wanted, after or Cursor()
+    def __init__(self, wanted: Filter, after: Cursor | None, guest: Guest) -> None:
+        self.wanted, self.after, self.guest = wanted, after or Cursor(), guest
         self.unheard: list[Told] = []
         self.over: type[Exception] | None = None
         self.waiting: asyncio.Future[None] | None = None  # the listener, while there is nothing
@@ -66,7 +79,7 @@ class Listening:
             self.waiting.set_result(None)
 
     async def next(self, seconds: float) -> Sequence[Told]:
-        """All that it has not heard; nothing if there is nothing for so long. Raises TooSlow or Ended."""
+        """All that it has not heard; nothing if there is nothing for so long. Raises TooSlow, Ended or Gone."""
         if not self.unheard and self.over is None:
             self.waiting = asyncio.get_running_loop().create_future()
             with suppress(TimeoutError):
@@ -81,30 +94,34 @@ class Listening:
 class Stream:
     """Reads the outbox as long as anybody listens, once for all of them."""
 
-    def __init__(self, store: Store, poll: float = POLL) -> None:
+    def __init__(self, store: Store, poll: float = POLL, look_again: float = LOOK_AGAIN) -> None:
         self.store = store
-        self.poll = poll
+        self.poll, self.look_again = poll, look_again
         self.listeners: set[Listening] = set()
-        self.present = 0  # listeners, and those who hear first what they missed
+        self.present: set[Listening] = set()  # listeners, and those who hear first what they missed
         self.position: Cursor | None = None
         self.looking = asyncio.Lock()
         self.reader: asyncio.Task[None] | None = None
+        self.watcher: asyncio.Task[None] | None = None
         self.closed = False
         _streams.add(self)
 
     async def listen(
-        self, wanted: Filter, after: Cursor | None, *, heartbeat: float
+        self, wanted: Filter, after: Cursor | None, guest: Guest, *, heartbeat: float
     ) -> AsyncGenerator[Sequence[Told] | Cursor, None]:
         """What happens from now on, or after a cursor, together what comes together; empty where nothing has for long.
 
-        First of all where this begins: whoever is cut off before anything happens can come back to there.
+        First of all where this begins: whoever is cut off before anything happens can come back to there. That is now
+        where the cursor lies ahead of everything, as one of another database does.
         """
         if self.closed:
             raise Ended
-        self.present += 1
-        listening = Listening(wanted, after)
+        listening = Listening(wanted, after, guest)
+        self.come(listening)
         try:
             begun_at = await self.take_place()
+            if after is not None and after > begun_at and after > await self.store.last_event():
+                after, listening.after, begun_at = None, Cursor(), await self.take_place()
             if after is None:
                 self.join(listening)
                 yield begun_at
@@ -139,6 +156,11 @@ class Stream:
                 raise listening.over
             after = page[-1].cursor
 
+    def come(self, listening: Listening) -> None:
+        self.present.add(listening)
+        if self.watcher is None:
+            self.watcher = asyncio.create_task(self.watch())
+
     def join(self, listening: Listening) -> None:
         self.listeners.add(listening)
         if self.reader is None:
@@ -146,12 +168,24 @@ class Stream:
 
     def leave(self, listening: Listening) -> None:
         self.listeners.discard(listening)
-        self.present -= 1
+        self.present.discard(listening)
         if not self.listeners and self.reader is not None:
             self.reader.cancel()
             self.reader = None
         if not self.present:
             self.position = None
+            if self.watcher is not None:
+                self.watcher.cancel()
+                self.watcher = None
+
+    async def watch(self) -> None:
+        while True:
+            await asyncio.sleep(self.look_again)
+            for guest in {listening.guest.who: listening.guest for listening in self.present}.values():
+                with suppress(StoreError):
+                    if not await guest.still_let_in():
+                        for listening in [one for one in self.present if one.guest.who == guest.who]:
+                            listening.end(Gone)
 
     async def read(self) -> None:
         while True:
@@ -180,7 +214,7 @@ class Stream:
 
     def close(self) -> None:
         self.closed = True
-        for listening in list(self.listeners):
+        for listening in list(self.present):
             listening.end(Ended)
 
 
@@ -199,7 +233,7 @@ def jobs_of(event: Event) -> list[UUID]:
     return named
 
 
-def only_brands(told: Told, brands: Iterable[str], accounts: Mapping[str, str | None]) -> Told | None:
+def only_brands(told: Told, brands: Iterable[str]) -> Told | None:
     """What of it is about these brands; None: nothing."""
     ours, event = set(brands), told.event
     data = event.data
@@ -212,7 +246,7 @@ def only_brands(told: Told, brands: Iterable[str], accounts: Mapping[str, str | 
             return told if told.brands.get(event.job_id) in ours else None
         case {"scope": "brand", "name": name} | {"scope": "brand", "brand": name}:
             return told if name in ours else None
-        case {"scope": "account", "name": name} | {"scope": "account", "account": name} | {"account": name}:
-            return told if accounts.get(name) in ours else None
+        case _ if account_in(data) is not None:
+            return told if data.get("brand") in ours else None
         case _:
             return None

@@ -86,8 +86,8 @@ class SigningIn:
         session = Session(id=new_id(), user_id=user_id, digest=digest, expires_at=ends_at)
         return session, joined(session.id, secret)
 
-    async def session_of(self, cookie: str) -> SignedIn | None:
-        """Who has this cookie, unless it was too long ago."""
+    async def session_of(self, cookie: str, *, noted: bool = True) -> SignedIn | None:
+        """Who has this cookie, unless it was too long ago. It is used by that, unless nobody is to note it."""
         parts = parted(cookie)
         found = None if parts is None else await self.store.session(parts[0])
         if parts is None or found is None:
@@ -97,7 +97,7 @@ class SigningIn:
         matches = self.seals.matches(OF_SESSIONS, parts[1], session.digest)
         if not matches or is_over(session.expires_at, now) or is_idle(seen_at, now):
             return None
-        if worth_noting(seen_at, now):
+        if noted and worth_noting(seen_at, now):
             await self.store.see_session(session.id)
         return signed_in(session, user, cookie)
 

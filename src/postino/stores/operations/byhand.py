@@ -8,7 +8,7 @@ from uuid import UUID
 
 from postino.audit import START, chained
 from postino.errors import Conflict, NotFound, WrongUse
-from postino.event import EventType
+from postino.event import EventType, account_in
 from postino.job import Job, State, lane_of
 from postino.ledger import Fact, Source, Verdict
 from postino.outcome import Done, Reject, Retry
@@ -150,7 +150,11 @@ def recorded(job_id: UUID, done: EventType, act: Act) -> Operation[Job]:
 
 
 def told(event: EventType, job_id: UUID | None, data: Mapping[str, Any]) -> Operation[None]:
-    yield ask("tell", type=event, job_id=job_id, data=json.dumps(data))
+    """What is about an account keeps the brand that it has now: whose it is later is not whom it was about."""
+    name = account_in(data) if job_id is None else None
+    known = [] if name is None else (yield ask("accounts_named", ids=[name]))
+    whose = {"brand": known[0]["brand"]} if known and known[0]["brand"] is not None else {}
+    yield ask("tell", type=event, job_id=job_id, data=json.dumps({**data, **whose}))
 
 
 def refuse(job_id: UUID, wanted: str) -> Operation[NoReturn]:
