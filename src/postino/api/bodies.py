@@ -16,6 +16,7 @@ from postino.api.problems import problem
 MOST_BYTES = 1_000_000
 WITH_BODY = ("POST", "PATCH", "PUT")
 BROKEN = re.compile("[\x00\ud800-\udfff]")  # NUL and half characters can neither be stored nor sent
+ESCAPE = b"\\u"  # as nothing else they can be written in JSON
 MOST_FILE_BYTES = 20_000_000
 MOST_OF_STRANGERS = 20_000
 SIZES = {"/v1/imports": MOST_FILE_BYTES, "/v1/login": MOST_OF_STRANGERS}
@@ -24,13 +25,14 @@ MOST_LEVELS = 100
 MOST_FIELDS = 100  # of a body; each that there is not costs time to be told of
 MOST_FIELDS_OF_STRANGERS = 20
 MOST_NAMES = 1_000  # of an object in it
+MOST_ELEMENTS = 10_000  # of a list in it
 AS_THEY_ARE = ("payload",)  # a job's own, in which nobody looks for fields
 MOST_SHOWN = 100  # characters of a name
 TOO_LARGE = "The body is larger than {:,} bytes. Pictures and films go by their address, not in here."
 TOO_LARGE_A_FILE = "The file is larger than {:,} bytes. Split it into several."
 TOO_SLOW = "The body did not arrive within {:g} seconds. Send it again, all at once."
 TOO_DEEP = "The body is nested too deeply."
-TOO_MANY = "{} has more than {:,} fields."
+TOO_MANY = "{} has more than {:,} {}."
 BROKEN_CHARACTER = "holds a broken character: type it again instead of pasting it."
 
 
@@ -113,26 +115,31 @@ def check(body: bytes, most_fields: int = MOST_FIELDS) -> None:
         raise Unreadable(400, TOO_DEEP) from None
     except ValueError as error:
         raise Unreadable(400, f"The body is not JSON: {error}.") from None
-    fields = value if isinstance(value, dict) else {}
+    fields = value if isinstance(value, dict) else {"": value}
     if len(fields) > most_fields:
-        raise Unreadable(422, TOO_MANY.format("The body", most_fields))
-    place = broken(value, MOST_LEVELS)
+        raise Unreadable(422, TOO_MANY.format("The body", most_fields, "fields"))
+    for name, part in fields.items():
+        check_size(name, part)
+    place = broken(value) if ESCAPE in body else None
     if place is not None:
         field = told(place)
         raise Unreadable(422, f"{field or 'The body'} {BROKEN_CHARACTER}", field)
-    for name, part in fields.items():
-        if name not in AS_THEY_ARE and crowded(part):
-            raise Unreadable(422, TOO_MANY.format(f"An object in {name[:MOST_SHOWN]}", MOST_NAMES), name[:MOST_SHOWN])
 
 
-def crowded(value: Any) -> bool:
-    """So many names that it would take long to look at each."""
-    match value:
-        case dict():
-            return len(value) > MOST_NAMES or any(map(crowded, value.values()))
-        case list():
-            return any(map(crowded, value))
-    return False
+def check_size(name: str, part: Any) -> None:
+    """Refuses what would take long to look at piece by piece."""
+    level, shown = [part], BROKEN.sub("\ufffd", name[:MOST_SHOWN])
+    for _ in range(MOST_LEVELS):
+        level = [it for it in level if isinstance(it, dict | list)]
+        if not level:
+            return
+        if name not in AS_THEY_ARE:
+            if any(len(it) > MOST_NAMES for it in level if isinstance(it, dict)):
+                raise Unreadable(422, TOO_MANY.format(f"An object in {shown}", MOST_NAMES, "fields"), shown)
+            if any(len(it) > MOST_ELEMENTS for it in level):
+                raise Unreadable(422, TOO_MANY.format(shown or "The body", MOST_ELEMENTS, "elements"), shown)
+        level = [inner for it in level for inner in (it.values() if isinstance(it, dict) else it)]
+    raise Unreadable(400, TOO_DEEP)
 
 
 def no_number(name: str) -> NoReturn:
@@ -157,10 +164,8 @@ def each_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def broken(value: Any, levels: int) -> list[str | int] | None:
+def broken(value: Any) -> list[str | int] | None:
     """Where, from the inside out, there are characters that nobody can keep; None: nowhere."""
-    if not levels:
-        raise Unreadable(400, TOO_DEEP)
     match value:
         case str():
             return [] if BROKEN.search(value) else None
@@ -168,11 +173,11 @@ def broken(value: Any, levels: int) -> list[str | int] | None:
             for name, part in value.items():
                 if BROKEN.search(name):
                     return []
-                if (place := broken(part, levels - 1)) is not None:
+                if (place := broken(part)) is not None:
                     return [*place, name]
         case list():
             for number, part in enumerate(value):
-                if (place := broken(part, levels - 1)) is not None:
+                if (place := broken(part)) is not None:
                     return [*place, number]
     return None
 
