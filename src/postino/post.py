@@ -172,20 +172,6 @@ class Once:
     told: Callable[[Any], Answer]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewPosts:
-    """What one content makes: its posts, and for each the NewJob that carries it.
-
-    With `once`, what it tells of them is kept as the answer. The draft they were made from is gone with it.
-    """
-
-    content: NewContent
-    posts: Sequence[NewPost]
-    jobs: Sequence[Any]
-    once: Once | None = None
-    draft: UUID | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class Draft:
     """A request for posts that nobody has made yet, as JSON."""
@@ -197,6 +183,21 @@ class Draft:
     version: int = 1
     created_at: datetime | None = None  # None: not written yet
     changed_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewPosts:
+    """What one content makes: its posts, and for each the NewJob that carries it.
+
+    With `once`, what it tells of them is kept as the answer. The draft they were made from is gone with it; one that
+    was changed since it was read is a Conflict.
+    """
+
+    content: NewContent
+    posts: Sequence[NewPost]
+    jobs: Sequence[Any]
+    once: Once | None = None
+    draft: Draft | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,4 +300,6 @@ class PostStore(Protocol):
         """Raises Conflict if somebody else has changed it since it was read."""
         ...
 
-    async def remove_draft(self, draft_id: UUID) -> Draft: ...
+    async def remove_draft(self, draft: Draft) -> Draft:
+        """Likewise."""
+        ...

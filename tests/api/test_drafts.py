@@ -79,6 +79,18 @@ def test_scheduled_by_many_at_once_it_becomes_one_post(office: Office) -> None:
     assert len(office.api.get("/v1/posts?text=Contested")["data"]) == 1
 
 
+def test_a_change_that_is_told_as_done_is_not_lost_to_who_schedules_at_once(office: Office) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        for number in range(15):
+            said = {"accounts": [ROSSO], "at": "2035-01-01T08:00Z"}
+            path = f"/v1/drafts/{draft(office.api, text=f'Old words {number}', **said)['id']}"
+            change = pool.submit(office.api.ask, "PATCH", path, {"text": f"New words {number}"})
+            scheduled = pool.submit(office.api.ask, "POST", f"{path}/schedule", {}).result()
+            assert scheduled.status in (201, 409)
+            if change.result().status == 200 and scheduled.status == 201:
+                assert scheduled.json["text"] == f"New words {number}"
+
+
 @pytest.mark.parametrize(
     ("body", "field"),
     [

@@ -66,7 +66,7 @@ async def test_of_many_at_once_one_makes_it_and_the_others_wait_for_its_answer(d
 
 async def test_what_is_refused_keeps_no_answer(desk: Desk) -> None:
     with pytest.raises(NotFound):
-        await create(desk, draft=new_id())
+        await create(desk, draft=Draft(new_id(), None, "maria", "{}"))
     assert await desk.store.answer(ASKED) is None
     assert rows(desk) == (0, 0, 0, 0)
     assert len(await create(desk)) == 1
@@ -81,8 +81,10 @@ async def test_a_draft_is_kept_changed_by_one_at_a_time_and_removed(desk: Desk) 
     assert (changed.version, changed.said) == (2, '{"text": "two"}')
     with pytest.raises(Conflict, match="somebody else has changed it"):
         await desk.store.change_draft(dataclasses.replace(added, said='{"text": "three"}'))
-    assert await desk.store.remove_draft(draft.id) == changed
-    for gone in (desk.store.draft(draft.id), desk.store.remove_draft(draft.id), desk.store.change_draft(changed)):
+    with pytest.raises(Conflict, match="somebody else has changed it"):
+        await desk.store.remove_draft(added)
+    assert await desk.store.remove_draft(changed) == changed
+    for gone in (desk.store.draft(draft.id), desk.store.remove_draft(changed), desk.store.change_draft(changed)):
         with pytest.raises(NotFound, match=str(draft.id)):
             await gone
 
@@ -106,12 +108,24 @@ async def test_drafts_are_listed_newest_first_by_brand_and_page(desk: Desk) -> N
 async def test_a_draft_is_gone_with_the_posts_made_of_it_and_makes_none_twice(desk: Desk) -> None:
     draft = Draft(new_id(), None, "maria", "{}")
     await desk.store.add_draft(draft)
-    await desk.store.create_posts([new_posts(wanted(), draft=draft.id)])
+    await desk.store.create_posts([new_posts(wanted(), draft=draft)])
     with pytest.raises(NotFound):
         await desk.store.draft(draft.id)
     with pytest.raises(NotFound):
-        await desk.store.create_posts([new_posts(wanted(fingerprint="2"), draft=draft.id)])
+        await desk.store.create_posts([new_posts(wanted(fingerprint="2"), draft=draft)])
     assert rows(desk) == (1, 1, 1, 0)
+
+
+async def test_of_a_draft_that_was_changed_meanwhile_no_posts_are_made(desk: Desk) -> None:
+    read = await desk.store.add_draft(Draft(new_id(), None, "maria", '{"text": "old"}'))
+    assert read is not None
+    changed = await desk.store.change_draft(dataclasses.replace(read, said='{"text": "new"}'))
+    with pytest.raises(Conflict, match="somebody else has changed it"):
+        await create(desk, draft=read)
+    assert await desk.store.draft(read.id) == changed
+    assert await desk.store.answer(ASKED) is None
+    assert rows(desk) == (0, 0, 0, 0)
+    assert len(await create(desk, draft=changed)) == 1
 
 
 async def test_a_draft_made_with_a_key_is_made_once(desk: Desk) -> None:

@@ -61,8 +61,8 @@ def routes(app: Postino) -> APIRouter:
 
     @router.delete("/{draft_id}")
     async def remove_draft(draft_id: UUID, caller: Asking) -> JSONResponse:
-        await seen_draft(app, caller, draft_id)
-        return JSONResponse(of_draft(await app.store.remove_draft(draft_id)))
+        draft = await seen_draft(app, caller, draft_id)
+        return JSONResponse(of_draft(await app.store.remove_draft(draft)))
 
     @router.post("/{draft_id}/schedule", status_code=201)
     async def schedule_draft(
@@ -73,7 +73,7 @@ def routes(app: Postino) -> APIRouter:
         if asked is not None and (known := await app.store.answer(asked)) is not None:
             return Response(known.body.encode(), known.status, media_type="application/json")
         draft = await seen_draft(app, caller, draft_id)
-        return await created(app, post_of(draft, body), caller, asked, draft_id)
+        return await created(app, post_of(draft, body), caller, asked, draft)
 
     return router
 

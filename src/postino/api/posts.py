@@ -18,7 +18,7 @@ from postino.api.wishes import Timing, instant, timing_of, wish_of
 from postino.content import NETWORKS
 from postino.errors import WrongUse
 from postino.job import State
-from postino.post import Answer, Asked, Once, Place, PostFilter, Written
+from postino.post import Answer, Asked, Draft, Once, Place, PostFilter, Written
 from postino.publishing import shapes
 from postino.publishing.contents import folded
 from postino.publishing.telling import known_already, together
@@ -78,7 +78,7 @@ async def previewed(app: Postino, body: PostBody, caller: Caller) -> JSONRespons
 
 
 async def created(
-    app: Postino, body: PostBody, caller: Caller, asked: Asked | None, draft: UUID | None = None
+    app: Postino, body: PostBody, caller: Caller, asked: Asked | None, draft: Draft | None = None
 ) -> Response:
     """Nothing of it is looked at where the very same was answered before."""
     view = await app.teller.view()

@@ -15,6 +15,7 @@ from postino.errors import NotFound, WrongUse
 from postino.job import Job, Queue, new_id
 from postino.post import (
     POST,
+    Draft,
     NewContent,
     NewPost,
     NewPosts,
@@ -120,7 +121,7 @@ class Posts:
         wish: Wish,
         *,
         once: Once | None = None,
-        draft: UUID | None = None,
+        draft: Draft | None = None,
         accounts: Sequence[StoredAccount] | None = None,
     ) -> list[Written]:
         """All or none. With a time it is a plan, without one it goes out now. A known key brings the known post.

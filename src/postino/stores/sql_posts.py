@@ -105,5 +105,5 @@ class SqlPosts:
     async def change_draft(self, draft: Draft) -> Draft:
         return await self.driver.transact(drafts.change(draft))
 
-    async def remove_draft(self, draft_id: UUID) -> Draft:
-        return await self.driver.transact(drafts.remove(draft_id))
+    async def remove_draft(self, draft: Draft) -> Draft:
+        return await self.driver.transact(drafts.remove(draft))

@@ -1,6 +1,7 @@
 """Drafts: read and changed by the version that was read, gone when posts are made of them."""
 
 from collections.abc import Sequence
+from typing import NoReturn
 from uuid import UUID
 
 from postino.errors import Conflict, NotFound
@@ -39,17 +40,22 @@ def change(draft: Draft) -> Operation[Draft]:
     said = {name: getattr(draft, name) for name in ("id", "brand", "said", "version")}
     found = yield ask("change_draft", **said)
     if not found:
-        yield from get(draft.id)
-        told = "somebody else has changed it since you read it. Nothing was changed: read it again."
-        raise Conflict(f"Draft {draft.id} was not changed: {told}")
+        yield from refuse(draft)
     return draft_of(found[0])
 
 
-def remove(draft_id: UUID) -> Operation[Draft]:
-    found = yield ask("remove_draft", id=draft_id)
+def remove(draft: Draft) -> Operation[Draft]:
+    """Only as it was read: nobody's change goes unseen with it."""
+    found = yield ask("remove_draft", id=draft.id, version=draft.version)
     if not found:
-        raise NotFound(no_draft(draft_id))
+        yield from refuse(draft)
     return draft_of(found[0])
+
+
+def refuse(draft: Draft) -> Operation[NoReturn]:
+    yield from get(draft.id)
+    told = "somebody else has changed it since you read it. Nothing was done: read it again."
+    raise Conflict(f"Draft {draft.id} is not as you read it: {told}")
 
 
 def draft_of(row: Row) -> Draft:
