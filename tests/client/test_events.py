@@ -87,6 +87,21 @@ async def test_who_is_cut_off_before_the_first_event_comes_back_to_where_it_bega
         assert [re.findall(rb"(?i)last-event-id: (\S+)", request) for request in raw.requests] == [[], [b"0-6"]]
 
 
+async def test_who_had_heard_of_more_than_there_is_goes_on_from_where_the_server_begins_anew(kind: Kind) -> None:
+    async def restored(visit: Visit) -> None:
+        await visit.request()
+        await visit.say(HEAD + b': listening\nid: 0-6\n\nevent: anew\ndata: {"detail": "From now on."}\n\n')
+
+    async def last(visit: Visit) -> None:
+        await visit.request()
+        await visit.say(HEAD + b": listening\nid: 0-6\n\n" + framed(7))
+
+    async with RawServer(in_turn(restored, last)) as raw, kind.asker(raw.url) as ask:
+        [told] = await ask.every(lambda c: c.events(after="0-999"), 1)
+        assert told["id"] == "0-7"
+        assert re.findall(rb"(?i)last-event-id: (\S+)", raw.requests[-1]) == [b"0-6"]
+
+
 async def test_a_server_that_is_gone_for_good_is_told(kind: Kind) -> None:
     async def broken(visit: Visit) -> None:
         await visit.request()
