@@ -14,7 +14,8 @@ from postino import Postino, Queue, State
 from postino.content import Content, Override
 from postino.errors import Conflict, NotFound, WrongUse
 from postino.post import PostFilter, StoredPost
-from postino.publishing.posts import Refused, Wish
+from postino.publishing.contents import content_from
+from postino.publishing.posts import Refused, Wish, posts_of
 from postino.rules.limits import Limits
 from postino.store import Act, JobFilter
 from tests.publishing.tiny import Tiny, publishing
@@ -260,6 +261,14 @@ async def test_what_accounts_of_one_network_have_in_common_is_looked_at_once(app
     assert [preview.account for preview in previews] == many
     assert [bool(preview.problems) for preview in previews] == [False] * 50 + [True]
     assert counted.looked == 2
+    payloads = [job.payload for _, job in posts_of(wish(), previews)]
+    assert len({id(payload) for payload in payloads}) == 2
+
+
+async def test_contents_of_posts_that_belong_together_are_read_once(app: Postino) -> None:
+    posts = await write(app, wish("hello", ANNA, BRUNO))
+    first, second = (content_from(post.content) for post in posts)
+    assert first is second
 
 
 async def test_others_have_their_turn_between_many_that_come_together(app: Postino) -> None:

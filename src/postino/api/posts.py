@@ -87,7 +87,9 @@ async def created(
         timing = timing_of(body)
         wish = wish_of(body, timing)
         accounts = await check_accounts(app, caller, body.accounts)
-        return await app.posts.schedule(wish, once=once, draft=draft, accounts=accounts)
+        written = await app.posts.schedule(wish, once=once, draft=draft, accounts=accounts)
+        await app.posts.come_to_turn()  # many are written together, and then all are to be told of
+        return written
 
     def told(written: Sequence[Written]) -> Answer:
         timing = timing_of(body)

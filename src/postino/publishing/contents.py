@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import unicodedata
-from functools import cache
+from functools import cache, lru_cache
 
 from pydantic import TypeAdapter
 
@@ -28,7 +28,9 @@ def folded(text: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
+@lru_cache(maxsize=16)
 def content_from(text: str) -> Content:
+    """Posts of one content are mostly looked at together, and its text may be long."""
     return _contents().validate_json(text)
 
 

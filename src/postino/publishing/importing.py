@@ -14,7 +14,7 @@ from postino.importing import Import, NewRow
 from postino.job import new_id
 from postino.post import StoredAccount
 from postino.publishing.csv_file import Fault, Line, read, split, words
-from postino.publishing.posts import Posts, Preview, Wish, check_times, content_of, key_of, post_of
+from postino.publishing.posts import Posts, Preview, Wish, check_times, content_of, key_of, posts_of
 from postino.publishing.unknown import UnknownAccounts
 from postino.rules.localtime import parse_at
 from postino.store import Store
@@ -68,7 +68,7 @@ class Importer:
         lines, faults = read(file)
         judged = self.judge_all(lines, timezone, known)
         faults = [*faults, *(fault for row in judged for fault in row.faults), *twins(judged)]
-        return len(lines), token_of(file, timezone), told(faults, posts_of(judged))
+        return len(lines), token_of(file, timezone), told(faults, number_of(judged))
 
     async def save(self, known: Import, accounts: Mapping[str, StoredAccount], author: str) -> Import:
         """Goes on where it stands, so that it may be asked for again whatever happened the first time."""
@@ -233,7 +233,7 @@ def twins(judged: Sequence[Judged]) -> list[Fault]:
 def new_row(row: Judged, author: str) -> NewRow:
     assert row.wish is not None
     wish = replace(row.wish, user_id=author)
-    made = [post_of(wish, preview) for preview in row.previews]
+    made = posts_of(wish, row.previews)
     return NewRow(content_of(wish, row.previews[0].account.brand), [post for post, _ in made], [job for _, job in made])
 
 
@@ -241,7 +241,7 @@ def token_of(file: bytes, timezone: str | None) -> str:
     return hashlib.sha256(f"{timezone or ''}\n".encode() + file).hexdigest()
 
 
-def posts_of(judged: Sequence[Judged]) -> int:
+def number_of(judged: Sequence[Judged]) -> int:
     """How many posts would come of it: what is said twice is one."""
     return len({(it.account.id, key_of(row.wish, it.account)) for row in judged if row.wish for it in row.previews})
 

@@ -132,7 +132,7 @@ class Posts:
         if any(errors(preview) for preview in previews):
             raise Refused(previews)
         content = content_of(wish, previews[0].account.brand)
-        made = await self.in_turn(lambda: [post_of(wish, preview) for preview in previews])
+        made = await self.in_turn(lambda: posts_of(wish, previews))
         if wish.at is None and not wish.allow_blackout:
             await self.check_open([job for _, job in made if not await self.knows(job)], WHEN_ELSE)
         posts, jobs = [post for post, _ in made], [job for _, job in made]
@@ -144,7 +144,7 @@ class Posts:
         """Why the wish would be refused although its contents would not."""
         if wish.at is not None or wish.allow_blackout:
             return []
-        jobs = await self.in_turn(lambda: [post_of(wish, preview)[1] for preview in previews])
+        jobs = [job for _, job in await self.in_turn(lambda: posts_of(wish, previews))]
         try:
             await self.check_open(jobs, WHEN_ELSE, "Published now it would be refused.")
         except InBlackout as refusal:
@@ -169,7 +169,7 @@ class Posts:
         )
         if not isinstance(publish_until_at, Kept):
             check_until(wish, datetime.now(UTC))
-        post, job = post_of(wish, preview)
+        ((post, job),) = posts_of(wish, [preview])
         said = replace(content_of(wish, preview.account.brand), user_id=before.job.user_id)
         assert job.key is not None
         await self.store.edit_post(post_id, said, post, job.payload, job.key, act)
@@ -241,9 +241,13 @@ class Posts:
 
     async def in_turn(self, act: Callable[[], T]) -> T:
         """What takes a while: of many at once each by itself, and whatever else there is to do in between."""
+        await self.come_to_turn()
+        return act()
+
+    async def come_to_turn(self) -> None:
+        """Who comes here next does so only after everybody else has had the loop."""
         async with self.turn:
             await asyncio.sleep(0)
-            return act()
 
     def previewed(self, content: Content, accounts: Sequence[StoredAccount]) -> Sequence[Preview]:
         """On each account; what all those of a network have in common is looked at once."""
@@ -288,7 +292,17 @@ def content_of(wish: Wish, brand: str | None) -> NewContent:
     )
 
 
-def post_of(wish: Wish, preview: Preview) -> tuple[NewPost, NewJob]:
+def posts_of(wish: Wish, previews: Sequence[Preview]) -> Sequence[tuple[NewPost, NewJob]]:
+    """What is sent is written once for all accounts of a network."""
+    payloads = {network: payload_of(wish, it) for network, it in {it.account.network: it for it in previews}.items()}
+    return [post_of(wish, preview, payloads[preview.account.network]) for preview in previews]
+
+
+def payload_of(wish: Wish, preview: Preview) -> bytes:
+    return json.dumps(dataclasses.asdict(letter_of(wish, preview.rendered)), default=datetime.isoformat).encode()
+
+
+def post_of(wish: Wish, preview: Preview, payload: bytes) -> tuple[NewPost, NewJob]:
     account, rendered = preview.account, preview.rendered
     job_id = new_id()
     references = [media.reference for media in rendered.media]
@@ -306,7 +320,7 @@ def post_of(wish: Wish, preview: Preview) -> tuple[NewPost, NewJob]:
         type=POST,
         channel=account.network,
         queue=Queue.HIGH if wish.at is None else Queue.DEFAULT,
-        payload=json.dumps(dataclasses.asdict(letter_of(wish, rendered)), default=datetime.isoformat).encode(),
+        payload=payload,
         key=key_of(wish, account),
         run_at=wish.at,
         account=account.id,
