@@ -5,7 +5,7 @@
 
 BIN := .venv/bin
 CODE := $(wildcard src tests examples benchmarks)
-PYTEST := $(BIN)/python -m pytest -n 2
+PYTEST := $(BIN)/python -m pytest -n 3
 BENCH = $(if $(ONLY),--only $(ONLY)) $(if $(PEERS),--peers $(PEERS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SIZE),--size $(SIZE))
 
 help:  ## this list

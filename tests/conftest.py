@@ -14,6 +14,7 @@ from tests.servers.postgres import PostgresServer
 
 COUNTED = "counted"
 POSTGRES_FIXTURES = {"postgres_server", "postgres_url", "private_postgres"}
+LONG = {"docs", "fuzz", "gates", "test_docs.py", "test_up.py"}
 
 # Where a change is judged, it is judged by the same examples; everywhere else new ones are looked for.
 settings.register_profile("judging", derandomize=True)
@@ -26,7 +27,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if POSTGRES_FIXTURES.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.postgres)
-    items.sort(key=lambda item: item.path.name != "test_docs.py")  # long ones first: nobody waits for them at the end
+    items.sort(key=lambda item: LONG.isdisjoint(item.path.parts))  # first, so that nobody waits for them at the end
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
