@@ -123,6 +123,10 @@ def soon() -> str:
     return (datetime.now(UTC) + timedelta(seconds=3)).isoformat()
 
 
+def published(up: Up) -> bool:
+    return all(post["status"] == "published" for post in up.api.get("/v1/posts")["data"])
+
+
 @pytest.mark.crash
 @pytest.mark.timeout(180)  # it starts three times
 def test_killed_in_any_way_right_after_it_answered_it_publishes_once_when_it_is_back(folder: Path) -> None:
@@ -132,12 +136,13 @@ def test_killed_in_any_way_right_after_it_answered_it_publishes_once_when_it_is_
     with Up(folder) as up:
         children = up.children()
         assert {word for child in children for word in child.cmdline()} > {"sandbox", "server", "worker"}
+        eventually(lambda: len(up.texts()) == 2 and published(up), up.texts)
         up.post("Killed alone, and its processes end with it", BLUESKY, MASTODON, at=soon())
         up.process.kill()
         up.end()
         assert psutil.wait_procs(children, DEADLINE)[1] == []
     with Up(folder) as up:
-        eventually(lambda: all(post["status"] == "published" for post in up.api.get("/v1/posts")["data"]), up.texts)
+        eventually(lambda: published(up), up.texts)
         assert sorted(up.texts()) == ["Killed alone, and its processes end with it"] * 2 + ["Killed as a whole"] * 2
 
 
