@@ -22,6 +22,7 @@ PEERS = [name for name, subject in SUBJECTS.items() if subject.role is Role.PEER
 
 SHOWN = ("drain", "drain-two", "drain-sqlite", "enqueue-16", "enqueue-100", "due")  # in the README, as docs/speed.svg
 
+
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--only", default="", help=f"workloads, with commas between: {', '.join(WORKLOADS)}")

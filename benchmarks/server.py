@@ -16,6 +16,4 @@ class BenchServer(PostgresServer):
     def shown(self) -> dict[str, str]:
         """The settings in force, as the server itself tells them."""
         with psycopg.connect(self.url) as connection:
-            return {
-                name: connection.execute("SELECT current_setting(%s)", [name]).fetchall()[0][0] for name in SHOWN
-            }
+            return {name: connection.execute("SELECT current_setting(%s)", [name]).fetchall()[0][0] for name in SHOWN}

@@ -22,7 +22,7 @@ if os.environ.get("CI"):
     settings.load_profile("judging")
 
 
-@pytest.hookimpl(tryfirst=True)     # before -m chooses by the marks
+@pytest.hookimpl(tryfirst=True)  # before -m chooses by the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if POSTGRES_FIXTURES.intersection(getattr(item, "fixturenames", ())):

@@ -58,9 +58,7 @@ class Block:
 
 
 def blocks(page: Path, *languages: str) -> list[Block]:
-    found = [
-        Block(page, match["language"], match["text"], match["mark"]) for match in BLOCK.finditer(page.read_text())
-    ]
+    found = [Block(page, match["language"], match["text"], match["mark"]) for match in BLOCK.finditer(page.read_text())]
     return [block for block in found if not languages or block.language in languages]
 
 

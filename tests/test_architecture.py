@@ -14,8 +14,26 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "postino"
 
 IMPURE_MODULES = {
-    "aiohttp", "apsw", "asyncio", "asyncpg", "concurrent", "importlib", "io", "logging", "multiprocessing", "os",
-    "pathlib", "random", "secrets", "socket", "sqlite3", "structlog", "subprocess", "sys", "threading", "time",
+    "aiohttp",
+    "apsw",
+    "asyncio",
+    "asyncpg",
+    "concurrent",
+    "importlib",
+    "io",
+    "logging",
+    "multiprocessing",
+    "os",
+    "pathlib",
+    "random",
+    "secrets",
+    "socket",
+    "sqlite3",
+    "structlog",
+    "subprocess",
+    "sys",
+    "threading",
+    "time",
 }
 IMPURE_NAMES = {"__import__", "input", "open", "print", "uuid1", "uuid4"}
 IMPURE_ATTRIBUTES = {"datetime.now", "datetime.utcnow", "datetime.today", "date.today", "uuid.uuid1", "uuid.uuid4"}

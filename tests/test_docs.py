@@ -143,12 +143,16 @@ def test_every_settings_file_shown_can_be_loaded(page: Path, tmp_path: Path) -> 
 
 
 def test_every_line_the_engine_logs_is_explained_and_no_other() -> None:
-    logged = {
-        name
-        for path in SOURCE.rglob("*.py")
-        if "structlog.get_logger" in path.read_text()
-        for name in re.findall(r"\"((?!postino)[a-z_]+\.[a-z_]+)\"", path.read_text())
-    } - set(POINTS) - set(known_settings())
+    logged = (
+        {
+            name
+            for path in SOURCE.rglob("*.py")
+            if "structlog.get_logger" in path.read_text()
+            for name in re.findall(r"\"((?!postino)[a-z_]+\.[a-z_]+)\"", path.read_text())
+        }
+        - set(POINTS)
+        - set(known_settings())
+    )
     assert {code(row["log"]) for row in table(OPERATING, "log", "meaning")} == logged
 
 

@@ -94,8 +94,7 @@ def questions(service: Service, accounts: list[Account]) -> dict[str, list[dict[
         "brand": [listed(brand=f"brand {number}") for number in spread],
         "time": [listed(**{"from": moment(25 * number + 1), "to": moment(25 * number)}) for number in spread],
         "account-time": [
-            listed(**{"account": some[number], "from": moment(90 + number), "to": moment(number)})
-            for number in spread
+            listed(**{"account": some[number], "from": moment(90 + number), "to": moment(number)}) for number in spread
         ],
         "text": [listed(text=word) for word in ("coffee", "spring collection", "quiet")],
         "rare": [listed(text=RARE)],

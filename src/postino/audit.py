@@ -29,6 +29,4 @@ def first_broken(entries: Iterable[AuditEntry]) -> AuditEntry | None:
 
 
 def entry_hash(previous: str, entry: AuditEntry) -> str:
-    return chained(
-        previous, entry.at.isoformat(), entry.actor, entry.action, entry.subject, entry.reason, entry.detail
-    )
+    return chained(previous, entry.at.isoformat(), entry.actor, entry.action, entry.subject, entry.reason, entry.detail)

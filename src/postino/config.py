@@ -16,9 +16,7 @@ from postino.errors import ConfigError
 ENVIRONMENT = "POSTINO_"
 LEAST_BACKOFF = {"base": 0, "factor": 1, "max": 0}
 ORIGIN = re.compile(r"https?://(\[[0-9a-f:.]+\]|[\w.-]+)(:[0-9]{1,5})?", re.IGNORECASE)
-NOT_SETTINGS = frozenset(
-    {"POSTINO_DATA_DIR", "POSTINO_APP", "POSTINO_CRASH", "POSTINO_SERVER", "POSTINO_API_KEY"}
-)
+NOT_SETTINGS = frozenset({"POSTINO_DATA_DIR", "POSTINO_APP", "POSTINO_CRASH", "POSTINO_SERVER", "POSTINO_API_KEY"})
 
 
 @dataclass(frozen=True, slots=True)

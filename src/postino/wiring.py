@@ -53,9 +53,7 @@ class Postino(App):
         self.networks = networks_of(config)
         super().__init__(parts(config, self.networks))
         vault = partial(load_or_create, config.data_dir / "vault.key")
-        self.accounts = Accounts(
-            self.store, vault, config.sandbox.url, self.networks.needed, self.networks.homes
-        )
+        self.accounts = Accounts(self.store, vault, config.sandbox.url, self.networks.needed, self.networks.homes)
         seals, passwords = Seals(partial(read_or_create, config.data_dir / "vault.key")), Passwords()
         self.people = People(self.store, seals, passwords)
         self.signing_in = SigningIn(self.store, seals, passwords)
@@ -91,9 +89,7 @@ def sandbox_accounts() -> list["SeededAccount"]:
     return [account for account in seeded() if account.network in PROVIDERS]
 
 
-async def serve_sandbox(
-    path: Path, host: str, port: int, *, ready: Callable[[str], None], stop: asyncio.Event
-) -> None:
+async def serve_sandbox(path: Path, host: str, port: int, *, ready: Callable[[str], None], stop: asyncio.Event) -> None:
     """The simulated networks, on the database at this path."""
     from postino.sandbox.server import serve
 
@@ -220,9 +216,7 @@ def postgres_parts(config: Config) -> tuple[Callable[[], Store], Wakeup]:
     url, database = config.database_url, config.database
 
     def make_store() -> Store:
-        return SqlStore(
-            Postgres(url, connections=database.connections, statement_seconds=database.statement_timeout)
-        )
+        return SqlStore(Postgres(url, connections=database.connections, statement_seconds=database.statement_timeout))
 
     return make_store, PostgresWakeup(url)
 

@@ -103,7 +103,9 @@ class Table:
             "thread": ["more"],
             "media": [{"url": "https://example.org/a.jpg", "alt": "A", "kind": "image"}],
             "placeholders": {"name": "Ada"},
-            "overrides": {"bluesky": {"text": "Hi", "hashtags": ["b"], "media": [{"url": "https://example.org/a.jpg"}]}},
+            "overrides": {
+                "bluesky": {"text": "Hi", "hashtags": ["b"], "media": [{"url": "https://example.org/a.jpg"}]}
+            },
         }
         job = {"type": "report", "run_at": LATER, "payload": {}}
         reason = {"reason": "because"}

@@ -30,7 +30,7 @@ UNREADABLE: list[tuple[bytes, int, str]] = [
     (b'{"a": 1', 400, "not JSON"),
     (b"text=Hello&accounts=x", 400, "not JSON"),
     (b'{"a": "caf\xe9"}', 400, "not UTF-8 text (byte 10)"),
-    (b'\xff\xfe{\x00}\x00', 400, "not UTF-8"),
+    (b"\xff\xfe{\x00}\x00", 400, "not UTF-8"),
     (b'{"a": NaN}', 400, "NaN is not a number"),
     (b'{"a": -Infinity}', 400, "-Infinity is not a number"),
     (b'{"a": 1e400}', 400, "too large: 1e400"),

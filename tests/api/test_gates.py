@@ -145,9 +145,7 @@ def test_a_preview_tells_what_would_move_and_saves_nothing(up: Up) -> None:
 @pytest.mark.slow
 def test_a_plan_in_a_blackout_is_201_with_a_note(up: Up) -> None:
     add(up)
-    reply = up.api.ask(
-        "POST", "/v1/posts", {"text": "Night", "accounts": [BLUESKY], "at": "2035-06-01T23:00+02:00"}
-    )
+    reply = up.api.ask("POST", "/v1/posts", {"text": "Night", "accounts": [BLUESKY], "at": "2035-06-01T23:00+02:00"})
     assert reply.status == 201
     assert "it goes out at 2035-06-02T05:00:00Z" in reply.json["notes"][0]
     moved = up.api.ask("PATCH", f"/v1/posts/{reply.json['id']}", {"at": "2035-06-03T23:00+02:00"})

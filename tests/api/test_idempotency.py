@@ -111,9 +111,7 @@ def test_a_hundred_at_once_are_one_and_one_answer(accounts: Server, path: str) -
 def check_hundred(servers: Sequence[Client], path: str, body: dict[str, Any], most: int = 100) -> bytes:
     """All at once with one key: one thing is made, and each of them hears of it in the same words."""
     with ThreadPoolExecutor(25) as pool:
-        replies = list(
-            pool.map(lambda n: send(servers[n % len(servers)], f"hundred {path}", body, path), range(most))
-        )
+        replies = list(pool.map(lambda n: send(servers[n % len(servers)], f"hundred {path}", body, path), range(most)))
     assert {reply.status for reply in replies} == {201}, replies[0]
     assert len({reply.body for reply in replies}) == 1
     api = servers[0]

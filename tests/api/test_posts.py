@@ -13,8 +13,19 @@ pytestmark = pytest.mark.slow
 BLUESKY, MASTODON, TELEGRAM = "bluesky:postcard.test", "mastodon:postcard", "telegram:postcard"
 LATER = "2035-06-01T12:00:00Z"
 SHAPE = [
-    "id", "status", "flags", "network", "account", "content_id", "scheduled_at", "run_at", "published_at", "remote_id",
-    "url", "attempts", "last_error",
+    "id",
+    "status",
+    "flags",
+    "network",
+    "account",
+    "content_id",
+    "scheduled_at",
+    "run_at",
+    "published_at",
+    "remote_id",
+    "url",
+    "attempts",
+    "last_error",
 ]
 
 

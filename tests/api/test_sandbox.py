@@ -11,7 +11,11 @@ from tests.api.household import Server, Up
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("GET", "published"), ("GET", "faults"), ("POST", "faults"), ("DELETE", "faults"), ("GET", "calls"),
+        ("GET", "published"),
+        ("GET", "faults"),
+        ("POST", "faults"),
+        ("DELETE", "faults"),
+        ("GET", "calls"),
         ("POST", "reset"),
     ],
 )

@@ -19,8 +19,18 @@ from tests.cli.served import Served
 Postino = Callable[..., Answer]
 HERE, SERVED = "here", "served"
 BOTH_WAYS = {
-    "test_jobs", "test_dead", "test_queues", "test_circuits", "test_blackouts", "test_keys", "test_users",
-    "test_accounts", "test_explain", "test_posts", "test_simulate", "test_import",
+    "test_jobs",
+    "test_dead",
+    "test_queues",
+    "test_circuits",
+    "test_blackouts",
+    "test_keys",
+    "test_users",
+    "test_accounts",
+    "test_explain",
+    "test_posts",
+    "test_simulate",
+    "test_import",
 }
 
 

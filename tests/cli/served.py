@@ -26,9 +26,7 @@ class Served:
         self.app = make_app(load(folder, environment={}))
         self.loop = asyncio.new_event_loop()
         self.socket = socket.create_server(("127.0.0.1", 0))
-        self.server = uvicorn.Server(
-            uvicorn.Config(self.app, log_config=None, access_log=False, lifespan="off")
-        )
+        self.server = uvicorn.Server(uvicorn.Config(self.app, log_config=None, access_log=False, lifespan="off"))
         self.thread = threading.Thread(target=self.run)
 
     def run(self) -> None:

@@ -13,9 +13,7 @@ from tests.cli.terminal import in_terminal
 
 
 def test_a_circuit_is_opened_listed_closed_and_reset(desk: Desk, postino: Postino) -> None:
-    assert postino("circuits", "list").rows == [
-        "SERVICE  STATE  SINCE_AT  UNTIL_AT  FAILURES  TRIPS  BY  REASON"
-    ]
+    assert postino("circuits", "list").rows == ["SERVICE  STATE  SINCE_AT  UNTIL_AT  FAILURES  TRIPS  BY  REASON"]
     opened = postino("circuits", "open", "instagram", "--reason", "maintenance", "--for", "10m")
     assert opened.code == 0
     assert opened.out.startswith("The service instagram is left alone until 20")

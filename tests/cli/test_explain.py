@@ -107,9 +107,7 @@ def test_what_is_no_post_or_no_job_is_refused(postino: Postino, desk: Desk) -> N
 def test_whether_a_job_could_run_is_told_and_nothing_is_queued(postino: Postino, post: str) -> None:
     answer = postino("jobs", "test", "--channel", "bluesky", "--account", BLUESKY, "--at", "2035-06-01T12:00:30Z")
     assert answer.code == 0
-    assert answer.out == (
-        "Yes: it could run at 2035-06-01T12:00:30Z. Another is planned within a minute of it.\n"
-    )
+    assert answer.out == ("Yes: it could run at 2035-06-01T12:00:30Z. Another is planned within a minute of it.\n")
     assert len(postino("jobs", "list", "--json").json["data"]) == 1
 
 

@@ -283,9 +283,7 @@ def test_a_job_that_is_no_post_is_not_touched_by_posts(postino: Postino, desk: D
     assert desk.get(job).state is State.PENDING
 
 
-def test_posts_held_after_a_copy_are_answered_for_all_at_once(
-    postino: Postino, desk: Desk, tmp_path: Path
-) -> None:
+def test_posts_held_after_a_copy_are_answered_for_all_at_once(postino: Postino, desk: Desk, tmp_path: Path) -> None:
     desk.perform(lambda app: app.store.awaken(after_outage=False))
     for number in range(3):
         postino("post", f"Number {number}", "--to", "bluesky")

@@ -55,9 +55,7 @@ def test_what_is_paused_is_listed_until_it_is_resumed(
 
 @pytest.mark.usefixtures("a1")
 @pytest.mark.parametrize("what", [["low"], ["--channel", "x"], ["--brand", "b1"], ["--account", "a1"], ["--all"]])
-def test_pausing_prints_the_command_that_undoes_it(
-    what: list[str], folder: Path, desk: Desk, postino: Postino
-) -> None:
+def test_pausing_prints_the_command_that_undoes_it(what: list[str], folder: Path, desk: Desk, postino: Postino) -> None:
     answer = postino("queues", "pause", *what, "--data-dir", folder)
     program, undo = answer.out.partition("This undoes it: ")[2].split("postino queues ")
     assert program == "" or program.endswith(" -m ")
@@ -78,9 +76,7 @@ def test_pausing_a_network_without_jobs_tells_which_channels_have_some(desk: Des
 def test_a_channel_that_never_was_is_refused_with_the_nearest(words: list[str], desk: Desk, postino: Postino) -> None:
     refused = postino("queues", *words)
     assert (refused.code, refused.out) == (2, "")
-    assert refused.err == (
-        "channel: there is no channel 'instgram'. Did you mean instagram? Nothing was changed.\n"
-    )
+    assert refused.err == ("channel: there is no channel 'instgram'. Did you mean instagram? Nothing was changed.\n")
     shown = postino("queues", "list", "--json").json
     assert (shown["gates"], "instgram" in shown["caps"]) == ([], False)
 

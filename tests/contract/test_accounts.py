@@ -122,9 +122,7 @@ async def test_a_persons_own_pause_is_left_alone(desk: Desk, anna: StoredAccount
     assert not await is_held(desk)
 
 
-async def test_nor_is_one_opened_that_a_person_closed_later_for_another_reason(
-    desk: Desk, anna: StoredAccount
-) -> None:
+async def test_nor_is_one_opened_that_a_person_closed_later_for_another_reason(desk: Desk, anna: StoredAccount) -> None:
     await expire(desk)
     await desk.store.pause(Scope.ACCOUNT, "anna", Act("maria", "holidays"))
     await desk.store.put_account(account(sealed=b"new"))

@@ -114,9 +114,7 @@ async def test_the_next_look_is_at_its_end(desk: Desk, noon: datetime, scope: Sc
     assert next_due(survey.heads, closed(survey.known, survey.now), survey.now) == noon + timedelta(hours=2)
 
 
-async def test_forty_covered_accounts_keep_no_slot_from_one_that_is_free(
-    desk: Desk, noon: datetime
-) -> None:
+async def test_forty_covered_accounts_keep_no_slot_from_one_that_is_free(desk: Desk, noon: datetime) -> None:
     names = [f"acme{number:03}" for number in range(40)]
     for name in names:
         await desk.put(account=name)

@@ -181,9 +181,7 @@ async def test_another_process_enqueues_through_sqlite3_while_this_one_works(
 async def test_an_open_transaction_blocks_no_enqueue_on_the_same_new_channel_and_lane(desk: Desk) -> None:
     async with asyncpg_transaction(desk.database) as caller:
         await desk.store.enqueue_on(caller, [new(channel="fresh", account="acme", brand="shoes", key="a")])
-        (made,) = await desk.store.enqueue(
-            [new(channel="fresh", account="acme", brand="shoes", key="b")], patience=0.5
-        )
+        (made,) = await desk.store.enqueue([new(channel="fresh", account="acme", brand="shoes", key="b")], patience=0.5)
         assert made.created
         assert ids(await desk.take()) == {made.job.id}
 

@@ -196,9 +196,7 @@ async def test_an_uncertain_job_with_a_time_is_claimed_again_when_that_has_come(
 
 
 @LANES
-async def test_one_that_waits_for_a_person_is_not_claimed_until_there_is_news(
-    desk: Desk, lane: dict[str, str]
-) -> None:
+async def test_one_that_waits_for_a_person_is_not_claimed_until_there_is_news(desk: Desk, lane: dict[str, str]) -> None:
     await desk.put(**lane)
     (job,) = await desk.take()
     await desk.intend(job)

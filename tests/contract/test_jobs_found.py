@@ -56,9 +56,7 @@ async def every_page(desk: Desk, asked: JobFilter) -> Sequence[Job]:
 
 
 @pytest.mark.parametrize("most", [4, 10_000])
-async def test_page_by_page_it_is_what_it_is_at_once(
-    desk: Desk, most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_page_by_page_it_is_what_it_is_at_once(desk: Desk, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "MOST_WALKED", most)
     await crowd(desk)
     for asked in ASKED:
@@ -68,9 +66,7 @@ async def test_page_by_page_it_is_what_it_is_at_once(
     assert len(await desk.store.list(JobFilter(limit=100))) == 13
 
 
-async def test_one_answer_looks_through_a_bounded_number_of_jobs(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_one_answer_looks_through_a_bounded_number_of_jobs(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "MOST_WALKED", 5)
     first = await desk.put(type="rare")
     await desk.put_many(20)

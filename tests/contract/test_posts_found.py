@@ -79,9 +79,7 @@ def some_filter(chance: random.Random, now: datetime) -> dict[str, Any]:
 async def test_whatever_is_asked_for_is_found_page_by_page_in_one_order(desk: Desk, seed: int) -> None:
     chance = random.Random(seed)
     posts = await crowd(desk, chance)
-    words = {
-        UUID(str(content_id)): text for content_id, text in desk.database.sql("SELECT id, words FROM {contents}")
-    }
+    words = {UUID(str(content_id)): text for content_id, text in desk.database.sql("SELECT id, words FROM {contents}")}
     for _ in range(60):
         asked = PostFilter(**some_filter(chance, desk.clock()), limit=chance.randint(1, 30))
 
@@ -122,9 +120,7 @@ async def test_what_is_kept_beside_a_post_is_what_its_job_says(desk: Desk) -> No
         assert (brand, at) == (post.job.brand, post.job.scheduled_at)
 
 
-async def test_one_answer_looks_through_a_bounded_number_of_posts(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_one_answer_looks_through_a_bounded_number_of_posts(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listing, "MOST_WALKED", 12)  # on four ways, one for each phase
     monkeypatch.setattr(listing, "MOST_READ", 12)
     (first,) = await create(desk.store, wanted("anna"))

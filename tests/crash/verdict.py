@@ -107,9 +107,7 @@ async def histories(store: Store, finished: Mapping[UUID, End]) -> dict[UUID, in
     return times
 
 
-def completed_otherwise_than_once(
-    where: str, times: Mapping[UUID, int], finished: Mapping[UUID, End]
-) -> Iterator[str]:
+def completed_otherwise_than_once(where: str, times: Mapping[UUID, int], finished: Mapping[UUID, End]) -> Iterator[str]:
     for job in times.keys() | finished.keys():
         once = int(job in finished and finished[job].state is State.COMPLETED)
         if times.get(job, 0) != once:

@@ -26,9 +26,7 @@ KNOWN = "SELECT (SELECT count(*) FROM postino.jobs), (SELECT count(*) FROM posti
 
 
 class Watch:
-    def __init__(
-        self, books: Books, store: Store, awake: Callable[[], set[int]], accepted: Callable[[], int]
-    ) -> None:
+    def __init__(self, books: Books, store: Store, awake: Callable[[], set[int]], accepted: Callable[[], int]) -> None:
         self.books = books
         self.store = store
         self.awake = awake

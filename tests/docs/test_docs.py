@@ -107,7 +107,9 @@ def test_answers_are_compared_by_their_names_and_kinds(shown: object, real: obje
 
 def test_what_is_said_is_compared_without_what_is_another_one_each_time() -> None:
     post = "01a1e22f-6f6d-7f71-a22e-4b7be0e12486"
-    assert plain(f"a  publishing  {post}\na  published   {post}  http://127.0.0.1:1/\n") == ["a published ID http://HOST/"]
+    assert plain(f"a  publishing  {post}\na  published   {post}  http://127.0.0.1:1/\n") == [
+        "a published ID http://HOST/"
+    ]
     assert plain("at 2026-11-16T02:29:41Z.") == ["at TIME."]
     assert plain(f"a scheduled {post}") == ["a scheduled ID"]
 

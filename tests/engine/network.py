@@ -26,9 +26,7 @@ from postino.provider import (
 from tests.engine.conftest import eventually
 
 # A quarantine of 0.4 s.
-QUICK = Manners(
-    timeout=timedelta(seconds=0.1), visibility=timedelta(seconds=0.1), send_within=timedelta(seconds=0.2)
-)
+QUICK = Manners(timeout=timedelta(seconds=0.1), visibility=timedelta(seconds=0.1), send_within=timedelta(seconds=0.2))
 PUBLISHED = {"accepted", "lost", "error", "conflict", "garbled", "nonsense", "bug", "hanging"}
 ANSWERS: dict[str, Any] = {
     "not sent": NotSent("Nothing left."),
@@ -82,9 +80,7 @@ class Network:
         return Receipt(remote_id=f"id of {text}", url=f"https://there/{text}", data={"times": [1]})
 
 
-def publishes(
-    app: Postino, network: Network, *, look: bool = True, resend: Resend = NEVER, **options: Any
-) -> None:
+def publishes(app: Postino, network: Network, *, look: bool = True, resend: Resend = NEVER, **options: Any) -> None:
     """Jobs of type `publish` send their payload to this network."""
     found: Look | None = network.find if look else None
 

@@ -13,9 +13,7 @@ from postino.config import Config, DatabaseConfig, QueueConfig, WorkerConfig
 from postino.ledger import Manners
 from postino.provider import NEVER, SAME_HANDLE, Found, Http, Intent, NotFound, Receipt, Sighting
 
-MANNERS = Manners(
-    timeout=timedelta(seconds=1), visibility=timedelta(seconds=0.2), send_within=timedelta(seconds=1)
-)
+MANNERS = Manners(timeout=timedelta(seconds=1), visibility=timedelta(seconds=0.2), send_within=timedelta(seconds=1))
 
 
 def application(url: str, folder: Path) -> Postino:

@@ -240,9 +240,7 @@ async def test_after_its_patience_a_wait_starts_anew_and_at_last_gives_up(app: P
     @app.handler("wait")
     async def wait(job: Job, payload: str, call: Call) -> None:
         await call.step("container", shop.make)
-        await call.until(
-            "ready", never.make, every=timedelta(seconds=0.05), patience=timedelta(seconds=0.12)
-        )
+        await call.until("ready", never.make, every=timedelta(seconds=0.05), patience=timedelta(seconds=0.12))
 
     async with working(app):
         job = await ended(app, await app.enqueue("wait", ""))
@@ -325,11 +323,10 @@ async def test_whoever_lost_its_job_remembers_and_sends_nothing(app: Postino, ve
 
 @only_sqlite
 @pytest.mark.parametrize(
-    "said", [("?", datetime(2026, 1, 1)), (7, None), ("?", "soon"), (None, 3)]  # noqa: DTZ001 - this is the mistake
+    "said",
+    [("?", datetime(2026, 1, 1)), (7, None), ("?", "soon"), (None, 3)],  # noqa: DTZ001 - this is the mistake
 )
-async def test_a_handler_that_cannot_even_say_so_properly_is_not_repeated(
-    app: Postino, said: tuple[Any, Any]
-) -> None:
+async def test_a_handler_that_cannot_even_say_so_properly_is_not_repeated(app: Postino, said: tuple[Any, Any]) -> None:
     runs: list[Job] = []
 
     @app.handler("work")

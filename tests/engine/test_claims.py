@@ -42,4 +42,3 @@ async def test_a_claim_without_an_answer_is_remembered_for_as_long_as_the_store_
     assert token in claims.lost
     assert claims.strays(set()) == []
     assert token not in claims.lost
-

@@ -287,8 +287,6 @@ async def test_a_time_out_inside_a_handler_is_not_taken_for_the_time_limit(app: 
     assert job.last_error == "TimeoutError: the other side"
 
 
-
-
 async def test_a_handler_that_swallows_its_cancellation_is_left_alone_and_keeps_its_slot(
     app: Postino, monkeypatch: pytest.MonkeyPatch
 ) -> None:

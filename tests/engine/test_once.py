@@ -135,9 +135,7 @@ HARMLESS = [SAME_HANDLE, DUPLICATE_RULE, same_key(DAY)]
 @only_sqlite
 @pytest.mark.parametrize("look", [True, False])
 @pytest.mark.parametrize("resend", HARMLESS)
-async def test_what_is_not_found_is_sent_again_where_that_is_harmless(
-    app: Postino, resend: Resend, look: bool
-) -> None:
+async def test_what_is_not_found_is_sent_again_where_that_is_harmless(app: Postino, resend: Resend, look: bool) -> None:
     network = Network("gone")
     publishes(app, network, look=look, resend=resend)
     async with working(app):

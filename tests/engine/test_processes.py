@@ -76,9 +76,7 @@ async def test_two_processes_run_each_job_once(app: Postino, start: Start, recor
     assert Counter(job for job, _ in records()) == {str(job.id): 1 for job in jobs}
 
 
-async def test_a_cap_of_one_is_never_exceeded_by_two_processes(
-    app: Postino, start: Start, records: Records
-) -> None:
+async def test_a_cap_of_one_is_never_exceeded_by_two_processes(app: Postino, start: Start, records: Records) -> None:
     await app.cap("alone", 1)
     start(), start()
     jobs = await app.enqueue_many([("alone", "one") for _ in range(60)])

@@ -36,11 +36,15 @@ ENDLESS = ".venv/bin/postino worker --app examples.snap_processing.app:app"
 
 @pytest.fixture
 def environment(postgres_url: str, tmp_path: Path) -> dict[str, str]:
-    return os.environ | QUICK | {
-        "POSTINO_DATABASE_URL": postgres_url,
-        "POSTINO_DATA_DIR": str(tmp_path),
-        "PATH": f"{BIN}:{os.environ['PATH']}",
-    }
+    return (
+        os.environ
+        | QUICK
+        | {
+            "POSTINO_DATABASE_URL": postgres_url,
+            "POSTINO_DATA_DIR": str(tmp_path),
+            "PATH": f"{BIN}:{os.environ['PATH']}",
+        }
+    )
 
 
 @contextmanager

@@ -19,9 +19,7 @@ class Opening:
 
 def openings(books: Books, network: str) -> list[Opening]:
     told = [(at, json.loads(data)) for at, data in books.ask(TOLD.format(type="circuit.opened"))]
-    return [
-        Opening(instant(at), instant(data["until_at"])) for at, data in told if data["service"] == network
-    ]
+    return [Opening(instant(at), instant(data["until_at"])) for at, data in told if data["service"] == network]
 
 
 def closings(books: Books, network: str) -> list[datetime]:

@@ -28,9 +28,7 @@ def settings(order: dict[str, Any]) -> Config:
 
 
 def quota(most: int, seconds: float) -> Quota:
-    return Quota(
-        name="a few", most=most, period=timedelta(seconds=seconds), whose=Scope.ACCOUNT, costs={"post": 1}
-    )
+    return Quota(name="a few", most=most, period=timedelta(seconds=seconds), whose=Scope.ACCOUNT, costs={"post": 1})
 
 
 async def work(order: dict[str, Any]) -> None:

@@ -62,9 +62,7 @@ async def test_an_account_that_was_told_when_to_come_back_does_not_come_earlier_
     for network in NETWORKS:
         for way in WAYS:
             [account, neighbour] = await open_accounts(office, network, 2)
-            await add_fault(
-                office, network, "rate_limited", account=account.handle, times=1, params={way: COOL}
-            )
+            await add_fault(office, network, "rate_limited", account=account.handle, times=1, params={way: COOL})
             limited.append(account)
             untouched.append(neighbour)
     for number in range(2):

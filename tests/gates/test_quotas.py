@@ -46,9 +46,7 @@ async def test_a_call_that_never_left_gives_back_what_was_reserved_for_it(office
         closed.bind(("127.0.0.1", 0))  # nothing listens
         nowhere = f"http://127.0.0.1:{closed.getsockname()[1]}"
         [account] = await open_accounts(office, NETWORK, 1)
-        await office.app.accounts.add(
-            NETWORK, account.handle, {"access_token": "any"}, base_url=nowhere, remote_id="1"
-        )
+        await office.app.accounts.add(NETWORK, account.handle, {"access_token": "any"}, base_url=nowhere, remote_id="1")
         await post_to_all(office, [account], "never left")
 
         async def tried() -> bool:

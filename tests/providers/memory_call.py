@@ -29,7 +29,7 @@ from postino.provider import (
 )
 from postino.rules.failures import refuses
 
-POLL = 0.05     # seconds between two questions, however long anybody else would wait
+POLL = 0.05  # seconds between two questions, however long anybody else would wait
 
 
 class Refused(Exception):

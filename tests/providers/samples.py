@@ -10,20 +10,25 @@ from typing import Any
 from postino.job import new_id
 from postino.provider import Account, Media, Post
 
-FILM = b"\0\0\0\x18ftypmp42" + b"\0" * 1000     # as far as anybody looks who does not play it
+FILM = b"\0\0\0\x18ftypmp42" + b"\0" * 1000  # as far as anybody looks who does not play it
 
 
 def png(shade: int = 0, width: int = 1, height: int = 1) -> bytes:
     """A grey picture, as large as that many dots: nothing is left out of it."""
     rows = zlib.compress((b"\0" + bytes([shade]) * width) * height, level=0)
     parts = [(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)), (b"IDAT", rows), (b"IEND", b"")]
-    chunks = [struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-              for kind, data in parts]
+    chunks = [
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in parts
+    ]
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
 
 
 def a_post(account: Account, *parts: str, media: tuple[Media, ...] = (), **options: Any) -> Post:
     return Post(
-        id=new_id(), account=account, parts=parts or ("Good morning!",), media=media, created_at=datetime.now(UTC),
+        id=new_id(),
+        account=account,
+        parts=parts or ("Good morning!",),
+        media=media,
+        created_at=datetime.now(UTC),
         options=options,
     )

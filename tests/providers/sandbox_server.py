@@ -34,8 +34,12 @@ class SandboxServer:
         """The one that is there from the start; `url` is another way to the sandbox."""
         known = next(one for one in self.get("accounts") if one["network"] == network)
         return Account(
-            id=network, network=network, handle=known["handle"], base_url=f"{url or self.url}/{network}",
-            credentials=known["credentials"], remote_id=known["remote_id"],
+            id=network,
+            network=network,
+            handle=known["handle"],
+            base_url=f"{url or self.url}/{network}",
+            credentials=known["credentials"],
+            remote_id=known["remote_id"],
         )
 
     def fail(self, network: str, fault: str, endpoint: str | None = None, **params: Any) -> None:

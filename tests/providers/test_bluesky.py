@@ -18,7 +18,7 @@ from tests.providers.samples import a_post
 from tests.providers.wire import Wire
 from tests.servers.pds import PdsServer, Person
 
-pytestmark = pytest.mark.slow   # the server takes some seconds to start
+pytestmark = pytest.mark.slow  # the server takes some seconds to start
 
 PUT = "com.atproto.repo.putRecord"
 GET = "com.atproto.repo.getRecord"
@@ -33,7 +33,11 @@ def person(pds: PdsServer) -> Person:
 @pytest.fixture
 def account(person: Person, wire_to_pds: Wire) -> Account:
     return Account(
-        id="ours", network="bluesky", handle=person.handle, base_url=wire_to_pds.url, remote_id=person.did,
+        id="ours",
+        network="bluesky",
+        handle=person.handle,
+        base_url=wire_to_pds.url,
+        remote_id=person.did,
         credentials={"identifier": person.handle, "password": person.password},
     )
 
@@ -104,7 +108,7 @@ async def test_a_thread_goes_on_after_a_post_that_a_person_found(
     post = a_post(account, "one")
     first = await bluesky.publish(post, call)
     thread = replace(post, parts=("one", "two"))
-    call.receipts["post 1"] = Receipt(remote_id=first.remote_id)    # a person knows no cid
+    call.receipts["post 1"] = Receipt(remote_id=first.remote_id)  # a person knows no cid
     await bluesky.publish(thread, call)
     replies = [record["value"]["reply"] for record in pds.records_of(person) if "reply" in record["value"]]
     assert [reply["parent"]["uri"] for reply in replies] == [first.remote_id]
@@ -116,7 +120,7 @@ async def test_nothing_that_is_remembered_holds_a_secret(
     await bluesky.publish(a_post(account, "one", "two", media=pictures), call)
     remembered = json.dumps([call.steps, [dict(receipt.data) for receipt in call.receipts.values()]])
     assert set(call.steps) == {"media 1", "media 2", "record 1", "record 2"}
-    assert "eyJ" not in remembered      # as every token begins
+    assert "eyJ" not in remembered  # as every token begins
     assert person.password not in remembered
     assert "eyJ" not in repr(bluesky._sessions)
 
@@ -179,7 +183,7 @@ async def test_files_that_were_cleared_away_are_uploaded_again(
     pds: PdsServer, account: Account, bluesky: Bluesky, call: MemoryCall, door: Door, pictures: tuple[Media, ...]
 ) -> None:
     await call.step("media 1", bluesky.upload, account, pictures[0])
-    other = pds.sign_up()   # who has never uploaded it
+    other = pds.sign_up()  # who has never uploaded it
     theirs = replace(account, credentials={"identifier": other.handle, "password": other.password}, remote_id=other.did)
     waiting = MemoryCall(door, bluesky, theirs, steps=dict(call.steps))
     await bluesky.publish(a_post(theirs, "late", media=pictures[:1]), waiting)

@@ -22,7 +22,7 @@ from tests.providers.sandbox_server import SandboxServer
 NETWORKS: dict[str, type[Bluesky | Mastodon | Telegram]] = {
     "bluesky": Bluesky, "mastodon": Mastodon, "telegram": Telegram,
 }  # fmt: skip
-PICTURES = {"sendMessage": 0, "getMe": 0, "getChat": 0, "sendMediaGroup": 2}   # by endpoint, so that it is called
+PICTURES = {"sendMessage": 0, "getMe": 0, "getChat": 0, "sendMediaGroup": 2}  # by endpoint, so that it is called
 PARAMS: dict[str, dict[str, Any]] = {"timeout": {"seconds": 3}, "slow": {"seconds": 0.2}, "invisible": {"seconds": 0.2}}
 NOT_FOR_PUBLISHING = {
     "refreshSession", "createRecord", "listRecords", "status", "instance", "getMe", "getChat",
@@ -71,7 +71,7 @@ async def test_whatever_goes_wrong_ends_sensibly_and_nothing_is_out_twice(
         account = sandbox.account(network)
     sandbox.fail(network, fault, endpoint, **PARAMS.get(fault, {}))
     if endpoint not in visible_endpoints(network):
-        sandbox.fail(network, "process_then_drop", visible_endpoints(network)[0])   # so that somebody has to look
+        sandbox.fail(network, "process_then_drop", visible_endpoints(network)[0])  # so that somebody has to look
     call = MemoryCall(door, provider, account)
     parts = ("one",) if network == "telegram" else ("one", "two")
     post = a_post(account, *parts, media=pictures[: PICTURES.get(endpoint, 1)])
@@ -131,7 +131,7 @@ async def test_a_limit_says_when_it_ends_if_the_network_does(
     failure = raised.value.failure
     assert failure.kind is Kind.RATE_LIMIT
     assert (failure.until is None) == ("none" in params)
-    assert call.intents == {}   # a limit is a refusal: nothing is out
+    assert call.intents == {}  # a limit is a refusal: nothing is out
 
 
 async def test_a_session_that_ended_is_renewed_within_the_attempt_and_only_once(
@@ -143,7 +143,7 @@ async def test_a_session_that_ended_is_renewed_within_the_attempt_and_only_once(
     await bluesky.publish(a_post(account, "two"), MemoryCall(door, bluesky, account))
     assert [one["text"] for one in sandbox.published("bluesky")] == ["one", "two"]
 
-    sandbox.post("settings", {"bluesky_access_seconds": 0})     # from now on every session is over at once
+    sandbox.post("settings", {"bluesky_access_seconds": 0})  # from now on every session is over at once
     sandbox.post(f"accounts/bluesky/{account.handle}", {"token_expired": True})
     with pytest.raises(Refused) as raised:
         await bluesky.publish(a_post(account, "three"), MemoryCall(door, bluesky, account))

@@ -28,7 +28,7 @@ from tests.providers.samples import a_post
 from tests.providers.wire import Wire
 from tests.servers.mastodon import TOKEN, MastodonServer
 
-pytestmark = pytest.mark.slow   # the server takes some seconds to start
+pytestmark = pytest.mark.slow  # the server takes some seconds to start
 
 POST = "POST /api/v1/statuses"
 
@@ -76,7 +76,11 @@ async def test_a_text_is_published(
 
 
 async def test_pictures_are_shown_with_their_descriptions(
-    mastodon_server: MastodonServer, account: Account, mastodon: Mastodon, call: MemoryCall, text: str,
+    mastodon_server: MastodonServer,
+    account: Account,
+    mastodon: Mastodon,
+    call: MemoryCall,
+    text: str,
     pictures: tuple[Media, ...],
 ) -> None:
     published = await mastodon.publish(a_post(account, text, media=pictures), call)
@@ -99,8 +103,13 @@ async def test_a_thread_is_a_chain_of_replies(
 
 @pytest.mark.parametrize("known", [True, False])
 async def test_a_lost_answer_leaves_one_post_found_in_the_list(
-    mastodon_server: MastodonServer, account: Account, mastodon: Mastodon, call: MemoryCall, text: str,
-    wire_to_mastodon: Wire, known: bool,
+    mastodon_server: MastodonServer,
+    account: Account,
+    mastodon: Mastodon,
+    call: MemoryCall,
+    text: str,
+    wire_to_mastodon: Wire,
+    known: bool,
 ) -> None:
     me = mastodon_server.get("/api/v1/accounts/verify_credentials")["id"]
     post = a_post(replace(account, remote_id=me if known else None), text, f"{text} 2")
@@ -114,7 +123,11 @@ async def test_a_lost_answer_leaves_one_post_found_in_the_list(
 
 
 async def test_a_lost_request_is_sent_again(
-    mastodon_server: MastodonServer, account: Account, mastodon: Mastodon, call: MemoryCall, text: str,
+    mastodon_server: MastodonServer,
+    account: Account,
+    mastodon: Mastodon,
+    call: MemoryCall,
+    text: str,
     wire_to_mastodon: Wire,
 ) -> None:
     wire_to_mastodon.lose("request", POST)
@@ -206,7 +219,7 @@ async def test_of_several_that_fit_none_is_chosen(
 async def test_what_differs_in_words_files_or_place_is_not_ours(
     mastodon: Mastodon, call: MemoryCall, door: Door, status: Status, pictures: tuple[Media, ...]
 ) -> None:
-    first = await say(mastodon, door, status.account, f"{status.text}!", status.text)     # ours is no reply
+    first = await say(mastodon, door, status.account, f"{status.text}!", status.text)  # ours is no reply
     await say(mastodon, door, status.account, status.text, media=pictures[:1])
     assert await find(mastodon, call, status) == NotFound()
     assert isinstance(await find(mastodon, call, replace(status, reply_to=first)), Found)

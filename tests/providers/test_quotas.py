@@ -70,9 +70,7 @@ async def test_what_costs_is_what_its_network_does(
         ("youtube", "units per day", "publish", 50, 10_000),
     ],
 )
-def test_figures_are_those_the_networks_publish(
-    network: str, name: str, operation: str, cost: int, most: int
-) -> None:
+def test_figures_are_those_the_networks_publish(network: str, name: str, operation: str, cost: int, most: int) -> None:
     quota = next(quota for quota in QUOTAS[network] if quota.name == name)
     assert (cost_of(quota, operation), quota.most) == (cost, most)
 
@@ -97,9 +95,7 @@ quotas = [
 
 
 def test_a_network_with_everything_there_is_can_be_told() -> None:
-    posts = Quota(
-        name="posts", most=25, period=timedelta(minutes=90), whose=Scope.ACCOUNT, costs={"publish": 2}
-    )
+    posts = Quota(name="posts", most=25, period=timedelta(minutes=90), whose=Scope.ACCOUNT, costs={"publish": 2})
     units = Quota(
         name="units", most=50, calendar=Calendar.MONTH, timezone="Europe/Rome", whose=Scope.CHANNEL, costs={"a": 1}
     )

@@ -42,8 +42,13 @@ async def test_a_text_is_one_message(
 
 @pytest.mark.parametrize(("count", "text"), [(1, "One"), (1, ""), (2, "Two")])
 async def test_pictures_go_out_with_the_text_under_the_first(
-    sandbox: SandboxServer, account: Account, telegram: Telegram, call: MemoryCall, pictures: tuple[Media, ...],
-    count: int, text: str,
+    sandbox: SandboxServer,
+    account: Account,
+    telegram: Telegram,
+    call: MemoryCall,
+    pictures: tuple[Media, ...],
+    count: int,
+    text: str,
 ) -> None:
     await telegram.publish(a_post(account, text, media=pictures[:count]), call)
     [one] = sandbox.published("telegram")
@@ -108,7 +113,12 @@ async def test_a_thread_is_refused_before_anything_is_sent(
     [("x" * 4097, 0, "text is too long"), ("x" * 1025, 1, "under a picture is too long"), ("", 0, "needs a text")],
 )
 async def test_what_telegram_refuses_is_told_in_plain_words(
-    account: Account, telegram: Telegram, call: MemoryCall, pictures: tuple[Media, ...], text: str, media: int,
+    account: Account,
+    telegram: Telegram,
+    call: MemoryCall,
+    pictures: tuple[Media, ...],
+    text: str,
+    media: int,
     message: str,
 ) -> None:
     with pytest.raises(Refused, match=message) as raised:
@@ -147,7 +157,7 @@ async def test_a_picture_is_at_hand_before_the_message_is_begun(
         await telegram.publish(post, ours)
         assert wire.asked["/1"] == 1
 
-        again = MemoryCall(door, telegram, account, steps=dict(ours.steps))     # as after a restart
+        again = MemoryCall(door, telegram, account, steps=dict(ours.steps))  # as after a restart
         wire.lose("answer", "/1")
         with pytest.raises(NotSent, match="could not be fetched, so nothing was sent"):
             await telegram.publish(replace(post, parts=("Again",)), again)

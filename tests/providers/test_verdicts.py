@@ -120,10 +120,13 @@ def test_a_wait_is_asked_for_only_where_waiting_helps() -> None:
 
 ANY_BODY = st.binary() | st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
-        st.sampled_from(["error", "message", "error_description", "description", "parameters", "retry_after"]),
-        inner,
-        max_size=4,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["error", "message", "error_description", "description", "parameters", "retry_after"]),
+            inner,
+            max_size=4,
+        )
     ),
 )
 

@@ -16,7 +16,7 @@ class Wire:
     def __init__(self, port: int) -> None:
         self._upstream = port
         self._losses: list[tuple[str, Loss]] = []
-        self.asked: Counter[str] = Counter()    # by path
+        self.asked: Counter[str] = Counter()  # by path
 
     async def __aenter__(self) -> Self:
         self._carrying: set[asyncio.Task[None]] = set()

@@ -79,9 +79,7 @@ def test_what_the_network_asks_for_is_kept(asked: timedelta, until: timedelta) -
     ("asked", "until"),
     [(None, minutes(3)), (minutes(1), minutes(3)), (minutes(3), minutes(3)), (minutes(9), minutes(9))],
 )
-def test_answers_to_calls_that_had_left_before_are_the_same_too_many(
-    asked: timedelta | None, until: timedelta
-) -> None:
+def test_answers_to_calls_that_had_left_before_are_the_same_too_many(asked: timedelta | None, until: timedelta) -> None:
     wanted = None if asked is None else NOW + asked
     assert cooled_until(wanted, 2, NOW + minutes(3), NOW) == (NOW + until, 2)
 

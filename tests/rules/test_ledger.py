@@ -54,9 +54,7 @@ def intent(number: int = 1, step: str = "post", position: int = 0) -> IntentEntr
     """The first an hour ago, each of the next a minute later."""
     at = NOW - HOUR + timedelta(minutes=number - 1)
     look_at = at + timedelta(seconds=40)
-    return IntentEntry(
-        step=step, position=position, number=number, intended_at=at, send_before_at=at, look_at=look_at
-    )
+    return IntentEntry(step=step, position=position, number=number, intended_at=at, send_before_at=at, look_at=look_at)
 
 
 def accepted(remote_id: str = "r1", number: int = 1, step: str = "post") -> Fact:

@@ -140,9 +140,7 @@ def follow_each_other(calendar: Calendar, timezone: str, changes: int) -> None:
 
 @pytest.mark.parametrize("calendar", Calendar)
 @pytest.mark.parametrize("timezone", TRICKY)
-def test_windows_follow_each_other_without_gap_where_the_clocks_change_oddly(
-    calendar: Calendar, timezone: str
-) -> None:
+def test_windows_follow_each_other_without_gap_where_the_clocks_change_oddly(calendar: Calendar, timezone: str) -> None:
     follow_each_other(calendar, timezone, changes=4)
 
 

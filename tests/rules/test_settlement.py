@@ -85,9 +85,7 @@ def test_each_outcome_has_its_settlement(outcome: Outcome, attempts: int, expect
     assert may_move(State.RUNNING, settled.state)
 
 
-@pytest.mark.parametrize(
-    ("not_before", "expected"), [(None, 72), (after(seconds=70), 72), (after(seconds=80), 80)]
-)
+@pytest.mark.parametrize(("not_before", "expected"), [(None, 72), (after(seconds=70), 72), (after(seconds=80), 80)])
 def test_jitter_never_brings_a_retry_below_its_not_before(not_before: datetime | None, expected: float) -> None:
     settled = settle(JOB, Retry("busy", not_before), POLICY, NOW, 1.0)
     assert settled.run_at == after(seconds=expected)

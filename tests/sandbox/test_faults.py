@@ -77,13 +77,20 @@ async def saw(sandbox: Sandbox, prepared: Line, fault: str) -> bool:
     except (ValueError, aiohttp.ServerDisconnectedError):
         return fault == "truncated"
     match fault:
-        case "process_then_500": return answer.status == 500 and answer.json is not None
-        case "timeout": return answer.status == 504 and "<html" in answer.text
-        case "error_but_published": return answer.status >= 400 and answer.json is not None
-        case "rate_limited": return answer.status == 429 and answer.headers["Retry-After"] == "7"
-        case "session_gone": return answer.status in (400, 404) or answer.json["status_code"] == "EXPIRED"
-        case "html": return answer.status == 502 and "<html" in answer.text
-        case _: return answer.status < 400 and fault in ("slow", "invisible")
+        case "process_then_500":
+            return answer.status == 500 and answer.json is not None
+        case "timeout":
+            return answer.status == 504 and "<html" in answer.text
+        case "error_but_published":
+            return answer.status >= 400 and answer.json is not None
+        case "rate_limited":
+            return answer.status == 429 and answer.headers["Retry-After"] == "7"
+        case "session_gone":
+            return answer.status in (400, 404) or answer.json["status_code"] == "EXPIRED"
+        case "html":
+            return answer.status == 502 and "<html" in answer.text
+        case _:
+            return answer.status < 400 and fault in ("slow", "invisible")
 
 
 @pytest.fixture

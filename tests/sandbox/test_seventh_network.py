@@ -14,7 +14,7 @@ from postino.sandbox.faults import faults_by_endpoint
 from tests.sandbox.conversations import bearer
 from tests.sandbox.sandboxes import Sandbox, running
 
-FILE = '''
+FILE = """
 from postino.sandbox.network import Endpoint, Membership, Network, Reply, secret_of
 
 
@@ -46,7 +46,7 @@ Pigeons.endpoints = (
     ),
 )
 NETWORK = Pigeons()
-'''
+"""
 
 
 @pytest.fixture

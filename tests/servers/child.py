@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Self
 
-PATIENCE = 30.0     # seconds for a start: ordinarily under five
+PATIENCE = 30.0  # seconds for a start: ordinarily under five
 BUILD = Path(__file__).parents[2] / "build" / "servers"
 
 # A parent-death signal is sent when the *thread* that started the child ends, so they are all started by this one.
@@ -26,7 +26,7 @@ _spawner = ThreadPoolExecutor(max_workers=1, thread_name_prefix="child-spawner")
 class ChildServer(ABC):
     """Starts on entering; on leaving, and whenever the run dies, it is killed and its directory removed."""
 
-    health: str     # a path that is answered once the server is ready
+    health: str  # a path that is answered once the server is ready
 
     def __init__(self) -> None:
         self.directory = Path(tempfile.mkdtemp(prefix="postino-server-"))
@@ -70,8 +70,13 @@ class ChildServer(ABC):
         wrapper = ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []
         with (self.directory / "log").open("wb") as log:
             self._process = _spawner.submit(
-                subprocess.Popen, [*wrapper, *self.command()], cwd=self.directory,
-                env=os.environ | self.environment(), stdin=subprocess.PIPE, stdout=log, stderr=log,
+                subprocess.Popen,
+                [*wrapper, *self.command()],
+                cwd=self.directory,
+                env=os.environ | self.environment(),
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
                 start_new_session=True,
             ).result()
         deadline = time.monotonic() + PATIENCE

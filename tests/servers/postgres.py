@@ -26,7 +26,7 @@ from psycopg import sql
 from tests.servers import ServerMissing
 
 USER = "postino"
-PATIENCE = 20.0     # seconds for a start or a stop: ordinarily well under one
+PATIENCE = 20.0  # seconds for a start or a stop: ordinarily well under one
 
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
@@ -178,8 +178,15 @@ class PostgresServer:
         secret.write_text(self._password)
         self._own(secret)
         command = [
-            "initdb", "--no-sync", "--no-instructions", f"--username={USER}", f"--pwfile={secret}", "--auth=password",
-            "--encoding=UTF8", "--no-locale", f"--pgdata={self.directory / 'data'}",
+            "initdb",
+            "--no-sync",
+            "--no-instructions",
+            f"--username={USER}",
+            f"--pwfile={secret}",
+            "--auth=password",
+            "--encoding=UTF8",
+            "--no-locale",
+            f"--pgdata={self.directory / 'data'}",
         ]
         done = subprocess.run(
             self._as_account(command), cwd=self.directory, env=_environment(), capture_output=True, check=False
@@ -195,8 +202,14 @@ class PostgresServer:
             command += ["-c", f"{name}={value}"]
         with (self.directory / "log").open("wb") as log:
             self._process = _spawner.submit(
-                subprocess.Popen, self._as_account(command), cwd=self.directory, env=_environment(),
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                subprocess.Popen,
+                self._as_account(command),
+                cwd=self.directory,
+                env=_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
             ).result()
         deadline = time.monotonic() + PATIENCE
         while self.running and time.monotonic() < deadline:
@@ -214,7 +227,7 @@ class PostgresServer:
         PostgreSQL end its processes at once. setpriv sets it after the change of user, which would clear it.
         """
         command = [str(self._binaries / command[0]), *command[1:]]
-        if shutil.which("setpriv") is None:     # not Linux, hence neither root in a container nor a parent-death signal
+        if shutil.which("setpriv") is None:  # not Linux, hence neither root in a container nor a parent-death signal
             return command
         wrapper = ["setpriv", "--pdeathsig", "QUIT"]
         if self._account:

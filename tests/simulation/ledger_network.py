@@ -23,9 +23,7 @@ from postino.provider import (
     Sighting,
 )
 
-MANNERS = Manners(
-    timeout=timedelta(seconds=10), visibility=timedelta(seconds=20), send_within=timedelta(seconds=5)
-)
+MANNERS = Manners(timeout=timedelta(seconds=10), visibility=timedelta(seconds=20), send_within=timedelta(seconds=5))
 ARRIVES = {"accepted", "lost", "slowly", "error", "hangs"}
 Part = tuple[UUID, int]
 MaySend = Callable[[], str | None]

@@ -95,9 +95,7 @@ class Life(RuleBasedStateMachine):
         queues=st.sets(st.sampled_from(Queue), min_size=1),
         batch=st.lists(specs, min_size=6, max_size=12),
     )
-    def settle_down(
-        self, channels: set[str], owners: set[Owner], queues: set[Queue], batch: Sequence[Spec]
-    ) -> None:
+    def settle_down(self, channels: set[str], owners: set[Owner], queues: set[Queue], batch: Sequence[Spec]) -> None:
         """Some lives are narrow, so that jobs meet each other; and there is something to do from the beginning."""
         self.places = list(itertools.product(sorted(channels), sorted(owners, key=str), sorted(queues)))
         self.enqueue(batch)

@@ -66,9 +66,7 @@ def claim_everything() -> Operation[None]:
     found: list[Job] = []
     while True:
         survey = yield from claim.survey(PROBER.id, False, {})
-        order = ClaimOrder(
-            worker=PROBER.id, token=PROBE_TOKEN, free=1000, survey=survey
-        )
+        order = ClaimOrder(worker=PROBER.id, token=PROBE_TOKEN, free=1000, survey=survey)
         more = yield from claim.claim(order)
         if not more:
             raise Undone(found)
@@ -150,5 +148,3 @@ SELECT relname AS name FROM pg_class
 WHERE relnamespace = 'postino'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
   AND relname <> 'migrations'
 """
-
-

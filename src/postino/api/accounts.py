@@ -20,9 +20,7 @@ from postino.publishing.accounts import SANDBOX, complete
 from postino.wiring import Postino, unreachable
 from postino.wiring import check_account as check_account_of
 
-Credentials = Annotated[
-    dict[str, Annotated[str, Field(max_length=10_000)]], Field(max_length=20, repr=False)
-]
+Credentials = Annotated[dict[str, Annotated[str, Field(max_length=10_000)]], Field(max_length=20, repr=False)]
 Name = Annotated[str, Field(max_length=500)]
 
 

@@ -69,5 +69,3 @@ def tried(faults: list[Fault], act: Callable[[], T]) -> T | None:
 
 def fault(field: str | None, message: str) -> Fault:
     return {"account": None, "network": None, "severity": Severity.ERROR.value, "field": field, "message": message}
-
-

@@ -60,5 +60,3 @@ def asked_of(request: Request, caller: Caller, key: str | None, body: BaseModel 
     text = json.dumps([request.method, request.url.path, said], sort_keys=True, ensure_ascii=False)
     what = f"{request.method} {request.url.path}"
     return Asked(caller.key, key, hashlib.sha256(text.encode()).hexdigest(), what)
-
-

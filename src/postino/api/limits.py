@@ -54,9 +54,7 @@ class RateLimits:
     A key that comes for the first time is at its address's expense: who invents keys is not somebody new each time.
     """
 
-    def __init__(
-        self, app: ASGIApp, *, rate: float, burst: int, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, app: ASGIApp, *, rate: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.app, self.rate, self.burst, self.clock = app, rate, burst, clock
         self.known: OrderedDict[str, Allowance] = OrderedDict()
 

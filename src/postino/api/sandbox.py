@@ -61,9 +61,7 @@ def routes(app: Postino) -> APIRouter:
     return router
 
 
-async def passed_on(
-    app: Postino, request: Request, path: str, body: Mapping[str, Any] | None = None
-) -> Response:
+async def passed_on(app: Postino, request: Request, path: str, body: Mapping[str, Any] | None = None) -> Response:
     if not app.config.sandbox.url:
         raise NotFound(NO_SANDBOX)
     address = f"{app.config.sandbox.url.rstrip('/')}/_sandbox/{path}"

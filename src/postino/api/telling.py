@@ -52,7 +52,9 @@ def told_shapes() -> tuple[dict[int, Told], dict[str, Told]]:
     every.append(Refusal)
     adapters = [(id(shape), "serialization", TypeAdapter(shape)) for shape in every]
     pointers, found = TypeAdapter.json_schemas(
-        adapters, ref_template=PLACE, schema_generator=Plainly  # type: ignore[arg-type]
+        adapters,
+        ref_template=PLACE,
+        schema_generator=Plainly,  # type: ignore[arg-type]
     )
     named = {one: renamed(pointer) for (one, _), pointer in pointers.items()}
     return named, renamed(found["$defs"])

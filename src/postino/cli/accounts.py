@@ -63,13 +63,9 @@ def add(
     told, account_id = credentials_from(network, credentials, where), f"{network}:{handle}"
     with house(where, new=True) as postino:
         if any(known["id"] == account_id for known in postino.accounts.page(network=network)["data"]):
-            account = postino.accounts.reconnect(
-                account_id, told, base_url=base_url, brand=brand, remote_id=remote_id
-            )
+            account = postino.accounts.reconnect(account_id, told, base_url=base_url, brand=brand, remote_id=remote_id)
         else:
-            account = postino.accounts.add(
-                network, handle, told, base_url=base_url, brand=brand, remote_id=remote_id
-            )
+            account = postino.accounts.add(network, handle, told, base_url=base_url, brand=brand, remote_id=remote_id)
     output.answer(account, f"Account {account_id} is saved. {not_checked(account_id, where)}", as_json=as_json)
 
 

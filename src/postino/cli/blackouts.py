@@ -33,9 +33,7 @@ OfChannel = Annotated[str | None, typer.Option("--channel", help="Only this netw
 OfBrand = Annotated[str | None, typer.Option("--brand", help="Only this brand.", show_default=False)]
 OfAccount = Annotated[str | None, typer.Option("--account", help="Only this account.", show_default=False)]
 From = Annotated[str | None, typer.Option("--from", metavar="HH:MM", help="When it starts.", show_default=False)]
-To = Annotated[
-    str | None, typer.Option("--to", metavar="HH:MM", help="The first minute after it.", show_default=False)
-]
+To = Annotated[str | None, typer.Option("--to", metavar="HH:MM", help="The first minute after it.", show_default=False)]
 Zone = Annotated[
     str | None, typer.Option("--timezone", metavar="ZONE", help="Whose clocks: Europe/Rome.", show_default=False)
 ]

@@ -33,9 +33,7 @@ Timezone = Annotated[
 ]
 Until = Annotated[
     str | None,
-    typer.Option(
-        "--publish-until", metavar="TIME", help="Rather not at all than later than this.", show_default=False
-    ),
+    typer.Option("--publish-until", metavar="TIME", help="Rather not at all than later than this.", show_default=False),
 ]
 
 

@@ -164,9 +164,7 @@ def done(job_id: str, **what: Any) -> Told:
     return {"id": job_id, "done": True, **what}
 
 
-def each(
-    deed: Callable[..., Any], ids: Sequence[str], chosen: Mapping[str, Any] | None, **how: Any
-) -> Iterator[Told]:
+def each(deed: Callable[..., Any], ids: Sequence[str], chosen: Mapping[str, Any] | None, **how: Any) -> Iterator[Told]:
     """What became of each, as many at a time as the API takes: those named, or towards older jobs those chosen."""
     for start in range(0, len(ids), A_PAGE):
         yield from deed(ids=ids[start : start + A_PAGE], **how)["data"]

@@ -43,9 +43,7 @@ def lasting(seconds: float) -> str:
     return duration(timedelta(seconds=seconds))
 
 
-def table(
-    columns: Sequence[str], rows: Sequence[Sequence[output.Cell]], *, empty: str = "", title: str = ""
-) -> None:
+def table(columns: Sequence[str], rows: Sequence[Sequence[output.Cell]], *, empty: str = "", title: str = "") -> None:
     """In a pipe with the ids, which end every row."""
     if output.is_terminal():
         output.table(columns, [row[:-1] for row in rows], empty=empty, title=title, spare=SPARE)

@@ -25,9 +25,7 @@ def post(
     text: Annotated[str, typer.Argument(help="What to say; - reads it from standard input.", show_default=False)],
     to: Annotated[
         list[str],
-        typer.Option(
-            "--to", metavar="ACCOUNT", help="By id, or by network or handle where one fits; may be repeated."
-        ),
+        typer.Option("--to", metavar="ACCOUNT", help="By id, or by network or handle where one fits; may be repeated."),
     ],
     at: At = None,
     timezone: Timezone = None,
@@ -41,9 +39,7 @@ def post(
     allow_duplicate: Annotated[
         bool, typer.Option("--allow-duplicate", help="Even if the same has just been published.")
     ] = False,
-    allow_blackout: Annotated[
-        bool, typer.Option("--allow-blackout", help="Even in a blackout window.")
-    ] = False,
+    allow_blackout: Annotated[bool, typer.Option("--allow-blackout", help="Even in a blackout window.")] = False,
     key: Annotated[
         str | None, typer.Option("--key", help="The same key again is the same post.", show_default=False)
     ] = None,

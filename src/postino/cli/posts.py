@@ -138,9 +138,7 @@ def cancel(post_id: PostId, reason: Reason = "", as_json: Json = False, *, where
 
 @commands.command("replay")
 @placed
-def replay(
-    post_id: PostId, force: Force = False, reason: Reason = "", as_json: Json = False, *, where: Where
-) -> None:
+def replay(post_id: PostId, force: Force = False, reason: Reason = "", as_json: Json = False, *, where: Where) -> None:
     """Publish a failed post again: its key and its history stay."""
     wanted = uuid_from(post_id, what="post")
     with in_options(), house(where) as postino:

@@ -42,9 +42,7 @@ class CircuitBreaker:
             if probe:
                 await self.store.finish_duty(*probe)
 
-    async def instead(
-        self, service: str, fallback: Callable[[], Awaitable[T]] | None, error: Exception | None
-    ) -> T:
+    async def instead(self, service: str, fallback: Callable[[], Awaitable[T]] | None, error: Exception | None) -> T:
         if fallback is not None:
             return await fallback()
         if error is not None:

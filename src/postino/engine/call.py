@@ -257,9 +257,7 @@ class Call:
         return receipt
 
     async def _refuse(self, intent: IntentEntry, why: str) -> None:
-        fact = Fact(
-            step=intent.step, number=intent.number, verdict=Verdict.REFUSED, told_by=Source.CALL, why=why
-        )
+        fact = Fact(step=intent.step, number=intent.number, verdict=Verdict.REFUSED, told_by=Source.CALL, why=why)
         await self._ledger.note(fact)
 
     async def _outcome(self, failure: Failure) -> Outcome:

@@ -94,5 +94,3 @@ def handler_of(type_: str, function: Function, queue: Queue, override: Override)
 def payload_adapter(function: Function, parameters: list[inspect.Parameter]) -> TypeAdapter[Any] | None:
     annotation = get_type_hints(function).get(parameters[1].name, Any) if len(parameters) > 1 else Any
     return None if annotation is bytes else TypeAdapter(annotation)
-
-

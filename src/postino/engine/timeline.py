@@ -97,8 +97,10 @@ class Timeline:
     def title(self) -> str:
         since, until = self.local(self.simulation.from_at), self.local(self.simulation.until_at)
         same_day = since.date() == until.date()
-        return f"What would run, {since:%a %-d %b %Y %H:%M} – {until:%H:%M}" if same_day else (
-            f"What would run, {since:%a %-d %b %Y %H:%M} – {until:%a %-d %b %Y %H:%M}"
+        return (
+            f"What would run, {since:%a %-d %b %Y %H:%M} – {until:%H:%M}"
+            if same_day
+            else (f"What would run, {since:%a %-d %b %Y %H:%M} – {until:%a %-d %b %Y %H:%M}")
         )
 
     def summary(self) -> str:

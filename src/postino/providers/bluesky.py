@@ -111,9 +111,7 @@ class Bluesky:
             shown = files if part == 1 else []
             record = await call.step(f"record {part}", self.compose, post.account, text, shown, thread)
             sending = (post.account, atproto.key_of(post.id, part), record, post.media if shown else ())
-            receipts.append(
-                await call.once(f"post {part}", self.put, *sending, found=self.find, resend=SAME_HANDLE)
-            )
+            receipts.append(await call.once(f"post {part}", self.put, *sending, found=self.find, resend=SAME_HANDLE))
         return Published(receipts[0].remote_id, receipts[0].url)
 
     async def refresh(self, account: Account, http: Http) -> Tokens | Failure:
@@ -220,14 +218,10 @@ class Bluesky:
     async def _reference(self, account: Account, part: int, receipt: Receipt, call: Call) -> dict[str, str]:
         if "cid" in receipt.data:
             return _named(receipt)
-        known: dict[str, str] = await call.step(
-            f"reference {part}", self.get_reference, account, receipt.remote_id
-        )
+        known: dict[str, str] = await call.step(f"reference {part}", self.get_reference, account, receipt.remote_id)
         return known
 
-    async def _write(
-        self, http: Http, account: Account, key: str, record: Mapping[str, Any]
-    ) -> Answer | Failure:
+    async def _write(self, http: Http, account: Account, key: str, record: Mapping[str, Any]) -> Answer | Failure:
         session = await self._sessions.of(http, account)
         if isinstance(session, Failure):
             return session

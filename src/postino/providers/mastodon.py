@@ -142,9 +142,7 @@ class Mastodon:
             key = f"postino-{post.id}-{part}"
             reply_to = receipts[-1].remote_id if receipts else None
             status = Status(account, account_id, key, text, () if receipts else tuple(media), reply_to, options)
-            receipts.append(
-                await call.once(f"post {part}", self.post, status, found=find, resend=same_key(KEY_LIFE))
-            )
+            receipts.append(await call.once(f"post {part}", self.post, status, found=find, resend=same_key(KEY_LIFE)))
         return Published(receipts[0].remote_id, receipts[0].url)
 
     async def refresh(self, account: Account, http: Http) -> Tokens | Failure:

@@ -48,9 +48,7 @@ def check_network(network: str, needed: Needed = NEEDED) -> None:
         raise WrongUse(f"network: Postino does not publish {yet}; it does on {', '.join(needed)}.", field="network")
 
 
-def complete(
-    network: str, handle: str, credentials: Mapping[str, str], needed: Needed = NEEDED
-) -> dict[str, str]:
+def complete(network: str, handle: str, credentials: Mapping[str, str], needed: Needed = NEEDED) -> dict[str, str]:
     """With all that is needed; what is in them is in no message."""
     check_network(network, needed)
     for name, words in needed[network].items():

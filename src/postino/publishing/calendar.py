@@ -33,9 +33,7 @@ class Calendar:
         days = days_between(first, last)
         windows = [window_of(day, timezone) for day in days]
         found = await self.store.calendar(windows, brands, min(most, MOST_ENTRIES // len(days)))
-        return [
-            told(day, window, those, timezone) for day, window, those in zip(days, windows, found, strict=True)
-        ]
+        return [told(day, window, those, timezone) for day, window, those in zip(days, windows, found, strict=True)]
 
 
 def days_between(first: date, last: date) -> list[date]:

@@ -112,9 +112,7 @@ class AskPerson:
     why: str
 
 
-def after_look(
-    sighting: Sighting, doubt: InDoubt, resend: Resend, now: datetime
-) -> Accepted | SendAgain | LookAgain:
+def after_look(sighting: Sighting, doubt: InDoubt, resend: Resend, now: datetime) -> Accepted | SendAgain | LookAgain:
     match sighting:
         case Found(receipt):
             return Accepted(receipt)

@@ -93,9 +93,9 @@ def portions(share: int, waiting: Sequence[Turn], room: Mapping[tuple[str, str],
     return [(turn, most) for turn, most in given.items() if most]
 
 
-def brand_room(caps: Mapping[str, int], running: Mapping[tuple[str, str], int], ready: Iterable[Turn]) -> dict[
-    tuple[str, str], int
-]:
+def brand_room(
+    caps: Mapping[str, int], running: Mapping[tuple[str, str], int], ready: Iterable[Turn]
+) -> dict[tuple[str, str], int]:
     """One brand never holds all slots of a channel: another's job finds one free whatever the first one's backlog."""
     return {
         (turn.channel, turn.brand): max(1, caps[turn.channel] - 1) - running.get((turn.channel, turn.brand), 0)

@@ -59,9 +59,7 @@ def issue_first_tokens(connection: apsw.Connection, network: Network, handle: st
 
 
 def find(connection: apsw.Connection, network: str, handle: str) -> Account | None:
-    rows = connection.execute(
-        f"SELECT {COLUMNS} FROM accounts WHERE network = ? AND handle = ?", (network, handle)
-    )
+    rows = connection.execute(f"SELECT {COLUMNS} FROM accounts WHERE network = ? AND handle = ?", (network, handle))
     return next((account_of(row) for row in rows), None)
 
 

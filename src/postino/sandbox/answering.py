@@ -47,9 +47,12 @@ def whole(reply: Reply) -> web.Response:
 
 def encoded(reply: Reply) -> bytes:
     match reply.body:
-        case None: return b""
-        case bytes(): return reply.body
-        case body: return json.dumps(body, ensure_ascii=False).encode()
+        case None:
+            return b""
+        case bytes():
+            return reply.body
+        case body:
+            return json.dumps(body, ensure_ascii=False).encode()
 
 
 def headers_of(reply: Reply) -> Mapping[str, str]:

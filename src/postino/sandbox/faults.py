@@ -67,7 +67,11 @@ KINDS: Mapping[str, Kind] = {
         " `everyone`, all accounts of the network do.",
         processed=False,
         params={
-            "seconds": seconds, "http_date": date_or_seconds, "reset": seconds, "none": truth, "everyone": truth,
+            "seconds": seconds,
+            "http_date": date_or_seconds,
+            "reset": seconds,
+            "none": truth,
+            "everyone": truth,
         },
     ),
     "invisible": Kind(

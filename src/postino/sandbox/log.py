@@ -27,9 +27,7 @@ def tell_to_wait(connection: apsw.Connection, seq: int, until_at: datetime) -> N
 
 def end(connection: apsw.Connection, seq: int, ended_at: datetime, status: int | None) -> None:
     """`status` is None where the connection was closed instead of an answer."""
-    connection.execute(
-        "UPDATE call_log SET ended_at = ?, status = ? WHERE seq = ?", (instant(ended_at), status, seq)
-    )
+    connection.execute("UPDATE call_log SET ended_at = ?, status = ? WHERE seq = ?", (instant(ended_at), status, seq))
 
 
 def forget(connection: apsw.Connection) -> None:

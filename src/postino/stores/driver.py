@@ -26,7 +26,6 @@ class Driver(Protocol):
         """What tells this database from a copy of it."""
         ...
 
-
     async def transact(self, operation: Operation[T], *, patience: float | None = None) -> T:
         """Runs the operation in one transaction; raises Blocked if a lock takes longer than `patience` seconds."""
         ...

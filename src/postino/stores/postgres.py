@@ -308,5 +308,3 @@ def numbered(name: str) -> str:
     if name not in NUMBERED:
         NUMBERED[name] = statement(Postgres.dialect, name).numbered()
     return NUMBERED[name]
-
-

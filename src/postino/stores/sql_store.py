@@ -151,9 +151,7 @@ class SqlStore(SqlGates, SqlPosts, SqlImports, SqlStats, SqlPeople):
     async def edit(self, job_id: UUID, payload: bytes, act: Act) -> Job:
         return await self.driver.transact(byhand.edit(job_id, payload, act))
 
-    async def reschedule(
-        self, job_id: UUID, run_at: datetime | None, act: Act, *, regardless: bool = False
-    ) -> Job:
+    async def reschedule(self, job_id: UUID, run_at: datetime | None, act: Act, *, regardless: bool = False) -> Job:
         return await self.driver.transact(byhand.reschedule(job_id, run_at, act, regardless))
 
     async def resolve(self, job_id: UUID, verdict: Done | Retry | Reject, act: Act) -> Job:

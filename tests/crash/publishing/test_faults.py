@@ -23,9 +23,7 @@ async def meet(office: Office, trouble: Trouble) -> Posted:
 
 def some_of(every: list[Trouble], chance: random.Random) -> list[Trouble]:
     """Every fault at every endpoint once, in some variant."""
-    chosen = {
-        (it.shape.network, it.fault.endpoint, it.fault.name): it for it in chance.sample(every, len(every))
-    }
+    chosen = {(it.shape.network, it.fault.endpoint, it.fault.name): it for it in chance.sample(every, len(every))}
     return sorted(chosen.values(), key=str)
 
 

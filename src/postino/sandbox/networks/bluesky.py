@@ -45,9 +45,12 @@ class Bluesky(Network):
 
     def unauthorized(self, doubt: Doubt) -> Reply:
         match doubt:
-            case Doubt.MISSING: return error(401, "AuthMissing", "Authentication Required")
-            case Doubt.UNKNOWN: return error(400, "InvalidToken", "Token could not be verified")
-            case Doubt.EXPIRED: return error(400, "ExpiredToken", "Token has expired")
+            case Doubt.MISSING:
+                return error(401, "AuthMissing", "Authentication Required")
+            case Doubt.UNKNOWN:
+                return error(400, "InvalidToken", "Token could not be verified")
+            case Doubt.EXPIRED:
+                return error(400, "ExpiredToken", "Token has expired")
 
     def blocked(self) -> Reply:
         return error(401, "AccountTakedown", "Account has been taken down")

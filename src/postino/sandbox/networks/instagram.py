@@ -61,9 +61,12 @@ class Instagram(Network):
 
     def unauthorized(self, doubt: Doubt) -> Reply:
         match doubt:
-            case Doubt.MISSING: return error(104, "An access token is required to request this resource.")
-            case Doubt.UNKNOWN: return error(190, "Invalid OAuth access token - Cannot parse access token")
-            case Doubt.EXPIRED: return error(190, "Error validating access token: Session has expired", 463)
+            case Doubt.MISSING:
+                return error(104, "An access token is required to request this resource.")
+            case Doubt.UNKNOWN:
+                return error(190, "Invalid OAuth access token - Cannot parse access token")
+            case Doubt.EXPIRED:
+                return error(190, "Error validating access token: Session has expired", 463)
 
     def blocked(self) -> Reply:
         return error(25, "The Instagram account is restricted.", 2207050, status=403)
@@ -113,11 +116,16 @@ def create_container(ask: Ask, memory: Memory) -> Reply:
         raise refused(36004, "The caption is too long.", 2207010)
     kind = ask.text("media_type", "IMAGE")
     match kind:
-        case "CAROUSEL": content = carousel(ask, memory)
-        case "IMAGE": content = {"media": [picture(ask, memory)]}
-        case "VIDEO" | "REELS": content = film(ask, memory)
-        case "STORIES": content = film(ask, memory) if ask.text("video_url") else {"media": [picture(ask, memory)]}
-        case _: raise refused(100, f"The media type {kind} is unknown.", 2207023)
+        case "CAROUSEL":
+            content = carousel(ask, memory)
+        case "IMAGE":
+            content = {"media": [picture(ask, memory)]}
+        case "VIDEO" | "REELS":
+            content = film(ask, memory)
+        case "STORIES":
+            content = film(ask, memory) if ask.text("video_url") else {"media": [picture(ask, memory)]}
+        case _:
+            raise refused(100, f"The media type {kind} is unknown.", 2207023)
     number = str(17_000_000_000_000_000 + memory.number())
     child = ask.truth("is_carousel_item")
     memory.keep(CONTAINER, number, {"caption": ask.text("caption"), "kind": kind, "child": child, **content})
@@ -191,9 +199,12 @@ def publish_container(ask: Ask, memory: Memory) -> Reply:
     if container is None:
         raise refused(24, "The requested resource does not exist", 2207006)
     match state_of(memory, container):
-        case "IN_PROGRESS": raise refused(9007, "Media ID is not available: it is not ready to be published", 2207027)
-        case "ERROR": raise refused(-1, "The media could not be created.", 2207032)
-        case "EXPIRED" | "PUBLISHED": raise refused(24, "The media builder does not exist or has expired.", 2207008)
+        case "IN_PROGRESS":
+            raise refused(9007, "Media ID is not available: it is not ready to be published", 2207027)
+        case "ERROR":
+            raise refused(-1, "The media could not be created.", 2207032)
+        case "EXPIRED" | "PUBLISHED":
+            raise refused(24, "The media builder does not exist or has expired.", 2207008)
     if container.body["child"]:
         raise refused(100, "An item of a carousel cannot be published alone.", 2207028)
     if used(memory) >= memory.setting("quota"):

@@ -39,9 +39,7 @@ class Telegram(Network):
     def membership(self, handle: str) -> Membership:
         token = f"{digits_of(self.name, f'{handle} bot', 10)}:{secret_of(self.name, handle, 'token', 35)}"
         chat = f"-100{digits_of(self.name, handle, 10)}"
-        return Membership(
-            remote_id=chat, credentials={"bot_token": token, "chat_id": chat}, tokens={token: "access"}
-        )
+        return Membership(remote_id=chat, credentials={"bot_token": token, "chat_id": chat}, tokens={token: "access"})
 
     def token(self, ask: Ask) -> str | None:
         return ask.path["token"]

@@ -34,10 +34,7 @@ class X(Network):
     name = "x"
     title = "X"
     colour = "#536471"
-    icon = (
-        "M4 4h5l4 5.6L18 4h2.4l-6.3 7.2L20.5 20h-5l-4.3-6.1L6 20H3.6l6.5-7.6zm3.2 1.8 8.9 12.4h1.7L8.9 "
-        "5.8z"
-    )
+    icon = "M4 4h5l4 5.6L18 4h2.4l-6.3 7.2L20.5 20h-5l-4.3-6.1L6 20H3.6l6.5-7.6zm3.2 1.8 8.9 12.4h1.7L8.9 5.8z"
     handle = "postcard"
     settings: ClassVar[Mapping[str, float]] = {
         "access_seconds": 2 * 3600, "duplicate_seconds": 12 * 3600, "media_lifetime_seconds": 24 * 3600,

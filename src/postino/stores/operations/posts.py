@@ -137,9 +137,7 @@ def write_contents(contents: Sequence[NewContent], version: int = 1) -> Operatio
     yield each("write_content", said)
 
 
-def edit(
-    post_id: UUID, content: NewContent, post: NewPost, payload: bytes, key: str, act: Act
-) -> Operation[Job]:
+def edit(post_id: UUID, content: NewContent, post: NewPost, payload: bytes, key: str, act: Act) -> Operation[Job]:
     yield from listing.get(post_id)
     job = yield from byhand.edit(post_id, payload, act)
     before = yield from listing.get(post_id)  # under the job's lock: edits at once are counted one after the other

@@ -30,6 +30,7 @@ from postino.stores.statement import Operation, Row, ask, each
 BUSY = frozenset({State.RUNNING, State.UNCERTAIN})  # of which there is never much
 MOST_WALKED = 10_000  # jobs that one answer looks through
 
+
 def find(channel: str, key: str) -> Operation[Job | None]:
     found = yield each("find_by_keys", [{"channel": channel, "key": key}])
     return rows.any_job(found[0]) if found else None
@@ -192,9 +193,7 @@ def hold_cursor(listener: str, holder: str, seconds: float) -> Operation[Cursor 
 
 
 def move_cursor(listener: str, holder: str, cursor: Cursor, seconds: float) -> Operation[bool]:
-    moved = yield ask(
-        "move_cursor", listener=listener, holder=holder, xid=cursor.xid, seq=cursor.seq, seconds=seconds
-    )
+    moved = yield ask("move_cursor", listener=listener, holder=holder, xid=cursor.xid, seq=cursor.seq, seconds=seconds)
     return bool(moved)
 
 
