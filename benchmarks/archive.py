@@ -14,10 +14,10 @@ import apsw
 import asyncpg
 
 from benchmarks.clients.words import text_of
-from postino.content import Content
-from postino.post import POST
 from postino.publishing.contents import text_of as written
 from postino.publishing.publisher import PostLetter
+from postino.values.content import Content
+from postino.values.post import POST
 
 Record = dict[str, Any]
 TOGETHER = 20_000

@@ -9,9 +9,9 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import scalar_row
 
-from postino.job import Queue, new_id
 from postino.stores.postgres import PLANNED
 from postino.stores.statement import Query, columns, statement
+from postino.values.job import Queue, new_id
 
 CHANNEL, WORKER = "noop", "bench"  # a job that names no channel goes by its type
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)

@@ -18,8 +18,8 @@ from benchmarks.install import ROOT
 from benchmarks.trial import Failed, outliving_nobody
 from postino import Postino
 from postino.config import Config, load
-from postino.content import Content
 from postino.publishing.posts import Wish
+from postino.values.content import Content
 from tests.crash.books import Books
 from tests.crash.publishing.oracle import Oracle
 from tests.gates.clock import Called, calls

@@ -20,7 +20,7 @@ from benchmarks.install import ROOT
 from benchmarks.trial import Failed, Store, outliving_nobody
 from postino import Postino
 from postino.config import Config, load
-from postino.post import StoredAccount
+from postino.values.post import StoredAccount
 from tests.servers.postgres import PostgresServer
 
 PATIENCE = 300.0
@@ -149,7 +149,7 @@ class Service:
 
     async def put_accounts(self, accounts: list[StoredAccount]) -> None:
         async with Postino(self.settings) as app:
-            await asyncio.gather(*map(app.store.put_account, accounts))
+            await asyncio.gather(*map(app.store.save_account, accounts))
 
     def open_sandbox_accounts(self, sandbox: str, count: int, brands: int) -> list[str]:
         """The same on the simulated networks, which know them."""

@@ -69,7 +69,7 @@ def perform(words: list[str], folder: str, environment: dict[str, str], spool: s
 def serve() -> None:
     import postino.api.server
     import postino.cli
-    import postino.engine.simulation
+    import postino.forecast.forecast
     import postino.wiring  # noqa: F401 - to have it imported is all
 
     gc.freeze()

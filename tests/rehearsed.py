@@ -12,17 +12,17 @@ from uuid import UUID
 
 from postino import Job, Postino, Retry, State, Unknown
 from postino.config import load
-from postino.content import Content
-from postino.gate import Scope
-from postino.job import new_id
 from postino.publishing.posts import Wish
 from postino.rules.gates import Known
 from postino.rules.retry import RetryPolicy
 from postino.rules.settlement import settle
-from postino.store import Act, ClaimOrder, Ending, JobFilter, WorkerInfo
 from postino.stores.operations import claim, gates
-from postino.stores.sql_store import SqlStore
+from postino.stores.records import Act, ClaimOrder, Ending, JobFilter, WorkerInfo
 from postino.stores.statement import Operation
+from postino.stores.store import Store
+from postino.values.content import Content
+from postino.values.gate import Scope
+from postino.values.job import new_id
 
 CHANNEL = "rehearsal"
 PATIENCE = 30.0
@@ -38,7 +38,7 @@ async def settled(data_dir: Path, type_: str, many: int) -> list[Job]:
     end = time.monotonic() + PATIENCE
     async with Postino(load(data_dir, environment={})) as app:
         while True:
-            jobs = await app.store.list(JobFilter(type=type_, limit=2 * many))
+            jobs = await app.store.jobs(JobFilter(type=type_, limit=2 * many))
             now = datetime.now(UTC)
             busy = [job for job in jobs if not job.state.is_final and job.run_at and job.run_at <= now]
             if len(jobs) >= many and not busy:
@@ -61,8 +61,8 @@ async def post_for(data_dir: Path, command: str) -> UUID:
             publish_until_at=soon if missed else None,
         )
         [written] = await app.posts.schedule(wish)
-        while missed and not (await app.store.get(written.post.job.id)).state.is_final:
-            await app.store.miss_posts(3600)
+        while missed and not (await app.store.job(written.post.job.id)).state.is_final:
+            await app.store.fail_missed_posts(3600)
         return written.post.job.id
 
 
@@ -74,17 +74,17 @@ async def prepared_job(data_dir: Path, command: str) -> UUID:
         job = await app.enqueue(CHANNEL, {"made": "for the page"})
         if state is State.PENDING:
             return job.id
-        await app.store.register(WorkerInfo(id="rehearsal", host="page", pid=os.getpid()))
+        await app.store.register_worker(WorkerInfo(id="rehearsal", host="page", pid=os.getpid()))
         survey = await app.store.survey("rehearsal")
         heads = tuple(head for head in survey.heads if head.channel == CHANNEL)
         ours = replace(survey, heads=heads, known=Known(), hinted=False)
         order = ClaimOrder(worker="rehearsal", token=new_id(), free=100, survey=ours)
         outcome = Unknown("No answer came back.") if state is State.UNCERTAIN else Retry("The other side was down.")
         decided = settle(job, outcome, RetryPolicy(max_attempts=0), survey.now, jitter=0)
-        assert isinstance(app.store, SqlStore)
+        assert isinstance(app.store, Store)
         held = [claimed for claimed in await app.store.driver.transact(claim_alone(order)) if claimed.id == job.id]
         await app.store.settle([Ending(claimed, decided) for claimed in held])
-        await app.store.retire("rehearsal")
+        await app.store.unregister_worker("rehearsal")
         return job.id
 
 

@@ -17,17 +17,17 @@ import typer
 
 from postino import config, errors
 from postino.cli import cli
-from postino.engine.crashpoints import POINTS
-from postino.event import EventType
-from postino.job import Job, Queue, State
-from postino.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
 from postino.providers import PROVIDERS
 from postino.rules.lifecycle import MOVES
 from postino.rules.replay import why_not
 from postino.rules.retry import Exponential, RetryPolicy
 from postino.rules.settlement import Cause, settle
 from postino.stores.migrations import migrations
+from postino.values.event import EventType
+from postino.values.job import Job, Queue, State
+from postino.values.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
 from tests import documents
+from tests.crash.points import POINTS
 from tests.documents import EVERYTHING, PAGES, README, ROOT, blocks, code, codes, table
 
 DOCS = ROOT / "docs"

@@ -53,5 +53,5 @@ async def test_an_accepted_job_is_there_after_kill_9_of_whoever_enqueued_it(url:
     await app.store.migrate()
     accepted = enqueue_and_die(tmp_path, url)
     async with app:
-        job = await app.store.get(accepted)
+        job = await app.store.job(accepted)
     assert (job.state, job.payload) == (State.PENDING, b'{"to":"ada@example.org"}')

@@ -9,7 +9,7 @@ import uvloop
 
 from benchmarks.peers.protocol import URL, Batch, main
 from postino import Postino
-from postino.job import Queue, State, new_id
+from postino.values.job import Queue, State, new_id
 
 COLUMNS = (
     "id", "type", "channel", "queue", "state", "idempotency_key", "payload", "scheduled_at", "run_at", "created_at",

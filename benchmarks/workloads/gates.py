@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from benchmarks.install import Installed
 from benchmarks.trial import Trial
 from benchmarks.workload import Figure, Stage, Target, Workload
-from postino.job import new_id
-from postino.store import ClaimOrder
+from postino.stores.records import ClaimOrder
+from postino.values.job import new_id
 from tests.contract import crowds
 from tests.contract.databases import PostgresDatabase
 

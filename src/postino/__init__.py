@@ -4,10 +4,10 @@ from postino.config import Config
 from postino.engine.call import Call
 from postino.engine.specs import JobSpec
 from postino.errors import Conflict, NotFound, PostinoError, WrongUse
-from postino.event import Event
-from postino.job import Job, Queue, State
-from postino.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
 from postino.rules.retry import Exponential, Schedule
+from postino.values.event import Event
+from postino.values.job import Job, Queue, State
+from postino.values.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
 from postino.wiring import Postino
 
 __all__ = [

@@ -23,13 +23,14 @@ from postino.engine.specs import JobSpec, instant, named, nearest, new_job, over
 from postino.engine.terms import Terms, policy_of
 from postino.engine.worker import Worker
 from postino.errors import Conflict, WrongUse
-from postino.event import Event, EventType
-from postino.gate import Gate, Scope
-from postino.job import Job, Queue, new_ids
-from postino.outcome import Done, Reject, Retry
 from postino.rules.retry import Backoff
-from postino.store import DeadFilter, DeadLetter, NewJob, Store
-from postino.wakeup import Wakeup
+from postino.stores.records import DeadFilter, DeadLetter, NewJob
+from postino.stores.store import Store
+from postino.values.event import Event, EventType
+from postino.values.gate import Gate, Scope
+from postino.values.job import Job, Queue, new_ids
+from postino.values.outcome import Done, Reject, Retry
+from postino.wakeups.wakeup import Wakeup
 
 F = TypeVar("F", bound=Function)
 T = TypeVar("T")
@@ -225,7 +226,7 @@ class App:
 
     async def cap(self, channel: str, most: int | None, *, reason: str = "", actor: str = "app") -> int | None:
         """At most so many jobs of a channel run at once, over all workers; None is as many as usual."""
-        return await self._by_hand(self.store.cap(named(channel), cap_of(most), act(actor, reason)))
+        return await self._by_hand(self.store.set_cap(named(channel), cap_of(most), act(actor, reason)))
 
     async def dispatch_due(self) -> int:
         return await self._by_hand(self.store.dispatch_due())

@@ -3,39 +3,38 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from postino import config as configuration
 from postino.app import App, Parts
+from postino.auth.passwords import Passwords
+from postino.auth.sign_in import SigningIn
+from postino.auth.users import People
 from postino.config import Config
 from postino.engine.call import Door
 from postino.engine.enqueue import Creator
 from postino.engine.reader import Reader
 from postino.engine.terms import Terms, terms
 from postino.errors import ConfigError, Conflict
-from postino.post import POST
-from postino.provider import Account, Http, Provider
 from postino.providers import PROVIDERS
 from postino.providers.own import Networks, networks
 from postino.publishing.accounts import NEEDED, Accounts, Checked
-from postino.publishing.key_file import read_or_create
-from postino.publishing.passwords import Passwords
-from postino.publishing.people import People
 from postino.publishing.posts import Posts
 from postino.publishing.publisher import Publisher
-from postino.publishing.seals import Seals
-from postino.publishing.signing_in import SigningIn
 from postino.publishing.telling import Teller
-from postino.publishing.vault import load_or_create
 from postino.rules.retry import Schedule
-from postino.store import Act, Rehearsal, Store
-from postino.stores.sql_store import SqlStore
+from postino.stores.records import Act
 from postino.stores.sqlite import Sqlite
-from postino.wakeup import Wakeup
+from postino.stores.store import Store
+from postino.values.post import POST
+from postino.values.provider import Account, Http, Provider
+from postino.vault.digests import Seals
+from postino.vault.key_file import read_or_create
+from postino.vault.vault import load_or_create
 from postino.wakeups.datagram import DatagramWakeup
+from postino.wakeups.wakeup import Wakeup
 
 if TYPE_CHECKING:
     from postino.sandbox.accounts import SeededAccount
@@ -96,13 +95,6 @@ async def serve_sandbox(path: Path, host: str, port: int, *, ready: Callable[[st
     await serve(path, host, port, ready=ready, stop=stop)
 
 
-def rehearsal(clock: Callable[[], datetime]) -> Rehearsal:
-    """A store to play the days ahead in: nobody else sees it, and nothing of it stays."""
-    from postino.stores.rehearsal import rehearsal as in_memory
-
-    return in_memory(clock)
-
-
 def networks_of(config: Config) -> Networks:
     return networks(config.networks.own, config.data_dir)
 
@@ -126,14 +118,14 @@ def parts(config: Config, known: Networks) -> Parts:
         return Parts(config, store, wakeup, store.open, make_store, door_of(config), limits)
     make_driver = partial(Sqlite, path, statement_seconds=config.database.statement_timeout)
     driver = make_driver()
-    store, wakeup = SqlStore(driver), DatagramWakeup(path)
+    store, wakeup = Store(driver), DatagramWakeup(path)
 
     async def make_ready() -> None:
         if await driver.is_new():
             await store.migrate()  # an embedded database without anything has nothing to lose
         await store.open()
 
-    return Parts(config, store, wakeup, make_ready, lambda: SqlStore(make_driver()), door_of(config), limits)
+    return Parts(config, store, wakeup, make_ready, lambda: Store(make_driver()), door_of(config), limits)
 
 
 def unfetchable(config: Config) -> Callable[[str], str | None]:
@@ -216,7 +208,7 @@ def postgres_parts(config: Config) -> tuple[Callable[[], Store], Wakeup]:
     url, database = config.database_url, config.database
 
     def make_store() -> Store:
-        return SqlStore(Postgres(url, connections=database.connections, statement_seconds=database.statement_timeout))
+        return Store(Postgres(url, connections=database.connections, statement_seconds=database.statement_timeout))
 
     return make_store, PostgresWakeup(url)
 

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from postino.job import Job, new_id
-from postino.outcome import Done, Outcome
 from postino.rules.retry import Exponential, RetryPolicy
 from postino.rules.settlement import settle
-from postino.store import ClaimOrder, Ending, WorkerInfo
-from postino.stores.sql_store import SqlStore
+from postino.stores.records import ClaimOrder, Ending, WorkerInfo
 from postino.stores.sqlite import Sqlite
+from postino.stores.store import Store
+from postino.values.job import Job, new_id
+from postino.values.outcome import Done, Outcome
 from tests.api.household import Client, Process, Reply
 
 POLICY = RetryPolicy(1, Exponential(60))
@@ -26,15 +26,15 @@ def work(household: Process, ending: Callable[[Job], Outcome] = lambda _: Done()
 
 
 async def worked(household: Process, ending: Callable[[Job], Outcome]) -> list[Job]:
-    store = SqlStore(Sqlite(household.folder / "postino.db"))
+    store = Store(Sqlite(household.folder / "postino.db"))
     await store.open()
     try:
-        await store.register(WorkerInfo(id=WORKER, host="elsewhere", pid=1))
+        await store.register_worker(WorkerInfo(id=WORKER, host="elsewhere", pid=1))
         order = ClaimOrder(worker=WORKER, token=new_id(), free=500, survey=await store.survey(WORKER))
         jobs = await store.claim(order)
         now = datetime.now(UTC)
         await store.settle([Ending(job, settle(job, ending(job), POLICY, now, 0)) for job in jobs])
-        await store.retire(WORKER)
+        await store.unregister_worker(WORKER)
         return jobs
     finally:
         await store.close()

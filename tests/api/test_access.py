@@ -10,7 +10,8 @@ import apsw
 import pytest
 
 from postino.api import access
-from postino.publishing import people, seals, signing_in
+from postino.auth import sign_in, users
+from postino.vault import digests
 from tests.api.browser import PASSWORD, add_user, browser, cookie_of, log_in, with_key
 from tests.api.household import Client, Server
 
@@ -42,8 +43,8 @@ def test_secrets_are_compared_in_constant_time_and_by_nothing_else() -> None:
     """What is looked up is no secret, and what is secret goes through one function."""
     assert "compare_digest" in inspect.getsource(access.Access.by_key)
     assert "compare_digest" in inspect.getsource(access.Access.by_cookie)
-    assert "compare_digest" in inspect.getsource(seals.Seals.matches)
-    for function in (people.People.key_of, signing_in.SigningIn.session_of, signing_in.SigningIn.follow_link):
+    assert "compare_digest" in inspect.getsource(digests.Seals.matches)
+    for function in (users.People.key_of, sign_in.SigningIn.session_of, sign_in.SigningIn.follow_link):
         source = inspect.getsource(function)
         assert "self.seals.matches(" in source
         assert "digest ==" not in source
@@ -51,7 +52,7 @@ def test_secrets_are_compared_in_constant_time_and_by_nothing_else() -> None:
 
 
 def test_the_database_is_asked_only_for_what_is_no_secret() -> None:
-    folder = Path(seals.__file__).parents[1] / "stores" / "sql"
+    folder = Path(digests.__file__).parents[1] / "stores" / "sql"
     asked = [path for path in folder.rglob("*.sql") if "WHERE" in path.read_text() and "migrations" not in path.parts]
     assert asked
     assert [path.name for path in asked if "digest" in path.read_text().partition("WHERE")[2]] == []

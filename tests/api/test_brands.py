@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from postino.outcome import Done, Reject
+from postino.values.outcome import Done, Reject
 from tests.api.hands import key_for, work
 from tests.api.household import Client, Server
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from postino.job import Job
-from postino.outcome import Outcome, Reject
+from postino.values.job import Job
+from postino.values.outcome import Outcome, Reject
 from tests.api.hands import key_for, put, same_refusal, work
 from tests.api.household import Client, Server
 

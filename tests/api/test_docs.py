@@ -18,10 +18,10 @@ from postino.api.reading import MOST, USUAL
 from postino.api.refusing import FILES
 from postino.api.server import make_app
 from postino.config import PublishingConfig, load
-from postino.content import Content
 from postino.providers import PROVIDERS
 from postino.publishing.posts import Wish
 from postino.rules.standing import Flag, PostStatus
+from postino.values.content import Content
 from postino.wiring import Postino
 from tests.documents import ROOT, code, codes, prose, table, tables
 

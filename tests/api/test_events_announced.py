@@ -6,7 +6,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from postino.client.job_shapes import Event
-from postino.event import EventType
+from postino.values.event import EventType
 from tests.api import announced
 from tests.api.household import Client, Server
 from tests.api.test_events import Ear, cancelled

@@ -11,7 +11,7 @@ import pytest
 
 from postino import Postino
 from postino.config import load
-from postino.job import Job
+from postino.values.job import Job
 from tests.api.household import Server
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from postino.outcome import Reject, Unknown
+from postino.values.outcome import Reject, Unknown
 from tests.api.hands import key_for, put, same_refusal, work
 from tests.api.household import Server
 

@@ -11,17 +11,17 @@ from postino.api.answers import ANSWERS
 from postino.api.openapi import document, written
 from postino.api.refusing import CONFLICTS, REASONS, refusals_of
 from postino.client import words
-from postino.content import MediaKind, Severity
-from postino.gate import GateKind, Scope
-from postino.job import Queue, State
-from postino.ledger import Source, Verdict
-from postino.people import Role
-from postino.post import AccountState
 from postino.rules.blockers import Why
 from postino.rules.breaker import Circuit
 from postino.rules.quota import Calendar
 from postino.rules.settlement import Cause
 from postino.rules.standing import ContentStatus, Flag, PostStatus
+from postino.values.auth import Role
+from postino.values.content import MediaKind, Severity
+from postino.values.gate import GateKind, Scope
+from postino.values.job import Queue, State
+from postino.values.ledger import Source, Verdict
+from postino.values.post import AccountState
 from tests.api.test_permissions import routes
 from tests.documents import ROOT
 

@@ -22,8 +22,8 @@ from postino.api.access import NO_KEY, SAFE
 from postino.api.permissions import RANK, ROWS
 from postino.api.server import make_app
 from postino.config import load
-from postino.outcome import Reject, Unknown
-from postino.people import Role
+from postino.values.auth import Role
+from postino.values.outcome import Reject, Unknown
 from tests.api.browser import add_user, browser, log_in, with_key
 from tests.api.hands import put
 from tests.api.household import Client, Server

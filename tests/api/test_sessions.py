@@ -12,9 +12,9 @@ import apsw
 import pytest
 
 from postino import Postino
+from postino.auth.sign_in import make_sign_in_link
 from postino.config import load
-from postino.publishing.signing_in import make_sign_in_link
-from postino.store import Act
+from postino.stores.records import Act
 from tests.api.browser import PASSWORD, add_user, browser, cookie_of, log_in
 from tests.api.household import Client, Server
 

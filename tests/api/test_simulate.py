@@ -12,10 +12,10 @@ import pytest
 
 from postino import Job, Postino
 from postino.config import load
-from postino.engine.rehearsing import Asked
-from postino.engine.simulation import simulate
-from postino.gate import Scope
-from postino.wiring import rehearsal, terms_of
+from postino.forecast.forecast import simulate
+from postino.forecast.run import Asked
+from postino.values.gate import Scope
+from postino.wiring import terms_of
 from tests.api.household import Server
 
 
@@ -83,7 +83,7 @@ async def test_what_takes_too_long_to_play_is_given_up_at_once(tmp_path: Path) -
         asked = Asked(until_at=datetime.now(UTC) + timedelta(days=300), workers=1000, terms=terms_of(app.config))
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.5):
-                await simulate(app.store, rehearsal, asked, lambda done, _: played.append(done))
+                await simulate(app.store, asked, lambda done, _: played.append(done))
         await asyncio.sleep(0)
         seen = len(played)
         await asyncio.to_thread(threading.Event().wait, 0.3)

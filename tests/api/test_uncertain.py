@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from postino.outcome import Unknown
+from postino.values.outcome import Unknown
 from tests.api.hands import key_for, put, same_refusal, work
 from tests.api.household import Server, Up
 

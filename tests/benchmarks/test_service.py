@@ -15,8 +15,8 @@ from benchmarks.subjects import SUBJECTS
 from benchmarks.trial import Store
 from benchmarks.workload import Stage
 from postino import Postino
-from postino.job import State
-from postino.post import PostFilter, Window
+from postino.values.job import State
+from postino.values.post import PostFilter, Window
 from tests.servers.postgres import PostgresServer
 
 TINY = 1 / 500

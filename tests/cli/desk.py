@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 from postino import Job, Outcome, Postino
 from postino.config import load
 from postino.engine.claims import Claims
-from postino.job import new_id
 from postino.rules.retry import RetryPolicy
 from postino.rules.settlement import settle
-from postino.store import Ending, Failure, WorkerInfo
+from postino.stores.records import Ending, Failure, WorkerInfo
+from postino.values.job import new_id
 
 T = TypeVar("T")
 
@@ -64,17 +64,17 @@ class Desk:
         async def work(app: Postino) -> Job:
             job = await app.enqueue("post", {"text": "ciao"}, **{"max_attempts": 1, **details})
             worker = str(new_id())
-            await app.store.register(WorkerInfo(id=worker, host="elsewhere", pid=1))
+            await app.store.register_worker(WorkerInfo(id=worker, host="elsewhere", pid=1))
             survey = await app.store.survey(worker)
             claimed = await Claims(app.store, time.monotonic).claim(worker, survey, 100, False)
             policy = RetryPolicy(max_attempts=1)
             await app.store.settle([Ending(it, settle(it, outcome, policy, survey.now, 0), failure) for it in claimed])
-            return await app.store.get(job.id)
+            return await app.store.job(job.id)
 
         return self.perform(work)
 
     def get(self, job: Job) -> Job:
-        return self.perform(lambda app: app.store.get(job.id))
+        return self.perform(lambda app: app.store.job(job.id))
 
     def last_audit(self) -> tuple[str, str, str, str]:
         line = self.perform(lambda app: app.store.audit(1))[0]

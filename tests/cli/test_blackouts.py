@@ -16,8 +16,8 @@ import pytest
 
 from postino.cli.days import days_from
 from postino.errors import WrongUse
-from postino.job import State
-from postino.store import JobFilter
+from postino.stores.records import JobFilter
+from postino.values.job import State
 from tests.cli.conftest import Postino
 from tests.cli.desk import Desk
 from tests.cli.terminal import DEADLINE, read_from
@@ -215,10 +215,10 @@ def test_publishing_now_in_a_blackout_is_refused_with_the_next_free_instant(
     for words in ("in a blackout window", "launch", free, "--at", "--allow-blackout"):
         assert words in refused.err
     assert json.loads(postino("post", "Hello", "--to", bruno, "--json").err)["error"]["field"] == "at"
-    assert desk.perform(lambda app: app.store.list(JobFilter())) == []
+    assert desk.perform(lambda app: app.store.jobs(JobFilter())) == []
     allowed = postino("post", "Hello", "--to", bruno, "--allow-blackout", "--json")
     assert allowed.code == 0
-    [job] = desk.perform(lambda app: app.store.list(JobFilter()))
+    [job] = desk.perform(lambda app: app.store.jobs(JobFilter()))
     assert (job.regardless, job.state) == (True, State.PENDING)
 
 
@@ -227,7 +227,7 @@ def test_a_plan_in_a_blackout_is_kept_and_told_when_it_goes_out(desk: Desk, brun
     planned = postino("post", "Hello", "--to", bruno, "--at", "2035-06-01T23:00", "--timezone", "Europe/Rome")
     assert planned.code == 0
     assert "it goes out at 2035-06-02T05:00:00Z" in planned.err
-    [job] = desk.perform(lambda app: app.store.list(JobFilter()))
+    [job] = desk.perform(lambda app: app.store.jobs(JobFilter()))
     moved = postino("posts", "reschedule", job.id, "--at", "2035-06-03T23:00", "--timezone", "Europe/Rome")
     assert "it goes out at 2035-06-04T05:00:00Z" in moved.err
     postino("blackouts", "add", *ALWAYS, "--yes")

@@ -7,8 +7,8 @@ from uuid import uuid4
 from postino import Reject, Retry, State, Unknown
 from postino.cli.dead import resolving
 from postino.cli.session import Where
-from postino.post import POST
-from postino.store import Failure
+from postino.stores.records import Failure
+from postino.values.post import POST
 from tests.cli.conftest import Postino
 from tests.cli.desk import Desk
 

@@ -11,8 +11,8 @@ import pytest
 
 from postino import Postino as App
 from postino import Reject, Unknown
-from postino.job import new_id
-from postino.store import WorkerInfo
+from postino.stores.records import WorkerInfo
+from postino.values.job import new_id
 from tests.cli.conftest import Postino
 from tests.cli.desk import Desk
 from tests.cli.terminal import in_terminal
@@ -27,7 +27,7 @@ def post(desk: Desk, postino: Postino) -> str:
 
     async def prepare(app: App) -> None:
         await app.accounts.add("bluesky", "ada.example.org", {"password": "abcd-efgh"}, brand="acme")
-        await app.store.register(WorkerInfo(id="w", host=socket.gethostname(), pid=os.getpid()))
+        await app.store.register_worker(WorkerInfo(id="w", host=socket.gethostname(), pid=os.getpid()))
 
     desk.perform(prepare)
     told = postino("post", "Later", "--to", "bluesky", "--at", LATER, "--json").json
@@ -78,10 +78,10 @@ def test_a_pause_is_told_with_the_command_that_ends_it_here(postino: Postino, po
 def test_a_worker_that_has_ended_counts_for_nothing(postino: Postino, desk: Desk) -> None:
     job = desk.enqueue("letter")
     assert kinds(postino("jobs", "explain", job.id, "--json").json) == ["no_worker"]
-    desk.perform(lambda app: app.store.register(ended()))
+    desk.perform(lambda app: app.store.register_worker(ended()))
     assert kinds(postino("jobs", "explain", job.id, "--json").json) == ["no_worker"]
     elsewhere = WorkerInfo(id="elsewhere", host="elsewhere", pid=1)
-    desk.perform(lambda app: app.store.register(elsewhere))
+    desk.perform(lambda app: app.store.register_worker(elsewhere))
     told = postino("jobs", "explain", job.id, "--json").json
     assert (kinds(told), told["runnable"]) == ([], True)
 

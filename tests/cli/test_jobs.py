@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from postino import Done, Reject, State, Unknown
-from postino.store import Failure
+from postino.stores.records import Failure
 from tests.cli.conftest import Postino
 from tests.cli.desk import Desk
 

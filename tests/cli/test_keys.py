@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from postino.people import Role
+from postino.values.auth import Role
 from tests.cli.conftest import Postino
 from tests.cli.desk import Desk
 

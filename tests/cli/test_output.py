@@ -15,13 +15,13 @@ from rich.cells import cell_len
 from postino import Postino, Reject, Retry
 from postino.cli import output
 from postino.cli.post_list import layout_for
-from postino.content import Content
 from postino.engine.claims import Claims
-from postino.job import new_id
 from postino.publishing.posts import Wish
 from postino.rules.retry import RetryPolicy
 from postino.rules.settlement import settle
-from postino.store import Ending, WorkerInfo
+from postino.stores.records import Ending, WorkerInfo
+from postino.values.content import Content
+from postino.values.job import new_id
 from tests.cli.desk import Desk
 from tests.cli.terminal import in_terminal
 
@@ -105,7 +105,7 @@ def posts(desk: Desk) -> list[str]:
         wish = Wish(content=Content(body="Many words " * 20), accounts=(f"bluesky:{HANDLE}",))
         [failed] = await app.posts.schedule(wish)
         worker = str(new_id())
-        await app.store.register(WorkerInfo(id=worker, host="elsewhere", pid=1))
+        await app.store.register_worker(WorkerInfo(id=worker, host="elsewhere", pid=1))
         survey = await app.store.survey(worker)
         [job] = await Claims(app.store, time.monotonic).claim(worker, survey, 1, False)
         settlement = settle(job, Reject("The network says no " * 20), RetryPolicy(max_attempts=1), survey.now, 0)

@@ -14,7 +14,7 @@ import pytest
 
 from postino import Postino as App
 from postino import State
-from postino.store import WorkerInfo
+from postino.stores.records import WorkerInfo
 from tests.cli.conftest import Postino
 from tests.cli.desk import Desk
 from tests.cli.terminal import in_terminal
@@ -137,7 +137,7 @@ def test_everything_that_can_be_said_is_kept(postino: Postino, desk: Desk) -> No
         "https://example.org/a.jpg", "--alt", "A tower", "--hashtag", "rome", "--at", LATER, "--publish-until",
         "2035-06-01T13:00:00Z", "--json",
     ).json  # fmt: skip
-    payload = desk.perform(lambda app: app.store.get(told["id"])).payload.decode()
+    payload = desk.perform(lambda app: app.store.job(told["id"])).payload.decode()
     for words in ("First", "#rome", "Second", "Third", "https://example.org/a.jpg", "A tower"):
         assert words in payload
     assert told["publish_until"] == "2035-06-01T13:00:00.000000Z"
@@ -180,7 +180,7 @@ def test_a_waiting_post_is_edited_moved_and_cancelled_with_a_line_in_the_audit_t
 
 def test_now_is_a_time_too(postino: Postino, later: Any, desk: Desk) -> None:
     assert postino("posts", "reschedule", later["id"], "--now").code == 0
-    job = desk.perform(lambda app: app.store.get(later["id"]))
+    job = desk.perform(lambda app: app.store.job(later["id"]))
     assert job.state is State.PENDING
     assert job.run_at is not None
     assert job.run_at.year < 2035
@@ -190,7 +190,7 @@ def test_now_is_a_time_too(postino: Postino, later: Any, desk: Desk) -> None:
 def recalled(postino: Postino, desk: Desk) -> None:
     """Somebody works, and the account is paused."""
     worker = WorkerInfo(id="w", host=socket.gethostname(), pid=os.getpid())
-    desk.perform(lambda app: app.store.register(worker))
+    desk.perform(lambda app: app.store.register_worker(worker))
     postino("queues", "pause", "--account", "bluesky", "--reason", "recall")
 
 
@@ -284,13 +284,13 @@ def test_a_job_that_is_no_post_is_not_touched_by_posts(postino: Postino, desk: D
 
 
 def test_posts_held_after_a_copy_are_answered_for_all_at_once(postino: Postino, desk: Desk, tmp_path: Path) -> None:
-    desk.perform(lambda app: app.store.awaken(after_outage=False))
+    desk.perform(lambda app: app.store.detect_restore(after_outage=False))
     for number in range(3):
         postino("post", f"Number {number}", "--to", "bluesky")
     shutil.copytree(desk.folder, tmp_path / "copy")
     there = ("--data-dir", tmp_path / "copy")
     assert "nothing was done" in postino("posts", "resolve", "--held", "--give-up", "--reason", "x", *there).err
-    Desk(tmp_path / "copy").perform(lambda app: app.store.awaken(after_outage=False))
+    Desk(tmp_path / "copy").perform(lambda app: app.store.detect_restore(after_outage=False))
     listed = postino("posts", "list", "--status", "uncertain", "--json", *there).json["data"]
     assert all(post["needs_person"] and "copied" in post["last_error"] for post in listed)
     answer = postino("posts", "resolve", "--held", "--send-again", "--reason", "I looked: none of them is out", *there)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from postino.gate import Scope
-from postino.store import WorkerInfo
+from postino.stores.records import WorkerInfo
+from postino.values.gate import Scope
 from tests.cli.conftest import Postino
 from tests.cli.desk import Desk
 
@@ -99,7 +99,7 @@ def test_an_account_is_paused_and_resumed_by_any_name_it_has(name: str, bruno: s
 
 
 def test_an_account_is_warmed_by_any_name_it_has(bruno: str, desk: Desk, postino: Postino) -> None:
-    desk.perform(lambda app: app.store.cool(Scope.ACCOUNT, bruno, None, "too many"))
+    desk.perform(lambda app: app.store.start_cooldown(Scope.ACCOUNT, bruno, None, "too many"))
     assert postino("queues", "warm", "--account", "bruno").out == f"The account {bruno} is not cooled any more.\n"
 
 
@@ -149,7 +149,7 @@ def test_the_list_tells_caps_and_which_workers_are_alive(desk: Desk, postino: Po
     here = socket.gethostname()
     for worker in (("a", here, os.getpid()), ("b", here, ended.pid), ("c", "elsewhere", 1)):
         info = WorkerInfo(id=worker[0], host=worker[1], pid=worker[2])
-        desk.perform(lambda app, info=info: app.store.register(info))  # type: ignore[misc]
+        desk.perform(lambda app, info=info: app.store.register_worker(info))  # type: ignore[misc]
     shown = postino("queues", "list", "--json").json
     assert {it["id"]: it["here"] for it in shown["workers"]} == {"a": True, "b": False, "c": True}
     assert shown["caps"]["instagram"] == 50
@@ -177,7 +177,7 @@ def test_a_cap_that_is_no_number_is_refused_by_its_field(most: str, desk: Desk, 
 
 @pytest.mark.parametrize("scope", [Scope.ACCOUNT, Scope.CHANNEL])
 def test_a_cool_down_is_listed_and_ended(scope: Scope, desk: Desk, postino: Postino) -> None:
-    desk.perform(lambda app: app.store.cool(scope, "it", None, "too many"))
+    desk.perform(lambda app: app.store.start_cooldown(scope, "it", None, "too many"))
     [gate] = postino("queues", "list", "--json").json["gates"]
     assert (gate["scope"], gate["name"], gate["kind"], gate["reason"]) == (scope, "it", "cool_down", "too many")
     assert postino("queues", "warm", f"--{scope}", "it", "--reason", "they agreed").code == 0

@@ -11,8 +11,8 @@ import pytest
 
 from postino import Postino as App
 from postino.cli.played_list import first_words
-from postino.content import Content
 from postino.publishing.posts import Wish
+from postino.values.content import Content
 from tests.cli.conftest import Postino
 from tests.cli.desk import Desk
 from tests.cli.terminal import in_terminal
@@ -98,9 +98,12 @@ def test_json_for_programs(due: list[str], postino: Postino) -> None:
 
 
 def test_nothing_is_queued_and_nothing_runs(due: list[str], desk: Desk, postino: Postino) -> None:
-    before = [desk.perform(lambda app: app.store.audit(100)), desk.perform(lambda app: app.store.depths())]
+    before = [desk.perform(lambda app: app.store.audit(100)), desk.perform(lambda app: app.store.queue_depths())]
     assert postino("simulate", "--until", soon(days=2)).code == 0
-    assert [desk.perform(lambda app: app.store.audit(100)), desk.perform(lambda app: app.store.depths())] == before
+    assert [
+        desk.perform(lambda app: app.store.audit(100)),
+        desk.perform(lambda app: app.store.queue_depths()),
+    ] == before
 
 
 def test_times_are_those_of_the_zone_that_is_asked_for(due: list[str], postino: Postino) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from postino.people import Role
-from postino.publishing.signing_in import Refused, SignedIn
+from postino.auth.sign_in import Refused, SignedIn
+from postino.values.auth import Role
 from tests.cli.conftest import Postino
 from tests.cli.desk import Desk
 

@@ -15,8 +15,8 @@ from postino.client import Client, Patience, house_shapes, job_shapes, people_sh
 from postino.client.house import House
 from postino.client.ways import Described, Room
 from postino.errors import NotFound, StoreUnreachable
-from postino.job import Job
-from postino.outcome import Outcome, Reject, Unknown
+from postino.values.job import Job
+from postino.values.outcome import Outcome, Reject, Unknown
 from tests.api.hands import worked
 from tests.api.household import Server
 from tests.client.conftest import Kind

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from postino.job import Job
-from postino.stores.sql_store import SqlStore
+from postino.stores.store import Store
+from postino.values.job import Job
 from tests.contract.databases import Clock, Database, PostgresDatabase, SqliteDatabase
 from tests.contract.desk import Desk
 from tests.servers.postgres import PostgresServer
@@ -68,7 +68,7 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-async def store(database: Database, clock: Clock) -> AsyncIterator[SqlStore]:
+async def store(database: Database, clock: Clock) -> AsyncIterator[Store]:
     store = database.store(clock)
     await store.open()
     yield store
@@ -76,7 +76,7 @@ async def store(database: Database, clock: Clock) -> AsyncIterator[SqlStore]:
 
 
 @pytest.fixture
-async def desk(store: SqlStore, clock: Clock, database: Database) -> AsyncIterator[Desk]:
+async def desk(store: Store, clock: Clock, database: Database) -> AsyncIterator[Desk]:
     """The store with one worker, w1, ready to claim."""
     desk = Desk(store, clock, database)
     await desk.hire("w1")

@@ -12,15 +12,15 @@ from uuid import uuid4
 import psycopg
 from psycopg.rows import dict_row
 
-from postino.gate import Scope
-from postino.job import Job, new_id
 from postino.rules.blackout import Blackout
-from postino.store import Act, ClaimOrder
 from postino.stores.driver import drive
 from postino.stores.operations import claim
 from postino.stores.postgres import PLANNED
-from postino.stores.sql_store import SqlStore
+from postino.stores.records import Act, ClaimOrder
 from postino.stores.statement import Operation, Query, Row, columns, statement
+from postino.stores.store import Store
+from postino.values.gate import Scope
+from postino.values.job import Job, new_id
 from tests.contract.databases import PostgresDatabase
 
 T = TypeVar("T")
@@ -59,48 +59,48 @@ def by_accounts(database: PostgresDatabase, crowd: int, accounts: int) -> None:
     fill(database, "posts", crowd, account=f"'a' || number % {accounts}", brand="'acme'")
 
 
-async def open_breaker(database: PostgresDatabase, store: SqlStore, crowd: int) -> None:
+async def open_breaker(database: PostgresDatabase, store: Store, crowd: int) -> None:
     by_accounts(database, crowd, ACCOUNTS)
     fill(database, "posts", crowd)
     await store.open_circuit("posts", None, 1, ACT)
 
 
-async def cooled_accounts(database: PostgresDatabase, store: SqlStore, crowd: int) -> None:
+async def cooled_accounts(database: PostgresDatabase, store: Store, crowd: int) -> None:
     by_accounts(database, crowd, ACCOUNTS)
     until_at = datetime.now(UTC) + timedelta(hours=1)
     for number in range(ACCOUNTS):
-        await store.cool(Scope.ACCOUNT, f"a{number}", until_at, "429")
+        await store.start_cooldown(Scope.ACCOUNT, f"a{number}", until_at, "429")
 
 
-async def cooled_brands(database: PostgresDatabase, store: SqlStore, crowd: int) -> None:
+async def cooled_brands(database: PostgresDatabase, store: Store, crowd: int) -> None:
     """Each account a brand of its own."""
     fill(database, "posts", crowd, account=f"'a' || number % {ACCOUNTS}", brand=f"'brand' || number % {ACCOUNTS}")
     until_at = datetime.now(UTC) + timedelta(hours=1)
     for number in range(ACCOUNTS):
-        await store.cool(Scope.ACCOUNT, f"a{number}", until_at, "429")
+        await store.start_cooldown(Scope.ACCOUNT, f"a{number}", until_at, "429")
 
 
-async def blackout_of_a_brand(database: PostgresDatabase, store: SqlStore, crowd: int) -> None:
+async def blackout_of_a_brand(database: PostgresDatabase, store: Store, crowd: int) -> None:
     by_accounts(database, crowd, ACCOUNTS)
     always = Blackout(id=uuid4(), scope=Scope.BRAND, name="acme", start=time(0), end=time(0), timezone="UTC")
     await store.add_blackout(always, ACT)
 
 
-async def paused_brand(database: PostgresDatabase, store: SqlStore, crowd: int) -> None:
+async def paused_brand(database: PostgresDatabase, store: Store, crowd: int) -> None:
     by_accounts(database, crowd, ACCOUNTS)
     await store.pause(Scope.BRAND, "acme", ACT)
 
 
-async def paused_account(database: PostgresDatabase, store: SqlStore, crowd: int) -> None:
+async def paused_account(database: PostgresDatabase, store: Store, crowd: int) -> None:
     by_accounts(database, crowd, 1)
     await store.pause(Scope.ACCOUNT, "a0", ACT)
 
 
-async def nobody(database: PostgresDatabase, store: SqlStore, crowd: int) -> None:
+async def nobody(database: PostgresDatabase, store: Store, crowd: int) -> None:
     """The same without a crowd."""
 
 
-Crowd = Callable[[PostgresDatabase, SqlStore, int], Awaitable[None]]
+Crowd = Callable[[PostgresDatabase, Store, int], Awaitable[None]]
 
 
 async def settled(database: PostgresDatabase, crowd: Crowd, size: int = CROWD, *, analysed: bool) -> None:
@@ -116,7 +116,7 @@ async def settled(database: PostgresDatabase, crowd: Crowd, size: int = CROWD, *
         fill(database, "other", FEW, since="1 minute")
         fill(database, "other", FEW, account="'b' || number", brand="'bolt'", since="1 minute")
         fill(database, "posts", FEW, account="'c' || number", brand="'bolt'", since="1 minute")
-        await store.usual_caps({"posts": 50, "other": 50})
+        await store.set_default_caps({"posts": 50, "other": 50})
         while (survey := await store.survey("w1")).hinted:
             assert await store.claim(ClaimOrder(worker="w1", token=new_id(), free=0, survey=survey)) == []
     finally:
@@ -170,7 +170,7 @@ def claimed(database: PostgresDatabase, channel: str, *, lanes: bool) -> tuple[l
     measured = Measured(database)
 
     def look_and_claim() -> Operation[list[Job]]:
-        survey = yield from claim.survey("w1", True, {})
+        survey = yield from claim.survey("w1", beat=True)
         heads = tuple(head for head in survey.heads if (head.channel, head.lanes) == (channel, lanes))
         order = ClaimOrder(worker="w1", token=new_id(), free=FEW, survey=replace(survey, heads=heads))
         return (yield from claim.claim(order))

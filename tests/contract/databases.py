@@ -14,8 +14,8 @@ import psycopg
 import pytest
 
 from postino.stores.postgres import Postgres
-from postino.stores.sql_store import SqlStore
 from postino.stores.sqlite import Sqlite
+from postino.stores.store import Store
 
 TABLES = (
     "jobs", "keys", "finished", "attempts", "events", "dead_letters", "channels", "lanes", "lane_due", "lane_hints",
@@ -60,7 +60,7 @@ class Database(Protocol):
     @property
     def refusal(self) -> type[Exception]: ...
 
-    def store(self, clock: Callable[[], datetime] = machine_time) -> SqlStore: ...
+    def store(self, clock: Callable[[], datetime] = machine_time) -> Store: ...
     def sql(self, text: str) -> list[tuple[Any, ...]]: ...
 
 
@@ -70,8 +70,8 @@ class SqliteDatabase:
     dialect: str = "sqlite"
     refusal: type[Exception] = apsw.ConstraintError
 
-    def store(self, clock: Callable[[], datetime] = machine_time) -> SqlStore:
-        return SqlStore(Sqlite(self.path, clock=clock))
+    def store(self, clock: Callable[[], datetime] = machine_time) -> Store:
+        return Store(Sqlite(self.path, clock=clock))
 
     def sql(self, text: str) -> list[tuple[Any, ...]]:
         connection = apsw.Connection(str(self.path))
@@ -89,8 +89,8 @@ class PostgresDatabase:
     refusal: type[Exception] = psycopg.errors.IntegrityError
     connection: psycopg.Connection | None = None  # kept: a server process that knows its tables answers much faster
 
-    def store(self, clock: Callable[[], datetime] = machine_time) -> SqlStore:
-        return SqlStore(Postgres(self.url, clock=clock))
+    def store(self, clock: Callable[[], datetime] = machine_time) -> Store:
+        return Store(Postgres(self.url, clock=clock))
 
     def sql(self, text: str) -> list[tuple[Any, ...]]:
         self.connection = self.connection or psycopg.connect(self.url, autocommit=True)

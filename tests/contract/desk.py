@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from postino.event import Cursor, Event
-from postino.job import Job, Queue, State, new_id
-from postino.ledger import Fact, IntentEntry, NewIntent, Noted, Source, StepEntry, Verdict
-from postino.outcome import Outcome
-from postino.provider import Receipt
 from postino.rules import settlement
 from postino.rules.retry import RetryPolicy
 from postino.rules.settlement import Settlement
-from postino.store import Act, ClaimOrder, Ending, Failure, NewJob, WorkerInfo
-from postino.stores.sql_store import SqlStore
+from postino.stores.records import Act, ClaimOrder, Ending, Failure, NewJob, WorkerInfo
+from postino.stores.store import Store
+from postino.values.event import Cursor, Event
+from postino.values.job import Job, Queue, State, new_id
+from postino.values.ledger import Fact, IntentEntry, NewIntent, Noted, Source, StepEntry, Verdict
+from postino.values.outcome import Outcome
+from postino.values.provider import Receipt
 from tests.contract.databases import Clock, Database
 
 POISON = b'\xff\x00\xfe{"not": json\xc3'
@@ -33,12 +33,12 @@ def new(**said: Any) -> NewJob:
 
 @dataclass
 class Desk:
-    store: SqlStore
+    store: Store
     clock: Clock
     database: Database
     visitors: AsyncExitStack = field(default_factory=AsyncExitStack)
 
-    async def another_store(self) -> SqlStore:
+    async def another_store(self) -> Store:
         """A second process, as far as the database can tell: its own connections, the same clock."""
         store = self.database.store(self.clock)
         await store.open()
@@ -46,7 +46,7 @@ class Desk:
         return store
 
     async def hire(self, worker: str) -> str:
-        await self.store.register(WorkerInfo(id=worker, host="here", pid=1))
+        await self.store.register_worker(WorkerInfo(id=worker, host="here", pid=1))
         return worker
 
     async def put(self, **said: Any) -> Job:
@@ -57,7 +57,7 @@ class Desk:
         return [enqueued.job for enqueued in await self.store.enqueue([new(**said) for _ in range(count)])]
 
     async def order(
-        self, free: int = 100, *, worker: str = "w1", store: SqlStore | None = None, low_is_running: bool = False
+        self, free: int = 100, *, worker: str = "w1", store: Store | None = None, low_is_running: bool = False
     ) -> ClaimOrder:
         survey = await (store or self.store).survey(worker)
         return ClaimOrder(
@@ -69,7 +69,7 @@ class Desk:
         )
 
     async def take(
-        self, free: int = 100, *, worker: str = "w1", store: SqlStore | None = None, low_is_running: bool = False
+        self, free: int = 100, *, worker: str = "w1", store: Store | None = None, low_is_running: bool = False
     ) -> list[Job]:
         """Looks and claims, as a worker does."""
         order = await self.order(free, worker=worker, store=store, low_is_running=low_is_running)
@@ -84,23 +84,23 @@ class Desk:
     ) -> IntentEntry | None:
         """As a run does just before its visible call."""
         within = {"send_within": send_within, "settles_within": settles_within}
-        (entry,) = await self.store.intend([intent_of(job, step, number, **within)])
+        (entry,) = await self.store.record_intents([intent_of(job, step, number, **within)])
         return entry
 
     async def remember(self, job: Job, name: str, result: str | None = "1", *, position: int = 0) -> StepEntry | None:
         """As a run does after an inert step; None: it is still being waited for."""
-        return await self.store.remember(job, name, position, result, done=result is not None)
+        return await self.store.save_step(job, name, position, result, done=result is not None)
 
     async def accept(
         self, job: Job, remote_id: str, step: str = "post", number: int = 1, told_by: Source = Source.CALL
     ) -> Noted:
         receipt = Receipt(remote_id=remote_id, url=f"https://there/{remote_id}", data={"seen": [1, "ü"]})
         fact = Fact(step=step, number=number, verdict=Verdict.ACCEPTED, told_by=told_by, receipt=receipt)
-        return await self.store.note(job.id, fact)
+        return await self.store.record_receipt(job.id, fact)
 
     async def refuse(self, job: Job, step: str = "post", number: int = 1, why: str = "no") -> Noted:
         fact = Fact(step=step, number=number, verdict=Verdict.REFUSED, told_by=Source.CALL, why=why)
-        return await self.store.note(job.id, fact)
+        return await self.store.record_receipt(job.id, fact)
 
     async def lost_answer(self, **said: Any) -> Job:
         """A job whose worker died after its visible call had left: uncertain, to be looked at when its quarantine ends.
@@ -112,7 +112,7 @@ class Desk:
         await self.intend(claimed)
         await self.kill("w1")
         await self.hire("w2")
-        return await self.store.get(job.id)
+        return await self.store.job(job.id)
 
     async def settle(self, job: Job, written: Settlement, failure: Failure | None = None) -> bool:
         return await self.store.settle([Ending(job, written, failure)]) == {job.id}
@@ -129,7 +129,7 @@ class Desk:
         (claimed,) = await self.take()
         assert claimed.id == job.id
         assert await self.end(claimed, outcome)
-        return await self.store.get(job.id)
+        return await self.store.job(job.id)
 
     async def kill(self, worker: str = "w1") -> list[Ending]:
         """The worker stops beating, and another rescues what it held."""
@@ -137,7 +137,7 @@ class Desk:
         return await self.store.rescue({worker: survey.beats[worker]}, settlement.rescue)
 
     async def state(self, job: Job) -> State:
-        return (await self.store.get(job.id)).state
+        return (await self.store.job(job.id)).state
 
     async def events(self, after: Cursor | None = None) -> list[Event]:
         return list(await self.store.events(after or Cursor(), 10_000))

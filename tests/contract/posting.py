@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from postino.job import new_id
-from postino.post import POST, NewContent, NewPost, NewPosts, StoredAccount
-from postino.store import Enqueued, NewJob
-from postino.stores.sql_store import SqlStore
+from postino.stores.records import Enqueued, NewJob
+from postino.stores.store import Store
+from postino.values.job import new_id
+from postino.values.post import POST, NewContent, NewPost, NewPosts, StoredAccount
 from tests.contract.desk import Desk, new
 
 Wanted = tuple[NewPost, NewJob]
@@ -44,7 +44,7 @@ def content(text: str = "hello", **said: Any) -> NewContent:
 
 
 async def create(
-    store: SqlStore, *posts: Wanted, said: NewContent | None = None, again: bool = False
+    store: Store, *posts: Wanted, said: NewContent | None = None, again: bool = False
 ) -> Sequence[Enqueued]:
     wanted = new_posts(*posts, said=said)
     return [Enqueued(one.post.job, one.created) for one in (await store.create_posts([wanted], again=again))[0]]

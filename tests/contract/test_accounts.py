@@ -8,11 +8,11 @@ import json
 import pytest
 
 from postino.errors import Conflict, NotFound
-from postino.event import EventType
-from postino.gate import GateKind, Scope
-from postino.outcome import Done
-from postino.post import AccountState, StoredAccount
-from postino.store import Act
+from postino.stores.records import Act
+from postino.values.event import EventType
+from postino.values.gate import GateKind, Scope
+from postino.values.outcome import Done
+from postino.values.post import AccountState, StoredAccount
 from tests.contract.desk import ME, Desk
 from tests.contract.posting import account, create, wanted
 
@@ -20,7 +20,7 @@ EXPIRED = AccountState.TOKEN_EXPIRED
 
 
 async def expire(desk: Desk, reason: str = "the token has ended") -> StoredAccount:
-    return await desk.store.mark_account("anna", EXPIRED, reason, Act("postino", reason))
+    return await desk.store.set_account_state("anna", EXPIRED, reason, Act("postino", reason))
 
 
 async def is_held(desk: Desk) -> bool:
@@ -30,14 +30,14 @@ async def is_held(desk: Desk) -> bool:
 
 @pytest.fixture
 async def anna(desk: Desk) -> StoredAccount:
-    stored = await desk.store.put_account(account())
+    stored = await desk.store.save_account(account())
     await create(desk.store, wanted())
     return stored
 
 
 async def test_an_account_is_kept_byte_for_byte(desk: Desk) -> None:
     said = account(brand="rosso", remote_id="did:1", sealed=bytes(range(256)))
-    stored = await desk.store.put_account(said)
+    stored = await desk.store.save_account(said)
     assert stored == await desk.store.account("anna")
     assert (stored.sealed, stored.brand, stored.remote_id) == (said.sealed, "rosso", "did:1")
     assert (stored.state, stored.reason, stored.created_at) == (AccountState.ACTIVE, None, desk.clock.now)
@@ -45,13 +45,13 @@ async def test_an_account_is_kept_byte_for_byte(desk: Desk) -> None:
 
 async def test_accounts_are_listed_oldest_first(desk: Desk) -> None:
     for name in ("carla", "anna", "bruno"):
-        await desk.store.put_account(account(name))
+        await desk.store.save_account(account(name))
         desk.clock.turn(seconds=1)
     assert [found.id for found in await desk.store.accounts()] == ["carla", "anna", "bruno"]
 
 
 async def test_an_unknown_account_is_not_found(desk: Desk) -> None:
-    for asked in (desk.store.account("nobody"), desk.store.mark_account("nobody", EXPIRED, "why", ME)):
+    for asked in (desk.store.account("nobody"), desk.store.set_account_state("nobody", EXPIRED, "why", ME)):
         with pytest.raises(NotFound, match="There is no account nobody"):
             await asked
     assert await desk.store.gates() == []
@@ -59,14 +59,14 @@ async def test_an_unknown_account_is_not_found(desk: Desk) -> None:
 
 async def test_new_credentials_replace_the_old_ones_and_nothing_else(desk: Desk, anna: StoredAccount) -> None:
     desk.clock.turn(hours=1)
-    again = await desk.store.put_account(account(sealed=b"new", handle="@new"))
+    again = await desk.store.save_account(account(sealed=b"new", handle="@new"))
     assert (again.sealed, again.handle, again.created_at) == (b"new", "@new", anna.created_at)
     assert len(await desk.store.accounts()) == 1
 
 
 async def test_an_account_does_not_change_its_network(desk: Desk, anna: StoredAccount) -> None:
     with pytest.raises(Conflict, match="is one on mastodon, not on bluesky"):
-        await desk.store.put_account(account(network="bluesky"))
+        await desk.store.save_account(account(network="bluesky"))
     assert await desk.store.account("anna") == anna
 
 
@@ -89,14 +89,14 @@ async def test_other_accounts_go_on_meanwhile(desk: Desk, anna: StoredAccount) -
 
 async def test_connecting_it_again_lets_its_posts_go_on(desk: Desk, anna: StoredAccount) -> None:
     await expire(desk)
-    again = await desk.store.put_account(account(sealed=b"new"))
+    again = await desk.store.save_account(account(sealed=b"new"))
     assert (again.state, again.reason) == (AccountState.ACTIVE, None)
     assert not await is_held(desk)
 
 
 async def test_marking_it_active_lets_its_posts_go_on_too(desk: Desk, anna: StoredAccount) -> None:
     await expire(desk)
-    await desk.store.mark_account("anna", AccountState.ACTIVE, None, ME)
+    await desk.store.set_account_state("anna", AccountState.ACTIVE, None, ME)
     assert not await is_held(desk)
 
 
@@ -104,18 +104,18 @@ async def test_however_often_and_for_whatever_reason_it_was_refused(desk: Desk, 
     for reason in ("the token has ended", "the password was changed", "the password was changed"):
         await expire(desk, reason)
     assert await is_held(desk)
-    await desk.store.put_account(account(sealed=b"new"))
+    await desk.store.save_account(account(sealed=b"new"))
     assert not await is_held(desk)
 
 
 async def test_a_persons_own_pause_is_left_alone(desk: Desk, anna: StoredAccount) -> None:
     await desk.store.pause(Scope.ACCOUNT, "anna", Act("maria", "holidays"))
     await expire(desk)
-    gates = await desk.store.gates_of(Scope.ACCOUNT, "anna")
+    gates = await desk.store.gates_for(Scope.ACCOUNT, "anna")
     assert {gate.kind: gate.reason for gate in gates} == {
         GateKind.PAUSE: "holidays", GateKind.TOKEN: "the token has ended"
     }  # fmt: skip
-    await desk.store.put_account(account(sealed=b"new"))
+    await desk.store.save_account(account(sealed=b"new"))
     assert [gate.kind for gate in await desk.store.gates()] == [GateKind.PAUSE]
     assert await is_held(desk)
     await desk.store.resume(Scope.ACCOUNT, "anna", ME)
@@ -125,7 +125,7 @@ async def test_a_persons_own_pause_is_left_alone(desk: Desk, anna: StoredAccount
 async def test_nor_is_one_opened_that_a_person_closed_later_for_another_reason(desk: Desk, anna: StoredAccount) -> None:
     await expire(desk)
     await desk.store.pause(Scope.ACCOUNT, "anna", Act("maria", "holidays"))
-    await desk.store.put_account(account(sealed=b"new"))
+    await desk.store.save_account(account(sealed=b"new"))
     assert await is_held(desk)
 
 
@@ -137,7 +137,7 @@ async def test_a_person_can_resume_it_only_from_a_persons_pause(desk: Desk, anna
     await desk.store.resume(Scope.ACCOUNT, "anna", ME)
     assert [gate.kind for gate in await desk.store.gates()] == [GateKind.TOKEN]
     assert await is_held(desk)
-    await desk.store.put_account(account(sealed=b"new"))
+    await desk.store.save_account(account(sealed=b"new"))
     assert not await is_held(desk)
 
 
@@ -145,17 +145,17 @@ async def test_a_person_can_resume_it_only_from_a_persons_pause(desk: Desk, anna
 async def test_it_is_held_whatever_the_network_said(desk: Desk, anna: StoredAccount, reason: str) -> None:
     await expire(desk, reason)
     assert await is_held(desk)
-    await desk.store.put_account(account(sealed=b"new"))
+    await desk.store.save_account(account(sealed=b"new"))
     assert not await is_held(desk)
 
 
 async def test_credentials_are_not_shown(desk: Desk, anna: StoredAccount) -> None:
-    assert "sealed" not in repr(await desk.store.put_account(account(sealed=b"secret")))
+    assert "sealed" not in repr(await desk.store.save_account(account(sealed=b"secret")))
 
 
 async def test_new_credentials_do_not_end_a_persons_pause(desk: Desk, anna: StoredAccount) -> None:
-    await desk.store.mark_account("anna", AccountState.PAUSED, "holidays", ME)
-    stored = await desk.store.put_account(account())
+    await desk.store.set_account_state("anna", AccountState.PAUSED, "holidays", ME)
+    stored = await desk.store.save_account(account())
     assert (stored.state, stored.reason) == (AccountState.PAUSED, "holidays")
     assert await is_held(desk)
 
@@ -163,7 +163,7 @@ async def test_new_credentials_do_not_end_a_persons_pause(desk: Desk, anna: Stor
 async def test_an_account_whose_name_is_as_long_as_a_job_s_id_is_one_like_any_other(desk: Desk) -> None:
     name = "mastodon:ada-1a2b3c4d@social.example"
     assert len(name) == 36
-    await desk.store.put_account(account(name))
+    await desk.store.save_account(account(name))
     assert (await desk.store.account(name)).id == name
 
 
@@ -180,22 +180,22 @@ async def test_of_two_who_add_the_same_account_at_once_one_does(desk: Desk) -> N
 
 async def test_it_is_given_to_another_brand_only_when_none_of_its_posts_waits(desk: Desk, anna: StoredAccount) -> None:
     with pytest.raises(Conflict, match=r"anna was not given to another brand: 1 post of it is .* Cancel or resolve"):
-        await desk.store.put_account(account(brand="rosso", sealed=b"new"))
+        await desk.store.save_account(account(brand="rosso", sealed=b"new"))
     assert await desk.store.account("anna") == anna
     [job] = await desk.take()
     with pytest.raises(Conflict):
-        await desk.store.put_account(account(brand="rosso"))
+        await desk.store.save_account(account(brand="rosso"))
     await desk.end(job, Done())
-    assert (await desk.store.put_account(account(brand="rosso"), before=anna)).brand == "rosso"
+    assert (await desk.store.save_account(account(brand="rosso"), before=anna)).brand == "rosso"
     with pytest.raises(Conflict, match="was given to another brand meanwhile"):
-        await desk.store.put_account(account(sealed=b"new"), before=anna)
+        await desk.store.save_account(account(sealed=b"new"), before=anna)
 
 
 async def test_what_is_told_of_an_account_keeps_the_brand_it_had_then(desk: Desk) -> None:
-    await desk.store.put_account(account(brand="rosso"))
+    await desk.store.save_account(account(brand="rosso"))
     await expire(desk)
-    await desk.store.cool(Scope.ACCOUNT, "anna", None, "too many")
-    await desk.store.put_account(account(brand="verde"))
+    await desk.store.start_cooldown(Scope.ACCOUNT, "anna", None, "too many")
+    await desk.store.save_account(account(brand="verde"))
     await desk.store.pause(Scope.ACCOUNT, "anna", ME)
     await desk.store.pause(Scope.CHANNEL, "mastodon", ME)
     assert [event.data.get("brand") for event in await desk.events()] == ["rosso", "rosso", "verde", None]

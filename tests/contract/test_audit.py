@@ -6,20 +6,20 @@ import asyncio
 
 import pytest
 
-from postino.audit import first_broken
-from postino.gate import Scope
-from postino.store import Act, AuditEntry
-from postino.stores.sql_store import SqlStore
+from postino.stores.audit import first_broken
+from postino.stores.records import Act, AuditEntry
+from postino.stores.store import Store
+from postino.values.gate import Scope
 from tests.contract.databases import Clock, Database
 from tests.contract.desk import ME, Desk
 
 
-async def oldest_first(store: SqlStore) -> list[AuditEntry]:
+async def oldest_first(store: Store) -> list[AuditEntry]:
     return list(reversed(await store.audit(limit=1000)))
 
 
 @pytest.fixture
-async def trail(store: SqlStore, clock: Clock) -> list[AuditEntry]:
+async def trail(store: Store, clock: Clock) -> list[AuditEntry]:
     for number in range(5):
         await store.pause(Scope.BRAND, f"brand {number}", Act("maria", "because è"))
         clock.turn(minutes=7)
@@ -31,7 +31,7 @@ async def test_an_untouched_trail_verifies(trail: list[AuditEntry]) -> None:
     assert first_broken(trail) is None
 
 
-async def test_the_newest_lines_are_listed_first(store: SqlStore, trail: list[AuditEntry]) -> None:
+async def test_the_newest_lines_are_listed_first(store: Store, trail: list[AuditEntry]) -> None:
     assert list(await store.audit(limit=2)) == [trail[4], trail[3]]
 
 
@@ -40,9 +40,7 @@ async def test_the_newest_lines_are_listed_first(store: SqlStore, trail: list[Au
     ["actor = 'mario'", "action = 'gate.resumed'", "subject = 'brand:x'", "reason = ''", "detail = 'x'",
      "at = '2026-01-01T00:00:00.000000Z'", "hash = 'ff'"],
 )  # fmt: skip
-async def test_a_changed_line_is_found(
-    store: SqlStore, database: Database, trail: list[AuditEntry], change: str
-) -> None:
+async def test_a_changed_line_is_found(store: Store, database: Database, trail: list[AuditEntry], change: str) -> None:
     database.sql(f"UPDATE {{audit}} SET {change} WHERE seq = 3")
     broken = first_broken(await oldest_first(store))
     assert broken is not None
@@ -50,7 +48,7 @@ async def test_a_changed_line_is_found(
 
 
 async def test_a_missing_line_is_found_by_the_one_after_it(
-    store: SqlStore, database: Database, trail: list[AuditEntry]
+    store: Store, database: Database, trail: list[AuditEntry]
 ) -> None:
     database.sql("DELETE FROM {audit} WHERE seq = 2")
     broken = first_broken(await oldest_first(store))
@@ -59,7 +57,7 @@ async def test_a_missing_line_is_found_by_the_one_after_it(
 
 
 async def test_words_cannot_move_from_one_field_to_the_next(
-    store: SqlStore, database: Database, trail: list[AuditEntry]
+    store: Store, database: Database, trail: list[AuditEntry]
 ) -> None:
     database.sql("UPDATE {audit} SET reason = 'because', detail = ' è' WHERE seq = 5")
     assert first_broken(await oldest_first(store)) is not None

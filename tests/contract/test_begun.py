@@ -8,12 +8,12 @@ from uuid import uuid4
 
 import pytest
 
-from postino.gate import GateKind, Scope
-from postino.job import Job, State
-from postino.outcome import Defer, Done
 from postino.rules.blackout import Blackout
-from postino.store import Act
 from postino.stores.operations import gates
+from postino.stores.records import Act
+from postino.values.gate import GateKind, Scope
+from postino.values.job import Job, State
+from postino.values.outcome import Defer, Done
 from tests.contract.desk import ME, Desk, ids
 from tests.contract.posting import create, wanted
 
@@ -45,8 +45,8 @@ PASSED = [
 ]
 HELD = [
     pytest.param(lambda desk: desk.store.open_circuit("reports", None, 1, ME), id="breaker"),
-    pytest.param(lambda desk: desk.store.cool(Scope.CHANNEL, "reports", None, "429"), id="cool-channel"),
-    pytest.param(lambda desk: desk.store.cool(Scope.ACCOUNT, "acme", None, "429"), id="cool-account"),
+    pytest.param(lambda desk: desk.store.start_cooldown(Scope.CHANNEL, "reports", None, "429"), id="cool-channel"),
+    pytest.param(lambda desk: desk.store.start_cooldown(Scope.ACCOUNT, "acme", None, "429"), id="cool-account"),
     pytest.param(shut(Scope.ACCOUNT, GateKind.TOKEN), id="token"),
 ]
 
@@ -59,7 +59,7 @@ async def parked(desk: Desk, account: str = "acme", minutes: float = 1) -> Job:
     await desk.intend(claimed)
     await desk.accept(claimed, f"remote of {job.id}")
     assert await desk.end(claimed, Defer(desk.clock.later(minutes=minutes), "not ready"))
-    return await desk.store.get(job.id)
+    return await desk.store.job(job.id)
 
 
 @pytest.mark.parametrize("close", PASSED)
@@ -71,7 +71,7 @@ async def test_what_only_people_want_does_not_hold_it_up_half_way(desk: Desk, cl
     assert await desk.take() == []
     desk.clock.turn(seconds=1)
     assert ids(await desk.take()) == {begun.id}
-    (running,) = [await desk.store.get(begun.id)]
+    (running,) = [await desk.store.job(begun.id)]
     assert await desk.end(running, Done())
     assert await desk.take() == []
 

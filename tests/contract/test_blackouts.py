@@ -9,11 +9,11 @@ from uuid import uuid4
 import pytest
 
 from postino.errors import NotFound
-from postino.event import EventType
-from postino.gate import Scope
 from postino.rules.blackout import Blackout, told_of
 from postino.rules.gates import closed
 from postino.rules.order import next_due
+from postino.values.event import EventType
+from postino.values.gate import Scope
 from tests.contract.desk import ME, Desk, ids
 
 INSTANT = timedelta(microseconds=1)

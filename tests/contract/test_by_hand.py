@@ -9,34 +9,34 @@ from typing import Protocol
 import pytest
 
 from postino.errors import Conflict, NotFound, WrongUse
-from postino.event import EventType
-from postino.job import Job, State, new_id
-from postino.outcome import Done, Outcome, Reject, Retry, Unknown
 from postino.rules.settlement import Cause, Settlement
-from postino.store import Act, DeadFilter, Ending
-from postino.stores.sql_store import SqlStore
+from postino.stores.records import Act, DeadFilter, Ending
+from postino.stores.store import Store
+from postino.values.event import EventType
+from postino.values.job import Job, State, new_id
+from postino.values.outcome import Done, Outcome, Reject, Retry, Unknown
 from tests.contract.desk import ME, POISON, Desk, ids
 
 
 class Deed(Protocol):
     __name__: str
 
-    def __call__(self, store: SqlStore, job: Job) -> Awaitable[Job]: ...
+    def __call__(self, store: Store, job: Job) -> Awaitable[Job]: ...
 
 
-async def cancel(store: SqlStore, job: Job) -> Job:
+async def cancel(store: Store, job: Job) -> Job:
     return await store.cancel(job.id, ME)
 
 
-async def edit(store: SqlStore, job: Job) -> Job:
+async def edit(store: Store, job: Job) -> Job:
     return await store.edit(job.id, b"edited", ME)
 
 
-async def reschedule(store: SqlStore, job: Job) -> Job:
+async def reschedule(store: Store, job: Job) -> Job:
     return await store.reschedule(job.id, None, ME)
 
 
-async def resolve(store: SqlStore, job: Job) -> Job:
+async def resolve(store: Store, job: Job) -> Job:
     return await store.resolve(job.id, Done(), ME)
 
 
@@ -48,7 +48,7 @@ async def test_a_cancelled_job_never_runs(desk: Desk, due_job: Job) -> None:
     cancelled_at = desk.clock.turn(seconds=5)
     job = await desk.store.cancel(due_job.id, ME)
     assert (job.state, job.finished_at, job.payload) == (State.CANCELLED, cancelled_at, due_job.payload)
-    assert await desk.store.get(job.id) == job
+    assert await desk.store.job(job.id) == job
     assert await desk.take() == []
     assert await desk.told(job.id) == [EventType.CANCELLED]
 
@@ -100,12 +100,12 @@ async def test_what_is_no_longer_waiting_is_left_alone_with_a_sentence(
 ) -> None:
     if outcome is not None:
         assert await desk.end(running_job, outcome)
-    before, events = await desk.store.get(running_job.id), await desk.events()
+    before, events = await desk.store.job(running_job.id), await desk.events()
     with pytest.raises(Conflict) as refusal:
         await deed(desk.store, running_job)
     done = PAST[deed.__name__]
     assert str(refusal.value) == f"Job {running_job.id} cannot be {done}: {sentence}. Nothing was changed."
-    assert await desk.store.get(running_job.id) == before
+    assert await desk.store.job(running_job.id) == before
     assert await desk.events() == events
     assert await desk.store.audit() == []
 
@@ -124,13 +124,13 @@ async def test_what_has_sent_something_is_left_alone(desk: Desk, due_job: Job, d
 
 async def test_who_cancelled_it_and_why_is_told_with_it(desk: Desk, due_job: Job) -> None:
     await desk.store.cancel(due_job.id, Act("maria", "a recall."))
-    around = await desk.store.circumstances(await desk.store.get(due_job.id))
+    around = await desk.store.circumstances(await desk.store.job(due_job.id))
     assert (around.facts.cancelled, around.facts.cause) == ("by maria (a recall)", None)
 
 
 async def test_why_it_failed_is_told_with_it(desk: Desk, running_job: Job) -> None:
     assert await desk.end(running_job, Reject("no"))
-    around = await desk.store.circumstances(await desk.store.get(running_job.id))
+    around = await desk.store.circumstances(await desk.store.job(running_job.id))
     assert (around.facts.cause, around.facts.cancelled) == (Cause.PERMANENT, None)
 
 
@@ -148,7 +148,7 @@ async def test_a_job_that_does_not_exist_is_not_found(desk: Desk, due_job: Job, 
     with pytest.raises(NotFound, match=f"There is no job {stranger.id}"):
         await deed(desk.store, stranger)
     with pytest.raises(NotFound):
-        await desk.store.get(new_id())
+        await desk.store.job(new_id())
 
 
 async def test_cancel_and_claim_at_once_have_one_winner(desk: Desk) -> None:
@@ -203,10 +203,10 @@ async def test_an_uncertain_job_is_given_up_and_becomes_a_dead_letter(desk: Desk
 async def test_only_an_uncertain_job_can_be_resolved(desk: Desk, running_job: Job, outcome: Outcome | None) -> None:
     if outcome is not None:
         assert await desk.end(running_job, outcome)
-    before = await desk.store.get(running_job.id)
+    before = await desk.store.job(running_job.id)
     with pytest.raises(Conflict, match="cannot be resolved"):
         await resolve(desk.store, running_job)
-    assert await desk.store.get(running_job.id) == before
+    assert await desk.store.job(running_job.id) == before
 
 
 async def test_a_worker_without_a_token_cannot_settle_what_waits_for_its_turn(desk: Desk, due_job: Job) -> None:

@@ -17,9 +17,9 @@ import pytest
 from psycopg.rows import dict_row
 
 from postino.errors import WrongUse
-from postino.job import State
-from postino.outcome import Done
-from postino.stores.sql_store import SqlStore
+from postino.stores.store import Store
+from postino.values.job import State
+from postino.values.outcome import Done
 from tests.contract.databases import PostgresDatabase, SqliteDatabase, only_postgres, only_sqlite
 from tests.contract.desk import POISON, Desk, ids, new
 
@@ -105,14 +105,14 @@ async def test_a_known_key_gives_the_existing_job_inside_a_transaction_too(desk:
     assert len(await desk.take()) == 2
 
 
-async def test_a_connection_of_another_kind_is_refused_with_its_field_named(store: SqlStore) -> None:
+async def test_a_connection_of_another_kind_is_refused_with_its_field_named(store: Store) -> None:
     with pytest.raises(WrongUse, match=r"enqueue joins transactions of .* not <class 'str'>") as refusal:
         await store.enqueue_on("postgresql://…", [new()])
     assert refusal.value.field == "connection"
 
 
 @only_postgres
-async def test_an_asynchronous_psycopg_connection_is_refused(store: SqlStore, database: PostgresDatabase) -> None:
+async def test_an_asynchronous_psycopg_connection_is_refused(store: Store, database: PostgresDatabase) -> None:
     async with await psycopg.AsyncConnection.connect(database.url) as connection:
         with pytest.raises(WrongUse, match="synchronous psycopg"):
             await store.enqueue_on(connection, [new()])
@@ -120,7 +120,7 @@ async def test_an_asynchronous_psycopg_connection_is_refused(store: SqlStore, da
 
 @only_sqlite
 async def test_sqlite3_is_refused_while_the_store_is_open_in_this_process(
-    store: SqlStore, database: SqliteDatabase
+    store: Store, database: SqliteDatabase
 ) -> None:
     with sqlite3_transaction(database) as connection, pytest.raises(WrongUse, match=r"apsw\.Connection"):
         await store.enqueue_on(connection, [new()])
@@ -153,11 +153,11 @@ async def test_a_store_used_through_sqlite3_does_not_open_with_the_other_library
 SQLITE3_PROCESS = """
 import asyncio, sqlite3, sys
 from pathlib import Path
-from postino.stores.sql_store import SqlStore
+from postino.stores.store import Store
 from postino.stores.sqlite import Sqlite
 from tests.contract.desk import new
 with sqlite3.connect(sys.argv[1]) as connection:
-    (made,) = asyncio.run(SqlStore(Sqlite(Path(sys.argv[1]))).enqueue_on(connection, [new(account="acme", key="k")]))
+    (made,) = asyncio.run(Store(Sqlite(Path(sys.argv[1]))).enqueue_on(connection, [new(account="acme", key="k")]))
 connection.close()
 print(made.job.id)
 """
@@ -172,7 +172,7 @@ async def test_another_process_enqueues_through_sqlite3_while_this_one_works(
     assert done.returncode == 0, done.stderr
     desk.clock.turn(minutes=1)
     assert [str(job.id) for job in await desk.take()] == [done.stdout.strip()]
-    known = await desk.store.find("reports", "k")
+    known = await desk.store.job_by_key("reports", "k")
     assert known is not None
     assert known.state is State.RUNNING
 

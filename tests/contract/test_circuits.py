@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from postino.event import Event, EventType
-from postino.job import Job, State
-from postino.outcome import Done
 from postino.rules.breaker import Breaker, BreakerPolicy, Circuit
-from postino.store import Act
+from postino.stores.records import Act
+from postino.values.event import Event, EventType
+from postino.values.job import Job, State
+from postino.values.outcome import Done
 from tests.contract.desk import ME, Desk, ids
 
 OPEN_FOR = timedelta(seconds=120)
@@ -23,7 +23,7 @@ PATHS = pytest.mark.parametrize("path", ["bulk", "lanes"])
 
 async def fail(desk: Desk, times: int = 3, policy: BreakerPolicy = POLICY, channel: str = "reports") -> Breaker:
     for _ in range(times):
-        breaker = await desk.store.answered(channel, False, policy, "status 503")
+        breaker = await desk.store.record_response(channel, False, policy, "status 503")
     return breaker
 
 
@@ -56,7 +56,7 @@ async def test_after_so_many_failures_nothing_is_claimed_from_it_and_others_go_o
     desk.clock.now = opened_at + OPEN_FOR - timedelta(microseconds=1)
     assert await desk.take() == []
     for job in waiting:
-        now_is = await desk.store.get(job.id)
+        now_is = await desk.store.job(job.id)
         assert (now_is.state, now_is.attempts, now_is.run_at) == (State.PENDING, 0, job.run_at)
 
 
@@ -71,7 +71,7 @@ async def test_it_is_told_once_when_and_why_it_opened(desk: Desk) -> None:
 async def test_failures_seen_by_several_stores_at_once_all_count(desk: Desk) -> None:
     stores = [desk.store, *[await desk.another_store() for _ in range(2)]]
     policy = BreakerPolicy(failure_threshold=9)
-    await asyncio.gather(*(stores[turn % 3].answered("reports", False, policy, "down") for turn in range(9)))
+    await asyncio.gather(*(stores[turn % 3].record_response("reports", False, policy, "down") for turn in range(9)))
     (breaker,) = await desk.store.circuits()
     assert (breaker.state, len(breaker.failures)) == (Circuit.OPEN, 9)
     assert [event.type for event in await told(desk)] == [EventType.CIRCUIT_OPENED]
@@ -142,7 +142,7 @@ async def test_a_prober_that_died_with_its_call_under_way_frees_its_probe_when_t
     await desk.intend(probe)
     await desk.kill("w1")
     await desk.hire("w2")
-    look_at = (await desk.store.get(probe.id)).look_at
+    look_at = (await desk.store.job(probe.id)).look_at
     assert look_at is not None
     desk.clock.now = look_at - timedelta(microseconds=1)
     assert await desk.take(worker="w2") == []
@@ -153,7 +153,7 @@ async def test_a_prober_that_died_with_its_call_under_way_frees_its_probe_when_t
 async def test_one_good_answer_closes_it_and_all_of_it_flows(desk: Desk) -> None:
     await half_opened(desk)
     (probe,) = await desk.take()
-    breaker = await desk.store.answered("reports", True, POLICY, None)
+    breaker = await desk.store.record_response("reports", True, POLICY, None)
     assert (breaker.state, breaker.failures, breaker.trips) == (Circuit.CLOSED, (), 0)
     assert len(await desk.take()) == 5
     assert [event.type for event in await told(desk)][2:] == [EventType.CIRCUIT_CLOSED]
@@ -172,7 +172,7 @@ async def test_a_bad_answer_opens_it_for_twice_as_long(desk: Desk) -> None:
 
 @pytest.mark.parametrize(("cap", "expected"), [(0, 0), (1, 1), (50, 2)])
 async def test_probes_never_exceed_the_channels_cap(desk: Desk, cap: int, expected: int) -> None:
-    await desk.store.cap("reports", cap, ME)
+    await desk.store.set_cap("reports", cap, ME)
     await half_opened(desk, TWO_PROBES)
     assert len(await desk.take()) == expected
 
@@ -182,7 +182,7 @@ async def test_a_person_opens_it_and_no_answer_closes_it_before_its_time(desk: D
     until_at = desk.clock.later(hours=2)
     breaker = await desk.store.open_circuit("reports", until_at, 2, Act("maria", "their maintenance"))
     assert (breaker.state, breaker.until_at, breaker.reason) == (Circuit.OPEN, until_at, "their maintenance")
-    assert (await desk.store.answered("reports", True, POLICY, None)).state is Circuit.OPEN
+    assert (await desk.store.record_response("reports", True, POLICY, None)).state is Circuit.OPEN
     assert await desk.take() == []
     desk.clock.now = until_at
     assert len(await desk.take()) == 2
@@ -232,6 +232,6 @@ async def test_closed_by_hand_it_still_remembers_how_often_it_opened_and_reset_i
 @pytest.mark.parametrize("why", ["no\x00luck", "half \ud83d", None])
 async def test_whatever_a_service_said_is_kept_as_far_as_a_database_can(desk: Desk, why: str | None) -> None:
     for _ in range(3):
-        await desk.store.answered("reports", False, POLICY, why)
+        await desk.store.record_response("reports", False, POLICY, why)
     assert (await desk.store.circuits())[0].state is Circuit.OPEN
     assert await desk.take() == []

@@ -8,11 +8,11 @@ from datetime import timedelta
 
 import pytest
 
-from postino.event import EventType
-from postino.job import Job, Queue, State
-from postino.outcome import Defer, Done
-from postino.store import WorkerInfo
-from postino.stores.sql_store import SqlStore
+from postino.stores.records import WorkerInfo
+from postino.stores.store import Store
+from postino.values.event import EventType
+from postino.values.job import Job, Queue, State
+from postino.values.outcome import Defer, Done
 from tests.contract.desk import POISON, Desk, ids, unclaimed
 
 
@@ -25,7 +25,7 @@ async def test_a_claim_sets_owner_token_time_and_attempt_and_nothing_else(desk: 
     assert (claimed.claimed_by, claimed.claimed_at, claimed.token) == ("w1", desk.clock(), order.token)
     assert claimed.attempts == 1
     assert unclaimed(claimed) == job
-    assert await desk.store.get(job.id) == claimed
+    assert await desk.store.job(job.id) == claimed
 
 
 async def test_only_one_of_two_claims_wins(desk: Desk, due_job: Job) -> None:
@@ -204,13 +204,13 @@ async def test_a_survey_counts_the_beat_of_its_worker_only_when_asked(desk: Desk
 
 
 async def test_a_survey_of_a_retired_worker_does_not_list_it(desk: Desk) -> None:
-    await desk.store.retire("w1")
+    await desk.store.unregister_worker("w1")
     assert (await desk.store.survey("w1", beat=True)).beats == {}
 
 
 @pytest.mark.parametrize("worker", ["01a1e0c8-e320-7ff1-8033-7d38302d1d34", "x" * 36])
-async def test_a_worker_keeps_its_id_whatever_it_looks_like(store: SqlStore, worker: str) -> None:
-    await store.register(WorkerInfo(id=worker, host="here", pid=7))
+async def test_a_worker_keeps_its_id_whatever_it_looks_like(store: Store, worker: str) -> None:
+    await store.register_worker(WorkerInfo(id=worker, host="here", pid=7))
     (found,) = await store.workers()
     assert (found.id, found.host, found.pid, found.beats) == (worker, "here", 7, 0)
     await store.rescue({worker: 0}, lambda job, now, suspected: pytest.fail("there is no job"))

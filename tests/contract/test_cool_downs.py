@@ -7,11 +7,11 @@ from datetime import timedelta
 import pytest
 
 from postino.errors import NotFound
-from postino.event import EventType
-from postino.gate import Gate, GateKind, Scope
-from postino.job import Job, State
 from postino.rules.gates import closed
 from postino.rules.order import next_due
+from postino.values.event import EventType
+from postino.values.gate import Gate, GateKind, Scope
+from postino.values.job import Job, State
 from tests.contract.desk import ME, Desk, ids
 
 INSTANT = timedelta(microseconds=1)
@@ -27,7 +27,7 @@ async def one_for_each(desk: Desk) -> tuple[Job, Job]:
 async def test_it_waits_until_the_very_instant_and_its_neighbours_do_not(desk: Desk, scope: Scope, name: str) -> None:
     held, free = await one_for_each(desk)
     until_at = desk.clock.later(seconds=90)
-    gate = await desk.store.cool(scope, name, until_at, "429")
+    gate = await desk.store.start_cooldown(scope, name, until_at, "429")
     kept = {"since_at": desk.clock(), "until_at": until_at, "reason": "429"}
     assert gate == Gate(scope=scope, name=name, kind=GateKind.COOL_DOWN, **kept)  # type: ignore[arg-type]
     assert ids(await desk.take()) == {free.id}
@@ -44,7 +44,7 @@ async def test_a_cooled_accounts_lane_is_due_again_at_the_very_instant(desk: Des
     if armed:
         assert await desk.take(0) == []
     until_at = desk.clock.later(seconds=90)
-    await desk.store.cool(Scope.ACCOUNT, "acme", until_at, "429")
+    await desk.store.start_cooldown(Scope.ACCOUNT, "acme", until_at, "429")
     assert await desk.take() == []
     survey = await desk.store.survey("w1")
     assert next_due(survey.heads, closed(survey.known, survey.now), survey.now) == until_at
@@ -55,9 +55,9 @@ async def test_without_a_word_about_how_long_it_is_a_minute_and_twice_that_each_
     desk: Desk, scope: Scope, name: str
 ) -> None:
     for minutes in (1, 2, 4):
-        gate = await desk.store.cool(scope, name, None, "429")
+        gate = await desk.store.start_cooldown(scope, name, None, "429")
         assert gate.until_at == desk.clock.later(minutes=minutes)
-        again = await desk.store.cool(scope, name, None, "the answer to a call that had left before")
+        again = await desk.store.start_cooldown(scope, name, None, "the answer to a call that had left before")
         assert (again.since_at, again.until_at) == (gate.since_at, gate.until_at)
         desk.clock.turn(minutes=minutes)
 
@@ -66,19 +66,19 @@ async def test_without_a_word_about_how_long_it_is_a_minute_and_twice_that_each_
 async def test_it_is_never_cut_short_by_a_shorter_one_but_made_longer_by_a_longer_one(
     desk: Desk, scope: Scope, name: str
 ) -> None:
-    first = await desk.store.cool(scope, name, desk.clock.later(hours=2), "much too many")
-    shorter = await desk.store.cool(scope, name, desk.clock.later(minutes=1), "too many")
+    first = await desk.store.start_cooldown(scope, name, desk.clock.later(hours=2), "much too many")
+    shorter = await desk.store.start_cooldown(scope, name, desk.clock.later(minutes=1), "too many")
     assert (shorter.since_at, shorter.until_at) == (first.since_at, first.until_at)
-    longer = await desk.store.cool(scope, name, desk.clock.later(hours=3), "too many")
+    longer = await desk.store.start_cooldown(scope, name, desk.clock.later(hours=3), "too many")
     assert longer.until_at == desk.clock.later(hours=3)
 
 
 @WHOSE
 async def test_it_outlives_the_process(desk: Desk, scope: Scope, name: str) -> None:
     held, free = await one_for_each(desk)
-    gate = await desk.store.cool(scope, name, desk.clock.later(minutes=5), "429")
+    gate = await desk.store.start_cooldown(scope, name, desk.clock.later(minutes=5), "429")
     another = await desk.another_store()
-    assert list(await another.gates_of(scope, name)) == [gate]
+    assert list(await another.gates_for(scope, name)) == [gate]
     assert ids(await desk.take(store=another)) == {free.id}
     assert await desk.state(held) is State.PENDING
 
@@ -86,27 +86,27 @@ async def test_it_outlives_the_process(desk: Desk, scope: Scope, name: str) -> N
 @WHOSE
 async def test_a_person_ends_it_at_once(desk: Desk, scope: Scope, name: str) -> None:
     held, free = await one_for_each(desk)
-    gate = await desk.store.cool(scope, name, desk.clock.later(hours=5), "429")
+    gate = await desk.store.start_cooldown(scope, name, desk.clock.later(hours=5), "429")
     assert ids(await desk.take()) == {free.id}
-    assert await desk.store.warm(scope, name, ME) == gate
+    assert await desk.store.end_cooldown(scope, name, ME) == gate
     assert ids(await desk.take()) == {held.id}
     (line,) = await desk.store.audit()
     assert (line.action, line.subject, line.actor) == ("gate.resumed", f"{scope}:{name}", "maria")
 
 
 async def test_what_is_not_cooling_down_cannot_be_warmed(desk: Desk) -> None:
-    await desk.store.cool(Scope.ACCOUNT, "acme", desk.clock.later(seconds=1), "429")
+    await desk.store.start_cooldown(Scope.ACCOUNT, "acme", desk.clock.later(seconds=1), "429")
     desk.clock.turn(seconds=1)
     with pytest.raises(NotFound, match="The account acme is not cooling down"):
-        await desk.store.warm(Scope.ACCOUNT, "acme", ME)
+        await desk.store.end_cooldown(Scope.ACCOUNT, "acme", ME)
     with pytest.raises(NotFound, match="The channel reports is not cooling down"):
-        await desk.store.warm(Scope.CHANNEL, "reports", ME)
+        await desk.store.end_cooldown(Scope.CHANNEL, "reports", ME)
 
 
 @WHOSE
 async def test_it_is_told(desk: Desk, scope: Scope, name: str) -> None:
     until_at = desk.clock.later(minutes=5)
-    await desk.store.cool(scope, name, until_at, "429")
+    await desk.store.start_cooldown(scope, name, until_at, "429")
     (event,) = await desk.events()
     assert event.type == EventType.COOLED
     assert event.data == {"scope": scope, "name": name, "until_at": until_at.isoformat(), "reason": "429"}
@@ -116,14 +116,14 @@ async def test_an_account_cools_down_on_all_its_channels(desk: Desk) -> None:
     for channel in ("a", "b"):
         await desk.put(account="acme", channel=channel)
     await desk.take(0)
-    await desk.store.cool(Scope.ACCOUNT, "acme", desk.clock.later(minutes=1), "429")
+    await desk.store.start_cooldown(Scope.ACCOUNT, "acme", desk.clock.later(minutes=1), "429")
     assert await desk.take() == []
     desk.clock.turn(minutes=1)
     assert len(await desk.take()) == 2
 
 
 async def test_what_comes_in_meanwhile_waits_as_well_and_in_its_order(desk: Desk) -> None:
-    await desk.store.cool(Scope.ACCOUNT, "acme", desk.clock.later(minutes=1), "429")
+    await desk.store.start_cooldown(Scope.ACCOUNT, "acme", desk.clock.later(minutes=1), "429")
     first = await desk.put(account="acme")
     desk.clock.turn(seconds=30)
     await desk.put(account="acme")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from postino.errors import Conflict, NotFound
-from postino.event import EventType
-from postino.job import Queue, State, new_id
-from postino.outcome import Done, Reject, Retry, Unknown
 from postino.rules.retry import RetryPolicy
 from postino.rules.settlement import Cause, failed
-from postino.store import Act, DeadFilter, Failure, JobFilter
+from postino.stores.records import Act, DeadFilter, Failure, JobFilter
+from postino.values.event import EventType
+from postino.values.job import Queue, State, new_id
+from postino.values.outcome import Done, Reject, Retry, Unknown
 from tests.contract.desk import ME, POISON, Desk, ids, new
 
 TWICE = RetryPolicy(max_attempts=2)
@@ -62,7 +62,7 @@ async def test_a_poison_payload_is_kept_byte_for_byte_all_the_way_round(desk: De
     claimed = await desk.take_one()
     assert claimed.payload == every_byte
     assert await desk.settle(claimed, failed("unreadable", Cause.POISON))
-    assert (await desk.store.get(job.id)).payload == every_byte
+    assert (await desk.store.job(job.id)).payload == every_byte
     assert (await desk.store.dead_letter(job.id)).job.payload == every_byte
     assert (await desk.store.replay(job.id, None, True, ME)).payload == every_byte
     assert (await desk.take_one()).payload == every_byte
@@ -85,7 +85,7 @@ async def test_a_replayed_job_keeps_key_and_history_and_starts_afresh(desk: Desk
     assert [(line.generation, line.number, line.outcome) for line in await desk.store.attempts(job.id)] == [
         (1, 1, "retrying"), (1, 2, "failed"), (2, 1, "completed"),
     ]  # fmt: skip
-    assert (await desk.store.get(job.id)).state is State.COMPLETED
+    assert (await desk.store.job(job.id)).state is State.COMPLETED
 
 
 async def test_a_job_that_fails_again_after_a_replay_has_one_open_letter_with_all_its_history(desk: Desk) -> None:
@@ -97,7 +97,7 @@ async def test_a_job_that_fails_again_after_a_replay_has_one_open_letter_with_al
     assert (letter.job.generation, letter.error) == (2, "second")
     assert [line.generation for line in letter.history] == [1, 2]
     assert len(await desk.store.dead_letters(DeadFilter(resolved=True))) == 2
-    assert [found.id for found in await desk.store.list(JobFilter())] == [job.id]
+    assert [found.id for found in await desk.store.jobs(JobFilter())] == [job.id]
 
 
 @pytest.mark.parametrize(

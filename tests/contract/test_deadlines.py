@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from postino.job import Job, State
-from postino.outcome import Done
 from postino.rules import settlement
+from postino.values.job import Job, State
+from postino.values.outcome import Done
 from tests.contract.desk import Desk
 
 LIMITS = {"": 100.0, "type report": 20.0, "channel slow": 300.0}
@@ -68,7 +68,7 @@ async def test_one_that_waits_for_its_turn_behind_a_suspect_is_taken_but_not_bla
     await desk.hire("w2")
     order = replace(await desk.order(worker="w2"), limits=LIMITS, grace=GRACE)
     running, waiting = await desk.store.claim(order)
-    await desk.store.suspect("w2", running.id)
+    await desk.store.mark_suspect("w2", running.id)
     desk.clock.turn(seconds=31)
     await desk.store.rescue({}, settlement.rescue)
-    assert [(await desk.store.get(job.id)).rescues for job in (running, waiting)] == [2, 1]
+    assert [(await desk.store.job(job.id)).rescues for job in (running, waiting)] == [2, 1]

@@ -7,24 +7,24 @@ from datetime import timedelta
 
 import pytest
 
-from postino.job import Job, Queue, State, new_id
-from postino.outcome import Done, Outcome, Reject, Retry, Unknown
 from postino.rules.retry import RetryPolicy
 from postino.stores.driver import Blocked
 from postino.stores.postgres import Postgres
-from postino.stores.sql_store import SqlStore
+from postino.stores.store import Store
+from postino.values.job import Job, Queue, State, new_id
+from postino.values.outcome import Done, Outcome, Reject, Retry, Unknown
 from tests.contract.databases import Clock, only_postgres
 from tests.contract.desk import ME, POISON, Desk, ids, new
 
 
-async def test_an_enqueued_job_comes_back_as_it_was_asked_for(store: SqlStore, clock: Clock) -> None:
+async def test_an_enqueued_job_comes_back_as_it_was_asked_for(store: Store, clock: Clock) -> None:
     asked = new(
         type="export", channel="exports", queue=Queue.LOW, payload=POISON, key="k1", run_at=clock.later(hours=2),
         account="acme", brand="shoes", user_id="u7", parent_id=new_id(), correlation_id="c9",
         max_attempts=7, backoff="[1, 2]", time_limit=2.5,
     )  # fmt: skip
     (enqueued,) = await store.enqueue([asked])
-    stored = await store.get(asked.id)
+    stored = await store.job(asked.id)
     assert enqueued.created
     assert stored == enqueued.job
     assert stored == Job(
@@ -39,7 +39,7 @@ async def test_a_time_in_the_past_is_remembered_but_the_job_runs_from_now_on(des
     asked_at = desk.clock.later(days=-2)
     job = await desk.put(run_at=asked_at)
     assert (job.scheduled_at, job.run_at) == (asked_at, desk.clock())
-    assert await desk.store.get(job.id) == job
+    assert await desk.store.job(job.id) == job
 
 
 async def test_a_job_without_a_key_has_its_id_as_key(desk: Desk) -> None:
@@ -47,14 +47,14 @@ async def test_a_job_without_a_key_has_its_id_as_key(desk: Desk) -> None:
     assert job.idempotency_key == str(job.id)
 
 
-async def test_the_same_key_gives_the_same_job(store: SqlStore) -> None:
+async def test_the_same_key_gives_the_same_job(store: Store) -> None:
     (first,) = await store.enqueue([new(key="k", payload=b"one")])
     (second,) = await store.enqueue([new(key="k", payload=b"two")])
     assert (first.created, second.created) == (True, False)
     assert second.job == first.job
 
 
-async def test_the_same_key_on_another_channel_is_another_job(store: SqlStore) -> None:
+async def test_the_same_key_on_another_channel_is_another_job(store: Store) -> None:
     first, second = await store.enqueue([new(key="k", channel="a"), new(key="k", channel="b")])
     assert first.created
     assert second.created
@@ -111,7 +111,7 @@ async def test_one_key_twice_in_a_call_is_one_job_and_two_equal_answers(desk: De
     assert ids(await desk.take()) == {first.job.id, other.job.id}
 
 
-async def test_answers_come_in_the_order_of_the_questions(store: SqlStore) -> None:
+async def test_answers_come_in_the_order_of_the_questions(store: Store) -> None:
     await store.enqueue([new(key="b")])
     answers = await store.enqueue([new(key=key) for key in "cab"])
     assert [answer.job.idempotency_key for answer in answers] == ["c", "a", "b"]
@@ -135,7 +135,7 @@ async def test_jobs_of_every_kind_go_in_together_and_come_back_as_they_are_store
     assert [answer.created for answer in answers] == [True, True, False, False, True, True, True, True]
     assert answers[2].job == taken
     assert answers[3].job == answers[1].job
-    assert [answer.job for answer in answers] == [await desk.store.get(answer.job.id) for answer in answers]
+    assert [answer.job for answer in answers] == [await desk.store.job(answer.job.id) for answer in answers]
     assert [(job.scheduled_at, job.run_at) for job in (answers[4].job, answers[6].job)] == [
         (later, later),
         (earlier, desk.clock()),
@@ -153,7 +153,7 @@ async def test_asked_again_after_a_lost_answer_only_what_is_missing_goes_in(desk
     asked = [ended, missing, keyed, waiting, missing_keyed]
     for created in (True, False):
         answers = await desk.store.enqueue(asked, again=True)
-        assert [answer.job for answer in answers] == [await desk.store.get(job.id) for job in asked]
+        assert [answer.job for answer in answers] == [await desk.store.job(job.id) for job in asked]
         assert [answer.created for answer in answers] == [False, created, False, False, created]
 
 
@@ -167,7 +167,7 @@ async def test_ten_thousand_jobs_go_in_with_one_call_and_once_only(desk: Desk) -
     assert desk.database.sql("SELECT count(*) FROM {jobs}") == [(10_000,)]
 
 
-async def test_enqueueing_nothing_gives_nothing(store: SqlStore) -> None:
+async def test_enqueueing_nothing_gives_nothing(store: Store) -> None:
     assert await store.enqueue([]) == []
 
 
@@ -197,13 +197,13 @@ async def test_callers_with_the_same_keys_in_opposite_order_wait_for_each_other(
 
 async def test_a_job_is_found_by_its_channel_and_key(desk: Desk) -> None:
     job = await desk.put(key="k")
-    assert await desk.store.find("reports", "k") == job
-    assert await desk.store.find("elsewhere", "k") is None
-    assert await desk.store.find("reports", "other") is None
+    assert await desk.store.job_by_key("reports", "k") == job
+    assert await desk.store.job_by_key("elsewhere", "k") is None
+    assert await desk.store.job_by_key("reports", "other") is None
 
 
 @only_postgres
-async def test_a_key_held_by_an_open_transaction_is_waited_for_no_longer_than_patience(store: SqlStore) -> None:
+async def test_a_key_held_by_an_open_transaction_is_waited_for_no_longer_than_patience(store: Store) -> None:
     assert isinstance(store.driver, Postgres)
     async with store.driver.lone_connection() as caller, caller.transaction():
         await store.enqueue_on(caller, [new(key="k")])
@@ -220,4 +220,4 @@ async def test_a_child_fails_without_touching_its_parent(desk: Desk) -> None:
     desk.clock.turn(minutes=5)
     assert await desk.end(await desk.take_one(), Retry("no"), policy=RetryPolicy(max_attempts=2))
     assert await desk.state(child) is State.FAILED
-    assert await desk.store.get(parent.id) == parent
+    assert await desk.store.job(parent.id) == parent

@@ -10,18 +10,18 @@ from typing import Any, cast
 import asyncpg
 import pytest
 
-from postino.engine.streaming import Guest, Stream, Told
-from postino.event import Cursor
-from postino.gate import Scope
-from postino.outcome import Done
-from postino.stores.sql_store import SqlStore
+from postino.api.event_stream import Guest, Stream, Told
+from postino.stores.store import Store
+from postino.values.event import Cursor
+from postino.values.gate import Scope
+from postino.values.outcome import Done
 from tests.contract.databases import PostgresDatabase, only_postgres
 from tests.contract.desk import ME, Desk
 
 LATE_EVENT = """INSERT INTO postino.events (at, type, data) VALUES (now(), 'gate.paused', '{"name": "late"}')"""
 
 
-async def read_on(store: SqlStore, after: Cursor, names: list[str]) -> Cursor:
+async def read_on(store: Store, after: Cursor, names: list[str]) -> Cursor:
     """Reads as a listener does: everything after its cursor, which then stands behind the last one."""
     events = await store.events(after, 100)
     names += [event.data["name"] for event in events]
@@ -105,46 +105,46 @@ async def test_what_was_committed_before_an_open_transaction_is_read_at_once(
 
 
 async def test_a_cursor_is_held_by_one_reader_at_a_time(desk: Desk) -> None:
-    assert await desk.store.hold_cursor("alerts", "w1", 5) == Cursor()
-    assert await desk.store.hold_cursor("alerts", "w2", 5) is None
-    assert await desk.store.hold_cursor("notices", "w2", 5) == Cursor()
-    assert await desk.store.hold_cursor("alerts", "w1", 5) == Cursor()
+    assert await desk.store.lease_cursor("alerts", "w1", 5) == Cursor()
+    assert await desk.store.lease_cursor("alerts", "w2", 5) is None
+    assert await desk.store.lease_cursor("notices", "w2", 5) == Cursor()
+    assert await desk.store.lease_cursor("alerts", "w1", 5) == Cursor()
 
 
 async def test_a_cursor_is_free_again_when_its_time_is_over(desk: Desk) -> None:
-    await desk.store.hold_cursor("alerts", "w1", 5)
+    await desk.store.lease_cursor("alerts", "w1", 5)
     desk.clock.turn(seconds=4.9)
-    assert await desk.store.hold_cursor("alerts", "w2", 5) is None
+    assert await desk.store.lease_cursor("alerts", "w2", 5) is None
     desk.clock.turn(seconds=0.2)
-    assert await desk.store.hold_cursor("alerts", "w2", 5) == Cursor()
-    assert await desk.store.hold_cursor("alerts", "w1", 5) is None
+    assert await desk.store.lease_cursor("alerts", "w2", 5) == Cursor()
+    assert await desk.store.lease_cursor("alerts", "w1", 5) is None
 
 
 async def test_holding_again_renews_the_time(desk: Desk) -> None:
-    await desk.store.hold_cursor("alerts", "w1", 5)
+    await desk.store.lease_cursor("alerts", "w1", 5)
     desk.clock.turn(seconds=4)
-    await desk.store.hold_cursor("alerts", "w1", 5)
+    await desk.store.lease_cursor("alerts", "w1", 5)
     desk.clock.turn(seconds=4)
-    assert await desk.store.hold_cursor("alerts", "w2", 5) is None
+    assert await desk.store.lease_cursor("alerts", "w2", 5) is None
 
 
 async def test_a_cursor_is_moved_by_its_holder_only_and_stays_where_it_was_moved(desk: Desk) -> None:
     await desk.store.pause(Scope.BRAND, "a", ME)
     await desk.store.pause(Scope.BRAND, "b", ME)
     first, second = await desk.events()
-    await desk.store.hold_cursor("alerts", "w1", 5)
+    await desk.store.lease_cursor("alerts", "w1", 5)
     assert await desk.store.move_cursor("alerts", "w1", first.cursor)
     assert not await desk.store.move_cursor("alerts", "w2", second.cursor)
     desk.clock.turn(seconds=6)
-    assert await desk.store.hold_cursor("alerts", "w2", 5) == first.cursor
+    assert await desk.store.lease_cursor("alerts", "w2", 5) == first.cursor
     assert not await desk.store.move_cursor("alerts", "w1", second.cursor)
     assert await desk.store.move_cursor("alerts", "w2", second.cursor)
-    assert await desk.store.hold_cursor("alerts", "w2", 5) == second.cursor
+    assert await desk.store.lease_cursor("alerts", "w2", 5) == second.cursor
 
 
 async def test_of_many_that_reach_for_a_cursor_one_gets_it(desk: Desk) -> None:
     stores = [desk.store, await desk.another_store(), await desk.another_store()]
-    held = await asyncio.gather(*(stores[turn % 3].hold_cursor("alerts", f"w{turn}", 5) for turn in range(12)))
+    held = await asyncio.gather(*(stores[turn % 3].lease_cursor("alerts", f"w{turn}", 5) for turn in range(12)))
     assert len([cursor for cursor in held if cursor is not None]) == 1
 
 

@@ -8,11 +8,11 @@ from uuid import UUID
 
 import pytest
 
-from postino.event import EventType
-from postino.job import Job, State, new_id
-from postino.ledger import Fact, Source, Verdict
-from postino.outcome import Done, Reject, Retry, Unknown
-from postino.provider import Receipt
+from postino.values.event import EventType
+from postino.values.job import Job, State, new_id
+from postino.values.ledger import Fact, Source, Verdict
+from postino.values.outcome import Done, Reject, Retry, Unknown
+from postino.values.provider import Receipt
 from tests.contract.desk import ME, Desk, ids
 
 LANES = pytest.mark.parametrize("lane", [{}, {"account": "acme"}, {"brand": "shoes"}])
@@ -23,7 +23,7 @@ async def test_a_fact_clears_the_doubt_and_is_kept_as_it_was_told(desk: Desk, ru
     told_at = desk.clock.turn(seconds=1)
     noted = await desk.accept(running_job, "r1")
     assert (noted.look_at, noted.held_by, noted.doubled) == (None, None, False)
-    assert (await desk.store.get(running_job.id)).look_at is None
+    assert (await desk.store.job(running_job.id)).look_at is None
     (fact,) = (await desk.store.ledger(running_job.id)).facts
     receipt = Receipt(remote_id="r1", url="https://there/r1", data={"seen": [1, "ü"]})
     assert fact == Fact(
@@ -38,7 +38,7 @@ async def test_one_answered_intent_of_two_leaves_the_other_in_doubt(desk: Desk, 
     assert first is not None
     assert second is not None
     assert (await desk.refuse(running_job, number=2)).look_at == first.look_at
-    assert (await desk.store.get(running_job.id)).look_at == first.look_at
+    assert (await desk.store.job(running_job.id)).look_at == first.look_at
     assert (await desk.refuse(running_job, number=1)).look_at is None
 
 
@@ -71,11 +71,11 @@ async def test_a_receipt_is_kept_whatever_it_contains(desk: Desk, running_job: J
     await desk.intend(running_job)
     receipt = Receipt(remote_id="r\x001\ud83d", url="https://there/\x00", data={"nul": "\x00", "half": "\ud83d"})
     fact = Fact(step="post", number=1, verdict=Verdict.ACCEPTED, told_by=Source.CALL, receipt=receipt)
-    assert (await desk.store.note(running_job.id, fact)).look_at is None
+    assert (await desk.store.record_receipt(running_job.id, fact)).look_at is None
     (known,) = (await desk.store.ledger(running_job.id)).facts
     assert known.receipt is not None
     assert known.receipt.data == {"nul": "\x00", "half": "\ud83d"}
-    assert not (await desk.store.note(running_job.id, fact)).doubled
+    assert not (await desk.store.record_receipt(running_job.id, fact)).doubled
 
 
 async def test_a_fact_is_accepted_from_a_worker_that_lost_its_job(desk: Desk) -> None:
@@ -90,18 +90,18 @@ async def test_a_fact_is_accepted_from_a_worker_that_lost_its_job(desk: Desk) ->
 async def test_a_fact_is_accepted_after_the_job_has_ended(desk: Desk, running_job: Job, outcome: Done | Reject) -> None:
     await desk.intend(running_job)
     await desk.refuse(running_job)
-    assert await desk.end(await desk.store.get(running_job.id), outcome)
+    assert await desk.end(await desk.store.job(running_job.id), outcome)
     await desk.accept(running_job, "r1")
     assert len((await desk.store.ledger(running_job.id)).facts) == 2
-    assert (await desk.store.get(running_job.id)).state.is_final
+    assert (await desk.store.job(running_job.id)).state.is_final
     other = await desk.put()
-    assert await desk.store.held_by_others(other, ["r1", "r2"]) == {"r1"}
+    assert await desk.store.remote_ids_of_others(other, ["r1", "r2"]) == {"r1"}
 
 
 async def test_a_fact_about_a_job_that_is_kept_no_more_is_kept_all_the_same(desk: Desk) -> None:
     gone = new_id()
     fact = Fact(step="post", number=1, verdict=Verdict.REFUSED, told_by=Source.CALL)
-    assert (await desk.store.note(gone, fact)).look_at is None
+    assert (await desk.store.record_receipt(gone, fact)).look_at is None
     assert len((await desk.store.ledger(gone)).facts) == 1
 
 
@@ -141,7 +141,7 @@ async def test_a_late_receipt_after_a_person_said_no_is_told_as_a_duplicate(desk
 async def test_a_remote_post_belongs_to_the_job_that_has_it_first(desk: Desk) -> None:
     first, second = await desk.put_many(2, brand="shoes")
     await desk.take()
-    first, second = [await desk.store.get(job.id) for job in (first, second)]
+    first, second = [await desk.store.job(job.id) for job in (first, second)]
     await desk.intend(first)
     intent = await desk.intend(second)
     await desk.accept(first, "r1")
@@ -149,10 +149,10 @@ async def test_a_remote_post_belongs_to_the_job_that_has_it_first(desk: Desk) ->
     noted = await desk.accept(second, "r1")
     assert (noted.held_by, noted.look_at) == (first.id, intent.look_at)
     assert (await desk.store.ledger(second.id)).facts == ()
-    assert (await desk.store.get(second.id)).look_at == intent.look_at, "what became of it is as unknown as before"
-    assert await desk.store.held_by_others(second, ["r1", "r2"]) == {"r1"}
-    assert await desk.store.held_by_others(first, ["r1", "r2"]) == set()
-    assert await desk.store.held_by_others(first, []) == set()
+    assert (await desk.store.job(second.id)).look_at == intent.look_at, "what became of it is as unknown as before"
+    assert await desk.store.remote_ids_of_others(second, ["r1", "r2"]) == {"r1"}
+    assert await desk.store.remote_ids_of_others(first, ["r1", "r2"]) == set()
+    assert await desk.store.remote_ids_of_others(first, []) == set()
 
 
 @pytest.mark.parametrize("elsewhere", [{"channel": "other"}, {"account": "other"}])
@@ -172,7 +172,7 @@ async def test_of_two_that_claim_one_remote_post_at_once_one_gets_it(desk: Desk)
     async def claim(store_number: int) -> UUID | None:
         receipt = Receipt(remote_id="r1")
         fact = Fact(step="post", number=1, verdict=Verdict.ACCEPTED, told_by=Source.CALL, receipt=receipt)
-        return (await others[store_number].note(jobs[store_number].id, fact)).held_by
+        return (await others[store_number].record_receipt(jobs[store_number].id, fact)).held_by
 
     held_by = await asyncio.gather(claim(0), claim(1))
     assert sorted(held_by, key=str) in ([jobs[0].id, None], [jobs[1].id, None])
@@ -200,10 +200,10 @@ async def test_one_that_waits_for_a_person_is_not_claimed_until_there_is_news(de
     await desk.put(**lane)
     (job,) = await desk.take()
     await desk.intend(job)
-    assert await desk.end(await desk.store.get(job.id), Unknown("ask somebody"))
+    assert await desk.end(await desk.store.job(job.id), Unknown("ask somebody"))
     desk.clock.turn(days=3)
     assert await desk.take() == []
-    waiting = await desk.store.get(job.id)
+    waiting = await desk.store.job(job.id)
     assert (waiting.state, waiting.run_at) == (State.UNCERTAIN, None)
     await desk.accept(job, "r1")
     assert ids(await desk.take()) == {job.id}
@@ -233,6 +233,6 @@ async def test_a_lane_goes_on_while_one_of_its_jobs_waits_for_a_person(desk: Des
     (looking,) = await desk.take(worker="w2")
     assert looking.id == job.id
     assert await desk.end(looking, Unknown("nobody can tell"))
-    assert (await desk.store.get(job.id)).run_at is None
+    assert (await desk.store.job(job.id)).run_at is None
     assert ids(await desk.take(worker="w2")) == {other.id}
     assert await desk.state(job) is State.UNCERTAIN

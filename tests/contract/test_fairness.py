@@ -7,10 +7,10 @@ from collections import Counter
 
 import pytest
 
-from postino.gate import Scope
-from postino.job import Job
-from postino.outcome import Done
 from postino.rules.gates import FOREVER
+from postino.values.gate import Scope
+from postino.values.job import Job
+from postino.values.outcome import Done
 from tests.contract.desk import ME, Desk, ids, new
 
 MANY = 2500  # lanes: more than one claim folds
@@ -68,7 +68,7 @@ async def test_free_slots_are_divided_evenly_and_what_one_cannot_use_goes_to_the
 
 @pytest.mark.parametrize("account", [True, False])
 async def test_one_brand_never_holds_all_slots_of_a_channel(desk: Desk, account: bool) -> None:
-    await desk.store.cap("reports", 5, ME)
+    await desk.store.set_cap("reports", 5, ME)
     for number in range(20):
         await desk.put(account=f"a{number}" if account else None, brand="acme")
     held = await desk.take()
@@ -82,20 +82,20 @@ async def test_one_brand_never_holds_all_slots_of_a_channel(desk: Desk, account:
 
 
 async def test_the_only_slot_of_a_channel_is_for_whoever_comes(desk: Desk) -> None:
-    await desk.store.cap("reports", 1, ME)
+    await desk.store.set_cap("reports", 1, ME)
     await fill(desk, "acme", 3)
     assert brands(await desk.take()) == {"acme": 1}
     assert await desk.take() == []
 
 
 async def test_where_there_are_no_brands_no_slot_is_kept_free(desk: Desk) -> None:
-    await desk.store.cap("reports", 5, ME)
+    await desk.store.set_cap("reports", 5, ME)
     await fill(desk, None, 20)
     assert len(await desk.take()) == 5
 
 
 async def test_several_claimers_at_once_never_give_one_brand_all_slots(desk: Desk) -> None:
-    await desk.store.cap("reports", 5, ME)
+    await desk.store.set_cap("reports", 5, ME)
     await fill(desk, "acme", 30)
     stores = [desk.store, *[await desk.another_store() for _ in range(2)]]
     for _ in range(5):

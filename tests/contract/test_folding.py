@@ -11,13 +11,13 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from postino.gate import Scope
-from postino.job import Job
 from postino.rules.blackout import Blackout
 from postino.stores.driver import drive
 from postino.stores.operations import claim, gates
 from postino.stores.postgres import Postgres
 from postino.stores.statement import Operation
+from postino.values.gate import Scope
+from postino.values.job import Job
 from tests.contract.databases import PostgresDatabase, only_postgres
 from tests.contract.desk import ME, Desk, ids
 

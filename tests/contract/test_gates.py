@@ -9,11 +9,11 @@ import asyncpg
 import pytest
 
 from postino.errors import NotFound
-from postino.event import EventType
-from postino.gate import Gate, GateKind, Scope
-from postino.job import Job, Queue
-from postino.outcome import Defer, Done
-from postino.store import Act
+from postino.stores.records import Act
+from postino.values.event import EventType
+from postino.values.gate import Gate, GateKind, Scope
+from postino.values.job import Job, Queue
+from postino.values.outcome import Defer, Done
 from tests.contract.databases import PostgresDatabase, only_postgres
 from tests.contract.desk import ME, Desk, ids
 
@@ -77,20 +77,20 @@ async def test_what_was_never_paused_cannot_be_resumed(desk: Desk) -> None:
 async def test_a_survey_sees_the_gates_as_they_are_listed_but_those_of_accounts(desk: Desk) -> None:
     brand = await desk.store.pause(Scope.BRAND, "shoes", Act("maria", "two words"))
     account = await desk.store.pause(Scope.ACCOUNT, "acme", Act("maria"))
-    await desk.store.cap("reports", 3, ME)
+    await desk.store.set_cap("reports", 3, ME)
     known = (await desk.store.survey("w1")).known
     assert (known.gates, known.caps) == ((brand,), {"reports": 3})
     assert await desk.store.known_gates() == (known, desk.clock())
     assert list(await desk.store.gates()) == [account, brand]
-    assert list(await desk.store.gates_of(Scope.ACCOUNT, "acme")) == [account]
+    assert list(await desk.store.gates_for(Scope.ACCOUNT, "acme")) == [account]
     assert (brand.reason, account.reason) == ("two words", None)
 
 
 async def test_a_pause_and_a_resume_are_told_of_what_they_were_about(desk: Desk) -> None:
     """Whatever else keeps a gate closed is not opened with it."""
     paused = await desk.store.pause(Scope.ACCOUNT, "acme", ME)
-    cooled = await desk.store.cool(Scope.ACCOUNT, "acme", desk.clock.later(minutes=5), "too many")
-    assert set(await desk.store.gates_of(Scope.ACCOUNT, "acme")) == {paused, cooled}
+    cooled = await desk.store.start_cooldown(Scope.ACCOUNT, "acme", desk.clock.later(minutes=5), "too many")
+    assert set(await desk.store.gates_for(Scope.ACCOUNT, "acme")) == {paused, cooled}
     job = await desk.put(account="acme")
     await desk.store.resume(Scope.ACCOUNT, "acme", ME)
     assert list(await desk.store.gates()) == [cooled]
@@ -102,7 +102,7 @@ async def test_a_pause_and_a_resume_are_told_of_what_they_were_about(desk: Desk)
 async def test_pause_and_resume_are_told_and_audited(desk: Desk) -> None:
     await desk.store.pause(Scope.QUEUE, "low", ME)
     await desk.store.resume(Scope.QUEUE, "low", ME)
-    await desk.store.cap("reports", 2, ME)
+    await desk.store.set_cap("reports", 2, ME)
     told = [(event.type, event.data["scope"], event.data["name"]) for event in await desk.events()]
     assert told == [(EventType.PAUSED, "queue", "low"), (EventType.RESUMED, "queue", "low")]
     lines = [(line.action, line.subject, line.actor, line.reason) for line in await desk.store.audit()]
@@ -116,7 +116,7 @@ async def test_pause_and_resume_are_told_and_audited(desk: Desk) -> None:
 @pytest.mark.parametrize(("lane", "most"), [({}, 2), ({"brand": "shoes"}, 3)])  # one slot is not for one brand alone
 async def test_a_cap_limits_how_many_run_and_a_settle_makes_room(desk: Desk, lane: dict[str, str], most: int) -> None:
     await desk.put_many(6, **lane)
-    assert await desk.store.cap("reports", most, ME) == most
+    assert await desk.store.set_cap("reports", most, ME) == most
     first, second = await desk.take()
     assert await desk.take() == []
     assert await desk.end(first, Done())
@@ -132,7 +132,7 @@ async def test_a_cap_counts_every_path_and_queue_together(desk: Desk) -> None:
     await desk.put_many(2, account="acme")
     await desk.put_many(2, brand="shoes", queue=Queue.LOW)
     await desk.put_many(2, queue=Queue.LOW)
-    await desk.store.cap("reports", 3, ME)
+    await desk.store.set_cap("reports", 3, ME)
     assert len(await desk.take()) == 3
     assert await desk.take() == []
 
@@ -140,49 +140,49 @@ async def test_a_cap_counts_every_path_and_queue_together(desk: Desk) -> None:
 async def test_a_cap_leaves_other_channels_alone(desk: Desk) -> None:
     await desk.put_many(3)
     await desk.put_many(3, channel="exports")
-    await desk.store.cap("reports", 0, ME)
+    await desk.store.set_cap("reports", 0, ME)
     assert {job.channel for job in await desk.take()} == {"exports"}
 
 
 async def test_a_cap_that_is_lifted_lets_all_run(desk: Desk) -> None:
     await desk.put_many(3)
-    await desk.store.cap("reports", 1, ME)
+    await desk.store.set_cap("reports", 1, ME)
     assert len(await desk.take()) == 1
-    assert await desk.store.cap("reports", None, ME) is None
+    assert await desk.store.set_cap("reports", None, ME) is None
     assert len(await desk.take()) == 2
 
 
 async def test_a_persons_cap_goes_before_the_usual_one_and_gives_it_back(desk: Desk) -> None:
-    await desk.store.usual_caps({"reports": 2, "exports": 1})
+    await desk.store.set_default_caps({"reports": 2, "exports": 1})
     await desk.put_many(9)
     assert len(await desk.take()) == 2
-    assert await desk.store.cap("reports", 5, ME) == 5
+    assert await desk.store.set_cap("reports", 5, ME) == 5
     assert len(await desk.take()) == 3
-    await desk.store.usual_caps({"reports": 7})
+    await desk.store.set_default_caps({"reports": 7})
     assert (await desk.store.survey("w1")).known.caps == {"reports": 5, "exports": 1}
     assert await desk.take() == []
-    assert await desk.store.cap("reports", None, ME) == 7
+    assert await desk.store.set_cap("reports", None, ME) == 7
     assert len(await desk.take()) == 2
 
 
 async def test_a_cap_of_nothing_is_not_the_same_as_none(desk: Desk) -> None:
-    await desk.store.usual_caps({"reports": 2})
+    await desk.store.set_default_caps({"reports": 2})
     await desk.put_many(3)
-    assert await desk.store.cap("reports", 0, ME) == 0
+    assert await desk.store.set_cap("reports", 0, ME) == 0
     assert await desk.take() == []
 
 
 async def test_usual_caps_that_stay_as_they_are_wait_for_nobody(desk: Desk) -> None:
-    await desk.store.usual_caps({"reports": 2, "exports": 1})
+    await desk.store.set_default_caps({"reports": 2, "exports": 1})
     stores = [await desk.another_store() for _ in range(3)]
-    await asyncio.gather(*(store.usual_caps({"exports": 1, "reports": 2}) for store in stores))
+    await asyncio.gather(*(store.set_default_caps({"exports": 1, "reports": 2}) for store in stores))
     assert (await desk.store.survey("w1")).known.caps == {"reports": 2, "exports": 1}
 
 
 @pytest.mark.parametrize("most", [1, 3])
 @pytest.mark.parametrize("path", ["bulk", "lanes"])
 async def test_concurrent_claimers_never_exceed_a_cap(desk: Desk, path: str, most: int) -> None:
-    await desk.store.cap("reports", most, ME)
+    await desk.store.set_cap("reports", most, ME)
     for number in range(12):
         await desk.put(account=f"acme{number}" if path == "lanes" else None)
     stores = [desk.store, await desk.another_store(), await desk.another_store()]
@@ -200,7 +200,7 @@ async def test_concurrent_claimers_never_exceed_a_cap(desk: Desk, path: str, mos
 async def test_a_claimer_frozen_with_a_channels_cap_in_its_hands_stops_nobody_else(
     desk: Desk, database: PostgresDatabase
 ) -> None:
-    await desk.store.cap("capped", 5, ME)
+    await desk.store.set_cap("capped", 5, ME)
     await desk.put(channel="capped")
     other = await desk.put(channel="other")
     frozen = await asyncpg.connect(database.url)
@@ -215,7 +215,7 @@ async def test_a_claim_goes_by_the_gates_of_now_and_not_by_those_it_saw_before(d
     await desk.put_many(3, channel="capped")
     await desk.put_many(3, channel="paused")
     seen = await desk.order()
-    await desk.store.cap("capped", 1, ME)
+    await desk.store.set_cap("capped", 1, ME)
     await desk.store.pause(Scope.CHANNEL, "paused", ME)
     assert await desk.store.claim(seen) == []
     assert [job.channel for job in await desk.take()] == ["capped"]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from postino.gate import GateKind, Scope
-from postino.job import State
-from postino.post import AccountState
 from postino.rules.breaker import BreakerPolicy
 from postino.rules.settlement import Cause
-from postino.store import Act
+from postino.stores.records import Act
+from postino.values.gate import GateKind, Scope
+from postino.values.job import State
+from postino.values.post import AccountState
 from tests.contract.desk import ME, Desk
 from tests.contract.posting import account, create, wanted
 
@@ -18,7 +18,7 @@ AT_ONCE = BreakerPolicy(failure_threshold=1, open_timeout=timedelta(minutes=2))
 
 
 async def fail(desk: Desk) -> None:
-    await desk.store.answered("mastodon", False, AT_ONCE, "It does not answer.")
+    await desk.store.record_response("mastodon", False, AT_ONCE, "It does not answer.")
 
 
 async def test_it_fails_once_the_trouble_has_lasted_long_enough(desk: Desk) -> None:
@@ -27,10 +27,10 @@ async def test_it_fails_once_the_trouble_has_lasted_long_enough(desk: Desk) -> N
     for _ in range(5):
         desk.clock.turn(hours=1)
         await fail(desk)
-        assert await desk.store.miss_posts(HOURS) == []
+        assert await desk.store.fail_missed_posts(HOURS) == []
     desk.clock.turn(hours=1)
-    assert [job.id for job in await desk.store.miss_posts(HOURS)] == [made.job.id]
-    job = await desk.store.get(made.job.id)
+    assert [job.id for job in await desk.store.fail_missed_posts(HOURS)] == [made.job.id]
+    job = await desk.store.job(made.job.id)
     assert job.state is State.FAILED
     assert "its network was in trouble, and after 6 hours" in (job.last_error or "")
     assert (await desk.store.dead_letter(job.id)).cause is Cause.MISSED
@@ -41,25 +41,25 @@ async def test_what_waited_for_something_else_is_not_failed_by_a_moment_of_troub
     await desk.store.pause(Scope.CHANNEL, "mastodon", ME)
     desk.clock.turn(hours=7)
     await fail(desk)
-    assert await desk.store.miss_posts(HOURS) == []
+    assert await desk.store.fail_missed_posts(HOURS) == []
     desk.clock.turn(hours=5)
     await desk.store.close_circuit("mastodon", ME)
     await fail(desk)
     desk.clock.turn(hours=5)
-    assert await desk.store.miss_posts(HOURS) == [], "trouble that ended counts no more"
+    assert await desk.store.fail_missed_posts(HOURS) == [], "trouble that ended counts no more"
 
 
 async def test_what_is_planned_for_later_does_not_wait_yet(desk: Desk) -> None:
     await create(desk.store, wanted("anna", run_at=desk.clock.later(hours=4)))
     await fail(desk)
     desk.clock.turn(hours=7)
-    assert await desk.store.miss_posts(HOURS) == []
+    assert await desk.store.fail_missed_posts(HOURS) == []
 
 
 async def test_an_account_that_was_paused_stays_so_when_it_is_connected_again(desk: Desk) -> None:
-    await desk.store.put_account(account())
-    await desk.store.mark_account("anna", AccountState.PAUSED, "holidays", Act("maria"))
-    await desk.store.mark_account("anna", AccountState.TOKEN_EXPIRED, "refused", Act("postino"))
+    await desk.store.save_account(account())
+    await desk.store.set_account_state("anna", AccountState.PAUSED, "holidays", Act("maria"))
+    await desk.store.set_account_state("anna", AccountState.TOKEN_EXPIRED, "refused", Act("postino"))
     assert {gate.kind for gate in await desk.store.gates()} == {GateKind.PAUSE, GateKind.TOKEN}
-    await desk.store.put_account(account(sealed=b"new"))
+    await desk.store.save_account(account(sealed=b"new"))
     assert {gate.kind for gate in await desk.store.gates()} == {GateKind.PAUSE}

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from postino.job import Job, Queue, State
-from postino.outcome import Done, Reject
-from postino.store import JobFilter
 from postino.stores.operations import reading
+from postino.stores.records import JobFilter
+from postino.values.job import Job, Queue, State
+from postino.values.outcome import Done, Reject
 from tests.contract.desk import ME, Desk
 
 ASKED = [
@@ -47,7 +47,7 @@ async def crowd(desk: Desk) -> None:
 async def every_page(desk: Desk, asked: JobFilter) -> Sequence[Job]:
     found: list[Job] = []
     while True:
-        page = await desk.store.page_of_jobs(asked)
+        page = await desk.store.jobs_page(asked)
         assert len(page.jobs) <= asked.limit
         found += page.jobs
         if page.next is None:
@@ -60,17 +60,17 @@ async def test_page_by_page_it_is_what_it_is_at_once(desk: Desk, most: int, monk
     monkeypatch.setattr(reading, "MOST_WALKED", most)
     await crowd(desk)
     for asked in ASKED:
-        whole = await desk.store.list(replace(asked, limit=100))
+        whole = await desk.store.jobs(replace(asked, limit=100))
         for limit in (1, 2, 50):
             assert await every_page(desk, replace(asked, limit=limit)) == whole, asked
-    assert len(await desk.store.list(JobFilter(limit=100))) == 13
+    assert len(await desk.store.jobs(JobFilter(limit=100))) == 13
 
 
 async def test_one_answer_looks_through_a_bounded_number_of_jobs(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "MOST_WALKED", 5)
     first = await desk.put(type="rare")
     await desk.put_many(20)
-    page = await desk.store.page_of_jobs(JobFilter(type="rare", limit=2))
+    page = await desk.store.jobs_page(JobFilter(type="rare", limit=2))
     assert page.jobs == []
     assert page.next is not None
     assert [job.id for job in await every_page(desk, JobFilter(type="rare", limit=2))] == [first.id]

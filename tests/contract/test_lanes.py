@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from postino.gate import Scope
-from postino.job import Queue, State
-from postino.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
+from postino.values.gate import Scope
+from postino.values.job import Queue, State
+from postino.values.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
 from tests.contract.desk import ME, Desk, ids
 
 

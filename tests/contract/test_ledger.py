@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from postino.job import Job, State
-from postino.ledger import Ledger
-from postino.outcome import Done, Reject, Retry, Unknown
 from postino.rules import settlement
+from postino.values.job import Job, State
+from postino.values.ledger import Ledger
+from postino.values.outcome import Done, Reject, Retry, Unknown
 from tests.contract.desk import Desk, intent_of
 
 NEAR = timedelta(milliseconds=1)  # SQLite computes instants in milliseconds
@@ -36,7 +36,7 @@ async def test_a_step_keeps_its_result_and_when_it_was_first_asked_for(desk: Des
 
 
 async def test_a_step_may_end_with_nothing(desk: Desk, running_job: Job) -> None:
-    entry = await desk.store.remember(running_job, "quiet", 0, "null", done=True)
+    entry = await desk.store.save_step(running_job, "quiet", 0, "null", done=True)
     assert entry is not None
     assert entry.result == "null"
 
@@ -44,7 +44,7 @@ async def test_a_step_may_end_with_nothing(desk: Desk, running_job: Job) -> None
 async def test_as_long_as_nothing_was_sent_forgetting_one_step_is_forgetting_all(desk: Desk, running_job: Job) -> None:
     for position, name in enumerate(("container", "ready")):
         await desk.remember(running_job, name, position=position)
-    assert await desk.store.forget(running_job, "ready")
+    assert await desk.store.forget_step(running_job, "ready")
     assert await desk.store.ledger(running_job.id) == Ledger()
 
 
@@ -52,7 +52,7 @@ async def test_what_something_visible_was_built_on_is_not_forgotten(desk: Desk, 
     for position, name in enumerate(("container", "ready")):
         await desk.remember(running_job, name, position=position)
     await desk.intend(running_job)
-    assert await desk.store.forget(running_job, "ready")
+    assert await desk.store.forget_step(running_job, "ready")
     assert [step.name for step in (await desk.store.ledger(running_job.id)).steps] == ["container"]
 
 
@@ -64,21 +64,21 @@ async def test_a_worker_that_lost_its_job_writes_neither_steps_nor_intents(desk:
     await desk.kill("w1")
     known = await desk.store.ledger(running_job.id)
     assert await desk.remember(running_job, "ready") is None
-    assert not await desk.store.forget(running_job, "container")
+    assert not await desk.store.forget_step(running_job, "container")
     assert await desk.intend(running_job) is None
     assert await desk.store.ledger(running_job.id) == known
-    assert not (await desk.store.get(running_job.id)).sent
+    assert not (await desk.store.job(running_job.id)).sent
 
 
 async def test_nor_when_another_worker_has_it(desk: Desk, running_job: Job) -> None:
     await desk.kill("w1")
     await desk.hire("w2")
     (theirs,) = await desk.take(worker="w2")
-    before = await desk.store.get(running_job.id)
+    before = await desk.store.job(running_job.id)
     assert await desk.remember(running_job, "container") is None
     assert await desk.intend(running_job) is None
-    assert not await desk.store.forget(running_job, "container")
-    assert await desk.store.get(running_job.id) == before
+    assert not await desk.store.forget_step(running_job, "container")
+    assert await desk.store.job(running_job.id) == before
     assert await desk.intend(theirs) is not None
 
 
@@ -93,7 +93,7 @@ async def test_nor_when_it_has_ended(desk: Desk, running_job: Job, outcome: Done
 async def test_who_never_claimed_it_intends_nothing(desk: Desk, due_job: Job) -> None:
     assert await desk.intend(due_job) is None
     assert await desk.remember(due_job, "container") is None
-    assert not (await desk.store.get(due_job.id)).sent
+    assert not (await desk.store.job(due_job.id)).sent
 
 
 # Intents
@@ -107,7 +107,7 @@ async def test_an_intent_says_until_when_it_may_leave_and_when_it_may_be_asked_a
     assert (entry.step, entry.position, entry.number, entry.intended_at) == ("post", 0, 1, desk.clock.now)
     assert near(entry.send_before_at, desk.clock.later(seconds=5))
     assert near(entry.look_at, desk.clock.later(seconds=40))
-    job = await desk.store.get(running_job.id)
+    job = await desk.store.job(running_job.id)
     assert (job.sent, job.look_at, job.state) == (True, entry.look_at, State.RUNNING)
     assert (await desk.store.ledger(job.id)).intents == (entry,)
 
@@ -127,7 +127,7 @@ async def test_intents_of_many_jobs_are_written_together_each_by_its_own_fence(d
     await desk.put_many(3)
     held = [job for job in await desk.take(worker="w2") if job.id != lost.id]
     wanted = [held[2], stale, held[0], held[1]]
-    entries = await desk.store.intend([intent_of(job, f"post {job.id}") for job in wanted])
+    entries = await desk.store.record_intents([intent_of(job, f"post {job.id}") for job in wanted])
     assert [entry and entry.step for entry in entries] == [
         f"post {held[2].id}", None, f"post {held[0].id}", f"post {held[1].id}",
     ]  # fmt: skip
@@ -138,31 +138,31 @@ async def test_intents_of_many_jobs_are_written_together_each_by_its_own_fence(d
 async def test_two_intents_of_one_job_at_once_are_both_written(desk: Desk, running_job: Job) -> None:
     """Whoever does two visible things at once must not do one of them without a trace."""
     asked = [intent_of(running_job, "first"), intent_of(running_job, "second", position=1, settles_within=50.0)]
-    entries = await desk.store.intend(asked)
+    entries = await desk.store.record_intents(asked)
     assert [entry and entry.step for entry in entries] == ["first", "second"]
     assert (await desk.store.ledger(running_job.id)).intents == tuple(entries)
-    assert near((await desk.store.get(running_job.id)).look_at, desk.clock.later(seconds=55)), "when all may be known"
+    assert near((await desk.store.job(running_job.id)).look_at, desk.clock.later(seconds=55)), "when all may be known"
 
 
 async def test_what_was_sent_stays_sent(desk: Desk, running_job: Job) -> None:
     await desk.intend(running_job)
     await desk.refuse(running_job)
-    job = await desk.store.get(running_job.id)
+    job = await desk.store.job(running_job.id)
     assert (job.sent, job.look_at) == (True, None)
     assert await desk.end(job, Retry("busy"))
-    assert (await desk.store.get(job.id)).sent
+    assert (await desk.store.job(job.id)).sent
     desk.clock.turn(hours=1)
     again = await desk.take_one()
     assert again.sent
     assert await desk.end(again, Reject("no"))
-    assert (await desk.store.get(job.id)).sent
+    assert (await desk.store.job(job.id)).sent
 
 
 async def test_steps_and_intents_move_the_deadline_on(desk: Desk, running_job: Job) -> None:
-    await desk.store.remember(running_job, "container", 0, "1", done=True, limit=30.0)
+    await desk.store.save_step(running_job, "container", 0, "1", done=True, limit=30.0)
     desk.clock.turn(seconds=29)
     assert await desk.store.rescue({}, settlement.rescue) == []
-    await desk.store.intend([intent_of(running_job, position=1, limit=30.0)])
+    await desk.store.record_intents([intent_of(running_job, position=1, limit=30.0)])
     desk.clock.turn(seconds=29)
     assert await desk.store.rescue({}, settlement.rescue) == []
     desk.clock.turn(seconds=2)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from postino.errors import Conflict, WrongUse
-from postino.event import EventType
-from postino.job import Job, State
-from postino.ledger import Fact, Ledger, Source, Verdict
-from postino.outcome import Defer, Done, Reject, Retry, Unknown
 from postino.rules.ledger import Accepted, Clear, InDoubt, fate
 from postino.rules.settlement import Cause, failed
+from postino.values.event import EventType
+from postino.values.job import Job, State
+from postino.values.ledger import Fact, Ledger, Source, Verdict
+from postino.values.outcome import Defer, Done, Reject, Retry, Unknown
 from tests.contract.desk import ME, Desk, ids
 
 
@@ -21,7 +21,7 @@ async def park(desk: Desk, **said: str) -> Job:
     await desk.remember(job, "container", '"c1"')
     await desk.remember(job, "ready", None, position=1)
     assert await desk.end(job, Defer(desk.clock.later(minutes=1), "waiting until ready"))
-    return await desk.store.get(job.id)
+    return await desk.store.job(job.id)
 
 
 async def half_a_thread(desk: Desk) -> Job:
@@ -33,13 +33,13 @@ async def half_a_thread(desk: Desk) -> Job:
     await desk.intend(job, "part 1", number=2)
     await desk.accept(job, "r1", "part 1", number=2)
     await desk.intend(job, "part 2")
-    job = await desk.store.get(job.id)
+    job = await desk.store.job(job.id)
     assert await desk.end(job, Unknown("no answer"))
-    return await desk.store.get(job.id)
+    return await desk.store.job(job.id)
 
 
 async def failing(desk: Desk, job: Job, cause: Cause = Cause.EXHAUSTED) -> None:
-    assert await desk.settle(await desk.store.get(job.id), failed("why", cause))
+    assert await desk.settle(await desk.store.job(job.id), failed("why", cause))
 
 
 # Edit, reschedule, cancel
@@ -51,8 +51,8 @@ async def test_what_was_refused_every_time_is_as_if_nothing_had_been_sent(desk: 
     job = await desk.take_one()
     await desk.intend(job)
     await desk.refuse(job)
-    assert await desk.end(await desk.store.get(job.id), Defer(desk.clock.later(hours=1), "later"))
-    assert (await desk.store.get(job.id)).sent
+    assert await desk.end(await desk.store.job(job.id), Defer(desk.clock.later(hours=1), "later"))
+    assert (await desk.store.job(job.id)).sent
     match deed:
         case "cancel":
             assert (await desk.store.cancel(job.id, ME)).state is State.CANCELLED
@@ -83,13 +83,13 @@ async def test_what_has_been_sent_is_not_edited_and_forgets_nothing(desk: Desk, 
         await desk.refuse(job, "part 2")
         again = await desk.take_one()
         assert await desk.end(again, Retry("later"))
-    known, before = await desk.store.ledger(job.id), await desk.store.get(job.id)
+    known, before = await desk.store.ledger(job.id), await desk.store.job(job.id)
     for deed in (
         desk.store.edit(job.id, b"new", ME), desk.store.cancel(job.id, ME), desk.store.reschedule(job.id, None, ME),
     ):  # fmt: skip
         with pytest.raises(Conflict):
             await deed
-    assert (await desk.store.ledger(job.id), await desk.store.get(job.id)) == (known, before)
+    assert (await desk.store.ledger(job.id), await desk.store.job(job.id)) == (known, before)
 
 
 # A person's word
@@ -117,7 +117,7 @@ async def test_it_is_live_must_say_which_post_it_is(desk: Desk, remote_id: str |
     with pytest.raises(WrongUse, match="say which post") as refused:
         await desk.store.resolve(job.id, Done(remote_id=remote_id), ME)
     assert refused.value.field == "remote_id"
-    assert await desk.store.get(job.id) == job
+    assert await desk.store.job(job.id) == job
     assert (await desk.store.ledger(job.id)).facts == ()
 
 
@@ -129,7 +129,7 @@ async def test_it_is_live_cannot_name_another_jobs_post(desk: Desk) -> None:
     known = await desk.store.ledger(job.id)
     with pytest.raises(Conflict, match=f"belongs to job {other.id}"):
         await desk.store.resolve(job.id, Done(remote_id="r1"), ME)
-    assert (await desk.store.get(job.id), await desk.store.ledger(job.id)) == (job, known)
+    assert (await desk.store.job(job.id), await desk.store.ledger(job.id)) == (job, known)
     assert await desk.store.audit() == []
     assert EventType.RESOLVED not in await desk.told(job.id)
 
@@ -212,7 +212,7 @@ async def test_where_nothing_is_in_doubt_the_word_is_about_the_whole_job(
     """The handler itself said that it does not know, although every visible call was answered."""
     await desk.intend(running_job)
     await desk.accept(running_job, "r1")
-    assert await desk.end(await desk.store.get(running_job.id), Unknown("who knows"))
+    assert await desk.end(await desk.store.job(running_job.id), Unknown("who knows"))
     known = await desk.store.ledger(running_job.id)
     resolved = await desk.store.resolve(running_job.id, verdict, ME)
     expected = {Done: State.COMPLETED, Retry: State.PENDING, Reject: State.FAILED}[type(verdict)]

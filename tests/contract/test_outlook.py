@@ -8,12 +8,13 @@ from datetime import timedelta
 
 import pytest
 
-from postino.gate import Scope
-from postino.job import State, new_id
-from postino.outcome import Done
+from postino.forecast.memory_driver import memory_store
 from postino.rules.blackout import blackout_of
 from postino.rules.quota import Quota, Spent
-from postino.stores.rehearsal import RehearsalStore, rehearsal
+from postino.stores.store import Store
+from postino.values.gate import Scope
+from postino.values.job import State, new_id
+from postino.values.outcome import Done
 from tests.contract.desk import ME, Desk
 
 MOST = 100
@@ -21,8 +22,8 @@ DAILY = Quota(name="a day", most=9, period=timedelta(days=1), whose=Scope.ACCOUN
 
 
 @pytest.fixture
-async def stage(desk: Desk) -> AsyncIterator[RehearsalStore]:
-    stage = rehearsal(desk.clock)
+async def stage(desk: Desk) -> AsyncIterator[Store]:
+    stage = memory_store(desk.clock)
     await stage.open()
     yield stage
     await stage.close()
@@ -37,18 +38,18 @@ async def world(desk: Desk) -> None:
     running = await desk.put(channel="x", account="a3")
     [claimed] = await desk.take(worker="w2")
     assert claimed.id == running.id
-    await desk.store.spend(claimed, "post", 1, [DAILY])
+    await desk.store.reserve_quota(claimed, "post", 1, [DAILY])
     await desk.store.pause(Scope.BRAND, "acme", ME)
-    await desk.store.cool(Scope.ACCOUNT, "a1", desk.clock.later(minutes=20), "too many")
+    await desk.store.start_cooldown(Scope.ACCOUNT, "a1", desk.clock.later(minutes=20), "too many")
     await desk.store.open_circuit("x", desk.clock.later(minutes=10), 2, ME)
-    await desk.store.cap("x", 3, ME)
+    await desk.store.set_cap("x", 3, ME)
     said = {"scope": "all", "start": "09:00", "end": "10:00", "timezone": "Europe/Rome"}
     await desk.store.add_blackout(blackout_of(said, new_id()), ME)
 
 
 async def test_it_holds_what_may_run_by_then_and_all_that_holds_it_up(desk: Desk) -> None:
     await world(desk)
-    seen = await desk.store.outlook(desk.clock.later(hours=1), MOST)
+    seen = await desk.store.forecast_input(desk.clock.later(hours=1), MOST)
     assert seen.now == desk.clock()
     assert sorted((job.account or "", job.state) for job in seen.jobs) == [
         ("a1", State.PENDING),
@@ -62,15 +63,15 @@ async def test_it_holds_what_may_run_by_then_and_all_that_holds_it_up(desk: Desk
     assert set(seen.served) == {("x", "acme")}
     assert seen.lasted == {"x": timedelta(0)}
     assert seen.spent == (("x", "a3", "a day", Spent(desk.clock(), 2)),)
-    assert len((await desk.store.outlook(desk.clock.later(hours=1), 2)).jobs) == 2
+    assert len((await desk.store.forecast_input(desk.clock.later(hours=1), 2)).jobs) == 2
 
 
-async def test_where_it_is_played_everything_is_as_it_was(desk: Desk, stage: RehearsalStore) -> None:
+async def test_where_it_is_played_everything_is_as_it_was(desk: Desk, stage: Store) -> None:
     await world(desk)
     until_at = desk.clock.later(hours=1)
-    seen = await desk.store.outlook(until_at, MOST)
-    held = await stage.adopt(seen, ["imagined"])
-    again = await stage.outlook(until_at, MOST)
+    seen = await desk.store.forecast_input(until_at, MOST)
+    held = await stage.load_forecast(seen, ["imagined"])
+    again = await stage.forecast_input(until_at, MOST)
     assert {job.id: job for job in again.jobs} == {job.id: job for job in seen.jobs}
     assert [(job.account, job.claimed_by) for job in held] == [("a3", "imagined")]
     known, _ = await desk.store.known_gates()

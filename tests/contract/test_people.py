@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from postino.audit import first_broken
 from postino.errors import Conflict, NotFound
-from postino.job import new_id
-from postino.people import ApiKey, Role, Session, User
 from postino.rules.throttling import ADDRESS, USER, Patience
-from postino.stores.sql_store import SqlStore
+from postino.stores.audit import first_broken
+from postino.stores.store import Store
+from postino.values.auth import ApiKey, Role, Session, User
+from postino.values.job import new_id
 from tests.contract.databases import Clock, Database
 from tests.contract.desk import ME, Desk
 
@@ -35,7 +35,7 @@ def a_session(user: User, clock: Clock, **said: Any) -> Session:
     return Session(**{"id": new_id(), "user_id": user.id, "digest": DIGEST, "expires_at": clock.later(days=14), **said})
 
 
-async def actions(store: SqlStore) -> list[str]:
+async def actions(store: Store) -> list[str]:
     """The oldest first; the chain holds."""
     trail = list(reversed(await store.audit(limit=1000)))
     assert first_broken(trail) is None
@@ -43,20 +43,20 @@ async def actions(store: SqlStore) -> list[str]:
     return [line.action for line in trail]
 
 
-async def test_a_key_is_kept_with_everything_about_it(store: SqlStore, clock: Clock) -> None:
+async def test_a_key_is_kept_with_everything_about_it(store: Store, clock: Clock) -> None:
     wanted = a_key(brands=frozenset({"b", "a"}), expires_at=clock.later(days=1))
     made = await store.add_api_key(wanted, ME)
     assert made.created_at == clock.now
-    found, now = await store.api_keys_like("postino_abcdefgh")
+    found, now = await store.api_keys_by_prefix("postino_abcdefgh")
     assert (list(found), now) == ([made], clock.now)
     assert (made.brands, made.role, made.expires_at) == (frozenset({"a", "b"}), Role.EDITOR, clock.later(days=1))
-    assert (await store.api_keys_like("postino_zzzzzzzz"))[0] == []
+    assert (await store.api_keys_by_prefix("postino_zzzzzzzz"))[0] == []
     [line] = await store.audit()
     assert (line.actor, line.action, line.subject) == (ME.actor, "api_key.added", f"api_key:{made.id}")
     assert json.loads(line.detail)["brands"] == ["a", "b"]
 
 
-async def test_two_keys_never_have_one_name_but_that_of_a_removed_one_is_free(store: SqlStore) -> None:
+async def test_two_keys_never_have_one_name_but_that_of_a_removed_one_is_free(store: Store) -> None:
     made = await store.add_api_key(a_key(), ME)
     with pytest.raises(Conflict, match="There is an API key 'ci' already"):
         await store.add_api_key(a_key(), ME)
@@ -65,16 +65,16 @@ async def test_two_keys_never_have_one_name_but_that_of_a_removed_one_is_free(st
     assert await actions(store) == ["api_key.added", "api_key.removed", "api_key.added"]
 
 
-async def test_a_removed_key_is_gone_at_once_and_removing_it_again_is_refused(store: SqlStore) -> None:
+async def test_a_removed_key_is_gone_at_once_and_removing_it_again_is_refused(store: Store) -> None:
     made = await store.add_api_key(a_key(), ME)
     assert (await store.remove_api_key(made.id, ME)).name == "ci"
-    assert (await store.api_keys_like(made.prefix))[0] == []
+    assert (await store.api_keys_by_prefix(made.prefix))[0] == []
     with pytest.raises(NotFound, match="no API key"):
         await store.remove_api_key(made.id, ME)
     assert await actions(store) == ["api_key.added", "api_key.removed"]
 
 
-async def test_keys_and_users_are_listed_page_by_page(store: SqlStore) -> None:
+async def test_keys_and_users_are_listed_page_by_page(store: Store) -> None:
     keys = [await store.add_api_key(a_key(name=f"key {number}"), ME) for number in range(5)]
     users = [await store.add_user(a_user(f"user{number}"), ME) for number in range(5)]
     assert list(await store.api_keys(None, 2)) == keys[:2]
@@ -83,11 +83,11 @@ async def test_keys_and_users_are_listed_page_by_page(store: SqlStore) -> None:
     assert list(await store.users(users[1].id, 10)) == users[2:]
 
 
-async def test_when_a_key_was_used_is_written(store: SqlStore, clock: Clock) -> None:
+async def test_when_a_key_was_used_is_written(store: Store, clock: Clock) -> None:
     made = await store.add_api_key(a_key(), ME)
     clock.turn(minutes=3)
-    await store.use_api_key(made.id)
-    [[found], _] = await store.api_keys_like(made.prefix)
+    await store.touch_api_key(made.id)
+    [[found], _] = await store.api_keys_by_prefix(made.prefix)
     assert found.last_used_at == clock.now
 
 
@@ -100,17 +100,17 @@ async def test_a_name_is_taken_once_however_many_want_it_at_once(desk: Desk) -> 
     assert await actions(desk.store) == ["user.added"]
 
 
-async def test_another_password_ends_every_session_and_every_link(store: SqlStore, clock: Clock) -> None:
+async def test_another_password_ends_every_session_and_every_link(store: Store, clock: Clock) -> None:
     ada, bob = await store.add_user(a_user(), ME), await store.add_user(a_user("bob"), ME)
     hers, his, link = a_session(ada, clock), a_session(bob, clock), a_session(ada, clock)
     await store.start_session(hers, ME)
     await store.start_session(his, ME)
-    await store.add_sign_in(link, ME)
+    await store.add_sign_in_link(link, ME)
     changed = User(id=ada.id, name="ada", role=Role.OWNER, brands=frozenset({"b"}), password="$argon2id$2")
     after = await store.change_user(changed, ["password", "role"], ME)
     assert (after.role, after.brands, after.password) == (Role.OWNER, None, "$argon2id$2")
     assert await store.session(hers.id) is None
-    assert await store.sign_in(link.id) is None
+    assert await store.sign_in_link(link.id) is None
     assert await store.session(his.id) is not None
     assert (await actions(store))[-1] == "user.changed"
 
@@ -126,7 +126,7 @@ async def test_two_that_change_different_things_at_once_both_count(desk: Desk) -
     assert (after.role, after.password, after.brands) == (Role.EDITOR, "$argon2id$2", frozenset({"b"}))
 
 
-async def test_another_role_holds_for_sessions_that_are_there(store: SqlStore, clock: Clock) -> None:
+async def test_another_role_holds_for_sessions_that_are_there(store: Store, clock: Clock) -> None:
     ada = await store.add_user(a_user(), ME)
     session = await store.start_session(a_session(ada, clock), ME)
     await store.change_user(User(id=ada.id, name="ada", role=Role.EDITOR, password=ada.password), ["role"], ME)
@@ -135,12 +135,12 @@ async def test_another_role_holds_for_sessions_that_are_there(store: SqlStore, c
     assert (found[0], found[1].role, found[1].password) == (session, Role.EDITOR, None)
 
 
-async def test_a_removed_user_is_signed_out(store: SqlStore, clock: Clock) -> None:
+async def test_a_removed_user_is_signed_out(store: Store, clock: Clock) -> None:
     ada = await store.add_user(a_user(), ME)
     session = await store.start_session(a_session(ada, clock), ME)
     await store.remove_user(ada.id, ME)
     assert await store.session(session.id) is None
-    assert await store.user_named("ada") is None
+    assert await store.user_by_name("ada") is None
     with pytest.raises(NotFound, match="no user"):
         await store.user(ada.id)
     with pytest.raises(NotFound, match="no user"):
@@ -150,7 +150,7 @@ async def test_a_removed_user_is_signed_out(store: SqlStore, clock: Clock) -> No
     assert await actions(store) == ["user.added", "session.started", "user.removed"]
 
 
-async def test_a_session_ends_once(store: SqlStore, clock: Clock) -> None:
+async def test_a_session_ends_once(store: Store, clock: Clock) -> None:
     ada = await store.add_user(a_user(), ME)
     session = await store.start_session(a_session(ada, clock), ME)
     assert await store.end_session(session.id, ME)
@@ -158,23 +158,23 @@ async def test_a_session_ends_once(store: SqlStore, clock: Clock) -> None:
     assert await actions(store) == ["user.added", "session.started", "session.ended"]
 
 
-async def test_a_session_is_seen(store: SqlStore, clock: Clock) -> None:
+async def test_a_session_is_seen(store: Store, clock: Clock) -> None:
     ada = await store.add_user(a_user(), ME)
     session = await store.start_session(a_session(ada, clock), ME)
     clock.turn(hours=1)
-    await store.see_session(session.id)
+    await store.touch_session(session.id)
     found = await store.session(session.id)
     assert found is not None
     assert found[0].seen_at == clock.now
 
 
 async def test_what_has_expired_is_swept_away_by_the_next_who_comes_in(
-    store: SqlStore, clock: Clock, database: Database
+    store: Store, clock: Clock, database: Database
 ) -> None:
     ada = await store.add_user(a_user(), ME)
     for _ in range(3):
         await store.start_session(a_session(ada, clock, expires_at=clock.later(hours=1)), ME)
-        await store.add_sign_in(a_session(ada, clock, expires_at=clock.later(hours=1)), ME)
+        await store.add_sign_in_link(a_session(ada, clock, expires_at=clock.later(hours=1)), ME)
     clock.turn(hours=2)
     await store.start_session(a_session(ada, clock), ME)
     assert database.sql("SELECT count(*) FROM {sessions}") == [(1,)]
@@ -184,10 +184,10 @@ async def test_what_has_expired_is_swept_away_by_the_next_who_comes_in(
 async def test_a_link_is_followed_once_however_many_follow_it_at_once(desk: Desk) -> None:
     ada = await desk.store.add_user(a_user(), ME)
     link = a_session(ada, desk.clock)
-    await desk.store.add_sign_in(link, ME)
+    await desk.store.add_sign_in_link(link, ME)
     stores = [desk.store, await desk.another_store()]
     followed = await asyncio.gather(
-        *(stores[turn % 2].take_sign_in(link.id, a_session(ada, desk.clock), ME) for turn in range(8))
+        *(stores[turn % 2].use_sign_in_link(link.id, a_session(ada, desk.clock), ME) for turn in range(8))
     )
     assert sum(one is not None for one in followed) == 1
     assert await actions(desk.store) == ["user.added", "sign_in.made", "session.started"]
@@ -211,14 +211,14 @@ async def test_a_wait_outlives_the_process_and_ends(desk: Desk) -> None:
     assert await again.begin_login({"bob": patience["ada"]}) is None
 
 
-async def test_a_good_try_is_held_against_nobody(store: SqlStore, database: Database) -> None:
+async def test_a_good_try_is_held_against_nobody(store: Store, database: Database) -> None:
     for _ in range(3):
         await store.begin_login({"ada": USER, "here": ADDRESS})
     await store.forgive_login("ada", "here")
     assert database.sql("SELECT subject, failures FROM {throttles}") == [("here", 2)]
 
 
-async def test_old_guesses_are_forgotten(store: SqlStore, database: Database, clock: Clock) -> None:
+async def test_old_guesses_are_forgotten(store: Store, database: Database, clock: Clock) -> None:
     for number in range(4):
         await store.begin_login({f"user {number}": USER})
     clock.turn(days=2)
@@ -226,7 +226,7 @@ async def test_old_guesses_are_forgotten(store: SqlStore, database: Database, cl
     assert database.sql("SELECT subject, failures FROM {throttles}") == [("ada", 1)]
 
 
-async def test_the_trail_is_read_from_both_ends(store: SqlStore) -> None:
+async def test_the_trail_is_read_from_both_ends(store: Store) -> None:
     for number in range(5):
         await store.add_user(a_user(f"user{number}"), ME)
     assert [line.seq for line in await store.audit_page(None, 2)] == [5, 4]
@@ -236,7 +236,7 @@ async def test_the_trail_is_read_from_both_ends(store: SqlStore) -> None:
 
 
 @pytest.mark.parametrize("table", ["api_keys", "users"])
-async def test_the_database_refuses_a_role_that_is_none(store: SqlStore, database: Database, table: str) -> None:
+async def test_the_database_refuses_a_role_that_is_none(store: Store, database: Database, table: str) -> None:
     await store.add_api_key(a_key(), ME)
     await store.add_user(a_user(), ME)
     with pytest.raises(database.refusal):

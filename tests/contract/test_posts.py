@@ -10,11 +10,11 @@ import pytest
 
 from postino.config import RetentionConfig
 from postino.errors import Conflict, NotFound
-from postino.event import EventType
-from postino.job import State, new_id
-from postino.outcome import Done, Reject, Retry
-from postino.post import AccountState, NewPost, PostFilter
 from postino.rules.settlement import Cause
+from postino.values.event import EventType
+from postino.values.job import State, new_id
+from postino.values.outcome import Done, Reject, Retry
+from postino.values.post import AccountState, NewPost, PostFilter
 from tests.contract.desk import ME, Desk, ids
 from tests.contract.posting import account, content, create, rows, wanted
 
@@ -22,13 +22,13 @@ from tests.contract.posting import account, content, create, rows, wanted
 
 
 async def test_a_post_comes_back_with_its_job_its_content_and_how_its_account_stands(desk: Desk) -> None:
-    await desk.store.put_account(account())
+    await desk.store.save_account(account())
     until = desk.clock.later(hours=1)
     said = content("Grüße", brand="rosso", user_id="u1")
     (made,) = await create(desk.store, wanted(key="k", until=until, brand="rosso"), said=said)
     assert made.created
     post = await desk.store.post(made.job.id)
-    assert post.job == await desk.store.get(made.job.id)
+    assert post.job == await desk.store.job(made.job.id)
     assert (post.content_id, post.content, post.version) == (said.id, "Grüße", 1)
     assert (post.publish_until_at, post.account_state) == (until, AccountState.ACTIVE)
 
@@ -148,7 +148,7 @@ async def test_what_runs_or_was_sent_is_not_edited(desk: Desk) -> None:
     await refused()
     await desk.intend(job)
     await desk.accept(job, "r1")
-    assert await desk.end(await desk.store.get(job.id), Retry("later"))
+    assert await desk.end(await desk.store.job(job.id), Retry("later"))
     await refused()
     post = await desk.store.post(made.job.id)
     assert (post.content, post.version, rows(desk)) == ("hello", 1, (1, 1, 1, 1))
@@ -158,7 +158,7 @@ async def test_a_job_that_is_no_post_is_not_edited_as_one(desk: Desk) -> None:
     job = await desk.put()
     with pytest.raises(NotFound, match="There is no post"):
         await desk.store.edit_post(job.id, content("other"), edited(job.id), b"other", "k2", ME)
-    assert (await desk.store.get(job.id)).payload == b"{}"
+    assert (await desk.store.job(job.id)).payload == b"{}"
 
 
 async def test_edits_at_once_are_counted_one_after_the_other(desk: Desk) -> None:
@@ -184,11 +184,11 @@ async def test_what_was_to_be_out_by_now_and_has_sent_nothing_fails_as_missed(de
         wanted("carla"),
     )
     desk.clock.turn(minutes=4, seconds=59)
-    assert await desk.store.miss_posts(3600) == []
+    assert await desk.store.fail_missed_posts(3600) == []
     missed_at = desk.clock.turn(seconds=1)
-    assert [job.id for job in await desk.store.miss_posts(3600)] == [late.job.id]
-    assert await desk.store.miss_posts(3600) == []
-    job = await desk.store.get(late.job.id)
+    assert [job.id for job in await desk.store.fail_missed_posts(3600)] == [late.job.id]
+    assert await desk.store.fail_missed_posts(3600) == []
+    job = await desk.store.job(late.job.id)
     assert (job.state, job.finished_at) == (State.FAILED, missed_at)
     assert "missed" in (job.last_error or "")
     assert (await desk.store.dead_letter(job.id)).cause is Cause.MISSED
@@ -207,9 +207,9 @@ async def test_what_runs_or_of_which_something_is_or_may_be_out_is_not_missed(de
     await desk.refuse(refused)
     await desk.accept(half, "r1")
     for job in (doubtful, refused, half):
-        assert await desk.end(await desk.store.get(job.id), Retry("later"))
+        assert await desk.end(await desk.store.job(job.id), Retry("later"))
     desk.clock.turn(hours=1)
-    assert ids([*await desk.store.miss_posts(3600)]) == {refused.id}
+    assert ids([*await desk.store.fail_missed_posts(3600)]) == {refused.id}
     states = [await desk.state(job) for job in (running, doubtful, half)]
     assert states == [State.RUNNING, State.UNCERTAIN, State.PENDING]
 
@@ -218,7 +218,7 @@ async def test_behind_a_missed_post_its_lane_goes_on(desk: Desk) -> None:
     await create(desk.store, wanted(until=desk.clock.later(minutes=1)))
     (next_one,) = await create(desk.store, wanted(fingerprint="next"))
     desk.clock.turn(minutes=2)
-    await desk.store.miss_posts(3600)
+    await desk.store.fail_missed_posts(3600)
     assert ids(await desk.take()) == {next_one.job.id}
 
 
@@ -227,7 +227,7 @@ async def test_several_that_miss_at_once_miss_each_post_once(desk: Desk) -> None
     made = await create(desk.store, *(wanted(f"account {number}", until=until) for number in range(20)))
     desk.clock.turn(hours=1)
     others = [desk.store, await desk.another_store(), await desk.another_store()]
-    missed = await asyncio.gather(*(store.miss_posts(3600) for store in others))
+    missed = await asyncio.gather(*(store.fail_missed_posts(3600) for store in others))
     assert sorted(job.id for some in missed for job in some) == sorted(found.job.id for found in made)
 
 
@@ -235,7 +235,7 @@ async def test_several_that_miss_at_once_miss_each_post_once(desk: Desk) -> None
 
 
 async def test_posts_are_listed_newest_first_by_filter_and_page(desk: Desk) -> None:
-    await desk.store.put_account(account("anna"))
+    await desk.store.save_account(account("anna"))
     await desk.put(), await desk.put()  # jobs that are no posts
     said = content("both", brand="rosso")
     posts = [
@@ -279,9 +279,9 @@ async def test_a_finished_and_a_replayed_post_are_each_listed_once(desk: Desk) -
 async def test_a_missed_post_that_a_person_replays_is_wanted_all_the_same(desk: Desk) -> None:
     (made,) = await create(desk.store, wanted("anna", until=desk.clock.later(minutes=1)))
     desk.clock.turn(minutes=2)
-    assert [job.id for job in await desk.store.miss_posts(3600)] == [made.job.id]
+    assert [job.id for job in await desk.store.fail_missed_posts(3600)] == [made.job.id]
     await desk.store.replay(made.job.id, None, False, ME)
-    assert await desk.store.miss_posts(3600) == []
+    assert await desk.store.fail_missed_posts(3600) == []
     assert [job.id for job in await desk.take()] == [made.job.id]
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from postino.errors import Conflict, NotFound
-from postino.job import new_id
-from postino.post import Answer, Asked, Draft, Once
+from postino.values.job import new_id
+from postino.values.post import Answer, Asked, Draft, Once
 from tests.contract.desk import Desk
 from tests.contract.posting import new_posts, rows, wanted
 
@@ -28,17 +28,17 @@ async def create(desk: Desk, asked: Asked = ASKED, **how: Any) -> list[Any]:
 
 
 async def test_the_answer_is_written_with_the_posts_it_tells_of(desk: Desk) -> None:
-    assert await desk.store.answer(ASKED) is None
+    assert await desk.store.stored_response(ASKED) is None
     [made] = await create(desk)
-    assert await desk.store.answer(ASKED) == Answer(201, f"{made.job.id} True")
+    assert await desk.store.stored_response(ASKED) == Answer(201, f"{made.job.id} True")
 
 
 async def test_the_same_request_makes_nothing_and_has_the_first_answer(desk: Desk) -> None:
     await create(desk)
-    before = await desk.store.answer(ASKED)
+    before = await desk.store.stored_response(ASKED)
     assert await create(desk) == []
     assert await create(desk, again=True) == []
-    assert await desk.store.answer(ASKED) == before
+    assert await desk.store.stored_response(ASKED) == before
     assert rows(desk) == (1, 1, 1, 0)
 
 
@@ -46,7 +46,7 @@ async def test_the_same_request_makes_nothing_and_has_the_first_answer(desk: Des
 async def test_another_request_with_the_key_is_refused_and_both_are_named(desk: Desk, changed: dict[str, str]) -> None:
     await create(desk)
     other = dataclasses.replace(ASKED, **changed)
-    for refused in (create(desk, other), desk.store.answer(other)):
+    for refused in (create(desk, other), desk.store.stored_response(other)):
         with pytest.raises(Conflict, match=f"POST /v1/posts with the body {'a' * 12}; this is .*{'b' * 12}"):
             await refused
     assert rows(desk) == (1, 1, 1, 0)
@@ -67,7 +67,7 @@ async def test_of_many_at_once_one_makes_it_and_the_others_wait_for_its_answer(d
 async def test_what_is_refused_keeps_no_answer(desk: Desk) -> None:
     with pytest.raises(NotFound):
         await create(desk, draft=Draft(new_id(), None, "maria", "{}"))
-    assert await desk.store.answer(ASKED) is None
+    assert await desk.store.stored_response(ASKED) is None
     assert rows(desk) == (0, 0, 0, 0)
     assert len(await create(desk)) == 1
 
@@ -123,7 +123,7 @@ async def test_of_a_draft_that_was_changed_meanwhile_no_posts_are_made(desk: Des
     with pytest.raises(Conflict, match="somebody else has changed it"):
         await create(desk, draft=read)
     assert await desk.store.draft(read.id) == changed
-    assert await desk.store.answer(ASKED) is None
+    assert await desk.store.stored_response(ASKED) is None
     assert rows(desk) == (0, 0, 0, 0)
     assert len(await create(desk, draft=changed)) == 1
 
@@ -133,5 +133,5 @@ async def test_a_draft_made_with_a_key_is_made_once(desk: Desk) -> None:
     added = await desk.store.add_draft(Draft(new_id(), None, "maria", "{}"), once=once)
     assert added is not None
     assert await desk.store.add_draft(Draft(new_id(), None, "maria", "{}"), once=once) is None
-    assert await desk.store.answer(ASKED) == Answer(201, str(added.id))
+    assert await desk.store.stored_response(ASKED) == Answer(201, str(added.id))
     assert len(await desk.store.drafts(None, None, 10)) == 1

@@ -10,10 +10,10 @@ from uuid import UUID
 
 import pytest
 
-from postino.job import State
-from postino.outcome import Done, Reject
-from postino.post import PostFilter, StoredPost, Window
 from postino.stores.operations import listing
+from postino.values.job import State
+from postino.values.outcome import Done, Reject
+from postino.values.post import PostFilter, StoredPost, Window
 from tests.contract.desk import ME, Desk
 from tests.contract.posting import content, create, wanted
 
@@ -100,7 +100,7 @@ def fields(asked: PostFilter) -> dict[str, Any]:
 async def every_page(desk: Desk, asked: PostFilter) -> Sequence[StoredPost]:
     found: list[StoredPost] = []
     while True:
-        page = await desk.store.page_of_posts(asked)
+        page = await desk.store.posts_page(asked)
         assert len(page.posts) <= asked.limit
         found += page.posts
         if page.next is None:
@@ -127,12 +127,12 @@ async def test_one_answer_looks_through_a_bounded_number_of_posts(desk: Desk, mo
     for number in range(20):
         await create(desk.store, wanted("bruno", fingerprint=str(number)))
     for asked in (PostFilter(words="nowhere", limit=1), PostFilter(account="bruno", network="bluesky", limit=1)):
-        page = await desk.store.page_of_posts(asked)
+        page = await desk.store.posts_page(asked)
         assert page.posts == []
         assert page.next is not None
         assert page.next.id > first.job.id
         assert await every_page(desk, asked) == []
-    page = await desk.store.page_of_posts(PostFilter(network="bluesky", limit=1))
+    page = await desk.store.posts_page(PostFilter(network="bluesky", limit=1))
     assert page.next is None  # by its own index there is nothing to walk over
 
 
@@ -189,8 +189,8 @@ async def test_the_calendar_knows_how_posts_ended(desk: Desk) -> None:
 
 async def test_published_now_a_post_goes_before_others_and_in_a_blackout_if_a_person_says_so(desk: Desk) -> None:
     (made,) = await create(desk.store, wanted("anna", run_at=desk.clock.later(hours=1)))
-    hurried = await desk.store.hurry_post(made.job.id, ME)
+    hurried = await desk.store.publish_post_now(made.job.id, ME)
     assert (hurried.queue.label, hurried.regardless, hurried.run_at) == ("high", False, desk.clock())
-    assert (await desk.store.hurry_post(made.job.id, ME, regardless=True)).regardless
-    assert (await desk.store.hurry_post(made.job.id, ME)).regardless
+    assert (await desk.store.publish_post_now(made.job.id, ME, regardless=True)).regardless
+    assert (await desk.store.publish_post_now(made.job.id, ME)).regardless
     assert not (await desk.store.reschedule_post(made.job.id, desk.clock.later(hours=2), "key", ME)).regardless

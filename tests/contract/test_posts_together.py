@@ -11,9 +11,9 @@ import pytest
 from postino.engine import enqueue as enqueuing
 from postino.engine.enqueue import Creator
 from postino.errors import Conflict, StoreUnreachable
-from postino.job import new_id
-from postino.post import AccountState, Answer, Asked, Draft, NewPosts, Once
-from postino.store import Act
+from postino.stores.records import Act
+from postino.values.job import new_id
+from postino.values.post import AccountState, Answer, Asked, Draft, NewPosts, Once
 from tests.contract.desk import Desk
 from tests.contract.posting import account, content, new_posts, rows, wanted
 
@@ -33,8 +33,8 @@ def keyed(key: str, text: str, request: str = "a") -> NewPosts:
 
 
 async def test_each_gets_its_own_and_what_is_told_is_what_is_stored(desk: Desk) -> None:
-    await desk.store.put_account(account("anna"))
-    await desk.store.mark_account("anna", AccountState.PAUSED, None, Act("maria"))
+    await desk.store.save_account(account("anna"))
+    await desk.store.set_account_state("anna", AccountState.PAUSED, None, Act("maria"))
     several = new_posts(wanted("anna"), wanted("bert", until=LATER, regardless=True), said=content("both"))
     made = await desk.store.create_posts([new_posts(wanted("anna", run_at=LATER), said=content("one")), several])
     assert [[one.post.content for one in those] for those in made] == [["one"], ["both", "both"]]
@@ -54,8 +54,8 @@ async def test_two_with_the_same_plan_are_one_post(desk: Desk) -> None:
 async def test_of_two_with_the_same_key_the_first_makes_it_and_the_other_finds_its_answer(desk: Desk) -> None:
     made = await desk.store.create_posts([keyed("k", "one"), keyed("k", "two"), keyed("l", "three")])
     assert [len(those) for those in made] == [1, 0, 1]
-    assert await desk.store.answer(asked("k")) == Answer(201, "one True")
-    assert await desk.store.answer(asked("l")) == Answer(201, "three True")
+    assert await desk.store.stored_response(asked("k")) == Answer(201, "one True")
+    assert await desk.store.stored_response(asked("l")) == Answer(201, "three True")
     assert rows(desk) == (2, 2, 2, 0)
 
 
@@ -91,9 +91,9 @@ async def test_a_second_click_is_refused_alone(desk: Desk) -> None:
 @pytest.mark.parametrize("names", [[], ["bert"], ["carl", "anna", "nobody", "anna"]])
 async def test_accounts_are_found_by_their_names_in_their_order(desk: Desk, names: list[str]) -> None:
     for name in ("anna", "bert", "carl"):
-        await desk.store.put_account(account(name))
+        await desk.store.save_account(account(name))
     there = [name for name in dict.fromkeys(names) if name != "nobody"]
-    assert [found.id for found in await desk.store.accounts_named(names)] == there
+    assert [found.id for found in await desk.store.accounts_by_id(names)] == there
 
 
 async def test_what_was_written_although_the_answer_was_lost_is_not_written_again_by_halves(

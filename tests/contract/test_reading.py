@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from postino.job import Job, Queue, State, new_id
-from postino.outcome import Defer, Done, Reject, Unknown
-from postino.store import JobFilter, QueueDepth
+from postino.stores.records import JobFilter, QueueDepth
+from postino.values.job import Job, Queue, State, new_id
+from postino.values.outcome import Defer, Done, Reject, Unknown
 from tests.contract.desk import ME, POISON, Desk, ids
 
 
@@ -23,7 +23,7 @@ async def test_the_plain_view_shows_live_and_finished_jobs_once_each(desk: Desk)
         ("a", "completed", "default", 1), ("b", "failed", "default", 1), ("c", "pending", "default", 2),
         ("e", "pending", "low", 1),
     ]  # fmt: skip
-    assert {done.id, dead.id, later.id} == ids([await desk.store.get(job.id) for job in (done, dead, later)])
+    assert {done.id, dead.id, later.id} == ids([await desk.store.job(job.id) for job in (done, dead, later)])
 
 
 async def test_the_plain_view_has_every_column_the_requirements_name(desk: Desk, due_job: Job) -> None:
@@ -62,7 +62,7 @@ async def test_jobs_are_listed_by_what_they_are(desk: Desk) -> None:
         (JobFilter(states=(State.COMPLETED, State.FAILED)), set()),
     ]
     for wish, channels in wanted:
-        assert {job.channel for job in await desk.store.list(wish)} == channels, wish
+        assert {job.channel for job in await desk.store.jobs(wish)} == channels, wish
 
 
 async def test_jobs_are_listed_in_every_state(desk: Desk) -> None:
@@ -74,17 +74,17 @@ async def test_jobs_are_listed_in_every_state(desk: Desk) -> None:
     await desk.store.cancel((await desk.put(channel="cancelled")).id, ME)
     await desk.put(channel="pending")
     for state in State:
-        found = await desk.store.list(JobFilter(states=(state,)))
+        found = await desk.store.jobs(JobFilter(states=(state,)))
         assert [(job.channel, job.state) for job in found] == [(state.value, state)]
-    assert len(await desk.store.list(JobFilter(states=tuple(State)))) == 6
+    assert len(await desk.store.jobs(JobFilter(states=tuple(State)))) == 6
 
 
 async def test_jobs_are_listed_newest_first_and_page_by_page(desk: Desk) -> None:
     jobs = await desk.put_many(5)
     assert await desk.end((await desk.take(1))[0], Done())
     newest_first = sorted(ids(jobs), reverse=True)
-    first = await desk.store.list(JobFilter(limit=2))
-    rest = await desk.store.list(JobFilter(before=first[-1].id, limit=10))
+    first = await desk.store.jobs(JobFilter(limit=2))
+    rest = await desk.store.jobs(JobFilter(before=first[-1].id, limit=10))
     assert [job.id for job in [*first, *rest]] == newest_first
 
 
@@ -94,12 +94,12 @@ async def test_depths_count_live_jobs_by_channel_queue_and_state(desk: Desk) -> 
     desk.clock.turn(minutes=1)
     await desk.put_many(1)
     await desk.put(channel="exports", queue=Queue.LOW, run_at=desk.clock.later(hours=1))
-    assert list(await desk.store.depths()) == [
+    assert list(await desk.store.queue_depths()) == [
         QueueDepth("exports", Queue.LOW, State.PENDING, 1, desk.clock.later(hours=1)),
         QueueDepth("reports", Queue.DEFAULT, State.PENDING, 3, oldest_at),
     ]
     await desk.take(2)
-    counted = {(depth.channel, depth.state): depth.jobs for depth in await desk.store.depths()}
+    counted = {(depth.channel, depth.state): depth.jobs for depth in await desk.store.queue_depths()}
     assert counted[("reports", State.PENDING)] == 1
     assert counted[("reports", State.RUNNING)] == 2
 
@@ -109,8 +109,8 @@ async def test_dispatching_marks_what_is_due_and_counts_it_once(desk: Desk) -> N
     later = await desk.put(run_at=desk.clock.later(hours=1))
     dispatched_at = desk.clock.turn(minutes=1)
     assert await desk.store.dispatch_due() == 3
-    assert {(await desk.store.get(job.id)).dispatched_at for job in due} == {dispatched_at}
-    assert (await desk.store.get(later.id)).dispatched_at is None
+    assert {(await desk.store.job(job.id)).dispatched_at for job in due} == {dispatched_at}
+    assert (await desk.store.job(later.id)).dispatched_at is None
     assert await desk.store.dispatch_due() == 0
     desk.clock.turn(hours=1)
     assert await desk.store.dispatch_due() == 1
@@ -125,7 +125,7 @@ async def test_dispatching_concurrently_counts_each_job_once(desk: Desk) -> None
 
 async def test_dispatching_leaves_running_jobs_alone_and_changes_nothing_else(desk: Desk, running_job: Job) -> None:
     assert await desk.store.dispatch_due() == 0
-    assert await desk.store.get(running_job.id) == running_job
+    assert await desk.store.job(running_job.id) == running_job
     waiting = await desk.put()
     await desk.store.dispatch_due()
     assert ids(await desk.take()) == {waiting.id}
@@ -138,5 +138,5 @@ async def test_a_deferred_job_is_not_due(desk: Desk) -> None:
 
 async def test_an_unknown_job_is_not_found(desk: Desk) -> None:
     with pytest.raises(LookupError, match="There is no job"):
-        await desk.store.get(new_id())
+        await desk.store.job(new_id())
     assert await desk.store.attempts(new_id()) == []

@@ -7,12 +7,12 @@ from datetime import timedelta
 
 import pytest
 
-from postino.event import EventType
-from postino.job import Job, State
-from postino.outcome import Done
 from postino.rules import settlement
 from postino.rules.settlement import Cause
 from postino.stores.postgres import Postgres
+from postino.values.event import EventType
+from postino.values.job import Job, State
+from postino.values.outcome import Done
 from tests.contract.databases import only_postgres
 from tests.contract.desk import ME, Desk, ids, unclaimed
 
@@ -26,7 +26,7 @@ async def test_an_unsent_job_of_a_dead_worker_runs_elsewhere_with_its_attempt_re
     rescued_at = desk.clock.turn(seconds=25)
     (ending,) = await desk.kill("w1")
     assert ending.job == lost
-    rescued = await desk.store.get(job.id)
+    rescued = await desk.store.job(job.id)
     assert (rescued.state, rescued.attempts, rescued.rescues) == (State.PENDING, 0, 1)
     assert (rescued.run_at, rescued.claimed_by, rescued.token) == (rescued_at, None, None)
     assert await desk.told(job.id) == [EventType.RESCUED]
@@ -45,7 +45,7 @@ async def test_a_worker_that_beat_meanwhile_is_not_buried(desk: Desk, running_jo
     seen = (await desk.store.survey(None, beat=True)).beats
     await desk.store.survey("w1", beat=True)
     assert await desk.store.rescue(seen, settlement.rescue) == []
-    assert await desk.store.get(running_job.id) == running_job
+    assert await desk.store.job(running_job.id) == running_job
     assert [worker.id for worker in await desk.store.workers()] == ["w1"]
     assert await desk.end(running_job, Done())
 
@@ -67,7 +67,7 @@ async def test_a_buried_worker_claims_nothing(desk: Desk, running_job: Job) -> N
 
 
 async def test_what_a_retired_worker_still_held_is_rescued_by_the_next_look(desk: Desk, running_job: Job) -> None:
-    await desk.store.retire("w1")
+    await desk.store.unregister_worker("w1")
     (ending,) = await desk.store.rescue({}, settlement.rescue)
     assert ending.job == running_job
 
@@ -77,7 +77,7 @@ async def test_a_job_in_doubt_of_a_dead_worker_is_uncertain_and_taken_again_only
 ) -> None:
     await desk.intend(running_job, send_within=10, settles_within=50)
     (ending,) = await desk.kill("w1")
-    job = await desk.store.get(running_job.id)
+    job = await desk.store.job(running_job.id)
     assert ending.job.sent
     assert (job.state, job.sent, job.attempts) == (State.UNCERTAIN, True, 1)
     assert job.run_at is not None
@@ -98,11 +98,11 @@ async def test_a_second_death_counts_only_against_the_job_that_was_running(desk:
     await desk.kill()
     await desk.hire("w2")
     await desk.take(worker="w2")
-    await desk.store.suspect("w2", guilty.id)
+    await desk.store.mark_suspect("w2", guilty.id)
     survey = await desk.store.survey("w2", beat=True)
     await desk.store.rescue({"w2": survey.beats["w2"]}, settlement.rescue)
-    assert (await desk.store.get(guilty.id)).rescues == 2
-    assert (await desk.store.get(innocent.id)).rescues == 1
+    assert (await desk.store.job(guilty.id)).rescues == 2
+    assert (await desk.store.job(innocent.id)).rescues == 1
 
 
 async def test_a_job_that_kills_three_workers_is_quarantined(desk: Desk, due_job: Job) -> None:
@@ -111,11 +111,11 @@ async def test_a_job_that_kills_three_workers_is_quarantined(desk: Desk, due_job
         desk.clock.turn(minutes=1)
         worker = await desk.hire(f"victim{life}")
         assert len(await desk.take(worker=worker)) == 1
-        await desk.store.suspect(worker, due_job.id)
+        await desk.store.mark_suspect(worker, due_job.id)
         await desk.kill(worker)
     assert await desk.state(due_job) is State.FAILED
     letter = await desk.store.dead_letter(due_job.id)
-    assert (letter.cause, letter.error) == (Cause.QUARANTINED, (await desk.store.get(due_job.id)).last_error)
+    assert (letter.cause, letter.error) == (Cause.QUARANTINED, (await desk.store.job(due_job.id)).last_error)
     assert [line.worker for line in letter.history] == ["victim0", "victim1", "victim2"]
     assert await desk.told(due_job.id) == [EventType.RESCUED, EventType.RESCUED, EventType.FAILED]
 
@@ -126,12 +126,12 @@ async def test_observers_that_rescue_at_once_decide_about_each_job_once(desk: De
     await desk.take()
     beats = (await desk.store.survey("observer", beat=True)).beats
     if found == "gone":
-        await desk.store.retire("w1")
+        await desk.store.unregister_worker("w1")
     others = [desk.store, await desk.another_store(), await desk.another_store()]
     rescues = await asyncio.gather(*(store.rescue(beats, settlement.rescue) for store in others))
     rescued = [ending.job.id for endings in rescues for ending in endings]
     assert sorted(rescued) == sorted(ids(jobs))
-    assert {(await desk.store.get(job.id)).rescues for job in jobs} == {1}
+    assert {(await desk.store.job(job.id)).rescues for job in jobs} == {1}
 
 
 @only_postgres
@@ -139,7 +139,7 @@ async def test_a_job_that_another_observer_is_deciding_about_is_left_to_it(desk:
     assert isinstance(desk.store.driver, Postgres)
     await desk.put_many(2)
     taken, free = await desk.take()
-    await desk.store.retire("w1")
+    await desk.store.unregister_worker("w1")
     async with desk.store.driver.lone_connection() as observer, observer.transaction():
         await observer.execute("SELECT FROM postino.jobs WHERE id = $1 FOR UPDATE", taken.id)
         (ending,) = await desk.store.rescue({}, settlement.rescue)
@@ -149,7 +149,7 @@ async def test_a_job_that_another_observer_is_deciding_about_is_left_to_it(desk:
 
 
 async def test_a_rescue_frees_the_room_under_a_cap(desk: Desk) -> None:
-    await desk.store.cap("reports", 1, ME)
+    await desk.store.set_cap("reports", 1, ME)
     await desk.put_many(2)
     await desk.take()
     await desk.hire("w2")
@@ -165,5 +165,5 @@ async def test_a_rescued_job_is_otherwise_as_it_was(desk: Desk) -> None:
     await desk.hire("w2")
     (again,) = await desk.take(worker="w2")
     assert again.rescues == 1
-    assert unclaimed(again) == unclaimed(await desk.store.get(job.id))
+    assert unclaimed(again) == unclaimed(await desk.store.job(job.id))
     assert (again.payload, again.idempotency_key, again.user_id) == (job.payload, "k", "u")

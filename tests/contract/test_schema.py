@@ -7,11 +7,11 @@ import asyncio
 import pytest
 
 from postino.errors import SchemaMismatch, StoreError, StoreUnreachable
-from postino.gate import Scope
-from postino.job import Job, State
-from postino.outcome import Reject
 from postino.stores.migrations import Migration, check_complete, migrations, missing
 from postino.stores.sqlite import Sqlite
+from postino.values.gate import Scope
+from postino.values.job import Job, State
+from postino.values.outcome import Reject
 from tests.contract.databases import Database, SqliteDatabase, only_sqlite
 from tests.contract.desk import ME, Desk
 
@@ -26,7 +26,7 @@ async def test_a_fresh_database_is_migrated_once(empty_database: Database) -> No
     assert await store.migrate() == names
     assert await store.migrate() == []
     await store.open()
-    assert await store.depths() == []
+    assert await store.queue_depths() == []
     await store.close()
 
 
@@ -123,7 +123,7 @@ def test_a_complete_schema_is_accepted_and_an_incomplete_one_is_not() -> None:
 async def test_the_database_refuses_a_job_that_nobody_would_ever_run(desk: Desk, due_job: Job, change: str) -> None:
     with pytest.raises(desk.database.refusal):
         desk.database.sql(f"UPDATE {{jobs}} SET {change}")
-    assert await desk.store.get(due_job.id) == due_job
+    assert await desk.store.job(due_job.id) == due_job
 
 
 async def test_the_database_accepts_an_uncertain_job_that_waits_for_a_person(desk: Desk, due_job: Job) -> None:
@@ -149,7 +149,7 @@ async def test_the_database_accepts_an_uncertain_job_that_waits_for_a_person(des
 )
 async def test_the_database_refuses_what_the_rules_never_write(desk: Desk, change: str) -> None:
     await desk.run(Reject("no"), key="k")
-    await desk.store.cap("reports", 1, ME)
+    await desk.store.set_cap("reports", 1, ME)
     await desk.store.pause(Scope.QUEUE, "low", ME)
     with pytest.raises(desk.database.refusal):
         desk.database.sql(change)

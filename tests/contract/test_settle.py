@@ -6,13 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from postino.event import EventType
-from postino.job import Job, State
-from postino.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
 from postino.rules import settlement
 from postino.rules.retry import RetryPolicy, Schedule
 from postino.rules.settlement import Settlement
-from postino.store import Attempt, DeadFilter, Ending, Failure
+from postino.stores.records import Attempt, DeadFilter, Ending, Failure
+from postino.values.event import EventType
+from postino.values.job import Job, State
+from postino.values.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
 from tests.contract.desk import ME, POISON, Desk, ids
 
 EVERY_OUTCOME: list[Outcome] = [Done(), Reject("no"), Retry("busy"), Unknown("?")]
@@ -21,7 +21,7 @@ EVERY_OUTCOME: list[Outcome] = [Done(), Reject("no"), Retry("busy"), Unknown("?"
 async def test_a_completed_job_is_finished_with_result_and_remote_id(desk: Desk, running_job: Job) -> None:
     desk.clock.turn(seconds=9)
     assert await desk.end(running_job, Done({"pages": 3}, "remote-1"))
-    job = await desk.store.get(running_job.id)
+    job = await desk.store.job(running_job.id)
     assert (job.state, job.finished_at) == (State.COMPLETED, desk.clock())
     assert (job.result, job.remote_id) == ('{"pages": 3}', "remote-1")
     assert (job.attempts, job.claimed_by, job.token) == (1, "w1", None)
@@ -78,7 +78,7 @@ async def test_a_settle_with_an_old_token_is_refused_and_changes_nothing(
     (held,) = await desk.take(worker="w2")
     before = await desk.events()
     assert not await desk.end(lost, outcome)
-    assert await desk.store.get(job.id) == held
+    assert await desk.store.job(job.id) == held
     assert await desk.events() == before
     assert len(await desk.store.attempts(job.id)) == 1
     assert await desk.store.dead_letters(DeadFilter()) == []
@@ -88,10 +88,10 @@ async def test_a_settle_with_an_old_token_is_refused_and_changes_nothing(
 @pytest.mark.parametrize("outcome", EVERY_OUTCOME)
 async def test_a_second_settle_is_refused_and_changes_nothing(desk: Desk, running_job: Job, outcome: Outcome) -> None:
     assert await desk.end(running_job, outcome)
-    settled = await desk.store.get(running_job.id)
+    settled = await desk.store.job(running_job.id)
     for again in EVERY_OUTCOME:
         assert not await desk.end(running_job, again)
-    assert await desk.store.get(running_job.id) == settled
+    assert await desk.store.job(running_job.id) == settled
     assert len(await desk.store.attempts(running_job.id)) == 1
     assert len(await desk.told(running_job.id)) == 1
 
@@ -142,7 +142,7 @@ async def test_a_deferral_spends_no_attempt_and_leaves_no_history(desk: Desk, la
 async def test_a_job_given_back_is_as_before_and_its_history_says_what_happened(desk: Desk, due_job: Job) -> None:
     claimed = await desk.take_one()
     assert await desk.settle(claimed, settlement.release(claimed, desk.clock()))
-    assert await desk.store.get(due_job.id) == due_job
+    assert await desk.store.job(due_job.id) == due_job
     assert [attempt.outcome for attempt in await desk.store.attempts(due_job.id)] == ["released"]
     assert await desk.told(due_job.id) == [EventType.RELEASED]
     assert ids(await desk.take()) == {due_job.id}
@@ -155,7 +155,7 @@ async def test_a_retry_waits_for_its_backoff_and_then_runs_again(desk: Desk) -> 
         claimed = await desk.take_one()
         assert claimed.attempts == attempt
         assert await desk.end(claimed, Retry(f"busy {attempt}"), policy=policy)
-        waiting = await desk.store.get(job.id)
+        waiting = await desk.store.job(job.id)
         assert waiting.run_at == desk.clock() + timedelta(seconds=seconds)
         assert (waiting.state, waiting.last_error) == (State.PENDING, f"busy {attempt}")
         assert waiting.scheduled_at == job.scheduled_at
@@ -179,7 +179,7 @@ async def test_error_texts_no_database_likes_are_settled_all_the_same(
     desk: Desk, running_job: Job, outcome: Outcome
 ) -> None:
     assert await desk.end(running_job, outcome, Failure("E\x00", "\ud800m\x00", "t\x00 \udcff è"))
-    job = await desk.store.get(running_job.id)
+    job = await desk.store.job(running_job.id)
     assert job.last_error == "bad\\x00 \\udcff"
     (attempt,) = await desk.store.attempts(job.id)
     assert (attempt.error_class, attempt.message, attempt.trace) == ("E\\x00", "\\ud800m\\x00", "t\\x00 \\udcff è")
@@ -187,7 +187,7 @@ async def test_error_texts_no_database_likes_are_settled_all_the_same(
 
 async def test_a_deferral_for_a_reason_no_database_likes_is_settled(desk: Desk, running_job: Job) -> None:
     assert await desk.end(running_job, Defer(desk.clock.later(hours=1), "full\x00"))
-    assert (await desk.store.get(running_job.id)).deferred == "full\\x00"
+    assert (await desk.store.job(running_job.id)).deferred == "full\\x00"
 
 
 async def test_an_event_tells_what_happened_to_which_job(desk: Desk) -> None:

@@ -7,16 +7,15 @@ from datetime import timedelta
 
 import pytest
 
-from postino.event import Cursor
-from postino.job import Job, State
-from postino.outcome import Reject
-from postino.overview import Spending
-from postino.post import POST
 from postino.rules.quota import Spent
 from postino.rules.retry import Exponential, RetryPolicy
 from postino.rules.settlement import WORKED, settle
 from postino.rules.stats import summary
-from postino.store import Act, DeadFilter, Ending, JobFilter
+from postino.stores.records import Act, DeadFilter, Ending, JobFilter, Spending
+from postino.values.event import Cursor
+from postino.values.job import Job, State
+from postino.values.outcome import Reject
+from postino.values.post import POST
 from tests.contract.desk import Desk
 
 ME = Act("me")
@@ -40,16 +39,16 @@ async def test_posts_that_ended_are_told_with_how_late_they_were(desk: Desk) -> 
     [late] = await desk.take()
     await desk.store.settle([Ending(late, WORKED)])
     await end(desk, "acme", error="no")
-    found = await desk.store.ended(since, 100)
+    found = await desk.store.finished_posts(since, 100)
     assert [(one.network, one.state, round(one.late_by)) for one in found] == [
         ("bluesky", State.FAILED, 0), ("mastodon", State.COMPLETED, 90), ("bluesky", State.COMPLETED, 0),
     ]  # fmt: skip
     assert summary(found, timedelta(minutes=2)).on_time_rate == 0.5
-    assert len(await desk.store.ended(since, 2)) == 2
-    assert [one.network for one in await desk.store.ended(since, 100, network="mastodon")] == ["mastodon"]
-    assert len(await desk.store.ended(since, 100, brands=["acme"])) == 2
-    assert await desk.store.ended(since, 100, brands=[]) == []
-    assert await desk.store.ended(desk.clock.later(hours=1), 100) == []
+    assert len(await desk.store.finished_posts(since, 2)) == 2
+    assert [one.network for one in await desk.store.finished_posts(since, 100, network="mastodon")] == ["mastodon"]
+    assert len(await desk.store.finished_posts(since, 100, brands=["acme"])) == 2
+    assert await desk.store.finished_posts(since, 100, brands=[]) == []
+    assert await desk.store.finished_posts(desk.clock.later(hours=1), 100) == []
 
 
 async def test_brands_are_those_of_live_and_finished_jobs(desk: Desk) -> None:
@@ -71,15 +70,15 @@ async def test_letters_that_failed_alike_are_one_trouble(desk: Desk) -> None:
     desk.clock.turn(hours=1)
     second = await end(desk, "other", error="Post 13 is too long.")
     await end(desk, "acme", error="The picture is gone.", channel="mastodon")
-    long, gone = await desk.store.troubles(100)
+    long, gone = await desk.store.error_groups(100)
     assert (long.letters, long.error, long.example, long.cause) == (2, "Post … is too long.", second.id, "permanent")
     assert long.last_at - long.first_at == timedelta(hours=1)
     assert (gone.letters, gone.channel) == (1, "mastodon")
-    [mine] = [one for one in await desk.store.troubles(100, ["acme"]) if one.channel == "bluesky"]
+    [mine] = [one for one in await desk.store.error_groups(100, ["acme"]) if one.channel == "bluesky"]
     assert (mine.letters, mine.example) == (1, first.id)
     await desk.store.discard(second.id, ME)
-    assert {one.letters for one in await desk.store.troubles(100)} == {1}
-    assert len(await desk.store.troubles(1)) == 1
+    assert {one.letters for one in await desk.store.error_groups(100)} == {1}
+    assert len(await desk.store.error_groups(1)) == 1
 
 
 async def test_letters_and_jobs_of_some_brands(desk: Desk) -> None:
@@ -91,7 +90,7 @@ async def test_letters_and_jobs_of_some_brands(desk: Desk) -> None:
     assert letter.job.id == other.id
 
     async def listed(**wanted: object) -> list[object]:
-        return [job.id for job in await desk.store.list(replace(JobFilter(), **wanted))]  # type: ignore[arg-type]
+        return [job.id for job in await desk.store.jobs(replace(JobFilter(), **wanted))]  # type: ignore[arg-type]
 
     assert await listed() == [nobodys.id, other.id, mine.id]
     assert await listed(brands=("acme",)) == [mine.id]
@@ -119,7 +118,7 @@ async def test_what_was_spent_is_told_for_each_quota(desk: Desk) -> None:
         f" ('00000000-0000-0000-0000-000000000001', 'post', 1, 'instagram', 'a', 'posts', 3, '{at}')"
     )
     wanted = Spending(channel="instagram", quota="posts", account="a", since_at=desk.clock.later(hours=-1))
-    found = await desk.store.spent([wanted, replace(wanted, account="b")])
+    found = await desk.store.quota_usage([wanted, replace(wanted, account="b")])
     assert [list(one) for one in found] == [[Spent(desk.clock(), 3)], []]
 
 
@@ -130,12 +129,12 @@ async def test_the_last_event_is_where_events_end(desk: Desk) -> None:
     assert await desk.store.last_event() == last.cursor
     assert await desk.store.events(last.cursor, 100) == []
     nobodys = await desk.put(channel="reports")
-    assert await desk.store.brands_of([job.id, nobodys.id]) == {job.id: "acme", nobodys.id: None}
+    assert await desk.store.brands_by_job([job.id, nobodys.id]) == {job.id: "acme", nobodys.id: None}
 
 
 @pytest.mark.parametrize("brands", [None, ["acme"]])
 async def test_nothing_has_ended_where_there_is_nothing(desk: Desk, brands: list[str] | None) -> None:
-    now = await desk.store.clock()
+    now = await desk.store.now()
     assert now == desk.clock()
-    assert await desk.store.ended(now, 10, brands=brands) == []
-    assert await desk.store.troubles(10, brands) == []
+    assert await desk.store.finished_posts(now, 10, brands=brands) == []
+    assert await desk.store.error_groups(10, brands) == []

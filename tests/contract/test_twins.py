@@ -8,9 +8,9 @@ from uuid import UUID
 import pytest
 
 from postino.errors import Conflict
-from postino.outcome import Done, Reject
-from postino.store import JobFilter
 from postino.stores.postgres import Postgres
+from postino.stores.records import JobFilter
+from postino.values.outcome import Done, Reject
 from tests.contract.databases import only_postgres
 from tests.contract.desk import ME, Desk
 from tests.contract.posting import Wanted, create, rows, wanted
@@ -28,7 +28,7 @@ async def test_a_second_click_is_refused_with_the_other_posts_name_and_nothing_i
     with pytest.raises(Conflict, match=f"post {first} \\(anna\\).*Nothing was queued.*allow_duplicate"):
         await create(desk.store, wanted("bruno", guard=True), wanted("anna", guard=True))
     assert rows(desk) == before
-    assert [job.id for job in await desk.store.list(JobFilter())] == [first]
+    assert [job.id for job in await desk.store.jobs(JobFilter())] == [first]
 
 
 @pytest.mark.parametrize(

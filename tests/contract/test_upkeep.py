@@ -9,9 +9,9 @@ import pytest
 
 from postino.config import RetentionConfig
 from postino.errors import Conflict, NotFound
-from postino.event import Cursor
-from postino.outcome import Done, Reject
 from postino.stores.driver import Blocked
+from postino.values.event import Cursor
+from postino.values.outcome import Done, Reject
 from tests.contract.databases import PostgresDatabase, only_postgres, only_sqlite
 from tests.contract.desk import ME, Desk
 
@@ -52,11 +52,11 @@ async def test_what_is_past_its_time_goes_and_the_rest_stays(desk: Desk) -> None
         pass
     for gone in (old, dead):
         with pytest.raises(NotFound):
-            await desk.store.get(gone.id)
+            await desk.store.job(gone.id)
     with pytest.raises(NotFound):
         await desk.store.dead_letter(dead.id)
     assert (await desk.store.dead_letter(unresolved.id)).job.id == unresolved.id
-    assert {(await desk.store.get(kept.id)).id for kept in (young, live)} == {young.id, live.id}
+    assert {(await desk.store.job(kept.id)).id for kept in (young, live)} == {young.id, live.id}
     assert await desk.store.attempts(old.id) == []
     assert {event.job_id for event in await desk.store.events(Cursor(), 100)} <= {young.id, None}
     with pytest.raises(Conflict, match="ended so long ago that it is not kept any more"):
@@ -79,7 +79,7 @@ async def test_weeks_past_their_time_are_dropped_whole_and_new_ones_are_ready(
     assert await desk.store.prune(RetentionConfig()) == 3
     assert await weeks() == before - 1
     assert await desk.store.prune(RetentionConfig()) == 0
-    assert (await desk.store.get(live.id)).id == live.id
+    assert (await desk.store.job(live.id)).id == live.id
     await connection.close()
 
 

@@ -11,7 +11,7 @@ from uuid import UUID
 from postino import Conflict, Done, Job, NotFound, Postino, Reject, Retry, State
 from postino.errors import StoreUnreachable
 from postino.rules.settlement import Cause
-from postino.store import DeadFilter, JobFilter
+from postino.stores.records import DeadFilter, JobFilter
 
 MOST_LIVE = 400
 TOGETHER = 40
@@ -111,7 +111,7 @@ class Load:
 
     async def decide(self) -> None:
         """A person answers for what is uncertain, and gives another chance to what was killed with its workers."""
-        for job in await self.app.store.list(JobFilter(states=(State.UNCERTAIN,), limit=100)):
+        for job in await self.app.store.jobs(JobFilter(states=(State.UNCERTAIN,), limit=100)):
             verdicts: list[Done | Retry | Reject] = [Done(), Retry("again"), Reject("given up")]
             await self.app.resolve(job.id, self.person.choice(verdicts), reason="chance")
             self.accepted.resolved += 1

@@ -56,7 +56,7 @@ def add_work(app: Postino, record: Record) -> None:
     @app.handler("block")
     async def block(job: Job, seconds: float) -> None:
         with record.of(job):
-            time.sleep(seconds)  # noqa: ASYNC251 - this is the mistake that makes the thread beside the loop beat
+            time.sleep(seconds)  # noqa: ASYNC251
 
     @app.handler("parent")
     async def parent(job: Job, children: int, call: Call) -> None:

@@ -51,7 +51,7 @@ async def test_what_waited_its_turn_in_a_frozen_worker_does_not_start_after_it_c
     await all_running(app, jobs, None)
 
     async def one_started() -> bool:
-        held = {(job.id, job.token) for job in [await app.store.get(job.id) for job in jobs]}
+        held = {(job.id, job.token) for job in [await app.store.job(job.id) for job in jobs]}
         return any(run in held for run, _ in runs().starts)
 
     await eventually(one_started)
@@ -68,7 +68,7 @@ async def test_what_waited_its_turn_in_a_frozen_worker_does_not_start_after_it_c
 
 async def all_running(app: Postino, jobs: list[Job], killed: Process | None) -> None:
     async def rescued_or_not() -> bool:
-        found = [await app.store.get(job.id) for job in jobs]
+        found = [await app.store.job(job.id) for job in jobs]
         return all(job.state is State.RUNNING and job.rescues == (killed is None) for job in found)
 
     await eventually(rescued_or_not)

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from postino import Job, Postino, State
-from postino.event import Cursor, EventType
-from postino.store import JobFilter
+from postino.stores.records import JobFilter
+from postino.values.event import Cursor, EventType
 from tests.crash.points import ENGINE_POINTS, EVERYTHING
 from tests.crash.verdict import Runs
 from tests.crash.workers import Process, Workers
@@ -20,11 +20,11 @@ ReadRuns = Callable[[], Runs]
 OFTEN = ("survey.", "claim.", "perform.", "settle.")  # passed often enough that a later passage is another case
 PASSAGES = ("1", "3")
 ANY = "?"  # one of them, another every time
-AFTER_A_DEATH = ("rescue.", "suspect.")
-ON_THE_WAY_OUT = ("release.", "retire.", "drop_cursor.")
-LISTENING = ("hold_cursor.", "hear.", "move_cursor.", "drop_cursor.")
-DUTIES = ("take_duty.", "prune.", "finish_duty.", "pulse.", "miss_posts.")
-BLOCKED = ("beat.",)  # the thread beside the loop beats only while the loop cannot
+AFTER_A_DEATH = ("rescue.", "mark_suspect.")
+ON_THE_WAY_OUT = ("unregister_worker.",)
+LISTENING = ("lease_cursor.", "hear.", "move_cursor.")
+DUTIES = ("take_duty.", "prune.", "finish_duty.", "record_alive.", "fail_missed_posts.")
+BLOCKED = ("heartbeat.",)  # the thread beside the loop beats only while the loop cannot
 CALLERS = [f"{point}:{passage}" for passage in (1, 2) for point in ("enqueue.before", "enqueue.after")]
 CASES = [
     f"{point}:{passage}"
@@ -67,7 +67,7 @@ async def test_a_caller_killed_here_may_simply_call_again(
     for point, code in ((crash, -signal.SIGKILL), ("", 0)):
         caller = await workers.start(crash=point, enqueues=True)
         assert await caller.wait(20) == code
-    jobs = list(await app.store.list(JobFilter()))
+    jobs = list(await app.store.jobs(JobFilter()))
     assert len(jobs) == 6
     await workers.start()
     for job in jobs:
@@ -90,7 +90,7 @@ async def end(process: Process) -> None:
 
 async def until_running(app: Postino, job: Job) -> None:
     async def running() -> bool:
-        return (await app.store.get(job.id)).state is State.RUNNING
+        return (await app.store.job(job.id)).state is State.RUNNING
 
     await eventually(running)
 

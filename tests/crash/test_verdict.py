@@ -8,8 +8,8 @@ from uuid import UUID
 import pytest
 
 from postino import Job, Postino, State
-from postino.job import new_id
-from postino.store import ClaimOrder, WorkerInfo
+from postino.stores.records import ClaimOrder, WorkerInfo
+from postino.values.job import new_id
 from tests.crash.books import Books
 from tests.crash.load import WORKS
 from tests.crash.record import Record
@@ -87,7 +87,7 @@ async def test_a_job_that_never_ends_is_noticed(app: Postino, verdict: Judge) ->
 
 async def claimed_by(app: Postino, pid: int) -> None:
     await app.enqueue("plain", 0.0)
-    await app.store.register(WorkerInfo(id="w", host="here", pid=pid))
+    await app.store.register_worker(WorkerInfo(id="w", host="here", pid=pid))
     order = ClaimOrder(worker="w", token=new_id(), free=1, survey=await app.store.survey("w"))
     assert len(await app.store.claim(order)) == 1
 

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from postino import State
-from postino.store import Store
+from postino.stores.store import Store
 from tests.crash.books import Books, identity, instant
 
 FINISHED = "SELECT id, state, finished_at, token FROM postino.finished WHERE NOT superseded"

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from postino.job import State
-from postino.store import JobFilter, Store
+from postino.stores.records import JobFilter
+from postino.stores.store import Store
+from postino.values.job import State
 from tests.crash.books import Books, identity
 from tests.crash.workers import Process
 
@@ -99,7 +100,7 @@ class Watch:
         """What waits for a person before and after somebody looked at the list was on it."""
         if not uncertain:
             return
-        listed = {job.id for job in await self.store.list(JobFilter(states=(State.UNCERTAIN,), limit=1000))}
+        listed = {job.id for job in await self.store.jobs(JobFilter(states=(State.UNCERTAIN,), limit=1000))}
         rows = await asyncio.to_thread(self.books.ask, CLAIMS)
         self.wrong += [f"{job} is uncertain and not listed" for job in (uncertain & for_a_person(rows)) - listed]
 

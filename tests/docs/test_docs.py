@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from postino.job import State
+from postino.values.job import State
 from tests.documents import EVERYTHING, PAGES, README, ROOT, Block, blocks
 from tests.rehearsal import Rehearsal, compare, plain
 from tests.rehearsed import settled_jobs

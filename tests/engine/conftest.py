@@ -60,7 +60,7 @@ async def ended(app: Postino, job: Job | UUID, *states: State) -> Job:
     job_id = job.id if isinstance(job, Job) else job
 
     async def there() -> Job | None:
-        found = await app.store.get(job_id)
+        found = await app.store.job(job_id)
         return found if found.state in (states or (State.COMPLETED, State.FAILED, State.CANCELLED)) else None
 
     return await eventually(there)

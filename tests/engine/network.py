@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from postino import Call, Done, Job, Outcome, Postino, State
-from postino.ledger import Manners, Source, Verdict
-from postino.provider import (
+from postino.values.ledger import Manners, Source, Verdict
+from postino.values.provider import (
     NEVER,
     Failure,
     Found,
@@ -96,7 +96,7 @@ async def facts_of(app: Postino, job: Job) -> list[tuple[int, Verdict, Source]]:
 
 async def waiting_for_a_person(app: Postino, job: Job) -> Job:
     async def asked() -> Job | None:
-        found = await app.store.get(job.id)
+        found = await app.store.job(job.id)
         return found if found.state is State.UNCERTAIN and found.run_at is None else None
 
     return await eventually(asked)
@@ -104,7 +104,7 @@ async def waiting_for_a_person(app: Postino, job: Job) -> Job:
 
 async def parked(app: Postino, job: Job) -> Job:
     async def waits() -> Job | None:
-        found = await app.store.get(job.id)
+        found = await app.store.job(job.id)
         return found if found.state is State.PENDING and found.deferred is not None else None
 
     return await eventually(waits)

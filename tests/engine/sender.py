@@ -10,8 +10,8 @@ from typing import Any
 
 from postino import Call, Done, Job, Outcome, Postino
 from postino.config import Config, DatabaseConfig, QueueConfig, WorkerConfig
-from postino.ledger import Manners
-from postino.provider import NEVER, SAME_HANDLE, Found, Http, Intent, NotFound, Receipt, Sighting
+from postino.values.ledger import Manners
+from postino.values.provider import NEVER, SAME_HANDLE, Found, Http, Intent, NotFound, Receipt, Sighting
 
 MANNERS = Manners(timeout=timedelta(seconds=1), visibility=timedelta(seconds=0.2), send_within=timedelta(seconds=1))
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from postino import Call, Defer, Done, Job, Outcome, Postino, State, Unknown
-from postino.ledger import Ledger
-from postino.provider import NEVER, Failure, Http, Kind, NoAnswer, NotSent
 from postino.rules import settlement
 from postino.rules.settlement import Cause
+from postino.values.ledger import Ledger
+from postino.values.provider import NEVER, Failure, Http, Kind, NoAnswer, NotSent
 from tests.engine.conftest import ended, working
 from tests.engine.network import QUICK, Network, parked, waiting_for_a_person
 

@@ -13,10 +13,10 @@ from postino import Done, Job, Outcome, Postino, Retry, State
 from postino.config import ChannelConfig
 from postino.engine.call import Call
 from postino.errors import CircuitOpen
-from postino.event import Cursor, EventType
-from postino.gate import Scope
 from postino.rules.breaker import Circuit
-from postino.store import Act
+from postino.stores.records import Act
+from postino.values.event import Cursor, EventType
+from postino.values.gate import Scope
 from tests.engine.conftest import ended, eventually, working
 from tests.outbound.raw_server import RawServer, Visit
 
@@ -55,7 +55,7 @@ async def test_a_service_that_fails_too_often_is_left_alone_and_tried_again_by_o
             await eventually(lambda: is_open(shop))
             ran = runs
             assert ran == 3
-            held = await shop.store.get(jobs[-1].id)
+            held = await shop.store.job(jobs[-1].id)
             assert (held.state, held.attempts) == (State.PENDING, 0), "what is held spends no attempt"
             well = True
             for job in jobs:
@@ -184,7 +184,7 @@ async def test_what_a_network_wants_fewer_of_is_left_alone_for_all_of_its_accoun
     async def post(job: Job) -> None:
         ran.append(datetime.now(UTC))
 
-    await app.store.cool(Scope.ACCOUNT, "anna", until_at, "Slow down.")
+    await app.store.start_cooldown(Scope.ACCOUNT, "anna", until_at, "Slow down.")
     jobs = [await app.enqueue("post", account="anna") for _ in range(3)]
     other = await app.enqueue("post", account="bert")
     async with working(app):

@@ -7,9 +7,10 @@ import pytest
 
 from postino.engine.claims import REMEMBERED, Claims
 from postino.errors import StoreUnreachable
-from postino.job import Queue, new_id
 from postino.rules.order import Head
-from postino.store import ClaimOrder, Store, Survey
+from postino.stores.records import ClaimOrder, Survey
+from postino.stores.store import Store
+from postino.values.job import Queue, new_id
 
 
 class Clock:

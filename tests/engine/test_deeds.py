@@ -48,7 +48,7 @@ async def test_a_wrong_word_names_its_field_and_changes_nothing(app: Postino, fi
     with pytest.raises(WrongUse, match=f"^{field}: ") as refused:
         await deed(app, job)
     assert refused.value.field == field
-    assert await app.store.get(job.id) == job
+    assert await app.store.job(job.id) == job
     assert await app.store.gates() == []
     assert await app.store.audit() == []
 
@@ -85,7 +85,7 @@ async def test_a_move_that_its_state_forbids_is_refused_with_a_sentence(app: Pos
             await move
     with pytest.raises(NotFound, match="There is no job"):
         await app.cancel(uuid4())
-    assert (await app.store.get(job.id)).state is State.PENDING
+    assert (await app.store.job(job.id)).state is State.PENDING
 
 
 async def test_a_time_that_has_passed_means_now(app: Postino) -> None:

@@ -6,19 +6,19 @@ import contextlib
 import pytest
 
 from postino import Job, Postino, State
-from postino.event import Cursor, EventType
-from postino.job import new_id
-from postino.store import ClaimOrder, WorkerInfo
+from postino.stores.records import ClaimOrder, WorkerInfo
+from postino.values.event import Cursor, EventType
+from postino.values.job import new_id
 from tests.engine.conftest import ended, eventually, working
 
 
 async def rescued_jobs(app: Postino, type: str, many: int) -> list[Job]:
     """Jobs under which a worker died before: they run one at a time."""
-    await app.store.register(WorkerInfo(id="dead", host="here", pid=1))
+    await app.store.register_worker(WorkerInfo(id="dead", host="here", pid=1))
     jobs = await app.enqueue_many([(type, number) for number in range(many)])
     survey = await app.store.survey("dead")
     await app.store.claim(ClaimOrder(worker="dead", token=new_id(), free=many, survey=survey))
-    await app.store.retire("dead")
+    await app.store.unregister_worker("dead")
     return jobs
 
 
@@ -36,13 +36,13 @@ async def test_what_has_not_begun_is_given_back_at_once_and_unspent(app: Postino
     await began.wait()
 
     async def all_held() -> bool:
-        return all([(await app.store.get(job.id)).state is State.RUNNING for job in jobs])
+        return all([(await app.store.job(job.id)).state is State.RUNNING for job in jobs])
 
     await eventually(all_held)
     stop.set()
 
     async def two_given_back() -> bool:
-        now = [await app.store.get(job.id) for job in jobs]
+        now = [await app.store.job(job.id) for job in jobs]
         return sorted((job.state, job.attempts) for job in now) == [
             (State.PENDING, 0), (State.PENDING, 0), (State.RUNNING, 1),
         ]  # fmt: skip
@@ -51,7 +51,7 @@ async def test_what_has_not_begun_is_given_back_at_once_and_unspent(app: Postino
     assert not worker.done()
     finish.set()
     await worker
-    states = sorted([(await app.store.get(job.id)).state for job in jobs])
+    states = sorted([(await app.store.job(job.id)).state for job in jobs])
     assert states == [State.COMPLETED, State.PENDING, State.PENDING]
 
 
@@ -70,7 +70,7 @@ async def test_a_claim_answered_after_the_word_to_stop_is_given_back(app: Postin
     app.store.claim = late  # type: ignore[method-assign]
     job = await app.enqueue("work")
     await app.work(stop=stop)
-    given_back = await app.store.get(job.id)
+    given_back = await app.store.job(job.id)
     assert (ran, given_back.state, given_back.attempts) == ([], State.PENDING, 0)
     told = [event.type for event in await app.store.events(Cursor(), 100) if event.job_id == job.id]
     assert told == [EventType.RELEASED]
@@ -92,4 +92,4 @@ async def test_a_handler_that_ends_well_when_told_to_stop_has_ended_well(app: Po
     async with working(app, drain=0.05):
         job = await app.enqueue("work")
         await began.wait()
-    assert (await app.store.get(job.id)).state is State.COMPLETED
+    assert (await app.store.job(job.id)).state is State.COMPLETED

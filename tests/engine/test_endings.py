@@ -15,7 +15,7 @@ from pydantic import BaseModel, model_validator
 from postino import Defer, Done, Job, Outcome, Postino, Reject, Retry, Schedule, State, Unknown
 from postino.engine import performer
 from postino.rules.settlement import Cause
-from postino.store import Ending
+from postino.stores.records import Ending
 from tests.engine.conftest import ended, eventually, working
 
 
@@ -115,11 +115,11 @@ async def test_each_outcome_leads_where_it_should(app: Postino) -> None:
         unknown = await ended(app, jobs["unknown"], State.UNCERTAIN)
 
         async def put_off() -> bool:
-            waiting = [await app.store.get(jobs[name].id) for name in ("deferred", "retried")]
+            waiting = [await app.store.job(jobs[name].id) for name in ("deferred", "retried")]
             return all(job.run_at is not None and job.run_at >= soon for job in waiting)
 
         await eventually(put_off)
-    deferred, retried = await app.store.get(jobs["deferred"].id), await app.store.get(jobs["retried"].id)
+    deferred, retried = await app.store.job(jobs["deferred"].id), await app.store.job(jobs["retried"].id)
     assert (rejected.state, rejected.last_error) == (State.FAILED, "never")
     assert (unknown.run_at, unknown.last_error) == (None, "no answer")
     assert (deferred.state, deferred.attempts, deferred.deferrals) == (State.PENDING, 0, 1)

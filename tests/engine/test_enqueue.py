@@ -11,7 +11,7 @@ from postino import JobSpec, Postino, Queue, State
 from postino.engine import enqueue as enqueuing
 from postino.engine.specs import new_job
 from postino.errors import StoreUnreachable
-from postino.store import Enqueued, JobFilter, NewJob
+from postino.stores.records import Enqueued, JobFilter, NewJob
 from tests.engine.conftest import eventually
 
 
@@ -19,7 +19,7 @@ async def test_a_hundred_callers_with_one_key_get_one_job_and_a_hundred_equal_an
     jobs = await asyncio.gather(*(app.enqueue("once", {"n": n}, key="the one") for n in range(100)))
     assert len({job.id for job in jobs}) == 1
     assert {job.payload for job in jobs} == {jobs[0].payload}
-    assert len(await app.store.list(JobFilter())) == 1
+    assert len(await app.store.jobs(JobFilter())) == 1
 
 
 async def test_a_known_key_brings_back_the_job_with_its_state(app: Postino) -> None:
@@ -36,13 +36,13 @@ async def test_many_are_all_or_none_and_come_back_in_order(app: Postino) -> None
     jobs = await app.enqueue_many(specs)
     assert [job.id for job in jobs[:3]] == [job.id for job in jobs[3:]]
     assert [job.payload for job in jobs[:3]] == [b"0", b"1", b"2"]
-    assert len(await app.store.list(JobFilter())) == 3
+    assert len(await app.store.jobs(JobFilter())) == 3
 
 
 async def test_ten_thousand_in_one_call(app: Postino) -> None:
     jobs = await app.enqueue_many([("t", number) for number in range(10_000)])
     assert len({job.id for job in jobs}) == 10_000
-    assert sum(depth.jobs for depth in await app.store.depths()) == 10_000
+    assert sum(depth.jobs for depth in await app.store.queue_depths()) == 10_000
 
 
 async def test_a_handlers_queue_is_the_default_of_its_jobs(app: Postino) -> None:
@@ -105,7 +105,7 @@ async def test_a_call_whose_answer_was_lost_leaves_one_job(
     monkeypatch.setattr(app.store, "enqueue", losing)
     monkeypatch.setattr(enqueuing, "AGAIN_AFTER", 0.01)
     job = (await app.enqueue_many([JobSpec("t", key=key)]))[0] if many else await app.enqueue("t", key=key)
-    assert [found.id for found in await app.store.list(JobFilter())] == [job.id]
+    assert [found.id for found in await app.store.jobs(JobFilter())] == [job.id]
 
 
 async def test_a_store_that_stays_away_is_told_to_the_caller(app: Postino, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,14 +15,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from postino.engine.explaining import explain
-from postino.gate import GateKind, Scope
-from postino.job import Queue, State, new_id
 from postino.rules.blackout import Blackout
 from postino.rules.blockers import OF_WORKERS, when_free
 from postino.rules.explain import Explanation, Why
 from postino.rules.settlement import WORKED
-from postino.store import JobFilter, NewJob
 from postino.stores.operations import gates
+from postino.stores.records import JobFilter, NewJob
+from postino.values.gate import GateKind, Scope
+from postino.values.job import Queue, State, new_id
 from tests.contract.databases import Clock, Database, PostgresDatabase, SqliteDatabase
 from tests.contract.desk import ME, Desk
 from tests.servers.postgres import PostgresServer
@@ -165,7 +165,7 @@ async def build(desk: Desk, world: World) -> None:
     for service, (minutes, probes) in world.breakers.items():
         await desk.store.open_circuit(service, later(minutes), probes, ME)
     for channel, most in world.caps.items():
-        await desk.store.cap(channel, most, ME)
+        await desk.store.set_cap(channel, most, ME)
 
 
 async def enqueue(desk: Desk, wanted: list[Plan]) -> list[Any]:
@@ -181,7 +181,7 @@ async def enqueue(desk: Desk, wanted: list[Plan]) -> list[Any]:
         if plan.became != "running":  # asked for in the past, it would be due now: it has waited since
             at = (NOON + timedelta(minutes=plan.minutes)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
             desk.database.sql(f"UPDATE {{jobs}} SET run_at = '{at}' WHERE id = '{job.id}'")
-    return [await desk.store.get(job.id) for job in made]
+    return [await desk.store.job(job.id) for job in made]
 
 
 async def take_all(desk: Desk) -> set[Any]:
@@ -201,7 +201,7 @@ async def check(database: Database, world: World) -> None:
     try:
         desk = Desk(store, clock, database)
         await build(desk, world)
-        jobs = [job for job in await store.list(EVERY_JOB) if job.state is not State.RUNNING]
+        jobs = [job for job in await store.jobs(EVERY_JOB) if job.state is not State.RUNNING]
         told = {job.id: await explain(store, job.id) for job in jobs}
         free_at = {job.id: when_free((await store.circumstances(job)).facts, NOON) for job in jobs}
         runnable = {job_id for job_id, it in told.items() if it.runnable}
@@ -226,7 +226,7 @@ def agrees(told: Explanation, free_at: datetime | None) -> None:
 
 async def check_etas(desk: Desk, free_at: dict[Any, datetime | None]) -> None:
     """Once what runs has ended, each is taken at its time: not a moment earlier, and not later."""
-    for job in await desk.store.list(EVERY_JOB):
+    for job in await desk.store.jobs(EVERY_JOB):
         if job.state is State.RUNNING:
             assert await desk.settle(job, WORKED)
     assert await take_all(desk) == {job_id for job_id, at in free_at.items() if at == NOON}

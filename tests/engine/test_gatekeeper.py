@@ -12,9 +12,9 @@ from postino import Postino
 from postino.engine import gatekeeper as desk
 from postino.engine.gatekeeper import Gatekeeper
 from postino.errors import Conflict, NotFound, WrongUse
-from postino.gate import GateKind, Scope
-from postino.job import new_id
 from postino.rules.breaker import Circuit
+from postino.values.gate import GateKind, Scope
+from postino.values.job import new_id
 
 NIGHT = {"scope": "all", "start": "22:00", "end": "07:00", "timezone": "Europe/Rome"}
 WHY: dict[str, Any] = {"reason": "they said so", "actor": "maria"}
@@ -121,7 +121,7 @@ async def test_everything_can_be_paused_and_goes_on(app: Postino, gatekeeper: Ga
 
 @pytest.mark.parametrize("scope", [Scope.ACCOUNT, Scope.CHANNEL])
 async def test_a_cool_down_is_seen_and_ended_by_hand(app: Postino, gatekeeper: Gatekeeper, scope: Scope) -> None:
-    await app.store.cool(scope, "it", None, "too many")
+    await app.store.start_cooldown(scope, "it", None, "too many")
     [gate] = (await gatekeeper.queues()).closed.gates
     assert (gate.scope, gate.name, gate.kind, gate.reason) == (scope, "it", GateKind.COOL_DOWN, "too many")
     await gatekeeper.warm(scope, "it", **WHY)
@@ -231,7 +231,7 @@ async def test_a_long_preview_shows_the_soonest_and_counts_the_rest(
 async def test_every_closed_gate_is_told_with_its_kind(app: Postino, gatekeeper: Gatekeeper) -> None:
     await app.enqueue("t", at=datetime.now(UTC) + timedelta(days=1))
     await gatekeeper.pause(Scope.QUEUE, "low")
-    await app.store.cool(Scope.ACCOUNT, "a", None, "too many")
+    await app.store.start_cooldown(Scope.ACCOUNT, "a", None, "too many")
     await gatekeeper.open_circuit("instagram", **WHY)
     await gatekeeper.add_blackout({"scope": "all", "start": "00:00", "end": "00:00", "timezone": "UTC"})
     await app.cap("bluesky", 7)

@@ -17,7 +17,7 @@ class Counting:
 
     def __init__(self, app: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
         self.asked: Counter[str] = Counter()
-        driver: Any = app.store.driver  # type: ignore[attr-defined]
+        driver: Any = app.store.driver
         for name in ("transact", "perform", "read"):
             monkeypatch.setattr(driver, name, self.counted(getattr(driver, name)))
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from postino import Call, Done, Job, Outcome, Postino, State
-from postino.ledger import Fact, Noted, Source, Verdict
-from postino.provider import NEVER, SAME_HANDLE, NotFound
 from postino.rules.settlement import FEWEST_LOOKS
+from postino.values.ledger import Fact, Noted, Source, Verdict
+from postino.values.provider import NEVER, SAME_HANDLE, NotFound
 from tests.engine.conftest import ended, eventually, working
 from tests.engine.network import QUICK, Network, facts_of, publishes, waiting_for_a_person
 from tests.engine.test_call import only_sqlite
@@ -21,7 +21,7 @@ async def test_a_worker_told_to_stop_leaves_a_doubt_and_not_a_second_try(app: Po
     async with working(app, drain=0.05):
         job = await app.enqueue("publish", "hello")
         await network.reached.wait()
-    stopped = await app.store.get(job.id)
+    stopped = await app.store.job(job.id)
     assert (stopped.state, stopped.run_at) == (State.UNCERTAIN, stopped.look_at)
     async with working(app):
         assert (await ended(app, job)).state is State.COMPLETED
@@ -40,7 +40,7 @@ async def test_a_time_limit_leaves_a_doubt_and_not_a_second_try(app: Postino, at
 
 
 async def test_a_fact_is_written_although_its_run_is_told_to_stop_meanwhile(app: Postino) -> None:
-    network, note = Network(), app.store.note
+    network, note = Network(), app.store.record_receipt
     writing, go_on = asyncio.Event(), asyncio.Event()
 
     async def slowly(job_id: Any, fact: Fact) -> Noted:
@@ -48,12 +48,12 @@ async def test_a_fact_is_written_although_its_run_is_told_to_stop_meanwhile(app:
         await go_on.wait()
         return await note(job_id, fact)
 
-    app.store.note = slowly  # type: ignore[method-assign]
+    app.store.record_receipt = slowly
     publishes(app, network)
     async with working(app, drain=0.05):
         job = await app.enqueue("publish", "hello")
         await writing.wait()
-    assert (await app.store.get(job.id)).state is State.UNCERTAIN
+    assert (await app.store.job(job.id)).state is State.UNCERTAIN
     go_on.set()
 
     async def known() -> bool:
@@ -68,7 +68,7 @@ async def test_a_fact_is_written_although_its_run_is_told_to_stop_meanwhile(app:
 @only_sqlite
 async def test_one_stopped_before_its_call_left_sends_nothing_and_is_looked_for(app: Postino) -> None:
     """Between the wish to intend and the answer that it is written."""
-    network, intend = Network(), app.store.intend
+    network, intend = Network(), app.store.record_intents
     writing = asyncio.Event()
 
     async def lost(intents: Any) -> Any:
@@ -76,14 +76,14 @@ async def test_one_stopped_before_its_call_left_sends_nothing_and_is_looked_for(
         writing.set()
         await asyncio.sleep(60)
 
-    app.store.intend = lost  # type: ignore[method-assign]
+    app.store.record_intents = lost
     publishes(app, network, resend=SAME_HANDLE)
     async with working(app, drain=0.05):
         job = await app.enqueue("publish", "hello")
         await writing.wait()
-    app.store.intend = intend  # type: ignore[method-assign]
+    app.store.record_intents = intend
     assert network.sends == 0
-    assert (await app.store.get(job.id)).sent
+    assert (await app.store.job(job.id)).sent
     async with working(app):
         assert (await ended(app, job)).state is State.COMPLETED
     assert (network.sends, len(network.looks)) == (1, 1)

@@ -5,8 +5,9 @@ from datetime import timedelta
 import pytest
 
 from postino import Call, Done, Job, Outcome, Postino, Reject, Retry, State
-from postino.ledger import Source, Verdict
-from postino.provider import (
+from postino.rules.settlement import FEWEST_LOOKS, Cause
+from postino.values.ledger import Source, Verdict
+from postino.values.provider import (
     DUPLICATE_RULE,
     NEVER,
     SAME_HANDLE,
@@ -20,7 +21,6 @@ from postino.provider import (
     Sighting,
     same_key,
 )
-from postino.rules.settlement import FEWEST_LOOKS, Cause
 from tests.engine.conftest import ended, working
 from tests.engine.network import QUICK, Network, facts_of, publishes, waiting_for_a_person
 from tests.engine.test_call import only_sqlite

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from postino import Job, Postino, State
-from postino.job import new_id
 from postino.rules.settlement import Cause
-from postino.store import ClaimOrder, JobFilter, WorkerInfo
+from postino.stores.records import ClaimOrder, JobFilter, WorkerInfo
+from postino.values.job import new_id
 from tests.engine.conftest import ended, eventually
 
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -58,10 +58,10 @@ def records(tmp_path: Path) -> Records:
 
 async def all_ended(app: Postino, jobs: list[Job]) -> None:
     async def none_left() -> bool:
-        return not await app.store.list(JobFilter(states=(State.PENDING, State.RUNNING), limit=1))
+        return not await app.store.jobs(JobFilter(states=(State.PENDING, State.RUNNING), limit=1))
 
     await eventually(none_left)
-    states = {job.id: job.state for job in await app.store.list(JobFilter(limit=len(jobs)))}
+    states = {job.id: job.state for job in await app.store.jobs(JobFilter(limit=len(jobs)))}
     assert {states[job.id] for job in jobs} == {State.COMPLETED}
 
 
@@ -125,12 +125,12 @@ async def test_a_worker_told_to_stop_finishes_and_says_goodbye(app: Postino, sta
 
 
 async def test_a_claim_that_commits_after_its_worker_was_buried_is_rescued(app: Postino, start: Start) -> None:
-    await app.store.register(WorkerInfo(id="late", host="here", pid=1))
+    await app.store.register_worker(WorkerInfo(id="late", host="here", pid=1))
     job = await app.enqueue("record")
     survey = await app.store.survey("late")
     order = ClaimOrder(worker="late", token=new_id(), free=1, survey=survey)
     assert [claimed.id for claimed in await app.store.claim(order)] == [job.id]
-    await app.store.retire("late")
+    await app.store.unregister_worker("late")
     start()
     done = await ended(app, job)
     assert (done.state, done.rescues) == (State.COMPLETED, 1)
@@ -171,7 +171,7 @@ async def test_a_job_that_kills_its_workers_is_quarantined_and_its_neighbours_ar
 ) -> None:
     neighbours = await app.enqueue_many([("slow", number) for number in range(5)])
     killer = await app.enqueue("kill")
-    while (await app.store.get(killer.id)).state is not State.FAILED:
+    while (await app.store.job(killer.id)).state is not State.FAILED:
         process = start()
         waiting = asyncio.create_task(asyncio.to_thread(process.wait))
         quarantined = asyncio.create_task(ended(app, killer))

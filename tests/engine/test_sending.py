@@ -18,11 +18,11 @@ from postino.engine.circuits import Circuits
 from postino.engine.heart import awake
 from postino.engine.ledger import JobLedger, Stopped
 from postino.engine.quotas import Meter
-from postino.job import new_id
-from postino.ledger import NewIntent, Source, Verdict
 from postino.outbound.http import Door
-from postino.provider import NEVER, Http, Receipt
-from postino.store import ClaimOrder, WorkerInfo
+from postino.stores.records import ClaimOrder, WorkerInfo
+from postino.values.job import new_id
+from postino.values.ledger import NewIntent, Source, Verdict
+from postino.values.provider import NEVER, Http, Receipt
 from tests.engine.conftest import ended, working
 from tests.engine.network import QUICK, facts_of, waiting_for_a_person
 from tests.engine.sender import application
@@ -54,13 +54,13 @@ async def test_what_was_intended_for_one_moment_is_not_sent_in_another(app: Post
 
 @only_sqlite
 async def test_a_worker_that_may_have_been_taken_for_dead_sends_nothing(app: Postino) -> None:
-    await app.store.register(WorkerInfo(id="w", host="here", pid=1))
+    await app.store.register_worker(WorkerInfo(id="w", host="here", pid=1))
     job = await app.enqueue("publish")
     survey = await app.store.survey("w")
     (claimed,) = await app.store.claim(ClaimOrder(worker="w", token=new_id(), free=1, survey=survey))
 
     async def intend(intent: NewIntent) -> object:
-        return (await app.store.intend([intent]))[0]
+        return (await app.store.record_intents([intent]))[0]
 
     async with RawServer(polite) as server, Door() as door:
         circuits = Circuits(app.store, {}, lambda: datetime.now(UTC), lambda: None)

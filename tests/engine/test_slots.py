@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from postino.engine.slots import AHEAD, UNMOVED, Run, Slots
-from postino.job import Job, Queue, State, new_id
+from postino.values.job import Job, Queue, State, new_id
 
 
 class Clock:

@@ -7,7 +7,7 @@ import pytest
 
 from postino import JobSpec, Postino, Queue, Schedule, WrongUse
 from postino.engine.specs import new_job
-from postino.store import JobFilter
+from postino.stores.records import JobFilter
 
 WRONG = [
     ({"type": ""}, "type"),
@@ -48,7 +48,7 @@ async def test_a_wrong_call_names_its_field_and_writes_nothing(app: Postino, wro
     assert refused.value.field == field
     with pytest.raises(WrongUse, match=f"^{field}: "):
         await app.enqueue_many([{"type": "fine"}, {"type": "t", **wrong}])
-    assert await app.store.list(JobFilter()) == []
+    assert await app.store.jobs(JobFilter()) == []
 
 
 def test_an_unknown_field_names_the_nearest_one() -> None:

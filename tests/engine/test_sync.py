@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from postino import Postino, State, WrongUse
-from postino.store import JobFilter
+from postino.stores.records import JobFilter
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_inside_the_callers_own_sqlite_transaction(app: Postino, tmp_path: Path)
     connection.execute("BEGIN")
     app.sync.enqueue("mail", connection=connection)
     connection.execute("ROLLBACK")
-    assert [job.id for job in app.sync(app.store.list(JobFilter()))] == [kept.id]
+    assert [job.id for job in app.sync(app.store.jobs(JobFilter()))] == [kept.id]
     connection.close()
 
 
@@ -63,5 +63,5 @@ def test_inside_the_callers_own_postgres_transaction(postgres_url: str) -> None:
     with psycopg.connect(postgres_url) as connection:
         app.sync.enqueue("mail", {"to": "bob"}, connection=connection)
         connection.rollback()
-    assert [job.id for job in app.sync(app.store.list(JobFilter()))] == [kept.id]
+    assert [job.id for job in app.sync(app.store.jobs(JobFilter()))] == [kept.id]
     app.sync.close()

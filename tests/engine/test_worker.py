@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from postino import Call, Done, Event, Job, Outcome, Postino, Reject, Schedule, State, WrongUse
 from postino.engine import settler, worker
 from postino.errors import StoreUnreachable
-from postino.store import ClaimOrder, Ending, JobFilter
+from postino.stores.records import ClaimOrder, Ending, JobFilter
 from tests.engine.conftest import ended, working
 
 
@@ -99,7 +99,7 @@ async def test_a_plain_handler_may_enqueue_through_the_sync_door(app: Postino) -
             assert (await ended(app, job)).state is State.COMPLETED
         with pytest.raises(WrongUse, match="use `await`"):
             app.sync.enqueue("child")
-    assert len(await app.store.list(JobFilter(type="child", limit=100))) == 31
+    assert len(await app.store.jobs(JobFilter(type="child", limit=100))) == 31
 
 
 async def test_a_worker_outlives_its_own_bugs(app: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +138,7 @@ async def test_what_has_ended_is_written_before_a_worker_leaves(app: Postino, mo
     async with working(app):
         job = await app.enqueue("work")
         await done.wait()
-    assert (await app.store.get(job.id)).state is State.COMPLETED
+    assert (await app.store.job(job.id)).state is State.COMPLETED
 
 
 @pytest.mark.parametrize(("own", "attempts"), [(None, 2), (1, 1)])
@@ -182,8 +182,8 @@ async def test_a_child_knows_its_parent_and_its_failure_changes_nothing_there(ap
         job = await ended(app, await app.enqueue("parent"))
         born = await ended(app, children[0])
     assert (born.state, born.parent_id, born.correlation_id) == (State.FAILED, job.id, str(job.id))
-    assert (await app.store.get(job.id)).state is State.COMPLETED
-    assert [found.id for found in await app.store.list(JobFilter(parent_id=job.id))] == [born.id]
+    assert (await app.store.job(job.id)).state is State.COMPLETED
+    assert [found.id for found in await app.store.jobs(JobFilter(parent_id=job.id))] == [born.id]
 
 
 async def test_a_worker_that_stops_lets_running_jobs_end(app: Postino) -> None:
@@ -198,7 +198,7 @@ async def test_a_worker_that_stops_lets_running_jobs_end(app: Postino) -> None:
         job = await app.enqueue("long")
         await running.wait()
         asyncio.get_running_loop().call_later(0.3, finish.set)
-    assert (await app.store.get(job.id)).state is State.COMPLETED
+    assert (await app.store.job(job.id)).state is State.COMPLETED
     assert await app.store.workers() == []
 
 
@@ -213,7 +213,7 @@ async def test_what_does_not_end_while_draining_is_given_back(app: Postino) -> N
     async with working(app, drain=0.1):
         job = await app.enqueue("stubborn")
         await running.wait()
-    left = await app.store.get(job.id)
+    left = await app.store.job(job.id)
     assert (left.state, left.attempts, left.rescues) == (State.PENDING, 0, 0)
 
 
@@ -234,7 +234,7 @@ async def test_a_job_that_others_took_over_is_stopped_here(app: Postino) -> None
         job = await app.enqueue("long", account="a")
         await running.wait()
         (alive,) = await app.store.workers()
-        await app.store.retire(alive.id)  # as if others had buried it
+        await app.store.unregister_worker(alive.id)  # as if others had buried it
         async with asyncio.timeout(10):
             await stopped.wait()
         done = await ended(app, job)

@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from postino.config import load
-from postino.gate import Scope
-from postino.job import Job, new_id
-from postino.outcome import Done, Reject, Retry, Unknown
 from postino.rules.retry import Exponential, RetryPolicy
 from postino.rules.settlement import Cause, Settlement, failed, settle
-from postino.store import ClaimOrder, Ending, WorkerInfo
+from postino.stores.records import ClaimOrder, Ending, WorkerInfo
+from postino.values.gate import Scope
+from postino.values.job import Job, new_id
+from postino.values.outcome import Done, Reject, Retry, Unknown
 from postino.wiring import Postino
 from tests.fuzz.household import Target
 
@@ -35,7 +35,7 @@ async def work(target: Target, endings: Mapping[str, str]) -> None:
     """Ends each job as is said by its id; one that `stays` is begun, and never ended."""
     async with Postino(load(target.folder, environment=target.settings)) as app:
         store = app.store
-        await store.register(WorkerInfo(id=WORKER, host="elsewhere", pid=1))
+        await store.register_worker(WorkerInfo(id=WORKER, host="elsewhere", pid=1))
         while True:
             order = ClaimOrder(worker=WORKER, token=new_id(), free=500, survey=await store.survey(WORKER))
             jobs = await store.claim(order)
@@ -44,7 +44,7 @@ async def work(target: Target, endings: Mapping[str, str]) -> None:
             ended = [job for job in jobs if endings[str(job.id)] != STAYS]
             await store.settle([Ending(job, ending_of(job, endings[str(job.id)])) for job in ended])
         soon = datetime(2031, 1, 1, tzinfo=UTC)
-        await store.cool(Scope.CHANNEL, "pinterest", soon, "The network wants fewer calls.")
+        await store.start_cooldown(Scope.CHANNEL, "pinterest", soon, "The network wants fewer calls.")
 
 
 def ending_of(job: Job, word: str) -> Settlement:

@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from postino.content import Content
-from postino.post import StoredAccount
 from postino.publishing.posts import Wish
+from postino.values.content import Content
+from postino.values.post import StoredAccount
 from tests.crash.publishing.office import Office
 from tests.crash.workers import Process
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from postino import Postino
 from postino.config import ChannelConfig, CircuitsConfig, Config
-from postino.gate import Scope
 from postino.providers import PROVIDERS
 from postino.rules.quota import Quota
+from postino.values.gate import Scope
 from tests.crash.publishing.program import AGAIN, MOST_ATTEMPTS
 from tests.crash.publishing.program import settings as usual
 

@@ -46,7 +46,7 @@ async def test_no_more_calls_than_the_caps_are_ever_under_way_whoever_is_killed_
     for network in NETWORKS:
         assert most_at_once([it for it in calls(office.oracle, network) if it.began_at > in_peace_at]) == CAP
     verdict = await judge(office)
-    jobs = [await office.app.store.get(posted.id) for posted in office.posts]
+    jobs = [await office.app.store.job(posted.id) for posted in office.posts]
     unasked = [job for job in verdict.asked.values() if excuse(job, await office.app.store.ledger(job.id)) is None]
     assert (verdict.violations, unasked) == ([], [])
     assert {job.state for job in jobs if job.id not in verdict.asked} == {State.COMPLETED}

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from postino import State
-from postino.post import StoredAccount
+from postino.values.post import StoredAccount
 from tests.crash.publishing.office import Office
 from tests.crash.publishing.shapes import NETWORKS
 from tests.crash.publishing.verdict import judge

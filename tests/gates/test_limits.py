@@ -3,9 +3,9 @@
 from datetime import UTC, datetime
 
 from postino import Defer, Job, Outcome, Postino, State
-from postino.outcome import Limited
 from postino.rules.settlement import MOST_LIMITED, Cause
-from postino.store import DeadFilter
+from postino.stores.records import DeadFilter
+from postino.values.outcome import Limited
 from tests.engine.conftest import app, database_url, ended, working
 
 __all__ = ["app", "database_url"]

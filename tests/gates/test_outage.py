@@ -151,7 +151,7 @@ async def test_who_was_in_the_middle_of_publishing_when_a_network_was_given_up_m
     assert [it for it in asked if opening.at + GRACE < it.began_at < opening.until_at] == []
     assert len(uploads) == len(pictures)
     for posted in pictures:
-        assert (await office.app.store.get(posted.id)).attempts == 1, "who only waits spends no attempt"
+        assert (await office.app.store.job(posted.id)).attempts == 1, "who only waits spends no attempt"
     verdict = await judge(office)
     assert (verdict.violations, verdict.asked) == ([], {})
     assert {state for _, state in verdict.ends} == {State.COMPLETED}

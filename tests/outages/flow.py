@@ -13,10 +13,10 @@ from uuid import UUID
 
 from postino import Job, Postino, State
 from postino.errors import StoreUnreachable
-from postino.event import Cursor, Event, EventType
-from postino.store import JobFilter
 from postino.stores import postgres
 from postino.stores.postgres import numbered
+from postino.stores.records import JobFilter
+from postino.values.event import Cursor, Event, EventType
 from tests.engine.conftest import ended, eventually, working
 from tests.servers.proxy import Loses, Proxy, any_of
 
@@ -77,13 +77,13 @@ class Flow:
 
     async def all_ended(self) -> None:
         async def none_left() -> bool:
-            return not await self.app.store.list(JobFilter(states=(State.PENDING, State.RUNNING), limit=1))
+            return not await self.app.store.jobs(JobFilter(states=(State.PENDING, State.RUNNING), limit=1))
 
         await eventually(none_left)
 
     async def check(self, *, given_back: bool = False) -> None:
         """Every job there is was done once, and its history and its events say so; all that was accepted is there."""
-        found = await self.app.store.list(JobFilter(limit=10_000))
+        found = await self.app.store.jobs(JobFilter(limit=10_000))
         assert self.accepted.keys() <= {job.id for job in found}
         assert {job.state for job in found} == {State.COMPLETED}
         assert self.starts == {job.id: 1 for job in found}

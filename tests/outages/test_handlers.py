@@ -71,6 +71,6 @@ async def test_a_handler_that_never_returns_keeps_its_slot_and_nobody_elses_and_
             await running.wait()
             for quick in await app.enqueue_many([("quick", number) for number in range(10)]):
                 assert (await ended(app, quick)).state is State.COMPLETED
-        left = await app.store.get(job.id)
+        left = await app.store.job(job.id)
         outcomes = [attempt.outcome for attempt in await app.store.attempts(job.id)]
     assert (left.state, left.attempts, left.rescues, outcomes) == (State.PENDING, 0, 0, ["released"])

@@ -3,9 +3,9 @@
 import pytest
 
 from postino import Postino, State
-from postino.event import EventType
-from postino.job import new_id
-from postino.store import ClaimOrder, JobFilter, WorkerInfo
+from postino.stores.records import ClaimOrder, JobFilter, WorkerInfo
+from postino.values.event import EventType
+from postino.values.job import new_id
 from tests.engine.conftest import ended, working
 from tests.outages.flow import Flow, Logs, alarms, all_events, asking, flowing, lost
 from tests.servers.proxy import Proxy, nth
@@ -20,7 +20,7 @@ async def test_an_enqueue_whose_answer_is_lost_is_asked_again_and_leaves_one_job
     proxy.loses = nth(1, asking("enqueue"))
     many = await app.enqueue_many([{"type": "flow", "key": key and f"{key}{number}"} for number in range(10)])
     assert len(proxy.lost) == 2
-    assert {found.id for found in await app.store.list(JobFilter())} == {job.id, *(job.id for job in many)}
+    assert {found.id for found in await app.store.jobs(JobFilter())} == {job.id, *(job.id for job in many)}
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ async def test_a_worker_that_hears_no_answer_goes_on_and_runs_every_job_once(
 
 async def test_a_rescue_whose_answer_is_lost_happened_once(app: Postino, flow: Flow, proxy: Proxy) -> None:
     job = await app.enqueue("flow")
-    await app.store.register(WorkerInfo(id="dead", host="here", pid=1))
+    await app.store.register_worker(WorkerInfo(id="dead", host="here", pid=1))
     order = ClaimOrder(worker="dead", token=new_id(), free=1, survey=await app.store.survey("dead"))
     assert [claimed.id for claimed in await app.store.claim(order)] == [job.id]
     proxy.loses = nth(1, asking("bury"))

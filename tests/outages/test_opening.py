@@ -21,4 +21,4 @@ async def test_a_beginning_that_is_cut_off_is_told_like_any_outage_and_may_be_re
         await other.open()
     async with other:
         job = await other.enqueue("flow")
-    assert (await app.store.get(job.id)).id == job.id
+    assert (await app.store.job(job.id)).id == job.id

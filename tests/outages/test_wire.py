@@ -7,7 +7,7 @@ from uuid import UUID
 
 from postino import Job, Postino, State
 from postino.errors import StoreUnreachable
-from postino.event import EventType
+from postino.values.event import EventType
 from tests.engine.conftest import ended, eventually, settings, working
 from tests.outages.flow import Flow, Logs, Ran, Start, alarms, all_events, flowing, line_with, told
 from tests.servers.proxy import Proxy

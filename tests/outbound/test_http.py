@@ -12,7 +12,7 @@ import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from postino.outbound.http import MOST_ANSWER, Door, Passage
-from postino.provider import Garbled, NoAnswer, NotSent
+from postino.values.provider import Garbled, NoAnswer, NotSent
 from tests.outbound.conftest import Serve
 from tests.outbound.raw_server import Behaviour, Visit, polite
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from postino.outbound.http import MOST_REDIRECTS, Door
 from postino.outbound.ssrf import CheckedResolver, Refused, check_url, checked_socket, is_ours, is_public
-from postino.provider import NoAnswer, NotSent
+from postino.values.provider import NoAnswer, NotSent
 from tests.outbound.conftest import Serve
 from tests.outbound.raw_server import Visit, polite
 

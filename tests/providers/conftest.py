@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 
 from postino.outbound.http import Door
-from postino.provider import Media
+from postino.values.provider import Media
 from tests.providers.samples import FILM, png
 from tests.providers.sandbox_server import SandboxServer
 from tests.providers.wire import Wire

@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from postino.outbound.http import Door
-from postino.provider import (
+from postino.rules.failures import refuses
+from postino.values.provider import (
     Account,
     Act,
     CannotTell,
@@ -27,7 +28,6 @@ from postino.provider import (
     Resend,
     Sighting,
 )
-from postino.rules.failures import refuses
 
 POLL = 0.05  # seconds between two questions, however long anybody else would wait
 

@@ -7,8 +7,8 @@ import zlib
 from datetime import UTC, datetime
 from typing import Any
 
-from postino.job import new_id
-from postino.provider import Account, Media, Post
+from postino.values.job import new_id
+from postino.values.provider import Account, Media, Post
 
 FILM = b"\0\0\0\x18ftypmp42" + b"\0" * 1000  # as far as anybody looks who does not play it
 

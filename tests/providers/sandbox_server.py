@@ -9,7 +9,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any, Self
 
-from postino.provider import Account
+from postino.values.provider import Account
 
 
 class SandboxServer:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postino.job import new_id, new_ids
 from postino.providers.atproto import A_DAY, LETTERS, embed, key_of, spans
+from postino.values.job import new_id, new_ids
 
 TID = re.compile(r"[234567abcdefghij][234567abcdefghijklmnopqrstuvwxyz]{12}")
 A_POST = UUID("019a8b3c-4d5e-7f60-8123-456789abcdef")

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from postino.outbound.http import Door
-from postino.provider import Account, CannotTell, Failure, Found, Kind, Media, NotFound, NotSent, Receipt, Tokens
 from postino.providers.bluesky import Bluesky
+from postino.values.provider import Account, CannotTell, Failure, Found, Kind, Media, NotFound, NotSent, Receipt, Tokens
 from tests.providers.memory_call import AskPerson, InDoubt, MemoryCall, Refused, publish_at_last
 from tests.providers.samples import a_post
 from tests.providers.wire import Wire

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from postino.content import NETWORKS
 from postino.providers import PROVIDERS
+from postino.values.content import NETWORKS
 from tests.documents import ROOT
 
 PAGE = (ROOT / "docs" / "networks.md").read_text()

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from postino.outbound.http import Door
-from postino.provider import Account, Failure, Kind, Media, NoAnswer, NotSent, Provider, Published, Tokens
 from postino.providers.bluesky import Bluesky
 from postino.providers.mastodon import Mastodon
 from postino.providers.telegram import Telegram
 from postino.sandbox.faults import faults_by_endpoint
 from postino.sandbox.networks import networks
+from postino.values.provider import Account, Failure, Kind, Media, NoAnswer, NotSent, Provider, Published, Tokens
 from tests.providers.memory_call import AskPerson, InDoubt, MemoryCall, Refused
 from tests.providers.samples import a_post
 from tests.providers.sandbox_server import SandboxServer

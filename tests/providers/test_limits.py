@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from postino.content import NETWORKS, Content, MediaKind, MediaRef, Override
 from postino.providers.limits import load_limits, parse_limits
 from postino.rules.limits import Limits, check
 from postino.rules.measuring import Length, Measure
 from postino.rules.rendering import render
+from postino.values.content import NETWORKS, Content, MediaKind, MediaRef, Override
 
 LIMITS = load_limits()
 PICTURE = MediaRef(url="https://a.example/1.jpg")

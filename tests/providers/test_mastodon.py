@@ -9,7 +9,8 @@ from uuid import uuid4
 import pytest
 
 from postino.outbound.http import Door
-from postino.provider import (
+from postino.providers.mastodon import CLOCK_ALLOWANCE, Mastodon, Status
+from postino.values.provider import (
     Account,
     CannotTell,
     Failure,
@@ -22,7 +23,6 @@ from postino.provider import (
     Sighting,
     Tokens,
 )
-from postino.providers.mastodon import CLOCK_ALLOWANCE, Mastodon, Status
 from tests.providers.memory_call import AskPerson, InDoubt, MemoryCall, Refused, publish_at_last
 from tests.providers.samples import a_post
 from tests.providers.wire import Wire

@@ -11,12 +11,12 @@ import pytest
 
 from postino.cli.worker import check_only_posts
 from postino.config import load
-from postino.content import Content, Override
 from postino.errors import ConfigError, Conflict, WrongUse
-from postino.gate import Scope
 from postino.providers import PROVIDERS
 from postino.providers.own import networks
 from postino.publishing.posts import Wish
+from postino.values.content import Content, Override
+from postino.values.gate import Scope
 from postino.wiring import Postino, needed_of, unfetchable, unreachable
 from tests.documents import ROOT, Block, blocks
 

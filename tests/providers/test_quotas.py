@@ -8,15 +8,15 @@ from importlib.resources import files
 
 import pytest
 
-from postino.content import NETWORKS
-from postino.gate import Scope
 from postino.outbound.http import Door
-from postino.provider import Media, Provider
 from postino.providers.bluesky import Bluesky
 from postino.providers.mastodon import Mastodon
 from postino.providers.quotas import load_quotas, parse_quotas
 from postino.providers.telegram import Telegram
 from postino.rules.quota import Calendar, Quota, Spent, cost_of, free_at
+from postino.values.content import NETWORKS
+from postino.values.gate import Scope
+from postino.values.provider import Media, Provider
 from tests.providers.memory_call import MemoryCall
 from tests.providers.samples import a_post
 from tests.providers.sandbox_server import SandboxServer

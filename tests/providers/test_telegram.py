@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from postino.outbound.http import Door
-from postino.provider import Account, Answer, Failure, Kind, Media, NotSent, Tokens
 from postino.providers.telegram import Telegram
+from postino.values.provider import Account, Answer, Failure, Kind, Media, NotSent, Tokens
 from tests.providers.memory_call import AskPerson, InDoubt, MemoryCall, Refused
 from tests.providers.samples import a_post
 from tests.providers.sandbox_server import SandboxServer

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postino.provider import Answer, Failure, Kind, Provider
 from postino.providers import PROVIDERS
 from postino.providers.bluesky import Bluesky
 from postino.providers.mastodon import Mastodon
 from postino.providers.telegram import Telegram
 from postino.rules.failures import refuses
+from postino.values.provider import Answer, Failure, Kind, Provider
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 NETWORKS: dict[str, Provider] = {

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from postino.publishing.passwords import Passwords
-from postino.publishing.people import People
-from postino.publishing.seals import Seals
-from postino.publishing.signing_in import SigningIn
-from postino.store import Act
-from postino.stores.sql_store import SqlStore
+from postino.auth.passwords import Passwords
+from postino.auth.sign_in import SigningIn
+from postino.auth.users import People
+from postino.stores.records import Act
 from postino.stores.sqlite import Sqlite
+from postino.stores.store import Store
+from postino.vault.digests import Seals
 from tests.contract.databases import Clock
 
 ME = Act("maria", "because")
@@ -23,7 +23,7 @@ ME = Act("maria", "because")
 
 @dataclass
 class Office:
-    store: SqlStore
+    store: Store
     clock: Clock
     keys: list[bytes] = field(default_factory=lambda: [secrets.token_bytes(32)])
 
@@ -39,7 +39,7 @@ class Office:
 @asynccontextmanager
 async def opened(folder: Path) -> AsyncIterator[Office]:
     clock = Clock(datetime.now(UTC))
-    store = SqlStore(Sqlite(folder / "postino.db", clock=clock))
+    store = Store(Sqlite(folder / "postino.db", clock=clock))
     await store.migrate()
     try:
         yield Office(store, clock)

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from postino import Postino, State
-from postino.content import Content
-from postino.gate import Scope
-from postino.post import PostFilter, StoredPost
 from postino.publishing.blackouts import InBlackout
 from postino.publishing.posts import Wish
-from postino.store import JobFilter
+from postino.stores.records import JobFilter
+from postino.values.content import Content
+from postino.values.gate import Scope
+from postino.values.post import PostFilter, StoredPost
 from tests.engine.conftest import ended, working
 from tests.publishing.tiny import Tiny, publishing
 
@@ -69,7 +69,7 @@ async def test_publishing_now_is_refused_with_the_window_and_the_next_free_insta
     assert (refused.value.field, refused.value.free_at) == ("at", ends_at)
     for words in (ANNA, "every day", "Nothing was changed", f"{ends_at:%Y-%m-%dT%H:%M:%SZ}"):
         assert words in str(refused.value)
-    assert not await app.store.list(JobFilter())
+    assert not await app.store.jobs(JobFilter())
     assert not await app.store.posts(PostFilter())
 
 
@@ -85,7 +85,7 @@ async def test_one_account_in_a_blackout_is_enough_and_the_instant_is_free_for_a
     with pytest.raises(InBlackout) as refused:
         await app.posts.schedule(wish("hello", ANNA, BRUNO))
     assert refused.value.free_at == later
-    assert not await app.store.list(JobFilter())
+    assert not await app.store.jobs(JobFilter())
 
 
 async def test_the_next_free_instant_is_in_no_other_blackout_either(app: Postino) -> None:
@@ -114,7 +114,7 @@ async def test_who_wants_it_out_all_the_same_gets_it_out_and_nothing_else_goes(
     async with working(app):
         urgent = await write(app, wish("urgent", allow_blackout=True))
         assert (await ended(app, urgent.job)).state is State.COMPLETED
-        assert (await app.store.get(waiting.job.id)).state is State.PENDING
+        assert (await app.store.job(waiting.job.id)).state is State.PENDING
     assert network.posts == ["urgent"]
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from postino import Postino
-from postino.post import StoredAccount
 from postino.publishing.importing import AT_ONCE, MOST_UNKNOWN, Importer
 from postino.publishing.unknown import MOST_MEANT, UnknownAccounts
+from postino.values.post import StoredAccount
 from tests.publishing.tiny import Tiny, publishing
 
 

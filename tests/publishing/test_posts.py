@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from postino import Postino, Queue, State
-from postino.content import Content, Override
 from postino.errors import Conflict, NotFound, WrongUse
-from postino.post import PostFilter, StoredPost
 from postino.publishing.contents import content_from
 from postino.publishing.posts import Refused, Wish, posts_of
 from postino.rules.limits import Limits
-from postino.store import Act, JobFilter
+from postino.stores.records import Act, JobFilter
+from postino.values.content import Content, Override
+from postino.values.post import PostFilter, StoredPost
 from tests.publishing.tiny import Tiny, publishing
 
 ANNA, BRUNO = "mastodon:anna", "bluesky:bruno"
@@ -45,7 +45,7 @@ async def write(app: Postino, wanted: Wish) -> list[StoredPost]:
 
 
 async def nothing_is_queued(app: Postino) -> bool:
-    return not await app.store.list(JobFilter()) and not await app.store.posts(PostFilter())
+    return not await app.store.jobs(JobFilter()) and not await app.store.posts(PostFilter())
 
 
 # Scheduling
@@ -254,7 +254,7 @@ class Counted(dict[str, Limits]):
 
 
 async def test_what_accounts_of_one_network_have_in_common_is_looked_at_once(app: Postino) -> None:
-    (anna,), (bruno,) = await app.store.accounts_named([ANNA]), await app.store.accounts_named([BRUNO])
+    (anna,), (bruno,) = await app.store.accounts_by_id([ANNA]), await app.store.accounts_by_id([BRUNO])
     many = [*(replace(anna, id=f"mastodon:anna{number}") for number in range(50)), bruno]
     app.posts.limits = counted = Counted(app.posts.limits)
     previews = await app.posts.preview(wish("x" * 400, *(account.id for account in many)), many)

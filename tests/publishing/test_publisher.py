@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from postino import Done, Job, Postino, State
-from postino.content import Content
-from postino.gate import Scope
-from postino.post import AccountState
-from postino.provider import Failure, Kind, NoAnswer, Tokens
 from postino.publishing.posts import Wish
 from postino.rules.settlement import Cause
+from postino.values.content import Content
+from postino.values.gate import Scope
+from postino.values.post import AccountState
+from postino.values.provider import Failure, Kind, NoAnswer, Tokens
 from tests.contract.databases import SqliteDatabase
 from tests.engine.conftest import ended, eventually, working
 from tests.engine.network import parked, waiting_for_a_person

@@ -9,8 +9,10 @@ from typing import Any
 
 from postino import Postino
 from postino.config import PublishingConfig
-from postino.post import POST, StoredAccount
-from postino.provider import (
+from postino.publishing.publisher import Publisher
+from postino.rules.retry import Schedule
+from postino.values.post import POST, StoredAccount
+from postino.values.provider import (
     NEVER,
     Account,
     Answer,
@@ -31,8 +33,6 @@ from postino.provider import (
     Sighting,
     Tokens,
 )
-from postino.publishing.publisher import Publisher
-from postino.rules.retry import Schedule
 from tests.engine.conftest import settings
 
 OLD, NEW = {"token": "old"}, {"token": "new"}

@@ -14,7 +14,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from postino.errors import WrongUse
-from postino.gate import Scope
 from postino.rules.blackout import (
     Blackout,
     Window,
@@ -26,7 +25,8 @@ from postino.rules.blackout import (
     window_at,
     windows_between,
 )
-from postino.zones import zone
+from postino.values.gate import Scope
+from postino.values.zones import zone
 from tests.rules.transitions import Transition, transitions
 
 ID = UUID(int=7)

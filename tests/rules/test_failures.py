@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postino.provider import Failure, Kind
 from postino.rules.failures import LONGEST_WAIT, after, by_status, instant, refuses, retry_after
+from postino.values.provider import Failure, Kind
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 

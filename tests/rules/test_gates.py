@@ -9,11 +9,11 @@ from uuid import UUID
 
 import pytest
 
-from postino.gate import Gate, GateKind, Scope
-from postino.job import Job, Queue, State
 from postino.rules.blackout import Blackout
 from postino.rules.breaker import Breaker, Circuit
 from postino.rules.gates import EVEN_IF_SENT, FOREVER, NOTHING, SHUT_BY, Closed, Known, closed, holds, told_of_gate
+from postino.values.gate import Gate, GateKind, Scope
+from postino.values.job import Job, Queue, State
 
 NOW = datetime(2026, 3, 29, 12, 0, tzinfo=UTC)
 EARLIER, SOON, LATER = NOW - timedelta(hours=1), NOW + timedelta(minutes=5), NOW + timedelta(hours=1)

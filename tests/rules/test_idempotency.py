@@ -11,8 +11,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from postino.content import Content, MediaRef, Override
 from postino.rules.idempotency import caption_hash, content_key, fingerprint, job_key, media_hash, plan_key
+from postino.values.content import Content, MediaRef, Override
 
 PAIRS = [
     ("k", None), ("k", "a"), ("ka", None), ("", "ka"), ("", "k"), ("a", "k"), ("K", "a"), ("k", "à"), ("k ", "a"),

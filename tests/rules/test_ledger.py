@@ -8,22 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postino.ledger import Fact, IntentEntry, Ledger, Source, StepEntry, Verdict
-from postino.outcome import Limited, Outcome, Reject, Retry
-from postino.provider import (
-    DUPLICATE_RULE,
-    NEVER,
-    SAME_HANDLE,
-    CannotTell,
-    Failure,
-    Found,
-    Kind,
-    NotFound,
-    Receipt,
-    Resend,
-    Sighting,
-    same_key,
-)
 from postino.rules.ledger import (
     COOL_DOWN,
     MOST_LOST,
@@ -44,6 +28,22 @@ from postino.rules.ledger import (
     outcome_of,
     unanswered,
     without_look,
+)
+from postino.values.ledger import Fact, IntentEntry, Ledger, Source, StepEntry, Verdict
+from postino.values.outcome import Limited, Outcome, Reject, Retry
+from postino.values.provider import (
+    DUPLICATE_RULE,
+    NEVER,
+    SAME_HANDLE,
+    CannotTell,
+    Failure,
+    Found,
+    Kind,
+    NotFound,
+    Receipt,
+    Resend,
+    Sighting,
+    same_key,
 )
 
 NOW = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)

@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
-from postino.job import State
 from postino.rules.lifecycle import MOVES, may_move
+from postino.values.job import State
 
 LEGAL = {
     ("pending", "running"), ("pending", "cancelled"), ("pending", "failed"),

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postino.content import Content, MediaKind, MediaRef, Override, Problem, Severity
 from postino.rules.limits import Limits, check
 from postino.rules.measuring import Length, Measure
 from postino.rules.media import KindLimits, MediaLimits
 from postino.rules.rendering import render
+from postino.values.content import Content, MediaKind, MediaRef, Override, Problem, Severity
 
 PICTURE = MediaRef(url="https://a.example/1.png")
 LIMITS = Limits(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from postino.content import MediaKind, MediaRef
 from postino.rules.measuring import Length, Measure
 from postino.rules.media import KindLimits, MediaLimits, kind_of, kind_problems, media_problems, type_of, with_kinds
+from postino.values.content import MediaKind, MediaRef
 
 PICTURES = KindLimits(most=4, types=("jpg", "png"), bytes=2_000_000, alt=Length(measure=Measure.CHARACTERS, most=10))
 VIDEOS = KindLimits(most=1, types=("mp4",))

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postino.job import Queue
 from postino.rules.gates import Closed
 from postino.rules.order import Head, Turn, brand_room, in_turn, next_due, open_lines, portions, shares, turns
+from postino.values.job import Queue
 
 NOW = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
 LATER = NOW + timedelta(hours=1)

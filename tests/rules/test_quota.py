@@ -11,9 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from postino.errors import WrongUse
-from postino.gate import Scope
 from postino.rules.quota import Calendar, Quota, Spent, cost_of, free_at, left, since
-from postino.zones import zone_names
+from postino.values.gate import Scope
+from postino.values.zones import zone_names
 from tests.rules.transitions import transitions
 
 INSTANT = timedelta(microseconds=1)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postino.content import Content, MediaKind, MediaRef, Override, Severity
 from postino.rules.rendering import chosen, render, tidied, used_placeholders
+from postino.values.content import Content, MediaKind, MediaRef, Override, Severity
 
 WORDS = st.text(alphabet="ab#é {}\n\t\r😀", max_size=30)
 SAFE = st.text(alphabet="ab é😀", max_size=10)

@@ -13,9 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postino.event import EventType
-from postino.job import Job, Queue, State
-from postino.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
 from postino.rules.lifecycle import may_move
 from postino.rules.retry import RetryPolicy, Schedule
 from postino.rules.settlement import (
@@ -30,6 +27,9 @@ from postino.rules.settlement import (
     unreadable,
     verdict,
 )
+from postino.values.event import EventType
+from postino.values.job import Job, Queue, State
+from postino.values.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
 
 NOW = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=1)

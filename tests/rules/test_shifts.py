@@ -8,10 +8,10 @@ from uuid import UUID
 
 import pytest
 
-from postino.gate import Scope
-from postino.job import Job, Queue, State
 from postino.rules.blackout import Blackout
 from postino.rules.shifts import AHEAD, shift_of
+from postino.values.gate import Scope
+from postino.values.job import Job, Queue, State
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)  # a Monday
 

@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from postino.job import State
 from postino.rules.standing import (
     LATE_AFTER,
     STATUS,
@@ -19,6 +18,7 @@ from postino.rules.standing import (
     content_status,
     post_status,
 )
+from postino.values.job import State
 
 NOON = datetime(2026, 12, 24, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

@@ -8,10 +8,10 @@ from uuid import UUID
 
 import pytest
 
-from postino.job import State
 from postino.rules.settlement import Cause
 from postino.rules.stats import Ended, by_network, percentile, summary
 from postino.rules.troubles import Trouble, pattern, together
+from postino.values.job import State
 
 MINUTE = timedelta(minutes=1)
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

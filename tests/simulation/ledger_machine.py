@@ -20,16 +20,16 @@ from postino.engine.circuits import Circuits
 from postino.engine.ledger import JobLedger, Stopped
 from postino.engine.quotas import Meter
 from postino.errors import Conflict
-from postino.event import Cursor, EventType
-from postino.job import Job, Queue, State
-from postino.ledger import IntentEntry, NewIntent
-from postino.outcome import Done, Outcome, Reject, Retry
-from postino.provider import NEVER, SAME_HANDLE
 from postino.rules import settlement
 from postino.rules.ledger import doubts
 from postino.rules.retry import RetryPolicy, Schedule
-from postino.store import Act, ClaimOrder, Ending, JobFilter, NewJob, WorkerInfo
-from postino.stores.sql_store import SqlStore
+from postino.stores.records import Act, ClaimOrder, Ending, JobFilter, NewJob, WorkerInfo
+from postino.stores.store import Store
+from postino.values.event import Cursor, EventType
+from postino.values.job import Job, Queue, State
+from postino.values.ledger import IntentEntry, NewIntent
+from postino.values.outcome import Done, Outcome, Reject, Retry
+from postino.values.provider import NEVER, SAME_HANDLE
 from tests.simulation.ledger_network import MANNERS, Door, Network, Visit
 from tests.simulation.world import World
 
@@ -66,7 +66,7 @@ class Publishing(RuleBasedStateMachine):
         self.clock = world.clock
         self.clock.now = self.clock.started_at
         (side,) = world.sides
-        self.store: SqlStore = side.store
+        self.store: Store = side.store
         self.do(side.empty())
         self.network = self.do(self.make_network())
         self.numbers = itertools.count(1)
@@ -84,7 +84,7 @@ class Publishing(RuleBasedStateMachine):
 
     def hire(self) -> None:
         worker = f"w{next(self.numbers)}"
-        self.do(self.store.register(WorkerInfo(id=worker, host="here", pid=1)))
+        self.do(self.store.register_worker(WorkerInfo(id=worker, host="here", pid=1)))
         self.workers.append(worker)
 
     def new_id(self) -> UUID:
@@ -158,7 +158,7 @@ class Publishing(RuleBasedStateMachine):
         return Done(None, receipt.remote_id)
 
     async def intend(self, intent: NewIntent) -> IntentEntry | None:
-        return (await self.store.intend([intent]))[0]
+        return (await self.store.record_intents([intent]))[0]
 
     def awake(self) -> float:
         return self.clock.now.timestamp()
@@ -212,14 +212,14 @@ class Publishing(RuleBasedStateMachine):
     def crash(self, pick: int) -> None:
         worker = self.workers.pop(pick % len(self.workers))
         self.do(self.end([run for run in self.runs if run.worker == worker]))
-        self.do(self.store.retire(worker))
+        self.do(self.store.unregister_worker(worker))
         self.hire()
 
     @rule(pick=picks)
     def bury_alive(self, pick: int) -> None:
         """Its runs go on, and hear of nothing."""
         worker = self.workers.pop(pick % len(self.workers))
-        self.do(self.store.retire(worker))
+        self.do(self.store.unregister_worker(worker))
         self.hire()
 
     @rule(pick=picks)
@@ -261,7 +261,7 @@ class Publishing(RuleBasedStateMachine):
         self.network.ready = not slow
 
     def some(self, pick: int, *states: State) -> Job | None:
-        jobs = self.do(self.store.list(JobFilter(states=states)))
+        jobs = self.do(self.store.jobs(JobFilter(states=states)))
         return jobs[pick % len(jobs)] if jobs else None
 
     @rule(pick=picks, meant=seldom)
@@ -331,7 +331,7 @@ class Publishing(RuleBasedStateMachine):
 
     @invariant()
     def every_job_is_held_or_has_a_time_or_is_listed_for_a_person(self) -> None:
-        jobs = self.do(self.store.list(JobFilter(limit=100)))
+        jobs = self.do(self.store.jobs(JobFilter(limit=100)))
         assert {job.id for job in jobs} == self.kinds.keys()
         for job in jobs:
             self.check(job)
@@ -380,9 +380,9 @@ class Publishing(RuleBasedStateMachine):
 
     async def retire_all(self) -> None:
         for worker in self.workers:
-            await self.store.retire(worker)
+            await self.store.unregister_worker(worker)
         await self.store.rescue({}, settlement.rescue)
-        await self.store.register(WorkerInfo(id="last", host="here", pid=1))
+        await self.store.register_worker(WorkerInfo(id="last", host="here", pid=1))
 
     async def one_good_round(self) -> None:
         await self.take("last", 10)
@@ -390,6 +390,6 @@ class Publishing(RuleBasedStateMachine):
             await self.move(0, "accepted")
         for run in list(self.runs):
             await self.write_down(run)
-        for job in await self.store.list(JobFilter(states=(State.UNCERTAIN,))):
+        for job in await self.store.jobs(JobFilter(states=(State.UNCERTAIN,))):
             if job.run_at is None:
                 await self.store.resolve(job.id, await self.truth(job), ACT)

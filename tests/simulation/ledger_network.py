@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from typing import Any, NoReturn
 from uuid import UUID
 
-from postino.ledger import Manners
-from postino.provider import (
+from postino.values.ledger import Manners
+from postino.values.provider import (
     CannotTell,
     Failure,
     Found,

@@ -13,19 +13,19 @@ from uuid import UUID
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from postino.audit import first_broken
 from postino.errors import Conflict, NotFound
-from postino.event import Cursor, Event, EventType
-from postino.gate import Scope
-from postino.job import Job, Queue, State
-from postino.ledger import Fact, NewIntent, Source, Verdict
-from postino.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
-from postino.provider import Receipt
 from postino.rules import settlement
 from postino.rules.retry import RetryPolicy, Schedule
 from postino.rules.settlement import Settlement
-from postino.store import Act, ClaimOrder, DeadFilter, Ending, Enqueued, JobFilter, NewJob, WorkerInfo
-from postino.stores.sql_store import SqlStore
+from postino.stores.audit import first_broken
+from postino.stores.records import Act, ClaimOrder, DeadFilter, Ending, Enqueued, JobFilter, NewJob, WorkerInfo
+from postino.stores.store import Store
+from postino.values.event import Cursor, Event, EventType
+from postino.values.gate import Scope
+from postino.values.job import Job, Queue, State
+from postino.values.ledger import Fact, NewIntent, Source, Verdict
+from postino.values.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
+from postino.values.provider import Receipt
 from tests.simulation.model import Entry, Model
 from tests.simulation.world import World
 
@@ -188,7 +188,7 @@ class Life(RuleBasedStateMachine):
         if worker in self.model.workers:
             self.model.workers[worker] += 1
 
-        async def claim(store: SqlStore) -> list[Job]:
+        async def claim(store: Store) -> list[Job]:
             survey = await store.survey(worker, beat=True, marks=marks)
             assert survey.beats == self.model.workers
             order = ClaimOrder(
@@ -273,7 +273,7 @@ class Life(RuleBasedStateMachine):
         self.tick()
         within = {"send_within": SEND_WITHIN, "settles_within": SETTLES_WITHIN}
         intent = NewIntent(job_id=job.id, token=job.token, step="post", position=0, number=1, **within)
-        (entry,) = self.world.agree(lambda store: store.intend([intent]))
+        (entry,) = self.world.agree(lambda store: store.record_intents([intent]))
         assert (entry is not None) is self.model.send(job, timedelta(seconds=SEND_WITHIN + SETTLES_WITHIN))
         self.known_as(job, sent=True, look_at=self.model.jobs[job.id].look_at)
 
@@ -288,7 +288,7 @@ class Life(RuleBasedStateMachine):
         job_id = in_doubt[pick % len(in_doubt)].id
         receipt = Receipt(remote_id=str(job_id))
         fact = Fact(step="post", number=1, verdict=Verdict.ACCEPTED, told_by=Source.CALL, receipt=receipt)
-        self.world.agree(lambda store: store.note(job_id, fact))
+        self.world.agree(lambda store: store.record_receipt(job_id, fact))
         self.model.hear(job_id)
         for job in self.held():
             if job.id == job_id:
@@ -335,7 +335,7 @@ class Life(RuleBasedStateMachine):
         if worker in self.model.workers:
             self.tick()
             del self.model.workers[worker]
-            self.world.agree(lambda store: store.retire(worker))
+            self.world.agree(lambda store: store.unregister_worker(worker))
         else:
             self.register(worker)
 
@@ -343,15 +343,15 @@ class Life(RuleBasedStateMachine):
         self.tick()
         self.model.workers[worker] = 0
         self.marks[worker] = {}
-        self.world.agree(lambda store: store.register(WorkerInfo(id=worker, host="here", pid=7)))
+        self.world.agree(lambda store: store.register_worker(WorkerInfo(id=worker, host="here", pid=7)))
 
     # By hand
 
-    def by_hand(self, expected: Callable[[], None], act: Callable[[SqlStore], Awaitable[Any]]) -> None:
+    def by_hand(self, expected: Callable[[], None], act: Callable[[Store], Awaitable[Any]]) -> None:
         """All do it, or all refuse it for the same reason."""
         self.tick()
 
-        async def attempt(store: SqlStore) -> Any:
+        async def attempt(store: Store) -> Any:
             try:
                 return await act(store)
             except (Conflict, NotFound) as refused:
@@ -445,7 +445,7 @@ class Life(RuleBasedStateMachine):
     @precondition(lambda self: len(self.model.caps) < 2)
     @rule(channel=st.sampled_from(CHANNELS), most=st.sampled_from((None, 0, 1, 1, 2, 3)))
     def cap(self, channel: str, most: int | None) -> None:
-        self.by_hand(lambda: self.model.cap(channel, most), lambda store: store.cap(channel, most, ACT))
+        self.by_hand(lambda: self.model.cap(channel, most), lambda store: store.set_cap(channel, most, ACT))
 
     # Time, and looking
 
@@ -467,7 +467,7 @@ class Life(RuleBasedStateMachine):
 
     @invariant()
     def every_job_is_as_it_should_be(self) -> None:
-        jobs = self.world.agree(lambda store: store.list(JobFilter(limit=EVERYTHING)))
+        jobs = self.world.agree(lambda store: store.jobs(JobFilter(limit=EVERYTHING)))
         assert {job.id for job in jobs} == self.model.jobs.keys()
         assert len(jobs) == len(self.model.jobs), "a job is listed twice"
         for job in jobs:
@@ -504,7 +504,7 @@ class Life(RuleBasedStateMachine):
         assert [(line.action, line.subject) for line in trail] == self.model.audit
         assert first_broken(trail) is None
         self.world.agree(lambda store: store.gates())
-        self.world.agree(lambda store: store.depths())
+        self.world.agree(lambda store: store.queue_depths())
         assert {worker.id for worker in self.world.agree(lambda store: store.workers())} == self.model.workers.keys()
         self.check_events()
 

@@ -11,13 +11,13 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from postino.errors import Conflict, NotFound
-from postino.event import EventType
-from postino.gate import Scope
-from postino.job import Job, Queue, State, lane_of
-from postino.outcome import Done, Reject, Retry
 from postino.rules.replay import why_not
 from postino.rules.settlement import Cause, Settlement, verdict
-from postino.store import NewJob
+from postino.stores.records import NewJob
+from postino.values.event import EventType
+from postino.values.gate import Scope
+from postino.values.job import Job, Queue, State, lane_of
+from postino.values.outcome import Done, Reject, Retry
 
 PATIENCE_OF_LOW = timedelta(seconds=60)
 

@@ -12,14 +12,14 @@ from uuid import UUID
 import pytest
 
 from postino.errors import Conflict
-from postino.event import Cursor, EventType
-from postino.job import Job, Queue, State, new_id
-from postino.outcome import Defer, Done, Outcome, Retry
 from postino.rules import settlement
 from postino.rules.retry import RetryPolicy, Schedule
-from postino.store import Act, ClaimOrder, Ending, JobFilter, NewJob, WorkerInfo
 from postino.stores.postgres import Postgres
-from postino.stores.sql_store import SqlStore
+from postino.stores.records import Act, ClaimOrder, Ending, JobFilter, NewJob, WorkerInfo
+from postino.stores.store import Store
+from postino.values.event import Cursor, EventType
+from postino.values.job import Job, Queue, State, new_id
+from postino.values.outcome import Defer, Done, Outcome, Retry
 
 TASKS = 6
 TURNS = 150
@@ -45,8 +45,8 @@ class Books:
 
 
 @pytest.fixture
-async def stores(postgres_url: str) -> AsyncIterator[tuple[SqlStore, SqlStore]]:
-    pair = SqlStore(Postgres(postgres_url)), SqlStore(Postgres(postgres_url))
+async def stores(postgres_url: str) -> AsyncIterator[tuple[Store, Store]]:
+    pair = Store(Postgres(postgres_url)), Store(Postgres(postgres_url))
     await pair[0].migrate()
     for store in pair:
         await store.open()
@@ -57,13 +57,13 @@ async def stores(postgres_url: str) -> AsyncIterator[tuple[SqlStore, SqlStore]]:
 
 @pytest.mark.postgres
 async def test_many_at_once_lose_nothing_and_do_nothing_twice(
-    stores: tuple[SqlStore, SqlStore], request: pytest.FixtureRequest
+    stores: tuple[Store, Store], request: pytest.FixtureRequest
 ) -> None:
     given = request.config.getoption("--hypothesis-seed")
     seed = int(given) if given not in (None, "random") else random.getrandbits(32)
     print(f"--hypothesis-seed={seed} makes the same choices again, though not the same interleaving")
     for channel, most in CAPS.items():
-        await stores[0].cap(channel, most, Act("test"))
+        await stores[0].set_cap(channel, most, Act("test"))
     books = Books()
     over = asyncio.Event()
     watcher = asyncio.create_task(watch(stores[1], over))
@@ -76,11 +76,11 @@ async def test_many_at_once_lose_nothing_and_do_nothing_twice(
     await check(stores[1], books)
 
 
-async def busy_worker(store: SqlStore, name: str, chance: random.Random, books: Books) -> None:
+async def busy_worker(store: Store, name: str, chance: random.Random, books: Books) -> None:
     """Does this and that; now and then dies, and comes back under another name."""
     life = 0
     held: list[Job] = []
-    await store.register(WorkerInfo(id=f"{name}-{life}", host="here", pid=1))
+    await store.register_worker(WorkerInfo(id=f"{name}-{life}", host="here", pid=1))
     for _ in range(TURNS):
         match chance.choice(("enqueue", "claim", "claim", "settle", "settle", "die", "rescue", "cancel")):
             case "enqueue":
@@ -91,9 +91,9 @@ async def busy_worker(store: SqlStore, name: str, chance: random.Random, books: 
                 some, held = held[:5], held[5:]
                 await settle(store, [(job, outcome(chance)) for job in some], books)
             case "die" if chance.random() < 0.3:
-                await store.retire(f"{name}-{life}")
+                await store.unregister_worker(f"{name}-{life}")
                 life += 1
-                await store.register(WorkerInfo(id=f"{name}-{life}", host="here", pid=1))
+                await store.register_worker(WorkerInfo(id=f"{name}-{life}", host="here", pid=1))
                 if chance.random() < 0.5:
                     held = []
                 # else it goes on with what it held, and is refused where a rescuer came first
@@ -108,7 +108,7 @@ def outcome(chance: random.Random) -> Outcome:
     return chance.choice((Done(), Done(), Retry("again"), Defer(datetime.now(UTC), "not yet")))
 
 
-async def put(store: SqlStore, chance: random.Random, books: Books) -> None:
+async def put(store: Store, chance: random.Random, books: Books) -> None:
     jobs = []
     for _ in range(chance.randint(1, 8)):
         account, brand = chance.choice(OWNERS)
@@ -127,7 +127,7 @@ async def put(store: SqlStore, chance: random.Random, books: Books) -> None:
     books.put |= {answer.job.id for answer in await store.enqueue(jobs)}
 
 
-async def claim(store: SqlStore, worker: str, free: int, books: Books) -> list[Job]:
+async def claim(store: Store, worker: str, free: int, books: Books) -> list[Job]:
     survey = await store.survey(worker, beat=True)
     order = ClaimOrder(worker=worker, token=new_id(), free=free, survey=survey)
     jobs = await store.claim(order)
@@ -136,7 +136,7 @@ async def claim(store: SqlStore, worker: str, free: int, books: Books) -> list[J
     return jobs
 
 
-async def settle(store: SqlStore, told: Sequence[tuple[Job, Outcome]], books: Books) -> None:
+async def settle(store: Store, told: Sequence[tuple[Job, Outcome]], books: Books) -> None:
     now = datetime.now(UTC)
     # A worker may hold a job twice, once by a claim it lost; the answer names jobs, so only the last is told.
     last = {job.id: (job, outcome) for job, outcome in told}.values()
@@ -145,17 +145,17 @@ async def settle(store: SqlStore, told: Sequence[tuple[Job, Outcome]], books: Bo
     books.done.update(e.job.id for e in endings if e.job.id in written and e.settlement.state is State.COMPLETED)
 
 
-async def cancel(store: SqlStore, job_id: UUID, books: Books) -> None:
+async def cancel(store: Store, job_id: UUID, books: Books) -> None:
     with contextlib.suppress(Conflict):
         await store.cancel(job_id, Act("test"))
         books.cancelled.add(job_id)
 
 
-async def watch(store: SqlStore, over: asyncio.Event) -> int:
+async def watch(store: Store, over: asyncio.Event) -> int:
     """One consistent look after the other at what runs; how many looks it was."""
     looks = 0
     while not over.is_set():
-        running = await store.list(JobFilter(states=(State.RUNNING,), limit=10_000))
+        running = await store.jobs(JobFilter(states=(State.RUNNING,), limit=10_000))
         lanes = Counter((job.channel, job.account) for job in running if job.account is not None)
         assert all(count == 1 for count in lanes.values()), f"two at once: {lanes}"
         load = Counter(job.channel for job in running)
@@ -165,10 +165,10 @@ async def watch(store: SqlStore, over: asyncio.Event) -> int:
     return looks
 
 
-async def drain(store: SqlStore, books: Books) -> None:
+async def drain(store: Store, books: Books) -> None:
     """Everything left, by one worker: three empty claims in a row are the end."""
     await store.rescue({}, lambda job, now, suspected: settlement.release(job, now))
-    await store.register(WorkerInfo(id="last", host="here", pid=1))
+    await store.register_worker(WorkerInfo(id="last", host="here", pid=1))
     empty = 0
     while empty < 3:
         jobs = await claim(store, "last", 50, books)
@@ -176,8 +176,8 @@ async def drain(store: SqlStore, books: Books) -> None:
         empty = 0 if jobs else empty + 1
 
 
-async def check(store: SqlStore, books: Books) -> None:
-    jobs = await store.list(JobFilter(limit=100_000))
+async def check(store: Store, books: Books) -> None:
+    jobs = await store.jobs(JobFilter(limit=100_000))
     assert {job.id for job in jobs} == books.put
     assert len(jobs) == len(books.put)
     left = [job for job in jobs if not job.state.is_final]

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from postino.gate import Scope
-from postino.job import Queue
+from postino.values.gate import Scope
+from postino.values.job import Queue
 from tests.simulation.machine import Life, Place
 from tests.simulation.world import Clock, World, opened
 

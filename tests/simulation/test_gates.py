@@ -17,18 +17,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from postino.gate import GateKind, Scope
-from postino.job import Job, Queue, State
-from postino.ledger import Fact, NewIntent, Source, Verdict
-from postino.outcome import Defer
-from postino.provider import Receipt
 from postino.rules import settlement
 from postino.rules.blackout import Blackout
 from postino.rules.gates import Known, caps_at, gates_at, holds
 from postino.rules.retry import RetryPolicy
-from postino.store import Act, ClaimOrder, Ending, JobFilter, NewJob, WorkerInfo
 from postino.stores.operations import gates
-from postino.stores.sql_store import SqlStore
+from postino.stores.records import Act, ClaimOrder, Ending, JobFilter, NewJob, WorkerInfo
+from postino.stores.store import Store
+from postino.values.gate import GateKind, Scope
+from postino.values.job import Job, Queue, State
+from postino.values.ledger import Fact, NewIntent, Source, Verdict
+from postino.values.outcome import Defer
+from postino.values.provider import Receipt
 from tests.simulation.world import Clock, World, opened
 
 WORLDS = int(os.environ.get("POSTINO_SIMULATION_LIVES", "0")) or 60
@@ -75,7 +75,7 @@ class SmallWorld:
         self.clock.now = self.clock.started_at.replace(second=0, microsecond=0)
         self.numbers = count(1)
         world.on_all(lambda side: side.empty())
-        world.agree(lambda store: store.register(WorkerInfo(id="w", host="here", pid=1)))
+        world.agree(lambda store: store.register_worker(WorkerInfo(id="w", host="here", pid=1)))
 
     def new_id(self) -> UUID:
         return UUID(int=0x01900000_0000_7000_8000_000000000000 + next(self.numbers))
@@ -118,10 +118,10 @@ class SmallWorld:
         intent = NewIntent(
             job_id=job.id, token=job.token, step="post", position=0, number=1, send_within=1, settles_within=1
         )
-        self.world.agree(lambda store: store.intend([intent]))
+        self.world.agree(lambda store: store.record_intents([intent]))
         receipt = Receipt(remote_id=str(job.id))
         fact = Fact(step="post", number=1, verdict=Verdict.ACCEPTED, told_by=Source.CALL, receipt=receipt)
-        self.world.agree(lambda store: store.note(job.id, fact))
+        self.world.agree(lambda store: store.record_receipt(job.id, fact))
 
     def settle(self, job: Job, outcome: Defer) -> None:
         self.tick()
@@ -138,7 +138,7 @@ class SmallWorld:
             case GateKind.BREAKER:
                 self.world.agree(lambda store: store.open_circuit(name, until_at, lasting, ACT))
             case GateKind.COOL_DOWN:
-                self.world.agree(lambda store: store.cool(scope, name, until_at, "too many"))
+                self.world.agree(lambda store: store.start_cooldown(scope, name, until_at, "too many"))
             case GateKind.BLACKOUT:
                 start = (self.clock.now + timedelta(minutes=lasting - 2)).time().replace(second=0, microsecond=0)
                 end = (self.clock.now + timedelta(minutes=lasting)).time().replace(second=0, microsecond=0)
@@ -162,7 +162,7 @@ class SmallWorld:
 
     def cap(self, channel: str, most: int | None) -> None:
         self.tick()
-        self.world.agree(lambda store: store.cap(channel, most, ACT))
+        self.world.agree(lambda store: store.set_cap(channel, most, ACT))
 
     def wait(self, seconds: int) -> None:
         self.clock.now += timedelta(seconds=seconds)
@@ -183,7 +183,7 @@ class SmallWorld:
         self.tick()
         token = self.new_id()
 
-        async def act(store: SqlStore) -> list[Job]:
+        async def act(store: Store) -> list[Job]:
             survey = await store.survey("w")
             return await store.claim(ClaimOrder(worker="w", token=token, free=free, survey=survey))
 
@@ -201,7 +201,7 @@ class SmallWorld:
     def check(self) -> None:
         known, now = self.known()
         shut = gates_at(known, now)
-        every = self.world.agree(lambda store: store.list(JobFilter(limit=1000, states=(State.PENDING,))))
+        every = self.world.agree(lambda store: store.jobs(JobFilter(limit=1000, states=(State.PENDING,))))
         due = [job for job in every if job.run_at is not None and job.run_at <= now]
         free = [job for job in due if not any(holds(gate, job) for gate in shut)]
         expected = at_once(free, caps_at(known, now))

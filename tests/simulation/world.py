@@ -13,13 +13,13 @@ from uuid import UUID
 
 import apsw
 
-from postino.job import Job
-from postino.store import ClaimOrder, WorkerInfo
 from postino.stores.operations import claim, reading
 from postino.stores.postgres import Postgres
-from postino.stores.sql_store import SqlStore
+from postino.stores.records import ClaimOrder, WorkerInfo
 from postino.stores.sqlite import Sqlite
 from postino.stores.statement import Operation
+from postino.stores.store import Store
+from postino.values.job import Job
 
 T = TypeVar("T")
 PROBER = WorkerInfo(id="prober", host="nowhere", pid=1)
@@ -49,7 +49,7 @@ class Side:
     """One store, and how to empty it in no time."""
 
     name: str
-    store: SqlStore
+    store: Store
     empty: Callable[[], Awaitable[None]]
 
     async def all_claimable(self) -> list[Job]:
@@ -65,7 +65,7 @@ def claim_everything() -> Operation[None]:
     yield from reading.register(PROBER)
     found: list[Job] = []
     while True:
-        survey = yield from claim.survey(PROBER.id, False, {})
+        survey = yield from claim.survey(PROBER.id)
         order = ClaimOrder(worker=PROBER.id, token=PROBE_TOKEN, free=1000, survey=survey)
         more = yield from claim.claim(order)
         if not more:
@@ -87,7 +87,7 @@ class World:
 
         return self.loop.run_until_complete(together())
 
-    def agree(self, act: Callable[[SqlStore], Awaitable[T]], order: Callable[[T], Any] | None = None) -> T:
+    def agree(self, act: Callable[[Store], Awaitable[T]], order: Callable[[T], Any] | None = None) -> T:
         """The answer all stores give; where their order means nothing, `order` takes it out."""
         answers = [order(answer) if order else answer for answer in self.on_all(lambda side: act(side.store))]
         for side, answer in zip(self.sides, answers, strict=True):
@@ -128,7 +128,7 @@ def sqlite_side(path: Path, clock: Clock) -> Side:
         finally:
             connection.close()
 
-    return Side("SQLite", SqlStore(Sqlite(path, clock=clock)), empty)
+    return Side("SQLite", Store(Sqlite(path, clock=clock)), empty)
 
 
 def postgres_side(url: str, clock: Clock) -> Side:
@@ -140,7 +140,7 @@ def postgres_side(url: str, clock: Clock) -> Side:
                 "; ".join(f"DELETE FROM postino.{table['name']}" for table in await connection.fetch(TABLES))
             )
 
-    return Side("PostgreSQL", SqlStore(driver), empty)
+    return Side("PostgreSQL", Store(driver), empty)
 
 
 TABLES = """

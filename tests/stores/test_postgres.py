@@ -8,16 +8,16 @@ import psycopg
 import pytest
 
 from postino.errors import ConfigError, StoreError, StoreUnreachable, WrongUse
-from postino.job import Queue, new_id
-from postino.store import NewJob
 from postino.stores.postgres import Postgres
-from postino.stores.sql_store import SqlStore
+from postino.stores.records import NewJob
+from postino.stores.store import Store
+from postino.values.job import Queue, new_id
 from tests.servers.postgres import PostgresServer
 
 
 async def told(url: str) -> tuple[type[Exception], str]:
     with pytest.raises((ConfigError, StoreError)) as refused:
-        await SqlStore(Postgres(url)).open()
+        await Store(Postgres(url)).open()
     return refused.type, "".join(traceback.format_exception(refused.value))
 
 
@@ -41,19 +41,19 @@ async def test_an_address_that_is_none() -> None:
 
 
 async def test_many_who_open_at_once_share_one_pool(postgres_url: str) -> None:
-    store = SqlStore(Postgres(postgres_url))
+    store = Store(Postgres(postgres_url))
     await store.migrate()
     await asyncio.gather(*(store.open() for _ in range(10)))
     assert isinstance(store.driver, Postgres)
     pool = store.driver.pool
-    await store.depths()
+    await store.queue_depths()
     assert store.driver.pool is pool
     await store.close()
 
 
 async def test_a_callers_connection_to_a_database_without_postino(postgres_url: str) -> None:
     job = NewJob(id=new_id(), type="t", channel="t", queue=Queue.DEFAULT, payload=b"null")
-    store = SqlStore(Postgres(postgres_url))
+    store = Store(Postgres(postgres_url))
     other = await asyncpg.connect(postgres_url)
     with pytest.raises(WrongUse, match="there is no Postino in its database"):
         await store.enqueue_on(other, [job])

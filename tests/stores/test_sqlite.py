@@ -12,26 +12,26 @@ import pytest
 
 from postino import Postino
 from postino.errors import StoreUnreachable, WrongUse
-from postino.job import Queue, new_id
-from postino.store import NewJob
-from postino.stores.sql_store import SqlStore
+from postino.stores.records import NewJob
 from postino.stores.sqlite import Sqlite
+from postino.stores.store import Store
+from postino.values.job import Queue, new_id
 
 
 async def test_a_file_that_does_not_exist(tmp_path: Path) -> None:
     with pytest.raises(StoreUnreachable, match=r"There is no database at .*nowhere\.db\. `postino migrate` makes one"):
-        await SqlStore(Sqlite(tmp_path / "nowhere.db")).open()
+        await Store(Sqlite(tmp_path / "nowhere.db")).open()
 
 
 async def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     (tmp_path / "letter.db").write_text("Dear Ada, " * 200)
     with pytest.raises(StoreUnreachable, match="cannot be used"):
-        await SqlStore(Sqlite(tmp_path / "letter.db")).open()
+        await Store(Sqlite(tmp_path / "letter.db")).open()
 
 
 async def test_a_callers_connection_to_a_database_without_postino(tmp_path: Path) -> None:
     job = NewJob(id=new_id(), type="t", channel="t", queue=Queue.DEFAULT, payload=b"null")
-    store = SqlStore(Sqlite(tmp_path / "postino.db"))
+    store = Store(Sqlite(tmp_path / "postino.db"))
     for connection in (apsw.Connection(str(tmp_path / "other.db")), sqlite3.connect(tmp_path / "other.db")):
         with pytest.raises(WrongUse, match="there is no Postino in its database"):
             await store.enqueue_on(connection, [job])
@@ -40,7 +40,7 @@ async def test_a_callers_connection_to_a_database_without_postino(tmp_path: Path
 
 @pytest.mark.parametrize("library", ["apsw", "sqlite3"])
 async def test_a_callers_own_way_of_reading_rows_is_left_alone(tmp_path: Path, library: str) -> None:
-    store = SqlStore(Sqlite(tmp_path / "postino.db"))
+    store = Store(Sqlite(tmp_path / "postino.db"))
     await store.migrate()
     connection: Any
     if library == "apsw":
@@ -65,27 +65,27 @@ async def test_many_who_use_a_new_file_at_once_all_find_it_ready(tmp_path: Path)
 
 async def test_a_read_that_takes_too_long_is_given_up_and_the_next_is_answered(tmp_path: Path) -> None:
     driver = Sqlite(tmp_path / "postino.db", statement_seconds=0)
-    store = SqlStore(driver)
+    store = Store(driver)
     await store.migrate()
     await store.open()
     try:
         job = NewJob(id=new_id(), type="t", channel="t", queue=Queue.DEFAULT, payload=b"null")
         await store.enqueue([replace(job, id=new_id()) for _ in range(2000)])
         with pytest.raises(StoreUnreachable, match="did not finish within 0 s"):
-            await store.depths()
+            await store.queue_depths()
         assert driver.reader is not None
         driver.reader.statement_seconds = 60
-        assert sum(depth.jobs for depth in await store.depths()) == 2000
+        assert sum(depth.jobs for depth in await store.queue_depths()) == 2000
     finally:
         await store.close()
 
 
 async def test_a_new_database_and_its_folder_are_for_their_owner_only(tmp_path: Path) -> None:
     path = tmp_path / "data" / "postino.db"
-    store = SqlStore(Sqlite(path))
+    store = Store(Sqlite(path))
     await store.migrate()
     await store.open()
-    await store.clock()
+    await store.now()
     beside = sorted(path.parent.iterdir())
     assert [one.name for one in beside] == ["postino.db", "postino.db-shm", "postino.db-wal"]
     assert {stat.S_IMODE(one.stat().st_mode) for one in beside} == {0o600}
@@ -95,5 +95,5 @@ async def test_a_new_database_and_its_folder_are_for_their_owner_only(tmp_path: 
 
 def test_a_folder_that_was_there_is_left_as_open_as_it_is(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
-    asyncio.run(SqlStore(Sqlite(tmp_path / "postino.db")).migrate())
+    asyncio.run(Store(Sqlite(tmp_path / "postino.db")).migrate())
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755

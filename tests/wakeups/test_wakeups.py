@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from postino.wakeup import Wakeup
 from postino.wakeups.datagram import DatagramWakeup
 from postino.wakeups.local import LocalWakeup
 from postino.wakeups.postgres import PostgresWakeup
+from postino.wakeups.wakeup import Wakeup
 
 Make = Callable[[], Wakeup]
 

@@ -14,8 +14,8 @@ from postino.api.bodies import WITH_BODY
 from postino.api.callers import Caller, of_key, of_session
 from postino.api.permissions import ANYBODY, ROWS, check
 from postino.api.problems import refused, told
+from postino.auth.users import PREFIX
 from postino.errors import PostinoError
-from postino.publishing.people import PREFIX
 from postino.wiring import Postino
 
 CALLER = "postino.caller"

@@ -14,9 +14,9 @@ from postino.api.seeing import seen_account
 from postino.engine.deeds import act
 from postino.engine.specs import named, text
 from postino.errors import Conflict, WrongUse
-from postino.post import AccountState, StoredAccount
 from postino.publishing import shapes
 from postino.publishing.accounts import SANDBOX, complete
+from postino.values.post import AccountState, StoredAccount
 from postino.wiring import Postino, unreachable
 from postino.wiring import check_account as check_account_of
 
@@ -63,7 +63,7 @@ def routes(app: Postino) -> APIRouter:
         named(body.handle, "handle")
         check_brand(caller, body.brand)
         account_id = f"{body.network}:{body.handle}"
-        for account in await app.store.accounts_named([account_id]):
+        for account in await app.store.accounts_by_id([account_id]):
             advice = "reconnect it" if caller.sees(account.brand) else "ask an owner of all brands about it"
             raise Conflict(f"Account {account_id} is there already: {advice}. Nothing was changed.")
         added = await connect(body.network, body.handle, body, caller, body.brand, new=True)

@@ -6,8 +6,8 @@ from fastapi.responses import JSONResponse
 from postino.api.callers import Asking
 from postino.api.reading import limit_of, query_of
 from postino.publishing.calendar import Calendar, parse_days
+from postino.values.zones import zone
 from postino.wiring import Postino
-from postino.zones import zone
 
 USUAL = "20"
 

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from postino.auth.sign_in import SignedIn
 from postino.errors import NotFound
-from postino.people import ApiKey, Role
-from postino.publishing.signing_in import SignedIn
+from postino.values.auth import ApiKey, Role
 
 __all__ = ["Asking", "Caller", "Progress", "Role", "caller_of"]
 Progress = Callable[[int, int], None]

@@ -6,13 +6,13 @@ from typing import Any, TypeVar
 
 from postino.api.models import MOST_ACCOUNTS, PostBody
 from postino.api.wishes import check_number, content_of, instant
-from postino.content import Content, Severity
 from postino.errors import WrongUse
-from postino.post import StoredAccount
 from postino.publishing import shapes
 from postino.publishing.posts import LONG_PAST, Posts, Preview, Wish, check_until
 from postino.publishing.unknown import UnknownAccounts
 from postino.rules.localtime import told_at
+from postino.values.content import Content, Severity
+from postino.values.post import StoredAccount
 from postino.wiring import Postino
 
 T = TypeVar("T")

@@ -24,7 +24,7 @@ from postino.publishing.job_shapes import of_letter
 from postino.publishing.shapes import plain_fields, without
 from postino.rules.settlement import Cause
 from postino.rules.troubles import pattern
-from postino.store import DeadFilter, DeadLetter
+from postino.stores.records import DeadFilter, DeadLetter
 from postino.wiring import Postino
 
 MOST_AT_ONCE = 200
@@ -89,7 +89,7 @@ def routes(app: Postino) -> APIRouter:
     async def group_dead_letters(request: Request) -> JSONResponse:
         """The open ones that failed alike, the largest group first; of the latest 10,000."""
         brands = shown_brands(caller_of(request), query_of(request, "brand").get("brand"))
-        groups = await app.store.troubles(MOST_COUNTED, brands)
+        groups = await app.store.error_groups(MOST_COUNTED, brands)
         return JSONResponse({"data": [plain_fields(group) for group in groups], "next_cursor": None})
 
     @router.post("/replay")
@@ -97,7 +97,7 @@ def routes(app: Postino) -> APIRouter:
         """Runs them again, so many in a second: what became of each. With a filter, `next_cursor` goes on."""
         caller = caller_of(request)
         ids, cursor = await chosen(app, body, caller)
-        whose, now = act(caller.name, body.reason), await app.store.clock()
+        whose, now = act(caller.name, body.reason), await app.store.now()
         begin_at = dict(zip(ids, paced(now, len(ids), body.per_second), strict=True))
 
         async def again(job_id: UUID) -> dict[str, Any]:

@@ -12,10 +12,10 @@ from postino.api.seen import own_post
 from postino.api.wishes import content_of, timing_of
 from postino.engine.deeds import act
 from postino.errors import Conflict, WrongUse
-from postino.outcome import Done, Reject, Retry
 from postino.publishing.blackouts import InBlackout
 from postino.publishing.contents import content_from
 from postino.publishing.posts import KEPT
+from postino.values.outcome import Done, Reject, Retry
 from postino.wiring import Postino
 
 BOTH = "at: change either what a post says or when it goes out, one after the other. Nothing was changed."

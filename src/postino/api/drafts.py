@@ -17,9 +17,9 @@ from postino.api.reading import cursor_of, limit_of, query_of
 from postino.api.seen import check_accounts, seen_draft
 from postino.api.wishes import content_of, timing_of
 from postino.errors import WrongUse
-from postino.job import new_id
-from postino.post import Answer, Draft, Once, StoredAccount
 from postino.publishing.shapes import plain
+from postino.values.job import new_id
+from postino.values.post import Answer, Draft, Once, StoredAccount
 from postino.wiring import Postino
 
 
@@ -70,7 +70,7 @@ def routes(app: Postino) -> APIRouter:
     ) -> Response:
         """Makes posts of it, as `POST /v1/posts` does; the draft is gone with that."""
         asked = asked_of(request, caller, key, body)
-        if asked is not None and (known := await app.store.answer(asked)) is not None:
+        if asked is not None and (known := await app.store.stored_response(asked)) is not None:
             return Response(known.body.encode(), known.status, media_type="application/json")
         draft = await seen_draft(app, caller, draft_id)
         return await created(app, post_of(draft, body), caller, asked, draft)

@@ -13,12 +13,12 @@ from fastapi.responses import Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from postino.api.callers import Caller, caller_of, still_of
+from postino.api.event_stream import Ended, Filter, Gone, Guest, Stream, Told, TooSlow, only_brands
 from postino.api.problems import nearest
 from postino.api.reading import query_of
-from postino.engine.streaming import Ended, Filter, Gone, Guest, Stream, Told, TooSlow, only_brands
 from postino.errors import StoreError, WrongUse
-from postino.event import Cursor, EventType
 from postino.publishing.shapes import plain
+from postino.values.event import Cursor, EventType
 from postino.wiring import Postino
 
 HEARTBEAT = 15.0

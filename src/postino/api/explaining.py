@@ -5,7 +5,6 @@ from uuid import UUID
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
-from postino import zones
 from postino.api.callers import caller_of
 from postino.api.jobs import FORMER, time_of
 from postino.api.models import Strict
@@ -14,6 +13,7 @@ from postino.api.seeing import own_brand, seen_job
 from postino.api.seen import seen_post
 from postino.engine.explaining import evaluate, explain
 from postino.publishing.explaining import of_evaluation, of_explanation
+from postino.values import zones
 from postino.wiring import Postino
 
 

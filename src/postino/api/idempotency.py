@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from postino.api.callers import Caller
 from postino.errors import WrongUse
-from postino.post import Answer, Asked, Once
+from postino.values.post import Answer, Asked, Once
 
 MOST_KEY = 255
 CallersKey = Annotated[str | None, Header(alias="Idempotency-Key")]
@@ -19,7 +19,7 @@ Told = Callable[[Any], Answer]
 
 
 class Answers(Protocol):
-    async def answer(self, asked: Asked) -> Answer | None: ...
+    async def stored_response(self, asked: Asked) -> Answer | None: ...
 
 
 def answer_of(status: int, body: Any) -> Answer:
@@ -36,7 +36,7 @@ async def answered(
     """Makes it and tells of it. With a key, what is told is kept with what was made, and told again."""
     if asked is None:
         return response_of(told(await make(None)))
-    known = await store.answer(asked)
+    known = await store.stored_response(asked)
     if known is None:
         said: list[Answer] = []
 
@@ -45,7 +45,7 @@ async def answered(
             return said[0]
 
         made = await make(Once(asked, telling))
-        known = said[0] if made else await store.answer(asked)
+        known = said[0] if made else await store.stored_response(asked)
         assert known is not None, "it was written with what was made"
     return response_of(known)
 

@@ -11,11 +11,11 @@ from postino.api.callers import Caller, caller_of
 from postino.api.reading import query_of, truth_of
 from postino.api.seen import seen_accounts
 from postino.errors import NotFound, WrongUse
-from postino.importing import Import, no_import
 from postino.publishing.importing import Importer, token_of
 from postino.publishing.shapes import plain
+from postino.values.imports import Import, no_import
+from postino.values.zones import zone
 from postino.wiring import Postino
-from postino.zones import zone
 
 Asking = Annotated[Caller, Depends(caller_of)]
 FILE = {"requestBody": {"content": {"text/csv": {"schema": {"type": "string"}}}}}
@@ -46,7 +46,7 @@ def routes(app: Postino) -> APIRouter:
     @router.get("/{import_id}")
     async def show_import(import_id: UUID, caller: Asking) -> JSONResponse:
         """How far it has come, and what is wrong with which line."""
-        found = await app.store.import_of(import_id)
+        found = await app.store.import_by_id(import_id)
         if found.caller != caller.key and caller.brands is not None:
             raise NotFound(no_import(import_id))
         return JSONResponse(of_import(found))

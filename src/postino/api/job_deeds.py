@@ -16,9 +16,9 @@ from postino.api.problems import STATUS
 from postino.api.seeing import own_job, shown_brands
 from postino.engine.specs import payload_bytes, queue_named
 from postino.errors import Conflict, NotFound, PostinoError, WrongUse
-from postino.job import Job, State
-from postino.outcome import Reject, Retry
-from postino.store import JobFilter
+from postino.stores.records import JobFilter
+from postino.values.job import Job, State
+from postino.values.outcome import Reject, Retry
 from postino.wiring import Postino
 
 MOST_AT_ONCE = 200
@@ -126,7 +126,7 @@ async def chosen(app: Postino, body: BulkBody, caller: Caller) -> tuple[Sequence
         before=said.before,
         limit=said.limit,
     )
-    page = await app.store.page_of_jobs(wanted)
+    page = await app.store.jobs_page(wanted)
     return [job.id for job in page.jobs], None if page.next is None else str(page.next)
 
 

@@ -20,13 +20,13 @@ from postino.engine.enqueue import enqueue_surely
 from postino.engine.explaining import evaluate
 from postino.engine.specs import JobSpec, new_job, queue_named
 from postino.errors import Conflict, WrongUse
-from postino.job import Job, Queue, State
-from postino.post import POST, Answer, Asked, Once
 from postino.publishing.explaining import of_evaluation
 from postino.publishing.job_shapes import of_attempt, of_job
 from postino.publishing.posts import LONG_PAST
 from postino.publishing.shapes import plain, without
-from postino.store import Enqueued, JobFilter, NewJob
+from postino.stores.records import Enqueued, JobFilter, NewJob
+from postino.values.job import Job, Queue, State
+from postino.values.post import POST, Answer, Asked, Once
 from postino.wiring import Postino
 
 FORMER = "/fp-publisher"
@@ -72,7 +72,7 @@ def routes(app: Postino) -> APIRouter:
         """The newest first: `state`, `type`, `channel`, `account`, `brand`, `queue`, `parent`, `limit`, `cursor`."""
         names = ("state", "type", "channel", "account", "brand", "queue", "parent", "limit", "cursor")
         query = query_of(request, *names)
-        page = await app.store.page_of_jobs(filter_of(query, caller_of(request), limit_of(query)))
+        page = await app.store.jobs_page(filter_of(query, caller_of(request), limit_of(query)))
         cursor = None if page.next is None else str(page.next)
         return JSONResponse({"data": [shown(job) for job in page.jobs], "next_cursor": cursor})
 
@@ -125,14 +125,14 @@ async def wanted(app: Postino, body: JobBody, caller: Caller) -> tuple[NewJob, l
 async def time_of(app: Postino, text: str | None, timezone: str | None, notes: list[str]) -> datetime | None:
     """When it is to run. Raises WrongUse where that is over."""
     run_at = instant(text, timezone, "run_at", notes)
-    if run_at is not None and run_at < await app.store.clock() - LONG_PAST:
+    if run_at is not None and run_at < await app.store.now() - LONG_PAST:
         raise WrongUse(f"run_at: {plain(run_at)} is over. Leave it out to run it now. Nothing was queued.", "run_at")
     return run_at
 
 
 async def previewed(app: Postino, new: NewJob, notes: list[str], caller: Caller) -> dict[str, Any]:
     """What would be queued, and whether it could run then. No key is used."""
-    known = None if new.key is None else await app.store.find(new.channel, new.key)
+    known = None if new.key is None else await app.store.job_by_key(new.channel, new.key)
     if known is not None and not caller.sees(known.brand):
         raise Conflict(TAKEN)
     whose = {"channel": new.channel, "account": new.account, "brand": new.brand, "queue": new.queue}

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from postino.content import MediaKind
+from postino.values.content import MediaKind
 
 MOST_ACCOUNTS = 100
 MOST_REASON = 2000

@@ -11,11 +11,11 @@ from postino.api.callers import caller_of
 from postino.api.gates import flag_of
 from postino.api.models import MOST_REASON, Strict, Texts
 from postino.api.reading import cursor_of, limit_of, query_of
-from postino.audit import START, entry_hash
+from postino.auth.users import of_user, role_named
 from postino.engine.deeds import act
 from postino.errors import WrongUse
-from postino.publishing.people import of_user, role_named
 from postino.publishing.shapes import plain_fields
+from postino.stores.audit import START, entry_hash
 from postino.wiring import Postino
 
 AT_A_TIME = 1000

@@ -15,14 +15,14 @@ from postino.api.problems import nearest
 from postino.api.reading import cursor_at, cursor_of, limit_of, place_of, query_of
 from postino.api.seen import check_accounts, seen_accounts, seen_post
 from postino.api.wishes import Timing, instant, timing_of, wish_of
-from postino.content import NETWORKS
 from postino.errors import WrongUse
-from postino.job import State
-from postino.post import Answer, Asked, Draft, Once, Place, PostFilter, Written
 from postino.publishing import shapes
 from postino.publishing.contents import folded
 from postino.publishing.telling import known_already, together
 from postino.rules.standing import STATUS, Flag
+from postino.values.content import NETWORKS
+from postino.values.job import State
+from postino.values.post import Answer, Asked, Draft, Once, Place, PostFilter, Written
 from postino.wiring import Postino
 
 STATES = {status.value: state for state, status in STATUS.items()}

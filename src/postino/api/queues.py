@@ -8,10 +8,10 @@ from pydantic import Field
 
 from postino.api.callers import caller_of
 from postino.api.models import DeedBody
-from postino.gate import Gate, Scope
 from postino.publishing.shapes import plain_fields
 from postino.rules.gates import told_of_gate
-from postino.store import JobFilter
+from postino.stores.records import JobFilter
+from postino.values.gate import Gate, Scope
 from postino.wiring import Postino
 
 Place = Literal["all", "queue", "channel", "brand", "account"]

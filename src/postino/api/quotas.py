@@ -9,11 +9,11 @@ from fastapi.responses import JSONResponse
 
 from postino.api.callers import caller_of
 from postino.api.reading import limit_of, query_of
-from postino.gate import Scope
-from postino.overview import Spending
-from postino.post import StoredAccount
 from postino.publishing.shapes import plain
 from postino.rules.quota import Quota, Spent, free_at, left, since
+from postino.stores.records import Spending
+from postino.values.gate import Scope
+from postino.values.post import StoredAccount
 from postino.wiring import Postino
 
 
@@ -43,9 +43,9 @@ def routes(app: Postino) -> APIRouter:
 
 
 async def left_of(app: Postino, accounts: Sequence[StoredAccount]) -> list[dict[str, Any]]:
-    now = await app.store.clock()
+    now = await app.store.now()
     asked = [(account, quota) for account in accounts for quota in app.terms.quotas[account.network]]
-    spent = await app.store.spent([spending(account, quota, now) for account, quota in asked])
+    spent = await app.store.quota_usage([spending(account, quota, now) for account, quota in asked])
     return [told(account, quota, one, now) for (account, quota), one in zip(asked, spent, strict=True)]
 
 

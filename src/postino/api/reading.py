@@ -9,7 +9,7 @@ from fastapi import Request
 from postino.api.bodies import BROKEN
 from postino.api.problems import nearest
 from postino.errors import WrongUse
-from postino.post import Place
+from postino.values.post import Place
 
 FEWEST, USUAL, MOST = 1, 50, 200
 

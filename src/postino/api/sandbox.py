@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
 from postino.errors import NotFound, StoreUnreachable
-from postino.provider import Http, NoAnswer, NotSent
+from postino.values.provider import Http, NoAnswer, NotSent
 from postino.wiring import Postino, always, door_of
 
 NO_SANDBOX = "No sandbox runs beside this Postino: `sandbox.url` is not set. `postino up` starts one."

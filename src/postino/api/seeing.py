@@ -4,9 +4,9 @@ from uuid import UUID
 
 from postino.api.callers import Caller
 from postino.errors import Conflict, NotFound, WrongUse
-from postino.job import Job
-from postino.post import POST, StoredAccount
-from postino.store import DeadLetter
+from postino.stores.records import DeadLetter
+from postino.values.job import Job
+from postino.values.post import POST, StoredAccount
 from postino.wiring import Postino
 
 NO_JOB = "There is no job {}. The list of jobs shows the newest ones."
@@ -27,7 +27,7 @@ def shown_brands(caller: Caller, brand: str | None = None) -> tuple[str, ...] | 
 
 
 async def seen_job(app: Postino, job_id: UUID, caller: Caller) -> Job:
-    job = await app.store.get(job_id)
+    job = await app.store.job(job_id)
     caller.check_sees(job.brand, NO_JOB.format(job_id))
     return job
 
@@ -55,7 +55,7 @@ async def check_account(app: Postino, job: Job, caller: Caller) -> None:
     """Raises Conflict where its account went to another brand: what was theirs stays to be seen, not to be sent."""
     if caller.brands is None or job.account is None:
         return
-    for account in await app.store.accounts_named([job.account]):
+    for account in await app.store.accounts_by_id([job.account]):
         if not caller.sees(account.brand):
             raise Conflict(GONE_ACCOUNT.format("Post" if job.type == POST else "Job", job.id, account.id))
 

@@ -5,8 +5,8 @@ from uuid import UUID
 from postino.api.callers import Caller
 from postino.api.seeing import check_account
 from postino.errors import WrongUse
-from postino.post import Draft, StoredAccount, StoredPost, no_draft, no_post
 from postino.publishing.accounts import no_such_account
+from postino.values.post import Draft, StoredAccount, StoredPost, no_draft, no_post
 from postino.wiring import Postino
 
 

@@ -20,9 +20,9 @@ from postino.api.models import Strict
 from postino.api.page import told_to_people
 from postino.api.problems import problem
 from postino.api.reading import query_of
-from postino.publishing.people import told_brands
+from postino.auth.sign_in import Refused, SignedIn, Wait, note_refusal
+from postino.auth.users import told_brands
 from postino.publishing.shapes import plain
-from postino.publishing.signing_in import Refused, SignedIn, Wait, note_refusal
 from postino.rules.throttling import LONGEST
 from postino.wiring import Postino
 

@@ -12,13 +12,13 @@ from pydantic import Field
 from postino.api.callers import Asking
 from postino.api.models import Strict
 from postino.api.wishes import instant
-from postino.engine.rehearsing import Asked
-from postino.engine.simulated import Simulation, told
-from postino.engine.simulation import simulate
-from postino.engine.timeline import picture
 from postino.errors import WrongUse
-from postino.wiring import Postino, rehearsal, terms_of
-from postino.zones import zone
+from postino.forecast.forecast import simulate
+from postino.forecast.result import Simulation, told
+from postino.forecast.run import Asked
+from postino.forecast.timeline import picture
+from postino.values.zones import zone
+from postino.wiring import Postino, terms_of
 
 MOST_JOBS = 5_000
 LONGEST_PLAY = 12  # seconds
@@ -54,7 +54,7 @@ def routes(app: Postino) -> APIRouter:
         if caller.hears is None:
             played = await in_time(replace(asked, most=MOST_JOBS))
         else:
-            played = await simulate(app.store, rehearsal, asked, caller.hears)
+            played = await simulate(app.store, asked, caller.hears)
         said = told(played)
         drawn = {"picture": picture(played, place)} if body.picture else {}
         return JSONResponse(said | {"notes": [*notes, *said["notes"]], **drawn})
@@ -68,7 +68,7 @@ def routes(app: Postino) -> APIRouter:
             raise HTTPException(503, OTHERS_PLAY, {"Retry-After": str(LONGEST_PLAY)}) from None
         try:
             async with asyncio.timeout(LONGEST_PLAY):
-                return await simulate(app.store, rehearsal, asked)
+                return await simulate(app.store, asked)
         except TimeoutError:
             raise WrongUse(TOO_LONG, "until") from None
         finally:

@@ -25,9 +25,9 @@ def routes(app: Postino) -> APIRouter:
     async def show_stats(request: Request) -> JSONResponse:
         """Of posts that ended in the last `window` seconds (a day), at most the latest 20,000: `network`, `brand`."""
         query = query_of(request, "window", "network", "brand")
-        window, now = window_of(query.get("window")), await app.store.clock()
+        window, now = window_of(query.get("window")), await app.store.now()
         brands = shown_brands(caller_of(request), query.get("brand"))
-        ended = await app.store.ended(now - window, MOST_POSTS, network=query.get("network"), brands=brands)
+        ended = await app.store.finished_posts(now - window, MOST_POSTS, network=query.get("network"), brands=brands)
         return JSONResponse(
             {
                 "since_at": plain(now - window),

@@ -52,9 +52,9 @@ def told_shapes() -> tuple[dict[int, Told], dict[str, Told]]:
     every.append(Refusal)
     adapters = [(id(shape), "serialization", TypeAdapter(shape)) for shape in every]
     pointers, found = TypeAdapter.json_schemas(
-        adapters,
+        adapters,  # type: ignore[arg-type]
         ref_template=PLACE,
-        schema_generator=Plainly,  # type: ignore[arg-type]
+        schema_generator=Plainly,
     )
     named = {one: renamed(pointer) for (one, _), pointer in pointers.items()}
     return named, renamed(found["$defs"])

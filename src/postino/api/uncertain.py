@@ -11,12 +11,12 @@ from postino.api.jobs import shown
 from postino.api.reading import cursor_of, limit_of, query_of
 from postino.api.seeing import own_job, seen_job, shown_brands
 from postino.errors import Conflict
-from postino.job import Job, State
 from postino.publishing.job_shapes import of_attempt
 from postino.publishing.looking import Sight, look
 from postino.publishing.shapes import needs_person, of_history, trouble_of, without
 from postino.rules.ledger import doubts
-from postino.store import JobFilter
+from postino.stores.records import JobFilter
+from postino.values.job import Job, State
 from postino.wiring import Postino, outwards
 
 MOST_SHOWN = 50
@@ -39,7 +39,7 @@ def routes(app: Postino) -> APIRouter:
             before=cursor_of(query),
             limit=limit + 1,
         )
-        found = await app.store.list(wanted)
+        found = await app.store.jobs(wanted)
         cursor = str(found[limit - 1].id) if len(found) > limit else None
         return JSONResponse({"data": [await told(job) for job in found[:limit]], "next_cursor": cursor})
 

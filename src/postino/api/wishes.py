@@ -6,11 +6,11 @@ from datetime import datetime
 from typing import Any
 
 from postino.api.models import MOST_ACCOUNTS, ContentBody, MediaBody, OverrideBody, PostBody
-from postino.content import Content, MediaRef, Override
 from postino.errors import WrongUse
 from postino.publishing.posts import Wish
 from postino.rules.localtime import parse_at
-from postino.zones import zone
+from postino.values.content import Content, MediaRef, Override
+from postino.values.zones import zone
 
 NAMES = {"text": "body"}  # what a content calls otherwise
 NO_COMMENTS = "Postino does not write first comments yet. Leave it out."

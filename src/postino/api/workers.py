@@ -7,9 +7,9 @@ from fastapi.responses import JSONResponse
 
 from postino.api.reading import query_of
 from postino.engine.explaining import living
-from postino.job import State
 from postino.publishing.shapes import plain_fields
-from postino.store import JobFilter
+from postino.stores.records import JobFilter
+from postino.values.job import State
 from postino.wiring import Postino
 
 MOST_RUNNING = 10_000
@@ -24,7 +24,7 @@ def routes(app: Postino) -> APIRouter:
         query_of(request)
         workers = await app.store.workers()
         there = {worker.id for worker in living(workers)}
-        jobs = await app.store.list(JobFilter(states=(State.RUNNING,), limit=MOST_RUNNING)) if workers else ()
+        jobs = await app.store.jobs(JobFilter(states=(State.RUNNING,), limit=MOST_RUNNING)) if workers else ()
         running = Counter(job.claimed_by for job in jobs)
         data = [plain_fields(one) | {"running": running[one.id], "here": one.id in there} for one in workers]
         return JSONResponse({"data": data, "next_cursor": None})

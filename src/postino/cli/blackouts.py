@@ -14,7 +14,7 @@ from postino.cli.naming import account_meant, doubt_about_brand
 from postino.cli.options import Json, Reason, placed, uuid_from
 from postino.cli.session import Where, house
 from postino.errors import WrongUse
-from postino.gate import Scope
+from postino.values.gate import Scope
 
 commands = typer.Typer(help="When nothing is published: list, add, remove.", no_args_is_help=True)
 COLUMNS = ("ID", "SCOPE", "NAME", "START", "END", "TIMEZONE", "DAYS", "REASON")

@@ -8,8 +8,8 @@ from pathlib import Path
 import typer
 
 from postino.cli.session import Where
-from postino.content import NETWORKS
 from postino.errors import WrongUse
+from postino.values.content import NETWORKS
 
 
 def credentials_from(network: str, file: Path | None, where: Where) -> dict[str, str]:

@@ -26,9 +26,9 @@ from postino.cli.options import (
 )
 from postino.cli.session import Where, house
 from postino.errors import Conflict, WrongUse
-from postino.post import POST
 from postino.rules.replay import why_not
 from postino.rules.settlement import Cause
+from postino.values.post import POST
 
 commands = typer.Typer(help="Jobs that failed: look, replay, discard.", no_args_is_help=True)
 COLUMNS = ("ID", "CAUSE", "TYPE", "CHANNEL", "ACCOUNT", "ATTEMPTS", "DIED_AT", "ERROR", "RESOLVED")

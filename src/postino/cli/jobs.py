@@ -26,7 +26,7 @@ from postino.cli.options import (
 )
 from postino.cli.session import Where, house
 from postino.errors import Conflict, WrongUse
-from postino.job import State
+from postino.values.job import State
 
 commands = typer.Typer(help="Look at jobs; explain, cancel, replay or resolve one.", no_args_is_help=True)
 MOST_CHILDREN = 100

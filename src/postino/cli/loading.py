@@ -7,8 +7,8 @@ from postino.app import App
 from postino.cli.session import Where
 from postino.config import Config
 from postino.errors import WrongUse
-from postino.modules import attribute, imported, parted
-from postino.post import POST
+from postino.import_object import attribute, imported, parted
+from postino.values.post import POST
 
 
 def load(target: str) -> App:

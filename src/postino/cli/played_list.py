@@ -38,7 +38,7 @@ def show(played: Told, texts: Mapping[str, str], place: ZoneInfo) -> None:
 
 
 def lasting(seconds: float) -> str:
-    from postino.engine.timeline import duration
+    from postino.forecast.timeline import duration
 
     return duration(timedelta(seconds=seconds))
 

@@ -11,7 +11,7 @@ from postino.cli.naming import account_meant, doubt_about_brand
 from postino.cli.options import Json, Reason, placed
 from postino.cli.session import Where, house
 from postino.errors import WrongUse
-from postino.gate import Scope
+from postino.values.gate import Scope
 
 if TYPE_CHECKING:
     from postino.cli.session import House

@@ -10,7 +10,7 @@ from postino.cli.jobs import verdict_from
 from postino.cli.options import Json, NeededReason, placed, reason_from, uuid_from
 from postino.cli.session import Where, house
 from postino.errors import PostinoError, WrongUse
-from postino.post import POST
+from postino.values.post import POST
 
 if TYPE_CHECKING:
     from postino.cli.session import House

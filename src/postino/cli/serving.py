@@ -9,11 +9,11 @@ from contextlib import contextmanager
 import structlog
 import uvicorn
 
+from postino.api.event_stream import close_all
 from postino.cli import output
 from postino.cli.connections import allow_many, within
 from postino.cli.stopping import GRACE, Stop
 from postino.config import Config
-from postino.engine.streaming import close_all
 from postino.errors import StoreUnreachable
 from postino.wiring import Postino
 

@@ -109,8 +109,8 @@ async def add_sandbox_accounts(app: "Postino") -> None:
 
 async def sign_in_link(config: "Config", url: str) -> str:
     """For the owner's browser, once."""
-    from postino.publishing.signing_in import make_sign_in_link
-    from postino.store import Act
+    from postino.auth.sign_in import make_sign_in_link
+    from postino.stores.records import Act
     from postino.wiring import Postino
 
     async with Postino(config) as app:

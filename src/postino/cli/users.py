@@ -38,7 +38,7 @@ def add(
     where: Where,
 ) -> None:
     """Add a person. The password is asked for, or read from standard input."""
-    from postino.publishing.people import role_named, user_name
+    from postino.auth.users import role_named, user_name
 
     user_name(name)
     wanted = role_named(role).value
@@ -107,7 +107,7 @@ def remove(name: Name, reason: Reason = "", as_json: Json = False, *, where: Whe
 
 def named(postino: "House", name: str, *, first: bool = False) -> "User":
     """Whoever has this name, however it is written; the first owner is made, without a password."""
-    from postino.publishing.people import folded
+    from postino.auth.users import folded
 
     found = next((user for user in postino.users.each() if user["name"] == folded(name)), None)
     if found is None and not first:

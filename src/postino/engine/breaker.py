@@ -5,9 +5,9 @@ from datetime import datetime
 from typing import TypeVar
 
 from postino.errors import CircuitOpen
-from postino.job import new_id
 from postino.rules.breaker import Breaker, BreakerPolicy, Circuit, admits, state_at
-from postino.store import Store
+from postino.stores.store import Store
+from postino.values.job import new_id
 
 T = TypeVar("T")
 
@@ -61,7 +61,7 @@ class CircuitBreaker:
         for number in range(most):
             probe = f"probe {number} of {breaker.service}"
             if await self.store.take_duty(probe, holder, seconds=self.probing, every=0):
-                await self.store.half_open(breaker.service)
+                await self.store.half_open([breaker.service])
                 return probe, holder
         return None
 
@@ -74,7 +74,7 @@ class CircuitBreaker:
         return state_at(await self.get(service), now)
 
     async def record_success(self, service: str) -> Breaker:
-        return await self.store.answered(service, True, self.policy_of(service), None)
+        return await self.store.record_response(service, True, self.policy_of(service), None)
 
     async def record_failure(self, service: str, why: str | None = None) -> Breaker:
-        return await self.store.answered(service, False, self.policy_of(service), why)
+        return await self.store.record_response(service, False, self.policy_of(service), why)

@@ -7,15 +7,10 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from postino.engine.circuits import Circuits
-from postino.engine.crashpoints import crashpoint
 from postino.engine.ledger import JobLedger, Stopped
 from postino.engine.quotas import Meter
 from postino.engine.specs import JobSpec
 from postino.engine.watched import Watched
-from postino.job import Job
-from postino.ledger import Fact, IntentEntry, Manners, NewIntent, Source, Verdict
-from postino.outcome import Defer, Held, Outcome, Retry, Unknown
-from postino.provider import Act, Failure, HeldBack, Http, Intent, Kind, Look, NoAnswer, NotSent, Receipt, Resend
 from postino.rules.failures import refuses
 from postino.rules.gates import told_of_gate
 from postino.rules.ledger import (
@@ -30,6 +25,11 @@ from postino.rules.ledger import (
     outcome_of,
     without_look,
 )
+from postino.stores.crash_points import crash_point
+from postino.values.job import Job
+from postino.values.ledger import Fact, IntentEntry, Manners, NewIntent, Source, Verdict
+from postino.values.outcome import Defer, Held, Outcome, Retry, Unknown
+from postino.values.provider import Act, Failure, HeldBack, Http, Intent, Kind, Look, NoAnswer, NotSent, Receipt, Resend
 
 
 class Door(Protocol):
@@ -150,7 +150,7 @@ class Call:
 
     async def held_by_others(self, remote_ids: list[str]) -> set[str]:
         """Which of these posts of this account belong to other jobs."""
-        return await self._ledger.store.held_by_others(self.job, remote_ids)
+        return await self._ledger.store.remote_ids_of_others(self.job, remote_ids)
 
     async def _enter(self, name: str) -> int:
         self._ledger.progress_at = self._reach.awake()
@@ -158,9 +158,9 @@ class Call:
 
     async def _inert(self, act: Act, arguments: tuple[Any, ...]) -> Any:
         try:
-            crashpoint("act.before")
+            crash_point("act.before")
             result = await act(self._open(visible=False), *arguments)
-            crashpoint("act.after")
+            crash_point("act.after")
         except (NotSent, NoAnswer) as error:
             raise Stopped(self._unsent(error)) from error
         if isinstance(result, Failure):
@@ -190,9 +190,9 @@ class Call:
         )
         look_at = intent.look_at if tells else None
         try:
-            crashpoint("send.before")
+            crash_point("send.before")
             result = await act(self._open(visible=True, until=began + manners.send_within.total_seconds()), *arguments)
-            crashpoint("send.after")
+            crash_point("send.after")
         except NotSent as error:
             await self._refuse(intent, str(error))
             await self._reach.meter.give_back(self.job, name, number)
@@ -239,9 +239,9 @@ class Call:
             send_before_at=doubt.intent.send_before_at,
         )
         try:
-            crashpoint("look.before")
+            crash_point("look.before")
             sighting = await found(self._open(visible=False), asked_about, *arguments)
-            crashpoint("look.after")
+            crash_point("look.after")
         except (NotSent, NoAnswer) as error:
             raise Stopped(self._unsent(error)) from error
         if isinstance(sighting, Failure):

@@ -6,14 +6,14 @@ from datetime import datetime
 
 import structlog
 
-from postino.engine.crashpoints import crashpoint
 from postino.errors import StoreUnreachable
-from postino.event import EventType
-from postino.gate import Gate, Scope
 from postino.rules.breaker import Breaker, BreakerPolicy, Circuit, admits, after, state_at
 from postino.rules.gates import EVEN_IF_SENT, Known, gate_of, is_closed
 from postino.rules.settlement import Cause
-from postino.store import Ending, Store
+from postino.stores.records import Ending
+from postino.stores.store import Store
+from postino.values.event import EventType
+from postino.values.gate import Gate, Scope
 
 log = structlog.get_logger("postino.circuits")
 LOUD = {Circuit.OPEN: "circuit.opened", Circuit.CLOSED: "circuit.closed"}
@@ -98,9 +98,7 @@ class Circuits:
         if before.state is Circuit.OPEN and state_at(before, self.now()) is Circuit.OPEN:
             return  # what answers now was asked before
         try:
-            crashpoint("answered.before")
-            breaker = await self.store.answered(service, healthy, self.policies[service], why)
-            crashpoint("answered.after")
+            breaker = await self.store.record_response(service, healthy, self.policies[service], why)
         except StoreUnreachable:
             return  # nobody can claim anything either; who answers when the store is back counts again
         except Exception:

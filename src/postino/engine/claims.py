@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from postino.engine.crashpoints import crashpoint
-from postino.job import Job, Queue, new_id
 from postino.rules.gates import closed
 from postino.rules.order import next_due, open_lines
-from postino.store import ClaimOrder, Store, Survey
+from postino.stores.records import ClaimOrder, Survey
+from postino.stores.store import Store
+from postino.values.job import Job, Queue, new_id
 
 SWEEP_SHARE = 100  # a sweep may cost a hundredth of the time between two of them
 FRESH = 0.05  # seconds for which one look serves further claims, as long as they come back full
@@ -45,9 +45,7 @@ class Claims:
     async def survey(self, worker: str, *, beat: bool) -> Survey:
         started = self.monotonic()
         sweeping = started >= self.sweep_at
-        crashpoint("survey.before")
         survey = await self.store.survey(worker, beat=beat, marks={} if sweeping else self.marks)
-        crashpoint("survey.after")
         if sweeping:
             self.marks = {}
             taken = self.monotonic() - started
@@ -70,14 +68,11 @@ class Claims:
             limits=self.limits,
             grace=self.grace,
         )
-        crashpoint("claim.before")
         try:
             jobs = await self.store.claim(order)
         except BaseException:
             self.lost[order.token] = self.monotonic()
             raise
-        if jobs:
-            crashpoint("claim.after")
         self.full = len(jobs) == free and not survey.hinted
         for job in jobs:
             if job.lane is None and job.run_at is not None:

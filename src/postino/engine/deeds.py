@@ -6,9 +6,9 @@ from uuid import UUID
 
 from postino.engine.specs import UNSTORABLE, named, queue_named, refusal
 from postino.errors import Conflict, WrongUse
-from postino.gate import Scope
-from postino.job import Job
-from postino.store import Act, DeadLetter
+from postino.stores.records import Act, DeadLetter
+from postino.values.gate import Scope
+from postino.values.job import Job
 
 MOST_CAPPED = 1_000_000
 

@@ -8,8 +8,7 @@ from typing import Any
 import structlog
 
 from postino.config import Config, RetentionConfig
-from postino.engine.crashpoints import crashpoint
-from postino.store import Store
+from postino.stores.store import Store
 
 log = structlog.get_logger("postino.duty")
 LOOK_EVERY = 60.0
@@ -40,14 +39,10 @@ class Duties:
 
     async def attempt(self, duty: Duty) -> None:
         try:
-            crashpoint("take_duty.before")
             taken = await self.store.take_duty(duty.name, self.holder, seconds=HELD_FOR, every=duty.every)
-            crashpoint("take_duty.after")
             if taken:
                 await duty.act()
-                crashpoint("finish_duty.before")
                 await self.store.finish_duty(duty.name, self.holder)
-                crashpoint("finish_duty.after")
         except Exception as error:  # noqa: BLE001 - it is periodic work: whatever went wrong may go right next time
             log.warning("duty.failed", duty=duty.name, error=str(error), next="tried again within minutes")
 
@@ -71,9 +66,7 @@ def pulsing(store: Store) -> Duty:
     """So that a later look can tell a database that rested from one that was brought back from an earlier day."""
 
     async def pulse() -> None:
-        crashpoint("pulse.before")
-        await store.pulse()
-        crashpoint("pulse.after")
+        await store.record_alive()
 
     return Duty("pulse", LOOK_EVERY / 2, pulse)
 
@@ -82,9 +75,7 @@ def missing(store: Store, give_up_after: float) -> Duty:
     """Fails posts that were to be out by now, whatever keeps them from running."""
 
     async def miss() -> None:
-        crashpoint("miss_posts.before")
-        missed = await store.miss_posts(give_up_after)
-        crashpoint("miss_posts.after")
+        missed = await store.fail_missed_posts(give_up_after)
         for job in missed:
             log.warning("job.missed", job=str(job.id), account=job.account, next="replay it if it still matters")
 
@@ -95,9 +86,7 @@ def pruning(store: Store, kept: RetentionConfig) -> Duty:
     async def prune() -> None:
         total, pruned = 0, 1
         while pruned:
-            crashpoint("prune.before")
             pruned = await store.prune(kept)
-            crashpoint("prune.after")
             total += pruned
             await asyncio.sleep(0)  # let others in between
         log.info("duty.done", duty="prune", pruned=total)

@@ -8,10 +8,10 @@ from functools import partial
 from typing import TypeVar
 
 from postino.engine.batcher import Batcher
-from postino.engine.crashpoints import crashpoint
 from postino.errors import StoreUnreachable
-from postino.post import NewPosts, Once, Written
-from postino.store import Enqueued, NewJob, Store
+from postino.stores.records import Enqueued, NewJob
+from postino.stores.store import Store
+from postino.values.post import NewPosts, Once, Written
 
 T = TypeVar("T")
 SHARED_PATIENCE = 0.1
@@ -48,10 +48,7 @@ async def enqueue_surely(
     """
 
     async def enqueue(again: bool) -> Sequence[Enqueued]:
-        crashpoint("enqueue.before")
-        enqueued = await store.enqueue(jobs, patience=patience, again=again, once=once)
-        crashpoint("enqueue.after")
-        return enqueued
+        return await store.enqueue(jobs, patience=patience, again=again, once=once)
 
     found = await surely(enqueue, again=again)
     if all(one.created for one in found):
@@ -65,10 +62,7 @@ async def create_posts_surely(
     """The same for posts, with what they say."""
 
     async def create(again: bool) -> Sequence[Sequence[Written]]:
-        crashpoint("create_posts.before")
-        written = await store.create_posts(wanted, again=again, patience=patience)
-        crashpoint("create_posts.after")
-        return written
+        return await store.create_posts(wanted, again=again, patience=patience)
 
     found = await surely(create, again=again)
     return [[*map(as_created, those, one.jobs)] for those, one in zip(found, wanted, strict=True)]

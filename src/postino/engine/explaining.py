@@ -11,11 +11,12 @@ from zoneinfo import ZoneInfo
 
 from postino.engine.specs import instant, named, queue_named, text
 from postino.errors import NotFound, WrongUse
-from postino.job import Job, Queue, State
-from postino.post import POST
 from postino.rules import explain as rule
 from postino.rules.explain import Evaluation, Explanation
-from postino.store import Circumstances, Store, WorkerInfo
+from postino.stores.records import Circumstances, WorkerInfo
+from postino.stores.store import Store
+from postino.values.job import Job, Queue, State
+from postino.values.post import POST
 
 AT_THE_SAME_TIME = timedelta(minutes=1)
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
@@ -26,7 +27,7 @@ async def explain(
     store: Store, job_id: UUID, now: datetime | None = None, *, zone: ZoneInfo | None = None
 ) -> Explanation:
     """As it is now, or would be at another time if nothing else happened until then."""
-    around = await store.circumstances(await store.get(job_id))
+    around = await store.circumstances(await store.job(job_id))
     return rule.explain(with_workers(around), now or around.now, zone)
 
 
@@ -49,7 +50,7 @@ async def evaluate(
     facts = with_workers(around)
     facts = replace(facts, job=replace(facts.job, run_at=at))
     near = {"after_at": at - AT_THE_SAME_TIME, "before_at": at + AT_THE_SAME_TIME}
-    collides = await store.collides(channel, account, brand, **near)
+    collides = await store.has_collision(channel, account, brand, **near)
     return at, rule.evaluate(facts, collides, around.now)
 
 

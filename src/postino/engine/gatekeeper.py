@@ -7,18 +7,19 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 from uuid import UUID
 
-from postino.content import NETWORKS
 from postino.engine.deeds import act, gate_named
 from postino.engine.specs import instant, named, nearest, refusal
 from postino.errors import Conflict, NotFound, WrongUse
-from postino.gate import Gate, Scope
-from postino.job import Queue, State, new_id
 from postino.rules.blackout import Blackout, blackout_of, sentence
 from postino.rules.breaker import MOST_SECONDS, Breaker, BreakerPolicy, policy_for, state_at
 from postino.rules.gates import Closed, closed
 from postino.rules.localtime import told_at
 from postino.rules.shifts import Shift, shift_of
-from postino.store import Act, JobFilter, QueueDepth, Store, WorkerInfo
+from postino.stores.records import Act, JobFilter, QueueDepth, WorkerInfo
+from postino.stores.store import Store
+from postino.values.content import NETWORKS
+from postino.values.gate import Gate, Scope
+from postino.values.job import Queue, State, new_id
 
 T = TypeVar("T")
 OPENAI = "openai"
@@ -76,7 +77,7 @@ class Gatekeeper:
     async def queues(self) -> Queues:
         known, now = await self.store.known_gates()
         known = replace(known, gates=tuple(await self.store.gates()))
-        return Queues(lines_of(await self.store.depths()), closed(known, now), await self.store.workers())
+        return Queues(lines_of(await self.store.queue_depths()), closed(known, now), await self.store.workers())
 
     async def pause(self, scope: Scope, name: str, *, reason: str = "", actor: str = "app") -> Gate:
         return await self.changed(self.store.pause(*place(scope, name), act(actor, reason)))
@@ -93,7 +94,7 @@ class Gatekeeper:
         """Ends a cool-down before its time."""
         if scope not in COOLED:
             raise WrongUse(f"scope: only an account or a channel cools down, not {scope.value!r}.", field="scope")
-        return await self.changed(self.store.warm(scope, named(name, scope.value), act(actor, reason)))
+        return await self.changed(self.store.end_cooldown(scope, named(name, scope.value), act(actor, reason)))
 
     async def circuits(self) -> list[Breaker]:
         """Of every service that was ever in trouble, or opened by hand, as it is now."""
@@ -164,7 +165,7 @@ class Gatekeeper:
         others = [other for other in known.blackouts if other.id != blackout.id]
         found: list[Shift] = []
         looked_at = 0
-        while page := await self.store.list(wanted):
+        while page := await self.store.jobs(wanted):
             found += [shift for job in page if (shift := shift_of(job, others, blackout, now)) is not None]
             looked_at += len(page)
             if len(page) < PAGE or looked_at >= MOST_LOOKED_AT:
@@ -183,10 +184,10 @@ class Gatekeeper:
 
     async def check(self, field: str, name: str, known: Collection[str], ever: JobFilter) -> None:
         """Refuses a name that nothing has and no job ever had: it would be a gate in front of nothing."""
-        if named(name, field) in known or await self.store.list(ever):
+        if named(name, field) in known or await self.store.jobs(ever):
             return
         if field != "account":
-            known = {*known, *(depth.channel for depth in await self.store.depths())}
+            known = {*known, *(depth.channel for depth in await self.store.queue_depths())}
         hint = nearest(name, sorted(known)) if known else " There are none yet."
         raise WrongUse(f"{field}: there is no {field} {name!r:.200}.{hint} Nothing was changed.", field=field)
 

@@ -10,10 +10,10 @@ from pydantic import TypeAdapter, ValidationError
 from postino.engine.specs import is_instant
 from postino.engine.threads import Threads
 from postino.errors import WrongUse
-from postino.job import Queue
-from postino.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
 from postino.rules.retry import Override
 from postino.rules.settlement import printed
+from postino.values.job import Queue
+from postino.values.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
 
 Function = Callable[..., Any]
 DONE = Done()

@@ -9,8 +9,7 @@ from collections.abc import Callable
 
 import structlog
 
-from postino.engine.crashpoints import crashpoint
-from postino.store import Store
+from postino.stores.store import Store
 
 log = structlog.get_logger("postino.heart")
 BOOTTIME = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # where there is none, that of a machine awake
@@ -74,10 +73,8 @@ class Heart:
     async def beat(self, store: Store) -> None:
         before = self.monotonic()
         try:
-            crashpoint("beat.before")
             async with asyncio.timeout(self.heartbeat):
-                beaten = await store.beat(self.worker())
-            crashpoint("beat.after")
+                beaten = await store.heartbeat(self.worker())
         except Exception as error:  # noqa: BLE001 - without a heart a busy worker would be taken for dead
             log.warning("beat.failed", worker=self.worker(), error=str(error), next="trying again")
         else:

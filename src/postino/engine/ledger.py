@@ -8,13 +8,12 @@ from typing import Any, NoReturn
 
 import structlog
 
-from postino.engine.crashpoints import crashpoint
 from postino.engine.enqueue import surely
-from postino.job import Job
-from postino.ledger import Fact, IntentEntry, Ledger, NewIntent, Noted, StepEntry
-from postino.outcome import Outcome, Reject, Retry
 from postino.rules.ledger import order
-from postino.store import Store
+from postino.stores.store import Store
+from postino.values.job import Job
+from postino.values.ledger import Fact, IntentEntry, Ledger, NewIntent, Noted, StepEntry
+from postino.values.outcome import Outcome, Reject, Retry
 
 log = structlog.get_logger("postino.ledger")
 KEEP_NOTING = 60.0  # seconds: nobody else can tell what is known here
@@ -71,10 +70,7 @@ class JobLedger:
         text = json.dumps(result) if done else None
 
         async def remember(_: bool) -> StepEntry | None:
-            crashpoint("remember.before")
-            entry = await self.store.remember(self.job, name, position, text, done=done, limit=self.limit)
-            crashpoint("remember.after")
-            return entry
+            return await self.store.save_step(self.job, name, position, text, done=done, limit=self.limit)
 
         entry = await surely(remember)
         if entry is None:
@@ -86,10 +82,7 @@ class JobLedger:
 
     async def forget(self, name: str) -> None:
         async def forget(_: bool) -> bool:
-            crashpoint("forget.before")
-            held = await self.store.forget(self.job, name)
-            crashpoint("forget.after")
-            return held
+            return await self.store.forget_step(self.job, name)
 
         if not await surely(forget):
             self.lost()
@@ -112,10 +105,7 @@ class JobLedger:
 
     async def write(self, fact: Fact) -> Noted:
         async def note(_: bool) -> Noted:
-            crashpoint("note.before")
-            noted = await self.store.note(self.job.id, fact)
-            crashpoint("note.after")
-            return noted
+            return await self.store.record_receipt(self.job.id, fact)
 
         noted = await surely(note, KEEP_NOTING)
         if noted.held_by is None:
@@ -134,9 +124,6 @@ def intending(store: Store) -> Callable[[list[NewIntent]], Awaitable[Sequence[In
     """Intents of several runs, written together."""
 
     async def intend(intents: list[NewIntent]) -> Sequence[IntentEntry | None]:
-        crashpoint("intend.before")
-        entries = await store.intend(intents)
-        crashpoint("intend.after")
-        return entries
+        return await store.record_intents(intents)
 
     return intend

@@ -13,11 +13,11 @@ from postino.engine.handlers import Handler, UnreadablePayload
 from postino.engine.heart import awake
 from postino.engine.ledger import Stopped
 from postino.engine.threads import Threads
-from postino.job import Job
-from postino.outcome import Held, Outcome, Retry, Unknown
 from postino.rules.retry import Override, RetryPolicy, backoff_from, resolve
 from postino.rules.settlement import settle, unreadable
-from postino.store import Ending, Failure
+from postino.stores.records import Ending, Failure
+from postino.values.job import Job
+from postino.values.outcome import Held, Outcome, Retry, Unknown
 
 log = structlog.get_logger("postino.worker")
 Caught = tuple[Outcome | None, BaseException | None]

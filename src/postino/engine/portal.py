@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from postino.errors import WrongUse
-from postino.job import Job
+from postino.values.job import Job
 
 T = TypeVar("T")
 

@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 
 from postino.engine.circuits import Circuits
-from postino.engine.crashpoints import crashpoint
 from postino.engine.enqueue import surely
-from postino.gate import Gate, Scope
-from postino.job import Job
-from postino.provider import Failure
 from postino.rules.quota import Quota, cost_of
-from postino.store import Store
+from postino.stores.store import Store
+from postino.values.gate import Gate, Scope
+from postino.values.job import Job
+from postino.values.provider import Failure
 
 
 class Meter:
@@ -26,18 +25,13 @@ class Meter:
             return None
 
         async def spend(_: bool) -> Gate | None:
-            crashpoint("spend.before")
-            gate = await self.store.spend(job, step, number, costly)
-            crashpoint("spend.after")
-            return gate
+            return await self.store.reserve_quota(job, step, number, costly)
 
         return await surely(spend)
 
     async def give_back(self, job: Job, step: str, number: int) -> None:
         async def unspend(_: bool) -> None:
-            crashpoint("unspend.before")
-            await self.store.unspend(job, step, number)
-            crashpoint("unspend.after")
+            await self.store.release_quota(job, step, number)
 
         if self.quotas.get(job.channel):
             await surely(unspend)
@@ -48,10 +42,7 @@ class Meter:
         scope, name = (Scope.CHANNEL, job.channel) if everyone else (Scope.ACCOUNT, job.account or "")
 
         async def cool(_: bool) -> Gate:
-            crashpoint("cool.before")
-            gate = await self.store.cool(scope, name, failure.until, failure.message)
-            crashpoint("cool.after")
-            return gate
+            return await self.store.start_cooldown(scope, name, failure.until, failure.message)
 
         gate = await surely(cool)
         if everyone:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from postino.engine.batcher import Batcher
-from postino.gate import Gate
-from postino.post import Answer, Asked, StoredAccount
 from postino.rules.gates import Known
-from postino.store import Store
+from postino.stores.store import Store
+from postino.values.gate import Gate
+from postino.values.post import Answer, Asked, StoredAccount
 
 MOST_TOGETHER = 500
 
@@ -15,11 +15,11 @@ MOST_TOGETHER = 500
 class Reader:
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.asking: Batcher[Asked, Answer | None] = Batcher(store.answers, MOST_TOGETHER)
+        self.asking: Batcher[Asked, Answer | None] = Batcher(store.stored_responses, MOST_TOGETHER)
         self.naming: Batcher[Sequence[str], Sequence[StoredAccount]] = Batcher(self.accounts_of_all, MOST_TOGETHER)
         self.looking: Batcher[None, tuple[Known, Sequence[Gate], datetime]] = Batcher(self.gates_for_all, MOST_TOGETHER)
 
-    async def answer(self, asked: Asked) -> Answer | None:
+    async def stored_response(self, asked: Asked) -> Answer | None:
         """What was answered to this request before. Raises Conflict if its key was used for another one."""
         return await self.asking.put(asked)
 
@@ -32,7 +32,7 @@ class Reader:
 
     async def accounts_of_all(self, wanted: list[Sequence[str]]) -> list[list[StoredAccount]]:
         names = dict.fromkeys(name for those in wanted for name in those)
-        there = {account.id: account for account in await self.store.accounts_named([*names])}
+        there = {account.id: account for account in await self.store.accounts_by_id([*names])}
         return [[there[name] for name in dict.fromkeys(those) if name in there] for those in wanted]
 
     async def gates_for_all(self, wanted: list[None]) -> list[tuple[Known, Sequence[Gate], datetime]]:

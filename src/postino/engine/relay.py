@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import structlog
 
-from postino.engine.crashpoints import crashpoint
 from postino.errors import StoreUnreachable
-from postino.event import Cursor, Event
-from postino.store import Store
+from postino.stores.crash_points import crash_point
+from postino.stores.store import Store
+from postino.values.event import Cursor, Event
 
 log = structlog.get_logger("postino.relay")
 TOGETHER = 200
@@ -45,9 +45,7 @@ class Relay:
                 rest = await self.turn()
                 await asyncio.sleep(rest)
         finally:
-            crashpoint("drop_cursor.before")
-            await self.store.hold_cursor(self.listener.name, self.holder, 0)
-            crashpoint("drop_cursor.after")
+            await self.store.lease_cursor(self.listener.name, self.holder, 0)
 
     async def turn(self) -> float:
         """Hands over what there is; how long to rest afterwards."""
@@ -61,9 +59,7 @@ class Relay:
 
     async def pass_on(self) -> int:
         """Hands over the next events; how many were read."""
-        crashpoint("hold_cursor.before")
-        cursor = await self.store.hold_cursor(self.listener.name, self.holder, HELD_FOR)
-        crashpoint("hold_cursor.after")
+        cursor = await self.store.lease_cursor(self.listener.name, self.holder, HELD_FOR)
         if cursor is None:
             return 0
         events = await self.store.events(cursor, TOGETHER)
@@ -71,9 +67,9 @@ class Relay:
         try:
             for event in events:
                 if not self.listener.types or event.type in self.listener.types:
-                    crashpoint("hear.before")
+                    crash_point("hear.before")
                     await self.listener.hear(event)
-                    crashpoint("hear.after")
+                    crash_point("hear.after")
                 heard = event.cursor
                 if self.monotonic() - moved_at > MOVED_EVERY:
                     cursor, moved_at = heard, self.monotonic()
@@ -86,7 +82,4 @@ class Relay:
         return len(events)
 
     async def move(self, heard: Cursor) -> bool:
-        crashpoint("move_cursor.before")
-        held = await self.store.move_cursor(self.listener.name, self.holder, heard, HELD_FOR)
-        crashpoint("move_cursor.after")
-        return held
+        return await self.store.move_cursor(self.listener.name, self.holder, heard, HELD_FOR)

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 
 import structlog
 
-from postino.engine.crashpoints import crashpoint
 from postino.rules import settlement
-from postino.store import Ending, Store, Survey
+from postino.stores.records import Ending, Survey
+from postino.stores.store import Store
 
 log = structlog.get_logger("postino.rescue")
 
@@ -43,9 +43,7 @@ class Observer:
         dead = self.dead(survey.beats)
         if not dead and not survey.orphaned:
             return []
-        crashpoint("rescue.before")
         endings = await self.store.rescue(dead, settlement.rescue)
-        crashpoint("rescue.after")
         for worker in dead:
             log.warning("worker.dead", worker=worker, next="its jobs go to other workers")
         for ending in endings:

@@ -6,10 +6,10 @@ from typing import Any
 
 import structlog
 
-from postino.engine.crashpoints import crashpoint
 from postino.errors import StoreUnreachable
-from postino.job import State
-from postino.store import Ending, Store
+from postino.stores.records import Ending
+from postino.stores.store import Store
+from postino.values.job import State
 
 log = structlog.get_logger("postino.worker")
 MOST_TOGETHER = 500
@@ -53,9 +53,7 @@ class Settler:
     async def write(self, endings: list[Ending], again: bool = False) -> None:
         while True:
             try:
-                crashpoint("settle.before")
                 held = await self.store.settle(endings, again=again)
-                crashpoint("settle.after")
             except StoreUnreachable:
                 again = True
                 await asyncio.sleep(STORE_AGAIN)

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 
 from postino.engine.call import Call
-from postino.job import Job, Queue
+from postino.values.job import Job, Queue
 
 AHEAD = 0.02  # seconds: as many jobs may wait here for a slot as are likely to get one in this time
 SHORT = 0.2  # seconds: behind longer jobs nobody waits

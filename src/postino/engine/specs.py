@@ -13,10 +13,10 @@ from uuid import UUID
 from pydantic_core import PydanticSerializationError, to_json
 
 from postino.errors import WrongUse
-from postino.job import Queue, drafted, new_id
 from postino.rules.idempotency import job_key
 from postino.rules.retry import Backoff, Exponential, Override, Schedule, backoff_text
-from postino.store import NewJob
+from postino.stores.records import NewJob
+from postino.values.job import Queue, drafted, new_id
 
 MOST_BYTES = 1_000_000
 MOST_CHARACTERS = 500

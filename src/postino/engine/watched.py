@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from postino.engine.circuits import Circuits
-from postino.provider import Answer, HeldBack, Http, NoAnswer, Unreachable
 from postino.rules.failures import in_trouble
 from postino.rules.gates import told_of_gate
+from postino.values.provider import Answer, HeldBack, Http, NoAnswer, Unreachable
 
 
 class Watched:

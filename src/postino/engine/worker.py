@@ -15,7 +15,6 @@ from postino.engine.batcher import Batcher
 from postino.engine.call import Call, Door, Reach
 from postino.engine.circuits import Circuits
 from postino.engine.claims import Claims
-from postino.engine.crashpoints import crashpoint
 from postino.engine.handlers import Handler
 from postino.engine.heart import Heart, awake
 from postino.engine.ledger import JobLedger, intending
@@ -30,11 +29,13 @@ from postino.engine.specs import JobSpec
 from postino.engine.terms import Terms
 from postino.engine.threads import Threads
 from postino.errors import StoreUnreachable
-from postino.job import Job, new_id
 from postino.rules import settlement
 from postino.rules.gates import told_of_gate
-from postino.store import Ending, Failure, Store, Survey, WorkerInfo
-from postino.wakeup import Wakeup
+from postino.stores.crash_points import crash_point
+from postino.stores.records import Ending, Failure, Survey, WorkerInfo
+from postino.stores.store import Store
+from postino.values.job import Job, new_id
+from postino.wakeups.wakeup import Wakeup
 
 log = structlog.get_logger("postino.worker")
 UNWRITTEN = 4
@@ -185,7 +186,7 @@ class Worker:
 
     async def give_back_strays(self, survey: Survey) -> None:
         """Gives back what the store says is ours and we know nothing of."""
-        strays = [await self.store.get(job_id) for job_id in self.claims.strays(survey.held)]
+        strays = [await self.store.job(job_id) for job_id in self.claims.strays(survey.held)]
         # Looked up once more: what was given back since the survey is no stray.
         await self.release([job for job in strays if job.token in self.claims.lost])
 
@@ -236,9 +237,9 @@ class Worker:
         run.begun = True
         if gate := self.circuits.shut(run.job.channel):
             return self.performer.put_off(run.job, told_of_gate(gate))
-        crashpoint("perform.before")
+        crash_point("perform.before")
         ending = await self.performer.perform(run.job, run.follow)
-        crashpoint("perform.after")
+        crash_point("perform.after")
         if run.call is not None and not run.call.asked:
             self.circuits.judge(ending)  # its handler has ways of its own
         return ending
@@ -246,9 +247,7 @@ class Worker:
     async def perform_alone(self, run: Run) -> Ending:
         """A job whose worker died under it before: one at a time, so that a second death shows whose doing it was."""
         async with self.alone:
-            crashpoint("suspect.before")
-            await self.until_done(lambda: self.store.suspect(self.id, run.job.id))
-            crashpoint("suspect.after")
+            await self.until_done(lambda: self.store.mark_suspect(self.id, run.job.id))
             return await self.perform(run)
 
     def overslept(self) -> bool:
@@ -294,23 +293,15 @@ class Worker:
         await asyncio.gather(self.store.gates(), self.store.gates())
 
     async def register(self) -> None:
-        crashpoint("register.before")
-        await self.store.register(WorkerInfo(id=self.id, host=socket.gethostname(), pid=os.getpid()))
-        crashpoint("register.after")
+        await self.store.register_worker(WorkerInfo(id=self.id, host=socket.gethostname(), pid=os.getpid()))
 
     async def state_terms(self) -> None:
         """What the settings say, for all to see."""
-        crashpoint("usual_caps.before")
-        await self.store.usual_caps(self.terms.caps)
-        crashpoint("usual_caps.after")
-        crashpoint("usual_blackouts.before")
-        await self.store.usual_blackouts(self.terms.blackouts)
-        crashpoint("usual_blackouts.after")
+        await self.store.set_default_caps(self.terms.caps)
+        await self.store.set_configured_blackouts(self.terms.blackouts)
 
     async def awaken(self, *, after_outage: bool) -> None:
-        crashpoint("awaken.before")
-        held = await self.store.awaken(after_outage=after_outage)
-        crashpoint("awaken.after")
+        held = await self.store.detect_restore(after_outage=after_outage)
         for job in held:
             log.error("job.held", job=str(job.id), account=job.account, next="a person says whether it went out")
 
@@ -335,9 +326,7 @@ class Worker:
         if self.claims.lost:
             self.next_beat = 0.0
             await self.patiently(self.look)
-        crashpoint("retire.before")
-        await self.patiently(lambda: self.store.retire(self.id))
-        crashpoint("retire.after")
+        await self.patiently(lambda: self.store.unregister_worker(self.id))
 
     async def give_back(self, which: Callable[[Run], bool]) -> None:
         waiting = self.slots.give_up(lambda _: True)
@@ -364,9 +353,7 @@ class Worker:
             return
         stopped = Failure(None, "Its worker gave it back before it had ended.")
         try:
-            crashpoint("release.before")
             await self.store.settle([Ending(job, settlement.release(job, self.now()), stopped) for job in jobs])
-            crashpoint("release.after")
         except BaseException:
             self.slots.ready.extend(jobs)  # still in our hands
             raise

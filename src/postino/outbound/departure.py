@@ -10,7 +10,7 @@ from aiohttp.client_reqrep import ClientRequest
 from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
 
-from postino.provider import NotSent
+from postino.values.provider import NotSent
 
 MaySend = Callable[[], str | None]  # why nothing may leave any more
 

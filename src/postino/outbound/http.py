@@ -18,7 +18,7 @@ from postino.errors import PostinoError
 from postino.outbound.departure import Departure, Doorkeeper, MaySend, departing
 from postino.outbound.redaction import Redaction
 from postino.outbound.ssrf import CheckedResolver, Refused, check_url, checked_socket, is_ours
-from postino.provider import Answer, Garbled, NoAnswer, NotSent, Unreachable
+from postino.values.provider import Answer, Garbled, NoAnswer, NotSent, Unreachable
 
 log = structlog.get_logger("postino.door")
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from postino.provider import Provider
 from postino.providers.bluesky import Bluesky
 from postino.providers.mastodon import Mastodon
 from postino.providers.telegram import Telegram
+from postino.values.provider import Provider
 
 _NETWORKS: tuple[Provider, ...] = (Bluesky(), Mastodon(), Telegram())
 

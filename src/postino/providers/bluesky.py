@@ -4,7 +4,13 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from postino.provider import (
+from postino.providers import atproto
+from postino.providers.bluesky_session import Sessions
+from postino.providers.fetching import fetch, upload_seconds
+from postino.providers.places import page
+from postino.providers.verdicts import Clock, Row, by_fallback, by_nobody, look_up, said_in, utc_now
+from postino.rules.failures import instant
+from postino.values.provider import (
     SAME_HANDLE,
     Account,
     Answer,
@@ -26,12 +32,6 @@ from postino.provider import (
     Sighting,
     Tokens,
 )
-from postino.providers import atproto
-from postino.providers.bluesky_session import Sessions
-from postino.providers.fetching import fetch, upload_seconds
-from postino.providers.places import page
-from postino.providers.verdicts import Clock, Row, by_fallback, by_nobody, look_up, said_in, utc_now
-from postino.rules.failures import instant
 
 COLLECTION = "app.bsky.feed.post"
 MOST_BYTES = {"image": 10_000_000, "video": 300_000_000}

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from postino.provider import Account, Answer, Failure, Garbled, Http, NoAnswer, NotSent, Tokens
 from postino.providers.places import endpoint
 from postino.providers.verdicts import UNKNOWN_CALLER, said_in
 from postino.rules.failures import refuses
+from postino.values.provider import Account, Answer, Failure, Garbled, Http, NoAnswer, NotSent, Tokens
 
 SESSION_OVER = frozenset({"ExpiredToken", "InvalidToken"})
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from postino.outbound.ssrf import Refused
-from postino.provider import Failure, Http, Kind, Media
 from postino.rules.failures import by_status
+from postino.values.provider import Failure, Http, Kind, Media
 
 # How files begin, because servers say the wrong type, or none.
 BEGINNINGS = (

@@ -6,10 +6,10 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from postino.content import MediaKind
 from postino.rules.limits import Limits
 from postino.rules.measuring import Length, Measure
 from postino.rules.media import KindLimits, MediaLimits
+from postino.values.content import MediaKind
 
 
 @cache

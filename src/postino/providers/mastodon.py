@@ -6,7 +6,13 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from postino.provider import (
+from postino.providers.fetching import fetch, upload_seconds
+from postino.providers.likeness import same_as_page, same_text
+from postino.providers.multipart import multipart
+from postino.providers.places import endpoint
+from postino.providers.verdicts import UNKNOWN_CALLER, Clock, Row, by_fallback, by_nobody, look_up, said_in, utc_now
+from postino.rules.failures import instant
+from postino.values.provider import (
     Account,
     Answer,
     Call,
@@ -28,12 +34,6 @@ from postino.provider import (
     Tokens,
     same_key,
 )
-from postino.providers.fetching import fetch, upload_seconds
-from postino.providers.likeness import same_as_page, same_text
-from postino.providers.multipart import multipart
-from postino.providers.places import endpoint
-from postino.providers.verdicts import UNKNOWN_CALLER, Clock, Row, by_fallback, by_nobody, look_up, said_in, utc_now
-from postino.rules.failures import instant
 
 MOST_BYTES = {"image": 20_000_000, "video": 110_000_000}
 OPTIONS = ("visibility", "sensitive", "spoiler_text", "language")

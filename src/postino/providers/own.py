@@ -12,15 +12,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from postino.content import NETWORKS
 from postino.errors import ConfigError, WrongUse
-from postino.modules import attribute, imported, parted
-from postino.provider import Promise, Provider
+from postino.import_object import attribute, imported, parted
 from postino.providers import PROVIDERS
 from postino.providers.limits import limits_of, load_limits
 from postino.providers.quotas import load_quotas, quota_of
 from postino.rules.limits import Limits
 from postino.rules.quota import Quota
+from postino.values.content import NETWORKS
+from postino.values.provider import Promise, Provider
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
 VALUES = {"name": str, "promise": Promise, "timeout": timedelta, "visibility": timedelta, "needed": Mapping}

@@ -7,9 +7,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from postino.content import NETWORKS
-from postino.gate import Scope
 from postino.rules.quota import Calendar, Quota
+from postino.values.content import NETWORKS
+from postino.values.gate import Scope
 
 
 @cache

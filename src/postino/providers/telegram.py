@@ -6,7 +6,12 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
 
-from postino.provider import (
+from postino.providers.fetching import File, Shelf, fetch
+from postino.providers.multipart import multipart
+from postino.providers.places import endpoint, page
+from postino.providers.verdicts import UNKNOWN_CALLER, Clock, Row, by_fallback, by_nobody, look_up, said_in, utc_now
+from postino.rules.failures import after, refuses
+from postino.values.provider import (
     NEVER,
     Account,
     Answer,
@@ -24,11 +29,6 @@ from postino.provider import (
     Receipt,
     Tokens,
 )
-from postino.providers.fetching import File, Shelf, fetch
-from postino.providers.multipart import multipart
-from postino.providers.places import endpoint, page
-from postino.providers.verdicts import UNKNOWN_CALLER, Clock, Row, by_fallback, by_nobody, look_up, said_in, utc_now
-from postino.rules.failures import after, refuses
 
 MOST_BYTES = {"image": 10_000_000, "video": 50_000_000}
 MOST_SHELVED = 200_000_000

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from postino.provider import Answer, Failure, Kind
 from postino.rules.failures import by_status, retry_after
+from postino.values.provider import Answer, Failure, Kind
 
 # What a network would say to a call without a token: an account that has none needs no call to learn it.
 UNKNOWN_CALLER = Answer(401, {}, b"")

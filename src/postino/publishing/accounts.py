@@ -6,16 +6,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 
-from postino.content import NETWORKS
 from postino.errors import Conflict, WrongUse
-from postino.gate import GateKind, Scope
-from postino.job import Job
-from postino.post import AccountState, StoredAccount
-from postino.provider import Account, Failure, Http, Kind, NoAnswer, NotSent, Provider, Tokens
-from postino.publishing.vault import Vault
 from postino.rules.gates import closed, is_closed, told_of_gate
 from postino.rules.ledger import is_out
-from postino.store import Act, Store
+from postino.stores.records import Act
+from postino.stores.store import Store
+from postino.values.content import NETWORKS
+from postino.values.gate import GateKind, Scope
+from postino.values.job import Job
+from postino.values.post import AccountState, StoredAccount
+from postino.values.provider import Account, Failure, Http, Kind, NoAnswer, NotSent, Provider, Tokens
+from postino.vault.vault import Vault
 
 SANDBOX = "sandbox:"  # an address that is looked up when it is needed: the simulated networks move
 HOMES = {"bluesky": "https://bsky.social", "telegram": "https://api.telegram.org"}
@@ -113,7 +114,7 @@ class Accounts:
         account_id = f"{network}:{handle}"
         known = before
         if known is None and not new:
-            known = next(iter(await self.store.accounts_named([account_id])), None)
+            known = next(iter(await self.store.accounts_by_id([account_id])), None)
         address = base_url or (known.base_url if known else self.homes.get(network))
         if not address:
             every = f"every {NETWORKS.get(network, network)} server is another one"
@@ -129,7 +130,7 @@ class Accounts:
         )
         if known is None:
             return await self.store.add_account(account, act)
-        return await self.store.put_account(account, act, before=known)
+        return await self.store.save_account(account, act, before=known)
 
     async def open(self, account_id: str) -> Account:
         """With everything it takes to speak for it, for as long as that takes."""
@@ -149,7 +150,7 @@ class Accounts:
         if dict(tokens.credentials) != dict(account.credentials) and await self.still_has(account):
             stored = await self.store.account(account.id)
             sealed = self.vault.seal(tokens.credentials, account.id)
-            await self.store.put_account(replace(stored, sealed=sealed))
+            await self.store.save_account(replace(stored, sealed=sealed))
         return replace(account, credentials=tokens.credentials)
 
     async def still_has(self, account: Account) -> bool:
@@ -183,23 +184,23 @@ class Accounts:
         except (NotSent, NoAnswer) as error:
             return Checked(stored, None, str(error))
         if isinstance(said, Failure) and said.kind is Kind.RATE_LIMIT:
-            await self.store.cool(Scope.ACCOUNT, account_id, said.until, said.message)
+            await self.store.start_cooldown(Scope.ACCOUNT, account_id, said.until, said.message)
         if isinstance(said, Failure) and said.kind is not Kind.AUTH:
             return Checked(stored, None, said.message)
         if not await self.still_has(account):
             return Checked(stored, None, f"{account_id} was connected anew meanwhile. Check it again.")
         if isinstance(said, Failure):
             if stored.state is AccountState.ACTIVE:
-                stored = await self.store.mark_account(account_id, AccountState.TOKEN_EXPIRED, said.message, act)
+                stored = await self.store.set_account_state(account_id, AccountState.TOKEN_EXPIRED, said.message, act)
             return Checked(stored, False, said.message)
         if stored.state is AccountState.TOKEN_EXPIRED:
-            stored = await self.store.mark_account(account_id, AccountState.ACTIVE, None, act)
+            stored = await self.store.set_account_state(account_id, AccountState.ACTIVE, None, act)
         return Checked(stored, True, "Its network takes its credentials.")
 
     async def left_alone(self, account: StoredAccount) -> str | None:
         """Why nobody asks the network about this account now: it is in trouble, or wants fewer calls."""
         known, now = await self.store.known_gates()
-        own = await self.store.gates_of(Scope.ACCOUNT, account.id)
+        own = await self.store.gates_for(Scope.ACCOUNT, account.id)
         for gate in (*closed(known, now).gates, *own):
             concerned = (gate.scope, gate.name) in ((Scope.CHANNEL, account.network), (Scope.ACCOUNT, account.id))
             if concerned and gate.kind in (GateKind.BREAKER, GateKind.COOL_DOWN) and is_closed(gate, now):
@@ -212,15 +213,15 @@ class Accounts:
         stored = await self.store.account(account_id)
         if stored.state is AccountState.TOKEN_EXPIRED:
             raise Conflict(f"Account {account_id} waits for new credentials already. Nothing was changed.")
-        return await self.store.mark_account(account_id, AccountState.PAUSED, act.reason or None, act)
+        return await self.store.set_account_state(account_id, AccountState.PAUSED, act.reason or None, act)
 
     async def resume(self, account_id: str, act: Act) -> StoredAccount:
         stored = await self.store.account(account_id)
         if stored.state is not AccountState.PAUSED:
             told = "it is active" if stored.state is AccountState.ACTIVE else "it needs new credentials: reconnect it"
             raise Conflict(f"Account {account_id} is not paused, {told}. Nothing was changed.")
-        return await self.store.mark_account(account_id, AccountState.ACTIVE, None, act)
+        return await self.store.set_account_state(account_id, AccountState.ACTIVE, None, act)
 
     async def hold(self, account_id: str, reason: str) -> None:
         """Its credentials are refused: its posts wait until somebody connects it again."""
-        await self.store.mark_account(account_id, AccountState.TOKEN_EXPIRED, reason, Act("postino", reason))
+        await self.store.set_account_state(account_id, AccountState.TOKEN_EXPIRED, reason, Act("postino", reason))

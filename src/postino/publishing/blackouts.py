@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from postino.errors import Conflict
-from postino.job import Job, State
-from postino.post import StoredPost
 from postino.rules.blackout import Blackout, free_after, sentence, window_at
 from postino.rules.shifts import those_of
-from postino.store import NewJob
+from postino.stores.records import NewJob
+from postino.values.job import Job, State
+from postino.values.post import StoredPost
 
 
 @dataclass(frozen=True, slots=True)

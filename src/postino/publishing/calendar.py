@@ -6,12 +6,12 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from postino.errors import WrongUse
-from postino.post import Day, Entry, Window
 from postino.publishing.contents import body_of
 from postino.rules.localtime import resolve
 from postino.rules.standing import STATUS
-from postino.store import Store
-from postino.zones import zone
+from postino.stores.store import Store
+from postino.values.post import Day, Entry, Window
+from postino.values.zones import zone
 
 MOST_DAYS = 100
 MOST_ENTRIES = 1_000  # in one answer

@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 
 from pydantic import TypeAdapter
 
-from postino.content import Content, Override
+from postino.values.content import Content, Override
 
 
 def text_of(content: Content) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from postino.content import Severity
+from postino.values.content import Severity
 
 COLUMNS = ("text", "title", "hashtags", "media", "accounts", "at", "timezone", "first_comment", "publish_until")
 OFFERED = tuple(name for name in COLUMNS if name != "first_comment")  # it is known, and has to be empty yet

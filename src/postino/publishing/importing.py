@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, ParamSpec, TypeVar
 
-from postino.content import Content, MediaRef, Severity
 from postino.errors import Conflict, WrongUse
-from postino.importing import Import, NewRow
-from postino.job import new_id
-from postino.post import StoredAccount
 from postino.publishing.csv_file import Fault, Line, read, split, words
 from postino.publishing.posts import Posts, Preview, Wish, check_times, content_of, key_of, posts_of
 from postino.publishing.unknown import UnknownAccounts
 from postino.rules.localtime import parse_at
-from postino.store import Store
+from postino.stores.store import Store
+from postino.values.content import Content, MediaRef, Severity
+from postino.values.imports import Import, NewRow
+from postino.values.job import new_id
+from postino.values.post import StoredAccount
 
 TOGETHER = 100  # rows in one transaction
 MOST_TOLD = 1_000  # faults
@@ -57,7 +57,7 @@ class Importer:
             id=new_id(), caller=caller, author=author, token=token, file=file, timezone=timezone, rows=rows,
             faults=faults,
         )  # fmt: skip
-        return await self.store.put_import(new)
+        return await self.store.save_import(new)
 
     async def aside(self, work: Callable[P, T], *args: P.args, **said: P.kwargs) -> T:
         """Beside the loop, and few at once: whoever else needs a thread does not wait behind files."""
@@ -89,7 +89,7 @@ class Importer:
             batch = rest[start : start + TOGETHER]
             faults += [fault.told for row in batch for fault in row.faults]
             if not await self.save_batch(known, batch, faults, author):
-                return await self.store.import_of(known.id)
+                return await self.store.import_by_id(known.id)
             known = replace(known, looked=known.looked + len(batch))
         return await self.store.finish_import(known.id, told_as(faults))
 
@@ -99,11 +99,11 @@ class Importer:
         rows = await self.aside(lambda: [new_row(row, author) for row in batch if row.wish is not None])
         upto = known.looked + len(batch)
         try:
-            return await self.store.save_rows(known, upto, told_as(faults), rows)
+            return await self.store.save_import_rows(known, upto, told_as(faults), rows)
         except Conflict as refusal:
             if len(batch) == 1:
                 faults.append(Fault(batch[0].line, None, None, str(refusal)).told)
-                return await self.store.save_rows(known, upto, told_as(faults), [])
+                return await self.store.save_import_rows(known, upto, told_as(faults), [])
         for number, row in enumerate(batch):
             if not await self.save_batch(replace(known, looked=known.looked + number), [row], faults, author):
                 return False

@@ -4,9 +4,9 @@ import base64
 import json
 from typing import Any
 
-from postino.job import Job
 from postino.publishing.shapes import plain, plain_fields
-from postino.store import Attempt, DeadLetter
+from postino.stores.records import Attempt, DeadLetter
+from postino.values.job import Job
 
 STORED_JSON = ("backoff", "result")
 

@@ -10,10 +10,14 @@ from typing import Any, NoReturn
 from pydantic import TypeAdapter
 
 from postino.errors import NotFound, WrongUse
-from postino.job import Job
-from postino.ledger import Ledger
-from postino.post import POST
-from postino.provider import (
+from postino.publishing.accounts import Accounts
+from postino.publishing.publisher import PostLetter, post_of
+from postino.rules.ledger import Accepted, InDoubt, fate
+from postino.stores.store import Store
+from postino.values.job import Job
+from postino.values.ledger import Ledger
+from postino.values.post import POST
+from postino.values.provider import (
     Account,
     Act,
     CannotTell,
@@ -28,11 +32,7 @@ from postino.provider import (
     Receipt,
     Resend,
 )
-from postino.publishing.accounts import Accounts
-from postino.publishing.publisher import PostLetter, post_of
-from postino.publishing.vault import VaultError
-from postino.rules.ledger import Accepted, InDoubt, fate
-from postino.store import Store
+from postino.vault.vault import VaultError
 
 NOT_SEEN = "It is not to be seen there, which does not prove that it is not there."
 NO_WAY = "The network offers no way to ask whether it arrived."
@@ -99,7 +99,7 @@ class Onlooker:
                 raise Seen(Sight("not_found", NOT_SEEN))
 
     async def held_by_others(self, remote_ids: list[str]) -> set[str]:
-        return await self.store.held_by_others(self.job, remote_ids)
+        return await self.store.remote_ids_of_others(self.job, remote_ids)
 
 
 async def look(

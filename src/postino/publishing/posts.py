@@ -10,10 +10,20 @@ from enum import Enum
 from typing import TypeVar
 from uuid import UUID
 
-from postino.content import NETWORKS, Content, Problem, Severity, check_networks
 from postino.errors import NotFound, WrongUse
-from postino.job import Job, Queue, new_id
-from postino.post import (
+from postino.publishing.blackouts import InBlackout, free_for_all, meetings, minds, notes_of
+from postino.publishing.contents import content_from, text_of, words_of
+from postino.publishing.publisher import MediaLetter, PostLetter
+from postino.rules.idempotency import content_key, fingerprint, job_key
+from postino.rules.limits import Limits, check
+from postino.rules.localtime import told_at
+from postino.rules.media import kind_of
+from postino.rules.rendering import Rendered, render
+from postino.stores.records import Act, NewJob
+from postino.stores.store import Store
+from postino.values.content import NETWORKS, Content, Problem, Severity, check_networks
+from postino.values.job import Job, Queue, new_id
+from postino.values.post import (
     POST,
     Draft,
     NewContent,
@@ -27,15 +37,6 @@ from postino.post import (
     Written,
     no_account,
 )
-from postino.publishing.blackouts import InBlackout, free_for_all, meetings, minds, notes_of
-from postino.publishing.contents import content_from, text_of, words_of
-from postino.publishing.publisher import MediaLetter, PostLetter
-from postino.rules.idempotency import content_key, fingerprint, job_key
-from postino.rules.limits import Limits, check
-from postino.rules.localtime import told_at
-from postino.rules.media import kind_of
-from postino.rules.rendering import Rendered, render
-from postino.store import Act, NewJob, Store
 
 WHEN_ELSE = "give that as `at`, or publish now all the same with `allow_blackout`."
 LATER_ELSE = "reschedule it to that time, or publish it now all the same with `allow_blackout`."
@@ -109,7 +110,7 @@ class Posts:
         self.check_networks(wish.content)
         if not wish.accounts:
             raise WrongUse("accounts: name at least one account that publishes it.", field="accounts")
-        known = {account.id: account for account in accounts or await self.store.accounts_named(wish.accounts)}
+        known = {account.id: account for account in accounts or await self.store.accounts_by_id(wish.accounts)}
         for name in wish.accounts:
             if name not in known:
                 raise NotFound(no_account(name))
@@ -190,7 +191,7 @@ class Posts:
         """Publishes a planned post now, before what is only planned; only while nothing has been sent."""
         if not allow_blackout:
             await self.check_now(post_id)
-        self.wake([await self.store.hurry_post(post_id, act, regardless=allow_blackout)])
+        self.wake([await self.store.publish_post_now(post_id, act, regardless=allow_blackout)])
         return await self.store.post(post_id)
 
     async def check_now(self, post_id: UUID) -> None:
@@ -214,7 +215,7 @@ class Posts:
         return notes_of(known.blackouts, posts, now)
 
     async def knows(self, job: NewJob) -> bool:
-        return job.key is not None and await self.store.find(job.channel, job.key) is not None
+        return job.key is not None and await self.store.job_by_key(job.channel, job.key) is not None
 
     async def get(self, post_id: UUID) -> StoredPost:
         return await self.store.post(post_id)
@@ -223,7 +224,7 @@ class Posts:
         return await self.store.posts(wanted)
 
     async def page(self, wanted: PostFilter) -> PostPage:
-        return await self.store.page_of_posts(wanted)
+        return await self.store.posts_page(wanted)
 
     async def account(self, name: str) -> StoredAccount:
         return self.publishes(await self.store.account(name))

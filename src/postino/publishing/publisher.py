@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from postino.errors import NotFound, WrongUse
-from postino.job import Job
-from postino.ledger import GuardedCall, Manners
-from postino.outcome import Defer, Done, Outcome, Reject, Retry
-from postino.provider import Account, Failure, Kind, Media, NoAnswer, NotSent, Post, Provider, Tokens
 from postino.publishing.accounts import Accounts
-from postino.publishing.vault import VaultError
 from postino.rules.settlement import TOO_LATE
+from postino.values.job import Job
+from postino.values.ledger import GuardedCall, Manners
+from postino.values.outcome import Defer, Done, Outcome, Reject, Retry
+from postino.values.provider import Account, Failure, Kind, Media, NoAnswer, NotSent, Post, Provider, Tokens
+from postino.vault.vault import VaultError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

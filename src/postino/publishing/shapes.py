@@ -8,17 +8,17 @@ from typing import Any
 from uuid import UUID
 
 from postino.config import without_secrets
-from postino.content import Content, MediaRef, Override, Problem
-from postino.gate import Gate
-from postino.job import Job, Queue, State
-from postino.ledger import Fact, Ledger
-from postino.post import AccountState, StoredAccount, StoredPost
 from postino.publishing.accounts import SANDBOX
 from postino.publishing.contents import content_from
 from postino.publishing.posts import Preview, errors
 from postino.rules.gates import holds, is_closed, told_of_gate
 from postino.rules.standing import Facts, Standing, content_status, post_status
-from postino.store import Attempt
+from postino.stores.records import Attempt
+from postino.values.content import Content, MediaRef, Override, Problem
+from postino.values.gate import Gate
+from postino.values.job import Job, Queue, State
+from postino.values.ledger import Fact, Ledger
+from postino.values.post import AccountState, StoredAccount, StoredPost
 
 
 def of_post(post: StoredPost, standing: Standing) -> dict[str, Any]:

@@ -7,15 +7,15 @@ from typing import Any
 from uuid import UUID
 
 from postino.errors import NotFound
-from postino.gate import Gate
-from postino.job import State
-from postino.post import Place, PostFilter, StoredPost, Written
 from postino.publishing import shapes
 from postino.publishing.blackouts import notes_of
 from postino.rules.blackout import Blackout
 from postino.rules.gates import Known, closed
 from postino.rules.standing import STATUS, Flag, PostStatus, Standing, content_status
-from postino.store import Store
+from postino.stores.store import Store
+from postino.values.gate import Gate
+from postino.values.job import State
+from postino.values.post import Place, PostFilter, StoredPost, Written
 
 Look = Callable[[], Awaitable[tuple[Known, Sequence[Gate], datetime]]]
 MOST_POSTS = 1000  # of one content
@@ -67,7 +67,7 @@ class Teller:
         limit = wanted.limit
         wanted = replace(wanted, states=states, limit=MOST_LOOKED_AT) if flags else wanted
         for _ in range(MOST_PAGES if flags else 1):
-            page = await self.store.page_of_posts(wanted)
+            page = await self.store.posts_page(wanted)
             found += [post for post in page.posts if not flags or flags & view.standing(post).flags.keys()]
             if page.next is None or len(found) >= limit:
                 break

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from itertools import islice
 
-from postino.post import StoredAccount
 from postino.publishing.accounts import no_such_account
+from postino.values.post import StoredAccount
 
 MOST_MEANT = 10  # names, each compared with every account
 MOST_COMPARED = 1_000  # accounts

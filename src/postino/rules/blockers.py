@@ -11,14 +11,14 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
 
-from postino.gate import Gate, GateKind, Scope
-from postino.job import Job, State
-from postino.post import POST
 from postino.rules.blackout import free_after, window_at
 from postino.rules.gates import Known, closed, holds, told_of_gate
 from postino.rules.order import Turn, brand_room
 from postino.rules.remedies import after_a_cool_down, after_a_pause, for_the_account, for_the_uncertain, sooner
 from postino.rules.settlement import Cause
+from postino.values.gate import Gate, GateKind, Scope
+from postino.values.job import Job, State
+from postino.values.post import POST
 
 LAG_AFTER = timedelta(seconds=5)  # due and free for so long, a job should have started
 MOST_AHEAD = 1000  # beyond, nobody counts

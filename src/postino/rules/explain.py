@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from postino.job import Job, State
-from postino.post import POST
 from postino.rules.blockers import OF_WORKERS, Blocker, Busy, Doubt, Facts, Why, in_its_way, when_free
 from postino.rules.settlement import Cause
+from postino.values.job import Job, State
+from postino.values.post import POST
 
 __all__ = ["Blocker", "Busy", "Doubt", "Evaluation", "Explanation", "Facts", "Why", "evaluate", "explain"]
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from postino.gate import Gate, GateKind, Scope
-from postino.job import Job
 from postino.rules.blackout import Blackout, window_at
 from postino.rules.blackout import sentence as told_of_blackout
 from postino.rules.breaker import Breaker, admits
+from postino.values.gate import Gate, GateKind, Scope
+from postino.values.job import Job
 
 FOREVER = datetime(9999, 1, 1, tzinfo=UTC)  # how stores write "until somebody opens it"
 

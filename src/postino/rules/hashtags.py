@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import regex
 
-from postino.content import Problem, Severity
+from postino.values.content import Problem, Severity
 
 SIGNS = "#＃"
 LETTER = r"[\p{L}\p{M}\p{N}_]"

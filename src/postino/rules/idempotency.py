@@ -7,8 +7,8 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from postino.content import Content
 from postino.rules.rendering import chosen, used_placeholders
+from postino.values.content import Content
 
 SAME_WITHIN = timedelta(minutes=10)  # the same published now again within this is taken for a second click
 

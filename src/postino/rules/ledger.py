@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from postino.ledger import Fact, IntentEntry, Ledger, Verdict
-from postino.outcome import Limited, Outcome, Reject, Retry
-from postino.provider import CannotTell, Failure, Found, Kind, NotFound, Receipt, Resend, Sighting
+from postino.values.ledger import Fact, IntentEntry, Ledger, Verdict
+from postino.values.outcome import Limited, Outcome, Reject, Retry
+from postino.values.provider import CannotTell, Failure, Found, Kind, NotFound, Receipt, Resend, Sighting
 
 MOST_LOST = 3  # answers, after which what is harmless to repeat is not repeated any more: a person is asked
 COOL_DOWN = timedelta(seconds=60)  # after "too many" without a word about how long

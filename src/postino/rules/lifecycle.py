@@ -1,6 +1,6 @@
 """Which moves a job may make. Everything that changes a state asks here."""
 
-from postino.job import State
+from postino.values.job import State
 
 MOVES: dict[State, frozenset[State]] = {
     State.PENDING: frozenset({State.RUNNING, State.CANCELLED, State.FAILED}),

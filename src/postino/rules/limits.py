@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date
 
-from postino.content import NETWORKS, Problem, Severity
 from postino.rules.hashtags import tags_in
 from postino.rules.measuring import Length, Measure
 from postino.rules.media import MediaLimits, media_problems
 from postino.rules.rendering import Rendered
+from postino.values.content import NETWORKS, Problem, Severity
 
 REMARKS = {
     Measure.GRAPHEMES: "",

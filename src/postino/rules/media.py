@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
-from postino.content import MediaKind, MediaRef, Problem, Severity
 from postino.rules.measuring import Length
+from postino.values.content import MediaKind, MediaRef, Problem, Severity
 
 EXTENSIONS = {
     **dict.fromkeys(("jpg", "png", "gif", "webp", "avif", "heic", "heif", "bmp", "tiff", "svg"), MediaKind.IMAGE),

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from postino.job import Queue
 from postino.rules.gates import Closed
+from postino.values.job import Queue
 
 STARVING_AFTER = timedelta(seconds=60)
 

@@ -2,9 +2,9 @@
 
 import shlex
 
-from postino.gate import Gate, Scope
-from postino.job import Job
-from postino.post import POST
+from postino.values.gate import Gate, Scope
+from postino.values.job import Job
+from postino.values.post import POST
 
 
 def after_a_pause(gate: Gate) -> str:

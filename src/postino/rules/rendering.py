@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
-from postino.content import Content, MediaRef, Override, Problem, Severity
 from postino.rules.hashtags import appended, tag_problems, tags_of
 from postino.rules.media import kind_problems, with_kinds
+from postino.values.content import Content, MediaRef, Override, Problem, Severity
 
 PLACEHOLDER = re.compile(r"\{\{[^\S\n]*+([^{}\n]+)\}\}")
 SPACES_AT_LINE_ENDS = re.compile(r"[ \t]+$", re.MULTILINE)

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from postino.event import EventType
-from postino.job import Job, State
-from postino.outcome import Defer, Done, Held, Limited, Outcome, Reject, Retry, Unknown
 from postino.rules.retry import RetryPolicy, delay
+from postino.values.event import EventType
+from postino.values.job import Job, State
+from postino.values.outcome import Defer, Done, Held, Limited, Outcome, Reject, Retry, Unknown
 
 MOST_RESCUES = 3
 MOST_LIMITED = 20  # times a network may say "too many" to one job, which spends no attempt

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from postino.job import Job, State
 from postino.rules.blackout import Blackout, applies_to, free_after, window_at
+from postino.values.job import Job, State
 
 AHEAD = timedelta(days=60)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from postino.job import State
+from postino.values.job import State
 
 LATE_AFTER = timedelta(minutes=5)  # as the alert for late posts has it
 

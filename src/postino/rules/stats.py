@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from postino.job import State
+from postino.values.job import State
 
 ON_TIME = timedelta(minutes=1)
 

@@ -7,11 +7,11 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any
 
-from postino.event import Cursor, Event
-from postino.job import Job, Queue, State, make_job
 from postino.rules.settlement import Cause
-from postino.store import Attempt, AuditEntry, DeadLetter, QueueDepth, WorkerInfo
+from postino.stores.records import Attempt, AuditEntry, DeadLetter, QueueDepth, WorkerInfo
 from postino.stores.statement import Row
+from postino.values.event import Cursor, Event
+from postino.values.job import Job, Queue, State, make_job
 
 NAMES = tuple(field.name for field in fields(Job))
 OF_LIVE = {"look_at", "deferred", "claimed_by", "claimed_at", "token", "dispatched_at", "regardless", "limited"}

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 from uuid import UUID
 
 from postino import Job
-from postino.engine.crashpoints import POINTS
-from postino.ledger import Ledger
 from postino.rules.ledger import MOST_LOST, unanswered
 from postino.rules.settlement import MOST_RESCUES
+from postino.values.ledger import Ledger
 from tests.crash.chaos import QUARANTINED, RECKONING, TOLD_EVERY, Plan, side_by_side
 from tests.crash.evidence import gather
 from tests.crash.fates import Ending, Fate, lives
 from tests.crash.mortality import Mortality
+from tests.crash.points import POINTS
 from tests.crash.publishing.figures import Figures
 from tests.crash.publishing.load import Load
 from tests.crash.publishing.office import Office, office_on
@@ -25,7 +25,7 @@ from tests.crash.watch import Watch
 from tests.crash.workers import Process
 
 PLACES = 8
-DEADLY = tuple(point for point in POINTS if point.startswith((*IN_HAND, "forget.", "rescue.", "suspect.", "release.")))
+DEADLY = tuple(point for point in POINTS if point.startswith((*IN_HAND, "forget_step.", "rescue.", "mark_suspect.")))
 RESCUES = "SELECT count(*) FROM postino.events WHERE type = 'job.rescued'"
 
 

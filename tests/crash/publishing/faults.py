@@ -81,7 +81,7 @@ class Trouble:
     def passed(self) -> tuple[str, ...]:
         """The crash points that a worker passes after a visible call to which this happened, in its first life."""
         if not any(fault.loses_the_answer for fault in self.faults):
-            return ("send.after", "note.before", "note.after", *AFTER_SENDING)
+            return ("send.after", "record_receipt.before", "record_receipt.after", *AFTER_SENDING)
         refused = self.fault.name in ("process_then_500", "error_but_published")  # in words that prove nothing
         return ("send.after", *AFTER_SENDING) if refused else AFTER_SENDING
 

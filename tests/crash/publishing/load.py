@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from postino.errors import StoreUnreachable
-from postino.post import StoredAccount
 from postino.rules.settlement import Cause
-from postino.store import DeadFilter
+from postino.stores.records import DeadFilter
+from postino.values.post import StoredAccount
 from tests.crash.publishing.office import Office
 from tests.crash.publishing.shapes import NETWORKS, SHAPES
 

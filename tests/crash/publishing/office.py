@@ -12,8 +12,8 @@ from typing import Any
 from uuid import UUID
 
 from postino import Postino
-from postino.post import StoredAccount, StoredPost
 from postino.publishing.posts import Wish
+from postino.values.post import StoredAccount, StoredPost
 from tests.crash.books import Books, identity
 from tests.crash.evidence import last_words, lines
 from tests.crash.publishing.faults import SIGN_INS, Fault

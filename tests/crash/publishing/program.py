@@ -18,10 +18,10 @@ from postino.config import (
     SandboxConfig,
     WorkerConfig,
 )
-from postino.content import Content
-from postino.engine import crashpoints
 from postino.providers import PROVIDERS, mastodon
 from postino.publishing.posts import Wish
+from postino.stores import crash_points
+from postino.values.content import Content
 from tests.crash.record import Record
 
 LEASE = 1.0
@@ -86,7 +86,7 @@ async def work(order: dict[str, Any]) -> None:
 def trace(folder: Path) -> None:
     """Every crash point that this process passes is a line on disk."""
     file = os.open(folder / "trace", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    crashpoints.armed = partial(Passing, file)  # type: ignore[assignment]
+    crash_points.armed = partial(Passing, file)  # type: ignore[assignment]
 
 
 class Passing:

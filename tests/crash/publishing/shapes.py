@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from postino.content import Content, MediaRef
-from postino.provider import Grade
 from postino.providers import PROVIDERS
+from postino.values.content import Content, MediaRef
+from postino.values.provider import Grade
 
 PICTURES = ("sample.png", "sample.jpg")
 

@@ -12,7 +12,18 @@ from tests.crash.publishing.office import IN_TIME, Office, Posted
 from tests.crash.publishing.shapes import Shape
 
 # Passed once a worker has a post in its hands, and by nobody else as long as it takes one at a time.
-IN_HAND = ("claim.after", "perform.", "act.", "remember.", "spend.", "intend.", "send.", "note.", "look.", "settle.")
+IN_HAND = (
+    "claim.after",
+    "perform.",
+    "act.",
+    "save_step.",
+    "reserve_quota.",
+    "record_intents.",
+    "send.",
+    "record_receipt.",
+    "look.",
+    "settle.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,4 +67,4 @@ async def walk(office: Office, shape: Shape) -> list[Station]:
 
 
 async def is_final(office: Office, posted: Posted) -> bool:
-    return (await office.app.store.get(posted.id)).state.is_final
+    return (await office.app.store.job(posted.id)).state.is_final

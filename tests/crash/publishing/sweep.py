@@ -9,9 +9,9 @@ from typing import Any
 from uuid import UUID
 
 from postino import State
-from postino.gate import Scope
-from postino.provider import Grade
-from postino.store import Act
+from postino.stores.records import Act
+from postino.values.gate import Scope
+from postino.values.provider import Grade
 from tests.crash.books import instant
 from tests.crash.publishing.faults import Fault, Trouble
 from tests.crash.publishing.office import FOR_EVER, IN_TIME, Office, Posted
@@ -21,7 +21,7 @@ from tests.crash.publishing.verdict import judge
 
 TRIES = 3  # how often a network asks to be asked again is not always the same
 # Between these an answer may have come that nobody has read or written down: a doubt that only the network can end.
-IN_DOUBT = ("intend.after", "send.before", "send.after", "note.before")
+IN_DOUBT = ("record_intents.after", "send.before", "send.after", "record_receipt.before")
 PUT_DOWN = "settle.after"  # the post is in nobody's hands any more
 UNHURRIED = 0.8  # seconds to begin a call: all of them are in doubt before the first is looked for
 WAITING = "SELECT state, sent, run_at FROM postino.jobs WHERE id IN ({ids})"
@@ -56,7 +56,7 @@ class Sweep:
         """What is parked would be due again before the next one dies."""
         if not await is_final(self.office, posted):
             late = datetime.now(UTC) + timedelta(days=1)
-            await self.office.app.store.cool(Scope.ACCOUNT, posted.account.id, late, "set aside")
+            await self.office.app.store.start_cooldown(Scope.ACCOUNT, posted.account.id, late, "set aside")
             self.set_by.append(posted)
 
     async def kill_while_looking(self, groups: Sequence[tuple[Sequence[Trouble], Sequence[str]]]) -> None:
@@ -108,7 +108,7 @@ class Sweep:
     async def finish(self, **order: Any) -> None:
         """Others go on."""
         for posted in self.set_by:
-            await self.office.app.store.warm(Scope.ACCOUNT, posted.account.id, Act("test"))
+            await self.office.app.store.end_cooldown(Scope.ACCOUNT, posted.account.id, Act("test"))
         await self.office.settle_all(workers=2 + len(self.killed) // 100, **order)
 
     async def check(self) -> None:
@@ -117,5 +117,5 @@ class Sweep:
         assert verdict.asked == {}, "where a network can be asked, no person has to be"
         for post_id, station in self.killed.items():
             if station.shape.grade is Grade.D and station.point in IN_DOUBT:
-                job = await self.office.app.store.get(post_id)
+                job = await self.office.app.store.job(post_id)
                 assert job.state is State.UNCERTAIN, f"{station}: nobody can know whether it is out there"

@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from postino.post import PostFilter
+from postino.values.post import PostFilter
 from tests.crash.publishing.faults import Fault
 from tests.crash.publishing.office import FOR_EVER, IN_TIME, Office, Posted
 from tests.crash.publishing.shapes import NETWORKS, SHAPES, shape_for
 from tests.crash.publishing.sweep import Sweep
 
-TAKEN_OVER = ("rescue.before", "rescue.after", "suspect.before", "suspect.after")
-ON_THE_WAY_OUT = ("release.before", "release.after", "retire.before", "retire.after")
-TOO_MANY = ("cool.before", "cool.after")
-OUT_OF_REACH = ("unspend.before", "unspend.after", "answered.before", "answered.after")
+TAKEN_OVER = ("rescue.before", "rescue.after", "mark_suspect.before", "mark_suspect.after")
+ON_THE_WAY_OUT = ("unregister_worker.before", "unregister_worker.after")
+TOO_MANY = ("start_cooldown.before", "start_cooldown.after")
+OUT_OF_REACH = ("release_quota.before", "release_quota.after", "record_response.before", "record_response.after")
 ASKED_FOR = ("create_posts.before", "create_posts.after")
 TWICE = (1, 2)  # a caller asks with a key, then without one
-IN_THE_THICK_OF_IT = "note.before:4"
+IN_THE_THICK_OF_IT = "record_receipt.before:4"
 SLOW = 0.8  # seconds: longer than a worker that stops is given here, not longer than an answer is waited for
 PATIENT = 0.03
 NOBODY = "http://127.0.0.1:9"  # where nobody listens

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from postino.post import PostFilter, StoredAccount
+from postino.values.post import PostFilter, StoredAccount
 from tests.crash.publishing.office import IN_TIME, Office, office_on
 from tests.crash.publishing.oracle import Oracle
 from tests.crash.publishing.shapes import NETWORKS

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from postino import State
-from postino.provider import Grade
+from postino.values.provider import Grade
 from tests.crash.publishing.faults import UNNAMED, UNUSED, Trouble, troubles
 from tests.crash.publishing.office import Office, Posted
 from tests.crash.publishing.verdict import judge
@@ -44,5 +44,5 @@ async def test_whatever_goes_wrong_at_any_endpoint_a_post_is_out_once_or_in_doub
         assert posted.faults[0] in struck, f"{trouble} was never met"
         visible = trouble.fault.endpoint == trouble.shape.visible
         if trouble.shape.grade is Grade.D and visible and trouble.fault.loses_the_answer:
-            state = (await office.app.store.get(posted.id)).state
+            state = (await office.app.store.job(posted.id)).state
             assert state is State.UNCERTAIN, f"{trouble}: nobody can know whether it is out there"

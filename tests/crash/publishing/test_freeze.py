@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from postino import Job, State
-from postino.ledger import Source, Verdict
+from postino.values.ledger import Source, Verdict
 from tests.crash.freezing import freeze
 from tests.crash.publishing.faults import Fault
 from tests.crash.publishing.office import IN_TIME, Office, Posted
@@ -46,7 +46,7 @@ async def wake(office: Office, sleeper: Process) -> None:
 
 
 async def now(office: Office, posted: Posted) -> Job:
-    return await office.app.store.get(posted.id)
+    return await office.app.store.job(posted.id)
 
 
 @pytest.mark.crash

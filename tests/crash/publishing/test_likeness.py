@@ -10,8 +10,8 @@ import apsw
 import pytest
 
 from postino import Postino, State
-from postino.post import StoredAccount
-from postino.provider import Grade
+from postino.values.post import StoredAccount
+from postino.values.provider import Grade
 from tests.crash.publishing.faults import LOST_ANSWER, UNSEEN, Fault
 from tests.crash.publishing.office import Office
 from tests.crash.publishing.oracle import Oracle, Seen
@@ -91,7 +91,7 @@ async def test_neither_what_was_said_yesterday_nor_what_another_account_says_is_
     await office.settle_all()
     verdict = await judge(office, by_hand=yesterday)
     assert (verdict.violations, verdict.asked) == ([], {})
-    jobs = [(posted, await office.app.store.get(posted.id)) for posted in office.posts]
+    jobs = [(posted, await office.app.store.job(posted.id)) for posted in office.posts]
     taken = {(job.channel, posted.account.handle, job.remote_id) for posted, job in jobs}
     assert taken.isdisjoint((seen.network, seen.account, seen.remote_id) for seen in yesterday)
 
@@ -124,5 +124,5 @@ async def test_two_alike_of_an_account_are_never_in_doubt_at_once(office: Office
     await office.settle_all(attempts=3)
     verdict = await judge(office)
     assert (verdict.violations, verdict.asked) == ([], {})
-    ends = [(await office.app.store.get(posted.id)).state for posted in office.posts]
+    ends = [(await office.app.store.job(posted.id)).state for posted in office.posts]
     assert ends == [State.COMPLETED] * 4

@@ -8,8 +8,8 @@ from itertools import zip_longest
 
 import pytest
 
-from postino.engine.crashpoints import POINTS
-from postino.provider import Grade
+from postino.values.provider import Grade
+from tests.crash.points import POINTS
 from tests.crash.publishing.faults import visible_troubles
 from tests.crash.publishing.office import Office
 from tests.crash.publishing.oracle import MEDIA_SECONDS, Oracle
@@ -18,10 +18,17 @@ from tests.crash.publishing.stations import IN_HAND, Station, walk
 from tests.crash.publishing.sweep import Sweep
 
 ALWAYS_PASSED = {point for point in POINTS if point.startswith(IN_HAND) and not point.startswith("look.")}
-STARTED_ANEW = ("forget.before", "forget.after")
+STARTED_ANEW = ("forget_step.before", "forget_step.after")
 # Once the answer to a visible call was lost:
-SENT_AGAIN = ("intend.before", "intend.after", "send.before", "send.after")
-LOOKED_FOR = ("look.before", "look.after", "note.before", "note.after", "settle.before", "settle.after")
+SENT_AGAIN = ("record_intents.before", "record_intents.after", "send.before", "send.after")
+LOOKED_FOR = (
+    "look.before",
+    "look.after",
+    "record_receipt.before",
+    "record_receipt.after",
+    "settle.before",
+    "settle.after",
+)
 CAN_BE_ASKED = tuple(network for network in NETWORKS if shape_for(network).grade is not Grade.D)
 SPARE = 6  # a worker may have several posts in its hands when it dies
 

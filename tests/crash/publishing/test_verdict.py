@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from postino import Job, State
-from postino.event import EventType
-from postino.job import new_id
+from postino.values.event import EventType
+from postino.values.job import new_id
 from tests.crash.publishing.faults import LOST_ANSWER, Fault
 from tests.crash.publishing.office import Office, Posted
 from tests.crash.publishing.oracle import Seen
@@ -38,7 +38,7 @@ async def done(office: Office) -> Posted:
 
 @pytest.fixture
 async def job(office: Office, done: Posted) -> Job:
-    return await office.app.store.get(done.id)
+    return await office.app.store.job(done.id)
 
 
 @pytest.fixture

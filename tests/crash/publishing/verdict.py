@@ -8,9 +8,9 @@ from itertools import pairwise
 from uuid import UUID
 
 from postino import Job, NotFound, State
-from postino.event import EventType
-from postino.provider import Grade
-from postino.store import DeadFilter, JobFilter
+from postino.stores.records import DeadFilter, JobFilter
+from postino.values.event import EventType
+from postino.values.provider import Grade
 from tests.crash.books import identity
 from tests.crash.publishing.office import Office, Posted
 from tests.crash.publishing.oracle import Seen
@@ -59,7 +59,7 @@ async def judge(office: Office, by_hand: Sequence[Seen] = ()) -> Verdict:
     evidence = await gather(office, by_hand)
     for posted in office.posts:
         try:
-            job = await office.app.store.get(posted.id)
+            job = await office.app.store.job(posted.id)
         except NotFound:
             verdict.lost.append(f"{told(posted)} was accepted, and is not there")
             continue
@@ -85,7 +85,7 @@ async def gather(office: Office, by_hand: Sequence[Seen]) -> Evidence:
         events[identity(job)][kind] += 1
     held = {(channel, account, remote): identity(job) for channel, account, remote, job in office.books.ask(HOLDS)}
     letters = await office.app.store.dead_letters(DeadFilter(limit=EVERYTHING))
-    listed = await office.app.store.list(JobFilter(states=(State.UNCERTAIN,), limit=EVERYTHING))
+    listed = await office.app.store.jobs(JobFilter(states=(State.UNCERTAIN,), limit=EVERYTHING))
     return Evidence(seen, events, held, {letter.job.id for letter in letters}, {job.id for job in listed})
 
 

@@ -1,1 +1,43 @@
 """What a store does, written once for every database: generators that yield queries and receive rows."""
+
+from postino.stores.operations import (
+    answers,
+    byhand,
+    claim,
+    connecting,
+    drafts,
+    enqueue,
+    gates,
+    imports,
+    ledger,
+    listing,
+    people,
+    posts,
+    quotas,
+    reading,
+    rehearsing,
+    settle,
+    stats,
+    upkeep,
+)
+
+__all__ = [
+    "answers",
+    "byhand",
+    "claim",
+    "connecting",
+    "drafts",
+    "enqueue",
+    "gates",
+    "imports",
+    "ledger",
+    "listing",
+    "people",
+    "posts",
+    "quotas",
+    "reading",
+    "rehearsing",
+    "settle",
+    "stats",
+    "upkeep",
+]

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from postino.errors import Conflict
-from postino.post import Answer, Asked, Once
 from postino.stores.statement import Operation, Row, each
+from postino.values.post import Answer, Asked, Once
 
 
 def known(asked: Asked, *, keep: bool = False) -> Operation[Answer | None]:

@@ -6,22 +6,22 @@ from datetime import datetime
 from typing import Any, NoReturn
 from uuid import UUID
 
-from postino.audit import START, chained
 from postino.errors import Conflict, NotFound, WrongUse
-from postino.event import EventType, account_in
-from postino.job import Job, State, lane_of
-from postino.ledger import Fact, Source, Verdict
-from postino.outcome import Done, Reject, Retry
-from postino.post import POST
-from postino.provider import Receipt
 from postino.rules.ledger import doubts, is_out, unanswered
 from postino.rules.replay import why_not
 from postino.rules.settlement import verdict as verdict_on
-from postino.store import Act, DeadLetter, Ending, Failure
 from postino.stores import rows
+from postino.stores.audit import START, chained
 from postino.stores.operations import ledger
 from postino.stores.operations.settle import clean, settle
+from postino.stores.records import Act, DeadLetter, Ending, Failure
 from postino.stores.statement import Operation, ask
+from postino.values.event import EventType, account_in
+from postino.values.job import Job, State, lane_of
+from postino.values.ledger import Fact, Source, Verdict
+from postino.values.outcome import Done, Reject, Retry
+from postino.values.post import POST
+from postino.values.provider import Receipt
 
 
 def get(job_id: UUID) -> Operation[Job]:

@@ -8,20 +8,22 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from postino.job import Job, Queue
 from postino.rules.breaker import Circuit
 from postino.rules.gates import EVEN_IF_SENT, Closed, Known, closed
 from postino.rules.order import Head, Turn, brand_room, in_turn, open_lines, portions, shares, turns
-from postino.store import ClaimOrder, Survey
 from postino.stores import rows
 from postino.stores.operations.gates import half_open, known_from, known_gates
+from postino.stores.records import ClaimOrder, Survey
 from postino.stores.statement import Operation, Row, ask, each
+from postino.values.job import Job, Queue
 
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 Marks = Mapping[tuple[str, Queue], datetime]
 
 
-def survey(worker: str | None, beat: bool, marks: Marks) -> Operation[Survey]:
+def survey(worker: str | None, *, beat: bool = False, marks: Marks | None = None) -> Operation[Survey]:
+    """Read what is due where, which gates stand and how far workers' heartbeats have come; with `beat`, add one."""
+    marks = marks or {}
     found = yield ask(
         "survey",
         worker=worker,

@@ -3,16 +3,16 @@
 from typing import Any
 
 from postino.errors import Conflict
-from postino.gate import GateKind, Scope
-from postino.post import AccountState, StoredAccount
-from postino.store import Act
 from postino.stores.operations import byhand, gates
+from postino.stores.records import Act
 from postino.stores.statement import Operation, Row, ask
+from postino.values.gate import GateKind, Scope
+from postino.values.post import AccountState, StoredAccount
 
 NAMES = ("id", "network", "handle", "base_url", "brand", "remote_id", "sealed")
 
 
-def add(account: StoredAccount, act: Act | None) -> Operation[StoredAccount]:
+def add(account: StoredAccount, act: Act | None = None) -> Operation[StoredAccount]:
     written = yield ask("add_account", **values(account))
     if not written:
         raise Conflict(f"Account {account.id} is there already: somebody has just added it. Nothing was changed.")
@@ -20,7 +20,9 @@ def add(account: StoredAccount, act: Act | None) -> Operation[StoredAccount]:
     return stored_account(written[0])
 
 
-def put(account: StoredAccount, act: Act | None, before: StoredAccount | None) -> Operation[StoredAccount]:
+def put(
+    account: StoredAccount, act: Act | None = None, *, before: StoredAccount | None = None
+) -> Operation[StoredAccount]:
     known = yield ask("lock_account", id=account.id)
     if known:
         yield from check(account, known[0], before)

@@ -1,17 +1,16 @@
 """Drafts: read and changed by the version that was read, gone when posts are made of them."""
 
-from collections.abc import Sequence
 from typing import NoReturn
 from uuid import UUID
 
 from postino.errors import Conflict, NotFound
-from postino.post import Draft, Once, no_draft
 from postino.stores.operations import answers
 from postino.stores.operations.listing import LAST
 from postino.stores.statement import Operation, Row, ask
+from postino.values.post import Draft, Once, no_draft
 
 
-def add(draft: Draft, once: Once | None) -> Operation[Draft | None]:
+def add(draft: Draft, *, once: Once | None = None) -> Operation[Draft | None]:
     if once is not None and (yield from answers.known(once.asked, keep=True)) is not None:
         return None
     found = yield ask("add_draft", id=draft.id, brand=draft.brand, author=draft.author, said=draft.said)
@@ -28,7 +27,7 @@ def get(draft_id: UUID) -> Operation[Draft]:
     return draft_of(found[0])
 
 
-def list_drafts(brands: Sequence[str] | None, before: UUID | None, limit: int) -> Operation[list[Draft]]:
+def list_drafts(brands: frozenset[str] | None, before: UUID | None, limit: int) -> Operation[list[Draft]]:
     found: list[Draft] = []
     for brand in [None] if brands is None else brands:
         rows = yield ask("drafts", brand=brand, before=before or LAST, limit=limit)

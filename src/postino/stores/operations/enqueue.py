@@ -6,12 +6,12 @@ from typing import Any
 from uuid import UUID
 
 from postino.errors import Conflict
-from postino.job import Job, State, lane_of, make_job
-from postino.post import Once
-from postino.store import Enqueued, NewJob
 from postino.stores import rows
 from postino.stores.operations import answers
+from postino.stores.records import Enqueued, NewJob
 from postino.stores.statement import Operation, ask, each
+from postino.values.job import Job, State, lane_of, make_job
+from postino.values.post import Once
 
 
 def enqueue(jobs: Sequence[NewJob], again: bool = False) -> Operation[list[Enqueued]]:

@@ -9,16 +9,16 @@ from typing import Any
 from uuid import UUID
 
 from postino.errors import NotFound
-from postino.event import EventType
-from postino.gate import Gate, GateKind, Scope
 from postino.rules.blackout import Blackout, blackout_of, told_of
 from postino.rules.breaker import Breaker, BreakerPolicy, Circuit, after, closed_by_hand, opened, reset
 from postino.rules.cooldown import cooled_until
 from postino.rules.gates import FOREVER, Known
-from postino.store import Act
 from postino.stores.operations.byhand import told, write_audit
 from postino.stores.operations.settle import clean
+from postino.stores.records import Act
 from postino.stores.statement import Operation, Row, ask, each
+from postino.values.event import EventType
+from postino.values.gate import Gate, GateKind, Scope
 
 ON_CIRCUIT = {
     Circuit.CLOSED: EventType.CIRCUIT_CLOSED,

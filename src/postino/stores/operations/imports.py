@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from postino.errors import NotFound
-from postino.importing import Import, NewRow, no_import
-from postino.post import NewPosts
 from postino.stores.operations.posts import written
 from postino.stores.statement import Operation, Row, ask
+from postino.values.imports import Import, NewRow, no_import
+from postino.values.post import NewPosts
 
 KEPT_DAYS = 7
 

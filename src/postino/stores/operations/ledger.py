@@ -7,14 +7,14 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from postino.event import EventType
-from postino.job import Job
-from postino.ledger import Fact, IntentEntry, Ledger, NewIntent, Noted, Source, StepEntry, Verdict
-from postino.provider import Receipt
 from postino.rules.ledger import doubled, doubts
 from postino.stores import rows
 from postino.stores.operations.settle import clean
 from postino.stores.statement import Operation, Row, ask, each
+from postino.values.event import EventType
+from postino.values.job import Job
+from postino.values.ledger import Fact, IntentEntry, Ledger, NewIntent, Noted, Source, StepEntry, Verdict
+from postino.values.provider import Receipt
 
 
 def ledger(job_id: UUID) -> Operation[Ledger]:
@@ -29,7 +29,7 @@ def ledger(job_id: UUID) -> Operation[Ledger]:
 
 
 def remember(
-    job: Job, name: str, position: int, result: str | None, done: bool, limit: float | None
+    job: Job, name: str, position: int, result: str | None, *, done: bool, limit: float | None = None
 ) -> Operation[StepEntry | None]:
     kept = yield ask(
         "remember",

@@ -7,10 +7,10 @@ from typing import Any
 from uuid import UUID
 
 from postino.errors import NotFound
-from postino.job import State
-from postino.post import AccountState, Day, Entry, Place, PostFilter, PostPage, StoredPost, Window, no_post
 from postino.stores import rows
 from postino.stores.statement import Operation, Row, ask, each
+from postino.values.job import State
+from postino.values.post import AccountState, Day, Entry, Place, PostFilter, PostPage, StoredPost, Window, no_post
 
 FIRST, LAST = UUID(int=0), UUID(int=2**128 - 1)
 BEGINNING, END = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)

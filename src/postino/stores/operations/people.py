@@ -8,12 +8,12 @@ from typing import Any
 from uuid import UUID
 
 from postino.errors import Conflict, NotFound
-from postino.people import ApiKey, Role, Session, User
 from postino.rules.throttling import Patience, Tries, failed, until
-from postino.store import Act, AuditEntry
 from postino.stores import rows
 from postino.stores.operations.byhand import write_audit
+from postino.stores.records import Act, AuditEntry
 from postino.stores.statement import Operation, Row, ask
+from postino.values.auth import ApiKey, Role, Session, User
 
 
 def add_api_key(key: ApiKey, act: Act) -> Operation[ApiKey]:

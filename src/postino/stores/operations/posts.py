@@ -8,10 +8,19 @@ from typing import Any
 from uuid import UUID
 
 from postino.errors import Conflict, NotFound
-from postino.event import EventType
-from postino.gate import GateKind, Scope
-from postino.job import Job, Queue
-from postino.post import (
+from postino.rules.idempotency import SAME_WITHIN
+from postino.rules.settlement import missed, waited_in_vain
+from postino.stores import rows
+from postino.stores.operations import answers, byhand, drafts, gates, listing
+from postino.stores.operations.connecting import stored_account
+from postino.stores.operations.enqueue import enqueue
+from postino.stores.operations.settle import clean, settle
+from postino.stores.records import Act, Ending, Failure
+from postino.stores.statement import Operation, ask, each
+from postino.values.event import EventType
+from postino.values.gate import GateKind, Scope
+from postino.values.job import Job, Queue
+from postino.values.post import (
     AccountState,
     NewContent,
     NewPost,
@@ -23,22 +32,13 @@ from postino.post import (
     no_account,
     no_post,
 )
-from postino.rules.idempotency import SAME_WITHIN
-from postino.rules.settlement import missed, waited_in_vain
-from postino.store import Act, Ending, Failure
-from postino.stores import rows
-from postino.stores.operations import answers, byhand, drafts, gates, listing
-from postino.stores.operations.connecting import stored_account
-from postino.stores.operations.enqueue import enqueue
-from postino.stores.operations.settle import clean, settle
-from postino.stores.statement import Operation, ask, each
 
 KIND_OF = {AccountState.TOKEN_EXPIRED: GateKind.TOKEN, AccountState.PAUSED: GateKind.PAUSE}
 IN_VAIN = Failure(None, "Its network was in trouble for too long.")
 MISSED = Failure(None, "It was to be out by a certain time, and that time has passed.")
 
 
-def create(wanted: Sequence[NewPosts], again: bool) -> Operation[list[list[Written]]]:
+def create(wanted: Sequence[NewPosts], again: bool = False) -> Operation[list[list[Written]]]:
     """In one order, answers, twins, keys: two who bring the same never wait for each other in a circle."""
     todo = yield from unanswered(wanted)
     made = yield from written([wanted[number] for number in todo], again)
@@ -154,7 +154,7 @@ def reschedule(post_id: UUID, run_at: datetime, key: str, act: Act) -> Operation
     return job
 
 
-def hurry(post_id: UUID, act: Act, regardless: bool) -> Operation[Job]:
+def hurry(post_id: UUID, act: Act, *, regardless: bool = False) -> Operation[Job]:
     yield from listing.get(post_id)
     yield from byhand.reschedule(post_id, None, act, regardless)
     yield ask("hurry", id=post_id, queue=Queue.HIGH)

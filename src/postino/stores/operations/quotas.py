@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from postino.gate import Gate, GateKind, Scope
-from postino.job import Job
 from postino.rules.gates import FOREVER
 from postino.rules.quota import Quota, Spent, cost_of, free_at, since
 from postino.stores.operations.gates import shut
 from postino.stores.statement import Operation, ask, each
+from postino.values.gate import Gate, GateKind, Scope
+from postino.values.job import Job
 
 
 def spend(job: Job, step: str, number: int, quotas: Sequence[Quota]) -> Operation[Gate | None]:

@@ -7,11 +7,12 @@ from typing import Any
 from uuid import UUID
 
 from postino.errors import NotFound
-from postino.event import Cursor, Event, EventType
-from postino.job import Job, State
 from postino.rules.blockers import MOST_AHEAD, Busy, Doubt, Facts
 from postino.rules.settlement import Cause
-from postino.store import (
+from postino.stores import rows
+from postino.stores.operations.gates import known_from, known_gates
+from postino.stores.operations.listing import LAST, further
+from postino.stores.records import (
     Attempt,
     AuditEntry,
     Circumstances,
@@ -22,10 +23,9 @@ from postino.store import (
     QueueDepth,
     WorkerInfo,
 )
-from postino.stores import rows
-from postino.stores.operations.gates import known_from, known_gates
-from postino.stores.operations.listing import LAST, further
 from postino.stores.statement import Operation, Row, ask, each
+from postino.values.event import Cursor, Event, EventType
+from postino.values.job import Job, State
 
 BUSY = frozenset({State.RUNNING, State.UNCERTAIN})  # of which there is never much
 MOST_WALKED = 10_000  # jobs that one answer looks through
@@ -179,7 +179,7 @@ def collides(
     return bool(found[0]["collides"])
 
 
-def audit(limit: int) -> Operation[list[AuditEntry]]:
+def audit(limit: int = 100) -> Operation[list[AuditEntry]]:
     return [rows.audit_entry(row) for row in (yield ask("audit", limit=limit))]
 
 
@@ -192,7 +192,7 @@ def hold_cursor(listener: str, holder: str, seconds: float) -> Operation[Cursor 
     return Cursor(held[0]["xid"], held[0]["seq"]) if held else None
 
 
-def move_cursor(listener: str, holder: str, cursor: Cursor, seconds: float) -> Operation[bool]:
+def move_cursor(listener: str, holder: str, cursor: Cursor, seconds: float = 0) -> Operation[bool]:
     moved = yield ask("move_cursor", listener=listener, holder=holder, xid=cursor.xid, seq=cursor.seq, seconds=seconds)
     return bool(moved)
 

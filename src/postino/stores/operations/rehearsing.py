@@ -8,13 +8,13 @@ from datetime import datetime, timedelta
 from statistics import median
 from typing import Any
 
-from postino.job import Job, Queue, State, lane_of, new_id
 from postino.rules.blackout import told_of
 from postino.rules.gates import is_closed
 from postino.rules.quota import Spent
-from postino.store import Outlook
 from postino.stores.operations import gates
+from postino.stores.records import Outlook
 from postino.stores.statement import Operation, Row, ask, each
+from postino.values.job import Job, Queue, State, lane_of, new_id
 
 LONGEST_QUOTA = timedelta(days=32)  # a month
 COPIED = (

@@ -7,13 +7,13 @@ from typing import Any
 from uuid import UUID
 
 from postino.errors import WrongUse
-from postino.event import EventType
-from postino.job import Job, State
 from postino.rules.lifecycle import may_move
 from postino.rules.settlement import Settlement
-from postino.store import Decide, Ending, Failure
 from postino.stores import rows
+from postino.stores.records import Decide, Ending, Failure
 from postino.stores.statement import Operation, ask, each, given
+from postino.values.event import EventType
+from postino.values.job import Job, State
 
 DIED = Failure(None, "Its worker died.")
 OVERDUE = Failure(None, "Its deadline passed, and its worker had not ended it.")

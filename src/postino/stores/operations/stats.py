@@ -5,14 +5,14 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from postino.event import Cursor
-from postino.job import State
-from postino.overview import BrandCount, Spending
 from postino.rules.quota import Spent
 from postino.rules.settlement import Cause
 from postino.rules.stats import Ended
 from postino.rules.troubles import Trouble, together
+from postino.stores.records import BrandCount, Spending
 from postino.stores.statement import Operation, Row, ask
+from postino.values.event import Cursor
+from postino.values.job import State
 
 
 def clock() -> Operation[datetime]:
@@ -20,7 +20,9 @@ def clock() -> Operation[datetime]:
     return now
 
 
-def ended(since_at: datetime, most: int, network: str | None, brands: Sequence[str] | None) -> Operation[list[Ended]]:
+def ended(
+    since_at: datetime, most: int, *, network: str | None = None, brands: Sequence[str] | None = None
+) -> Operation[list[Ended]]:
     found = yield ask("ended", since_at=since_at, most=most, network=network, brands=listed(brands))
     return [Ended(row["channel"], State(row["state"]), row["late_by"]) for row in found]
 
@@ -34,7 +36,7 @@ def brand_counts(names: Sequence[str], most: int) -> Operation[list[BrandCount]]
     return [BrandCount(row["brand"], State(row["state"]), row["posts"]) for row in found if row["posts"]]
 
 
-def troubles(most: int, brands: Sequence[str] | None) -> Operation[list[Trouble]]:
+def troubles(most: int, brands: Sequence[str] | None = None) -> Operation[list[Trouble]]:
     return together([trouble(row) for row in (yield ask("troubles", most=most, brands=listed(brands)))])
 
 

@@ -3,12 +3,12 @@
 import json
 
 from postino.config import RetentionConfig
-from postino.event import EventType
-from postino.job import Job
-from postino.post import POST
 from postino.rules.surroundings import why_held
 from postino.stores import rows
 from postino.stores.statement import Operation, ask
+from postino.values.event import EventType
+from postino.values.job import Job
+from postino.values.post import POST
 
 
 def take_duty(duty: str, holder: str, seconds: float, every: float) -> Operation[bool]:

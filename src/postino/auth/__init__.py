@@ -1,0 +1,1 @@
+"""Users, passwords, sessions, API keys and sign-in."""

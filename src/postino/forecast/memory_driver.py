@@ -1,0 +1,61 @@
+"""SQLite in memory, on a clock that somebody turns: what happens here has never happened, and is forgotten with it."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, TypeVar
+
+import apsw
+
+from postino.errors import WrongUse
+from postino.stores.driver import drive
+from postino.stores.migrations import migrations
+from postino.stores.sqlite_thread import execute
+from postino.stores.statement import Operation
+from postino.stores.store import Store
+
+T = TypeVar("T")
+
+
+class MemoryDriver:
+    """Runs operations at once, one after the other, in whatever thread asks: nobody else can be in the way."""
+
+    dialect = "sqlite"
+
+    def __init__(self, clock: Callable[[], datetime]) -> None:
+        self.clock = clock
+        self.connection = apsw.Connection(":memory:")
+
+    async def open(self) -> None:
+        await self.migrate()
+
+    async def close(self) -> None:
+        self.connection.close()
+
+    async def migrate(self) -> list[str]:
+        made = migrations(self.dialect)
+        for migration in made:
+            self.connection.execute(migration.sql)
+        return [migration.name for migration in made]
+
+    async def surroundings(self) -> str:
+        return ""
+
+    async def transact(self, operation: Operation[T], *, patience: float | None = None) -> T:
+        self.connection.execute("BEGIN")
+        try:
+            result = drive(operation, lambda query: execute(self.connection, query, self.clock()))
+        except BaseException:
+            self.connection.execute("ROLLBACK")
+            raise
+        self.connection.execute("COMMIT")
+        return result
+
+    perform = transact
+    read = transact
+
+    async def join(self, connection: Any, operation: Operation[T]) -> T:
+        raise WrongUse("connection: a rehearsal joins nobody's transaction.", field="connection")
+
+
+def memory_store(clock: Callable[[], datetime]) -> Store:
+    return Store(MemoryDriver(clock))

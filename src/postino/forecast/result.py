@@ -1,0 +1,205 @@
+"""What a simulation says: what would run when, what would not, and what each of them waited for."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from postino.rules.blackout import sentence, windows_between
+from postino.rules.breaker import Circuit
+from postino.rules.gates import gate_of, holds, told_of_gate
+from postino.rules.localtime import told_at
+from postino.stores.records import Outlook
+from postino.values.gate import Gate, GateKind, Scope
+from postino.values.job import Job, Queue
+
+TURN, PERSON, MISSED = "turn", "person", "missed"  # beside the kinds of gates
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Something a job waits for, in a sentence; `kind` is that of a gate, or its turn, a person, a time gone by."""
+
+    kind: str
+    sentence: str
+    until_at: datetime | None = None
+
+
+ITS_TURN = Wait(TURN, "It waits for its turn: for its account, its channel or a worker to be free.")
+A_PERSON = Wait(PERSON, "A person has to say whether it is out: `postino posts resolve` or `postino jobs resolve`.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """A job that would run."""
+
+    job_id: UUID
+    type: str
+    channel: str
+    account: str | None
+    brand: str | None
+    queue: Queue
+    scheduled_at: datetime
+    started_at: datetime
+    ended_at: datetime
+    waited_for: tuple[Wait, ...] = ()
+
+    @property
+    def late_by(self) -> timedelta:
+        return max(self.started_at - self.scheduled_at, timedelta(0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Left:
+    """A job that was due and would not have run by then."""
+
+    job_id: UUID
+    type: str
+    channel: str
+    account: str | None
+    brand: str | None
+    queue: Queue
+    scheduled_at: datetime
+    waits_for: tuple[Wait, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Total:
+    """Of one channel."""
+
+    channel: str
+    ran: int = 0
+    left: int = 0
+    latest: timedelta = timedelta(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulation:
+    """From a time to another, with so many workers of so many slots each; the gates are those in between."""
+
+    from_at: datetime
+    until_at: datetime
+    ran: tuple[Ran, ...]
+    left: tuple[Left, ...]
+    gates: tuple[Gate, ...] = ()
+    workers: int = 1
+    slots: int = 1
+    notes: tuple[str, ...] = field(default=())
+
+    def only(self, channel: str | None, brand: str | None) -> "Simulation":
+        def wanted(one: Ran | Left) -> bool:
+            return channel in (None, one.channel) and brand in (None, one.brand)
+
+        return replace(self, ran=tuple(filter(wanted, self.ran)), left=tuple(filter(wanted, self.left)))
+
+    def totals(self) -> list[Total]:
+        found: dict[str, Total] = {}
+        every: list[Ran | Left] = [*self.ran, *self.left]
+        for one in every:
+            total = found.get(one.channel, Total(channel=one.channel))
+            if isinstance(one, Ran):
+                found[one.channel] = replace(total, ran=total.ran + 1, latest=max(total.latest, one.late_by))
+            else:
+                found[one.channel] = replace(total, left=total.left + 1)
+        return [found[channel] for channel in sorted(found)]
+
+
+class Gates:
+    """All that is closed at some time in between, and whom it concerns."""
+
+    def __init__(self, outlook: Outlook, until_at: datetime) -> None:
+        self.all: list[Gate] = []
+        self.by_place: dict[tuple[Scope, str], list[Gate]] = {}
+        for gate in sorted(gates_between(outlook, until_at), key=lambda gate: gate.since_at or outlook.now):
+            self.add(gate)
+
+    def add(self, gate: Gate) -> None:
+        self.all.append(gate)
+        self.by_place.setdefault((gate.scope, gate.name), []).append(gate)
+
+    def holding(self, job: Job, since_at: datetime, until_at: datetime) -> list[Wait]:
+        """Those that stood in this job's way at some time from then on, up to then."""
+        places = [
+            (Scope.ALL, ""), (Scope.QUEUE, job.queue.label), (Scope.CHANNEL, job.channel), (Scope.BRAND, job.brand),
+            (Scope.ACCOUNT, job.account),
+        ]  # fmt: skip
+        near = [gate for scope, name in places for gate in self.by_place.get((scope, name or ""), ())]
+        return [
+            Wait(gate.kind.value, told_of_gate(gate), gate.until_at)
+            for gate in near
+            if holds(gate, job) and (gate.since_at or since_at) < until_at and (gate.until_at or until_at) > since_at
+        ]
+
+
+def gates_between(outlook: Outlook, until_at: datetime) -> Iterable[Gate]:
+    """As far as is known now: what people and networks will say is not."""
+    for gate in outlook.gates:
+        if gate.until_at is None or gate.until_at > outlook.now:
+            yield gate
+    for breaker in outlook.circuits:
+        if breaker.state is Circuit.OPEN and (breaker.until_at is None or breaker.until_at > outlook.now):
+            yield gate_of(breaker)
+    for blackout in outlook.blackouts:
+        for window in windows_between(blackout, outlook.now, until_at):
+            yield Gate(
+                scope=blackout.scope,
+                name=blackout.name,
+                kind=GateKind.BLACKOUT,
+                since_at=window.since_at,
+                until_at=window.until_at,
+                reason=blackout.reason or sentence(blackout),
+            )
+
+
+def told(simulation: Simulation) -> dict[str, Any]:
+    """As programs read it."""
+    return {
+        "from": told_at(simulation.from_at),
+        "until": told_at(simulation.until_at),
+        "workers": simulation.workers,
+        "slots": simulation.slots,
+        "ran": [told_of_ran(ran) for ran in simulation.ran],
+        "left": [told_of_job(left) | {"waits_for": told_of_waits(left.waits_for)} for left in simulation.left],
+        "totals": [told_of_total(total) for total in simulation.totals()],
+        "gates": [told_of_closed(gate) for gate in simulation.gates],
+        "notes": [*simulation.notes],
+    }
+
+
+def told_of_ran(ran: Ran) -> dict[str, Any]:
+    return told_of_job(ran) | {
+        "started_at": told_at(ran.started_at),
+        "ended_at": told_at(ran.ended_at),
+        "late_by": ran.late_by.total_seconds(),
+        "waited_for": told_of_waits(ran.waited_for),
+    }
+
+
+def told_of_job(one: Ran | Left) -> dict[str, Any]:
+    names = ("type", "channel", "account", "brand")
+    said: Mapping[str, Any] = {name: getattr(one, name) for name in names}
+    return {"id": str(one.job_id), **said, "queue": one.queue.label, "scheduled_at": told_at(one.scheduled_at)}
+
+
+def told_of_waits(waits: Iterable[Wait]) -> list[dict[str, Any]]:
+    return [
+        {"kind": wait.kind, "sentence": wait.sentence, "until_at": wait.until_at and told_at(wait.until_at)}
+        for wait in waits
+    ]
+
+
+def told_of_total(total: Total) -> dict[str, Any]:
+    late = total.latest.total_seconds()
+    return {"channel": total.channel, "ran": total.ran, "left": total.left, "latest_late_by": late}
+
+
+def told_of_closed(gate: Gate) -> dict[str, Any]:
+    return {
+        "scope": gate.scope.value,
+        "name": gate.name,
+        "kind": gate.kind.value,
+        "since_at": gate.since_at and told_at(gate.since_at),
+        "until_at": gate.until_at and told_at(gate.until_at),
+        "sentence": told_of_gate(gate),
+    }

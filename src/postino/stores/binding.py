@@ -1,0 +1,108 @@
+"""Turn operations into methods of the store.
+
+An operation is a generator that a driver runs. `transact`, `perform` and `read` bind one to the store under the name it
+is assigned to, with the operation's own signature. A bound write passes two crash points, `<name>.before` and
+`<name>.after`, so no write can be added without them.
+"""
+
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, overload
+
+from postino.stores.crash_points import crash_point
+from postino.stores.driver import Driver
+from postino.stores.statement import Operation
+
+P = ParamSpec("P")
+T = TypeVar("T")
+S = TypeVar("S")
+
+
+class HasDriver(Protocol):
+    driver: Driver
+
+
+class BoundOperation(Generic[P, T]):
+    """An operation as a method: calling it runs the operation on the store's driver."""
+
+    def __init__(
+        self, operation: Callable[P, Operation[T]], run: Callable[[Driver, Operation[T]], Coroutine[Any, Any, T]]
+    ) -> None:
+        self.operation = operation
+        self.run = run
+        self.name = operation.__name__
+        self.__doc__ = operation.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, store: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, store: HasDriver, owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __get__(self, store: HasDriver | None, owner: type) -> Any:
+        return self if store is None else self.bind(store.driver)
+
+    def bind(self, driver: Driver) -> Callable[P, Coroutine[Any, Any, T]]:
+        @wraps(self.operation)
+        async def call(*args: P.args, **kwargs: P.kwargs) -> T:
+            return await self.run(driver, self.operation(*args, **kwargs))
+
+        return call
+
+
+class BoundWrite(BoundOperation[P, T]):
+    """A bound operation that changes the database."""
+
+    def bind(self, driver: Driver) -> Callable[P, Coroutine[Any, Any, T]]:
+        call = super().bind(driver)
+
+        @wraps(call)
+        async def crashing(*args: P.args, **kwargs: P.kwargs) -> T:
+            crash_point(f"{self.name}.before")
+            result = await call(*args, **kwargs)
+            crash_point(f"{self.name}.after")
+            return result
+
+        return crashing
+
+
+def transact(operation: Callable[P, Operation[T]], *, patience: float | None = None) -> BoundWrite[P, T]:
+    """Bind an operation that runs in one transaction. A lock that takes longer than `patience` seconds ends it."""
+    return BoundWrite(operation, lambda driver, work: driver.transact(work, patience=patience))
+
+
+def perform(operation: Callable[P, Operation[T]]) -> BoundWrite[P, T]:
+    """Bind an operation whose statements are each complete by themselves."""
+    return BoundWrite(operation, lambda driver, work: driver.perform(work))
+
+
+def read(operation: Callable[P, Operation[T]]) -> BoundOperation[P, T]:
+    """Bind an operation that changes nothing."""
+    return BoundOperation(operation, lambda driver, work: driver.read(work))
+
+
+def write(
+    method: Callable[Concatenate[S, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
+    """Add crash points to a method that chooses how to run its operation."""
+    name = method.__name__
+
+    @wraps(method)
+    async def crashing(store: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        crash_point(f"{name}.before")
+        result = await method(store, *args, **kwargs)
+        crash_point(f"{name}.after")
+        return result
+
+    setattr(crashing, WRITES, True)
+    return crashing
+
+
+WRITES = "__postino_writes__"
+
+
+def list_crash_points(store: type) -> tuple[str, ...]:
+    """Return the crash points of every write that the store has."""
+    names = [name for name, value in vars(store).items() if isinstance(value, BoundWrite) or hasattr(value, WRITES)]
+    return tuple(f"{name}.{side}" for name in names for side in ("before", "after"))

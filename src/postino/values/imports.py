@@ -1,0 +1,42 @@
+"""The contract of imports: files of posts that are checked first, then saved row by row."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from postino.values.post import NewContent, NewPost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Import:
+    """A file of posts. `looked` rows were saved, known already or refused; `created` and `known` count posts."""
+
+    id: UUID
+    caller: str  # whose key it came with
+    author: str
+    token: str  # tells this very file from any other
+    file: bytes = field(repr=False)
+    timezone: str | None
+    rows: int
+    faults: str  # as JSON
+    state: str = "checked"
+    looked: int = 0
+    created: int = 0
+    known: int = 0
+    created_at: datetime | None = None  # None: not written yet
+    changed_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewRow:
+    """What one row makes."""
+
+    content: NewContent
+    posts: Sequence[NewPost]
+    jobs: Sequence[Any]
+
+
+def no_import(import_id: UUID) -> str:
+    return f"There is no import {import_id}. What is only checked is kept for seven days."

@@ -1,0 +1,128 @@
+"""The contract of the ledger: what is remembered about a job's steps, so that nothing visible is done twice.
+
+Steps are remembered, intents are written before a visible call leaves, and facts are what became of it. State moves and
+intents are fenced by the claim's token; facts are about the world and are accepted from anyone.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Protocol
+from uuid import UUID
+
+from postino.values.outcome import Outcome
+from postino.values.provider import Call, Failure, Http, Receipt
+
+
+class Verdict(StrEnum):
+    """What became of a visible call."""
+
+    ACCEPTED = "accepted"
+    REFUSED = "refused"  # certainly: nothing came of it
+
+
+class Source(StrEnum):
+    """Who says so."""
+
+    CALL = "call"  # the network, in its answer
+    LOOK = "look"  # the network, asked later
+    PERSON = "person"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepEntry:
+    """An inert step: its result as JSON once there is one, and when it was first asked for."""
+
+    name: str
+    position: int
+    asked_at: datetime
+    done_at: datetime | None = None
+    result: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntentEntry:
+    """A visible call that was about to leave. Nobody begins it after `send_before_at`; before `look_at` nobody asks."""
+
+    step: str
+    position: int
+    number: int
+    intended_at: datetime
+    send_before_at: datetime
+    look_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """What is known about one intent."""
+
+    step: str
+    number: int
+    verdict: Verdict
+    told_by: Source
+    receipt: Receipt | None = None
+    why: str | None = None
+    at: datetime | None = None  # None: not written yet
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """Everything remembered about one job."""
+
+    steps: tuple[StepEntry, ...] = ()
+    intents: tuple[IntentEntry, ...] = ()
+    facts: tuple[Fact, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewIntent:
+    """A visible call about to leave: it begins within so many seconds, and nobody asks after it for so many more."""
+
+    job_id: UUID
+    token: UUID | None
+    step: str
+    position: int
+    number: int
+    send_within: float
+    settles_within: float
+    limit: float | None = None  # seconds from now until the job's new deadline
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """What writing a fact showed: which other job has the same remote post, and whether a step is out there twice."""
+
+    look_at: datetime | None  # None: nothing is in doubt any more
+    held_by: UUID | None = None
+    doubled: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manners:
+    """How to deal with whoever is called: how long an answer may take, how long a new thing may stay unseen there."""
+
+    timeout: timedelta = timedelta(seconds=30)
+    visibility: timedelta = timedelta(seconds=5)
+    send_within: timedelta = timedelta(seconds=5)
+    secrets: frozenset[str] = frozenset()
+    public: bool = False  # the address is somebody's word: on the internet, and inside only where settings say so
+    # Hears of a no before it ends the run, and may end it otherwise.
+    refused: Callable[[Failure], Awaitable[None]] | None = None
+
+
+class GuardedCall(Call, Protocol):
+    """A call as handed to a handler, which knows whom it will call."""
+
+    @property
+    def http(self) -> Http:
+        """The way out for what is neither remembered nor visible."""
+        ...
+
+    async def heard(self, failure: Failure) -> Outcome:
+        """What a network's no means for this job."""
+        ...
+
+    def toward(self, manners: Manners) -> "GuardedCall":
+        """Begins at the first step: what was done before is remembered."""
+        ...

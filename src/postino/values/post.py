@@ -1,0 +1,220 @@
+"""The contract of posts: contents, accounts and the posts they make, as the store keeps them.
+
+A post is a job of type `postino.post`: its id is its job's id, and what happens to it is written with its job.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from postino.values.job import Job, State
+
+POST = "postino.post"
+
+
+class AccountState(StrEnum):
+    ACTIVE = "active"
+    TOKEN_EXPIRED = "token_expired"  # its posts are held until somebody connects it again
+    PAUSED = "paused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredAccount:
+    """An account as it is kept: what it takes to speak for it is sealed."""
+
+    id: str
+    network: str
+    handle: str
+    base_url: str
+    sealed: bytes = field(repr=False)
+    brand: str | None = None
+    remote_id: str | None = None
+    state: AccountState = AccountState.ACTIVE
+    reason: str | None = None  # why it is not active
+    created_at: datetime | None = None  # None: not written yet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewContent:
+    """What people wrote, as JSON."""
+
+    id: UUID
+    text: str
+    words: str = ""  # what it is found by
+    brand: str | None = None
+    user_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewPost:
+    """A post about to be enqueued as the job of the same id."""
+
+    id: UUID
+    account: str
+    network: str
+    fingerprint: str
+    publish_until_at: datetime | None = None
+    guard: bool = False  # published now: the same by the same account moments ago is taken for a second click
+    regardless: bool = False  # of blackouts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredPost:
+    """A post, its content and its job as they are now."""
+
+    job: Job
+    content_id: UUID
+    content: str
+    version: int  # of the content: how often it was edited, and one
+    publish_until_at: datetime | None = None
+    account_state: AccountState | None = None  # None: the account is gone
+
+
+class Written(NamedTuple):
+    """A post as it is now, and whether this call made it; otherwise its key was known."""
+
+    post: StoredPost
+    created: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostFilter:
+    """Which posts to list, before the cursor: the newest first or, where times are said, the latest."""
+
+    states: tuple[State, ...] = ()
+    network: str | None = None
+    account: str | None = None
+    brand: str | None = None
+    brands: frozenset[str] | None = None  # those that may be seen; None: all, and what has none
+    content_id: UUID | None = None
+    from_at: datetime | None = None  # scheduled then or later
+    to_at: datetime | None = None  # and before this
+    words: str | None = None  # somewhere in what is said
+    before: UUID | None = None
+    before_at: datetime | None = None  # by time, the cursor is both
+    limit: int = 50
+
+    @property
+    def by_time(self) -> bool:
+        return self.from_at is not None or self.to_at is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a list goes on."""
+
+    id: UUID
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PostPage:
+    """Posts in their order, and where to go on: perhaps without any, when much was looked through in vain."""
+
+    posts: Sequence[StoredPost]
+    next: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A day of the calendar, as instants."""
+
+    from_at: datetime
+    to_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A post in the calendar."""
+
+    id: UUID
+    state: State
+    network: str
+    account: str
+    scheduled_at: datetime
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """The first posts of a day, and how many there are, counted up to a bound."""
+
+    entries: Sequence[Entry]
+    posts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What was answered to a request, word for word."""
+
+    status: int
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request with a key of its caller's. The same one is answered the same, for ever."""
+
+    caller: str
+    key: str
+    request: str  # what was asked, as a hash
+    what: str  # in words: `POST /v1/posts`
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """What to answer is told from what was made, in the transaction that makes it, and must not look elsewhere."""
+
+    asked: Asked
+    told: Callable[[Any], Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A request for posts that nobody has made yet, as JSON."""
+
+    id: UUID
+    brand: str | None
+    author: str
+    said: str
+    version: int = 1
+    created_at: datetime | None = None  # None: not written yet
+    changed_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewPosts:
+    """What one content makes: its posts, and for each the NewJob that carries it.
+
+    With `once`, what it tells of them is kept as the answer. The draft they were made from is gone with it; one that
+    was changed since it was read is a Conflict.
+    """
+
+    content: NewContent
+    posts: Sequence[NewPost]
+    jobs: Sequence[Any]
+    once: Once | None = None
+    draft: Draft | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """The same content by the same account, moments ago."""
+
+    id: UUID
+    account: str
+
+
+def no_post(post_id: UUID) -> str:
+    return f"There is no post {post_id}. The list of posts shows the newest ones."
+
+
+def no_account(account_id: str) -> str:
+    return f"There is no account {account_id}. The list of accounts shows those there are."
+
+
+def no_draft(draft_id: UUID) -> str:
+    return f"There is no draft {draft_id}. Of one that was scheduled there are posts."

@@ -1,0 +1,1 @@
+"""Encryption at rest: the key file, encrypted credentials, and keyed digests of secrets."""

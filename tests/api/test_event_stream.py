@@ -1,0 +1,70 @@
+"""One listener's share of the events: together what came together, each once, until it is too far behind."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+
+import pytest
+
+from postino.api.event_stream import MOST_UNHEARD, Ended, Guest, Listening, Told, TooSlow
+from postino.values.event import Cursor, Event
+
+LONG = 30.0
+
+
+async def let_in() -> bool:
+    return True
+
+
+ANYBODY = Guest("anybody", let_in)
+
+
+def told(number: int) -> Told:
+    return Told(Event(cursor=Cursor(0, number), type="job.completed", at=datetime(2026, 1, 1, tzinfo=UTC)))
+
+
+def listening(after: int = 0) -> Listening:
+    return Listening(lambda one: one if one.event.cursor.seq % 2 == 0 else None, Cursor(0, after), ANYBODY)
+
+
+def numbers(heard: object) -> list[int]:
+    assert isinstance(heard, list)
+    return [one.event.cursor.seq for one in heard]
+
+
+async def test_what_came_together_is_heard_together_and_once() -> None:
+    mine = listening(after=4)
+    for number in range(10):
+        mine.offer(told(number))
+    assert numbers(await mine.next(LONG)) == [6, 8]
+    waiting = asyncio.create_task(mine.next(LONG))
+    await asyncio.sleep(0)
+    mine.offer(told(11))
+    mine.offer(told(12))
+    assert numbers(await waiting) == [12]
+
+
+async def test_nothing_for_long_is_told_as_nothing() -> None:
+    assert numbers(await listening().next(0)) == []
+
+
+async def test_who_leaves_too_much_unheard_is_let_go() -> None:
+    mine = listening()
+    for number in range(2, 2 * MOST_UNHEARD + 1, 2):
+        mine.offer(told(number))
+    assert mine.over is None
+    mine.offer(told(2 * MOST_UNHEARD + 2))
+    with pytest.raises(TooSlow):
+        await mine.next(LONG)
+    mine.offer(told(2 * MOST_UNHEARD + 4))
+    assert len(mine.unheard) <= MOST_UNHEARD + 1
+
+
+async def test_who_waits_hears_of_the_end_at_once() -> None:
+    mine = listening()
+    waiting = asyncio.create_task(mine.next(LONG))
+    await asyncio.sleep(0)
+    mine.end(Ended)
+    with pytest.raises(Ended):
+        await waiting

@@ -1,0 +1,346 @@
+"""What `simulate` foretells, compared with what is expected by hand and with what a worker really does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import apsw
+import pytest
+
+from postino.config import Config, WorkerConfig
+from postino.engine.handlers import handler_of
+from postino.engine.specs import JobSpec, override_of
+from postino.engine.terms import Terms
+from postino.engine.worker import Worker
+from postino.errors import WrongUse
+from postino.forecast.result import Ran, told
+from postino.rules import settlement
+from postino.rules.quota import Quota
+from postino.rules.retry import RetryPolicy
+from postino.stores.records import ClaimOrder, Ending, NewJob, WorkerInfo
+from postino.values.gate import Scope
+from postino.values.job import Job, Queue, State, new_id
+from postino.values.outcome import Unknown
+from postino.values.post import NewContent, NewPost, NewPosts
+from postino.values.provider import Http
+from tests.engine.conftest import eventually
+from tests.forecast.days import ME, TERMS, Day, at, day_in, fill
+
+
+@pytest.fixture
+async def day(tmp_path: Path) -> AsyncIterator[Day]:
+    async with day_in(tmp_path) as day:
+        yield day
+
+
+def starts(ran: tuple[Ran, ...], jobs: Mapping[str, Job]) -> dict[str, str]:
+    names = {job.id: name for name, job in jobs.items()}
+    return {names[it.job_id]: f"{it.started_at:%H:%M:%S}" for it in ran}
+
+
+async def test_a_day_runs_as_one_would_foretell_it_by_hand(day: Day) -> None:
+    jobs = await fill(day)
+    played = await day.simulated("10:30")
+    assert starts(played.ran, jobs) == {
+        "before": "08:30:00",
+        "report": "09:15:00",
+        "low": "09:15:00",
+        "in trouble": "09:30:00",  # the probe
+        "in trouble, too": "09:30:10",
+        "well again": "09:45:00",
+        "other brand": "10:00:00",  # bolt was not served yet, acme was at 08:30
+        "in blackout": "10:00:10",
+        "again": "10:00:20",
+    }
+    assert played.left == ()
+    assert all(ran.started_at >= ran.scheduled_at for ran in played.ran)
+
+
+async def test_each_says_what_it_waited_for(day: Day) -> None:
+    jobs = await fill(day)
+    played = await day.simulated("10:30")
+    waits = {ran.job_id: [wait.kind for wait in ran.waited_for] for ran in played.ran}
+    assert waits[jobs["before"].id] == []
+    assert waits[jobs["in trouble"].id] == ["breaker"]
+    assert waits[jobs["in trouble, too"].id] == ["breaker", "turn"]
+    assert waits[jobs["other brand"].id] == ["blackout"]
+    assert waits[jobs["in blackout"].id] == ["blackout", "turn"]
+    [late] = [ran for ran in played.ran if ran.job_id == jobs["in blackout"].id]
+    assert late.late_by == timedelta(minutes=45, seconds=10)
+    assert "blackout window: every day 09:00–10:00 UTC" in late.waited_for[0].sentence
+    totals = {it.channel: (it.ran, it.left, it.latest) for it in played.totals()}
+    assert totals["mastodon"] == (4, 0, timedelta(minutes=45, seconds=10))
+
+
+async def test_what_has_not_run_by_then_is_told_with_its_reason(day: Day) -> None:
+    jobs = await fill(day)
+    person = await day.put("mastodon", "08:01", "m3")
+    paused = await day.put("mastodon", "08:40", "m4")
+    await day.store.pause(Scope.ACCOUNT, "m4", ME)
+    played = await day.simulated("09:30", seconds_per_job=7200.0)
+    left = {it.job_id: [wait.kind for wait in it.waits_for] for it in played.left}
+    assert left[jobs["in blackout"].id] == ["blackout"]
+    assert left[jobs["in trouble, too"].id] == ["turn"]
+    assert left[paused.id] == ["blackout", "pause"]
+    assert person.id not in left
+    assert jobs["late"].id not in left  # not due by then
+
+
+async def test_only_what_was_asked_for_is_shown_though_all_of_it_is_played(day: Day) -> None:
+    await fill(day)
+    shown = await day.simulated("10:30", brand="bolt")
+    assert [(ran.brand, f"{ran.started_at:%H:%M:%S}") for ran in shown.ran] == [("bolt", "10:00:00")]
+    assert {ran.channel for ran in (await day.simulated("10:30", channel="reports")).ran} == {"reports"}
+    later = await day.simulated("10:30", from_at=at("09:45"))
+    assert {ran.started_at >= at("09:45") for ran in later.ran} == {True}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({"until": "07:59"}, "until"),
+        ({"from_at": at("07:59")}, "from"),
+        ({"from_at": at("11:30")}, "from"),
+        ({"channel": "mastodn"}, "channel"),
+        ({"brand": "nobody"}, "brand"),
+        ({"workers": 0}, "workers"),
+        ({"seconds_per_job": 0.0}, "seconds_per_job"),
+        ({"most": 9}, "until"),
+    ],
+)
+async def test_what_makes_no_sense_is_refused_by_its_name(day: Day, wrong: dict[str, Any], field: str) -> None:
+    await fill(day)
+    with pytest.raises(WrongUse) as refused:
+        await day.simulated(**{"until": "11:30", **wrong})
+    assert refused.value.field == field
+
+
+async def test_the_store_is_the_same_before_and_after(day: Day, tmp_path: Path) -> None:
+    await fill(day)
+
+    def dump() -> list[str]:
+        connection = apsw.Connection(str(tmp_path / "postino.db"))
+        names = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        lines = [f"{name}: {row}" for name in names for row in connection.execute(f"SELECT * FROM {name}")]
+        connection.close()
+        return lines
+
+    before = dump()
+    assert any("postino_jobs: " in line for line in before)
+    await day.simulated("10:30")
+    assert dump() == before
+
+
+async def test_it_waits_for_nobody_who_writes(day: Day, tmp_path: Path) -> None:
+    await fill(day)
+    writer = apsw.Connection(str(tmp_path / "postino.db"))
+    writer.execute("BEGIN IMMEDIATE")
+    assert len((await day.simulated("10:30")).ran) == 9
+    writer.execute("ROLLBACK")
+    writer.close()
+
+
+async def test_what_runs_already_keeps_its_slot_until_it_ends(day: Day) -> None:
+    await day.store.set_cap("mastodon", 1, ME)
+    running, waiting = await day.put("mastodon", "08:00", "m1"), await day.put("mastodon", "08:00", "m2")
+    await day.store.register_worker(WorkerInfo(id="w", host="here", pid=1))
+    survey = await day.store.survey("w")
+    [claimed] = await day.store.claim(ClaimOrder(worker="w", token=new_id(), free=5, survey=survey))
+    assert claimed.id == running.id
+    day.clock.turn(seconds=4)
+    played = await day.simulated("08:10")
+    found = starts(played.ran, {"running": running, "waiting": waiting})
+    assert found == {"running": "08:00:00", "waiting": "08:00:10"}
+
+
+async def test_a_job_in_doubt_is_looked_at_and_one_that_a_person_must_settle_is_left(day: Day) -> None:
+    await day.store.register_worker(WorkerInfo(id="w", host="here", pid=1))
+    looked, asked = await day.put("mastodon", "08:00", "m1"), await day.put("mastodon", "08:00", "m2")
+    survey = await day.store.survey("w")
+    claimed = await day.store.claim(ClaimOrder(worker="w", token=new_id(), free=5, survey=survey))
+    look_at = {looked.id: at("08:20"), asked.id: None}
+    endings = [
+        Ending(job, settlement.settle(job, Unknown("no answer", look_at[job.id]), RetryPolicy(), day.clock(), 0.0))
+        for job in claimed
+    ]
+    await day.store.settle(endings)
+    played = await day.simulated("09:00")
+    assert starts(played.ran, {"looked": looked}) == {"looked": "08:20:00"}
+    assert [(it.job_id, it.waits_for[0].kind) for it in played.left] == [(asked.id, "person")]
+
+
+async def post(day: Day, when: str, account: str, until: str | None = None) -> Job:
+    job = NewJob(id=new_id(), type="publish", channel="mastodon", queue=Queue.DEFAULT, payload=b"{}", run_at=at(when),
+                 account=account)  # fmt: skip
+    content = NewContent(id=new_id(), text="{}")
+    said = NewPost(
+        id=job.id, network="mastodon", account=account, fingerprint=str(job.id),
+        publish_until_at=None if until is None else at(until),
+    )  # fmt: skip
+    [[made]] = await day.store.create_posts([NewPosts(content=content, posts=[said], jobs=[job])])
+    return made.post.job
+
+
+async def test_a_post_that_would_be_too_late_is_not_published(day: Day) -> None:
+    await day.blackout("08:30", "10:00")
+    missed, kept = await post(day, "08:40", "m1", "09:30"), await post(day, "08:41", "m2", "10:30")
+    played = await day.simulated("11:00")
+    assert starts(played.ran, {"kept": kept}) == {"kept": "10:00:00"}
+    [left] = played.left
+    assert (left.job_id, left.waits_for[0].kind) == (missed.id, "missed")
+    assert left.waits_for[0].sentence.startswith("missed:")
+
+
+async def test_a_quota_lets_so_many_through_and_the_others_when_there_is_room_again(day: Day) -> None:
+    hourly = Quota(name="posts per hour", most=2, period=timedelta(hours=1), whose=Scope.ACCOUNT, costs={"post": 1})
+    jobs = {f"{number}": await post(day, f"08:0{number}", "m1") for number in range(1, 5)}
+    played = await day.simulated("10:30", terms=Terms(quotas={"mastodon": [hourly]}))
+    assert [*starts(played.ran, jobs).values()] == ["08:01:00", "08:02:00", "09:01:00", "09:02:00"]
+    assert [{wait.kind for wait in ran.waited_for} for ran in played.ran] == [set(), set(), {"quota"}, {"quota"}]
+
+
+async def test_jobs_take_as_long_as_those_of_their_channel_took_lately(day: Day) -> None:
+    await day.store.register_worker(WorkerInfo(id="w", host="here", pid=1))
+    for seconds in (3, 30, 5):
+        await day.put("reports", "08:00")
+        survey = await day.store.survey("w")
+        [job] = await day.store.claim(ClaimOrder(worker="w", token=new_id(), free=5, survey=survey))
+        day.clock.turn(seconds=seconds)
+        await day.store.settle([Ending(job, settlement.WORKED)])
+    await day.put("reports", "08:10")
+    await day.put("unheard-of", "08:10")
+    played = await day.simulated("08:30", seconds_per_job=None)
+    assert {ran.channel: (ran.ended_at - ran.started_at).total_seconds() for ran in played.ran} == {
+        "reports": 5.0,
+        "unheard-of": 2.0,
+    }
+
+
+async def test_without_a_worker_one_is_assumed_and_that_is_said(day: Day) -> None:
+    await fill(day)
+    played = await day.simulated("10:30", workers=None)
+    assert (played.workers, *played.notes) == (1, "No worker is running: this is how it would be with one.")
+    for name in "ab":
+        await day.store.register_worker(WorkerInfo(id=name, host="here", pid=1))
+    played = await day.simulated("10:30", workers=None)
+    assert (played.workers, played.notes) == (2, ())
+
+
+async def test_the_slots_of_all_workers_are_filled_and_no_more(day: Day) -> None:
+    for _ in range(10):
+        await day.put("reports", "08:10")
+    played = await day.simulated("08:30", workers=2, slots=2)
+    begun = sorted(f"{ran.started_at:%H:%M:%S}" for ran in played.ran)
+    assert begun == ["08:10:00"] * 4 + ["08:10:10"] * 4 + ["08:10:20"] * 2
+
+
+# --- The same day, lived
+
+
+class Idle:
+    """The wake-up of a worker whose day goes on when it has nothing left to do."""
+
+    def __init__(self) -> None:
+        self.idle = asyncio.Event()
+        self.told = asyncio.Event()
+
+    def nudge(self) -> None:
+        self.told.set()
+
+    tell = nudge
+
+    async def listen(self) -> None: ...
+
+    async def wait(self, seconds: float) -> bool:
+        if not self.told.is_set():
+            self.idle.set()
+        await self.told.wait()
+        self.idle.clear()
+        self.told.clear()
+        return True
+
+    async def close(self) -> None: ...
+
+
+class NoDoor:
+    """Nothing leaves."""
+
+    def open(self, **_: Any) -> Http:
+        raise AssertionError
+
+
+class Life:
+    """A real worker on a real store, whose jobs last ten seconds of a clock that is turned by hand."""
+
+    def __init__(self, day: Day, folder: Path) -> None:
+        self.day = day
+        self.wakeup = Idle()
+        self.began: dict[UUID, datetime] = {}
+        self.ended: set[UUID] = set()
+        self.ticked = asyncio.Condition()
+        config = Config(data_dir=folder, worker=WorkerConfig(concurrency=20))
+        handler = handler_of("work", self.work, Queue.DEFAULT, override_of(None, None, None))
+        self.worker = Worker(
+            day.store, self.wakeup, {"work": handler}, config, self.never, day.another_store, NoDoor(), TERMS
+        )
+
+    async def never(self, _: JobSpec) -> Job:
+        raise AssertionError
+
+    async def work(self, job: Job) -> None:
+        self.began[job.id] = started = self.day.clock.now
+        async with self.ticked:
+            await self.ticked.wait_for(lambda: self.day.clock.now >= started + timedelta(seconds=10))
+        await self.day.store.record_response(job.channel, True, TERMS.circuits["mastodon"], None)
+
+    async def until(self, end: datetime) -> None:
+        """Ten seconds at a time, each as long as there is something to do."""
+        living = asyncio.create_task(self.worker.run())
+        try:
+            while self.day.clock.now <= end:
+                await self.settled()
+                self.day.clock.turn(seconds=10)
+                async with self.ticked:
+                    self.ticked.notify_all()
+        finally:
+            living.cancel()
+            with suppress(asyncio.CancelledError):
+                await living
+
+    async def has_ended(self, job_id: UUID) -> bool:
+        return (await self.day.store.job(job_id)).state is State.COMPLETED
+
+    async def settled(self) -> None:
+        """Everything that could happen at this instant has."""
+        ending = {job_id for job_id, at_ in self.began.items() if at_ + timedelta(seconds=10) <= self.day.clock.now}
+        for job_id in ending - self.ended:
+            await eventually(partial(self.has_ended, job_id))
+        self.ended |= ending
+        for _ in range(2):  # one to fold what it is told of lanes, one to take from them
+            self.wakeup.idle.clear()
+            self.wakeup.nudge()
+            await asyncio.wait_for(self.wakeup.idle.wait(), 20)
+
+
+async def test_a_worker_that_lives_through_the_day_does_what_was_foretold(day: Day, tmp_path: Path) -> None:
+    jobs = await fill(day)
+    foretold = {ran.job_id: ran.started_at for ran in (await day.simulated("10:05")).ran}
+    assert len(foretold) == len(jobs) - 1
+    life = Life(day, tmp_path)
+    await life.until(at("10:05"))
+    assert life.began == foretold
+
+
+async def test_it_can_be_told_as_json(day: Day) -> None:
+    jobs = await fill(day)
+    said = told(await day.simulated("10:30"))
+    assert {one["id"] for one in said["ran"]} == {str(job.id) for name, job in jobs.items() if name != "late"}
+    assert said["totals"][0] == {"channel": "bluesky", "ran": 3, "left": 0, "latest_late_by": 2700.0}
+    assert {gate["kind"] for gate in said["gates"]} == {"breaker", "blackout"}

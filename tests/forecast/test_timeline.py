@@ -1,0 +1,121 @@
+"""The picture of a simulation: well-formed, complete, and true to its times."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from postino.forecast.result import Left, Ran, Simulation, Wait
+from postino.forecast.timeline import GUTTER, MARGIN, WIDTH, Timeline, duration, picture
+from postino.values.gate import Gate, GateKind, Scope
+from postino.values.job import Queue, new_id
+from postino.values.zones import zone
+from tests.forecast.days import ME, MORNING, Day, at, day_in, fill
+
+ROME, UTC = zone("Europe/Rome"), zone("UTC")
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture
+async def day(tmp_path: Path) -> AsyncIterator[Day]:
+    async with day_in(tmp_path) as day:
+        yield day
+
+
+def ran(account: str | None = "a1", start: str = "09:00", **said: object) -> Ran:
+    whole = {
+        "job_id": new_id(), "type": "post", "channel": "mastodon", "account": account, "brand": None,
+        "queue": Queue.DEFAULT, "scheduled_at": at(start), "started_at": at(start),
+        "ended_at": at(start) + timedelta(seconds=10), **said,
+    }  # fmt: skip
+    return Ran(**whole)  # type: ignore[arg-type]
+
+
+def played(*jobs: Ran, left: tuple[Left, ...] = (), gates: tuple[Gate, ...] = ()) -> Simulation:
+    return Simulation(from_at=MORNING, until_at=at("12:00"), ran=jobs, left=left, gates=gates)
+
+
+def titles(svg: str) -> list[str]:
+    return [element.text or "" for element in ElementTree.fromstring(svg).iter(f"{SVG}title")]
+
+
+async def test_it_is_well_formed_and_every_job_is_in_it(day: Day) -> None:
+    jobs = await fill(day)
+    await day.store.pause(Scope.ACCOUNT, "m9", ME)
+    stuck = await day.put("mastodon", "09:00", "m9")
+    simulation = await day.simulated("11:30")
+    said = titles(picture(simulation, ROME))
+    for job in (*jobs.values(), stuck):
+        assert len([title for title in said if str(job.id) in title]) == 1
+    [held] = [title for title in said if str(stuck.id) in title]
+    assert "would not have run: The account m9 is paused: because" in held
+    [late] = [title for title in said if str(jobs["in blackout"].id) in title]
+    assert "11:00:10 – 11:00:20, 45 min late. The channel mastodon is in a blackout window" in late  # as Rome shows it
+
+
+def test_bars_lie_where_their_times_are() -> None:
+    timeline = Timeline(played(ran()), UTC)
+    assert timeline.x(MORNING) == GUTTER
+    assert timeline.x(at("12:00")) == WIDTH - MARGIN
+    assert timeline.x(at("10:00")) == (GUTTER + WIDTH - MARGIN) / 2
+    assert timeline.x(at("07:00")) == GUTTER
+
+
+def test_a_closed_gate_is_a_band_over_the_lines_it_concerns_and_no_others() -> None:
+    closed = Gate(scope=Scope.ACCOUNT, name="a1", kind=GateKind.BLACKOUT, since_at=at("09:00"), until_at=at("10:00"))
+    broken = Gate(scope=Scope.CHANNEL, name="mastodon", kind=GateKind.BREAKER, since_at=None, until_at=None)
+    svg = picture(played(ran("a1"), ran("a2"), gates=(closed, broken)), UTC)
+    said = titles(svg)
+    assert said.count("The account a1 is in a blackout window.") == 1
+    assert said.count("The channel mastodon is in trouble and left alone.") == 2
+    assert "url(#hatched)" in svg
+
+
+def test_the_axis_shows_whole_hours_of_the_zone_also_when_the_clocks_change() -> None:
+    days = [MORNING.replace(month=10, day=day) for day in (24, 26)]
+    change = replace(played(ran()), from_at=days[0], until_at=days[1])
+    hours = [tick.astimezone(ROME) for tick in Timeline(change, ROME).ticks()]
+    assert hours
+    assert all((hour.hour % 6, hour.minute, hour.second) == (0, 0, 0) for hour in hours)
+    assert [hour.utcoffset() for hour in hours[:1] + hours[-1:]] == [timedelta(hours=2), timedelta(hours=1)]
+
+
+def test_what_runs_at_the_same_time_lies_below_each_other() -> None:
+    timeline = Timeline(played(*(ran(None) for _ in range(6))), UTC)
+    assert sorted(set(timeline.tracks(timeline.simulation.ran))) == [0, 1, 2, 3]
+
+
+def test_hundreds_of_accounts_become_a_line_for_each_channel() -> None:
+    jobs = [ran(f"a{number}", channel=f"channel {number % 25}") for number in range(300)]
+    timeline = Timeline(played(*jobs), UTC)
+    assert len(timeline.rows) == 25
+    said = titles("\n".join(timeline.lines()))
+    assert all(any(str(job.job_id) in title for title in said) for job in jobs)
+
+
+def test_nothing_at_all_is_a_picture_too() -> None:
+    assert "Nothing is due in this time." in picture(played(), UTC)
+    ElementTree.fromstring(picture(played(), UTC))
+
+
+@pytest.mark.parametrize("name", ["<b>&\"'", "a\x00b\x1f", "half \ud83d", "ж" * 300])
+def test_no_name_can_break_it(name: str) -> None:
+    left = Left(
+        job_id=new_id(), type=name, channel=name, account=name, brand=name, queue=Queue.LOW, scheduled_at=at("09:00"),
+        waits_for=(Wait("pause", name),),
+    )  # fmt: skip
+    gate = Gate(scope=Scope.CHANNEL, name=name, kind=GateKind.PAUSE, since_at=MORNING, reason=name)
+    svg = picture(played(ran(name, channel=name, type=name), left=(left,), gates=(gate,)), ROME)
+    ElementTree.fromstring(svg.encode())
+
+
+@pytest.mark.parametrize(
+    ("lasts", "said"), [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7200, "2 h"), (200_000, "2 d")]
+)
+def test_durations_are_told_in_one_unit(lasts: float, said: str) -> None:
+    assert duration(timedelta(seconds=lasts)) == said

@@ -1,0 +1,95 @@
+"""What Postino takes as a content, whatever the network."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from postino.errors import WrongUse
+from postino.values.content import (
+    MOST_ADDRESS,
+    MOST_BODY,
+    MOST_HASHTAGS,
+    MOST_MEDIA,
+    MOST_NETWORK,
+    MOST_PARTS,
+    MOST_PLACEHOLDERS,
+    MOST_TITLE,
+    NETWORKS,
+    Content,
+    MediaRef,
+    Override,
+    check_networks,
+)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {},
+        {"body": "a" * MOST_BODY},
+        {"body": "😀" * MOST_BODY},
+        {"title": "a" * MOST_TITLE},
+        {"hashtags": ("a",) * MOST_HASHTAGS},
+        {"thread": ("a" * MOST_BODY,) * 3},
+        {"thread": ("a",) * MOST_PARTS, "media": (MediaRef(url="https://a.example"),) * MOST_MEDIA},
+        {"body": "{{a}} and {{b}}" * 50, "placeholders": {"a": "a" * 900, "b": "b"}},
+        {"overrides": {network: Override(body="a" * MOST_BODY) for network in NETWORKS}},
+    ],
+)
+def test_what_is_within_the_limits_is_taken(said: dict[str, Any]) -> None:
+    Content(**said)
+
+
+@pytest.mark.parametrize(
+    ("said", "field"),
+    [
+        ({"body": "a" * (MOST_BODY + 1)}, "text"),
+        ({"title": "a" * (MOST_TITLE + 1)}, "title"),
+        ({"hashtags": ("a",) * (MOST_HASHTAGS + 1)}, "hashtags"),
+        ({"thread": ("fine", "a" * (MOST_BODY + 1))}, "thread[1]"),
+        ({"overrides": {"x": Override(body="a" * (MOST_BODY + 1))}}, "overrides.x.text"),
+        ({"overrides": {"x": Override(title="a" * (MOST_TITLE + 1))}}, "overrides.x.title"),
+        ({"overrides": {"a" * (MOST_NETWORK + 1): Override()}}, "overrides"),
+        ({"thread": ("a",) * (MOST_PARTS + 1)}, "thread"),
+        ({"thread": ("a" * MOST_BODY,) * 21}, "text"),
+        ({"media": (MediaRef(url="https://a.example"),) * (MOST_MEDIA + 1)}, "media"),
+        ({"media": (MediaRef(url="a" * (MOST_ADDRESS + 1)),)}, "media[0].url"),
+        ({"overrides": {"x": Override(thread=("a",) * (MOST_PARTS + 1))}}, "overrides.x.thread"),
+        ({"placeholders": {str(number): "a" for number in range(MOST_PLACEHOLDERS + 1)}}, "placeholders"),
+        ({"placeholders": {"a": "a" * (MOST_BODY + 1)}}, "placeholders.a"),
+        ({"body": "{{a}}" * 1000, "placeholders": {"a": "a" * 100}}, "text"),
+        ({"overrides": {"x": Override(body="{{a}}" * 1000)}, "placeholders": {"a": "a" * 100}}, "overrides.x.text"),
+        ({"body": "nul\0"}, "text"),
+        ({"body": "half \ud83d"}, "text"),
+        ({"placeholders": {"name": "\udc80"}}, "placeholders.name"),
+        ({"media": (MediaRef(url="http://a.example/\0"),)}, "media[0].url"),
+        ({"overrides": {"x": Override(media=(MediaRef(url="", alt="\0"),))}}, "overrides.x.media[0].alt"),
+    ],
+)
+def test_what_is_not_is_refused_by_the_name_of_its_field(said: dict[str, Any], field: str) -> None:
+    with pytest.raises(WrongUse) as refused:
+        Content(**said)
+    assert refused.value.field == field
+    assert str(refused.value).startswith(field)
+
+
+def test_a_refusal_says_how_much_is_too_much() -> None:
+    with pytest.raises(WrongUse, match=r"12 of its 5,012 characters are too many, 5,000 are the most"):
+        Content(body="a" * 5012)
+
+
+def test_a_misspelt_network_is_answered_with_the_nearest_one() -> None:
+    with pytest.raises(WrongUse, match=r"Did you mean mastodon\?"):
+        check_networks(Content(overrides={"mastdon": Override()}))
+    with pytest.raises(WrongUse, match="There are: instagram, facebook"):
+        check_networks(Content(overrides={"q": Override()}))
+    check_networks(Content(overrides={"forum": Override()}), (*NETWORKS, "forum"))
+
+
+def test_a_checksum_is_never_taken_for_an_address() -> None:
+    address = MediaRef(url="abc")
+    assert MediaRef(url="http://a.example/1.png", checksum="abc").reference != address.reference
+    assert MediaRef(url="http://b.example/2.png", checksum="abc", alt="x") != address
+    assert MediaRef(url="", checksum="abc").reference == MediaRef(url="elsewhere", checksum="abc").reference

@@ -1,0 +1,58 @@
+"""The world's time zones, from the package and not from the machine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from postino.errors import WrongUse
+from postino.values.zones import nearest, zone, zone_names
+
+
+def test_every_zone_can_be_read() -> None:
+    noon = datetime(2026, 7, 1, 12, tzinfo=UTC)
+    offsets = {noon.astimezone(zone(name)).utcoffset() for name in zone_names()}
+    assert len(zone_names()) > 500
+    assert {timedelta(hours=-11), timedelta(0), timedelta(hours=5, minutes=45), timedelta(hours=14)} <= offsets
+
+
+def test_zones_do_not_come_from_the_machine() -> None:
+    program = "import sys; from postino.values.zones import zone; zone('Europe/Rome'); sys.exit(0)"
+    audited = f"import sys; sys.addaudithook(lambda name, args: name == 'open' and print(args[0])); {program}"
+    done = subprocess.run([sys.executable, "-c", audited], capture_output=True, text=True, check=True)
+    opened = [line for line in done.stdout.splitlines() if line.endswith("Rome")]
+    assert len(opened) == 1
+    assert "/tzdata/zoneinfo/" in opened[0]
+
+
+@pytest.mark.parametrize("name", ["", "rome", "../zones", "/etc/localtime", "Europe", "Europe/Rome\0", "europe/rome"])
+def test_what_is_no_zone_is_refused(name: str) -> None:
+    with pytest.raises(WrongUse) as refused:
+        zone(name)
+    assert refused.value.field == "timezone"
+
+
+@pytest.mark.parametrize(
+    ("asked", "near"),
+    [
+        ("Europe/Roma", "Europe/Rome"),
+        ("europe/rome", "Europe/Rome"),
+        ("Rome", "Europe/Rome"),
+        ("New York", "America/New_York"),
+        ("Asia/Kolkatta", "Asia/Kolkata"),
+        ("GMT+2", None),  # Etc/GMT+2 would be the contrary of what is meant
+        ("Italy", None),
+        ("", None),
+    ],
+)
+def test_the_nearest_zone_is_what_was_probably_meant(asked: str, near: str | None) -> None:
+    assert nearest(asked) == near
+
+
+def test_a_refusal_names_the_field_that_is_to_blame() -> None:
+    with pytest.raises(WrongUse, match=r"Europe/Rome or America/New_York") as refused:
+        zone("Italy", field="blackouts[0].timezone")
+    assert refused.value.field == "blackouts[0].timezone"
