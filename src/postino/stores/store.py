@@ -162,7 +162,7 @@ class Store:
     gates_for = read(operations.gates.gates_of)
     known_gates = read(operations.gates.known_gates)
 
-    # Posts, drafts, accounts, imports
+    # Posts and what belongs to them
 
     @write
     async def create_posts(
@@ -209,7 +209,7 @@ class Store:
     posts_page = read(operations.listing.page)
     calendar = read(operations.listing.calendar)
 
-    # API keys, users, sessions, audit
+    # Authentication and audit
 
     add_api_key = transact(operations.people.add_api_key)
     remove_api_key = transact(operations.people.remove_api_key)
