@@ -2,7 +2,7 @@
 
 from postino.config import Config
 from postino.engine.call import Call
-from postino.engine.specs import JobSpec
+from postino.engine.job_spec import JobSpec
 from postino.errors import Conflict, NotFound, PostinoError, WrongUse
 from postino.rules.retry import Exponential, Schedule
 from postino.values.event import Event

@@ -10,17 +10,17 @@ from typing import Any, Self, TypeVar
 from uuid import UUID
 
 from postino.config import Config
+from postino.engine.actions import act, cap_of, each_replayed, gate_named, job_id_of
 from postino.engine.breaker import CircuitBreaker
 from postino.engine.call import Door
-from postino.engine.deeds import act, cap_of, each_replayed, gate_named, job_id_of
+from postino.engine.channel_limits import Terms, policy_of
 from postino.engine.duties import Duties, all_duties, run_beside
 from postino.engine.enqueue import enqueue_surely, enqueuer, surely
-from postino.engine.gatekeeper import Gatekeeper
+from postino.engine.gate_control import Gatekeeper
 from postino.engine.handlers import Function, Handler, handler_of
-from postino.engine.portal import Sync
+from postino.engine.job_spec import JobSpec, instant, named, nearest, new_job, override_of, payload_bytes, queue_named
 from postino.engine.relay import Listener, Relay
-from postino.engine.specs import JobSpec, instant, named, nearest, new_job, override_of, payload_bytes, queue_named
-from postino.engine.terms import Terms, policy_of
+from postino.engine.sync import Sync
 from postino.engine.worker import Worker
 from postino.errors import Conflict, WrongUse
 from postino.rules.retry import Backoff

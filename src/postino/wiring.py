@@ -14,9 +14,9 @@ from postino.auth.sign_in import SigningIn
 from postino.auth.users import People
 from postino.config import Config
 from postino.engine.call import Door
+from postino.engine.channel_limits import Terms, terms
 from postino.engine.enqueue import Creator
-from postino.engine.reader import Reader
-from postino.engine.terms import Terms, terms
+from postino.engine.read_batcher import Reader
 from postino.errors import ConfigError, Conflict
 from postino.providers import PROVIDERS
 from postino.providers.own import Networks, networks

@@ -13,7 +13,7 @@ import pytest
 from pydantic import BaseModel, model_validator
 
 from postino import Defer, Done, Job, Outcome, Postino, Reject, Retry, Schedule, State, Unknown
-from postino.engine import performer
+from postino.engine import executor
 from postino.rules.settlement import Cause
 from postino.stores.records import Ending
 from tests.engine.conftest import ended, eventually, working
@@ -290,7 +290,7 @@ async def test_a_time_out_inside_a_handler_is_not_taken_for_the_time_limit(app: 
 async def test_a_handler_that_swallows_its_cancellation_is_left_alone_and_keeps_its_slot(
     app: Postino, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(performer, "GRACE", 0.05)
+    monkeypatch.setattr(executor, "GRACE", 0.05)
     returned, let_go = asyncio.Event(), asyncio.Event()
 
     @app.handler("stubborn", max_attempts=1, time_limit=0.05)

@@ -9,7 +9,7 @@ import pytest
 
 from postino import JobSpec, Postino, Queue, State
 from postino.engine import enqueue as enqueuing
-from postino.engine.specs import new_job
+from postino.engine.job_spec import new_job
 from postino.errors import StoreUnreachable
 from postino.stores.records import Enqueued, JobFilter, NewJob
 from tests.engine.conftest import eventually

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from postino.engine.explaining import explain
+from postino.engine.explain import explain
 from postino.rules.blackout import Blackout
 from postino.rules.blockers import OF_WORKERS, when_free
 from postino.rules.explain import Explanation, Why

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from postino import Postino
-from postino.engine import gatekeeper as desk
-from postino.engine.gatekeeper import Gatekeeper
+from postino.engine import gate_control as desk
+from postino.engine.gate_control import Gatekeeper
 from postino.errors import Conflict, NotFound, WrongUse
 from postino.rules.breaker import Circuit
 from postino.values.gate import GateKind, Scope

@@ -15,9 +15,9 @@ from postino import Call, Done, Job, Outcome, Postino, State
 from postino.engine.call import Call as EngineCall
 from postino.engine.call import Reach
 from postino.engine.circuits import Circuits
-from postino.engine.heart import awake
+from postino.engine.heartbeat import awake
 from postino.engine.ledger import JobLedger, Stopped
-from postino.engine.quotas import Meter
+from postino.engine.quota_meter import Meter
 from postino.outbound.http import Door
 from postino.stores.records import ClaimOrder, WorkerInfo
 from postino.values.job import new_id

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from postino import JobSpec, Postino, Queue, Schedule, WrongUse
-from postino.engine.specs import new_job
+from postino.engine.job_spec import new_job
 from postino.stores.records import JobFilter
 
 WRONG = [

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from postino.engine.terms import Terms
+from postino.engine.channel_limits import Terms
 from postino.forecast.forecast import simulate
 from postino.forecast.result import Simulation
 from postino.forecast.run import Asked

@@ -15,9 +15,9 @@ import apsw
 import pytest
 
 from postino.config import Config, WorkerConfig
+from postino.engine.channel_limits import Terms
 from postino.engine.handlers import handler_of
-from postino.engine.specs import JobSpec, override_of
-from postino.engine.terms import Terms
+from postino.engine.job_spec import JobSpec, override_of
 from postino.engine.worker import Worker
 from postino.errors import WrongUse
 from postino.forecast.result import Ran, told

@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from postino.engine.call import Call, Reach
 from postino.engine.circuits import Circuits
 from postino.engine.ledger import JobLedger, Stopped
-from postino.engine.quotas import Meter
+from postino.engine.quota_meter import Meter
 from postino.errors import Conflict
 from postino.rules import settlement
 from postino.rules.ledger import doubts

@@ -11,8 +11,8 @@ from postino.api.models import MOST_REASON, DeedBody, Strict
 from postino.api.problems import nearest
 from postino.api.reading import query_of
 from postino.api.seeing import seen_account
-from postino.engine.deeds import act
-from postino.engine.specs import named, text
+from postino.engine.actions import act
+from postino.engine.job_spec import named, text
 from postino.errors import Conflict, WrongUse
 from postino.publishing import shapes
 from postino.publishing.accounts import SANDBOX, complete

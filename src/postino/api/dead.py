@@ -18,7 +18,7 @@ from postino.api.models import MOST_REASON, NeededReason, Strict
 from postino.api.problems import nearest
 from postino.api.reading import cursor_of, limit_of, query_of
 from postino.api.seeing import own_letter, seen_letter, shown_brands
-from postino.engine.deeds import act
+from postino.engine.actions import act
 from postino.errors import Conflict, NotFound, WrongUse
 from postino.publishing.job_shapes import of_letter
 from postino.publishing.shapes import plain_fields, without

@@ -10,7 +10,7 @@ from postino.api.callers import Asking
 from postino.api.models import ChangeBody, DeedBody, NowBody, ReplayBody, ResolveBody
 from postino.api.seen import own_post
 from postino.api.wishes import content_of, timing_of
-from postino.engine.deeds import act
+from postino.engine.actions import act
 from postino.errors import Conflict, WrongUse
 from postino.publishing.blackouts import InBlackout
 from postino.publishing.contents import content_from

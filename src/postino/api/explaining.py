@@ -11,7 +11,7 @@ from postino.api.models import Strict
 from postino.api.reading import query_of
 from postino.api.seeing import own_brand, seen_job
 from postino.api.seen import seen_post
-from postino.engine.explaining import evaluate, explain
+from postino.engine.explain import evaluate, explain
 from postino.publishing.explaining import of_evaluation, of_explanation
 from postino.values import zones
 from postino.wiring import Postino

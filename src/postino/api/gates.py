@@ -12,7 +12,7 @@ from postino.api.models import BlackoutBody, NeededReason, OpenBody
 from postino.api.problems import nearest
 from postino.api.reading import query_of
 from postino.api.wishes import instant
-from postino.engine.gatekeeper import Shifts
+from postino.engine.gate_control import Shifts
 from postino.errors import WrongUse
 from postino.publishing.shapes import plain_fields
 from postino.rules.blackout import Blackout, sentence, told_of

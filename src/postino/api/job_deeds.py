@@ -14,7 +14,7 @@ from postino.api.jobs import FORMER, Name, shown
 from postino.api.models import MOST_REASON, DeedBody, ReplayBody, ResolveBody, Strict
 from postino.api.problems import STATUS
 from postino.api.seeing import own_job, shown_brands
-from postino.engine.specs import payload_bytes, queue_named
+from postino.engine.job_spec import payload_bytes, queue_named
 from postino.errors import Conflict, NotFound, PostinoError, WrongUse
 from postino.stores.records import JobFilter
 from postino.values.job import Job, State

@@ -17,8 +17,8 @@ from postino.api.reading import cursor_of, limit_of, query_of
 from postino.api.seeing import own_brand, seen_job, shown_brands
 from postino.api.wishes import instant
 from postino.engine.enqueue import enqueue_surely
-from postino.engine.explaining import evaluate
-from postino.engine.specs import JobSpec, new_job, queue_named
+from postino.engine.explain import evaluate
+from postino.engine.job_spec import JobSpec, new_job, queue_named
 from postino.errors import Conflict, WrongUse
 from postino.publishing.explaining import of_evaluation
 from postino.publishing.job_shapes import of_attempt, of_job

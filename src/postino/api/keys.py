@@ -13,7 +13,7 @@ from postino.api.models import MOST_REASON, Strict, Texts
 from postino.api.reading import cursor_of, limit_of, query_of
 from postino.api.wishes import instant
 from postino.auth.users import of_key, role_named
-from postino.engine.deeds import act
+from postino.engine.actions import act
 from postino.values.auth import ApiKey
 from postino.values.post import StoredAccount
 from postino.wiring import Postino

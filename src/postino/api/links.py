@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse
 from postino.api.callers import caller_of
 from postino.api.keys import NEVER_KEPT
 from postino.api.models import DeedBody
-from postino.engine.deeds import act
+from postino.engine.actions import act
 from postino.wiring import Postino
 
 

@@ -12,7 +12,7 @@ from postino.api.gates import flag_of
 from postino.api.models import MOST_REASON, Strict, Texts
 from postino.api.reading import cursor_of, limit_of, query_of
 from postino.auth.users import of_user, role_named
-from postino.engine.deeds import act
+from postino.engine.actions import act
 from postino.errors import WrongUse
 from postino.publishing.shapes import plain_fields
 from postino.stores.audit import START, entry_hash

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
 from postino.api.reading import query_of
-from postino.engine.explaining import living
+from postino.engine.explain import living
 from postino.publishing.shapes import plain_fields
 from postino.stores.records import JobFilter
 from postino.values.job import State

@@ -99,7 +99,7 @@ def reason_from(text: str) -> str:
 
 def payload_from(text: str | None) -> dict[str, Any]:
     """What is to be run instead, if anything is."""
-    from postino.engine.specs import payload_bytes
+    from postino.engine.job_spec import payload_bytes
 
     if text is None:
         return {}

@@ -129,7 +129,7 @@ def cap(
 
 
 def cap_from(most: str) -> int | None:
-    from postino.engine.deeds import MOST_CAPPED
+    from postino.engine.actions import MOST_CAPPED
 
     if most == "usual":
         return None
@@ -172,7 +172,7 @@ def warm(
 def gate_from(
     queue: str | None, channel: str | None, brand: str | None, account: str | None, everything: bool = False
 ) -> tuple[Scope, str]:
-    from postino.engine.specs import queue_named, text
+    from postino.engine.job_spec import queue_named, text
 
     said = {Scope.QUEUE: queue, Scope.CHANNEL: channel, Scope.BRAND: brand, Scope.ACCOUNT: account}
     given = [(scope, name) for scope, name in said.items() if name is not None]

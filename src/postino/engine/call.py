@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from postino.engine.circuits import Circuits
+from postino.engine.guarded_http import Watched
+from postino.engine.job_spec import JobSpec
 from postino.engine.ledger import JobLedger, Stopped
-from postino.engine.quotas import Meter
-from postino.engine.specs import JobSpec
-from postino.engine.watched import Watched
+from postino.engine.quota_meter import Meter
 from postino.rules.failures import refuses
 from postino.rules.gates import told_of_gate
 from postino.rules.ledger import (

@@ -7,7 +7,7 @@ from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from postino.engine.specs import is_instant
+from postino.engine.job_spec import is_instant
 from postino.engine.threads import Threads
 from postino.errors import WrongUse
 from postino.rules.retry import Override

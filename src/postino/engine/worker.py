@@ -13,20 +13,20 @@ import structlog
 from postino.config import Config, without_secrets
 from postino.engine.batcher import Batcher
 from postino.engine.call import Call, Door, Reach
+from postino.engine.channel_limits import Terms
 from postino.engine.circuits import Circuits
 from postino.engine.claims import Claims
+from postino.engine.executor import GRACE, Performer
 from postino.engine.handlers import Handler
-from postino.engine.heart import Heart, awake
+from postino.engine.heartbeat import Heart, awake
+from postino.engine.job_spec import JobSpec
 from postino.engine.ledger import JobLedger, intending
-from postino.engine.outage import Outage
-from postino.engine.performer import GRACE, Performer
-from postino.engine.policies import channel_overrides, default_policy, time_limits
-from postino.engine.quotas import Meter
+from postino.engine.outage_log import Outage
+from postino.engine.quota_meter import Meter
 from postino.engine.rescue import Observer
+from postino.engine.retry_policies import channel_overrides, default_policy, time_limits
 from postino.engine.settler import Settler
 from postino.engine.slots import Run, Slots
-from postino.engine.specs import JobSpec
-from postino.engine.terms import Terms
 from postino.engine.threads import Threads
 from postino.errors import StoreUnreachable
 from postino.rules import settlement

@@ -5,7 +5,7 @@ import threading
 from dataclasses import replace
 from datetime import timedelta
 
-from postino.engine.specs import nearest
+from postino.engine.job_spec import nearest
 from postino.errors import WrongUse
 from postino.forecast.result import Simulation
 from postino.forecast.run import Asked, Progress, Rehearsing

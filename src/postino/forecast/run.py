@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from postino.engine.channel_limits import Terms
 from postino.engine.claims import Claims
-from postino.engine.terms import Terms
 from postino.forecast.memory_driver import memory_store
 from postino.forecast.result import A_PERSON, ITS_TURN, MISSED, Gates, Left, Ran, Simulation, Wait
 from postino.rules import settlement

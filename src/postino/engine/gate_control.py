@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 from uuid import UUID
 
-from postino.engine.deeds import act, gate_named
-from postino.engine.specs import instant, named, nearest, refusal
+from postino.engine.actions import act, gate_named
+from postino.engine.job_spec import instant, named, nearest, refusal
 from postino.errors import Conflict, NotFound, WrongUse
 from postino.rules.blackout import Blackout, blackout_of, sentence
 from postino.rules.breaker import MOST_SECONDS, Breaker, BreakerPolicy, policy_for, state_at

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from postino.engine.specs import instant, named, queue_named, text
+from postino.engine.job_spec import instant, named, queue_named, text
 from postino.errors import NotFound, WrongUse
 from postino.rules import explain as rule
 from postino.rules.explain import Evaluation, Explanation

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 from uuid import UUID
 
-from postino.engine.specs import UNSTORABLE, named, queue_named, refusal
+from postino.engine.job_spec import UNSTORABLE, named, queue_named, refusal
 from postino.errors import Conflict, WrongUse
 from postino.stores.records import Act, DeadLetter
 from postino.values.gate import Scope

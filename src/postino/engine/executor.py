@@ -10,7 +10,7 @@ import structlog
 
 from postino.engine.call import Call
 from postino.engine.handlers import Handler, UnreadablePayload
-from postino.engine.heart import awake
+from postino.engine.heartbeat import awake
 from postino.engine.ledger import Stopped
 from postino.engine.threads import Threads
 from postino.rules.retry import Override, RetryPolicy, backoff_from, resolve
