@@ -15,7 +15,7 @@ import asyncpg
 
 from benchmarks.clients.words import text_of
 from postino.publishing.contents import text_of as written
-from postino.publishing.publisher import PostLetter
+from postino.publishing.publisher import PostPayload
 from postino.values.content import Content
 from postino.values.post import POST
 
@@ -29,7 +29,7 @@ KEPT_AFTER = timedelta(days=5)  # before that they are among the finished ones
 ENDS = (("completed", 0.94), ("failed", 0.97), ("cancelled", 1.0))
 HERE = "what is said"  # texts have nothing in them that JSON writes otherwise
 SAID = written(Content(body=HERE))
-LETTER = json.dumps(asdict(PostLetter(parts=(HERE,))))
+LETTER = json.dumps(asdict(PostPayload(parts=(HERE,))))
 TABLES = ("contents", "posts", "jobs", "finished", "kept", "keys")
 
 

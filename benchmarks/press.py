@@ -18,7 +18,7 @@ from benchmarks.install import ROOT
 from benchmarks.trial import Failed, outliving_nobody
 from postino import Postino
 from postino.config import Config, load
-from postino.publishing.posts import Wish
+from postino.publishing.posts import PostRequest
 from postino.values.content import Content
 from tests.crash.books import Books
 from tests.crash.publishing.oracle import Oracle
@@ -78,7 +78,7 @@ class Press:
         async with app:
             names = [name for network, count in accounts.items() for name in await self.open(app, network, count)]
             for number in range(each):
-                await app.posts.schedule(Wish(content=Content(body=f"post {number}"), accounts=tuple(names)))
+                await app.posts.schedule(PostRequest(content=Content(body=f"post {number}"), accounts=tuple(names)))
 
     async def open(self, app: Postino, network: str, count: int) -> list[str]:
         opened = self.oracle.ask("accounts", {"network": network, "count": count})["data"]

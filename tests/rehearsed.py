@@ -12,7 +12,7 @@ from uuid import UUID
 
 from postino import Job, Postino, Retry, State, Unknown
 from postino.config import load
-from postino.publishing.posts import Wish
+from postino.publishing.posts import PostRequest
 from postino.rules.gates import Known
 from postino.rules.retry import RetryPolicy
 from postino.rules.settlement import settle
@@ -54,7 +54,7 @@ async def post_for(data_dir: Path, command: str) -> UUID:
         account = await app.accounts.add("telegram", CHANNEL, {"bot_token": "none"})
         await app.pause("account", account.id)
         soon = datetime.now(UTC) + timedelta(seconds=0.2)
-        wish = Wish(
+        wish = PostRequest(
             content=Content(body=f"Made for the page at {soon}"),
             accounts=(account.id,),
             at=None if missed else soon + timedelta(days=1),

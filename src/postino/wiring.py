@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from postino import config as configuration
 from postino.app import App, Parts
 from postino.auth.passwords import Passwords
-from postino.auth.sign_in import SigningIn
+from postino.auth.sign_in import SignInService
 from postino.auth.users import People
 from postino.config import Config
 from postino.engine.call import Door
@@ -20,8 +20,8 @@ from postino.engine.read_batcher import Reader
 from postino.errors import ConfigError, Conflict
 from postino.providers import PROVIDERS
 from postino.providers.own import Networks, networks
-from postino.publishing.accounts import NEEDED, Accounts, Checked
-from postino.publishing.posts import Posts
+from postino.publishing.accounts import NEEDED, AccountService, CredentialCheck
+from postino.publishing.posts import PostService
 from postino.publishing.publisher import Publisher
 from postino.publishing.telling import Teller
 from postino.rules.retry import Schedule
@@ -30,7 +30,7 @@ from postino.stores.sqlite import Sqlite
 from postino.stores.store import Store
 from postino.values.post import POST
 from postino.values.provider import Account, Http, Provider
-from postino.vault.digests import Seals
+from postino.vault.digests import SecretDigests
 from postino.vault.key_file import read_or_create
 from postino.vault.vault import load_or_create
 from postino.wakeups.datagram import DatagramWakeup
@@ -52,13 +52,15 @@ class Postino(App):
         self.networks = networks_of(config)
         super().__init__(parts(config, self.networks))
         vault = partial(load_or_create, config.data_dir / "vault.key")
-        self.accounts = Accounts(self.store, vault, config.sandbox.url, self.networks.needed, self.networks.homes)
-        seals, passwords = Seals(partial(read_or_create, config.data_dir / "vault.key")), Passwords()
+        self.accounts = AccountService(self.store, vault, config.sandbox.url, self.networks.needed, self.networks.homes)
+        seals, passwords = SecretDigests(partial(read_or_create, config.data_dir / "vault.key")), Passwords()
         self.people = People(self.store, seals, passwords)
-        self.signing_in = SigningIn(self.store, seals, passwords)
+        self.signing_in = SignInService(self.store, seals, passwords)
         self.creator, self.reader = Creator(self.store), Reader(self.store)
         providers, limits = self.networks.providers, self.networks.limits
-        self.posts = Posts(self.store, limits, tuple(providers), self.creator.create, self.wake, unfetchable(config))
+        self.posts = PostService(
+            self.store, limits, tuple(providers), self.creator.create, self.wake, unfetchable(config)
+        )
         self.teller = Teller(self.store, partial(most_attempts, config), self.reader.gates)
         publisher = Publisher(
             self.accounts,
@@ -185,7 +187,7 @@ async def outwards(app: Postino) -> AsyncIterator[Callable[[Provider, Account], 
         yield open_door
 
 
-async def check_account(app: Postino, account_id: str, act: Act) -> Checked:
+async def check_account(app: Postino, account_id: str, act: Act) -> CredentialCheck:
     """Asks its network whether it takes the account's credentials."""
     account = await app.store.account(account_id)
     network = app.networks.providers.get(account.network)

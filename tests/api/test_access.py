@@ -43,8 +43,8 @@ def test_secrets_are_compared_in_constant_time_and_by_nothing_else() -> None:
     """What is looked up is no secret, and what is secret goes through one function."""
     assert "compare_digest" in inspect.getsource(access.Access.by_key)
     assert "compare_digest" in inspect.getsource(access.Access.by_cookie)
-    assert "compare_digest" in inspect.getsource(digests.Seals.matches)
-    for function in (users.People.key_of, sign_in.SigningIn.session_of, sign_in.SigningIn.follow_link):
+    assert "compare_digest" in inspect.getsource(digests.SecretDigests.matches)
+    for function in (users.People.key_of, sign_in.SignInService.session_of, sign_in.SignInService.follow_link):
         source = inspect.getsource(function)
         assert "self.seals.matches(" in source
         assert "digest ==" not in source

@@ -19,7 +19,7 @@ from postino.api.refusing import FILES
 from postino.api.server import make_app
 from postino.config import PublishingConfig, load
 from postino.providers import PROVIDERS
-from postino.publishing.posts import Wish
+from postino.publishing.posts import PostRequest
 from postino.rules.standing import Flag, PostStatus
 from postino.values.content import Content
 from postino.wiring import Postino
@@ -153,7 +153,7 @@ def test_every_field_is_told_and_no_other(tmp_path: Path) -> None:
 async def a_post(folder: Path) -> dict[str, object]:
     async with Postino(load(folder, environment={})) as app:
         account = await app.accounts.add("bluesky", "ada.example.org", {"password": "x"})
-        [written] = await app.posts.schedule(Wish(content=Content(body="Hello"), accounts=(account.id,)))
+        [written] = await app.posts.schedule(PostRequest(content=Content(body="Hello"), accounts=(account.id,)))
         return await app.teller.post(written.post)
 
 

@@ -11,10 +11,17 @@ from pathlib import Path
 import pytest
 from argon2 import PasswordHasher, Type, extract_parameters
 
-from postino.auth.sign_in import Refused, SignedIn, Wait, csrf_token, make_sign_in_link, neighbourhood
+from postino.auth.sign_in import (
+    BrowserSession,
+    SignInRefused,
+    SignInThrottled,
+    csrf_token,
+    make_sign_in_link,
+    neighbourhood,
+)
 from postino.rules.throttling import USER
 from postino.values.auth import Role, User
-from tests.publishing.office import ME, Office, everything_in, opened
+from tests.auth.office import ME, Office, everything_in, opened
 
 PASSWORD = "correct horse"
 HERE, THERE = "127.0.0.1", "203.0.113.7"
@@ -31,9 +38,9 @@ async def ada(office: Office) -> User:
     return await office.people.add_user("ada", Role.EDITOR, password=PASSWORD, act=ME)
 
 
-async def signed_in(office: Office, password: str = PASSWORD) -> SignedIn:
+async def signed_in(office: Office, password: str = PASSWORD) -> BrowserSession:
     found = await office.signing_in.login("ada", password, HERE)
-    assert isinstance(found, SignedIn)
+    assert isinstance(found, BrowserSession)
     return found
 
 
@@ -42,9 +49,9 @@ async def test_a_password_is_kept_as_argon2id_and_lets_its_user_in(office: Offic
     assert extract_parameters(ada.password).type is Type.ID
     assert PASSWORD not in ada.password
     found = await office.signing_in.login(" ADA ", PASSWORD, HERE)
-    assert isinstance(found, SignedIn)
+    assert isinstance(found, BrowserSession)
     assert found.user.id == ada.id
-    assert isinstance(await office.signing_in.login("ada", PASSWORD + " ", HERE), Refused)
+    assert isinstance(await office.signing_in.login("ada", PASSWORD + " ", HERE), SignInRefused)
 
 
 async def test_letters_composed_in_another_way_are_the_same_password(office: Office) -> None:
@@ -120,27 +127,27 @@ async def test_who_signs_out_is_out_and_others_are_not(office: Office, ada: User
 
 async def test_of_a_hundred_guesses_at_once_five_are_looked_at(office: Office, ada: User) -> None:
     ends = await asyncio.gather(*(office.signing_in.login("ada", f"guess {turn:06}", HERE) for turn in range(100)))
-    assert sum(isinstance(end, Refused) for end in ends) == USER.free
-    assert {end.seconds for end in ends if isinstance(end, Wait)} == {1}
-    assert isinstance(await office.signing_in.login("ada", PASSWORD, THERE), Wait)
+    assert sum(isinstance(end, SignInRefused) for end in ends) == USER.free
+    assert {end.seconds for end in ends if isinstance(end, SignInThrottled)} == {1}
+    assert isinstance(await office.signing_in.login("ada", PASSWORD, THERE), SignInThrottled)
     office.clock.turn(seconds=1)
-    assert isinstance(await office.signing_in.login("ada", PASSWORD, THERE), SignedIn)
+    assert isinstance(await office.signing_in.login("ada", PASSWORD, THERE), BrowserSession)
 
 
 async def test_a_good_password_is_not_held_against_anybody(office: Office, ada: User) -> None:
     for _ in range(30):
         await signed_in(office)
     for _ in range(USER.free - 1):
-        assert isinstance(await office.signing_in.login("ada", "wrong wrong", HERE), Refused)
+        assert isinstance(await office.signing_in.login("ada", "wrong wrong", HERE), SignInRefused)
     await signed_in(office)
-    assert isinstance(await office.signing_in.login("ada", "wrong wrong", HERE), Refused)
+    assert isinstance(await office.signing_in.login("ada", "wrong wrong", HERE), SignInRefused)
 
 
 async def test_an_address_that_tries_many_names_waits_and_others_do_not(office: Office, ada: User) -> None:
     ends = [await office.signing_in.login(f"name{turn}", "guess guess", THERE) for turn in range(25)]
-    assert [type(end) for end in ends] == [Refused] * 20 + [Wait] * 5
-    assert isinstance(await office.signing_in.login("ada", PASSWORD, THERE), Wait)
-    assert isinstance(await office.signing_in.login("ada", PASSWORD, HERE), SignedIn)
+    assert [type(end) for end in ends] == [SignInRefused] * 20 + [SignInThrottled] * 5
+    assert isinstance(await office.signing_in.login("ada", PASSWORD, THERE), SignInThrottled)
+    assert isinstance(await office.signing_in.login("ada", PASSWORD, HERE), BrowserSession)
 
 
 async def test_what_people_type_where_their_name_belongs_is_not_stored(office: Office, tmp_path: Path) -> None:
@@ -155,7 +162,7 @@ async def test_a_name_that_does_not_exist_takes_as_long_as_one_that_does(office:
     async def seconds(name: str, turn: int) -> float:
         office.clock.turn(days=2)  # no guess has to wait
         began = time.perf_counter()
-        assert isinstance(await office.signing_in.login(name, f"guess {turn:06}", HERE), Refused)
+        assert isinstance(await office.signing_in.login(name, f"guess {turn:06}", HERE), SignInRefused)
         return time.perf_counter() - began
 
     await seconds("ada", 0)
@@ -192,7 +199,7 @@ async def test_the_first_link_makes_the_owner_and_the_next_finds_them(office: Of
         found = await office.signing_in.follow_link(token)
         assert found is not None
         assert (found.user.name, found.user.role) == ("owner", Role.OWNER)
-    assert isinstance(await office.signing_in.login("owner", "", HERE), Refused)
+    assert isinstance(await office.signing_in.login("owner", "", HERE), SignInRefused)
     assert [action for _, action in await office.trail()].count("user.added") == 1
 
 

@@ -13,8 +13,8 @@ import pytest
 from postino.auth.users import PREFIX, SHOWN, role_named
 from postino.errors import NotFound, WrongUse
 from postino.values.auth import Role
-from postino.vault.digests import Seals
-from tests.publishing.office import ME, Office, everything_in, opened
+from postino.vault.digests import SecretDigests
+from tests.auth.office import ME, Office, everything_in, opened
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ def test_a_role_that_is_none_is_refused() -> None:
 
 def test_a_proof_holds_for_its_secret_and_its_purpose_alone() -> None:
     key = secrets.token_bytes(32)
-    seals = Seals(lambda: [key])
+    seals = SecretDigests(lambda: [key])
     proof = seals.digest("api key", "secret")
     assert seals.matches("api key", "secret", proof)
     assert not seals.matches("session", "secret", proof)

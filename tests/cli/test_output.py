@@ -16,7 +16,7 @@ from postino import Postino, Reject, Retry
 from postino.cli import output
 from postino.cli.post_list import layout_for
 from postino.engine.claims import Claims
-from postino.publishing.posts import Wish
+from postino.publishing.posts import PostRequest
 from postino.rules.retry import RetryPolicy
 from postino.rules.settlement import settle
 from postino.stores.records import Ending, WorkerInfo
@@ -102,7 +102,7 @@ def posts(desk: Desk) -> list[str]:
 
     async def make(app: Postino) -> list[str]:
         await app.accounts.add("bluesky", HANDLE, {"password": "x"})
-        wish = Wish(content=Content(body="Many words " * 20), accounts=(f"bluesky:{HANDLE}",))
+        wish = PostRequest(content=Content(body="Many words " * 20), accounts=(f"bluesky:{HANDLE}",))
         [failed] = await app.posts.schedule(wish)
         worker = str(new_id())
         await app.store.register_worker(WorkerInfo(id=worker, host="elsewhere", pid=1))
@@ -112,7 +112,7 @@ def posts(desk: Desk) -> list[str]:
         await app.store.settle([Ending(job, settlement)])
         await app.pause("brand", "acme")
         await app.accounts.add("mastodon", "b", {"access_token": "x"}, base_url="https://b.example", brand="acme")
-        [kept] = await app.posts.schedule(Wish(content=Content(body="漢字 " * 40), accounts=("mastodon:b",)))
+        [kept] = await app.posts.schedule(PostRequest(content=Content(body="漢字 " * 40), accounts=("mastodon:b",)))
         return [str(failed.post.job.id), str(kept.post.job.id)]
 
     return desk.perform(make)

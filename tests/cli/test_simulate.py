@@ -11,7 +11,7 @@ import pytest
 
 from postino import Postino as App
 from postino.cli.played_list import first_words
-from postino.publishing.posts import Wish
+from postino.publishing.posts import PostRequest
 from postino.values.content import Content
 from tests.cli.conftest import Postino
 from tests.cli.desk import Desk
@@ -50,7 +50,7 @@ def post(desk: Desk) -> str:
     async def plan(app: App) -> str:
         await app.accounts.add("bluesky", "ada", {"password": "x"}, brand="acme")
         at = datetime.now(UTC) + timedelta(hours=1)
-        [written] = await app.posts.schedule(Wish(content=Content(body=LONG), accounts=("bluesky:ada",), at=at))
+        [written] = await app.posts.schedule(PostRequest(content=Content(body=LONG), accounts=("bluesky:ada",), at=at))
         return str(written.post.job.id)
 
     return desk.perform(plan)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from postino.auth.sign_in import Refused, SignedIn
+from postino.auth.sign_in import BrowserSession, SignInRefused
 from postino.values.auth import Role
 from tests.cli.conftest import Postino
 from tests.cli.desk import Desk
@@ -33,7 +33,7 @@ def test_a_person_is_added_gets_another_password_and_is_removed(
     desk = Desk(folder)
     assert desk.last_audit()[1:] == ("user.added", "user:ada", "new here")
     found = logged_in(desk, "ada", PASSWORD)
-    assert isinstance(found, SignedIn)
+    assert isinstance(found, BrowserSession)
     assert (found.user.role, found.user.brands) == (Role.EDITOR, frozenset({"b1"}))
     listed = postino("users", "list", "--json")
     assert [(user["name"], user["has_password"]) for user in listed.json["data"]] == [("ada", True)]
@@ -42,8 +42,8 @@ def test_a_person_is_added_gets_another_password_and_is_removed(
     changed = postino("users", "password", "ada")
     assert (changed.code, "signed out everywhere" in changed.out) == (0, True)
     assert desk.perform(lambda app: app.signing_in.session_of(found.cookie)) is None
-    assert isinstance(logged_in(desk, "ada", PASSWORD), Refused)
-    assert isinstance(logged_in(desk, "ada", "another horse"), SignedIn)
+    assert isinstance(logged_in(desk, "ada", PASSWORD), SignInRefused)
+    assert isinstance(logged_in(desk, "ada", "another horse"), BrowserSession)
     assert postino("users", "remove", "ada", "--reason", "left").code == 0
     assert desk.last_audit()[1:] == ("user.removed", "user:ada", "left")
     assert postino("users", "remove", "ada").code == 3

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from postino.publishing.posts import Wish
+from postino.publishing.posts import PostRequest
 from postino.values.content import Content
 from postino.values.post import StoredAccount
 from tests.crash.publishing.office import Office
@@ -69,7 +69,9 @@ async def open_accounts(office: Office, network: str, count: int, brand: str | N
 async def post_to_all(office: Office, accounts: Sequence[StoredAccount], about: str, **wish: Any) -> datetime:
     """One plain post for each, accepted at once; tells when that was."""
     said = Content(body=f"{about}, {secrets.token_hex(4)}")
-    written = await office.app.posts.schedule(Wish(content=said, accounts=tuple(it.id for it in accounts), **wish))
+    written = await office.app.posts.schedule(
+        PostRequest(content=said, accounts=tuple(it.id for it in accounts), **wish)
+    )
     accepted_at = datetime.now(UTC)
     by_id = {account.id: account for account in accounts}
     for one in written:

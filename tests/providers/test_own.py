@@ -14,7 +14,7 @@ from postino.config import load
 from postino.errors import ConfigError, Conflict, WrongUse
 from postino.providers import PROVIDERS
 from postino.providers.own import networks
-from postino.publishing.posts import Wish
+from postino.publishing.posts import PostRequest
 from postino.values.content import Content, Override
 from postino.values.gate import Scope
 from postino.wiring import Postino, needed_of, unfetchable, unreachable
@@ -58,9 +58,9 @@ async def test_it_is_known_wherever_networks_are(folder: Path) -> None:
     async with app:
         account = await app.accounts.add("forum", "ada", {"token": "x"}, base_url=HERE)
         content = Content(body="Hello", overrides={"forum": Override(body="Hello, forum")})
-        [preview] = await app.posts.preview(Wish(content=content, accounts=(account.id,)))
+        [preview] = await app.posts.preview(PostRequest(content=content, accounts=(account.id,)))
         assert preview.rendered.parts == ("Hello, forum",)
-        long = Wish(content=Content(body="a" * 501), accounts=(account.id,))
+        long = PostRequest(content=Content(body="a" * 501), accounts=(account.id,))
         [problem] = (await app.posts.preview(long))[0].problems
         assert problem.message.startswith("The text is 1 character too long for forum: it has 501, and 500 are")
         opened = await app.gatekeeper.open_circuit("forum", seconds=60, reason="maintenance")
@@ -71,11 +71,11 @@ async def test_a_content_can_still_be_read_when_its_network_is_no_longer_named(f
     async with postino(folder) as app:
         account = await app.accounts.add("bluesky", "ada.example.org", {"password": "x"})
         content = Content(body="Hello", overrides={"forum": Override(body="Hello, forum")})
-        [written] = await app.posts.schedule(Wish(content=content, accounts=(account.id,)))
+        [written] = await app.posts.schedule(PostRequest(content=content, accounts=(account.id,)))
     async with Postino(load(folder, environment={})) as app:
         assert (await app.teller.post(await app.posts.get(written.post.job.id)))["text"] == "Hello"
         with pytest.raises(WrongUse, match="overrides: there is no network 'forum'"):
-            await app.posts.preview(Wish(content=content, accounts=(account.id,)))
+            await app.posts.preview(PostRequest(content=content, accounts=(account.id,)))
 
 
 async def test_an_account_without_an_address_needs_one_unless_the_network_has_a_home(folder: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_setting_that_cannot_be_is_refused(tmp_path: Path, setting: str, said:
 async def test_a_worker_that_does_not_know_it_does_not_start_while_something_of_it_waits(folder: Path) -> None:
     async with postino(folder) as app:
         account = await app.accounts.add("forum", "ada", {"token": "x"}, base_url=HERE)
-        await app.posts.schedule(Wish(content=Content(body="Hello"), accounts=(account.id,)))
+        await app.posts.schedule(PostRequest(content=Content(body="Hello"), accounts=(account.id,)))
         await check_only_posts(app)
     async with Postino(load(folder, environment={})) as app:
         with pytest.raises(Conflict, match=r"\(of forum\).* a network of your own is named in the setting"):

@@ -11,7 +11,7 @@ import pytest
 
 from postino import Postino, State
 from postino.publishing.blackouts import InBlackout
-from postino.publishing.posts import Wish
+from postino.publishing.posts import PostRequest
 from postino.stores.records import JobFilter
 from postino.values.content import Content
 from postino.values.gate import Scope
@@ -41,11 +41,11 @@ async def app(tmp_path: Path, network: Tiny) -> AsyncIterator[Postino]:
         yield app
 
 
-def wish(text: str = "hello", *accounts: str, **said: Any) -> Wish:
-    return Wish(content=Content(body=text), accounts=accounts or (ANNA,), **said)
+def wish(text: str = "hello", *accounts: str, **said: Any) -> PostRequest:
+    return PostRequest(content=Content(body=text), accounts=accounts or (ANNA,), **said)
 
 
-async def write(app: Postino, wanted: Wish) -> StoredPost:
+async def write(app: Postino, wanted: PostRequest) -> StoredPost:
     (written,) = await app.posts.schedule(wanted)
     return written.post
 

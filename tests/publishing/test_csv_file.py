@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postino.publishing.csv_file import COLUMNS, MOST_ROWS, Line, read, split, words
+from postino.publishing.csv_file import COLUMNS, MOST_ROWS, CsvRow, read, split, words
 
 HEAD = "text,accounts,at\n"
 
 
-def rows(file: bytes | str) -> list[Line]:
+def rows(file: bytes | str) -> list[CsvRow]:
     lines, faults = read(file if isinstance(file, bytes) else file.encode())
     assert faults == []
     return lines

@@ -13,7 +13,7 @@ import pytest
 from postino import Postino, Queue, State
 from postino.errors import Conflict, NotFound, WrongUse
 from postino.publishing.contents import content_from
-from postino.publishing.posts import Refused, Wish, posts_of
+from postino.publishing.posts import InvalidPost, PostRequest, posts_of
 from postino.rules.limits import Limits
 from postino.stores.records import Act, JobFilter
 from postino.values.content import Content, Override
@@ -32,15 +32,15 @@ async def app(tmp_path: Path) -> AsyncIterator[Postino]:
         yield app
 
 
-def wish(text: str = "hello", *accounts: str, **said: Any) -> Wish:
-    return Wish(content=Content(body=text), accounts=accounts or (ANNA,), **said)
+def wish(text: str = "hello", *accounts: str, **said: Any) -> PostRequest:
+    return PostRequest(content=Content(body=text), accounts=accounts or (ANNA,), **said)
 
 
 def later(**units: float) -> datetime:
     return datetime.now(UTC) + timedelta(**units)
 
 
-async def write(app: Postino, wanted: Wish) -> list[StoredPost]:
+async def write(app: Postino, wanted: PostRequest) -> list[StoredPost]:
     return [written.post for written in await app.posts.schedule(wanted)]
 
 
@@ -62,14 +62,14 @@ async def test_now_is_urgent_and_a_plan_waits_for_its_time(app: Postino) -> None
 
 async def test_one_content_for_two_accounts_is_two_posts_each_in_its_networks_words(app: Postino) -> None:
     content = Content(body="everywhere", overrides={"bluesky": Override(body="here")})
-    posts = await write(app, Wish(content=content, accounts=(ANNA, BRUNO, ANNA)))
+    posts = await write(app, PostRequest(content=content, accounts=(ANNA, BRUNO, ANNA)))
     assert [json.loads(post.job.payload)["parts"] for post in posts] == [["everywhere"], ["here"]]
     assert len({post.content_id for post in posts}) == 1
     assert json.loads(posts[0].content)["body"] == "everywhere"
 
 
 async def test_what_one_network_would_refuse_is_queued_for_none(app: Postino) -> None:
-    with pytest.raises(Refused, match=f"Nothing was queued. {BRUNO}: ") as refused:
+    with pytest.raises(InvalidPost, match=f"Nothing was queued. {BRUNO}: ") as refused:
         await app.posts.schedule(wish("x" * 400, ANNA, BRUNO))
     assert refused.value.field == "text"
     assert len(refused.value.previews) == 2
@@ -116,7 +116,7 @@ async def test_accounts_must_be_known_and_of_a_network_postino_publishes_to(app:
     with pytest.raises(WrongUse, match="does not publish on Pinterest yet"):
         await app.posts.schedule(wish("hello", ANNA, "pinterest:carla"))
     with pytest.raises(WrongUse, match="at least one account"):
-        await app.posts.schedule(Wish(content=Content(body="hello"), accounts=()))
+        await app.posts.schedule(PostRequest(content=Content(body="hello"), accounts=()))
     assert await nothing_is_queued(app)
 
 
@@ -181,7 +181,7 @@ async def test_an_edit_can_move_the_time_after_which_it_is_missed(app: Postino) 
 
 async def test_an_edit_its_network_would_refuse_changes_nothing(app: Postino) -> None:
     (post,) = await write(app, wish("hello", BRUNO))
-    with pytest.raises(Refused):
+    with pytest.raises(InvalidPost):
         await app.posts.edit(post.job.id, Content(body="x" * 400), ME)
     assert await app.posts.get(post.job.id) == post
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from postino import Done, Job, Postino, State
-from postino.publishing.posts import Wish
+from postino.publishing.posts import PostRequest
 from postino.rules.settlement import Cause
 from postino.values.content import Content
 from postino.values.gate import Scope
@@ -22,7 +22,7 @@ from tests.publishing.tiny import AWAY, NEW, OLD, Tiny, connect, publishing
 async def write(app: Postino, *parts: str, **said: Any) -> Job:
     first, *rest = parts or ("hello",)
     content = Content(body=first, thread=tuple(rest))
-    (written,) = await app.posts.schedule(Wish(content=content, accounts=("mastodon:anna",), **said))
+    (written,) = await app.posts.schedule(PostRequest(content=content, accounts=("mastodon:anna",), **said))
     return written.post.job
 
 

@@ -5,7 +5,7 @@ from fastapi.responses import JSONResponse
 
 from postino.api.callers import Asking
 from postino.api.reading import limit_of, query_of
-from postino.publishing.calendar import Calendar, parse_days
+from postino.publishing.calendar import CalendarService, parse_days
 from postino.values.zones import zone
 from postino.wiring import Postino
 
@@ -14,7 +14,7 @@ USUAL = "20"
 
 def routes(app: Postino) -> APIRouter:
     router = APIRouter(tags=["calendar"])
-    calendar = Calendar(app.store)
+    calendar = CalendarService(app.store)
 
     @router.get("/v1/calendar")
     async def show_calendar(request: Request, caller: Asking) -> JSONResponse:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from postino.auth.sign_in import SignedIn
+from postino.auth.sign_in import BrowserSession
 from postino.errors import NotFound
 from postino.values.auth import ApiKey, Role
 
@@ -22,7 +22,7 @@ class Caller:
     key: str
     role: Role = Role.OWNER
     brands: frozenset[str] | None = None  # None: all of them, and what has none
-    signed_in: SignedIn | None = field(default=None, compare=False)
+    signed_in: BrowserSession | None = field(default=None, compare=False)
     hears: Progress | None = field(default=None, compare=False)  # how far something is: only who waits alone hears that
 
     def sees(self, brand: str | None) -> bool:
@@ -38,7 +38,7 @@ def of_key(key: ApiKey) -> Caller:
     return Caller(f"key:{key.name}", str(key.id), key.role, key.brands)
 
 
-def of_session(signed_in: SignedIn) -> Caller:
+def of_session(signed_in: BrowserSession) -> Caller:
     user = signed_in.user
     return Caller(f"user:{user.name}", f"user:{user.id}", user.role, user.brands, signed_in)
 

@@ -8,20 +8,20 @@ from postino.api.models import MOST_ACCOUNTS, PostBody
 from postino.api.wishes import check_number, content_of, instant
 from postino.errors import WrongUse
 from postino.publishing import shapes
-from postino.publishing.posts import LONG_PAST, Posts, Preview, Wish, check_until
-from postino.publishing.unknown import UnknownAccounts
+from postino.publishing.posts import LONG_PAST, PostPreview, PostRequest, PostService, check_until
+from postino.publishing.suggestions import AccountSuggestions
 from postino.rules.localtime import told_at
 from postino.values.content import Content, Severity
 from postino.values.post import StoredAccount
 from postino.wiring import Postino
 
 T = TypeVar("T")
-Fault = dict[str, Any]
+CsvProblem = dict[str, Any]
 
 
 async def judged(app: Postino, body: PostBody, known: dict[str, StoredAccount]) -> dict[str, Any]:
     """Whether it could be made as it is, its problems, and how it would look on each account."""
-    faults: list[Fault] = []
+    faults: list[CsvProblem] = []
     notes: list[str] = []
     content = tried(faults, lambda: app.posts.check_networks(content_of(body)))
     at = tried(faults, lambda: instant(body.at, body.timezone, "at", notes))
@@ -29,9 +29,9 @@ async def judged(app: Postino, body: PostBody, known: dict[str, StoredAccount]) 
     tried(faults, lambda: check_number(body.accounts))
     if at is not None and at < datetime.now(UTC) - LONG_PAST:
         faults.append(fault("at", f"at: {told_at(at)} has passed. Leave it out to publish now."))
-    wish = Wish(content=content or Content(), accounts=(), at=at, publish_until_at=until_at)
+    wish = PostRequest(content=content or Content(), accounts=(), at=at, publish_until_at=until_at)
     tried(faults, lambda: check_until(wish, datetime.now(UTC)))
-    previews: Sequence[Preview] = []
+    previews: Sequence[PostPreview] = []
     if content is not None:
         accounts = there(app.posts, body.accounts, known, faults)
         previews = await app.posts.in_turn(lambda: app.posts.previewed(content, accounts))
@@ -47,10 +47,10 @@ async def judged(app: Postino, body: PostBody, known: dict[str, StoredAccount]) 
 
 
 def there(
-    posts: Posts, names: Sequence[str], known: dict[str, StoredAccount], faults: list[Fault]
+    posts: PostService, names: Sequence[str], known: dict[str, StoredAccount], faults: list[CsvProblem]
 ) -> list[StoredAccount]:
     """Those accounts that there are."""
-    accounts, unknown = [], UnknownAccounts(known)
+    accounts, unknown = [], AccountSuggestions(known)
     for number, name in enumerate(names[:MOST_ACCOUNTS]):
         if name not in known:
             faults.append(fault("accounts", f"accounts[{number}]: {unknown.told(name)}"))
@@ -59,7 +59,7 @@ def there(
     return accounts
 
 
-def tried(faults: list[Fault], act: Callable[[], T]) -> T | None:
+def tried(faults: list[CsvProblem], act: Callable[[], T]) -> T | None:
     try:
         return act()
     except WrongUse as refusal:
@@ -67,5 +67,5 @@ def tried(faults: list[Fault], act: Callable[[], T]) -> T | None:
         return None
 
 
-def fault(field: str | None, message: str) -> Fault:
+def fault(field: str | None, message: str) -> CsvProblem:
     return {"account": None, "network": None, "severity": Severity.ERROR.value, "field": field, "message": message}

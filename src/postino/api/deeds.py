@@ -14,7 +14,7 @@ from postino.engine.actions import act
 from postino.errors import Conflict, WrongUse
 from postino.publishing.blackouts import InBlackout
 from postino.publishing.contents import content_from
-from postino.publishing.posts import KEPT
+from postino.publishing.posts import UNSET
 from postino.values.outcome import Done, Reject, Retry
 from postino.wiring import Postino
 
@@ -41,7 +41,7 @@ def routes(app: Postino) -> APIRouter:
             await of_a_post(post_id, app.posts.reschedule(post_id, timing.at, act(caller.name, body.reason)))
         else:
             content = content_of(body, content_from(before.content))
-            until_at = timing.until_at if "publish_until" in said else KEPT
+            until_at = timing.until_at if "publish_until" in said else UNSET
             done = app.posts.edit(post_id, content, act(caller.name, body.reason), publish_until_at=until_at)
             await of_a_post(post_id, done)
         after = await app.posts.get(post_id)

@@ -11,7 +11,7 @@ from postino.api.callers import Caller, caller_of
 from postino.api.reading import query_of, truth_of
 from postino.api.seen import seen_accounts
 from postino.errors import NotFound, WrongUse
-from postino.publishing.importing import Importer, token_of
+from postino.publishing.imports import Importer, token_of
 from postino.publishing.shapes import plain
 from postino.values.imports import Import, no_import
 from postino.values.zones import zone

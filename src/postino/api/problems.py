@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from postino.api.permissions import ROWS
 from postino.errors import Conflict, NotFound, PostinoError, StoreError, WrongUse
 from postino.publishing import shapes
-from postino.publishing.posts import Refused
+from postino.publishing.posts import InvalidPost
 
 log = structlog.get_logger("postino.api")
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
@@ -65,7 +65,7 @@ async def refused(_: Request, error: PostinoError) -> JSONResponse:
     if status >= 500:
         log.warning("api.refused", status=status, error=str(error))
     more: dict[str, Any] = {}
-    if isinstance(error, Refused):
+    if isinstance(error, InvalidPost):
         more["problems"] = [
             {"account": preview.account.id, "network": preview.account.network, **shapes.of_problem(found)}
             for preview in error.previews

@@ -20,7 +20,7 @@ from postino.api.models import Strict
 from postino.api.page import told_to_people
 from postino.api.problems import problem
 from postino.api.reading import query_of
-from postino.auth.sign_in import Refused, SignedIn, Wait, note_refusal
+from postino.auth.sign_in import BrowserSession, SignInRefused, SignInThrottled, note_refusal
 from postino.auth.users import told_brands
 from postino.publishing.shapes import plain
 from postino.rules.throttling import LONGEST
@@ -53,14 +53,14 @@ def public_routes(app: Postino) -> APIRouter:
         check_place(request)
         check_origin(request)
         match await app.signing_in.login(body.name, body.password, address_of(request)):
-            case SignedIn() as signed_in:
+            case BrowserSession() as signed_in:
                 answer = JSONResponse(of_signed_in(signed_in), headers=NEVER_KEPT)
                 set_cookie(answer, signed_in)
                 return answer
-            case Wait(seconds):
+            case SignInThrottled(seconds):
                 told = TOO_MANY.format(seconds=seconds)
                 return problem(429, told, None, {"Retry-After": str(seconds)})
-            case Refused():
+            case SignInRefused():
                 return problem(401, WRONG)
 
     @router.get("/sign-in", include_in_schema=False)
@@ -109,7 +109,7 @@ def of_caller(caller: Caller) -> dict[str, object]:
     return told | ({} if caller.signed_in is None else of_signed_in(caller.signed_in))
 
 
-def of_signed_in(signed_in: SignedIn) -> dict[str, object]:
+def of_signed_in(signed_in: BrowserSession) -> dict[str, object]:
     user = signed_in.user
     return {
         "name": f"user:{user.name}",
@@ -120,7 +120,7 @@ def of_signed_in(signed_in: SignedIn) -> dict[str, object]:
     }
 
 
-def set_cookie(answer: Response, signed_in: SignedIn) -> None:
+def set_cookie(answer: Response, signed_in: BrowserSession) -> None:
     age = int(LONGEST.total_seconds())
     answer.set_cookie(COOKIE, signed_in.cookie, max_age=age, path="/", secure=True, httponly=True, samesite="lax")
 

@@ -12,7 +12,7 @@ from postino.api.reading import cursor_of, limit_of, query_of
 from postino.api.seeing import own_job, seen_job, shown_brands
 from postino.errors import Conflict
 from postino.publishing.job_shapes import of_attempt
-from postino.publishing.looking import Sight, look
+from postino.publishing.lookup import LookupResult, look
 from postino.publishing.shapes import needs_person, of_history, trouble_of, without
 from postino.rules.ledger import doubts
 from postino.stores.records import JobFilter
@@ -79,6 +79,6 @@ def check_uncertain(job: Job) -> None:
         raise Conflict(f"Job {job.id} is {job.state}, not uncertain.")
 
 
-def of_sight(sight: Sight) -> dict[str, Any]:
+def of_sight(sight: LookupResult) -> dict[str, Any]:
     candidates = [{"remote_id": one.remote_id, "url": one.url} for one in sight.candidates]
     return {"sighting": sight.kind, "why": sight.why, "candidates": candidates}

@@ -7,7 +7,7 @@ from typing import Any
 
 from postino.api.models import MOST_ACCOUNTS, ContentBody, MediaBody, OverrideBody, PostBody
 from postino.errors import WrongUse
-from postino.publishing.posts import Wish
+from postino.publishing.posts import PostRequest
 from postino.rules.localtime import parse_at
 from postino.values.content import Content, MediaRef, Override
 from postino.values.zones import zone
@@ -26,9 +26,9 @@ class Timing:
     notes: tuple[str, ...]
 
 
-def wish_of(body: PostBody, timing: Timing) -> Wish:
+def wish_of(body: PostBody, timing: Timing) -> PostRequest:
     check_number(body.accounts)
-    return Wish(
+    return PostRequest(
         content=content_of(body),
         accounts=tuple(body.accounts),
         at=timing.at,

@@ -19,7 +19,7 @@ from postino.stores.records import Act
 from postino.stores.store import Store
 from postino.values.auth import Role, Session, User
 from postino.values.job import new_id
-from postino.vault.digests import Seals
+from postino.vault.digests import SecretDigests
 
 log = structlog.get_logger("postino.signing_in")
 SECRET_BYTES = 32
@@ -28,7 +28,7 @@ OWNER = "owner"  # whom the links of `postino up` sign in
 
 
 @dataclass(frozen=True, slots=True)
-class SignedIn:
+class BrowserSession:
     """A browser that came in: what its cookie holds, and what it must say with every change."""
 
     user: User
@@ -39,41 +39,43 @@ class SignedIn:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class SignInRefused:
     """Not with this name and this password; which of the two is wrong is not told."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class SignInThrottled:
     """Too many guesses: the next may be made in so many seconds."""
 
     seconds: int
 
 
-class SigningIn:
-    def __init__(self, store: Store, seals: Seals, passwords: Passwords) -> None:
+class SignInService:
+    def __init__(self, store: Store, seals: SecretDigests, passwords: Passwords) -> None:
         self.store = store
         self.seals = seals
         self.passwords = passwords
 
-    async def login(self, name: str, password: str, address: str) -> SignedIn | Refused | Wait:
+    async def login(self, name: str, password: str, address: str) -> BrowserSession | SignInRefused | SignInThrottled:
         """Each try is counted before it is looked at: a hundred at once are a hundred."""
         outcome = await self.tried(folded(name), password, address)
-        if not isinstance(outcome, SignedIn):
+        if not isinstance(outcome, BrowserSession):
             user = await self.store.user_by_name(folded(name))
-            note_refusal(user, address, outcome.seconds if isinstance(outcome, Wait) else None)
+            note_refusal(user, address, outcome.seconds if isinstance(outcome, SignInThrottled) else None)
         return outcome
 
-    async def tried(self, known_as: str, password: str, address: str) -> SignedIn | Refused | Wait:
+    async def tried(
+        self, known_as: str, password: str, address: str
+    ) -> BrowserSession | SignInRefused | SignInThrottled:
         of_name = self.seals.digest(OF_NAMES, known_as)
         of_address = self.seals.digest(OF_ADDRESSES, neighbourhood(address))
         until_at = await self.store.begin_login({of_name: USER, of_address: ADDRESS})
         if until_at is not None:
             left = until_at - await self.store.now()
-            return Wait(max(1, math.ceil(left / timedelta(seconds=1))))
+            return SignInThrottled(max(1, math.ceil(left / timedelta(seconds=1))))
         user = await self.store.user_by_name(known_as)
         if not await self.passwords.verify(password, user.password if user else None) or user is None:
-            return Refused()
+            return SignInRefused()
         await self.store.forgive_login(of_name, of_address)
         if user.password is not None and self.passwords.is_outdated(user.password):
             await self.store.update_password_hash(user.id, await self.passwords.hash(password))
@@ -87,7 +89,7 @@ class SigningIn:
         session = Session(id=new_id(), user_id=user_id, digest=digest, expires_at=ends_at)
         return session, joined(session.id, secret)
 
-    async def session_of(self, cookie: str, *, noted: bool = True) -> SignedIn | None:
+    async def session_of(self, cookie: str, *, noted: bool = True) -> BrowserSession | None:
         """Who has this cookie, unless it was too long ago. It is used by that, unless nobody is to note it."""
         parts = parted(cookie)
         found = None if parts is None else await self.store.session(parts[0])
@@ -102,7 +104,7 @@ class SigningIn:
             await self.store.touch_session(session.id)
         return signed_in(session, user, cookie)
 
-    async def logout(self, signed: SignedIn) -> None:
+    async def logout(self, signed: BrowserSession) -> None:
         await self.store.end_session(signed.session_id, as_user(signed.user))
 
     async def make_link(self, user_id: UUID, act: Act) -> str:
@@ -113,7 +115,7 @@ class SigningIn:
         await self.store.add_sign_in_link(link, act)
         return joined(link.id, secret)
 
-    async def follow_link(self, token: str) -> SignedIn | None:
+    async def follow_link(self, token: str) -> BrowserSession | None:
         parts = parted(token)
         found = None if parts is None else await self.store.sign_in_link(parts[0])
         if parts is None or found is None:
@@ -134,7 +136,7 @@ def note_refusal(user: User | None, address: str, wait: int | None = None) -> No
     log.warning("sign_in.refused", user=None if user is None else user.name, address=address, wait=wait)
 
 
-async def make_sign_in_link(people: People, signing_in: SigningIn, url: str, act: Act, name: str = OWNER) -> str:
+async def make_sign_in_link(people: People, signing_in: SignInService, url: str, act: Act, name: str = OWNER) -> str:
     """An address that signs a browser in, once. The first time, the owner is made: without a password."""
     user = await people.store.user_by_name(name)
     if user is None:
@@ -145,9 +147,9 @@ async def make_sign_in_link(people: People, signing_in: SigningIn, url: str, act
     return f"{url.rstrip('/')}/sign-in?token={await signing_in.make_link(user.id, act)}"
 
 
-def signed_in(session: Session, user: User, cookie: str) -> SignedIn:
+def signed_in(session: Session, user: User, cookie: str) -> BrowserSession:
     idle_at = (session.seen_at or session.expires_at) + IDLE
-    return SignedIn(user, session.id, cookie, csrf_token(cookie), min(idle_at, session.expires_at))
+    return BrowserSession(user, session.id, cookie, csrf_token(cookie), min(idle_at, session.expires_at))
 
 
 def csrf_token(cookie: str) -> str:

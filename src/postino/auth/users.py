@@ -17,7 +17,7 @@ from postino.stores.records import Act
 from postino.stores.store import Store
 from postino.values.auth import ApiKey, Role, User
 from postino.values.job import new_id
-from postino.vault.digests import Seals
+from postino.vault.digests import SecretDigests
 
 PREFIX = "postino_"
 SHOWN = len(PREFIX) + 8  # characters of a key that people may see
@@ -29,7 +29,7 @@ OF_KEYS = "api key"
 
 
 class People:
-    def __init__(self, store: Store, seals: Seals, passwords: Passwords) -> None:
+    def __init__(self, store: Store, seals: SecretDigests, passwords: Passwords) -> None:
         self.store = store
         self.seals = seals
         self.passwords = passwords

@@ -32,7 +32,7 @@ ROTATING = "Its tokens change with every use, so they are not tried for nothing.
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CredentialCheck:
     """Whether a network takes an account's credentials; None: it could not be told, and why."""
 
     account: StoredAccount
@@ -73,7 +73,7 @@ def no_such_account(name: str, known: Mapping[str, StoredAccount]) -> str:
     return f"{told} There are: {', '.join(there[:MOST_NAMED])}{more}." if there else f"{told} There are none yet."
 
 
-class Accounts:
+class AccountService:
     def __init__(
         self,
         store: Store,
@@ -171,31 +171,31 @@ class Accounts:
 
     async def check(
         self, account_id: str, network: Provider, open_door: Callable[[Account], Http], act: Act
-    ) -> Checked:
+    ) -> CredentialCheck:
         """Asks the network whether it takes the credentials: refused, its posts wait; taken again, they go."""
         stored = await self.store.account(account_id)
         account = await self.open(account_id)
         if "refresh_token" in account.credentials:
-            return Checked(stored, None, ROTATING)
+            return CredentialCheck(stored, None, ROTATING)
         if told := await self.left_alone(stored):
-            return Checked(stored, None, told)
+            return CredentialCheck(stored, None, told)
         try:
             said = await network.refresh(account, open_door(account))
         except (NotSent, NoAnswer) as error:
-            return Checked(stored, None, str(error))
+            return CredentialCheck(stored, None, str(error))
         if isinstance(said, Failure) and said.kind is Kind.RATE_LIMIT:
             await self.store.start_cooldown(Scope.ACCOUNT, account_id, said.until, said.message)
         if isinstance(said, Failure) and said.kind is not Kind.AUTH:
-            return Checked(stored, None, said.message)
+            return CredentialCheck(stored, None, said.message)
         if not await self.still_has(account):
-            return Checked(stored, None, f"{account_id} was connected anew meanwhile. Check it again.")
+            return CredentialCheck(stored, None, f"{account_id} was connected anew meanwhile. Check it again.")
         if isinstance(said, Failure):
             if stored.state is AccountState.ACTIVE:
                 stored = await self.store.set_account_state(account_id, AccountState.TOKEN_EXPIRED, said.message, act)
-            return Checked(stored, False, said.message)
+            return CredentialCheck(stored, False, said.message)
         if stored.state is AccountState.TOKEN_EXPIRED:
             stored = await self.store.set_account_state(account_id, AccountState.ACTIVE, None, act)
-        return Checked(stored, True, "Its network takes its credentials.")
+        return CredentialCheck(stored, True, "Its network takes its credentials.")
 
     async def left_alone(self, account: StoredAccount) -> str | None:
         """Why nobody asks the network about this account now: it is in trouble, or wants fewer calls."""

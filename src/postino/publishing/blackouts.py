@@ -13,7 +13,7 @@ from postino.values.post import StoredPost
 
 
 @dataclass(frozen=True, slots=True)
-class Meeting:
+class BlackoutConflict:
     """Whose post meets which blackout, until when that lasts, and when no other one is in the way either."""
 
     account: str
@@ -27,14 +27,14 @@ class InBlackout(Conflict):
 
     field = "at"
 
-    def __init__(self, met: Sequence[Meeting], free_at: datetime | None, otherwise: str, undone: str) -> None:
+    def __init__(self, met: Sequence[BlackoutConflict], free_at: datetime | None, otherwise: str, undone: str) -> None:
         windows = " ".join(f"{window_of(meeting)}." for meeting in met)
         then = "There is no free time in a year" if free_at is None else f"The next free instant is {written(free_at)}"
         super().__init__(f"{undone} {windows} {then}: {otherwise}")
         self.free_at = free_at
 
 
-def meetings(blackouts: Sequence[Blackout], jobs: Iterable[Job | NewJob], at: datetime) -> list[Meeting]:
+def meetings(blackouts: Sequence[Blackout], jobs: Iterable[Job | NewJob], at: datetime) -> list[BlackoutConflict]:
     """Which of these are in a blackout at this instant; each with the one that lasts longest."""
     met = []
     for job in jobs:
@@ -42,7 +42,7 @@ def meetings(blackouts: Sequence[Blackout], jobs: Iterable[Job | NewJob], at: da
         found = [(each, window) for each in theirs if (window := window_at(each, at)) is not None]
         if found:
             longest, window = max(found, key=lambda it: (it[1].until_at is None, it[1].until_at or at))
-            met.append(Meeting(job.account or job.channel, longest, window.until_at, free_after(theirs, at)))
+            met.append(BlackoutConflict(job.account or job.channel, longest, window.until_at, free_after(theirs, at)))
     return met
 
 
@@ -67,7 +67,7 @@ def minds(job: Job) -> bool:
     return job.state is State.PENDING and not job.sent and not job.regardless
 
 
-def note_of(meeting: Meeting, publish_until_at: datetime | None) -> str:
+def note_of(meeting: BlackoutConflict, publish_until_at: datetime | None) -> str:
     window, free_at = f"At that time {window_of(meeting)}", meeting.free_at
     if free_at is None:
         return f"{window}, and nothing is free within a year: it does not go out unless that changes."
@@ -77,7 +77,7 @@ def note_of(meeting: Meeting, publish_until_at: datetime | None) -> str:
     return f"{window}: it goes out at {written(free_at)}."
 
 
-def window_of(meeting: Meeting) -> str:
+def window_of(meeting: BlackoutConflict) -> str:
     until = "" if meeting.until_at is None else f", until {written(meeting.until_at)}"
     why = f" — {meeting.blackout.reason}" if meeting.blackout.reason else ""
     return f"{meeting.account} is in a blackout window ({sentence(meeting.blackout)}{why}){until}"

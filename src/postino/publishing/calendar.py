@@ -22,7 +22,7 @@ ONE_DAY = timedelta(days=1)
 WRITTEN = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
-class Calendar:
+class CalendarService:
     def __init__(self, store: Store) -> None:
         self.store = store
 

@@ -25,7 +25,7 @@ UTF16 = "The file is UTF-16. Save it as `CSV UTF-8`."
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class CsvProblem:
     """What is wrong, where, and what would be right."""
 
     line: int
@@ -46,22 +46,22 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CsvRow:
     """A row: the number of its first line in the file, and what its columns hold."""
 
     number: int
     values: Mapping[str, str]
-    faults: Sequence[Fault] = ()
+    faults: Sequence[CsvProblem] = ()
 
-    def fault(self, column: str, message: str, severity: Severity = Severity.ERROR) -> Fault:
+    def fault(self, column: str, message: str, severity: Severity = Severity.ERROR) -> CsvProblem:
         value = self.values.get(column)
-        return Fault(self.number, column, None if value is None else sound(value)[:MOST_SHOWN], message, severity)
+        return CsvProblem(self.number, column, None if value is None else sound(value)[:MOST_SHOWN], message, severity)
 
 
-def read(file: bytes) -> tuple[list[Line], list[Fault]]:
+def read(file: bytes) -> tuple[list[CsvRow], list[CsvProblem]]:
     """All rows that say something; and what is wrong with the file as a whole, of which then nothing is read."""
     if file.startswith(MARKS):
-        return [], [Fault(1, None, None, UTF16)]
+        return [], [CsvProblem(1, None, None, UTF16)]
     text = file.removeprefix(b"\xef\xbb\xbf").decode(errors="surrogateescape")
     marked = re.match(r"sep=(.)\r?\n", text)  # a spreadsheet's own first line
     skipped = 0 if marked is None else 1
@@ -70,10 +70,10 @@ def read(file: bytes) -> tuple[list[Line], list[Fault]]:
     delimiter = marked[1] if marked else max(",;\t", key=head.count)
     rows = numbered(text, delimiter, skipped)
     first = next(rows, None)
-    if first is None or isinstance(first, Fault):
-        return [], [first or Fault(1, None, None, EMPTY)]
+    if first is None or isinstance(first, CsvProblem):
+        return [], [first or CsvProblem(1, None, None, EMPTY)]
     if len(first[1]) > MOST_COLUMNS:
-        return [], [Fault(1, None, None, f"{len(first[1]):,} columns are too many. There are: {listed(OFFERED)}.")]
+        return [], [CsvProblem(1, None, None, f"{len(first[1]):,} columns are too many. There are: {listed(OFFERED)}.")]
     names = [name.strip().lower() for name in first[1]]
     faults = [*headed(names, first[0])]
     if faults:
@@ -81,7 +81,7 @@ def read(file: bytes) -> tuple[list[Line], list[Fault]]:
     return lines_of(rows, names, delimiter)
 
 
-def numbered(text: str, delimiter: str, skipped: int) -> Iterator[tuple[int, list[str], int] | Fault]:
+def numbered(text: str, delimiter: str, skipped: int) -> Iterator[tuple[int, list[str], int] | CsvProblem]:
     """Each row with the numbers of its first and last line."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     before = skipped
@@ -91,54 +91,58 @@ def numbered(text: str, delimiter: str, skipped: int) -> Iterator[tuple[int, lis
         except StopIteration:
             return
         except csv.Error as error:
-            yield Fault(before + 1, None, None, f"From here on the file cannot be read: {error}. Look at the quotes.")
+            yield CsvProblem(
+                before + 1, None, None, f"From here on the file cannot be read: {error}. Look at the quotes."
+            )
             return
         first, before = before + 1, reader.line_num + skipped
         yield first, row, before
 
 
-def headed(names: Sequence[str], line: int) -> Iterator[Fault]:
+def headed(names: Sequence[str], line: int) -> Iterator[CsvProblem]:
     for name in names:
         if name not in COLUMNS:
             close = difflib.get_close_matches(name, OFFERED, n=1)
             hint = f"Did you mean {close[0]}?" if close else f"There are: {listed(OFFERED)}."
             shown = sound(name)[:MOST_SHOWN]
-            yield Fault(line, shown, None, f"There is no column {shown!r}. {hint}")
+            yield CsvProblem(line, shown, None, f"There is no column {shown!r}. {hint}")
     for name in sorted({name for name in names if names.count(name) > 1} & {*COLUMNS}):
-        yield Fault(line, name, None, f"There are two columns {name}. Leave one.")
+        yield CsvProblem(line, name, None, f"There are two columns {name}. Leave one.")
     for name in NEEDED:
         if name not in names:
-            yield Fault(line, name, None, f"The column {name} is missing. It has to be there: {listed(NEEDED)}.")
+            yield CsvProblem(line, name, None, f"The column {name} is missing. It has to be there: {listed(NEEDED)}.")
 
 
 def lines_of(
-    rows: Iterator[tuple[int, list[str], int] | Fault], names: Sequence[str], delimiter: str
-) -> tuple[list[Line], list[Fault]]:
-    lines: list[Line] = []
+    rows: Iterator[tuple[int, list[str], int] | CsvProblem], names: Sequence[str], delimiter: str
+) -> tuple[list[CsvRow], list[CsvProblem]]:
+    lines: list[CsvRow] = []
     for row in rows:
-        if isinstance(row, Fault):
+        if isinstance(row, CsvProblem):
             return lines, [row]
         number, values, last = row
         if not any(value.strip() for value in values):
             continue
         if len(lines) == MOST_ROWS:
-            return [], [Fault(number, None, None, f"The file has more than {MOST_ROWS:,} rows. Split it into several.")]
+            return [], [
+                CsvProblem(number, None, None, f"The file has more than {MOST_ROWS:,} rows. Split it into several.")
+            ]
         lines.append(line_of(number, last, values, names, delimiter))
-    return lines, [] if lines else [Fault(1, None, None, NO_ROWS)]
+    return lines, [] if lines else [CsvProblem(1, None, None, NO_ROWS)]
 
 
-def line_of(number: int, last: int, values: Sequence[str], names: Sequence[str], delimiter: str) -> Line:
+def line_of(number: int, last: int, values: Sequence[str], names: Sequence[str], delimiter: str) -> CsvRow:
     faults = []
     broken = [column for column, value in zip(names, values, strict=False) if sound(value) != value]
     for column in broken:
         value = values[names.index(column)]
         at = number + value[: re.search("[\ud800-\udfff]", value).start()].count("\n")  # type: ignore[union-attr]
-        faults.append(Fault(min(at, last), column, sound(value)[:MOST_SHOWN], NOT_UTF8))
+        faults.append(CsvProblem(min(at, last), column, sound(value)[:MOST_SHOWN], NOT_UTF8))
     if len(values) > len(names):
         told = f"This line has {len(values)} values for {len(names)} columns. Put quotes around what has"
         told += f" {SIGNS.get(delimiter, repr(delimiter))} in it."
-        faults.append(Fault(number, None, sound(values[len(names)])[:MOST_SHOWN], told))
-    return Line(number, {name: sound(value) for name, value in zip(names, values, strict=False)}, faults)
+        faults.append(CsvProblem(number, None, sound(values[len(names)])[:MOST_SHOWN], told))
+    return CsvRow(number, {name: sound(value) for name, value in zip(names, values, strict=False)}, faults)
 
 
 def sound(text: str) -> str:

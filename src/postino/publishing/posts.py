@@ -13,7 +13,7 @@ from uuid import UUID
 from postino.errors import NotFound, WrongUse
 from postino.publishing.blackouts import InBlackout, free_for_all, meetings, minds, notes_of
 from postino.publishing.contents import content_from, text_of, words_of
-from postino.publishing.publisher import MediaLetter, PostLetter
+from postino.publishing.publisher import MediaPayload, PostPayload
 from postino.rules.idempotency import content_key, fingerprint, job_key
 from postino.rules.limits import Limits, check
 from postino.rules.localtime import told_at
@@ -43,18 +43,18 @@ LATER_ELSE = "reschedule it to that time, or publish it now all the same with `a
 LONG_PAST = timedelta(minutes=5)  # a clock that goes wrong, a form that was open for a while
 
 
-class Kept(Enum):
+class Unset(Enum):
     """Nothing was said about it: it stays as it is."""
 
-    KEPT = "kept"
+    UNSET = "kept"
 
 
-KEPT = Kept.KEPT
+UNSET = Unset.UNSET
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class PostRequest:
     """What somebody wants published, by whom and when; no time: now."""
 
     content: Content
@@ -68,7 +68,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class PostPreview:
     """How it would look on one account, and what speaks against it."""
 
     account: StoredAccount
@@ -76,17 +76,17 @@ class Preview:
     problems: tuple[Problem, ...]
 
 
-class Refused(WrongUse):
+class InvalidPost(WrongUse):
     """A network would refuse it. All that speaks against it, account by account."""
 
-    def __init__(self, previews: Sequence[Preview], undone: str = "Nothing was queued.") -> None:
+    def __init__(self, previews: Sequence[PostPreview], undone: str = "Nothing was queued.") -> None:
         faults = [(preview, problem) for preview in previews for problem in errors(preview)]
         told = " ".join(f"{preview.account.id}: {problem.message}" for preview, problem in faults)
         super().__init__(f"{undone} {told}", field=faults[0][1].field)
         self.previews = previews
 
 
-class Posts:
+class PostService:
     def __init__(
         self,
         store: Store,
@@ -104,7 +104,9 @@ class Posts:
         self.turn = asyncio.Lock()
         self.unfetchable = unfetchable  # why an address is never fetched; None: nothing speaks against it
 
-    async def preview(self, wish: Wish, accounts: Sequence[StoredAccount] | None = None) -> Sequence[Preview]:
+    async def preview(
+        self, wish: PostRequest, accounts: Sequence[StoredAccount] | None = None
+    ) -> Sequence[PostPreview]:
         """Checks and renders; nothing is queued, no key is used, nothing leaves. Known accounts are not read."""
         check_times(wish, datetime.now(UTC))
         self.check_networks(wish.content)
@@ -119,7 +121,7 @@ class Posts:
 
     async def schedule(
         self,
-        wish: Wish,
+        wish: PostRequest,
         *,
         once: Once | None = None,
         draft: Draft | None = None,
@@ -131,7 +133,7 @@ class Posts:
         """
         previews = await self.preview(wish, accounts)
         if any(errors(preview) for preview in previews):
-            raise Refused(previews)
+            raise InvalidPost(previews)
         content = content_of(wish, previews[0].account.brand)
         made = await self.in_turn(lambda: posts_of(wish, previews))
         if wish.at is None and not wish.allow_blackout:
@@ -141,7 +143,7 @@ class Posts:
         self.wake([one.post.job for one in written])
         return [*written]
 
-    async def objections(self, wish: Wish, previews: Sequence[Preview]) -> list[str]:
+    async def objections(self, wish: PostRequest, previews: Sequence[PostPreview]) -> list[str]:
         """Why the wish would be refused although its contents would not."""
         if wish.at is not None or wish.allow_blackout:
             return []
@@ -153,7 +155,7 @@ class Posts:
         return []
 
     async def edit(
-        self, post_id: UUID, content: Content, act: Act, *, publish_until_at: datetime | Kept | None = KEPT
+        self, post_id: UUID, content: Content, act: Act, *, publish_until_at: datetime | Unset | None = UNSET
     ) -> StoredPost:
         """Only while nothing has been sent; what it became is checked like a new one."""
         self.check_networks(content)
@@ -161,14 +163,14 @@ class Posts:
         account = await self.account(before.job.account or "")
         (preview,) = await self.in_turn(lambda: self.previewed(content, [account]))
         if errors(preview):
-            raise Refused([preview], "Nothing was changed.")
-        wish = Wish(
+            raise InvalidPost([preview], "Nothing was changed.")
+        wish = PostRequest(
             content=content,
             accounts=(preview.account.id,),
             at=before.job.scheduled_at,
-            publish_until_at=before.publish_until_at if isinstance(publish_until_at, Kept) else publish_until_at,
+            publish_until_at=before.publish_until_at if isinstance(publish_until_at, Unset) else publish_until_at,
         )
-        if not isinstance(publish_until_at, Kept):
+        if not isinstance(publish_until_at, Unset):
             check_until(wish, datetime.now(UTC))
         ((post, job),) = posts_of(wish, [preview])
         said = replace(content_of(wish, preview.account.brand), user_id=before.job.user_id)
@@ -179,7 +181,7 @@ class Posts:
     async def reschedule(self, post_id: UUID, at: datetime, act: Act) -> StoredPost:
         """Only while nothing has been sent. The plan it becomes is its own, so nobody makes it a second time."""
         before = await self.store.post(post_id)
-        wish = Wish(content=content_from(before.content), accounts=(before.job.account or "",), at=at)
+        wish = PostRequest(content=content_from(before.content), accounts=(before.job.account or "",), at=at)
         wish = replace(wish, publish_until_at=before.publish_until_at)
         check_times(wish, datetime.now(UTC))
         key = key_of(wish, await self.account(wish.accounts[0]))
@@ -250,10 +252,10 @@ class Posts:
         async with self.turn:
             await asyncio.sleep(0)
 
-    def previewed(self, content: Content, accounts: Sequence[StoredAccount]) -> Sequence[Preview]:
+    def previewed(self, content: Content, accounts: Sequence[StoredAccount]) -> Sequence[PostPreview]:
         """On each account; what all those of a network have in common is looked at once."""
         looks = {network: self.looked_at(content, network) for network in {account.network for account in accounts}}
-        return [Preview(account, *looks[account.network]) for account in accounts]
+        return [PostPreview(account, *looks[account.network]) for account in accounts]
 
     def looked_at(self, content: Content, network: str) -> tuple[Rendered, tuple[Problem, ...]]:
         rendered = render(content, network)
@@ -266,24 +268,24 @@ class Posts:
                 yield Problem(Severity.ERROR, field, f"{media.url} cannot be fetched: {why}.")
 
 
-def errors(preview: Preview) -> list[Problem]:
+def errors(preview: PostPreview) -> list[Problem]:
     return [problem for problem in preview.problems if problem.severity is Severity.ERROR]
 
 
-def check_times(wish: Wish, now: datetime) -> None:
+def check_times(wish: PostRequest, now: datetime) -> None:
     if wish.at is not None and wish.at < now - LONG_PAST:
         raise WrongUse(f"at: {told_at(wish.at)} has passed. Leave it out to publish now.", field="at")
     check_until(wish, now)
 
 
-def check_until(wish: Wish, now: datetime) -> None:
+def check_until(wish: PostRequest, now: datetime) -> None:
     until = wish.publish_until_at
     if until is not None and until <= max(wish.at or now, now):
         told = f"publish_until: {told_at(until)} is not after the time it is to go out."
         raise WrongUse(told, field="publish_until")
 
 
-def content_of(wish: Wish, brand: str | None) -> NewContent:
+def content_of(wish: PostRequest, brand: str | None) -> NewContent:
     return NewContent(
         id=new_id(),
         text=text_of(wish.content),
@@ -293,17 +295,17 @@ def content_of(wish: Wish, brand: str | None) -> NewContent:
     )
 
 
-def posts_of(wish: Wish, previews: Sequence[Preview]) -> Sequence[tuple[NewPost, NewJob]]:
+def posts_of(wish: PostRequest, previews: Sequence[PostPreview]) -> Sequence[tuple[NewPost, NewJob]]:
     """What is sent is written once for all accounts of a network."""
     payloads = {network: payload_of(wish, it) for network, it in {it.account.network: it for it in previews}.items()}
     return [post_of(wish, preview, payloads[preview.account.network]) for preview in previews]
 
 
-def payload_of(wish: Wish, preview: Preview) -> bytes:
+def payload_of(wish: PostRequest, preview: PostPreview) -> bytes:
     return json.dumps(dataclasses.asdict(letter_of(wish, preview.rendered)), default=datetime.isoformat).encode()
 
 
-def post_of(wish: Wish, preview: Preview, payload: bytes) -> tuple[NewPost, NewJob]:
+def post_of(wish: PostRequest, preview: PostPreview, payload: bytes) -> tuple[NewPost, NewJob]:
     account, rendered = preview.account, preview.rendered
     job_id = new_id()
     references = [media.reference for media in rendered.media]
@@ -331,7 +333,7 @@ def post_of(wish: Wish, preview: Preview, payload: bytes) -> tuple[NewPost, NewJ
     return post, job
 
 
-def key_of(wish: Wish, account: StoredAccount) -> str | None:
+def key_of(wish: PostRequest, account: StoredAccount) -> str | None:
     """A caller's own, else the plan's; what is published now without one is told apart by its id alone."""
     if wish.key is not None:
         return job_key(wish.key, account.id)
@@ -342,11 +344,11 @@ def key_of(wish: Wish, account: StoredAccount) -> str | None:
     )
 
 
-def letter_of(wish: Wish, rendered: Rendered) -> PostLetter:
+def letter_of(wish: PostRequest, rendered: Rendered) -> PostPayload:
     media = tuple(
-        MediaLetter(url=media.url, kind=str(kind_of(media) or "image"), alt=media.alt) for media in rendered.media
+        MediaPayload(url=media.url, kind=str(kind_of(media) or "image"), alt=media.alt) for media in rendered.media
     )
-    return PostLetter(
+    return PostPayload(
         parts=rendered.parts,
         title=rendered.title,
         media=media,

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from postino.errors import NotFound, WrongUse
-from postino.publishing.accounts import Accounts
+from postino.publishing.accounts import AccountService
 from postino.rules.settlement import TOO_LATE
 from postino.values.job import Job
 from postino.values.ledger import GuardedCall, Manners
@@ -16,19 +16,19 @@ from postino.vault.vault import VaultError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MediaLetter:
+class MediaPayload:
     url: str
     kind: str = "image"
     alt: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PostLetter:
+class PostPayload:
     """What a post's job carries: the finished text, and what goes with it."""
 
     parts: tuple[str, ...]
     title: str | None = None
-    media: tuple[MediaLetter, ...] = ()
+    media: tuple[MediaPayload, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     publish_until_at: datetime | None = None
 
@@ -43,14 +43,14 @@ class TokenRefused(BaseException):
 
 class Publisher:
     def __init__(
-        self, accounts: Accounts, networks: Mapping[str, Provider], *, patience: float, send_within: float
+        self, accounts: AccountService, networks: Mapping[str, Provider], *, patience: float, send_within: float
     ) -> None:
         self.accounts = accounts
         self.networks = networks
         self.patience = patience
         self.send_within = timedelta(seconds=send_within)
 
-    async def publish(self, job: Job, payload: PostLetter, call: GuardedCall) -> Outcome:
+    async def publish(self, job: Job, payload: PostPayload, call: GuardedCall) -> Outcome:
         if is_too_late(job, payload.publish_until_at) and not await self.accounts.is_out(job):
             return Reject(TOO_LATE, missed=True)
         network = self.networks.get(job.channel)
@@ -76,7 +76,7 @@ class Publisher:
             return await self.refused(fresh, refused.failure)
 
     async def publish_as(
-        self, account: Account, network: Provider, job: Job, payload: PostLetter, call: GuardedCall
+        self, account: Account, network: Provider, job: Job, payload: PostPayload, call: GuardedCall
     ) -> Outcome:
         published = await network.publish(post_of(job, payload, account), call.toward(self.manners(network, account)))
         return Done({"url": published.url}, published.remote_id)
@@ -122,7 +122,7 @@ class Publisher:
         )
 
 
-def post_of(job: Job, payload: PostLetter, account: Account) -> Post:
+def post_of(job: Job, payload: PostPayload, account: Account) -> Post:
     return Post(
         id=job.id,
         account=account,

@@ -10,7 +10,7 @@ from uuid import UUID
 from postino.config import without_secrets
 from postino.publishing.accounts import SANDBOX
 from postino.publishing.contents import content_from
-from postino.publishing.posts import Preview, errors
+from postino.publishing.posts import PostPreview, errors
 from postino.rules.gates import holds, is_closed, told_of_gate
 from postino.rules.standing import Facts, Standing, content_status, post_status
 from postino.stores.records import Attempt
@@ -93,7 +93,7 @@ def of_media(media: MediaRef) -> dict[str, Any]:
     return {"url": media.url, "alt": media.alt, "kind": None if media.kind is None else media.kind.value}
 
 
-def of_preview(preview: Preview) -> dict[str, Any]:
+def of_preview(preview: PostPreview) -> dict[str, Any]:
     rendered = preview.rendered
     return {
         "account": preview.account.id,

@@ -13,7 +13,7 @@ from postino.vault.key_file import id_of
 DERIVED_FOR = b"postino people 1"
 
 
-class Seals:
+class SecretDigests:
     """Proves with the current key, and checks with any that there is."""
 
     def __init__(self, read_keys: Callable[[], Sequence[bytes]]) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from postino import Postino
-from postino.publishing.posts import Wish
+from postino.publishing.posts import PostRequest
 from postino.values.post import StoredAccount, StoredPost
 from tests.crash.books import Books, identity
 from tests.crash.evidence import last_words, lines
@@ -77,7 +77,7 @@ class Office:
         struck = tuple([await self.lay(shape.network, fault, account.handle) for fault in faults])
         said = text or f"{shape}, {about}, {secrets.token_hex(4)}"
         content = shape.content(said, self.oracle.url)
-        [written] = await self.app.posts.schedule(Wish(content=content, accounts=(account.id,), **wish))
+        [written] = await self.app.posts.schedule(PostRequest(content=content, accounts=(account.id,), **wish))
         posted = Posted(written.post.job.id, shape, account, shape.texts(said), about, struck)
         self.posts.append(posted)
         return posted

@@ -19,7 +19,7 @@ from postino.config import (
     WorkerConfig,
 )
 from postino.providers import PROVIDERS, mastodon
-from postino.publishing.posts import Wish
+from postino.publishing.posts import PostRequest
 from postino.stores import crash_points
 from postino.values.content import Content
 from tests.crash.record import Record
@@ -64,7 +64,9 @@ async def call(order: dict[str, Any]) -> None:
         for key in ("a key", None):
             said = Content(body=f"{order['wants']}, {'with' if key else 'without'} a key")
             try:
-                written = await app.posts.schedule(Wish(content=said, accounts=tuple(order["accounts"]), key=key))
+                written = await app.posts.schedule(
+                    PostRequest(content=said, accounts=tuple(order["accounts"]), key=key)
+                )
             except Conflict:
                 continue
             for one in written:

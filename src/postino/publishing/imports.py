@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from typing import Any, ParamSpec, TypeVar
 
 from postino.errors import Conflict, WrongUse
-from postino.publishing.csv_file import Fault, Line, read, split, words
-from postino.publishing.posts import Posts, Preview, Wish, check_times, content_of, key_of, posts_of
-from postino.publishing.unknown import UnknownAccounts
+from postino.publishing.csv_file import CsvProblem, CsvRow, read, split, words
+from postino.publishing.posts import PostPreview, PostRequest, PostService, check_times, content_of, key_of, posts_of
+from postino.publishing.suggestions import AccountSuggestions
 from postino.rules.localtime import parse_at
 from postino.stores.store import Store
 from postino.values.content import Content, MediaRef, Severity
@@ -33,17 +33,17 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class CheckedRow:
     """A row and what it would make; None: nothing, because of its faults."""
 
     line: int
-    wish: Wish | None
-    previews: Sequence[Preview]
-    faults: Sequence[Fault]
+    wish: PostRequest | None
+    previews: Sequence[PostPreview]
+    faults: Sequence[CsvProblem]
 
 
 class Importer:
-    def __init__(self, store: Store, posts: Posts) -> None:
+    def __init__(self, store: Store, posts: PostService) -> None:
         self.store = store
         self.posts = posts
         self.room = asyncio.Semaphore(AT_ONCE)
@@ -82,7 +82,7 @@ class Importer:
         return known
 
     async def save_rest(
-        self, known: Import, rest: Sequence[Judged], faults: Sequence[dict[str, Any]], author: str
+        self, known: Import, rest: Sequence[CheckedRow], faults: Sequence[dict[str, Any]], author: str
     ) -> Import:
         faults = [*faults]
         for start in range(0, len(rest), TOGETHER):
@@ -94,7 +94,7 @@ class Importer:
         return await self.store.finish_import(known.id, told_as(faults))
 
     async def save_batch(
-        self, known: Import, batch: Sequence[Judged], faults: list[dict[str, Any]], author: str
+        self, known: Import, batch: Sequence[CheckedRow], faults: list[dict[str, Any]], author: str
     ) -> bool:
         rows = await self.aside(lambda: [new_row(row, author) for row in batch if row.wish is not None])
         upto = known.looked + len(batch)
@@ -102,7 +102,7 @@ class Importer:
             return await self.store.save_import_rows(known, upto, told_as(faults), rows)
         except Conflict as refusal:
             if len(batch) == 1:
-                faults.append(Fault(batch[0].line, None, None, str(refusal)).told)
+                faults.append(CsvProblem(batch[0].line, None, None, str(refusal)).told)
                 return await self.store.save_import_rows(known, upto, told_as(faults), [])
         for number, row in enumerate(batch):
             if not await self.save_batch(replace(known, looked=known.looked + number), [row], faults, author):
@@ -110,19 +110,19 @@ class Importer:
         return True
 
     def judge_all(
-        self, lines: Sequence[Line], timezone: str | None, known: Mapping[str, StoredAccount]
-    ) -> list[Judged]:
-        now, unknown = datetime.now(UTC), UnknownAccounts(known)
+        self, lines: Sequence[CsvRow], timezone: str | None, known: Mapping[str, StoredAccount]
+    ) -> list[CheckedRow]:
+        now, unknown = datetime.now(UTC), AccountSuggestions(known)
         return [self.judge(line, timezone, known, now, unknown) for line in lines]
 
     def judge(
         self,
-        line: Line,
+        line: CsvRow,
         timezone: str | None,
         known: Mapping[str, StoredAccount],
         now: datetime,
-        unknown: UnknownAccounts,
-    ) -> Judged:
+        unknown: AccountSuggestions,
+    ) -> CheckedRow:
         faults = [*line.faults]
 
         content, at, until_at = Content(), None, None
@@ -135,7 +135,7 @@ class Importer:
             if at is None:
                 faults.append(line.fault("at", NO_TIME))
             until_at = time_of(line, "publish_until", timezone)
-            check_times(Wish(content=content, accounts=(), at=at, publish_until_at=until_at), now)
+            check_times(PostRequest(content=content, accounts=(), at=at, publish_until_at=until_at), now)
         except WrongUse as refusal:
             faults.append(line.fault(column_of(refusal.field), str(refusal).replace(OR_NOW, GIVE_ANOTHER)))
         if line.values.get("first_comment"):
@@ -147,18 +147,18 @@ class Importer:
         if not previews and not (content.body.strip() or content.media or line.faults):
             faults.append(line.fault("text", NO_TEXT))
         if any(fault.severity is Severity.ERROR for fault in faults):
-            return Judged(line.number, None, (), faults)
-        wish = Wish(content=content, accounts=tuple(names), at=at, publish_until_at=until_at)
-        return Judged(line.number, wish, previews, faults)
+            return CheckedRow(line.number, None, (), faults)
+        wish = PostRequest(content=content, accounts=tuple(names), at=at, publish_until_at=until_at)
+        return CheckedRow(line.number, wish, previews, faults)
 
     def previews(
         self,
-        line: Line,
+        line: CsvRow,
         content: Content,
         names: Sequence[str],
         known: Mapping[str, StoredAccount],
-        faults: list[Fault],
-    ) -> Sequence[Preview]:
+        faults: list[CsvProblem],
+    ) -> Sequence[PostPreview]:
         if not names:
             faults.append(line.fault("accounts", "accounts: name at least one account that publishes it."))
         if len(names) > MOST_ACCOUNTS:
@@ -181,7 +181,7 @@ class Importer:
         return previews
 
 
-def strangers(line: Line, names: Sequence[str], unknown: UnknownAccounts) -> list[Fault]:
+def strangers(line: CsvRow, names: Sequence[str], unknown: AccountSuggestions) -> list[CsvProblem]:
     """Names that no account has; of very many in one row the first are told."""
     found = [line.fault("accounts", unknown.told(name)) for name in names[:MOST_UNKNOWN]]
     if len(names) > MOST_UNKNOWN:
@@ -189,7 +189,7 @@ def strangers(line: Line, names: Sequence[str], unknown: UnknownAccounts) -> lis
     return found
 
 
-def said_in(line: Line) -> Content:
+def said_in(line: CsvRow) -> Content:
     values = line.values
     return Content(
         body=values.get("text", ""),
@@ -199,7 +199,7 @@ def said_in(line: Line) -> Content:
     )
 
 
-def time_of(line: Line, field: str, timezone: str | None) -> datetime | None:
+def time_of(line: CsvRow, field: str, timezone: str | None) -> datetime | None:
     text = line.values.get(field, "").strip()
     if not text:
         return None
@@ -215,7 +215,7 @@ def column_of(field: str | None) -> str:
     return (field or "text").partition("[")[0].partition(".")[0]
 
 
-def twins(judged: Sequence[Judged]) -> list[Fault]:
+def twins(judged: Sequence[CheckedRow]) -> list[CsvProblem]:
     """Rows that say the same as one before them: they are one post, and nothing is made twice."""
     seen: dict[tuple[str, str | None], int] = {}
     found = []
@@ -226,11 +226,11 @@ def twins(judged: Sequence[Judged]) -> list[Fault]:
             first = seen.setdefault(key, row.line)
             if first != row.line:
                 message = f"{preview.account.id}: the same as line {first}; it is made once."
-                found.append(Fault(row.line, None, None, message, Severity.WARNING))
+                found.append(CsvProblem(row.line, None, None, message, Severity.WARNING))
     return found
 
 
-def new_row(row: Judged, author: str) -> NewRow:
+def new_row(row: CheckedRow, author: str) -> NewRow:
     assert row.wish is not None
     wish = replace(row.wish, user_id=author)
     made = posts_of(wish, row.previews)
@@ -241,12 +241,12 @@ def token_of(file: bytes, timezone: str | None) -> str:
     return hashlib.sha256(f"{timezone or ''}\n".encode() + file).hexdigest()
 
 
-def number_of(judged: Sequence[Judged]) -> int:
+def number_of(judged: Sequence[CheckedRow]) -> int:
     """How many posts would come of it: what is said twice is one."""
     return len({(it.account.id, key_of(row.wish, it.account)) for row in judged if row.wish for it in row.previews})
 
 
-def told(faults: Sequence[Fault], posts: int) -> str:
+def told(faults: Sequence[CsvProblem], posts: int) -> str:
     ordered = sorted(faults, key=lambda fault: fault.line)
     return told_as([fault.told for fault in ordered], posts)
 

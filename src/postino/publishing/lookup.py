@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 from pydantic import TypeAdapter
 
 from postino.errors import NotFound, WrongUse
-from postino.publishing.accounts import Accounts
-from postino.publishing.publisher import PostLetter, post_of
+from postino.publishing.accounts import AccountService
+from postino.publishing.publisher import PostPayload, post_of
 from postino.rules.ledger import Accepted, InDoubt, fate
 from postino.stores.store import Store
 from postino.values.job import Job
@@ -40,7 +40,7 @@ OpenDoor = Callable[[Provider, Account], Http]
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class LookupResult:
     """What a look showed: `found`, `not_found` or `cannot_tell`, and in words why."""
 
     kind: str
@@ -48,19 +48,19 @@ class Sight:
     candidates: tuple[Receipt, ...] = ()
 
 
-class Seen(BaseException):
+class LookupEnded(BaseException):
     """Ends the look, past whatever a network's own code catches."""
 
-    def __init__(self, sight: Sight) -> None:
+    def __init__(self, sight: LookupResult) -> None:
         super().__init__(sight.kind)
         self.sight = sight
 
 
 def cannot_tell(why: str) -> NoReturn:
-    raise Seen(Sight("cannot_tell", why))
+    raise LookupEnded(LookupResult("cannot_tell", why))
 
 
-class Onlooker:
+class ReadOnlyCall:
     """A `Call` that remembers and looks, and does nothing: it ends at the first visible call that is in doubt."""
 
     def __init__(self, store: Store, job: Job, ledger: Ledger, http: Http) -> None:
@@ -90,41 +90,41 @@ class Onlooker:
         )
         match await found(self.http, intent, *arguments):
             case Found(receipt):
-                raise Seen(Sight("found", None, (receipt,)))
+                raise LookupEnded(LookupResult("found", None, (receipt,)))
             case CannotTell(why):
                 return cannot_tell(why)
             case Failure(_, message):
                 return cannot_tell(message)
             case _:
-                raise Seen(Sight("not_found", NOT_SEEN))
+                raise LookupEnded(LookupResult("not_found", NOT_SEEN))
 
     async def held_by_others(self, remote_ids: list[str]) -> set[str]:
         return await self.store.remote_ids_of_others(self.job, remote_ids)
 
 
 async def look(
-    store: Store, accounts: Accounts, networks: Mapping[str, Provider], open_door: OpenDoor, job: Job
-) -> Sight:
+    store: Store, accounts: AccountService, networks: Mapping[str, Provider], open_door: OpenDoor, job: Job
+) -> LookupResult:
     network = networks.get(job.channel)
     if job.type != POST or network is None or job.account is None:
-        return Sight("cannot_tell", "Only of posts does Postino know whom to ask.")
+        return LookupResult("cannot_tell", "Only of posts does Postino know whom to ask.")
     try:
         account = await accounts.open(job.account)
         told = await accounts.left_alone(await store.account(job.account))
     except (NotFound, VaultError, WrongUse) as error:
-        return Sight("cannot_tell", str(error))
+        return LookupResult("cannot_tell", str(error))
     if told is not None:
-        return Sight("cannot_tell", told)
-    onlooker = Onlooker(store, job, await store.ledger(job.id), open_door(network, account))
+        return LookupResult("cannot_tell", told)
+    onlooker = ReadOnlyCall(store, job, await store.ledger(job.id), open_door(network, account))
     try:
         await network.publish(post_of(job, letters().validate_json(job.payload), account), onlooker)
-    except Seen as seen:
+    except LookupEnded as seen:
         return seen.sight
     except (NotSent, NoAnswer) as error:
-        return Sight("cannot_tell", str(error))
-    return Sight("cannot_tell", "All of it is known to be out there.")
+        return LookupResult("cannot_tell", str(error))
+    return LookupResult("cannot_tell", "All of it is known to be out there.")
 
 
 @cache
-def letters() -> TypeAdapter[PostLetter]:
-    return TypeAdapter(PostLetter)
+def letters() -> TypeAdapter[PostPayload]:
+    return TypeAdapter(PostPayload)

@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from postino.auth.passwords import Passwords
-from postino.auth.sign_in import SigningIn
+from postino.auth.sign_in import SignInService
 from postino.auth.users import People
 from postino.stores.records import Act
 from postino.stores.sqlite import Sqlite
 from postino.stores.store import Store
-from postino.vault.digests import Seals
+from postino.vault.digests import SecretDigests
 from tests.contract.databases import Clock
 
 ME = Act("maria", "because")
@@ -28,9 +28,9 @@ class Office:
     keys: list[bytes] = field(default_factory=lambda: [secrets.token_bytes(32)])
 
     def __post_init__(self) -> None:
-        self.seals, self.passwords = Seals(lambda: self.keys), Passwords()
+        self.seals, self.passwords = SecretDigests(lambda: self.keys), Passwords()
         self.people = People(self.store, self.seals, self.passwords)
-        self.signing_in = SigningIn(self.store, self.seals, self.passwords)
+        self.signing_in = SignInService(self.store, self.seals, self.passwords)
 
     async def trail(self) -> list[tuple[str, str]]:
         return [(line.actor, line.action) for line in reversed(await self.store.audit(1000))]

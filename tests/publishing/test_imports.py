@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from postino import Postino
-from postino.publishing.importing import AT_ONCE, MOST_UNKNOWN, Importer
-from postino.publishing.unknown import MOST_MEANT, UnknownAccounts
+from postino.publishing.imports import AT_ONCE, MOST_UNKNOWN, Importer
+from postino.publishing.suggestions import MOST_MEANT, AccountSuggestions
 from postino.values.post import StoredAccount
 from tests.publishing.tiny import Tiny, publishing
 
@@ -73,7 +73,7 @@ async def test_what_was_meant_is_looked_for_once_for_each_of_the_first_names(app
             self.looked += 1
             return super().values()
 
-    unknown = UnknownAccounts({account.id: account for account in await app.store.accounts()})
+    unknown = AccountSuggestions({account.id: account for account in await app.store.accounts()})
     unknown.known = counted = Counted(unknown.known)
     told = [unknown.told(f"mastodon:ann{number % 50}") for number in range(1000)]
     assert told[0] == "there is no account 'mastodon:ann0'. Did you mean mastodon:anna?"

@@ -11,7 +11,7 @@ MOST_COMPARED = 1_000  # accounts
 MOST_SHOWN = 100  # characters
 
 
-class UnknownAccounts:
+class AccountSuggestions:
     def __init__(self, known: Mapping[str, StoredAccount]) -> None:
         self.known = dict(islice(known.items(), MOST_COMPARED))
         self.meant: dict[str, str] = {}
