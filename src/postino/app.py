@@ -12,11 +12,11 @@ from uuid import UUID
 from postino.config import Config
 from postino.engine.actions import act, cap_of, each_replayed, gate_named, job_id_of
 from postino.engine.breaker import CircuitBreaker
-from postino.engine.call import Door
-from postino.engine.channel_limits import Terms, policy_of
+from postino.engine.call import HttpClientFactory
+from postino.engine.channel_limits import ChannelLimits, policy_of
 from postino.engine.duties import Duties, all_duties, run_beside
-from postino.engine.enqueue import enqueue_surely, enqueuer, surely
-from postino.engine.gate_control import Gatekeeper
+from postino.engine.enqueue import enqueue_with_retry, enqueuer, retry_store
+from postino.engine.gate_control import GateControl
 from postino.engine.handlers import Function, Handler, handler_of
 from postino.engine.job_spec import JobSpec, instant, named, nearest, new_job, override_of, payload_bytes, queue_named
 from postino.engine.relay import Listener, Relay
@@ -46,8 +46,8 @@ class Parts:
     wakeup: Wakeup
     make_ready: Callable[[], Awaitable[None]]
     make_store: Callable[[], Store]  # one more on the same database, for another event loop
-    make_door: Callable[[], AbstractAsyncContextManager[Door]]
-    terms: Terms
+    make_door: Callable[[], AbstractAsyncContextManager[HttpClientFactory]]
+    channel_limits: ChannelLimits
 
 
 class App:
@@ -63,10 +63,10 @@ class App:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._opening, self._ready = asyncio.Lock(), False
         self._make_ready, self._make_store, self._make_door = parts.make_ready, parts.make_store, parts.make_door
-        self.terms = parts.terms
+        self.channel_limits = parts.channel_limits
         policy = partial(policy_of, parts.config)
         self.breaker = CircuitBreaker(parts.store, policy)
-        self.gatekeeper = Gatekeeper(parts.store, parts.wakeup.tell, policy, parts.terms.circuits)
+        self.gate_control = GateControl(parts.store, parts.wakeup.tell, policy, parts.channel_limits.circuits)
         self._enqueuer = enqueuer(parts.store)
 
     async def open(self) -> Self:
@@ -154,7 +154,7 @@ class App:
     async def enqueue_spec(self, spec: JobSpec) -> Job:
         new = self._new(spec)
         if not self._ready:
-            await surely(lambda _: self.open())
+            await retry_store(lambda _: self.open())
         self.wake([job := (await self._enqueuer.put(new)).job])
         return job
 
@@ -166,8 +166,8 @@ class App:
         new = [self._new(spec, job_id) for spec, job_id in zip(specs, new_ids(len(specs)), strict=True)]
         if connection is not None:
             return [enqueued.job for enqueued in await self.store.enqueue_on(connection, new)]
-        await surely(lambda _: self.open())
-        self.wake(written := [enqueued.job for enqueued in await enqueue_surely(self.store, new)])
+        await retry_store(lambda _: self.open())
+        self.wake(written := [enqueued.job for enqueued in await enqueue_with_retry(self.store, new)])
         return written
 
     async def work(self, *, stop: asyncio.Event | None = None) -> None:
@@ -176,9 +176,16 @@ class App:
         async with self._make_door() as door:
             await self._work(stop, door)
 
-    async def _work(self, stop: asyncio.Event | None, door: Door) -> None:
+    async def _work(self, stop: asyncio.Event | None, door: HttpClientFactory) -> None:
         worker = Worker(
-            self.store, self.wakeup, self.handlers, self.config, self.enqueue_spec, self._make_store, door, self.terms
+            self.store,
+            self.wakeup,
+            self.handlers,
+            self.config,
+            self.enqueue_spec,
+            self._make_store,
+            door,
+            self.channel_limits,
         )
         poll = self.config.worker.poll
         beside = [Relay(self.store, listener, worker.id, poll).run() for listener in self.listeners]

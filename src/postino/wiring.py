@@ -13,10 +13,10 @@ from postino.auth.passwords import Passwords
 from postino.auth.sign_in import SignInService
 from postino.auth.users import People
 from postino.config import Config
-from postino.engine.call import Door
-from postino.engine.channel_limits import Terms, terms
-from postino.engine.enqueue import Creator
-from postino.engine.read_batcher import Reader
+from postino.engine.call import HttpClientFactory
+from postino.engine.channel_limits import ChannelLimits, build_channel_limits
+from postino.engine.enqueue import PostBatcher
+from postino.engine.read_batcher import ReadBatcher
 from postino.errors import ConfigError, Conflict
 from postino.providers import PROVIDERS
 from postino.providers.own import Networks, networks
@@ -56,12 +56,12 @@ class Postino(App):
         seals, passwords = SecretDigests(partial(read_or_create, config.data_dir / "vault.key")), Passwords()
         self.people = People(self.store, seals, passwords)
         self.signing_in = SignInService(self.store, seals, passwords)
-        self.creator, self.reader = Creator(self.store), Reader(self.store)
+        self.post_batcher, self.read_batcher = PostBatcher(self.store), ReadBatcher(self.store)
         providers, limits = self.networks.providers, self.networks.limits
         self.posts = PostService(
-            self.store, limits, tuple(providers), self.creator.create, self.wake, unfetchable(config)
+            self.store, limits, tuple(providers), self.post_batcher.create, self.wake, unfetchable(config)
         )
-        self.teller = Teller(self.store, partial(most_attempts, config), self.reader.gates)
+        self.teller = Teller(self.store, partial(most_attempts, config), self.read_batcher.gates)
         publisher = Publisher(
             self.accounts,
             providers,
@@ -73,7 +73,7 @@ class Postino(App):
         )
 
     async def close(self) -> None:
-        await self.creator.together.flushed()
+        await self.post_batcher.together.flushed()
         await super().close()
 
 
@@ -106,13 +106,13 @@ def needed_of(config: Config) -> Mapping[str, Mapping[str, str]]:
     return {**NEEDED, **networks_of(config).needed}
 
 
-def terms_of(config: Config, known: Networks | None = None) -> Terms:
+def load_channel_limits(config: Config, known: Networks | None = None) -> ChannelLimits:
     known = known or networks_of(config)
-    return terms(config, known.providers, known.quotas)
+    return build_channel_limits(config, known.providers, known.quotas)
 
 
 def parts(config: Config, known: Networks) -> Parts:
-    limits = terms_of(config, known)
+    limits = load_channel_limits(config, known)
     path = sqlite_path(config.database_url)
     if path is None:
         make_store, wakeup = postgres_parts(config)
@@ -155,10 +155,10 @@ def reachable_inside(config: Config) -> list[str]:
     return [*our_origins(config), *config.networks.inside]
 
 
-def door_of(config: Config) -> Callable[[], AbstractAsyncContextManager[Door]]:
+def door_of(config: Config) -> Callable[[], AbstractAsyncContextManager[HttpClientFactory]]:
     """Imported when something is about to leave: a caller that only enqueues has no use for it."""
 
-    def make_door() -> AbstractAsyncContextManager[Door]:
+    def make_door() -> AbstractAsyncContextManager[HttpClientFactory]:
         from postino.outbound.http import Door as OutboundDoor
         from postino.outbound.ssrf import is_ours
 

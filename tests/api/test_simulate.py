@@ -12,10 +12,10 @@ import pytest
 
 from postino import Job, Postino
 from postino.config import load
-from postino.forecast.forecast import simulate
-from postino.forecast.run import Asked
+from postino.forecast.forecast import make_forecast
+from postino.forecast.run import ForecastRequest
 from postino.values.gate import Scope
-from postino.wiring import terms_of
+from postino.wiring import load_channel_limits
 from tests.api.household import Server
 
 
@@ -77,13 +77,17 @@ async def test_what_takes_too_long_to_play_is_given_up_at_once(tmp_path: Path) -
     played: list[int] = []
     async with Postino(load(tmp_path, environment={})) as app:
         await app.enqueue("report", channel="mastodon", account="m1")
-        await app.gatekeeper.pause(Scope.CHANNEL, "mastodon", reason="", actor="test")
+        await app.gate_control.pause(Scope.CHANNEL, "mastodon", reason="", actor="test")
         window = {"scope": "all", "start": "01:00", "end": "02:00", "timezone": "UTC"}
-        await app.gatekeeper.keep(await app.gatekeeper.draft(window), actor="test")
-        asked = Asked(until_at=datetime.now(UTC) + timedelta(days=300), workers=1000, terms=terms_of(app.config))
+        await app.gate_control.keep(await app.gate_control.draft(window), actor="test")
+        asked = ForecastRequest(
+            until_at=datetime.now(UTC) + timedelta(days=300),
+            workers=1000,
+            channel_limits=load_channel_limits(app.config),
+        )
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.5):
-                await simulate(app.store, asked, lambda done, _: played.append(done))
+                await make_forecast(app.store, asked, lambda done, _: played.append(done))
         await asyncio.sleep(0)
         seen = len(played)
         await asyncio.to_thread(threading.Event().wait, 0.3)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from postino.engine import enqueue as enqueuing
-from postino.engine.enqueue import Creator
+from postino.engine.enqueue import PostBatcher
 from postino.errors import Conflict, StoreUnreachable
 from postino.stores.records import Act
 from postino.values.job import new_id
@@ -60,29 +60,31 @@ async def test_of_two_with_the_same_key_the_first_makes_it_and_the_other_finds_i
 
 
 async def test_one_that_is_refused_does_not_cost_the_others_theirs(desk: Desk) -> None:
-    creator = Creator(desk.store)
-    await creator.create(keyed("k", "first"))
+    post_batcher = PostBatcher(desk.store)
+    await post_batcher.create(keyed("k", "first"))
     numbered = [keyed(f"k{number}", str(number)) for number in range(9)]
     ended = await asyncio.gather(
-        *map(creator.create, [*numbered[:4], keyed("k", "another", "b"), *numbered[4:]]), return_exceptions=True
+        *map(post_batcher.create, [*numbered[:4], keyed("k", "another", "b"), *numbered[4:]]), return_exceptions=True
     )
     assert [type(end) for end in ended] == [list] * 4 + [Conflict] + [list] * 5
     assert rows(desk) == (10, 10, 10, 0)
 
 
 async def test_many_callers_at_once_on_several_stores_make_each_post_once(desk: Desk) -> None:
-    creators = [Creator(desk.store), Creator(await desk.another_store())]
-    both = [creator.create(keyed(f"k{number % 20}", "same")) for number in range(60) for creator in creators]
+    creators = [PostBatcher(desk.store), PostBatcher(await desk.another_store())]
+    both = [post_batcher.create(keyed(f"k{number % 20}", "same")) for number in range(60) for post_batcher in creators]
     made = await asyncio.gather(*both)
     assert sum(map(len, made)) == 20
     assert rows(desk) == (20, 20, 20, 0)
 
 
 async def test_a_second_click_is_refused_alone(desk: Desk) -> None:
-    creator = Creator(desk.store)
-    await creator.create(new_posts(wanted(guard=True)))
+    post_batcher = PostBatcher(desk.store)
+    await post_batcher.create(new_posts(wanted(guard=True)))
     ended = await asyncio.gather(
-        creator.create(new_posts(wanted(guard=True))), creator.create(keyed("k", "one")), return_exceptions=True
+        post_batcher.create(new_posts(wanted(guard=True))),
+        post_batcher.create(keyed("k", "one")),
+        return_exceptions=True,
     )
     assert isinstance(ended[0], Conflict)
     assert len(ended[1]) == 1  # type: ignore[arg-type]
@@ -114,7 +116,7 @@ async def test_what_was_written_although_the_answer_was_lost_is_not_written_agai
     monkeypatch.setattr(desk.store, "create_posts", losing)
     monkeypatch.setattr(enqueuing, "AGAIN_AFTER", 0)
     both = [new_posts(wanted(), said=content(text)) for text in ("one", "two")]
-    made = await asyncio.gather(*map(Creator(desk.store).create, both))
+    made = await asyncio.gather(*map(PostBatcher(desk.store).create, both))
     assert [[(one.post.content, one.created) for one in those] for those in made] == [[("one", True)], [("two", True)]]
     assert (tries, rows(desk)) == (4, (2, 2, 2, 0))
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from postino import Call, Done, Job, Outcome, Postino, State
-from postino.values.ledger import Manners, Source, Verdict
+from postino.values.ledger import CallPolicy, Source, Verdict
 from postino.values.provider import (
     NEVER,
     Failure,
@@ -26,7 +26,9 @@ from postino.values.provider import (
 from tests.engine.conftest import eventually
 
 # A quarantine of 0.4 s.
-QUICK = Manners(timeout=timedelta(seconds=0.1), visibility=timedelta(seconds=0.1), send_within=timedelta(seconds=0.2))
+QUICK = CallPolicy(
+    timeout=timedelta(seconds=0.1), visibility=timedelta(seconds=0.1), send_within=timedelta(seconds=0.2)
+)
 PUBLISHED = {"accepted", "lost", "error", "conflict", "garbled", "nonsense", "bug", "hanging"}
 ANSWERS: dict[str, Any] = {
     "not sent": NotSent("Nothing left."),
@@ -86,7 +88,7 @@ def publishes(app: Postino, network: Network, *, look: bool = True, resend: Rese
 
     @app.handler("publish", **options)
     async def publish(job: Job, payload: str, call: Call) -> Outcome:
-        receipt = await call.toward(QUICK).once("post", network.post, payload, found=found, resend=resend)
+        receipt = await call.with_policy(QUICK).once("post", network.post, payload, found=found, resend=resend)
         return Done(None, receipt.remote_id)
 
 

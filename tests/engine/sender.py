@@ -10,10 +10,10 @@ from typing import Any
 
 from postino import Call, Done, Job, Outcome, Postino
 from postino.config import Config, DatabaseConfig, QueueConfig, WorkerConfig
-from postino.values.ledger import Manners
+from postino.values.ledger import CallPolicy
 from postino.values.provider import NEVER, SAME_HANDLE, Found, Http, Intent, NotFound, Receipt, Sighting
 
-MANNERS = Manners(timeout=timedelta(seconds=1), visibility=timedelta(seconds=0.2), send_within=timedelta(seconds=1))
+MANNERS = CallPolicy(timeout=timedelta(seconds=1), visibility=timedelta(seconds=0.2), send_within=timedelta(seconds=1))
 
 
 def application(url: str, folder: Path) -> Postino:
@@ -24,7 +24,7 @@ def application(url: str, folder: Path) -> Postino:
     @app.handler("publish")
     async def publish(job: Job, payload: dict[str, str], call: Call) -> Outcome:
         resend = SAME_HANDLE if payload["resend"] == "harmless" else NEVER
-        network = call.toward(MANNERS)
+        network = call.with_policy(MANNERS)
         picture = await network.step("picture", upload, payload["server"])
         receipt = await network.once("post", post, payload["server"], picture, found=find, resend=resend)
         return Done(None, receipt.remote_id)

@@ -168,7 +168,7 @@ async def test_and_where_something_may_be_out_there_a_person_is_asked(app: Posti
     @app.handler("work")
     async def work(job: Job, payload: str, call: Call) -> None:
         name = names[job.attempts - 1]
-        await call.toward(QUICK).once(name, network.post, payload, found=network.find, resend=NEVER)
+        await call.with_policy(QUICK).once(name, network.post, payload, found=network.find, resend=NEVER)
 
     async with working(app):
         await waiting_for_a_person(app, await app.enqueue("work", "hello"))

@@ -10,7 +10,7 @@ import pytest
 
 from postino import Postino
 from postino.engine import gate_control as desk
-from postino.engine.gate_control import Gatekeeper
+from postino.engine.gate_control import GateControl
 from postino.errors import Conflict, NotFound, WrongUse
 from postino.rules.breaker import Circuit
 from postino.values.gate import GateKind, Scope
@@ -26,8 +26,8 @@ def told() -> list[str]:
 
 
 @pytest.fixture
-def gatekeeper(app: Postino, told: list[str]) -> Gatekeeper:
-    return Gatekeeper(app.store, lambda: told.append("woken"))
+def gate_control(app: Postino, told: list[str]) -> GateControl:
+    return GateControl(app.store, lambda: told.append("woken"))
 
 
 async def last_audit(app: Postino) -> tuple[str, str, str, str]:
@@ -39,33 +39,33 @@ async def last_audit(app: Postino) -> tuple[str, str, str, str]:
 
 
 async def test_a_circuit_is_opened_closed_and_reset_by_hand_with_a_reason(
-    app: Postino, gatekeeper: Gatekeeper, told: list[str]
+    app: Postino, gate_control: GateControl, told: list[str]
 ) -> None:
-    opened = await gatekeeper.open_circuit("instagram", seconds=600, **WHY)
+    opened = await gate_control.open_circuit("instagram", seconds=600, **WHY)
     assert (opened.state, opened.by_hand, opened.reason) == (Circuit.OPEN, True, "they said so")
     assert opened.since_at is not None
     assert opened.until_at is not None
     assert timedelta(seconds=599) < opened.until_at - opened.since_at <= timedelta(seconds=600)
     assert await last_audit(app) == ("maria", "circuit.opened", "circuit:instagram", "they said so")
-    assert [(gate.name, gate.kind) for gate in (await gatekeeper.queues()).closed.gates] == [
+    assert [(gate.name, gate.kind) for gate in (await gate_control.queues()).closed.gates] == [
         ("instagram", GateKind.BREAKER)
     ]
-    assert (await gatekeeper.close_circuit("instagram", **WHY)).state is Circuit.CLOSED
-    assert (await gatekeeper.queues()).closed.gates == ()
-    assert (await gatekeeper.reset_circuit("instagram", **WHY)).since_at is None
-    assert [breaker.service for breaker in await gatekeeper.circuits()] == ["instagram"]
+    assert (await gate_control.close_circuit("instagram", **WHY)).state is Circuit.CLOSED
+    assert (await gate_control.queues()).closed.gates == ()
+    assert (await gate_control.reset_circuit("instagram", **WHY)).since_at is None
+    assert [breaker.service for breaker in await gate_control.circuits()] == ["instagram"]
     assert told == ["woken"] * 3
 
 
-async def test_an_opening_whose_time_is_over_is_told_as_half_open(app: Postino, gatekeeper: Gatekeeper) -> None:
-    await gatekeeper.open_circuit("instagram", seconds=0.001, **WHY)
-    [breaker] = await gatekeeper.circuits()
+async def test_an_opening_whose_time_is_over_is_told_as_half_open(app: Postino, gate_control: GateControl) -> None:
+    await gate_control.open_circuit("instagram", seconds=0.001, **WHY)
+    [breaker] = await gate_control.circuits()
     assert breaker.state is Circuit.HALF_OPEN
-    assert (await gatekeeper.queues()).closed.caps == {"instagram": 1}
+    assert (await gate_control.queues()).closed.caps == {"instagram": 1}
 
 
-async def test_without_a_time_a_circuit_stays_open(gatekeeper: Gatekeeper) -> None:
-    assert (await gatekeeper.open_circuit("openai", **WHY)).until_at is None
+async def test_without_a_time_a_circuit_stays_open(gate_control: GateControl) -> None:
+    assert (await gate_control.open_circuit("openai", **WHY)).until_at is None
 
 
 @pytest.mark.parametrize(
@@ -86,21 +86,21 @@ async def test_without_a_time_a_circuit_stays_open(gatekeeper: Gatekeeper) -> No
     ],
 )
 async def test_a_wrong_opening_is_refused_by_its_field_and_changes_nothing(
-    gatekeeper: Gatekeeper, told: list[str], service: str, more: dict[str, Any], field: str, words: str
+    gate_control: GateControl, told: list[str], service: str, more: dict[str, Any], field: str, words: str
 ) -> None:
     with pytest.raises(WrongUse) as refused:
-        await gatekeeper.open_circuit(service, **{**WHY, **more})
+        await gate_control.open_circuit(service, **{**WHY, **more})
     assert (refused.value.field, words in str(refused.value)) == (field, True), str(refused.value)
-    assert (await gatekeeper.circuits(), told) == ([], [])
+    assert (await gate_control.circuits(), told) == ([], [])
 
 
-async def test_a_channel_that_had_a_job_once_is_a_service(app: Postino, gatekeeper: Gatekeeper) -> None:
+async def test_a_channel_that_had_a_job_once_is_a_service(app: Postino, gate_control: GateControl) -> None:
     await app.cancel((await app.enqueue("report.daily")).id)
-    assert (await gatekeeper.open_circuit("report.daily", **WHY)).state is Circuit.OPEN
+    assert (await gate_control.open_circuit("report.daily", **WHY)).state is Circuit.OPEN
 
 
-async def test_what_was_never_in_trouble_cannot_be_closed_or_reset(gatekeeper: Gatekeeper) -> None:
-    for deed in (gatekeeper.close_circuit, gatekeeper.reset_circuit):
+async def test_what_was_never_in_trouble_cannot_be_closed_or_reset(gate_control: GateControl) -> None:
+    for deed in (gate_control.close_circuit, gate_control.reset_circuit):
         with pytest.raises(NotFound, match="never been in trouble"):
             await deed("instagram", **WHY)
         with pytest.raises(WrongUse, match="say why"):
@@ -110,45 +110,45 @@ async def test_what_was_never_in_trouble_cannot_be_closed_or_reset(gatekeeper: G
 # Pauses and cool-downs
 
 
-async def test_everything_can_be_paused_and_goes_on(app: Postino, gatekeeper: Gatekeeper) -> None:
-    await gatekeeper.pause(Scope.ALL, "", **WHY)
-    assert (await gatekeeper.queues()).closed.everything is not None
-    await gatekeeper.resume(Scope.ALL, "", **WHY)
-    assert (await gatekeeper.queues()).closed.everything is None
+async def test_everything_can_be_paused_and_goes_on(app: Postino, gate_control: GateControl) -> None:
+    await gate_control.pause(Scope.ALL, "", **WHY)
+    assert (await gate_control.queues()).closed.everything is not None
+    await gate_control.resume(Scope.ALL, "", **WHY)
+    assert (await gate_control.queues()).closed.everything is None
     with pytest.raises(NotFound, match="Not everything is paused"):
-        await gatekeeper.resume(Scope.ALL, "")
+        await gate_control.resume(Scope.ALL, "")
 
 
 @pytest.mark.parametrize("scope", [Scope.ACCOUNT, Scope.CHANNEL])
-async def test_a_cool_down_is_seen_and_ended_by_hand(app: Postino, gatekeeper: Gatekeeper, scope: Scope) -> None:
+async def test_a_cool_down_is_seen_and_ended_by_hand(app: Postino, gate_control: GateControl, scope: Scope) -> None:
     await app.store.start_cooldown(scope, "it", None, "too many")
-    [gate] = (await gatekeeper.queues()).closed.gates
+    [gate] = (await gate_control.queues()).closed.gates
     assert (gate.scope, gate.name, gate.kind, gate.reason) == (scope, "it", GateKind.COOL_DOWN, "too many")
-    await gatekeeper.warm(scope, "it", **WHY)
+    await gate_control.warm(scope, "it", **WHY)
     assert await last_audit(app) == ("maria", "gate.resumed", f"{scope}:it", "they said so")
-    assert (await gatekeeper.queues()).closed.gates == ()
+    assert (await gate_control.queues()).closed.gates == ()
     with pytest.raises(NotFound, match="not cooling down"):
-        await gatekeeper.warm(scope, "it")
+        await gate_control.warm(scope, "it")
 
 
-async def test_brands_and_queues_do_not_cool_down(gatekeeper: Gatekeeper) -> None:
+async def test_brands_and_queues_do_not_cool_down(gate_control: GateControl) -> None:
     with pytest.raises(WrongUse, match="only an account or a channel"):
-        await gatekeeper.warm(Scope.BRAND, "b")
+        await gate_control.warm(Scope.BRAND, "b")
 
 
 # Blackouts
 
 
-async def test_a_blackout_is_kept_listed_and_removed(app: Postino, gatekeeper: Gatekeeper, told: list[str]) -> None:
-    added = await gatekeeper.add_blackout(NIGHT | {"reason": "sleep"}, actor="maria")
-    assert await gatekeeper.blackouts() == [added]
+async def test_a_blackout_is_kept_listed_and_removed(app: Postino, gate_control: GateControl, told: list[str]) -> None:
+    added = await gate_control.add_blackout(NIGHT | {"reason": "sleep"}, actor="maria")
+    assert await gate_control.blackouts() == [added]
     assert await last_audit(app) == ("maria", "blackout.added", f"blackout:{added.id}", "sleep")
-    assert await gatekeeper.remove_blackout(added.id, **WHY) == added
+    assert await gate_control.remove_blackout(added.id, **WHY) == added
     assert await last_audit(app) == ("maria", "blackout.removed", f"blackout:{added.id}", "they said so")
-    assert await gatekeeper.blackouts() == []
+    assert await gate_control.blackouts() == []
     assert told == ["woken"] * 2
     with pytest.raises(NotFound, match="There is no blackout"):
-        await gatekeeper.remove_blackout(new_id())
+        await gate_control.remove_blackout(new_id())
 
 
 @pytest.mark.parametrize(
@@ -167,75 +167,75 @@ async def test_a_blackout_is_kept_listed_and_removed(app: Postino, gatekeeper: G
     ],
 )
 async def test_a_wrong_blackout_is_refused_by_its_field_and_not_saved(
-    app: Postino, gatekeeper: Gatekeeper, told: list[str], change: dict[str, Any], field: str, words: str
+    app: Postino, gate_control: GateControl, told: list[str], change: dict[str, Any], field: str, words: str
 ) -> None:
     await app.accounts.add("bluesky", "bruno", {"password": "x"})
     with pytest.raises(WrongUse) as refused:
-        await gatekeeper.add_blackout(NIGHT | change)
+        await gate_control.add_blackout(NIGHT | change)
     assert (refused.value.field, words in str(refused.value)) == (field, True), str(refused.value)
-    assert (await gatekeeper.blackouts(), told) == ([], [])
+    assert (await gate_control.blackouts(), told) == ([], [])
 
 
-async def test_accounts_and_channels_of_jobs_can_have_blackouts(app: Postino, gatekeeper: Gatekeeper) -> None:
+async def test_accounts_and_channels_of_jobs_can_have_blackouts(app: Postino, gate_control: GateControl) -> None:
     await app.enqueue("report.daily", account="acme")
-    await gatekeeper.add_blackout(NIGHT | {"scope": "channel", "channel": "report.daily"})
-    await gatekeeper.add_blackout(NIGHT | {"scope": "account", "account": "acme"})
-    assert len(await gatekeeper.blackouts()) == 2
+    await gate_control.add_blackout(NIGHT | {"scope": "channel", "channel": "report.daily"})
+    await gate_control.add_blackout(NIGHT | {"scope": "account", "account": "acme"})
+    assert len(await gate_control.blackouts()) == 2
 
 
-async def test_the_same_blackout_twice_is_a_conflict(gatekeeper: Gatekeeper) -> None:
-    first = await gatekeeper.add_blackout(NIGHT)
+async def test_the_same_blackout_twice_is_a_conflict(gate_control: GateControl) -> None:
+    first = await gate_control.add_blackout(NIGHT)
     with pytest.raises(Conflict, match=str(first.id)):
-        await gatekeeper.add_blackout(NIGHT | {"reason": "again"})
-    await gatekeeper.add_blackout(NIGHT | {"start": "21:00"})
+        await gate_control.add_blackout(NIGHT | {"reason": "again"})
+    await gate_control.add_blackout(NIGHT | {"start": "21:00"})
 
 
-async def test_a_preview_tells_what_moves_where_and_saves_nothing(app: Postino, gatekeeper: Gatekeeper) -> None:
+async def test_a_preview_tells_what_moves_where_and_saves_nothing(app: Postino, gate_control: GateControl) -> None:
     tomorrow = (datetime.now(UTC) + timedelta(days=2)).replace(hour=0, minute=0, second=0, microsecond=0)
     day = {"timezone": "UTC", "scope": "brand", "brand": "acme"}
-    await gatekeeper.add_blackout(day | {"start": "12:00", "end": "13:00"})
+    await gate_control.add_blackout(day | {"start": "12:00", "end": "13:00"})
     said: dict[str, Any] = {"account": "a", "brand": "acme"}
     await app.enqueue("t", at=tomorrow + timedelta(hours=9), **said)
     moved = await app.enqueue("t", at=tomorrow + timedelta(hours=10), **said)
     await app.enqueue("t", at=tomorrow + timedelta(hours=10), account="b", brand="other")
     done = await app.enqueue("t", at=tomorrow + timedelta(hours=11), **said)
     await app.cancel(done.id)
-    blackout = await gatekeeper.draft(day | {"start": "10:00", "end": "12:00"})
-    shifts = await gatekeeper.preview(blackout)
+    blackout = await gate_control.draft(day | {"start": "10:00", "end": "12:00"})
+    shifts = await gate_control.preview(blackout)
     [shift] = shifts.first
     assert (shift.job_id, shift.channel, shift.account) == (moved.id, "t", "a")
     assert (shift.goes_at, shift.moves_to) == (tomorrow + timedelta(hours=10), tomorrow + timedelta(hours=13))
     assert (shifts.more, shifts.unlooked) == (0, False)
-    assert blackout not in await gatekeeper.blackouts()
-    await gatekeeper.keep(blackout)
-    assert await gatekeeper.preview(blackout) == shifts, "what is saved already is not counted twice"
+    assert blackout not in await gate_control.blackouts()
+    await gate_control.keep(blackout)
+    assert await gate_control.preview(blackout) == shifts, "what is saved already is not counted twice"
 
 
 async def test_a_long_preview_shows_the_soonest_and_counts_the_rest(
-    app: Postino, gatekeeper: Gatekeeper, monkeypatch: pytest.MonkeyPatch
+    app: Postino, gate_control: GateControl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start = datetime.now(UTC) + timedelta(days=1)
     jobs = await app.enqueue_many([{"type": "t", "at": start - timedelta(minutes=number)} for number in range(9)])
     monkeypatch.setattr(desk, "PAGE", 2)
     monkeypatch.setattr(desk, "MOST_SHIFTS", 3)
-    blackout = await gatekeeper.draft({"scope": "all", "start": "00:00", "end": "00:00", "timezone": "UTC"})
-    shifts = await gatekeeper.preview(blackout)
+    blackout = await gate_control.draft({"scope": "all", "start": "00:00", "end": "00:00", "timezone": "UTC"})
+    shifts = await gate_control.preview(blackout)
     assert [shift.job_id for shift in shifts.first] == [job.id for job in reversed(jobs)][:3]
     assert {shift.moves_to for shift in shifts.first} == {None}
     assert (shifts.more, shifts.unlooked) == (6, False)
     monkeypatch.setattr(desk, "MOST_LOOKED_AT", 4)
-    shifts = await gatekeeper.preview(replace(blackout, id=new_id()))
+    shifts = await gate_control.preview(replace(blackout, id=new_id()))
     assert (len(shifts.first) + shifts.more, shifts.unlooked) == (4, True)
 
 
-async def test_every_closed_gate_is_told_with_its_kind(app: Postino, gatekeeper: Gatekeeper) -> None:
+async def test_every_closed_gate_is_told_with_its_kind(app: Postino, gate_control: GateControl) -> None:
     await app.enqueue("t", at=datetime.now(UTC) + timedelta(days=1))
-    await gatekeeper.pause(Scope.QUEUE, "low")
+    await gate_control.pause(Scope.QUEUE, "low")
     await app.store.start_cooldown(Scope.ACCOUNT, "a", None, "too many")
-    await gatekeeper.open_circuit("instagram", **WHY)
-    await gatekeeper.add_blackout({"scope": "all", "start": "00:00", "end": "00:00", "timezone": "UTC"})
+    await gate_control.open_circuit("instagram", **WHY)
+    await gate_control.add_blackout({"scope": "all", "start": "00:00", "end": "00:00", "timezone": "UTC"})
     await app.cap("bluesky", 7)
-    queues = await gatekeeper.queues()
+    queues = await gate_control.queues()
     assert {gate.kind for gate in queues.closed.gates} == {
         GateKind.PAUSE, GateKind.COOL_DOWN, GateKind.BREAKER, GateKind.BLACKOUT,
     }  # fmt: skip

@@ -99,7 +99,7 @@ async def test_a_handler_that_catches_exceptions_does_not_catch_the_end_of_its_r
     @app.handler("publish")
     async def publish(job: Job, payload: str, call: Call) -> None:
         with contextlib.suppress(Exception):
-            await call.toward(QUICK).once("post", network.post, payload, found=network.find, resend=NEVER)
+            await call.with_policy(QUICK).once("post", network.post, payload, found=network.find, resend=NEVER)
 
     async with working(app):
         job = await app.enqueue("publish", "hello")
@@ -115,7 +115,7 @@ async def test_one_that_catches_everything_is_not_believed_when_it_says_done(app
 
     @app.handler("publish")
     async def publish(job: Job, payload: str, call: Call) -> None:
-        sending = call.toward(QUICK).once("post", network.post, payload, found=network.find, resend=NEVER)
+        sending = call.with_policy(QUICK).once("post", network.post, payload, found=network.find, resend=NEVER)
         if way == "gather":
             await asyncio.gather(sending, return_exceptions=True)
         else:
@@ -132,7 +132,7 @@ async def test_two_visible_calls_at_once_each_leave_their_trace(app: Postino) ->
 
     @app.handler("publish")
     async def publish(job: Job, payload: list[str], call: Call) -> Outcome:
-        both = call.toward(QUICK)
+        both = call.with_policy(QUICK)
         receipts = await asyncio.gather(
             *(both.once(text, network.post, text, found=network.find, resend=NEVER) for text in payload)
         )

@@ -232,7 +232,7 @@ async def test_a_thread_goes_on_after_a_person_said_that_one_part_is_live(app: P
 
     @app.handler("thread")
     async def thread(job: Job, payload: list[str], call: Call) -> Outcome:
-        network_call, last = call.toward(QUICK), ""
+        network_call, last = call.with_policy(QUICK), ""
         for number, text in enumerate(payload):
             receipt = await network_call.once(f"part {number}", network.post, text, found=None, resend=NEVER)
             last = receipt.remote_id

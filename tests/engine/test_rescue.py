@@ -2,7 +2,7 @@
 
 from typing import Any, cast
 
-from postino.engine.rescue import Observer
+from postino.engine.rescue import Rescuer
 
 
 class Clock:
@@ -13,8 +13,8 @@ class Clock:
         return self.now
 
 
-def observer(clock: Clock) -> Observer:
-    return Observer(cast(Any, None), lease=20, monotonic=clock)
+def observer(clock: Clock) -> Rescuer:
+    return Rescuer(cast(Any, None), lease=20, monotonic=clock)
 
 
 def test_beats_that_stand_still_for_a_lease_are_death() -> None:

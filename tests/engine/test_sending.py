@@ -13,11 +13,11 @@ import pytest
 
 from postino import Call, Done, Job, Outcome, Postino, State
 from postino.engine.call import Call as EngineCall
-from postino.engine.call import Reach
-from postino.engine.circuits import Circuits
-from postino.engine.heartbeat import awake
-from postino.engine.ledger import JobLedger, Stopped
-from postino.engine.quota_meter import Meter
+from postino.engine.call import CallContext
+from postino.engine.circuits import CircuitMonitor
+from postino.engine.heartbeat import uptime
+from postino.engine.ledger import JobLedger, StopRun
+from postino.engine.quota_meter import QuotaMeter
 from postino.outbound.http import Door
 from postino.stores.records import ClaimOrder, WorkerInfo
 from postino.values.job import new_id
@@ -43,7 +43,7 @@ async def test_what_was_intended_for_one_moment_is_not_sent_in_another(app: Post
         @app.handler("publish")
         async def publish(job: Job, payload: str, call: Call) -> Outcome:
             late = 0.3 if job.attempts == 1 else 0.0
-            await call.toward(QUICK).once("post", send, server.url, late, found=None, resend=NEVER)
+            await call.with_policy(QUICK).once("post", send, server.url, late, found=None, resend=NEVER)
             return Done()
 
         async with working(app):
@@ -63,12 +63,12 @@ async def test_a_worker_that_may_have_been_taken_for_dead_sends_nothing(app: Pos
         return (await app.store.record_intents([intent]))[0]
 
     async with RawServer(polite) as server, Door() as door:
-        circuits = Circuits(app.store, {}, lambda: datetime.now(UTC), lambda: None)
-        meter = Meter(app.store, {}, circuits)
+        circuits = CircuitMonitor(app.store, {}, lambda: datetime.now(UTC), lambda: None)
+        meter = QuotaMeter(app.store, {}, circuits)
         over = "The lease is over."
-        reach = Reach(app.enqueue_spec, door, lambda: datetime.now(UTC), awake, lambda: over, circuits, meter)
+        reach = CallContext(app.enqueue_spec, door, lambda: datetime.now(UTC), uptime, lambda: over, circuits, meter)
         call = EngineCall(JobLedger(app.store, intend, claimed), reach, QUICK)  # type: ignore[arg-type]
-        with pytest.raises(Stopped) as stopped:
+        with pytest.raises(StopRun) as stopped:
             await call.once("post", send, server.url, found=None, resend=NEVER)
         assert (server.requests, server.connections) == ([], 0)
     assert "The lease is over." in str(stopped.value.outcome)
@@ -85,7 +85,7 @@ async def test_a_connection_that_breaks_after_the_request_left_is_a_doubt(app: P
 
         @app.handler("publish")
         async def publish(job: Job, payload: str, call: Call) -> Outcome:
-            await call.toward(QUICK).once("post", send, server.url, found=None, resend=NEVER)
+            await call.with_policy(QUICK).once("post", send, server.url, found=None, resend=NEVER)
             return Done()
 
         async with working(app):

@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from postino.engine.channel_limits import Terms
-from postino.forecast.forecast import simulate
-from postino.forecast.result import Simulation
-from postino.forecast.run import Asked
+from postino.engine.channel_limits import ChannelLimits
+from postino.forecast.forecast import make_forecast
+from postino.forecast.result import Forecast
+from postino.forecast.run import ForecastRequest
 from postino.rules.blackout import blackout_of
 from postino.rules.breaker import BreakerPolicy
 from postino.stores.records import Act, NewJob
@@ -22,7 +22,7 @@ from tests.contract.databases import Clock, SqliteDatabase
 
 MORNING = datetime(2026, 11, 16, 8, tzinfo=UTC)
 ME = Act("maria", "because")
-TERMS = Terms(circuits={"bluesky": BreakerPolicy(), "mastodon": BreakerPolicy()})
+TERMS = ChannelLimits(circuits={"bluesky": BreakerPolicy(), "mastodon": BreakerPolicy()})
 
 
 def at(clock: str) -> datetime:
@@ -49,9 +49,9 @@ class Day:
         said = {"scope": "all", "start": start, "end": end, "timezone": "UTC", **told}
         await self.store.add_blackout(blackout_of(said, new_id()), ME)
 
-    async def simulated(self, until: str, **asked: Any) -> Simulation:
+    async def simulated(self, until: str, **asked: Any) -> Forecast:
         said = {"workers": 1, "slots": 20, "seconds_per_job": 10.0, "terms": TERMS, **asked}
-        return await simulate(self.store, Asked(until_at=at(until), **said))
+        return await make_forecast(self.store, ForecastRequest(until_at=at(until), **said))
 
 
 @asynccontextmanager

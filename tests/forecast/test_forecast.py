@@ -15,12 +15,12 @@ import apsw
 import pytest
 
 from postino.config import Config, WorkerConfig
-from postino.engine.channel_limits import Terms
+from postino.engine.channel_limits import ChannelLimits
 from postino.engine.handlers import handler_of
 from postino.engine.job_spec import JobSpec, override_of
 from postino.engine.worker import Worker
 from postino.errors import WrongUse
-from postino.forecast.result import Ran, told
+from postino.forecast.result import ForecastJob, render_forecast
 from postino.rules import settlement
 from postino.rules.quota import Quota
 from postino.rules.retry import RetryPolicy
@@ -40,7 +40,7 @@ async def day(tmp_path: Path) -> AsyncIterator[Day]:
         yield day
 
 
-def starts(ran: tuple[Ran, ...], jobs: Mapping[str, Job]) -> dict[str, str]:
+def starts(ran: tuple[ForecastJob, ...], jobs: Mapping[str, Job]) -> dict[str, str]:
     names = {job.id: name for name, job in jobs.items()}
     return {names[it.job_id]: f"{it.started_at:%H:%M:%S}" for it in ran}
 
@@ -201,7 +201,7 @@ async def test_a_post_that_would_be_too_late_is_not_published(day: Day) -> None:
 async def test_a_quota_lets_so_many_through_and_the_others_when_there_is_room_again(day: Day) -> None:
     hourly = Quota(name="posts per hour", most=2, period=timedelta(hours=1), whose=Scope.ACCOUNT, costs={"post": 1})
     jobs = {f"{number}": await post(day, f"08:0{number}", "m1") for number in range(1, 5)}
-    played = await day.simulated("10:30", terms=Terms(quotas={"mastodon": [hourly]}))
+    played = await day.simulated("10:30", channel_limits=ChannelLimits(quotas={"mastodon": [hourly]}))
     assert [*starts(played.ran, jobs).values()] == ["08:01:00", "08:02:00", "09:01:00", "09:02:00"]
     assert [{wait.kind for wait in ran.waited_for} for ran in played.ran] == [set(), set(), {"quota"}, {"quota"}]
 
@@ -340,7 +340,7 @@ async def test_a_worker_that_lives_through_the_day_does_what_was_foretold(day: D
 
 async def test_it_can_be_told_as_json(day: Day) -> None:
     jobs = await fill(day)
-    said = told(await day.simulated("10:30"))
+    said = render_forecast(await day.simulated("10:30"))
     assert {one["id"] for one in said["ran"]} == {str(job.id) for name, job in jobs.items() if name != "late"}
     assert said["totals"][0] == {"channel": "bluesky", "ran": 3, "left": 0, "latest_late_by": 2700.0}
     assert {gate["kind"] for gate in said["gates"]} == {"breaker", "blackout"}

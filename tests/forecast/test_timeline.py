@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from postino.forecast.result import Left, Ran, Simulation, Wait
-from postino.forecast.timeline import GUTTER, MARGIN, WIDTH, Timeline, duration, picture
+from postino.forecast.result import Forecast, ForecastJob, UnstartedJob, WaitReason
+from postino.forecast.timeline import GUTTER, MARGIN, WIDTH, Timeline, duration, render_svg
 from postino.values.gate import Gate, GateKind, Scope
 from postino.values.job import Queue, new_id
 from postino.values.zones import zone
@@ -27,17 +27,17 @@ async def day(tmp_path: Path) -> AsyncIterator[Day]:
         yield day
 
 
-def ran(account: str | None = "a1", start: str = "09:00", **said: object) -> Ran:
+def ran(account: str | None = "a1", start: str = "09:00", **said: object) -> ForecastJob:
     whole = {
         "job_id": new_id(), "type": "post", "channel": "mastodon", "account": account, "brand": None,
         "queue": Queue.DEFAULT, "scheduled_at": at(start), "started_at": at(start),
         "ended_at": at(start) + timedelta(seconds=10), **said,
     }  # fmt: skip
-    return Ran(**whole)  # type: ignore[arg-type]
+    return ForecastJob(**whole)  # type: ignore[arg-type]
 
 
-def played(*jobs: Ran, left: tuple[Left, ...] = (), gates: tuple[Gate, ...] = ()) -> Simulation:
-    return Simulation(from_at=MORNING, until_at=at("12:00"), ran=jobs, left=left, gates=gates)
+def played(*jobs: ForecastJob, left: tuple[UnstartedJob, ...] = (), gates: tuple[Gate, ...] = ()) -> Forecast:
+    return Forecast(from_at=MORNING, until_at=at("12:00"), ran=jobs, left=left, gates=gates)
 
 
 def titles(svg: str) -> list[str]:
@@ -48,8 +48,8 @@ async def test_it_is_well_formed_and_every_job_is_in_it(day: Day) -> None:
     jobs = await fill(day)
     await day.store.pause(Scope.ACCOUNT, "m9", ME)
     stuck = await day.put("mastodon", "09:00", "m9")
-    simulation = await day.simulated("11:30")
-    said = titles(picture(simulation, ROME))
+    forecast = await day.simulated("11:30")
+    said = titles(render_svg(forecast, ROME))
     for job in (*jobs.values(), stuck):
         assert len([title for title in said if str(job.id) in title]) == 1
     [held] = [title for title in said if str(stuck.id) in title]
@@ -69,7 +69,7 @@ def test_bars_lie_where_their_times_are() -> None:
 def test_a_closed_gate_is_a_band_over_the_lines_it_concerns_and_no_others() -> None:
     closed = Gate(scope=Scope.ACCOUNT, name="a1", kind=GateKind.BLACKOUT, since_at=at("09:00"), until_at=at("10:00"))
     broken = Gate(scope=Scope.CHANNEL, name="mastodon", kind=GateKind.BREAKER, since_at=None, until_at=None)
-    svg = picture(played(ran("a1"), ran("a2"), gates=(closed, broken)), UTC)
+    svg = render_svg(played(ran("a1"), ran("a2"), gates=(closed, broken)), UTC)
     said = titles(svg)
     assert said.count("The account a1 is in a blackout window.") == 1
     assert said.count("The channel mastodon is in trouble and left alone.") == 2
@@ -87,7 +87,7 @@ def test_the_axis_shows_whole_hours_of_the_zone_also_when_the_clocks_change() ->
 
 def test_what_runs_at_the_same_time_lies_below_each_other() -> None:
     timeline = Timeline(played(*(ran(None) for _ in range(6))), UTC)
-    assert sorted(set(timeline.tracks(timeline.simulation.ran))) == [0, 1, 2, 3]
+    assert sorted(set(timeline.tracks(timeline.forecast.ran))) == [0, 1, 2, 3]
 
 
 def test_hundreds_of_accounts_become_a_line_for_each_channel() -> None:
@@ -99,18 +99,18 @@ def test_hundreds_of_accounts_become_a_line_for_each_channel() -> None:
 
 
 def test_nothing_at_all_is_a_picture_too() -> None:
-    assert "Nothing is due in this time." in picture(played(), UTC)
-    ElementTree.fromstring(picture(played(), UTC))
+    assert "Nothing is due in this time." in render_svg(played(), UTC)
+    ElementTree.fromstring(render_svg(played(), UTC))
 
 
 @pytest.mark.parametrize("name", ["<b>&\"'", "a\x00b\x1f", "half \ud83d", "ж" * 300])
 def test_no_name_can_break_it(name: str) -> None:
-    left = Left(
+    left = UnstartedJob(
         job_id=new_id(), type=name, channel=name, account=name, brand=name, queue=Queue.LOW, scheduled_at=at("09:00"),
-        waits_for=(Wait("pause", name),),
+        waits_for=(WaitReason("pause", name),),
     )  # fmt: skip
     gate = Gate(scope=Scope.CHANNEL, name=name, kind=GateKind.PAUSE, since_at=MORNING, reason=name)
-    svg = picture(played(ran(name, channel=name, type=name), left=(left,), gates=(gate,)), ROME)
+    svg = render_svg(played(ran(name, channel=name, type=name), left=(left,), gates=(gate,)), ROME)
     ElementTree.fromstring(svg.encode())
 
 

@@ -36,6 +36,6 @@ async def work(order: dict[str, Any]) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     app = Postino(settings(order))
     if "quota" in order:
-        app.terms = replace(app.terms, quotas=dict.fromkeys(PROVIDERS, (quota(*order["quota"]),)))
+        app.channel_limits = replace(app.channel_limits, quotas=dict.fromkeys(PROVIDERS, (quota(*order["quota"]),)))
     async with app:
         await app.work(stop=stop)

@@ -50,9 +50,9 @@ def test_nothing_named_is_nothing_more() -> None:
 async def test_it_is_known_wherever_networks_are(folder: Path) -> None:
     app = postino(folder)
     assert {*app.networks.providers} == {*PROVIDERS, "forum"}
-    assert app.terms.caps["forum"] == app.config.publishing.cap
-    assert "forum" in app.terms.circuits
-    [quota] = app.terms.quotas["forum"]
+    assert app.channel_limits.caps["forum"] == app.config.publishing.cap
+    assert "forum" in app.channel_limits.circuits
+    [quota] = app.channel_limits.quotas["forum"]
     assert (quota.most, quota.whose, quota.period) == (60, Scope.ACCOUNT, timedelta(hours=1, seconds=5))
     assert needed_of(app.config)["forum"] == {"token": "Token (your profile → Access)"}
     async with app:
@@ -63,7 +63,7 @@ async def test_it_is_known_wherever_networks_are(folder: Path) -> None:
         long = PostRequest(content=Content(body="a" * 501), accounts=(account.id,))
         [problem] = (await app.posts.preview(long))[0].problems
         assert problem.message.startswith("The text is 1 character too long for forum: it has 501, and 500 are")
-        opened = await app.gatekeeper.open_circuit("forum", seconds=60, reason="maintenance")
+        opened = await app.gate_control.open_circuit("forum", seconds=60, reason="maintenance")
         assert opened.service == "forum"
 
 

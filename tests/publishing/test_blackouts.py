@@ -55,7 +55,7 @@ async def shut(app: Postino, hours: int = 2, **said: Any) -> datetime:
     now = datetime.now(UTC)
     ends_at = (now + timedelta(hours=hours)).replace(second=0, microsecond=0)
     told = {"start": f"{now - timedelta(minutes=5):%H:%M}", "end": f"{ends_at:%H:%M}", "timezone": "UTC"}
-    await app.gatekeeper.add_blackout(told | (said or {"scope": "all"}))
+    await app.gate_control.add_blackout(told | (said or {"scope": "all"}))
     return ends_at
 
 
@@ -92,14 +92,14 @@ async def test_the_next_free_instant_is_in_no_other_blackout_either(app: Postino
     ends_at = await shut(app, 1, scope="brand", brand="rosso")
     after = ends_at + timedelta(hours=1)
     told = {"start": f"{ends_at:%H:%M}", "end": f"{after:%H:%M}", "timezone": "UTC", "scope": "all"}
-    await app.gatekeeper.add_blackout(told)
+    await app.gate_control.add_blackout(told)
     with pytest.raises(InBlackout) as refused:
         await app.posts.schedule(wish())
     assert refused.value.free_at == after
 
 
 async def test_where_nothing_is_ever_free_it_says_so(app: Postino) -> None:
-    await app.gatekeeper.add_blackout({"scope": "all", "start": "00:00", "end": "00:00", "timezone": "UTC"})
+    await app.gate_control.add_blackout({"scope": "all", "start": "00:00", "end": "00:00", "timezone": "UTC"})
     with pytest.raises(InBlackout, match="no free time in a year") as refused:
         await app.posts.schedule(wish())
     assert refused.value.free_at is None
@@ -139,7 +139,7 @@ async def test_a_known_key_brings_the_known_post_in_a_blackout_too(app: Postino)
 
 async def test_a_plan_is_kept_and_told_when_it_really_goes_out(app: Postino) -> None:
     night = {"scope": "brand", "brand": "rosso", "start": "22:00", "end": "07:00", "timezone": "Europe/Rome"}
-    await app.gatekeeper.add_blackout(night | {"reason": "people sleep"})
+    await app.gate_control.add_blackout(night | {"reason": "people sleep"})
     at = datetime(2035, 6, 1, 21, tzinfo=UTC)
     post = await write(app, wish(at=at))
     assert post.job.run_at == at, "blackouts do not move what was asked for"
@@ -153,7 +153,7 @@ async def test_a_plan_is_kept_and_told_when_it_really_goes_out(app: Postino) -> 
 
 async def test_a_plan_whose_last_time_lies_in_the_blackout_is_told_to_be_missed(app: Postino) -> None:
     at = datetime(2035, 6, 1, 12, tzinfo=UTC)
-    await app.gatekeeper.add_blackout({"scope": "all", "start": "12:00", "end": "14:00", "timezone": "UTC"})
+    await app.gate_control.add_blackout({"scope": "all", "start": "12:00", "end": "14:00", "timezone": "UTC"})
     [note] = await app.posts.notes([await write(app, wish(at=at, publish_until_at=at + timedelta(hours=1)))])
     assert "it will be missed" in note
 
@@ -165,8 +165,8 @@ async def test_a_planned_post_is_not_published_now_in_a_blackout(app: Postino) -
     with pytest.raises(InBlackout, match="reschedule it") as refused:
         await app.posts.check_now(post.job.id)
     assert refused.value.free_at == ends_at
-    for blackout in await app.gatekeeper.blackouts():
-        await app.gatekeeper.remove_blackout(blackout.id)
+    for blackout in await app.gate_control.blackouts():
+        await app.gate_control.remove_blackout(blackout.id)
     await app.posts.check_now(post.job.id)
 
 

@@ -15,10 +15,10 @@ from uuid import UUID
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from postino.engine.call import Call, Reach
-from postino.engine.circuits import Circuits
-from postino.engine.ledger import JobLedger, Stopped
-from postino.engine.quota_meter import Meter
+from postino.engine.call import Call, CallContext
+from postino.engine.circuits import CircuitMonitor
+from postino.engine.ledger import JobLedger, StopRun
+from postino.engine.quota_meter import QuotaMeter
 from postino.errors import Conflict
 from postino.rules import settlement
 from postino.rules.ledger import doubts
@@ -131,9 +131,9 @@ class Publishing(RuleBasedStateMachine):
         survey = await self.store.survey(worker, beat=True)
         order = ClaimOrder(worker=worker, token=self.new_id(), free=free, survey=survey)
         for job in await self.store.claim(order):
-            circuits = Circuits(self.store, {}, self.clock, lambda: None)
-            meter = Meter(self.store, {}, circuits)
-            reach = Reach(None, Door(), self.clock, self.awake, lambda: None, circuits, meter)  # type: ignore[arg-type]
+            circuits = CircuitMonitor(self.store, {}, self.clock, lambda: None)
+            meter = QuotaMeter(self.store, {}, circuits)
+            reach = CallContext(None, Door(), self.clock, self.uptime, lambda: None, circuits, meter)  # type: ignore[arg-type]
             call = Call(JobLedger(self.store, self.intend, job), reach, MANNERS)
             run = Run(worker, call, asyncio.create_task(self.publish(job, call)))
             run.task.add_done_callback(lambda _: self.network.stirred.set())
@@ -152,7 +152,7 @@ class Publishing(RuleBasedStateMachine):
                 receipt = await call.once(
                     f"part {number}", network.send, part, made, harmless, found=network.find, resend=resend
                 )
-        except Stopped as stop:
+        except StopRun as stop:
             return stop.outcome
         assert receipt is not None
         return Done(None, receipt.remote_id)
@@ -160,7 +160,7 @@ class Publishing(RuleBasedStateMachine):
     async def intend(self, intent: NewIntent) -> IntentEntry | None:
         return (await self.store.record_intents([intent]))[0]
 
-    def awake(self) -> float:
+    def uptime(self) -> float:
         return self.clock.now.timestamp()
 
     async def idle(self) -> None:

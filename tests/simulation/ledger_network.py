@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, NoReturn
 from uuid import UUID
 
-from postino.values.ledger import Manners
+from postino.values.ledger import CallPolicy
 from postino.values.provider import (
     CannotTell,
     Failure,
@@ -23,7 +23,7 @@ from postino.values.provider import (
     Sighting,
 )
 
-MANNERS = Manners(timeout=timedelta(seconds=10), visibility=timedelta(seconds=20), send_within=timedelta(seconds=5))
+MANNERS = CallPolicy(timeout=timedelta(seconds=10), visibility=timedelta(seconds=20), send_within=timedelta(seconds=5))
 ARRIVES = {"accepted", "lost", "slowly", "error", "hangs"}
 Part = tuple[UUID, int]
 MaySend = Callable[[], str | None]

@@ -49,7 +49,7 @@ def routes(app: Postino) -> APIRouter:
         """Whether it could run at `run_at`; left out: now. Nothing is inserted; a channel that never was is refused."""
         notes: list[str] = []
         await own_brand(app, caller_of(request), body.brand, body.account)
-        await app.gatekeeper.check_channel(body.channel, app.config.channels)
+        await app.gate_control.check_channel(body.channel, app.config.channels)
         asked_at = await time_of(app, body.run_at, body.timezone, notes)
         whose = {"channel": body.channel, "account": body.account, "brand": body.brand, "queue": body.queue}
         run_at, evaluation = await evaluate(app.store, **whose, run_at=asked_at)

@@ -12,7 +12,7 @@ from postino.api.models import BlackoutBody, NeededReason, OpenBody
 from postino.api.problems import nearest
 from postino.api.reading import query_of
 from postino.api.wishes import instant
-from postino.engine.gate_control import Shifts
+from postino.engine.gate_control import BlackoutPreview
 from postino.errors import WrongUse
 from postino.publishing.shapes import plain_fields
 from postino.rules.blackout import Blackout, sentence, told_of
@@ -23,21 +23,21 @@ from postino.wiring import Postino
 
 def routes(app: Postino) -> APIRouter:
     router = APIRouter(tags=["gates"])
-    gatekeeper = app.gatekeeper
+    gate_control = app.gate_control
 
     @router.get("/v1/blackouts")
     async def blackouts() -> JSONResponse:
         """All of them."""
-        return listed([of_blackout(blackout) for blackout in await gatekeeper.blackouts()])
+        return listed([of_blackout(blackout) for blackout in await gate_control.blackouts()])
 
     @router.post("/v1/blackouts", status_code=201)
     async def add(request: Request, body: BlackoutBody) -> JSONResponse:
         """Publishes nothing in its windows from now on: 201. With `preview=true` 200: what it would move, unsaved."""
         preview = flag_of(query_of(request, "preview"), "preview")
-        blackout = await gatekeeper.draft(body.model_dump(exclude_none=True))
-        shifts = of_shifts(await gatekeeper.preview(blackout))
+        blackout = await gate_control.draft(body.model_dump(exclude_none=True))
+        shifts = of_shifts(await gate_control.preview(blackout))
         if not preview:
-            await gatekeeper.keep(blackout, actor=caller_of(request).name)
+            await gate_control.keep(blackout, actor=caller_of(request).name)
         return JSONResponse(of_blackout(blackout) | shifts | {"preview": preview}, 200 if preview else 201)
 
     @router.delete("/v1/blackouts/{blackout_id}")
@@ -45,18 +45,18 @@ def routes(app: Postino) -> APIRouter:
         """The one that was removed; `reason` goes into the audit trail."""
         reason = query_of(request, "reason").get("reason", "")
         actor = caller_of(request).name
-        return JSONResponse(of_blackout(await gatekeeper.remove_blackout(blackout_id, reason=reason, actor=actor)))
+        return JSONResponse(of_blackout(await gate_control.remove_blackout(blackout_id, reason=reason, actor=actor)))
 
     @router.get("/v1/circuits")
     async def circuits() -> JSONResponse:
         """Every service that was ever in trouble, as it is now."""
-        return listed([of_breaker(breaker) for breaker in await gatekeeper.circuits()])
+        return listed([of_breaker(breaker) for breaker in await gate_control.circuits()])
 
     @router.post("/v1/circuits/{service}/open")
     async def open_circuit(request: Request, service: str, body: OpenBody) -> JSONResponse:
         """Leaves it alone: `until` then, for so many `seconds` or, with neither, until somebody closes it."""
         until_at = instant(body.until, body.timezone, "until", [])
-        opened = await gatekeeper.open_circuit(
+        opened = await gate_control.open_circuit(
             service, until_at=until_at, seconds=body.seconds, reason=body.reason, actor=caller_of(request).name
         )
         return JSONResponse(of_breaker(opened))
@@ -64,19 +64,19 @@ def routes(app: Postino) -> APIRouter:
     @router.post("/v1/circuits/{service}/close")
     async def close_circuit(request: Request, service: str, body: NeededReason) -> JSONResponse:
         """Asks it again at once."""
-        done = gatekeeper.close_circuit(service, reason=body.reason, actor=caller_of(request).name)
+        done = gate_control.close_circuit(service, reason=body.reason, actor=caller_of(request).name)
         return JSONResponse(of_breaker(await done))
 
     @router.post("/v1/circuits/{service}/reset")
     async def reset_circuit(request: Request, service: str, body: NeededReason) -> JSONResponse:
         """Asks it again, as if it had never been in trouble."""
-        done = gatekeeper.reset_circuit(service, reason=body.reason, actor=caller_of(request).name)
+        done = gate_control.reset_circuit(service, reason=body.reason, actor=caller_of(request).name)
         return JSONResponse(of_breaker(await done))
 
     @router.get("/v1/queues")
     async def queues() -> JSONResponse:
         """How much waits and runs where, every closed gate with its reason, caps, and who works."""
-        found = await gatekeeper.queues()
+        found = await gate_control.queues()
         return listed(
             [plain_fields(line) for line in found.lines],
             gates=[plain_fields(gate) | {"sentence": told_of_gate(gate)} for gate in found.closed.gates],
@@ -102,7 +102,7 @@ def of_blackout(blackout: Blackout) -> dict[str, Any]:
     return told_of(blackout) | {"sentence": sentence(blackout)}
 
 
-def of_shifts(shifts: Shifts) -> dict[str, Any]:
+def of_shifts(shifts: BlackoutPreview) -> dict[str, Any]:
     return {"shifts": [plain_fields(it) for it in shifts.first], "more": shifts.more, "unlooked": shifts.unlooked}
 
 

@@ -16,7 +16,7 @@ from postino.api.problems import nearest
 from postino.api.reading import cursor_of, limit_of, query_of
 from postino.api.seeing import own_brand, seen_job, shown_brands
 from postino.api.wishes import instant
-from postino.engine.enqueue import enqueue_surely
+from postino.engine.enqueue import enqueue_with_retry
 from postino.engine.explain import evaluate
 from postino.engine.job_spec import JobSpec, new_job, queue_named
 from postino.errors import Conflict, WrongUse
@@ -93,7 +93,7 @@ async def queued(app: Postino, body: JobBody, caller: Caller, asked: Asked | Non
     async def make(once: Once | None) -> Sequence[Enqueued]:
         new, notes = await wanted(app, body, caller)
         said[:] = notes
-        made = await enqueue_surely(app.store, [new], once=once)
+        made = await enqueue_with_retry(app.store, [new], once=once)
         app.wake([one.job for one in made])
         return made
 

@@ -97,7 +97,7 @@ async def created(
         notes = [*timing.notes, *known_already(written), *view.notes(posts)]
         return answer_of(status_of(timing, written), together(view.posts(posts), notes))
 
-    return await answered(app.reader, asked, told, make)
+    return await answered(app.read_batcher, asked, told, make)
 
 
 def status_of(timing: Timing, written: Sequence[Written]) -> int:

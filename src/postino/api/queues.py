@@ -33,32 +33,32 @@ class CapBody(DeedBody):
 
 def routes(app: Postino) -> APIRouter:
     router = APIRouter(prefix="/v1", tags=["gates"])
-    gatekeeper = app.gatekeeper
+    gate_control = app.gate_control
 
     @router.post("/gates/{scope}/pause")
     async def pause(request: Request, scope: Place, body: GateBody) -> JSONResponse:
         """Lets nothing of it start until it is resumed; what runs goes on to its end."""
         if scope == "channel":
-            await gatekeeper.check_channel(body.name, app.config.channels)
+            await gate_control.check_channel(body.name, app.config.channels)
         if scope == "account":
             known = {account.id for account in await app.store.accounts()}
-            await gatekeeper.check("account", body.name, known, JobFilter(account=body.name, limit=1))
-        return told(await gatekeeper.pause(Scope(scope), body.name, **by(request, body)))
+            await gate_control.check("account", body.name, known, JobFilter(account=body.name, limit=1))
+        return told(await gate_control.pause(Scope(scope), body.name, **by(request, body)))
 
     @router.post("/gates/{scope}/resume")
     async def resume(request: Request, scope: Place, body: GateBody) -> JSONResponse:
         """Lets it start again: the gate that was closed."""
-        return told(await gatekeeper.resume(Scope(scope), body.name, **by(request, body)))
+        return told(await gate_control.resume(Scope(scope), body.name, **by(request, body)))
 
     @router.post("/gates/{scope}/warm")
     async def warm(request: Request, scope: Cooled, body: GateBody) -> JSONResponse:
         """Ends a cool-down before its time: the network asked for it, and may ask again."""
-        return told(await gatekeeper.warm(Scope(scope), body.name, **by(request, body)))
+        return told(await gate_control.warm(Scope(scope), body.name, **by(request, body)))
 
     @router.post("/channels/{channel}/cap")
     async def cap(request: Request, channel: str, body: CapBody) -> JSONResponse:
         """Lets at most so many of its jobs run at once, over all workers; null: as many as the settings say."""
-        await gatekeeper.check_channel(channel, app.config.channels)
+        await gate_control.check_channel(channel, app.config.channels)
         return JSONResponse({"channel": channel, "cap": await app.cap(channel, body.most, **by(request, body))})
 
     @router.post("/dispatch-due")

@@ -30,7 +30,7 @@ def routes(app: Postino) -> APIRouter:
             account
             for account in found
             if caller.sees(account.brand)
-            and app.terms.quotas.get(account.network)
+            and app.channel_limits.quotas.get(account.network)
             and query.get("account", account.id) == account.id
             and query.get("network", account.network) == account.network
             and account.id > query.get("cursor", "")
@@ -44,7 +44,7 @@ def routes(app: Postino) -> APIRouter:
 
 async def left_of(app: Postino, accounts: Sequence[StoredAccount]) -> list[dict[str, Any]]:
     now = await app.store.now()
-    asked = [(account, quota) for account in accounts for quota in app.terms.quotas[account.network]]
+    asked = [(account, quota) for account in accounts for quota in app.channel_limits.quotas[account.network]]
     spent = await app.store.quota_usage([spending(account, quota, now) for account, quota in asked])
     return [told(account, quota, one, now) for (account, quota), one in zip(asked, spent, strict=True)]
 

@@ -35,7 +35,9 @@ async def seen_accounts(app: Postino, caller: Caller) -> dict[str, StoredAccount
 
 async def check_accounts(app: Postino, caller: Caller, names: list[str]) -> list[StoredAccount]:
     """The accounts by these names. Raises WrongUse where there is none."""
-    known = {account.id: account for account in await app.reader.accounts_named(names) if caller.sees(account.brand)}
+    known = {
+        account.id: account for account in await app.read_batcher.accounts_named(names) if caller.sees(account.brand)
+    }
     for number, name in enumerate(names):
         if name not in known:
             others = await seen_accounts(app, caller)

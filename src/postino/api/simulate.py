@@ -13,12 +13,12 @@ from postino.api.callers import Asking
 from postino.api.models import Strict
 from postino.api.wishes import instant
 from postino.errors import WrongUse
-from postino.forecast.forecast import simulate
-from postino.forecast.result import Simulation, told
-from postino.forecast.run import Asked
-from postino.forecast.timeline import picture
+from postino.forecast.forecast import make_forecast
+from postino.forecast.result import Forecast, render_forecast
+from postino.forecast.run import ForecastRequest
+from postino.forecast.timeline import render_svg
 from postino.values.zones import zone
-from postino.wiring import Postino, terms_of
+from postino.wiring import Postino, load_channel_limits
 
 MOST_JOBS = 5_000
 LONGEST_PLAY = 12  # seconds
@@ -54,12 +54,12 @@ def routes(app: Postino) -> APIRouter:
         if caller.hears is None:
             played = await in_time(replace(asked, most=MOST_JOBS))
         else:
-            played = await simulate(app.store, asked, caller.hears)
-        said = told(played)
-        drawn = {"picture": picture(played, place)} if body.picture else {}
+            played = await make_forecast(app.store, asked, caller.hears)
+        said = render_forecast(played)
+        drawn = {"picture": render_svg(played, place)} if body.picture else {}
         return JSONResponse(said | {"notes": [*notes, *said["notes"]], **drawn})
 
-    async def in_time(asked: Asked) -> Simulation:
+    async def in_time(asked: ForecastRequest) -> Forecast:
         """One after the other, and none for ever: who asks may be gone, and others wait."""
         try:
             async with asyncio.timeout(LONGEST_PLAY):
@@ -68,7 +68,7 @@ def routes(app: Postino) -> APIRouter:
             raise HTTPException(503, OTHERS_PLAY, {"Retry-After": str(LONGEST_PLAY)}) from None
         try:
             async with asyncio.timeout(LONGEST_PLAY):
-                return await simulate(app.store, asked)
+                return await make_forecast(app.store, asked)
         except TimeoutError:
             raise WrongUse(TOO_LONG, "until") from None
         finally:
@@ -77,13 +77,13 @@ def routes(app: Postino) -> APIRouter:
     return router
 
 
-def asked_by(app: Postino, body: SimulateBody, notes: list[str]) -> Asked:
+def asked_by(app: Postino, body: SimulateBody, notes: list[str]) -> ForecastRequest:
     def at(text: str, field: str) -> datetime:
         found = instant(text, body.timezone, field, notes)
         assert found is not None, "it was said"
         return found
 
-    return Asked(
+    return ForecastRequest(
         until_at=at(body.until, "until"),
         from_at=None if body.from_ is None else at(body.from_, "from"),
         channel=body.channel,
@@ -92,5 +92,5 @@ def asked_by(app: Postino, body: SimulateBody, notes: list[str]) -> Asked:
         slots=app.config.worker.concurrency,
         seconds_per_job=body.seconds_per_job,
         give_up_after=app.config.publishing.give_up_after,
-        terms=terms_of(app.config),
+        channel_limits=load_channel_limits(app.config),
     )

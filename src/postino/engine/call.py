@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from postino.engine.circuits import Circuits
-from postino.engine.guarded_http import Watched
+from postino.engine.circuits import CircuitMonitor
+from postino.engine.guarded_http import GuardedHttp
 from postino.engine.job_spec import JobSpec
-from postino.engine.ledger import JobLedger, Stopped
-from postino.engine.quota_meter import Meter
+from postino.engine.ledger import JobLedger, StopRun
+from postino.engine.quota_meter import QuotaMeter
 from postino.rules.failures import refuses
 from postino.rules.gates import told_of_gate
 from postino.rules.ledger import (
@@ -27,12 +27,12 @@ from postino.rules.ledger import (
 )
 from postino.stores.crash_points import crash_point
 from postino.values.job import Job
-from postino.values.ledger import Fact, IntentEntry, Manners, NewIntent, Source, Verdict
+from postino.values.ledger import CallPolicy, Fact, IntentEntry, NewIntent, Source, Verdict
 from postino.values.outcome import Defer, Held, Outcome, Retry, Unknown
 from postino.values.provider import Act, Failure, HeldBack, Http, Intent, Kind, Look, NoAnswer, NotSent, Receipt, Resend
 
 
-class Door(Protocol):
+class HttpClientFactory(Protocol):
     """Opens the way outwards for one act."""
 
     def open(
@@ -40,27 +40,27 @@ class Door(Protocol):
     ) -> Http: ...
 
 
-USUAL = Manners()
+USUAL = CallPolicy()
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class CallContext:
     """What calls of one worker have in common. `awake` is a clock that goes on while the machine sleeps."""
 
     enqueue: Callable[[JobSpec], Awaitable[Job]]
-    door: Door
+    door: HttpClientFactory
     now: Callable[[], datetime]
-    awake: Callable[[], float]
+    uptime: Callable[[], float]
     may_send: Callable[[], str | None]  # why nothing may leave any more: the lease may be over
-    circuits: Circuits
-    meter: Meter
+    circuits: CircuitMonitor
+    meter: QuotaMeter
     grace: float = 0.0  # seconds between the time limit of a step and the job's deadline
 
 
 class Call:
     """Handed to a handler with its job."""
 
-    def __init__(self, ledger: JobLedger, reach: Reach, manners: Manners | None = None) -> None:
+    def __init__(self, ledger: JobLedger, reach: CallContext, manners: CallPolicy | None = None) -> None:
         self._ledger = ledger
         self._reach = reach
         self._manners = manners or USUAL
@@ -82,7 +82,7 @@ class Call:
 
     def limit_steps(self, seconds: float) -> None:
         """Each step may take so long, from now on."""
-        self._ledger.progress_at = self._reach.awake()
+        self._ledger.progress_at = self._reach.uptime()
         self._ledger.limit = seconds + self._reach.grace
 
     @property
@@ -90,7 +90,7 @@ class Call:
         """The way out for what is neither remembered nor visible."""
         return self._open(visible=False)
 
-    def toward(self, manners: Manners) -> "Call":
+    def with_policy(self, manners: CallPolicy) -> "Call":
         """The same call from its first step, with the manners of a network."""
         self._ledger.entered.clear()
         return Call(self._ledger, self._reach, manners)
@@ -130,8 +130,8 @@ class Call:
         now = self._reach.now()
         if now >= entry.asked_at + patience:
             await self._ledger.forget(name)
-            raise Stopped(Retry(f"{name}: not there after {patience}. The next attempt starts anew."))
-        raise Stopped(Defer(min(now + every, entry.asked_at + patience), f"waiting until {name}"))
+            raise StopRun(Retry(f"{name}: not there after {patience}. The next attempt starts anew."))
+        raise StopRun(Defer(min(now + every, entry.asked_at + patience), f"waiting until {name}"))
 
     async def once(self, name: str, act: Act, *arguments: Any, found: Look | None, resend: Resend) -> Receipt:
         """Visible. If its answer is lost, `found` looks for it before anything is sent again, if it ever is."""
@@ -153,7 +153,7 @@ class Call:
         return await self._ledger.store.remote_ids_of_others(self.job, remote_ids)
 
     async def _enter(self, name: str) -> int:
-        self._ledger.progress_at = self._reach.awake()
+        self._ledger.progress_at = self._reach.uptime()
         return await self._ledger.enter(name)
 
     async def _inert(self, act: Act, arguments: tuple[Any, ...]) -> Any:
@@ -162,9 +162,9 @@ class Call:
             result = await act(self._open(visible=False), *arguments)
             crash_point("act.after")
         except (NotSent, NoAnswer) as error:
-            raise Stopped(self._unsent(error)) from error
+            raise StopRun(self._unsent(error)) from error
         if isinstance(result, Failure):
-            raise Stopped(await self._outcome(result))
+            raise StopRun(await self._outcome(result))
         return result
 
     async def _send(
@@ -173,8 +173,8 @@ class Call:
         """Where nothing but a person ever tells what became of it, nobody waits before asking one."""
         shut = self._reach.circuits.shut(self.job.channel)
         if gate := shut or await self._reach.meter.reserve(self.job, name, number):
-            raise Stopped(Held(gate.until_at or self._reach.now(), told_of_gate(gate)))
-        began = self._reach.awake()  # before the store knows of it, so that our time is over before the store's
+            raise StopRun(Held(gate.until_at or self._reach.now(), told_of_gate(gate)))
+        began = self._reach.uptime()  # before the store knows of it, so that our time is over before the store's
         manners = self._manners
         intent = await self._ledger.intend(
             NewIntent(
@@ -196,26 +196,26 @@ class Call:
         except NotSent as error:
             await self._refuse(intent, str(error))
             await self._reach.meter.give_back(self.job, name, number)
-            raise Stopped(self._unsent(error)) from error
+            raise StopRun(self._unsent(error)) from error
         except Exception as error:
             # Whatever it is, it happened after something may have left.
-            raise Stopped(Unknown(f"No answer that could be read came back: {error}", look_at)) from error
+            raise StopRun(Unknown(f"No answer that could be read came back: {error}", look_at)) from error
         match result:
             case Failure() if refuses(result):
                 await self._refuse(intent, result.message)
-                raise Stopped(await self._outcome(result))
+                raise StopRun(await self._outcome(result))
             case Failure():
-                raise Stopped(Unknown(f"It may be out there although it was refused: {result.message}", look_at))
+                raise StopRun(Unknown(f"It may be out there although it was refused: {result.message}", look_at))
             case Receipt():
                 return await self._accept(name, number, result, Source.CALL)
-        raise Stopped(Unknown(f"The answer made no sense: {result!r:.200}", look_at))
+        raise StopRun(Unknown(f"The answer made no sense: {result!r:.200}", look_at))
 
     async def _look(
         self, doubt: InDoubt, found: Look | None, resend: Resend, arguments: tuple[Any, ...]
     ) -> Receipt | None:
         """What was found, or None where it may be sent again. Everything else ends the run."""
         if self._reach.now() < doubt.intent.look_at:
-            raise Stopped(Unknown("It may still be on its way.", doubt.intent.look_at))
+            raise StopRun(Unknown("It may still be on its way.", doubt.intent.look_at))
         if found is None:
             decided: Accepted | SendAgain | LookAgain | AskPerson = without_look(doubt, resend, self._reach.now())
         else:
@@ -226,9 +226,9 @@ class Call:
             case SendAgain():
                 return None
             case LookAgain(why):
-                raise Stopped(Unknown(why, doubt.intent.look_at))
+                raise StopRun(Unknown(why, doubt.intent.look_at))
             case AskPerson(why):
-                raise Stopped(Unknown(why))
+                raise StopRun(Unknown(why))
 
     async def _asked(
         self, doubt: InDoubt, found: Look, resend: Resend, arguments: tuple[Any, ...]
@@ -243,9 +243,9 @@ class Call:
             sighting = await found(self._open(visible=False), asked_about, *arguments)
             crash_point("look.after")
         except (NotSent, NoAnswer) as error:
-            raise Stopped(self._unsent(error)) from error
+            raise StopRun(self._unsent(error)) from error
         if isinstance(sighting, Failure):
-            raise Stopped(await self._outcome(sighting))
+            raise StopRun(await self._outcome(sighting))
         return after_look(sighting, doubt, resend, self._reach.now())
 
     async def _accept(self, name: str, number: int, receipt: Receipt, told_by: Source) -> Receipt:
@@ -253,7 +253,7 @@ class Call:
         noted = await self._ledger.note(fact)
         if noted.held_by is not None:
             told = f"The network named {receipt.remote_id}, which is what job {noted.held_by} became."
-            raise Stopped(Unknown(told))
+            raise StopRun(Unknown(told))
         return receipt
 
     async def _refuse(self, intent: IntentEntry, why: str) -> None:
@@ -278,7 +278,7 @@ class Call:
 
     def _open(self, *, visible: bool, until: float | None = None) -> Http:
         def may_send() -> str | None:
-            if until is not None and self._reach.awake() > until:
+            if until is not None and self._reach.uptime() > until:
                 return "It was too late to begin: what was intended for one moment is not sent in another."
             return self._reach.may_send()
 
@@ -290,4 +290,4 @@ class Call:
             secrets=manners.secrets,
             public=manners.public,
         )
-        return Watched(http, self._reach.circuits, self.job.channel, self._ledger.ask)
+        return GuardedHttp(http, self._reach.circuits, self.job.channel, self._ledger.ask)

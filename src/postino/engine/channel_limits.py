@@ -17,7 +17,7 @@ MOST_CAPPED = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class ChannelLimits:
     """By channel."""
 
     caps: Mapping[str, int] = field(default_factory=dict)
@@ -26,7 +26,9 @@ class Terms:
     blackouts: Sequence[Blackout] = ()
 
 
-def terms(config: Config, networks: Iterable[str], quotas: Mapping[str, Sequence[Quota]]) -> Terms:
+def build_channel_limits(
+    config: Config, networks: Iterable[str], quotas: Mapping[str, Sequence[Quota]]
+) -> ChannelLimits:
     """Networks have a cap and a circuit; other channels where the settings say so."""
     caps = dict.fromkeys(networks, config.publishing.cap)
     named = {*caps, *(name for name, said in config.channels.items() if said.circuit is not None)}
@@ -35,7 +37,7 @@ def terms(config: Config, networks: Iterable[str], quotas: Mapping[str, Sequence
             caps[name] = cap_of(said.cap, f"channels.{name}.cap")
     circuits = {name: policy_of(config, name) for name in named}
     safe = {name: [widened(quota, config.publishing.send_within) for quota in of] for name, of in quotas.items()}
-    return Terms(caps, circuits, safe, blackouts_of(config.queue.blackout_windows))
+    return ChannelLimits(caps, circuits, safe, blackouts_of(config.queue.blackout_windows))
 
 
 def widened(quota: Quota, send_within: float) -> Quota:

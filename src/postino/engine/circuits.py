@@ -20,7 +20,7 @@ LOUD = {Circuit.OPEN: "circuit.opened", Circuit.CLOSED: "circuit.closed"}
 Answered = tuple[str, bool, str | None]
 
 
-class Circuits:
+class CircuitMonitor:
     """A worker's. The store is the truth; this is what the last look at it showed, and what was written since."""
 
     def __init__(

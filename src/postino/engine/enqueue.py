@@ -26,7 +26,7 @@ def enqueuer(store: Store) -> Batcher[NewJob, Enqueued]:
     """Jobs of several callers in one batch: a key held by somebody's open transaction delays its own caller only."""
 
     async def write(jobs: list[NewJob], again: bool = False) -> Sequence[Enqueued]:
-        return await enqueue_surely(store, jobs, patience=shared_patience(jobs), again=again)
+        return await enqueue_with_retry(store, jobs, patience=shared_patience(jobs), again=again)
 
     return Batcher(write, MOST_JOBS, partial(write, again=True))
 
@@ -35,7 +35,7 @@ def shared_patience(together: Sequence[object]) -> float | None:
     return None if len(together) == 1 else SHARED_PATIENCE
 
 
-async def enqueue_surely(
+async def enqueue_with_retry(
     store: Store,
     jobs: Sequence[NewJob],
     patience: float | None = None,
@@ -50,13 +50,13 @@ async def enqueue_surely(
     async def enqueue(again: bool) -> Sequence[Enqueued]:
         return await store.enqueue(jobs, patience=patience, again=again, once=once)
 
-    found = await surely(enqueue, again=again)
+    found = await retry_store(enqueue, again=again)
     if all(one.created for one in found):
         return found
     return [replace(one, created=one.job.id == job.id) for one, job in zip(found, jobs, strict=True)]
 
 
-async def create_posts_surely(
+async def create_posts_with_retry(
     store: Store, wanted: Sequence[NewPosts], patience: float | None = None, again: bool = False
 ) -> Sequence[Sequence[Written]]:
     """The same for posts, with what they say."""
@@ -64,7 +64,7 @@ async def create_posts_surely(
     async def create(again: bool) -> Sequence[Sequence[Written]]:
         return await store.create_posts(wanted, again=again, patience=patience)
 
-    found = await surely(create, again=again)
+    found = await retry_store(create, again=again)
     return [[*map(as_created, those, one.jobs)] for those, one in zip(found, wanted, strict=True)]
 
 
@@ -72,7 +72,7 @@ def as_created(written: Written, job: NewJob) -> Written:
     return Written(written.post, written.post.job.id == job.id)
 
 
-class Creator:
+class PostBatcher:
     """Many callers, few writes. What is large, a draft's, or perhaps a second click is written by itself."""
 
     def __init__(self, store: Store) -> None:
@@ -83,15 +83,17 @@ class Creator:
     async def create(self, wanted: NewPosts) -> Sequence[Written]:
         alone = wanted.draft is not None or any(post.guard for post in wanted.posts)
         if alone or len(wanted.posts) > FEW:
-            return (await create_posts_surely(self.store, [wanted]))[0]
+            return (await create_posts_with_retry(self.store, [wanted]))[0]
         return await self.together.put(wanted)
 
     async def create_together(self, wanted: list[NewPosts], again: bool = False) -> Sequence[Sequence[Written]]:
         """A key held by somebody's open transaction delays its own caller only."""
-        return await create_posts_surely(self.store, wanted, shared_patience(wanted), again)
+        return await create_posts_with_retry(self.store, wanted, shared_patience(wanted), again)
 
 
-async def surely(act: Callable[[bool], Awaitable[T]], keep_trying: float | None = None, *, again: bool = False) -> T:
+async def retry_store(
+    act: Callable[[bool], Awaitable[T]], keep_trying: float | None = None, *, again: bool = False
+) -> T:
     """Does it, again for some seconds while the store is away; tells what it does whether it is not the first time."""
     started, patience = time.monotonic(), KEEP_TRYING if keep_trying is None else keep_trying
     while True:

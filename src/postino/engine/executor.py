@@ -10,8 +10,8 @@ import structlog
 
 from postino.engine.call import Call
 from postino.engine.handlers import Handler, UnreadablePayload
-from postino.engine.heartbeat import awake
-from postino.engine.ledger import Stopped
+from postino.engine.heartbeat import uptime
+from postino.engine.ledger import StopRun
 from postino.engine.threads import Threads
 from postino.rules.retry import Override, RetryPolicy, backoff_from, resolve
 from postino.rules.settlement import settle, unreadable
@@ -24,7 +24,7 @@ Caught = tuple[Outcome | None, BaseException | None]
 GRACE = 1.0  # seconds a handler has to clean up after it was told to stop
 
 
-class Performer:
+class Executor:
     def __init__(
         self,
         handlers: Mapping[str, Handler],
@@ -78,7 +78,7 @@ class Performer:
         try:
             work = handler.run(self.threads, call.job, payload, call)
             return await (work if policy.time_limit is None else self.within(policy.time_limit, work, call)), None
-        except Stopped as stop:
+        except StopRun as stop:
             return stop.outcome, None
         except TookTooLong as error:
             return Retry(str(error)), failure_of(error)
@@ -95,7 +95,7 @@ class Performer:
         task = asyncio.create_task(caught(work))
         call.limit_steps(seconds)
         try:
-            while not task.done() and (left := call.progress_at + seconds - awake()) > 0:
+            while not task.done() and (left := call.progress_at + seconds - uptime()) > 0:
                 await asyncio.wait([task], timeout=left)
         except asyncio.CancelledError:
             await self.stop(task, call.job.type)

@@ -28,7 +28,7 @@ PAGE, MOST_LOOKED_AT, MOST_SHIFTS = 1000, 10_000, 100
 
 
 @dataclass(frozen=True, slots=True)
-class Shifts:
+class BlackoutPreview:
     """What a blackout would move, the soonest first; how many `more` there are, and whether not all were looked at."""
 
     first: tuple[Shift, ...] = ()
@@ -37,7 +37,7 @@ class Shifts:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class QueueCounts:
     """How many jobs of a channel and queue are in which state, and since when the oldest one waits."""
 
     channel: str
@@ -49,10 +49,10 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Queues:
+class QueueOverview:
     """How much waits where, what is closed or capped now, and who works."""
 
-    lines: Sequence[Line]
+    lines: Sequence[QueueCounts]
     closed: Closed
     workers: Sequence[WorkerInfo]
 
@@ -61,7 +61,7 @@ def usual_policy(service: str) -> BreakerPolicy:
     return policy_for(service, None)
 
 
-class Gatekeeper:
+class GateControl:
     def __init__(
         self,
         store: Store,
@@ -74,10 +74,10 @@ class Gatekeeper:
         self.policy = policy
         self.services = {*NETWORKS, *services}  # that there are, whether they were ever used or not
 
-    async def queues(self) -> Queues:
+    async def queues(self) -> QueueOverview:
         known, now = await self.store.known_gates()
         known = replace(known, gates=tuple(await self.store.gates()))
-        return Queues(lines_of(await self.store.queue_depths()), closed(known, now), await self.store.workers())
+        return QueueOverview(lines_of(await self.store.queue_depths()), closed(known, now), await self.store.workers())
 
     async def pause(self, scope: Scope, name: str, *, reason: str = "", actor: str = "app") -> Gate:
         return await self.changed(self.store.pause(*place(scope, name), act(actor, reason)))
@@ -158,7 +158,7 @@ class Gatekeeper:
     async def remove_blackout(self, blackout_id: UUID, *, reason: str = "", actor: str = "app") -> Blackout:
         return await self.changed(self.store.remove_blackout(blackout_id, act(actor, reason)))
 
-    async def preview(self, blackout: Blackout) -> Shifts:
+    async def preview(self, blackout: Blackout) -> BlackoutPreview:
         """What would go out later than it does now, and when; of the newest jobs, where there are very many."""
         known, now = await self.store.known_gates()
         wanted = pending_of(blackout)
@@ -173,7 +173,7 @@ class Gatekeeper:
             wanted = replace(wanted, before=page[-1].id)
         found.sort(key=lambda shift: (shift.goes_at, shift.job_id))
         unlooked = looked_at >= MOST_LOOKED_AT
-        return Shifts(tuple(found[:MOST_SHIFTS]), max(0, len(found) - MOST_SHIFTS), unlooked)
+        return BlackoutPreview(tuple(found[:MOST_SHIFTS]), max(0, len(found) - MOST_SHIFTS), unlooked)
 
     async def check_channel(self, name: str, settled: Collection[str] = ()) -> None:
         """One that is a network, is in the settings, has a cap or a gate, or ever had a job."""
@@ -203,14 +203,14 @@ class Gatekeeper:
         return result
 
 
-def lines_of(depths: Sequence[QueueDepth]) -> list[Line]:
+def lines_of(depths: Sequence[QueueDepth]) -> list[QueueCounts]:
     lines: dict[tuple[str, Queue], dict[str, Any]] = defaultdict(dict)
     for depth in depths:
         line = lines[depth.channel, depth.queue]
         line[depth.state.value] = depth.jobs
         if depth.state is State.PENDING:
             line["oldest_run_at"] = depth.oldest_run_at
-    return [Line(channel, queue, **counts) for (channel, queue), counts in lines.items()]
+    return [QueueCounts(channel, queue, **counts) for (channel, queue), counts in lines.items()]
 
 
 def pending_of(blackout: Blackout) -> JobFilter:

@@ -3,16 +3,16 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from postino.engine.circuits import Circuits
+from postino.engine.circuits import CircuitMonitor
 from postino.rules.failures import in_trouble
 from postino.rules.gates import told_of_gate
 from postino.values.provider import Answer, HeldBack, Http, NoAnswer, Unreachable
 
 
-class Watched:
+class GuardedHttp:
     """What is fetched from addresses that people gave says nothing about the service, and is not held back."""
 
-    def __init__(self, http: Http, circuits: Circuits, service: str, asked: Callable[[], None]) -> None:
+    def __init__(self, http: Http, circuits: CircuitMonitor, service: str, asked: Callable[[], None]) -> None:
         self.http = http
         self.circuits = circuits
         self.service = service

@@ -16,12 +16,12 @@ BOOTTIME = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # where there 
 STUCK = 70  # exit code: an internal error, restart me
 
 
-def awake() -> float:
+def uptime() -> float:
     """A clock that is never set, and goes on while the machine sleeps: others bury a sleeper meanwhile."""
     return time.clock_gettime(BOOTTIME)
 
 
-class Heart:
+class Heartbeat:
     """Silent as long as the loop beats by itself, so that an idle worker costs no second question."""
 
     def __init__(

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import structlog
 
-from postino.engine.enqueue import surely
+from postino.engine.enqueue import retry_store
 from postino.rules.ledger import order
 from postino.stores.store import Store
 from postino.values.job import Job
@@ -20,7 +20,7 @@ KEEP_NOTING = 60.0  # seconds: nobody else can tell what is known here
 Intend = Callable[[NewIntent], Awaitable[IntentEntry | None]]
 
 
-class Stopped(BaseException):
+class StopRun(BaseException):
     """A run ends here, with this outcome. Not an Exception: a handler's own `except` must not hold it up."""
 
     def __init__(self, outcome: Outcome) -> None:
@@ -46,20 +46,20 @@ class JobLedger:
 
     async def read(self) -> Ledger:
         if self.known is None:
-            self.known = await surely(lambda _: self.store.ledger(self.job.id))
+            self.known = await retry_store(lambda _: self.store.ledger(self.job.id))
         return self.known
 
     async def enter(self, name: str) -> int:
         """The next step has this name, as it had whenever this job ran before."""
         if name in self.entered:
             told = f"Two steps of {self.job.type} are called {name!r}. Each needs a name of its own"
-            raise Stopped(Reject(f"{told}, or what came of one would be taken for the other."))
+            raise StopRun(Reject(f"{told}, or what came of one would be taken for the other."))
         position = len(self.entered)
         self.entered.append(name)
         before = order(await self.read())
         if before.get(position, name) != name:
             told = f"The steps of {self.job.type} have changed under this job: step {position + 1} was"
-            raise Stopped(Reject(f"{told} {before[position]!r} when it ran before, and is {name!r} now."))
+            raise StopRun(Reject(f"{told} {before[position]!r} when it ran before, and is {name!r} now."))
         return position
 
     def remembered(self, name: str) -> StepEntry | None:
@@ -72,7 +72,7 @@ class JobLedger:
         async def remember(_: bool) -> StepEntry | None:
             return await self.store.save_step(self.job, name, position, text, done=done, limit=self.limit)
 
-        entry = await surely(remember)
+        entry = await retry_store(remember)
         if entry is None:
             self.lost()
         assert self.known is not None
@@ -84,14 +84,14 @@ class JobLedger:
         async def forget(_: bool) -> bool:
             return await self.store.forget_step(self.job, name)
 
-        if not await surely(forget):
+        if not await retry_store(forget):
             self.lost()
 
     async def intend(self, intent: NewIntent) -> IntentEntry:
         async def intend(_: bool) -> IntentEntry | None:
             return await self.intend_one(intent)
 
-        entry = await surely(intend)
+        entry = await retry_store(intend)
         if entry is None:
             self.lost()
         assert self.known is not None
@@ -107,7 +107,7 @@ class JobLedger:
         async def note(_: bool) -> Noted:
             return await self.store.record_receipt(self.job.id, fact)
 
-        noted = await surely(note, KEEP_NOTING)
+        noted = await retry_store(note, KEEP_NOTING)
         if noted.held_by is None:
             assert self.known is not None
             self.known = replace(self.known, facts=(*self.known.facts, fact))
@@ -117,7 +117,7 @@ class JobLedger:
         return noted
 
     def lost(self) -> NoReturn:
-        raise Stopped(Retry("Another worker has this job by now."))
+        raise StopRun(Retry("Another worker has this job by now."))
 
 
 def intending(store: Store) -> Callable[[list[NewIntent]], Awaitable[Sequence[IntentEntry | None]]]:

@@ -8,7 +8,7 @@ log = structlog.get_logger("postino.worker")
 REMIND_AFTER = 30.0
 
 
-class Outage:
+class OutageLog:
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self.monotonic = monotonic
         self.since: float | None = None

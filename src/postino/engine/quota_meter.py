@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from postino.engine.circuits import Circuits
-from postino.engine.enqueue import surely
+from postino.engine.circuits import CircuitMonitor
+from postino.engine.enqueue import retry_store
 from postino.rules.quota import Quota, cost_of
 from postino.stores.store import Store
 from postino.values.gate import Gate, Scope
@@ -11,10 +11,10 @@ from postino.values.job import Job
 from postino.values.provider import Failure
 
 
-class Meter:
+class QuotaMeter:
     """Reserves before a call, and cools down whoever called too often."""
 
-    def __init__(self, store: Store, quotas: Mapping[str, Sequence[Quota]], circuits: Circuits) -> None:
+    def __init__(self, store: Store, quotas: Mapping[str, Sequence[Quota]], circuits: CircuitMonitor) -> None:
         self.store = store
         self.quotas = quotas  # by channel
         self.circuits = circuits
@@ -27,14 +27,14 @@ class Meter:
         async def spend(_: bool) -> Gate | None:
             return await self.store.reserve_quota(job, step, number, costly)
 
-        return await surely(spend)
+        return await retry_store(spend)
 
     async def give_back(self, job: Job, step: str, number: int) -> None:
         async def unspend(_: bool) -> None:
             await self.store.release_quota(job, step, number)
 
         if self.quotas.get(job.channel):
-            await surely(unspend)
+            await retry_store(unspend)
 
     async def cool(self, job: Job, failure: Failure) -> Gate:
         """The account, or everybody where the network says so."""
@@ -44,7 +44,7 @@ class Meter:
         async def cool(_: bool) -> Gate:
             return await self.store.start_cooldown(scope, name, failure.until, failure.message)
 
-        gate = await surely(cool)
+        gate = await retry_store(cool)
         if everyone:
             self.circuits.cooled(gate)
         return gate

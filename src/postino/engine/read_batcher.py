@@ -12,7 +12,7 @@ from postino.values.post import Answer, Asked, StoredAccount
 MOST_TOGETHER = 500
 
 
-class Reader:
+class ReadBatcher:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.asking: Batcher[Asked, Answer | None] = Batcher(store.stored_responses, MOST_TOGETHER)

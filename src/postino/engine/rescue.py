@@ -11,7 +11,7 @@ from postino.stores.store import Store
 log = structlog.get_logger("postino.rescue")
 
 
-class Observer:
+class Rescuer:
     """Dead is a worker whose beats have stood still for one lease on the observer's own monotonic clock.
 
     So a clock that steps, here or there, buries nobody.

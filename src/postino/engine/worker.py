@@ -12,18 +12,18 @@ import structlog
 
 from postino.config import Config, without_secrets
 from postino.engine.batcher import Batcher
-from postino.engine.call import Call, Door, Reach
-from postino.engine.channel_limits import Terms
-from postino.engine.circuits import Circuits
+from postino.engine.call import Call, CallContext, HttpClientFactory
+from postino.engine.channel_limits import ChannelLimits
+from postino.engine.circuits import CircuitMonitor
 from postino.engine.claims import Claims
-from postino.engine.executor import GRACE, Performer
+from postino.engine.executor import GRACE, Executor
 from postino.engine.handlers import Handler
-from postino.engine.heartbeat import Heart, awake
+from postino.engine.heartbeat import Heartbeat, uptime
 from postino.engine.job_spec import JobSpec
 from postino.engine.ledger import JobLedger, intending
-from postino.engine.outage_log import Outage
-from postino.engine.quota_meter import Meter
-from postino.engine.rescue import Observer
+from postino.engine.outage_log import OutageLog
+from postino.engine.quota_meter import QuotaMeter
+from postino.engine.rescue import Rescuer
 from postino.engine.retry_policies import channel_overrides, default_policy, time_limits
 from postino.engine.settler import Settler
 from postino.engine.slots import Run, Slots
@@ -54,24 +54,26 @@ class Worker:
         config: Config,
         enqueue: Callable[[JobSpec], Awaitable[Job]],
         make_store: Callable[[], Store],
-        door: Door,
-        terms: Terms,
+        door: HttpClientFactory,
+        channel_limits: ChannelLimits,
     ) -> None:
         self.store = store
-        self.terms = terms
+        self.channel_limits = channel_limits
         self.wakeup = wakeup
         self.settings = config.worker
         self.id = str(new_id())
         default, channels = default_policy(config), channel_overrides(config)
         types = {name: handler.override for name, handler in handlers.items()}
         self.claims = Claims(store, time.monotonic, time_limits(default, channels, types), self.settings.lease)
-        self.heart = Heart(lambda: self.id, make_store, self.settings.heartbeat, self.settings.stall, awake)
-        self.observer = Observer(store, self.settings.lease, time.monotonic, self.settings.poll)
-        self.circuits = Circuits(store, terms.circuits, self.now, wakeup.tell)
-        meter = Meter(store, terms.quotas, self.circuits)
-        reach = Reach(enqueue, door, self.now, awake, self.may_send, self.circuits, meter, self.settings.lease)
+        self.heartbeat_thread = Heartbeat(
+            lambda: self.id, make_store, self.settings.heartbeat, self.settings.stall, uptime
+        )
+        self.observer = Rescuer(store, self.settings.lease, time.monotonic, self.settings.poll)
+        self.circuits = CircuitMonitor(store, channel_limits.circuits, self.now, wakeup.tell)
+        meter = QuotaMeter(store, channel_limits.quotas, self.circuits)
+        reach = CallContext(enqueue, door, self.now, uptime, self.may_send, self.circuits, meter, self.settings.lease)
         intents = Batcher(intending(store), MOST_INTENTS)
-        self.performer = Performer(
+        self.executor = Executor(
             handlers,
             default,
             channels,
@@ -80,7 +82,7 @@ class Worker:
             self.now,
             random.random,
         )
-        self.settler = Settler(store, self.performer.unwritable, self.written)
+        self.settler = Settler(store, self.executor.unwritable, self.written)
         self.slots = Slots(self.settings.concurrency, time.monotonic)
         self.about = {
             "database": without_secrets(config.database_url),
@@ -92,7 +94,7 @@ class Worker:
         self.waits_for_room = False
         self.skew = timedelta(0)
         self.capped: set[str] = set()
-        self.outage = Outage(time.monotonic)
+        self.outage = OutageLog(time.monotonic)
         self.next_beat = 0.0
         self.stopping = False
 
@@ -101,7 +103,7 @@ class Worker:
         """Room for more jobs. What has ended takes none, unless writing it down has fallen far behind."""
         if self.settler.unwritten > UNWRITTEN * self.settings.concurrency:
             return 0
-        return self.slots.wanted(self.performer.still_running())
+        return self.slots.wanted(self.executor.still_running())
 
     def now(self) -> datetime:
         """The database's time, as far as this process knows it."""
@@ -115,14 +117,14 @@ class Worker:
         await self.until_done(self.state_terms)
         await self.until_done(lambda: self.awaken(after_outage=False))
         await self.until_done(self.warm_up)
-        self.heart.start()
+        self.heartbeat_thread.start()
         log.info("worker.started", worker=self.id, **self.about)
         try:
             while not self.stopping:
                 await self.patiently(self.turn)
         finally:
             await self.drain()
-            await self.heart.stop()
+            await self.heartbeat_thread.stop()
         log.info("worker.stopped", worker=self.id)
 
     def stop(self) -> None:
@@ -147,7 +149,7 @@ class Worker:
             await self.wakeup.wait(self.rest(survey))
 
     async def look(self) -> Survey:
-        before = awake()
+        before = uptime()
         beat = time.monotonic() >= self.next_beat
         if not beat and self.claims.still_serves(self.free):
             return self.claims.last
@@ -160,7 +162,7 @@ class Worker:
         self.capped = set(survey.known.caps) | {breaker.service for breaker in survey.known.breakers}
         if beat:
             self.next_beat = time.monotonic() + self.settings.heartbeat - self.settings.poll / 2
-            self.heart.beaten_at = before
+            self.heartbeat_thread.beaten_at = before
             self.drop_revoked(survey)
             self.heard.set()
             await self.give_back_strays(survey)
@@ -211,7 +213,7 @@ class Worker:
 
     def start_next(self) -> None:
         """Fills the slots with those that wait for one; once told to stop, they are given back instead."""
-        abandoned = self.performer.still_running()
+        abandoned = self.executor.still_running()
         while not self.stopping and (job := self.slots.next(abandoned)) is not None:
             run = Run(job, time.monotonic())
             self.slots.running.add(run)
@@ -224,7 +226,7 @@ class Worker:
         except BaseException as error:
             if run.stopped:
                 raise
-            ending = self.performer.broken(run.job_now(), error)
+            ending = self.executor.broken(run.job_now(), error)
         finally:
             self.slots.end(run)
             self.start_next()
@@ -236,9 +238,9 @@ class Worker:
             await self.next_beat_heard()
         run.begun = True
         if gate := self.circuits.shut(run.job.channel):
-            return self.performer.put_off(run.job, told_of_gate(gate))
+            return self.executor.put_off(run.job, told_of_gate(gate))
         crash_point("perform.before")
-        ending = await self.performer.perform(run.job, run.follow)
+        ending = await self.executor.perform(run.job, run.follow)
         crash_point("perform.after")
         if run.call is not None and not run.call.asked:
             self.circuits.judge(ending)  # its handler has ways of its own
@@ -251,7 +253,7 @@ class Worker:
             return await self.perform(run)
 
     def overslept(self) -> bool:
-        return awake() - self.heart.beaten_at > self.settings.lease
+        return uptime() - self.heartbeat_thread.beaten_at > self.settings.lease
 
     def may_send(self) -> str | None:
         """Others take a worker for dead whose last beat is a lease ago; it sends nothing from then on."""
@@ -297,8 +299,8 @@ class Worker:
 
     async def state_terms(self) -> None:
         """What the settings say, for all to see."""
-        await self.store.set_default_caps(self.terms.caps)
-        await self.store.set_configured_blackouts(self.terms.blackouts)
+        await self.store.set_default_caps(self.channel_limits.caps)
+        await self.store.set_configured_blackouts(self.channel_limits.blackouts)
 
     async def awaken(self, *, after_outage: bool) -> None:
         held = await self.store.detect_restore(after_outage=after_outage)

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 from postino.engine.job_spec import nearest
 from postino.errors import WrongUse
-from postino.forecast.result import Simulation
-from postino.forecast.run import Asked, Progress, Rehearsing
+from postino.forecast.result import Forecast
+from postino.forecast.run import ForecastRequest, ForecastRun, Progress
 from postino.rules.localtime import told_at
 from postino.stores.records import Outlook
 from postino.stores.store import Store
@@ -19,20 +19,22 @@ MOST_WORKERS = 1000
 MOST_SECONDS = 86_400.0
 
 
-async def simulate(store: Store, asked: Asked, progress: Progress = lambda done, all_: None) -> Simulation:
+async def make_forecast(store: Store, asked: ForecastRequest, progress: Progress = lambda done, all_: None) -> Forecast:
     """All that is due is played, whatever was asked for: others take slots, too. Shown is what was asked for."""
     await check(store, asked)
     outlook = await store.forecast_input(asked.until_at, asked.most + 1)
     if len(outlook.jobs) > asked.most:
-        told = f"until: more than {asked.most:,} jobs are due by then, too many for one simulation."
-        raise WrongUse(f"{told} Choose an earlier time.", field="until")
+        render_forecast = f"until: more than {asked.most:,} jobs are due by then, too many for one simulation."
+        raise WrongUse(f"{render_forecast} Choose an earlier time.", field="until")
     await check_brand(store, outlook, asked.brand)
-    outlook = replace(outlook, caps={**asked.terms.caps, **outlook.caps})  # those of the settings come with a worker
+    outlook = replace(
+        outlook, caps={**asked.channel_limits.caps, **outlook.caps}
+    )  # those of the settings come with a worker
     there = len(await store.workers())
     notes = () if asked.workers or there else ("No worker is running: this is how it would be with one.",)
     assumed = replace(asked, workers=asked.workers or max(1, there))
     stop = threading.Event()
-    rehearsing = Rehearsing(outlook, assumed, progress, stop)
+    rehearsing = ForecastRun(outlook, assumed, progress, stop)
     try:
         # A thread of its own: hundreds of thousands of statements would hold up everybody else's.
         await asyncio.to_thread(lambda: asyncio.run(rehearsing.play()))
@@ -41,7 +43,7 @@ async def simulate(store: Store, asked: Asked, progress: Progress = lambda done,
     return replace(rehearsing.result(), notes=notes).only(asked.channel, asked.brand)
 
 
-async def check(store: Store, asked: Asked) -> None:
+async def check(store: Store, asked: ForecastRequest) -> None:
     _, now = await store.known_gates()
     if asked.until_at <= now:
         raise WrongUse(f"until: {told_at(asked.until_at)} is in the past.", "until")
@@ -53,10 +55,10 @@ async def check(store: Store, asked: Asked) -> None:
     if asked.workers is not None and not 1 <= asked.workers <= MOST_WORKERS:
         raise WrongUse(f"workers: a whole number from 1 to {MOST_WORKERS}, not {asked.workers}.", "workers")
     if asked.seconds_per_job is not None and not 0 < asked.seconds_per_job <= MOST_SECONDS:
-        told = f"seconds_per_job: more than 0 and at most {MOST_SECONDS:.0f}, not {asked.seconds_per_job}."
-        raise WrongUse(told, "seconds_per_job")
+        render_forecast = f"seconds_per_job: more than 0 and at most {MOST_SECONDS:.0f}, not {asked.seconds_per_job}."
+        raise WrongUse(render_forecast, "seconds_per_job")
     if asked.channel is not None:
-        known = {*NETWORKS, *asked.terms.circuits, *(depth.channel for depth in await store.queue_depths())}
+        known = {*NETWORKS, *asked.channel_limits.circuits, *(depth.channel for depth in await store.queue_depths())}
         refuse_unknown("channel", asked.channel, known)
 
 

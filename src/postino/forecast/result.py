@@ -18,7 +18,7 @@ TURN, PERSON, MISSED = "turn", "person", "missed"  # beside the kinds of gates
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class WaitReason:
     """Something a job waits for, in a sentence; `kind` is that of a gate, or its turn, a person, a time gone by."""
 
     kind: str
@@ -26,12 +26,14 @@ class Wait:
     until_at: datetime | None = None
 
 
-ITS_TURN = Wait(TURN, "It waits for its turn: for its account, its channel or a worker to be free.")
-A_PERSON = Wait(PERSON, "A person has to say whether it is out: `postino posts resolve` or `postino jobs resolve`.")
+ITS_TURN = WaitReason(TURN, "It waits for its turn: for its account, its channel or a worker to be free.")
+A_PERSON = WaitReason(
+    PERSON, "A person has to say whether it is out: `postino posts resolve` or `postino jobs resolve`."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ran:
+class ForecastJob:
     """A job that would run."""
 
     job_id: UUID
@@ -43,7 +45,7 @@ class Ran:
     scheduled_at: datetime
     started_at: datetime
     ended_at: datetime
-    waited_for: tuple[Wait, ...] = ()
+    waited_for: tuple[WaitReason, ...] = ()
 
     @property
     def late_by(self) -> timedelta:
@@ -51,7 +53,7 @@ class Ran:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Left:
+class UnstartedJob:
     """A job that was due and would not have run by then."""
 
     job_id: UUID
@@ -61,11 +63,11 @@ class Left:
     brand: str | None
     queue: Queue
     scheduled_at: datetime
-    waits_for: tuple[Wait, ...]
+    waits_for: tuple[WaitReason, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Total:
+class ChannelTotal:
     """Of one channel."""
 
     channel: str
@@ -75,37 +77,37 @@ class Total:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Simulation:
+class Forecast:
     """From a time to another, with so many workers of so many slots each; the gates are those in between."""
 
     from_at: datetime
     until_at: datetime
-    ran: tuple[Ran, ...]
-    left: tuple[Left, ...]
+    ran: tuple[ForecastJob, ...]
+    left: tuple[UnstartedJob, ...]
     gates: tuple[Gate, ...] = ()
     workers: int = 1
     slots: int = 1
     notes: tuple[str, ...] = field(default=())
 
-    def only(self, channel: str | None, brand: str | None) -> "Simulation":
-        def wanted(one: Ran | Left) -> bool:
+    def only(self, channel: str | None, brand: str | None) -> "Forecast":
+        def wanted(one: ForecastJob | UnstartedJob) -> bool:
             return channel in (None, one.channel) and brand in (None, one.brand)
 
         return replace(self, ran=tuple(filter(wanted, self.ran)), left=tuple(filter(wanted, self.left)))
 
-    def totals(self) -> list[Total]:
-        found: dict[str, Total] = {}
-        every: list[Ran | Left] = [*self.ran, *self.left]
+    def totals(self) -> list[ChannelTotal]:
+        found: dict[str, ChannelTotal] = {}
+        every: list[ForecastJob | UnstartedJob] = [*self.ran, *self.left]
         for one in every:
-            total = found.get(one.channel, Total(channel=one.channel))
-            if isinstance(one, Ran):
+            total = found.get(one.channel, ChannelTotal(channel=one.channel))
+            if isinstance(one, ForecastJob):
                 found[one.channel] = replace(total, ran=total.ran + 1, latest=max(total.latest, one.late_by))
             else:
                 found[one.channel] = replace(total, left=total.left + 1)
         return [found[channel] for channel in sorted(found)]
 
 
-class Gates:
+class GateTimeline:
     """All that is closed at some time in between, and whom it concerns."""
 
     def __init__(self, outlook: Outlook, until_at: datetime) -> None:
@@ -118,7 +120,7 @@ class Gates:
         self.all.append(gate)
         self.by_place.setdefault((gate.scope, gate.name), []).append(gate)
 
-    def holding(self, job: Job, since_at: datetime, until_at: datetime) -> list[Wait]:
+    def holding(self, job: Job, since_at: datetime, until_at: datetime) -> list[WaitReason]:
         """Those that stood in this job's way at some time from then on, up to then."""
         places = [
             (Scope.ALL, ""), (Scope.QUEUE, job.queue.label), (Scope.CHANNEL, job.channel), (Scope.BRAND, job.brand),
@@ -126,7 +128,7 @@ class Gates:
         ]  # fmt: skip
         near = [gate for scope, name in places for gate in self.by_place.get((scope, name or ""), ())]
         return [
-            Wait(gate.kind.value, told_of_gate(gate), gate.until_at)
+            WaitReason(gate.kind.value, told_of_gate(gate), gate.until_at)
             for gate in near
             if holds(gate, job) and (gate.since_at or since_at) < until_at and (gate.until_at or until_at) > since_at
         ]
@@ -152,7 +154,7 @@ def gates_between(outlook: Outlook, until_at: datetime) -> Iterable[Gate]:
             )
 
 
-def told(simulation: Simulation) -> dict[str, Any]:
+def render_forecast(simulation: Forecast) -> dict[str, Any]:
     """As programs read it."""
     return {
         "from": told_at(simulation.from_at),
@@ -167,7 +169,7 @@ def told(simulation: Simulation) -> dict[str, Any]:
     }
 
 
-def told_of_ran(ran: Ran) -> dict[str, Any]:
+def told_of_ran(ran: ForecastJob) -> dict[str, Any]:
     return told_of_job(ran) | {
         "started_at": told_at(ran.started_at),
         "ended_at": told_at(ran.ended_at),
@@ -176,20 +178,20 @@ def told_of_ran(ran: Ran) -> dict[str, Any]:
     }
 
 
-def told_of_job(one: Ran | Left) -> dict[str, Any]:
+def told_of_job(one: ForecastJob | UnstartedJob) -> dict[str, Any]:
     names = ("type", "channel", "account", "brand")
     said: Mapping[str, Any] = {name: getattr(one, name) for name in names}
     return {"id": str(one.job_id), **said, "queue": one.queue.label, "scheduled_at": told_at(one.scheduled_at)}
 
 
-def told_of_waits(waits: Iterable[Wait]) -> list[dict[str, Any]]:
+def told_of_waits(waits: Iterable[WaitReason]) -> list[dict[str, Any]]:
     return [
         {"kind": wait.kind, "sentence": wait.sentence, "until_at": wait.until_at and told_at(wait.until_at)}
         for wait in waits
     ]
 
 
-def told_of_total(total: Total) -> dict[str, Any]:
+def told_of_total(total: ChannelTotal) -> dict[str, Any]:
     late = total.latest.total_seconds()
     return {"channel": total.channel, "ran": total.ran, "left": total.left, "latest_late_by": late}
 

@@ -10,10 +10,19 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from postino.engine.channel_limits import Terms
+from postino.engine.channel_limits import ChannelLimits
 from postino.engine.claims import Claims
 from postino.forecast.memory_driver import memory_store
-from postino.forecast.result import A_PERSON, ITS_TURN, MISSED, Gates, Left, Ran, Simulation, Wait
+from postino.forecast.result import (
+    A_PERSON,
+    ITS_TURN,
+    MISSED,
+    Forecast,
+    ForecastJob,
+    GateTimeline,
+    UnstartedJob,
+    WaitReason,
+)
 from postino.rules import settlement
 from postino.rules.breaker import Circuit
 from postino.rules.gates import told_of_gate
@@ -33,7 +42,7 @@ Progress = Callable[[int, int], None]  # how many of how many have run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ForecastRequest:
     """What somebody wants to know.
 
     Without workers, with as many as there are; without seconds, as long as the jobs of a channel usually take.
@@ -47,7 +56,7 @@ class Asked:
     slots: int = 200
     seconds_per_job: float | None = None
     give_up_after: float = 21_600.0  # as the setting says: how long a post waits for a network in trouble
-    terms: Terms = field(default_factory=Terms)
+    channel_limits: ChannelLimits = field(default_factory=ChannelLimits)
     most: int = MOST_JOBS
 
 
@@ -59,7 +68,7 @@ class Clock:
         return self.now
 
 
-class Hands:
+class ForecastWorker:
     """A worker that is only imagined, as far as the store can tell them apart."""
 
     def __init__(self, number: int, store: Store, slots: int, clock: Clock) -> None:
@@ -84,24 +93,24 @@ class Hands:
         return taken
 
 
-class Rehearsing:
+class ForecastRun:
     """The days ahead, played once."""
 
-    def __init__(self, outlook: Outlook, asked: Asked, progress: Progress, stop: threading.Event) -> None:
+    def __init__(self, outlook: Outlook, asked: ForecastRequest, progress: Progress, stop: threading.Event) -> None:
         self.outlook = outlook
         self.asked = asked
         self.progress = progress
         self.stop = stop
         self.clock = Clock(outlook.now)
-        self.gates = Gates(outlook, asked.until_at)
+        self.gates = GateTimeline(outlook, asked.until_at)
         self.jobs = {job.id: job for job in outlook.jobs}
-        self.ran: dict[UUID, Ran] = {}
-        self.missed: dict[UUID, Wait] = {}
+        self.ran: dict[UUID, ForecastJob] = {}
+        self.missed: dict[UUID, WaitReason] = {}
         self.ends: list[tuple[datetime, UUID]] = []
         self.due: set[UUID] = set()  # and not begun
         self.coming = [(job.run_at, job.id) for job in outlook.jobs if job.run_at and job.state is not State.RUNNING]
         heapq.heapify(self.coming)
-        self.hands: list[Hands] = []
+        self.hands: list[ForecastWorker] = []
         self.troubled = {breaker.service for breaker in outlook.circuits if breaker.state is not Circuit.CLOSED}
         self.missable = sorted(self.last_chances(), reverse=True)
         self.instants = instants(outlook, self.gates, self.missable, asked.until_at)
@@ -118,7 +127,7 @@ class Rehearsing:
 
     async def begin(self, store: Store) -> None:
         workers = range(self.asked.workers or 1)
-        self.hands = [Hands(number, store, self.asked.slots, self.clock) for number in workers]
+        self.hands = [ForecastWorker(number, store, self.asked.slots, self.clock) for number in workers]
         for hands in self.hands:
             await store.register_worker(WorkerInfo(id=hands.id, host="", pid=0))
         held = await store.load_forecast(self.outlook, [hands.id for hands in self.hands])
@@ -145,9 +154,9 @@ class Rehearsing:
         self.clock.now = following
         return True
 
-    async def is_deferred(self, store: Store, hands: Hands, job: Job) -> bool:
+    async def is_deferred(self, store: Store, hands: ForecastWorker, job: Job) -> bool:
         """What a visible call would cost is reserved, as every call does; without room the job waits for it."""
-        quotas = self.asked.terms.quotas.get(job.channel, ()) if job.id in self.outlook.posts else ()
+        quotas = self.asked.channel_limits.quotas.get(job.channel, ()) if job.id in self.outlook.posts else ()
         step = next((step for step in VISIBLE if any(cost_of(quota, step) for quota in quotas)), None)
         if step is None:
             return False
@@ -169,7 +178,7 @@ class Rehearsing:
         lasts = usual if asked is None else timedelta(seconds=asked)
         ended_at = max(at + lasts, self.clock.now)
         heapq.heappush(self.ends, (ended_at, job.id))
-        self.ran[job.id] = Ran(
+        self.ran[job.id] = ForecastJob(
             job_id=job.id,
             type=job.type,
             channel=job.channel,
@@ -182,7 +191,7 @@ class Rehearsing:
             waited_for=self.waits_of(self.jobs[job.id], at),
         )
 
-    def waits_of(self, job: Job, started_at: datetime) -> tuple[Wait, ...]:
+    def waits_of(self, job: Job, started_at: datetime) -> tuple[WaitReason, ...]:
         """What held it from the time it was due, or from now on, until it began."""
         due_at = max(job.run_at or self.outlook.now, self.outlook.now)
         if started_at <= due_at:
@@ -199,8 +208,8 @@ class Rehearsing:
         jobs = [hands.running.pop(job_id) for hands in self.hands for job_id in ended if job_id in hands.running]
         if jobs:
             await store.settle([Ending(job, worked(job, self.clock.now)) for job in jobs])
-        for service in {job.channel for job in jobs} & self.troubled & self.asked.terms.circuits.keys():
-            breaker = await store.record_response(service, True, self.asked.terms.circuits[service], None)
+        for service in {job.channel for job in jobs} & self.troubled & self.asked.channel_limits.circuits.keys():
+            breaker = await store.record_response(service, True, self.asked.channel_limits.circuits[service], None)
             if breaker.state is Circuit.CLOSED:
                 self.troubled.discard(service)
 
@@ -219,7 +228,7 @@ class Rehearsing:
             while missed := await store.fail_missed_posts(self.asked.give_up_after):
                 self.due.difference_update(job.id for job in missed)
                 for job in missed:
-                    self.missed[job.id] = Wait(MISSED, (await store.job(job.id)).last_error or "")
+                    self.missed[job.id] = WaitReason(MISSED, (await store.job(job.id)).last_error or "")
 
     def following(self) -> datetime | None:
         """The next instant at which anything can change: a run ends, a job is due, a gate opens."""
@@ -228,14 +237,14 @@ class Rehearsing:
         ahead = [*self.instants[-1:], *(at for at, _ in (*self.ends[:1], *self.coming[:1]))]
         return min((at for at in ahead if at <= self.asked.until_at), default=None)
 
-    def result(self) -> Simulation:
+    def result(self) -> Forecast:
         from_at = self.asked.from_at or self.outlook.now
         ran = [ran for ran in self.ran.values() if ran.ended_at >= from_at]
         ran.sort(key=lambda ran: (ran.started_at, ran.scheduled_at, ran.job_id))
         left = [self.left(job) for job in self.outlook.jobs if job.id not in self.ran]
         left.sort(key=lambda left: (left.scheduled_at, left.job_id))
         gates = [gate for gate in self.gates.all if gate.until_at is None or gate.until_at > from_at]
-        return Simulation(
+        return Forecast(
             from_at=from_at,
             until_at=self.asked.until_at,
             ran=tuple(ran),
@@ -245,15 +254,15 @@ class Rehearsing:
             slots=self.asked.slots,
         )
 
-    def left(self, job: Job) -> Left:
+    def left(self, job: Job) -> UnstartedJob:
         until_at = self.asked.until_at
         gates = self.gates.holding(job, until_at, until_at + timedelta(microseconds=1))
-        waits: Sequence[Wait] = gates or [ITS_TURN]
+        waits: Sequence[WaitReason] = gates or [ITS_TURN]
         if job.id in self.missed:
             waits = [self.missed[job.id]]
         elif job.state is State.UNCERTAIN and job.run_at is None:
             waits = [A_PERSON]
-        return Left(
+        return UnstartedJob(
             job_id=job.id,
             type=job.type,
             channel=job.channel,
@@ -270,7 +279,7 @@ def worked(job: Job, now: datetime) -> settlement.Settlement:
     return settlement.settle(replace(job, look_at=None), Done(), ONCE, now, 0.0)
 
 
-def instants(outlook: Outlook, gates: Gates, missable: Sequence[datetime], until_at: datetime) -> list[datetime]:
+def instants(outlook: Outlook, gates: GateTimeline, missable: Sequence[datetime], until_at: datetime) -> list[datetime]:
     """When something may start that could not before, the last first; what ends meanwhile is not among them."""
     of_jobs = [job.look_at for job in outlook.jobs if job.look_at is not None]
     of_gates = [gate.until_at for gate in gates.all if gate.until_at is not None]

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from xml.sax.saxutils import escape, quoteattr
 from zoneinfo import ZoneInfo
 
-from postino.forecast.result import Left, Ran, Simulation
+from postino.forecast.result import Forecast, ForecastJob, UnstartedJob
 from postino.rules.gates import told_of_gate
 from postino.values.gate import Gate, GateKind, Scope
 
@@ -36,12 +36,12 @@ HATCHED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TimelineRow:
     """What runs in one line, and whose it is."""
 
     channel: str
     account: str | None
-    jobs: tuple[Ran | Left, ...]
+    jobs: tuple[ForecastJob | UnstartedJob, ...]
 
     def is_held_by(self, gate: Gate) -> bool:
         match gate.scope:
@@ -57,18 +57,18 @@ class Row:
                 return {gate.name} == {job.queue.label for job in self.jobs}
 
 
-def picture(simulation: Simulation, zone: ZoneInfo) -> str:
+def render_svg(forecast: Forecast, zone: ZoneInfo) -> str:
     """The whole document."""
-    return "\n".join(Timeline(simulation, zone).lines())
+    return "\n".join(Timeline(forecast, zone).lines())
 
 
 class Timeline:
-    def __init__(self, simulation: Simulation, zone: ZoneInfo) -> None:
-        self.simulation = simulation
+    def __init__(self, forecast: Forecast, zone: ZoneInfo) -> None:
+        self.forecast = forecast
         self.zone = zone
-        self.rows = rows_of(simulation)
+        self.rows = rows_of(forecast)
         self.bottom = TOP + ROW * max(1, len(self.rows))
-        self.lasts = simulation.until_at - simulation.from_at
+        self.lasts = forecast.until_at - forecast.from_at
         channels = sorted({row.channel for row in self.rows})
         self.colours = {channel: COLOURS[number % len(COLOURS)] for number, channel in enumerate(channels)}
         self.ends_at = self.bottom + 30  # with the last line of the legend
@@ -95,7 +95,7 @@ class Timeline:
         yield "</svg>"
 
     def title(self) -> str:
-        since, until = self.local(self.simulation.from_at), self.local(self.simulation.until_at)
+        since, until = self.local(self.forecast.from_at), self.local(self.forecast.until_at)
         same_day = since.date() == until.date()
         return (
             f"What would run, {since:%a %-d %b %Y %H:%M} – {until:%H:%M}"
@@ -104,9 +104,9 @@ class Timeline:
         )
 
     def summary(self) -> str:
-        ran, left = len(self.simulation.ran), len(self.simulation.left)
-        latest = max((one.late_by for one in self.simulation.ran), default=timedelta(0))
-        workers, slots = self.simulation.workers, self.simulation.slots
+        ran, left = len(self.forecast.ran), len(self.forecast.left)
+        latest = max((one.late_by for one in self.forecast.ran), default=timedelta(0))
+        workers, slots = self.forecast.workers, self.forecast.slots
         return (
             f"{ran:,} {'job runs' if ran == 1 else 'jobs run'}, {left:,} left over; the latest is"
             f" {duration(latest)} late. {workers} × {slots} slots. Times of {self.zone.key}."
@@ -117,16 +117,16 @@ class Timeline:
 
     def x(self, at: datetime) -> float:
         """Where an instant is; what lies outside is at the edge."""
-        share = (at - self.simulation.from_at) / self.lasts
+        share = (at - self.forecast.from_at) / self.lasts
         return GUTTER + min(max(share, 0.0), 1.0) * (WIDTH - GUTTER - MARGIN)
 
-    def ground(self, row: Row, y: float, *, striped: bool) -> Iterator[str]:
+    def ground(self, row: TimelineRow, y: float, *, striped: bool) -> Iterator[str]:
         if striped:
             yield rect(MARGIN - 12, y, WIDTH - 2 * MARGIN + 24, ROW, STRIPE)
-        for gate in self.simulation.gates:
+        for gate in self.forecast.gates:
             if row.is_held_by(gate):
-                left = self.x(gate.since_at or self.simulation.from_at)
-                width = self.x(gate.until_at or self.simulation.until_at) - left
+                left = self.x(gate.since_at or self.forecast.from_at)
+                width = self.x(gate.until_at or self.forecast.until_at) - left
                 if width > 0:
                     yield titled(told_of_gate(gate), rect(left, y + 1, width, ROW - 2, BANDS[gate.kind][0]))
 
@@ -143,28 +143,28 @@ class Timeline:
     def ticks(self) -> list[datetime]:
         """Whole hours and days as the clocks of the zone show them."""
         step = next((step for step in STEPS if self.lasts / step <= MOST_TICKS), STEPS[-1])
-        midnight = self.local(self.simulation.from_at).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
+        midnight = self.local(self.forecast.from_at).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
         found: list[datetime] = []
         for number in range(int((self.lasts + timedelta(days=2)) / step) + 2):
             at = (midnight + number * step).replace(tzinfo=self.zone)
-            if self.simulation.from_at <= at <= self.simulation.until_at:
+            if self.forecast.from_at <= at <= self.forecast.until_at:
                 found.append(at)
         return found
 
-    def row(self, row: Row, y: float) -> Iterator[str]:
+    def row(self, row: TimelineRow, y: float) -> Iterator[str]:
         label = row.account or row.channel
         shown = label if len(label) <= LONGEST_LABEL else f"{label[: LONGEST_LABEL - 1]}…"
         yield titled(label, text(MARGIN, y + ROW / 2 + 4.5, shown, size=13))
-        bars = sorted((job for job in row.jobs if isinstance(job, Ran)), key=lambda ran: ran.started_at)
+        bars = sorted((job for job in row.jobs if isinstance(job, ForecastJob)), key=lambda ran: ran.started_at)
         tracks = self.tracks(bars)
         height = BAR / (max(tracks, default=0) + 1)
         for ran, track in zip(bars, tracks, strict=True):
             yield self.bar(ran, y + (ROW - BAR) / 2 + track * height, height)
         for job in row.jobs:
-            if isinstance(job, Left):
+            if isinstance(job, UnstartedJob):
                 yield self.left(job, y)
 
-    def tracks(self, bars: Sequence[Ran]) -> list[int]:
+    def tracks(self, bars: Sequence[ForecastJob]) -> list[int]:
         """Which of few lines within the row each bar gets, so that those at the same time lie below each other."""
         free_from = [0.0] * MOST_TRACKS
         found: list[int] = []
@@ -175,13 +175,13 @@ class Timeline:
             found.append(track)
         return found
 
-    def span(self, ran: Ran) -> tuple[float, float]:
+    def span(self, ran: ForecastJob) -> tuple[float, float]:
         start = self.x(ran.started_at)
         return start, max(start + SHORTEST_BAR, self.x(ran.ended_at))
 
-    def bar(self, ran: Ran, y: float, height: float) -> str:
+    def bar(self, ran: ForecastJob, y: float, height: float) -> str:
         (start, end), colour = self.span(ran), self.colours[ran.channel]
-        due, middle = self.x(max(ran.scheduled_at, self.simulation.from_at)), y + height / 2
+        due, middle = self.x(max(ran.scheduled_at, self.forecast.from_at)), y + height / 2
         waits = " ".join(wait.sentence for wait in ran.waited_for)
         when = f"{self.local(ran.started_at):%a %-d %b %H:%M:%S} – {self.local(ran.ended_at):%H:%M:%S}"
         late = f", {duration(ran.late_by)} late. {waits}" if ran.late_by >= timedelta(seconds=1) else ""
@@ -191,7 +191,7 @@ class Timeline:
             shape = f'{line} stroke-width="2" stroke-dasharray="2 3"/>{shape}'
         return titled(f"{ran.type} {ran.job_id} on {ran.channel}: {when}{late}", shape)
 
-    def left(self, left: Left, y: float) -> str:
+    def left(self, left: UnstartedJob, y: float) -> str:
         x, middle = self.x(left.scheduled_at), y + ROW / 2
         colour = self.colours[left.channel]
         shape = f'<circle cx="{x:.1f}" cy="{middle}" r="5" fill="{PAPER}" stroke="{colour}" stroke-width="2"/>'
@@ -201,10 +201,10 @@ class Timeline:
 
     def legend(self) -> Iterator[str]:
         x, y = float(MARGIN), self.ends_at
-        kinds = dict.fromkeys(gate.kind for gate in self.simulation.gates)
+        kinds = dict.fromkeys(gate.kind for gate in self.forecast.gates)
         entries = [(colour, channel, 3) for channel, colour in self.colours.items()]
         entries += [(*BANDS[kind], 0) for kind in BANDS if kind in kinds]
-        if self.simulation.left:
+        if self.forecast.left:
             entries.append(("", "due, and would not have run", 0))
         for fill, label, round_by in entries:
             if x > WIDTH - 220:
@@ -216,19 +216,19 @@ class Timeline:
             x += 44 + 7 * len(label)
 
 
-def rows_of(simulation: Simulation) -> Sequence[Row]:
+def rows_of(forecast: Forecast) -> Sequence[TimelineRow]:
     """A line for each account; for each channel where those would be too many."""
-    by_account: dict[tuple[str, str | None], list[Ran | Left]] = {}
-    jobs: list[Ran | Left] = [*simulation.ran, *simulation.left]
+    by_account: dict[tuple[str, str | None], list[ForecastJob | UnstartedJob]] = {}
+    jobs: list[ForecastJob | UnstartedJob] = [*forecast.ran, *forecast.left]
     for job in jobs:
         by_account.setdefault((job.channel, job.account), []).append(job)
     if len(by_account) > MOST_ROWS:
-        by_channel: dict[tuple[str, str | None], list[Ran | Left]] = {}
+        by_channel: dict[tuple[str, str | None], list[ForecastJob | UnstartedJob]] = {}
         for job in jobs:
             by_channel.setdefault((job.channel, None), []).append(job)
         by_account = by_channel
     places = sorted(by_account, key=lambda place: (place[0], place[1] or ""))
-    return [Row(channel, account, tuple(by_account[channel, account])) for channel, account in places]
+    return [TimelineRow(channel, account, tuple(by_account[channel, account])) for channel, account in places]
 
 
 def duration(lasts: timedelta) -> str:

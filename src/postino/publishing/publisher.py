@@ -9,7 +9,7 @@ from postino.errors import NotFound, WrongUse
 from postino.publishing.accounts import AccountService
 from postino.rules.settlement import TOO_LATE
 from postino.values.job import Job
-from postino.values.ledger import GuardedCall, Manners
+from postino.values.ledger import CallPolicy, GuardedCall
 from postino.values.outcome import Defer, Done, Outcome, Reject, Retry
 from postino.values.provider import Account, Failure, Kind, Media, NoAnswer, NotSent, Post, Provider, Tokens
 from postino.vault.vault import VaultError
@@ -78,7 +78,9 @@ class Publisher:
     async def publish_as(
         self, account: Account, network: Provider, job: Job, payload: PostPayload, call: GuardedCall
     ) -> Outcome:
-        published = await network.publish(post_of(job, payload, account), call.toward(self.manners(network, account)))
+        published = await network.publish(
+            post_of(job, payload, account), call.with_policy(self.manners(network, account))
+        )
         return Done({"url": published.url}, published.remote_id)
 
     async def refreshed(
@@ -86,7 +88,7 @@ class Publisher:
     ) -> Account | Outcome:
         """Once in an attempt. New tokens are kept before they are used; a failure that may pass disconnects nobody."""
         try:
-            tokens = await network.refresh(account, call.toward(self.manners(network, account)).http)
+            tokens = await network.refresh(account, call.with_policy(self.manners(network, account)).http)
         except (NotSent, NoAnswer) as error:
             return Retry(f"{why.message} New ones could not be had: {error}")
         if isinstance(tokens, Tokens):
@@ -107,12 +109,12 @@ class Publisher:
         await self.accounts.hold(account, why)
         return Defer(datetime.now(UTC), f"{why} Posts of {account} wait until it is connected again.")
 
-    def manners(self, network: Provider, account: Account) -> Manners:
+    def manners(self, network: Provider, account: Account) -> CallPolicy:
         async def refused(failure: Failure) -> None:
             if failure.kind is Kind.AUTH:
                 raise TokenRefused(failure)
 
-        return Manners(
+        return CallPolicy(
             timeout=network.timeout * self.patience,
             visibility=network.visibility * self.patience,
             send_within=self.send_within,

@@ -99,7 +99,7 @@ class Noted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manners:
+class CallPolicy:
     """How to deal with whoever is called: how long an answer may take, how long a new thing may stay unseen there."""
 
     timeout: timedelta = timedelta(seconds=30)
@@ -123,6 +123,6 @@ class GuardedCall(Call, Protocol):
         """What a network's no means for this job."""
         ...
 
-    def toward(self, manners: Manners) -> "GuardedCall":
+    def with_policy(self, manners: CallPolicy) -> "GuardedCall":
         """Begins at the first step: what was done before is remembered."""
         ...
