@@ -19,7 +19,7 @@ from postino.engine.enqueue import PostBatcher
 from postino.engine.read_batcher import ReadBatcher
 from postino.errors import ConfigError, Conflict
 from postino.providers import PROVIDERS
-from postino.providers.own import Networks, networks
+from postino.providers.registry import Networks, networks
 from postino.publishing.accounts import NEEDED, AccountService, CredentialCheck
 from postino.publishing.posts import PostService
 from postino.publishing.publisher import Publisher

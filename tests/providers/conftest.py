@@ -9,9 +9,9 @@ from aiohttp import web
 
 from postino.outbound.http import Door
 from postino.values.provider import Media
+from tests.providers.proxy import Wire
 from tests.providers.samples import FILM, png
 from tests.providers.sandbox_server import SandboxServer
-from tests.providers.wire import Wire
 from tests.servers import ServerMissing
 from tests.servers.mastodon import MastodonServer
 from tests.servers.pds import PdsServer

@@ -14,8 +14,8 @@ from postino.outbound.http import Door
 from postino.providers.bluesky import Bluesky
 from postino.values.provider import Account, CannotTell, Failure, Found, Kind, Media, NotFound, NotSent, Receipt, Tokens
 from tests.providers.memory_call import AskPerson, InDoubt, MemoryCall, Refused, publish_at_last
+from tests.providers.proxy import Wire
 from tests.providers.samples import a_post
-from tests.providers.wire import Wire
 from tests.servers.pds import PdsServer, Person
 
 pytestmark = pytest.mark.slow  # the server takes some seconds to start

@@ -24,8 +24,8 @@ from postino.values.provider import (
     Tokens,
 )
 from tests.providers.memory_call import AskPerson, InDoubt, MemoryCall, Refused, publish_at_last
+from tests.providers.proxy import Wire
 from tests.providers.samples import a_post
-from tests.providers.wire import Wire
 from tests.servers.mastodon import TOKEN, MastodonServer
 
 pytestmark = pytest.mark.slow  # the server takes some seconds to start

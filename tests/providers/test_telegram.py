@@ -11,9 +11,9 @@ from postino.outbound.http import Door
 from postino.providers.telegram import Telegram
 from postino.values.provider import Account, Answer, Failure, Kind, Media, NotSent, Tokens
 from tests.providers.memory_call import AskPerson, InDoubt, MemoryCall, Refused
+from tests.providers.proxy import Wire
 from tests.providers.samples import a_post
 from tests.providers.sandbox_server import SandboxServer
-from tests.providers.wire import Wire
 
 
 @pytest.fixture

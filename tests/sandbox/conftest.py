@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from tests.sandbox.sandboxes import Sandbox, running
+from tests.sandbox.running import Sandbox, running
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.sandbox.sandboxes import Answered, Sandbox
+from tests.sandbox.running import Answered, Sandbox
 
 POST = "app.bsky.feed.post"
 TID = "3lq2abcdefg2h"

@@ -11,9 +11,9 @@ import aiohttp
 import apsw
 import pytest
 
-from postino.sandbox import database, log
-from tests.sandbox.conversations import LINES, Line
-from tests.sandbox.sandboxes import Sandbox, running
+from postino.sandbox import call_log, database
+from tests.sandbox.running import Sandbox, running
+from tests.sandbox.scripts import LINES, Line
 
 
 @pytest.fixture
@@ -107,8 +107,8 @@ async def test_a_reset_clears_it_and_no_number_comes_twice(sandbox: Sandbox, mes
 
 
 async def test_the_oldest_make_room(sandbox: Sandbox, message: Line, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert log.KEPT == 200_000
-    monkeypatch.setattr(log, "KEPT", 3)
+    assert call_log.KEPT == 200_000
+    monkeypatch.setattr(call_log, "KEPT", 3)
     for _ in range(5):
         await message.send(sandbox)
     assert [it["seq"] for it in await sandbox.log()] == [3, 4, 5]

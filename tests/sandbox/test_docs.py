@@ -7,14 +7,14 @@ from pathlib import Path
 import aiohttp
 
 from postino.sandbox.accounts import seeded
+from postino.sandbox.admin_api import Door
 from postino.sandbox.database import Database
-from postino.sandbox.door import Door
+from postino.sandbox.dispatch import Switchboard
 from postino.sandbox.faults import KINDS
 from postino.sandbox.networks import default_settings, networks
-from postino.sandbox.switchboard import Switchboard
 from tests.documents import ROOT, code, codes, prose, table
-from tests.sandbox.conversations import LINES
-from tests.sandbox.sandboxes import Sandbox
+from tests.sandbox.running import Sandbox
+from tests.sandbox.scripts import LINES
 
 PAGE = ROOT / "docs" / "sandbox.md"
 

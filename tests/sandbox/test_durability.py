@@ -15,7 +15,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.sandbox.sandboxes import Sandbox
+from tests.sandbox.running import Sandbox
 
 pytestmark = pytest.mark.crash
 Process = asyncio.subprocess.Process

@@ -11,8 +11,8 @@ import pytest
 from postino.sandbox.faults import KINDS, faults_by_endpoint
 from postino.sandbox.network import Endpoint
 from postino.sandbox.networks import networks
-from tests.sandbox.conversations import LINES, Line
-from tests.sandbox.sandboxes import Sandbox
+from tests.sandbox.running import Sandbox
+from tests.sandbox.scripts import LINES, Line
 
 SHORT: dict[str, dict[str, Any]] = {
     "timeout": {"seconds": 0.05}, "slow": {"seconds": 0.05}, "invisible": {"seconds": 60},

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.sandbox.conversations import bearer
-from tests.sandbox.sandboxes import Answered, Sandbox
+from tests.sandbox.running import Answered, Sandbox
+from tests.sandbox.scripts import bearer
 
 
 class Profile:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from postino.sandbox.faults import Fault
-from tests.sandbox.conversations import LINES, Line
-from tests.sandbox.sandboxes import Sandbox
+from tests.sandbox.running import Sandbox
+from tests.sandbox.scripts import LINES, Line
 
 
 @pytest.fixture

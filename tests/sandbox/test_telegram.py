@@ -8,8 +8,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.sandbox.conversations import PICTURE
-from tests.sandbox.sandboxes import Answered, Sandbox
+from tests.sandbox.running import Answered, Sandbox
+from tests.sandbox.scripts import PICTURE
 
 
 class Bot:

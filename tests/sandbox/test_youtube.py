@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.sandbox.conversations import UPLOADS, VIDEO, bearer
-from tests.sandbox.sandboxes import Answered, Sandbox
+from tests.sandbox.running import Answered, Sandbox
+from tests.sandbox.scripts import UPLOADS, VIDEO, bearer
 
 PIECE = 256 * 1024
 FILM = bytes(range(256)) * 1024 * 2 + b"the end"

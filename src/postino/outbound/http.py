@@ -15,7 +15,7 @@ from aiohttp.resolver import DefaultResolver
 from yarl import URL
 
 from postino.errors import PostinoError
-from postino.outbound.departure import Departure, Doorkeeper, MaySend, departing
+from postino.outbound.connector import Departure, Doorkeeper, MaySend, departing
 from postino.outbound.redaction import Redaction
 from postino.outbound.ssrf import CheckedResolver, Refused, check_url, checked_socket, is_ours
 from postino.values.provider import Answer, Garbled, NoAnswer, NotSent, Unreachable

@@ -6,9 +6,9 @@ from typing import Any
 
 from postino.providers import atproto
 from postino.providers.bluesky_session import Sessions
-from postino.providers.fetching import fetch, upload_seconds
-from postino.providers.places import page
-from postino.providers.verdicts import Clock, Row, by_fallback, by_nobody, look_up, said_in, utc_now
+from postino.providers.error_codes import Clock, Row, by_fallback, by_nobody, look_up, said_in, utc_now
+from postino.providers.media_download import fetch, upload_seconds
+from postino.providers.urls import page
 from postino.rules.failures import instant
 from postino.values.provider import (
     SAME_HANDLE,

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from postino.providers.places import endpoint
-from postino.providers.verdicts import UNKNOWN_CALLER, said_in
+from postino.providers.error_codes import UNKNOWN_CALLER, said_in
+from postino.providers.urls import endpoint
 from postino.rules.failures import refuses
 from postino.values.provider import Account, Answer, Failure, Garbled, Http, NoAnswer, NotSent, Tokens
 

@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from postino.providers.fetching import fetch, upload_seconds
-from postino.providers.likeness import same_as_page, same_text
+from postino.providers.error_codes import UNKNOWN_CALLER, Clock, Row, by_fallback, by_nobody, look_up, said_in, utc_now
+from postino.providers.media_download import fetch, upload_seconds
 from postino.providers.multipart import multipart
-from postino.providers.places import endpoint
-from postino.providers.verdicts import UNKNOWN_CALLER, Clock, Row, by_fallback, by_nobody, look_up, said_in, utc_now
+from postino.providers.text_match import same_as_page, same_text
+from postino.providers.urls import endpoint
 from postino.rules.failures import instant
 from postino.values.provider import (
     Account,

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 
-from postino.providers.fetching import File
+from postino.providers.media_download import File
 
 
 def multipart(fields: Mapping[str, str], files: Mapping[str, File]) -> tuple[dict[str, str], bytes]:

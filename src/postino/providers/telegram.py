@@ -6,10 +6,10 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
 
-from postino.providers.fetching import File, Shelf, fetch
+from postino.providers.error_codes import UNKNOWN_CALLER, Clock, Row, by_fallback, by_nobody, look_up, said_in, utc_now
+from postino.providers.media_download import File, Shelf, fetch
 from postino.providers.multipart import multipart
-from postino.providers.places import endpoint, page
-from postino.providers.verdicts import UNKNOWN_CALLER, Clock, Row, by_fallback, by_nobody, look_up, said_in, utc_now
+from postino.providers.urls import endpoint, page
 from postino.rules.failures import after, refuses
 from postino.values.provider import (
     NEVER,

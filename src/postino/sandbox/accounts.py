@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import apsw
 
 from postino.errors import Conflict
-from postino.sandbox.memory import Account, account_of
 from postino.sandbox.network import Network
+from postino.sandbox.network_state import Account, account_of
 from postino.sandbox.networks import networks
 
 COLUMNS = "network, handle, remote_id, credentials, blocked"

@@ -10,7 +10,7 @@ from typing import Any
 
 import apsw
 
-from postino.sandbox import log
+from postino.sandbox import call_log
 
 NOBODY = ""  # calls without a token that is known
 
@@ -66,13 +66,13 @@ def count(connection: apsw.Connection, arrival: Arrival) -> int:
         " ON CONFLICT DO UPDATE SET most_in_flight = max(most_in_flight, excluded.most_in_flight)",
         [(network, who, flying) for who, flying in arrival.flying.items()],
     )
-    return log.begin(connection, network, account, endpoint, arrival.began_at)
+    return call_log.begin(connection, network, account, endpoint, arrival.began_at)
 
 
 def forget(connection: apsw.Connection) -> None:
     connection.execute("DELETE FROM calls")
     connection.execute("DELETE FROM peaks")
-    log.forget(connection)
+    call_log.forget(connection)
 
 
 def shown(connection: apsw.Connection, flights: Flights) -> dict[str, Any]:

@@ -7,18 +7,18 @@ from typing import Any
 
 import apsw
 
-from postino.sandbox import answering
+from postino.sandbox import responses
 from postino.sandbox.calls import NOBODY
 from postino.sandbox.faults import Fault
-from postino.sandbox.memory import instant
 from postino.sandbox.network import Network, Reply
+from postino.sandbox.network_state import instant
 
 EVERYONE = "*"
 
 
 def impose(connection: apsw.Connection, network: Network, account: str, fault: Fault, now: datetime) -> Reply:
     """Says so, and remembers it, if it says until when. Of callers nobody knows, none can be told from the others."""
-    reply = answering.rate_limited(network, fault.params, now)
+    reply = responses.rate_limited(network, fault.params, now)
     limited = EVERYONE if fault.params.get("everyone") else account
     if reply.retry_at is not None and limited != NOBODY:
         connection.execute(
@@ -38,7 +38,7 @@ def refusal(connection: apsw.Connection, network: Network, account: str, now: da
     )
     for params, until_at in rows:
         left = datetime.fromisoformat(until_at) - now
-        return answering.rate_limited(network, shortened(json.loads(params), left.total_seconds()), now)
+        return responses.rate_limited(network, shortened(json.loads(params), left.total_seconds()), now)
     return None
 
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, ClassVar, TypeAlias
 
-from postino.sandbox.memory import File, Memory
+from postino.sandbox.network_state import File, Memory
 
 LARGEST = 2**63 - 1
 

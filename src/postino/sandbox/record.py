@@ -6,7 +6,7 @@ from typing import Any
 
 import apsw
 
-from postino.sandbox.memory import instant
+from postino.sandbox.network_state import instant
 
 COLUMNS = (
     "number", "epoch", "network", "account", "remote_id", "kind", "title", "text", "media", "reply_to", "published_at",

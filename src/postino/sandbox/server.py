@@ -7,10 +7,10 @@ from pathlib import Path
 import aiohttp
 from aiohttp import web
 
-from postino.sandbox import accounts, page
+from postino.sandbox import accounts, feed_page
+from postino.sandbox.admin_api import Door, refusals
 from postino.sandbox.database import Database
-from postino.sandbox.door import Door, refusals
-from postino.sandbox.switchboard import Switchboard
+from postino.sandbox.dispatch import Switchboard
 
 LARGEST_BODY = 512 * 1024 * 1024
 GRACE = 1.0  # seconds for answers that are on their way when the server stops
@@ -52,7 +52,7 @@ async def listen(
 
 def application(switchboard: Switchboard) -> web.Application:
     app = web.Application(middlewares=[refusals], client_max_size=LARGEST_BODY)
-    app.add_routes([web.get("/", page.feed), *Door(switchboard).routes()])
+    app.add_routes([web.get("/", feed_page.feed), *Door(switchboard).routes()])
     app.router.add_route("*", "/{network}/{path:.*}", switchboard.connect)
     return app
 

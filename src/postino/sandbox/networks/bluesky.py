@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 
 import regex
 
-from postino.sandbox.memory import Account, File, Memory, Thing
 from postino.sandbox.network import Ask, Doubt, Endpoint, Membership, Network, Refused, Reply, secret_of, whole_number
+from postino.sandbox.network_state import Account, File, Memory, Thing
 
 POST = "app.bsky.feed.post"
 RECORD = "record"

@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 from math import ceil
 from typing import Any, ClassVar
 
-from postino.sandbox.memory import Memory, Thing
 from postino.sandbox.network import (
     Ask,
     Doubt,
@@ -18,6 +17,7 @@ from postino.sandbox.network import (
     secret_of,
     whole_number,
 )
+from postino.sandbox.network_state import Memory, Thing
 
 CONTAINER, MEDIA, COMMENT = "container", "media", "comment"
 LONGEST_CAPTION, MOST_CHILDREN, LARGEST_IMAGE, MOST_LISTED = 2200, 10, 8 * 1024 * 1024, 100

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import regex
 
-from postino.sandbox.memory import Account, Memory, Thing
 from postino.sandbox.network import (
     Ask,
     Doubt,
@@ -21,6 +20,7 @@ from postino.sandbox.network import (
     secret_of,
     whole_number,
 )  # fmt: skip
+from postino.sandbox.network_state import Account, Memory, Thing
 
 STATUS, MEDIA, KEY, WINDOW = "status", "media", "key", "window"
 MOST_CHARACTERS, CHARACTERS_OF_A_LINK, MOST_MEDIA, LARGEST_MEDIA = 500, 23, 4, 16 * 1024 * 1024

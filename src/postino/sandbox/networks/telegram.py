@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from postino.sandbox.memory import File, Memory
 from postino.sandbox.network import (
     Ask,
     Doubt,
@@ -20,6 +19,7 @@ from postino.sandbox.network import (
     digits_of,
     secret_of,
 )  # fmt: skip
+from postino.sandbox.network_state import File, Memory
 
 MESSAGE = "message"
 LAST = "last"

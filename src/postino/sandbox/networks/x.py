@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import regex
 
-from postino.sandbox.memory import Account, File, Memory, Thing
 from postino.sandbox.network import (
     Ask,
     Doubt,
@@ -23,6 +22,7 @@ from postino.sandbox.network import (
     secret_of,
     whole_number,
 )
+from postino.sandbox.network_state import Account, File, Memory, Thing
 
 TWEET, UPLOAD = "tweet", "upload"
 LONGEST, LENGTH_OF_A_LINK, MOST_PICTURES, LARGEST_SEGMENT = 280, 23, 4, 5 * 1024 * 1024

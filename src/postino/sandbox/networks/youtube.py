@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
-from postino.sandbox.memory import Account, File, Memory, Thing
 from postino.sandbox.network import Ask, Doubt, Endpoint, Membership, Network, Refused, Reply, secret_of, whole_number
+from postino.sandbox.network_state import Account, File, Memory, Thing
 
 SESSION, VIDEO = "session", "video"
 PIECE = 256 * 1024

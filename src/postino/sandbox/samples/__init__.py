@@ -1,18 +1,13 @@
-"""A picture of each kind and a short film, for trying things out; made here, bit by bit."""
+"""One sample image of each type and one short video, for trying things out."""
 
 from functools import cache
+from importlib.resources import files
 
-from postino.sandbox.samples.jpeg import jpeg
-from postino.sandbox.samples.mp4 import mp4
-from postino.sandbox.samples.png import png
-
-MAKERS = {"sample.jpg": ("image/jpeg", jpeg), "sample.png": ("image/png", png), "sample.mp4": ("video/mp4", mp4)}
+MEDIA_TYPES = {"sample.jpg": "image/jpeg", "sample.png": "image/png", "sample.mp4": "video/mp4"}
 
 
 @cache
-def sample(name: str) -> tuple[str, bytes] | None:
-    """Its media type and its bytes."""
-    if name not in MAKERS:
-        return None
-    mime, make = MAKERS[name]
-    return mime, make()
+def read_sample(name: str) -> tuple[str, bytes] | None:
+    """Return the media type and the bytes of a sample, or None if there is no sample of this name."""
+    media_type = MEDIA_TYPES.get(name)
+    return None if media_type is None else (media_type, (files(__name__) / name).read_bytes())

@@ -10,8 +10,8 @@ from urllib.parse import parse_qsl
 from aiohttp import BodyPartReader, web
 from multidict import MultiMapping
 
-from postino.sandbox.memory import File
 from postino.sandbox.network import Ask, Network, Refused
+from postino.sandbox.network_state import File
 
 
 @cache

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import aiohttp
 
-from tests.sandbox.sandboxes import Answered, Sandbox
+from tests.sandbox.running import Answered, Sandbox
 
 PICTURE = b"\xff\xd8 a picture"
 TID = "3lq2abcdefg2h"

@@ -5,7 +5,7 @@ from typing import Any
 
 import apsw
 
-from postino.sandbox.memory import instant
+from postino.sandbox.network_state import instant
 
 KEPT = 200_000
 COLUMNS = ("seq", "network", "account", "endpoint", "began_at", "ended_at", "status", "retry_after_at")

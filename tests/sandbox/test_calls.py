@@ -11,7 +11,7 @@ import sys
 from itertools import pairwise
 from typing import Any
 
-from tests.sandbox.sandboxes import Sandbox
+from tests.sandbox.running import Sandbox
 
 CALLER = """
 import socket, sys

@@ -13,7 +13,7 @@ from postino.cli.worker import check_only_posts
 from postino.config import load
 from postino.errors import ConfigError, Conflict, WrongUse
 from postino.providers import PROVIDERS
-from postino.providers.own import networks
+from postino.providers.registry import networks
 from postino.publishing.posts import PostRequest
 from postino.values.content import Content, Override
 from postino.values.gate import Scope

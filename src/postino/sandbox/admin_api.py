@@ -9,12 +9,12 @@ import apsw
 from aiohttp import web
 
 from postino.errors import Conflict, NotFound, PostinoError, WrongUse
-from postino.sandbox import accounts, calls, faults, log, record, samples, schedule, settings
+from postino.sandbox import accounts, call_log, calls, fault_schedule, faults, record, samples, settings
+from postino.sandbox.dispatch import Switchboard
 from postino.sandbox.faults import KINDS
-from postino.sandbox.memory import Account
 from postino.sandbox.network import Network, whole_number
+from postino.sandbox.network_state import Account
 from postino.sandbox.networks import networks
-from postino.sandbox.switchboard import Switchboard
 
 STATUS = {WrongUse: 422, NotFound: 404, Conflict: 409}
 TITLES = {422: "Wrong use", 404: "Not found", 409: "Conflict", 403: "Forbidden"}
@@ -84,22 +84,26 @@ class Door:
 
     async def list_faults(self, request: web.Request) -> web.Response:
         everything = query(request, "all").get("all") in ("1", "true")
-        found = schedule.every(self.database.reader) if everything else schedule.waiting(self.database.reader)
-        return web.json_response({"data": [schedule.shown(fault) for fault in found]})
+        found = (
+            fault_schedule.every(self.database.reader) if everything else fault_schedule.waiting(self.database.reader)
+        )
+        return web.json_response({"data": [fault_schedule.shown(fault) for fault in found]})
 
     async def add_fault(self, request: web.Request) -> web.Response:
         fault = faults.parse(await body(request))
-        added = await self.database.write(lambda it: schedule.add(it, fault))
-        return web.json_response(schedule.shown(added), status=201)
+        added = await self.database.write(lambda it: fault_schedule.add(it, fault))
+        return web.json_response(fault_schedule.shown(added), status=201)
 
     async def remove_faults(self, request: web.Request) -> web.Response:
         told = query(request, "network").get("network")
         network = None if told is None else faults.one_of("network", told, [faults.ANY, *networks()])
-        return web.json_response({"removed": await self.database.write(lambda it: schedule.remove(it, None, network))})
+        return web.json_response(
+            {"removed": await self.database.write(lambda it: fault_schedule.remove(it, None, network))}
+        )
 
     async def remove_fault(self, request: web.Request) -> web.Response:
         number = number_in(request.match_info["id"], "id")
-        if not await self.database.write(lambda it: schedule.remove(it, number)):
+        if not await self.database.write(lambda it: fault_schedule.remove(it, number)):
             raise NotFound(f"There is no fault {number}.")
         return web.json_response({"removed": 1})
 
@@ -119,7 +123,7 @@ class Door:
             raise WrongUse(f"limit is a whole number from 1 to {MOST_AT_ONCE}, not {limit}.", "limit")
         # Asked of the writer, which has written by then whatever ended before.
         found = await self.database.write(
-            lambda it: log.page(it, network=network, account=told.get("account"), after=after, limit=limit)
+            lambda it: call_log.page(it, network=network, account=told.get("account"), after=after, limit=limit)
         )
         return web.json_response(found)
 
@@ -166,7 +170,7 @@ class Door:
 
     async def media(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]
-        found = samples.sample(name) or find_media(self.database.reader, name)
+        found = samples.read_sample(name) or find_media(self.database.reader, name)
         if found is None:
             raise NotFound(f"There is no picture or film {name}.")
         mime, data = found
@@ -220,7 +224,7 @@ def reset(connection: apsw.Connection) -> int:
     connection.execute("DELETE FROM things")
     connection.execute("DELETE FROM pieces")
     connection.execute("DELETE FROM settings")
-    schedule.remove(connection)
+    fault_schedule.remove(connection)
     calls.forget(connection)
     accounts.restore(connection)
     return record.begin_epoch(connection)

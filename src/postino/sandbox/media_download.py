@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from postino.sandbox.memory import File
-from postino.sandbox.reading import media_types
+from postino.sandbox.network_state import File
+from postino.sandbox.requests import media_types
 
 PATIENCE = aiohttp.ClientTimeout(total=10)
 LARGEST = 256 * 1024 * 1024

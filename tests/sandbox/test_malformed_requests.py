@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from postino.sandbox.networks import networks
-from tests.sandbox.conversations import LINES, Line
-from tests.sandbox.sandboxes import Sandbox
+from tests.sandbox.running import Sandbox
+from tests.sandbox.scripts import LINES, Line
 
 NONSENSE: list[Any] = [
     None, True, 0, -1, 10**30, 1.5, "", " ", "²", "x" * 70_000, "\0", "'; DROP TABLE published; --", "<script>", "٣",

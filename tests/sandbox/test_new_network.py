@@ -11,8 +11,8 @@ import pytest
 from postino.sandbox import networks as folder
 from postino.sandbox.accounts import seeded
 from postino.sandbox.faults import faults_by_endpoint
-from tests.sandbox.conversations import bearer
-from tests.sandbox.sandboxes import Sandbox, running
+from tests.sandbox.running import Sandbox, running
+from tests.sandbox.scripts import bearer
 
 FILE = """
 from postino.sandbox.network import Endpoint, Membership, Network, Reply, secret_of

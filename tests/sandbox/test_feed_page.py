@@ -6,7 +6,7 @@ import base64
 import hashlib
 import re
 
-from tests.sandbox.sandboxes import Answered, Sandbox
+from tests.sandbox.running import Answered, Sandbox
 
 
 def between(page: Answered, tag: str) -> str:

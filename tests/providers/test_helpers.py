@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postino.providers.fetching import File, Shelf, type_of
-from postino.providers.likeness import same_as_page, same_text
+from postino.providers.media_download import File, Shelf, type_of
 from postino.providers.multipart import multipart
-from postino.providers.places import endpoint, page
+from postino.providers.text_match import same_as_page, same_text
+from postino.providers.urls import endpoint, page
 from tests.providers.samples import FILM, png
 
 

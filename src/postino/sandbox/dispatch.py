@@ -11,15 +11,15 @@ import aiohttp
 import apsw
 from aiohttp import web
 
-from postino.sandbox import answering, calls, limits, log, schedule
+from postino.sandbox import call_log, calls, fault_schedule, limits, responses
 from postino.sandbox.calls import Arrival
 from postino.sandbox.database import Database
 from postino.sandbox.faults import Fault
-from postino.sandbox.fetching import fetch
-from postino.sandbox.memory import REVOKED, Memory
+from postino.sandbox.media_download import fetch
 from postino.sandbox.network import Ask, Doubt, Network, Refused, Reply
+from postino.sandbox.network_state import REVOKED, Memory
 from postino.sandbox.networks import networks
-from postino.sandbox.reading import read, unknown_parameters
+from postino.sandbox.requests import read, unknown_parameters
 from postino.sandbox.settings import settings
 
 SECONDS_INVISIBLE = 5
@@ -61,7 +61,7 @@ class Switchboard:
         except Refused as refused:
             async with self.arrival(network, calls.NOBODY, UNNAMED, began_at) as arrival:
                 seq = await self.database.write(lambda it: calls.count(it, arrival))
-                return self.ended(seq, request, answering.whole(refused.reply))
+                return self.ended(seq, request, responses.whole(refused.reply))
         ask = replace(ask, token=network.token(ask))
         async with self.arrival(network, self.caller_of(network, ask), ask.endpoint.name, began_at) as arrival:
             # A server goes on when its caller has left: only the answer is not sent then.
@@ -70,7 +70,7 @@ class Switchboard:
             task.add_done_callback(self.working.discard)
             course = await asyncio.shield(task)
             assert course.reply is not None
-            response = await answering.send(request, network, course.reply, course.answer_fault)
+            response = await responses.send(request, network, course.reply, course.answer_fault)
             return self.ended(course.seq, request, response)
 
     @asynccontextmanager
@@ -84,8 +84,8 @@ class Switchboard:
 
     def ended(self, seq: int, request: web.Request, response: web.StreamResponse) -> web.StreamResponse:
         """The answer is not kept waiting for the disk: what matters of it was written when it was decided."""
-        ended_at, status = datetime.now(UTC), answering.answered(request, response)
-        self.database.write_soon(lambda it: log.end(it, seq, ended_at, status))
+        ended_at, status = datetime.now(UTC), responses.answered(request, response)
+        self.database.write_soon(lambda it: call_log.end(it, seq, ended_at, status))
         return response
 
     def caller_of(self, network: Network, ask: Ask) -> str:
@@ -114,7 +114,7 @@ class Switchboard:
 def begin(connection: apsw.Connection, network: Network, ask: Ask, arrival: Arrival) -> Course:
     """Counts the call and draws its faults; processes it at once, unless it is a slow one."""
     course = Course(calls.count(connection, arrival), arrival.account)
-    course.struck = schedule.strike(connection, network.name, ask.endpoint, arrival.account)
+    course.struck = fault_schedule.strike(connection, network.name, ask.endpoint, arrival.account)
     if not course.slow:
         course.reply = process(connection, network, ask, course)
     return course
@@ -123,7 +123,7 @@ def begin(connection: apsw.Connection, network: Network, ask: Ask, arrival: Arri
 def process(connection: apsw.Connection, network: Network, ask: Ask, course: Course) -> Reply:
     reply = decide(memory_of(connection, network), network, ask, course)
     if reply.retry_at is not None:
-        log.tell_to_wait(connection, course.seq, reply.retry_at)
+        call_log.tell_to_wait(connection, course.seq, reply.retry_at)
     return reply
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from postino.sandbox.accounts import seeded
 from postino.sandbox.networks import default_settings, networks
-from tests.sandbox.conversations import LINES, bearer
-from tests.sandbox.sandboxes import Sandbox, running
+from tests.sandbox.running import Sandbox, running
+from tests.sandbox.scripts import LINES, bearer
 
 
 async def message(sandbox: Sandbox, text: str = "hello", **account: Any) -> str:
