@@ -20,7 +20,7 @@ from postino.api.server import make_app
 from postino.config import PublishingConfig, load
 from postino.providers import PROVIDERS
 from postino.publishing.posts import PostRequest
-from postino.rules.standing import Flag, PostStatus
+from postino.rules.post_status import Flag, PostStatus
 from postino.values.content import Content
 from postino.wiring import Postino
 from tests.documents import ROOT, code, codes, prose, table, tables

@@ -12,10 +12,10 @@ from postino.api.openapi import document, written
 from postino.api.refusing import CONFLICTS, REASONS, refusals_of
 from postino.client import words
 from postino.rules.blockers import Why
-from postino.rules.breaker import Circuit
+from postino.rules.circuit_breaker import Circuit
+from postino.rules.post_status import ContentStatus, Flag, PostStatus
 from postino.rules.quota import Calendar
 from postino.rules.settlement import Cause
-from postino.rules.standing import ContentStatus, Flag, PostStatus
 from postino.values.auth import Role
 from postino.values.content import MediaKind, Severity
 from postino.values.gate import GateKind, Scope

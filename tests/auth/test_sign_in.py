@@ -19,7 +19,7 @@ from postino.auth.sign_in import (
     make_sign_in_link,
     neighbourhood,
 )
-from postino.rules.throttling import USER
+from postino.rules.login_throttle import USER
 from postino.values.auth import Role, User
 from tests.auth.office import ME, Office, everything_in, opened
 

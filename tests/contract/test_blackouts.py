@@ -10,8 +10,8 @@ import pytest
 
 from postino.errors import NotFound
 from postino.rules.blackout import Blackout, told_of
+from postino.rules.claim_order import next_due
 from postino.rules.gates import closed
-from postino.rules.order import next_due
 from postino.values.event import EventType
 from postino.values.gate import Scope
 from tests.contract.desk import ME, Desk, ids

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from postino.rules.breaker import Breaker, BreakerPolicy, Circuit
+from postino.rules.circuit_breaker import Breaker, BreakerPolicy, Circuit
 from postino.stores.records import Act
 from postino.values.event import Event, EventType
 from postino.values.job import Job, State

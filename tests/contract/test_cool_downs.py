@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from postino.errors import NotFound
+from postino.rules.claim_order import next_due
 from postino.rules.gates import closed
-from postino.rules.order import next_due
 from postino.values.event import EventType
 from postino.values.gate import Gate, GateKind, Scope
 from postino.values.job import Job, State

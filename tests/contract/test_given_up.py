@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from postino.rules.breaker import BreakerPolicy
+from postino.rules.circuit_breaker import BreakerPolicy
 from postino.rules.settlement import Cause
 from postino.stores.records import Act
 from postino.values.gate import GateKind, Scope

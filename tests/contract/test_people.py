@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from postino.errors import Conflict, NotFound
-from postino.rules.throttling import ADDRESS, USER, Patience
+from postino.rules.login_throttle import ADDRESS, USER, Patience
 from postino.stores.audit import first_broken
 from postino.stores.store import Store
 from postino.values.auth import ApiKey, Role, Session, User

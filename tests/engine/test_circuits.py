@@ -13,7 +13,7 @@ from postino import Done, Job, Outcome, Postino, Retry, State
 from postino.config import ChannelConfig
 from postino.engine.call import Call
 from postino.errors import CircuitOpen
-from postino.rules.breaker import Circuit
+from postino.rules.circuit_breaker import Circuit
 from postino.stores.records import Act
 from postino.values.event import Cursor, EventType
 from postino.values.gate import Scope

@@ -7,7 +7,7 @@ import pytest
 
 from postino.engine.claims import REMEMBERED, Claims
 from postino.errors import StoreUnreachable
-from postino.rules.order import Head
+from postino.rules.claim_order import Head
 from postino.stores.records import ClaimOrder, Survey
 from postino.stores.store import Store
 from postino.values.job import Queue, new_id

@@ -12,7 +12,7 @@ from postino import Postino
 from postino.engine import gate_control as desk
 from postino.engine.gate_control import GateControl
 from postino.errors import Conflict, NotFound, WrongUse
-from postino.rules.breaker import Circuit
+from postino.rules.circuit_breaker import Circuit
 from postino.values.gate import GateKind, Scope
 from postino.values.job import new_id
 

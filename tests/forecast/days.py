@@ -14,7 +14,7 @@ from postino.forecast.forecast import make_forecast
 from postino.forecast.result import Forecast
 from postino.forecast.run import ForecastRequest
 from postino.rules.blackout import blackout_of
-from postino.rules.breaker import BreakerPolicy
+from postino.rules.circuit_breaker import BreakerPolicy
 from postino.stores.records import Act, NewJob
 from postino.stores.store import Store
 from postino.values.job import Job, Queue, new_id

@@ -14,7 +14,7 @@ from postino.forecast.result import Forecast, ForecastJob, UnstartedJob, WaitRea
 from postino.forecast.timeline import GUTTER, MARGIN, WIDTH, Timeline, duration, render_svg
 from postino.values.gate import Gate, GateKind, Scope
 from postino.values.job import Queue, new_id
-from postino.values.zones import zone
+from postino.values.time_zones import zone
 from tests.forecast.days import ME, MORNING, Day, at, day_in, fill
 
 ROME, UTC = zone("Europe/Rome"), zone("UTC")

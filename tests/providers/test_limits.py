@@ -8,8 +8,8 @@ import pytest
 
 from postino.providers.limits import load_limits, parse_limits
 from postino.rules.limits import Limits, check
-from postino.rules.measuring import Length, Measure
 from postino.rules.rendering import render
+from postino.rules.text_length import Length, Measure
 from postino.values.content import NETWORKS, Content, MediaKind, MediaRef, Override
 
 LIMITS = load_limits()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from postino.errors import WrongUse
 from postino.publishing.calendar import day_from, days_between, window_of
-from postino.values.zones import zone_names
+from postino.values.time_zones import zone_names
 
 HOUR = timedelta(hours=1)
 

@@ -26,7 +26,7 @@ from postino.rules.blackout import (
     windows_between,
 )
 from postino.values.gate import Scope
-from postino.values.zones import zone
+from postino.values.time_zones import zone
 from tests.rules.transitions import Transition, transitions
 
 ID = UUID(int=7)

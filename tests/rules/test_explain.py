@@ -10,14 +10,14 @@ from uuid import UUID
 import pytest
 
 from postino.rules.blackout import Blackout
-from postino.rules.breaker import Breaker, Circuit
+from postino.rules.circuit_breaker import Breaker, Circuit
 from postino.rules.explain import Busy, Doubt, Evaluation, Explanation, Facts, Why, evaluate, explain
 from postino.rules.gates import Known
 from postino.rules.settlement import Cause
 from postino.values.gate import Gate, GateKind, Scope
 from postino.values.job import Job, Queue, State
 from postino.values.post import POST
-from postino.values.zones import zone
+from postino.values.time_zones import zone
 from tests.documents import ROOT, code, table
 
 NOW = datetime(2026, 3, 2, 10, 3, tzinfo=UTC)

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from postino.rules.blackout import Blackout
-from postino.rules.breaker import Breaker, Circuit
+from postino.rules.circuit_breaker import Breaker, Circuit
 from postino.rules.gates import EVEN_IF_SENT, FOREVER, NOTHING, SHUT_BY, Closed, Known, closed, holds, told_of_gate
 from postino.values.gate import Gate, GateKind, Scope
 from postino.values.job import Job, Queue, State

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postino.rules.limits import Limits, check
-from postino.rules.measuring import Length, Measure
 from postino.rules.media import KindLimits, MediaLimits
 from postino.rules.rendering import render
+from postino.rules.text_length import Length, Measure
 from postino.values.content import Content, MediaKind, MediaRef, Override, Problem, Severity
 
 PICTURE = MediaRef(url="https://a.example/1.png")

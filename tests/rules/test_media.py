@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from postino.rules.measuring import Length, Measure
 from postino.rules.media import KindLimits, MediaLimits, kind_of, kind_problems, media_problems, type_of, with_kinds
+from postino.rules.text_length import Length, Measure
 from postino.values.content import MediaKind, MediaRef
 
 PICTURES = KindLimits(most=4, types=("jpg", "png"), bytes=2_000_000, alt=Length(measure=Measure.CHARACTERS, most=10))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from postino.errors import WrongUse
 from postino.rules.quota import Calendar, Quota, Spent, cost_of, free_at, left, since
 from postino.values.gate import Scope
-from postino.values.zones import zone_names
+from postino.values.time_zones import zone_names
 from tests.rules.transitions import transitions
 
 INSTANT = timedelta(microseconds=1)

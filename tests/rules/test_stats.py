@@ -8,9 +8,9 @@ from uuid import UUID
 
 import pytest
 
+from postino.rules.error_groups import Trouble, pattern, together
 from postino.rules.settlement import Cause
 from postino.rules.stats import Ended, by_network, percentile, summary
-from postino.rules.troubles import Trouble, pattern, together
 from postino.values.job import State
 
 MINUTE = timedelta(minutes=1)

@@ -7,7 +7,7 @@ from functools import cache
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from postino.values.zones import zone
+from postino.values.time_zones import zone
 
 DAY = 86_400
 FIRST = int(datetime(2025, 1, 1, tzinfo=UTC).timestamp())

@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse
 
 from postino.api.callers import caller_of
 from postino.api.reading import limit_of, query_of
-from postino.rules.standing import STATUS
+from postino.rules.post_status import STATUS
 from postino.wiring import Postino
 
 MOST_COUNTED = 1000

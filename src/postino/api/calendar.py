@@ -6,7 +6,7 @@ from fastapi.responses import JSONResponse
 from postino.api.callers import Asking
 from postino.api.reading import limit_of, query_of
 from postino.publishing.calendar import CalendarService, parse_days
-from postino.values.zones import zone
+from postino.values.time_zones import zone
 from postino.wiring import Postino
 
 USUAL = "20"

@@ -10,7 +10,7 @@ from postino.errors import WrongUse
 from postino.publishing import shapes
 from postino.publishing.posts import LONG_PAST, PostPreview, PostRequest, PostService, check_until
 from postino.publishing.suggestions import AccountSuggestions
-from postino.rules.localtime import told_at
+from postino.rules.local_time import told_at
 from postino.values.content import Content, Severity
 from postino.values.post import StoredAccount
 from postino.wiring import Postino

@@ -22,8 +22,8 @@ from postino.engine.actions import act
 from postino.errors import Conflict, NotFound, WrongUse
 from postino.publishing.job_shapes import of_letter
 from postino.publishing.shapes import plain_fields, without
+from postino.rules.error_groups import pattern
 from postino.rules.settlement import Cause
-from postino.rules.troubles import pattern
 from postino.stores.records import DeadFilter, DeadLetter
 from postino.wiring import Postino
 

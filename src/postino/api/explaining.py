@@ -13,7 +13,7 @@ from postino.api.seeing import own_brand, seen_job
 from postino.api.seen import seen_post
 from postino.engine.explain import evaluate, explain
 from postino.publishing.explaining import of_evaluation, of_explanation
-from postino.values import zones
+from postino.values import time_zones
 from postino.wiring import Postino
 
 
@@ -57,7 +57,7 @@ def routes(app: Postino) -> APIRouter:
 
     async def told(job_id: UUID, request: Request) -> JSONResponse:
         name = query_of(request, "timezone").get("timezone")
-        zone = None if name is None else zones.zone(name)
+        zone = None if name is None else time_zones.zone(name)
         return JSONResponse(of_explanation(await explain(app.store, job_id, zone=zone)))
 
     return router

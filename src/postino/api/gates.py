@@ -16,7 +16,7 @@ from postino.engine.gate_control import BlackoutPreview
 from postino.errors import WrongUse
 from postino.publishing.shapes import plain_fields
 from postino.rules.blackout import Blackout, sentence, told_of
-from postino.rules.breaker import Breaker
+from postino.rules.circuit_breaker import Breaker
 from postino.rules.gates import told_of_gate
 from postino.wiring import Postino
 

@@ -14,7 +14,7 @@ from postino.errors import NotFound, WrongUse
 from postino.publishing.imports import Importer, token_of
 from postino.publishing.shapes import plain
 from postino.values.imports import Import, no_import
-from postino.values.zones import zone
+from postino.values.time_zones import zone
 from postino.wiring import Postino
 
 Asking = Annotated[Caller, Depends(caller_of)]

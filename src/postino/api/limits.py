@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from postino.api.access import COOKIE, key_in
 from postino.api.problems import problem, request_id, unless_asking
-from postino.rules.rate import Allowance, Answered, ask
+from postino.rules.rate_limit import Allowance, Answered, ask
 
 GIVEN = re.compile(r"[\w.:/+=-]{1,128}", re.ASCII)
 MOST_CALLERS = 10_000

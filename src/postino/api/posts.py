@@ -19,7 +19,7 @@ from postino.errors import WrongUse
 from postino.publishing import shapes
 from postino.publishing.contents import folded
 from postino.publishing.telling import known_already, together
-from postino.rules.standing import STATUS, Flag
+from postino.rules.post_status import STATUS, Flag
 from postino.values.content import NETWORKS
 from postino.values.job import State
 from postino.values.post import Answer, Asked, Draft, Once, Place, PostFilter, Written

@@ -23,7 +23,7 @@ from postino.api.reading import query_of
 from postino.auth.sign_in import BrowserSession, SignInRefused, SignInThrottled, note_refusal
 from postino.auth.users import told_brands
 from postino.publishing.shapes import plain
-from postino.rules.throttling import LONGEST
+from postino.rules.login_throttle import LONGEST
 from postino.wiring import Postino
 
 NEVER_KEPT = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}

@@ -17,7 +17,7 @@ from postino.forecast.forecast import make_forecast
 from postino.forecast.result import Forecast, render_forecast
 from postino.forecast.run import ForecastRequest
 from postino.forecast.timeline import render_svg
-from postino.values.zones import zone
+from postino.values.time_zones import zone
 from postino.wiring import Postino, load_channel_limits
 
 MOST_JOBS = 5_000

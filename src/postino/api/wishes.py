@@ -8,9 +8,9 @@ from typing import Any
 from postino.api.models import MOST_ACCOUNTS, ContentBody, MediaBody, OverrideBody, PostBody
 from postino.errors import WrongUse
 from postino.publishing.posts import PostRequest
-from postino.rules.localtime import parse_at
+from postino.rules.local_time import parse_at
 from postino.values.content import Content, MediaRef, Override
-from postino.values.zones import zone
+from postino.values.time_zones import zone
 
 NAMES = {"text": "body"}  # what a content calls otherwise
 NO_COMMENTS = "Postino does not write first comments yet. Leave it out."

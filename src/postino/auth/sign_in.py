@@ -14,7 +14,7 @@ import structlog
 from postino.auth.passwords import Passwords
 from postino.auth.users import People, folded
 from postino.errors import Conflict
-from postino.rules.throttling import ADDRESS, IDLE, LINK, LONGEST, USER, is_idle, is_over, worth_noting
+from postino.rules.login_throttle import ADDRESS, IDLE, LINK, LONGEST, USER, is_idle, is_over, worth_noting
 from postino.stores.records import Act
 from postino.stores.store import Store
 from postino.values.auth import Role, Session, User

@@ -12,7 +12,7 @@ from uuid import UUID
 from postino.auth.passwords import Passwords
 from postino.errors import NotFound, WrongUse
 from postino.publishing.shapes import plain
-from postino.rules.throttling import is_over, worth_noting
+from postino.rules.login_throttle import is_over, worth_noting
 from postino.stores.records import Act
 from postino.stores.store import Store
 from postino.values.auth import ApiKey, Role, User

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from postino.cli import output
-from postino.rules.standing import PostStatus
+from postino.rules.post_status import PostStatus
 
 if TYPE_CHECKING:
     from postino.cli.session import House, Where

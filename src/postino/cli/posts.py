@@ -13,7 +13,7 @@ from postino.cli.options import Before, Force, Json, Limit, Reason, cursor_from,
 from postino.cli.refusals import in_options
 from postino.cli.session import Where, house
 from postino.errors import WrongUse
-from postino.rules.standing import PostStatus
+from postino.rules.post_status import PostStatus
 
 commands = typer.Typer(help="Look at posts; edit, cancel, reschedule, replay or resolve one.", no_args_is_help=True)
 commands.command("resolve")(resolving.resolve)

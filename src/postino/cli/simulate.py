@@ -10,7 +10,7 @@ from postino.cli import drawing, output, played_list
 from postino.cli.options import Channel, Json, placed
 from postino.cli.refusals import in_options
 from postino.cli.session import Where, house
-from postino.values.zones import zone
+from postino.values.time_zones import zone
 
 if TYPE_CHECKING:
     from postino.cli.session import House

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from postino.errors import CircuitOpen
-from postino.rules.breaker import Breaker, BreakerPolicy, Circuit, admits, state_at
+from postino.rules.circuit_breaker import Breaker, BreakerPolicy, Circuit, admits, state_at
 from postino.stores.store import Store
 from postino.values.job import new_id
 

@@ -10,7 +10,7 @@ from uuid import NAMESPACE_OID, uuid5
 from postino.config import Config
 from postino.errors import ConfigError, WrongUse
 from postino.rules.blackout import Blackout, blackout_of
-from postino.rules.breaker import BreakerPolicy, policy_for
+from postino.rules.circuit_breaker import BreakerPolicy, policy_for
 from postino.rules.quota import Quota
 
 MOST_CAPPED = 1_000_000

@@ -7,7 +7,7 @@ from datetime import datetime
 import structlog
 
 from postino.errors import StoreUnreachable
-from postino.rules.breaker import Breaker, BreakerPolicy, Circuit, admits, after, state_at
+from postino.rules.circuit_breaker import Breaker, BreakerPolicy, Circuit, admits, after, state_at
 from postino.rules.gates import EVEN_IF_SENT, Known, gate_of, is_closed
 from postino.rules.settlement import Cause
 from postino.stores.records import Ending

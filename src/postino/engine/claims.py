@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from postino.rules.claim_order import next_due, open_lines
 from postino.rules.gates import closed
-from postino.rules.order import next_due, open_lines
 from postino.stores.records import ClaimOrder, Survey
 from postino.stores.store import Store
 from postino.values.job import Job, Queue, new_id

@@ -11,10 +11,10 @@ from postino.engine.actions import act, gate_named
 from postino.engine.job_spec import instant, named, nearest, refusal
 from postino.errors import Conflict, NotFound, WrongUse
 from postino.rules.blackout import Blackout, blackout_of, sentence
-from postino.rules.breaker import MOST_SECONDS, Breaker, BreakerPolicy, policy_for, state_at
+from postino.rules.blackout_impact import Shift, shift_of
+from postino.rules.circuit_breaker import MOST_SECONDS, Breaker, BreakerPolicy, policy_for, state_at
 from postino.rules.gates import Closed, closed
-from postino.rules.localtime import told_at
-from postino.rules.shifts import Shift, shift_of
+from postino.rules.local_time import told_at
 from postino.stores.records import Act, JobFilter, QueueDepth, WorkerInfo
 from postino.stores.store import Store
 from postino.values.content import NETWORKS

@@ -9,7 +9,7 @@ from postino.engine.job_spec import nearest
 from postino.errors import WrongUse
 from postino.forecast.result import Forecast
 from postino.forecast.run import ForecastRequest, ForecastRun, Progress
-from postino.rules.localtime import told_at
+from postino.rules.local_time import told_at
 from postino.stores.records import Outlook
 from postino.stores.store import Store
 from postino.values.content import NETWORKS

@@ -7,9 +7,9 @@ from typing import Any
 from uuid import UUID
 
 from postino.rules.blackout import sentence, windows_between
-from postino.rules.breaker import Circuit
+from postino.rules.circuit_breaker import Circuit
 from postino.rules.gates import gate_of, holds, told_of_gate
-from postino.rules.localtime import told_at
+from postino.rules.local_time import told_at
 from postino.stores.records import Outlook
 from postino.values.gate import Gate, GateKind, Scope
 from postino.values.job import Job, Queue

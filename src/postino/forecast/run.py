@@ -24,7 +24,7 @@ from postino.forecast.result import (
     WaitReason,
 )
 from postino.rules import settlement
-from postino.rules.breaker import Circuit
+from postino.rules.circuit_breaker import Circuit
 from postino.rules.gates import told_of_gate
 from postino.rules.quota import cost_of
 from postino.rules.retry import RetryPolicy

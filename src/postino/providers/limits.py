@@ -7,8 +7,8 @@ from importlib.resources import files
 from typing import Any
 
 from postino.rules.limits import Limits
-from postino.rules.measuring import Length, Measure
 from postino.rules.media import KindLimits, MediaLimits
+from postino.rules.text_length import Length, Measure
 from postino.values.content import MediaKind
 
 

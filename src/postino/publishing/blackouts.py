@@ -6,7 +6,7 @@ from datetime import datetime
 
 from postino.errors import Conflict
 from postino.rules.blackout import Blackout, free_after, sentence, window_at
-from postino.rules.shifts import those_of
+from postino.rules.blackout_impact import those_of
 from postino.stores.records import NewJob
 from postino.values.job import Job, State
 from postino.values.post import StoredPost

@@ -7,11 +7,11 @@ from typing import Any
 
 from postino.errors import WrongUse
 from postino.publishing.contents import body_of
-from postino.rules.localtime import resolve
-from postino.rules.standing import STATUS
+from postino.rules.local_time import resolve
+from postino.rules.post_status import STATUS
 from postino.stores.store import Store
 from postino.values.post import Day, Entry, Window
-from postino.values.zones import zone
+from postino.values.time_zones import zone
 
 MOST_DAYS = 100
 MOST_ENTRIES = 1_000  # in one answer

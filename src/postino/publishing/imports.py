@@ -12,7 +12,7 @@ from postino.errors import Conflict, WrongUse
 from postino.publishing.csv_file import CsvProblem, CsvRow, read, split, words
 from postino.publishing.posts import PostPreview, PostRequest, PostService, check_times, content_of, key_of, posts_of
 from postino.publishing.suggestions import AccountSuggestions
-from postino.rules.localtime import parse_at
+from postino.rules.local_time import parse_at
 from postino.stores.store import Store
 from postino.values.content import Content, MediaRef, Severity
 from postino.values.imports import Import, NewRow

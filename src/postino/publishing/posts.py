@@ -16,7 +16,7 @@ from postino.publishing.contents import content_from, text_of, words_of
 from postino.publishing.publisher import MediaPayload, PostPayload
 from postino.rules.idempotency import content_key, fingerprint, job_key
 from postino.rules.limits import Limits, check
-from postino.rules.localtime import told_at
+from postino.rules.local_time import told_at
 from postino.rules.media import kind_of
 from postino.rules.rendering import Rendered, render
 from postino.stores.records import Act, NewJob

@@ -12,7 +12,7 @@ from postino.publishing.accounts import SANDBOX
 from postino.publishing.contents import content_from
 from postino.publishing.posts import PostPreview, errors
 from postino.rules.gates import holds, is_closed, told_of_gate
-from postino.rules.standing import Facts, Standing, content_status, post_status
+from postino.rules.post_status import Facts, Standing, content_status, post_status
 from postino.stores.records import Attempt
 from postino.values.content import Content, MediaRef, Override, Problem
 from postino.values.gate import Gate

@@ -11,7 +11,7 @@ from postino.publishing import shapes
 from postino.publishing.blackouts import notes_of
 from postino.rules.blackout import Blackout
 from postino.rules.gates import Known, closed
-from postino.rules.standing import STATUS, Flag, PostStatus, Standing, content_status
+from postino.rules.post_status import STATUS, Flag, PostStatus, Standing, content_status
 from postino.stores.store import Store
 from postino.values.gate import Gate
 from postino.values.job import State

@@ -23,9 +23,9 @@ from typing import Any
 from uuid import UUID
 
 from postino.errors import WrongUse
-from postino.rules.localtime import Overlap, local_time, resolve
+from postino.rules.local_time import Overlap, local_time, resolve
 from postino.values.gate import Scope
-from postino.values.zones import zone as zone_named
+from postino.values.time_zones import zone as zone_named
 
 NAMED = (Scope.CHANNEL, Scope.BRAND, Scope.ACCOUNT)
 SCOPES = (Scope.ALL, *NAMED)

@@ -12,10 +12,10 @@ from enum import StrEnum
 from uuid import UUID
 
 from postino.rules.blackout import free_after, window_at
+from postino.rules.claim_order import Turn, brand_room
 from postino.rules.gates import Known, closed, holds, told_of_gate
-from postino.rules.order import Turn, brand_room
-from postino.rules.remedies import after_a_cool_down, after_a_pause, for_the_account, for_the_uncertain, sooner
 from postino.rules.settlement import Cause
+from postino.rules.unblock_advice import after_a_cool_down, after_a_pause, for_the_account, for_the_uncertain, sooner
 from postino.values.gate import Gate, GateKind, Scope
 from postino.values.job import Job, State
 from postino.values.post import POST

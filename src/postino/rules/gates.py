@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from postino.rules.blackout import Blackout, window_at
 from postino.rules.blackout import sentence as told_of_blackout
-from postino.rules.breaker import Breaker, admits
+from postino.rules.circuit_breaker import Breaker, admits
 from postino.values.gate import Gate, GateKind, Scope
 from postino.values.job import Job
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from postino.rules.hashtags import tags_in
-from postino.rules.measuring import Length, Measure
 from postino.rules.media import MediaLimits, media_problems
 from postino.rules.rendering import Rendered
+from postino.rules.text_length import Length, Measure
 from postino.values.content import NETWORKS, Problem, Severity
 
 REMARKS = {

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
-from postino.rules.measuring import Length
+from postino.rules.text_length import Length
 from postino.values.content import MediaKind, MediaRef, Problem, Severity
 
 EXTENSIONS = {

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from postino.errors import WrongUse
-from postino.rules.localtime import Overlap, local_time, resolve
+from postino.rules.local_time import Overlap, local_time, resolve
 from postino.values.gate import Scope
-from postino.values.zones import zone
+from postino.values.time_zones import zone
 
 INSTANT = timedelta(microseconds=1)
 # Clocks that go back may show an hour or a day again that is over: the nearest beginning is then another one's.

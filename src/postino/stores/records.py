@@ -10,9 +10,9 @@ from uuid import UUID
 
 from postino.rules.blackout import Blackout
 from postino.rules.blockers import Facts
-from postino.rules.breaker import Breaker
+from postino.rules.circuit_breaker import Breaker
+from postino.rules.claim_order import Head
 from postino.rules.gates import Known
-from postino.rules.order import Head
 from postino.rules.quota import Spent
 from postino.rules.settlement import Cause, Settlement
 from postino.values.gate import Gate

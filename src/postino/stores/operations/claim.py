@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from postino.rules.breaker import Circuit
+from postino.rules.circuit_breaker import Circuit
+from postino.rules.claim_order import Head, Turn, brand_room, in_turn, open_lines, portions, shares, turns
 from postino.rules.gates import EVEN_IF_SENT, Closed, Known, closed
-from postino.rules.order import Head, Turn, brand_room, in_turn, open_lines, portions, shares, turns
 from postino.stores import rows
 from postino.stores.operations.gates import half_open, known_from, known_gates
 from postino.stores.records import ClaimOrder, Survey

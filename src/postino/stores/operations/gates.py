@@ -10,7 +10,7 @@ from uuid import UUID
 
 from postino.errors import NotFound
 from postino.rules.blackout import Blackout, blackout_of, told_of
-from postino.rules.breaker import Breaker, BreakerPolicy, Circuit, after, closed_by_hand, opened, reset
+from postino.rules.circuit_breaker import Breaker, BreakerPolicy, Circuit, after, closed_by_hand, opened, reset
 from postino.rules.cooldown import cooled_until
 from postino.rules.gates import FOREVER, Known
 from postino.stores.operations.byhand import told, write_audit

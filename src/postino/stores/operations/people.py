@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from postino.errors import Conflict, NotFound
-from postino.rules.throttling import Patience, Tries, failed, until
+from postino.rules.login_throttle import Patience, Tries, failed, until
 from postino.stores import rows
 from postino.stores.operations.byhand import write_audit
 from postino.stores.records import Act, AuditEntry

@@ -5,10 +5,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from postino.rules.error_groups import Trouble, together
 from postino.rules.quota import Spent
 from postino.rules.settlement import Cause
 from postino.rules.stats import Ended
-from postino.rules.troubles import Trouble, together
 from postino.stores.records import BrandCount, Spending
 from postino.stores.statement import Operation, Row, ask
 from postino.values.event import Cursor

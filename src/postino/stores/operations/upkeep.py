@@ -3,7 +3,7 @@
 import json
 
 from postino.config import RetentionConfig
-from postino.rules.surroundings import why_held
+from postino.rules.database_identity import why_held
 from postino.stores import rows
 from postino.stores.statement import Operation, ask
 from postino.values.event import EventType

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as some
 
-from postino.rules.rate import Allowance, ask
+from postino.rules.rate_limit import Allowance, ask
 
 
 def test_who_is_new_has_the_whole_burst() -> None:

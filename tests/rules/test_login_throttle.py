@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postino.rules.throttling import (
+from postino.rules.login_throttle import (
     ADDRESS,
     IDLE,
     USER,

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from postino.rules.blackout import Blackout
-from postino.rules.shifts import AHEAD, shift_of
+from postino.rules.blackout_impact import AHEAD, shift_of
 from postino.values.gate import Scope
 from postino.values.job import Job, Queue, State
 

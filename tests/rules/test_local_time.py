@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from postino.errors import WrongUse
-from postino.rules.localtime import Gap, Overlap, Resolved, local_time, parse_at, resolve
-from postino.values.zones import zone_names
+from postino.rules.local_time import Gap, Overlap, Resolved, local_time, parse_at, resolve
+from postino.values.time_zones import zone_names
 from tests.rules.transitions import Transition, transitions
 
 # Half an hour, an hour less in winter, twice a year around Ramadan, half past, both hemispheres, none at all.

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from postino.rules.standing import (
+from postino.rules.post_status import (
     LATE_AFTER,
     STATUS,
     ContentStatus,

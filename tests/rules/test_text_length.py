@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postino.rules.measuring import GRAPHEME, Length, Measure
+from postino.rules.text_length import GRAPHEME, Length, Measure
 
 FAMILY = "👨‍👩‍👧‍👦"
 MASTODON = Length(measure=Measure.GRAPHEMES, most=500, link=23, short_mentions=True)

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from postino.errors import WrongUse
-from postino.rules.breaker import (
+from postino.rules.circuit_breaker import (
     ADR013,
     NETWORKS,
     OPENAI,

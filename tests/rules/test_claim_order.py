@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from postino.rules.claim_order import Head, Turn, brand_room, in_turn, next_due, open_lines, portions, shares, turns
 from postino.rules.gates import Closed
-from postino.rules.order import Head, Turn, brand_room, in_turn, next_due, open_lines, portions, shares, turns
 from postino.values.job import Queue
 
 NOW = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)

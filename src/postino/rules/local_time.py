@@ -1,6 +1,6 @@
 """Which instant a local time is: in a gap the first valid one after it, in an overlap the first of the two.
 
-Zones come from `postino.values.zones`: data delivered with the program, which no clock, machine or setting changes.
+Zones come from `postino.values.time_zones`: data delivered with the program, not the machine.
 """
 
 import re
@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from postino.errors import WrongUse
-from postino.values.zones import zone as zone_named
+from postino.values.time_zones import zone as zone_named
 
 SECOND = timedelta(seconds=1)
 MOST_TEXT = 100  # characters of what is told again
