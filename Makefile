@@ -1,54 +1,60 @@
-# Everything happens in .venv; `make` alone lists what there is.
+# Everything happens in .venv; `make` alone lists the targets.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup up servers lint types check test openapi fuzz crash bench bench-large clean
+.PHONY: help setup up servers lint types check test openapi fuzz crash bench bench-large dist clean
 
 BIN := .venv/bin
 CODE := $(wildcard src tests examples benchmarks)
 PYTEST := $(BIN)/python -m pytest -n 3
 BENCH = $(if $(ONLY),--only $(ONLY)) $(if $(PEERS),--peers $(PEERS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SIZE),--size $(SIZE))
 
-help:  ## this list
+help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: .venv/.ready  ## .venv with Postino and the development tools
+setup: .venv/.ready  ## create .venv with Postino and the development tools
 	@:
 
 .venv/.ready: pyproject.toml constraints.txt scripts/setup.sh
-	@scripts/setup.sh
+	@scripts/setup.sh dev
 
-up: setup  ## set up, then show Postino at work
+up:  ## start Postino: API, worker and sandbox networks
+	@test -x $(BIN)/postino || scripts/setup.sh
 	@$(BIN)/postino up
 
-servers: setup  ## install the servers the tests need, where they are missing
+servers: setup  ## install the servers that the tests start
 	@scripts/servers.sh
 
-lint: setup  ## ruff
+lint: setup  ## ruff format --check and ruff check
+	@$(BIN)/ruff format --check --quiet . || { echo "Run $(BIN)/ruff format . to format these files:"; $(BIN)/ruff format --check .; }
 	@$(BIN)/ruff check .
 
 types: setup  ## mypy --strict
 	@$(BIN)/mypy $(CODE)
 
-check: setup lint types  ## the inner loop: lint, types, architecture, fast tests on SQLite and pure rules
+check: setup lint types  ## the inner loop: lint, types, architecture, fast tests on SQLite
 	@$(PYTEST) -q -m "not postgres and not slow and not crash"
 
-test: setup servers lint types  ## everything: servers, lint, types, architecture, all tests
+test: setup servers lint types  ## everything that CI runs
 	@$(PYTEST)
 
-openapi: setup  ## openapi.json anew, from what the API says of itself
+openapi: setup  ## write openapi.json from the API's code
 	@$(BIN)/python -m postino.api.openapi openapi.json
 
-fuzz: setup servers  ## asks the API anything, with keys and without, on both databases, 50,000 times, some ten minutes; CALLS=… SEED=…
+fuzz: setup servers  ## send 50,000 generated requests to the API on both databases, ten minutes; CALLS=… SEED=…
 	@$(BIN)/python -m tests.fuzz $(if $(CALLS),--calls $(CALLS)) $(if $(SEED),--seed $(SEED))
 
-crash: setup servers  ## kills workers at every point and at random, 3,000 of them, a quarter of an hour; ONLY=posts KILLS=500 SEED=…
+crash: setup servers  ## kill 3,000 workers at every crash point and at random, a quarter of an hour; ONLY=posts KILLS=500 SEED=…
 	@$(BIN)/python -m tests.crash $(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY))
 
-bench: setup servers  ## Postino beside its peers, about half an hour; fewer: ONLY=drain,idle PEERS=pgqueuer ROUNDS=3
+bench: setup servers  ## measure Postino beside its peers, half an hour; ONLY=drain,idle PEERS=pgqueuer ROUNDS=3
 	@$(BIN)/python -m benchmarks $(BENCH)
 
-bench-large: setup servers  ## the same with ten million rows, for which it needs some 15 GB of disk
+bench-large: setup servers  ## the same with ten million rows; needs 15 GB of disk
 	@$(BIN)/python -m benchmarks --large $(BENCH)
+
+dist: setup  ## build the wheel and the source distribution into dist/
+	@rm -rf dist
+	@$(BIN)/python -m hatchling build
 
 clean:  ## remove .venv, caches and build results
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes .venv with Postino and its development tools. Nothing is written outside the project,
-# except that root is given Debian's python3-venv where Python came without it.
+# setup.sh: create .venv with Postino and the packages it needs to run. setup.sh dev: with the development tools too.
+# Writes nothing outside the project, except that root gets Debian's python3-venv where Python came without it.
 set -eu
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
@@ -21,12 +21,17 @@ if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
 fi
 
 if ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
-    say "Making .venv …"
+    say "Creating .venv …"
     rm -rf .venv
     "$python" -m venv .venv
 fi
-say "Installing Postino and its tools into .venv (about a minute the first time) …"
-PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/bin/python -m pip install -qq --constraint constraints.txt --editable '.[dev]' ||
-    stop "The packages could not be installed. With a network that reaches the package index, run make again: it goes on from here."
-touch .venv/.ready
+case ${1:-run} in
+    dev) package='.[dev]' what='Postino and the development tools' ;;
+    run) package='.' what='Postino' ;;
+    *) stop "usage: scripts/setup.sh [dev]" ;;
+esac
+say "Installing $what into .venv (about a minute the first time) …"
+PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/bin/python -m pip install -qq --constraint constraints.txt --editable "$package" ||
+    stop "Some packages could not be installed. Check that the package index can be reached, then run make again."
+[ "${1:-run}" = run ] || touch .venv/.ready
 say "Ready: .venv/bin/postino"

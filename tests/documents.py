@@ -10,7 +10,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
-EVERYTHING = [*PAGES, ROOT / "CHANGELOG.md", *sorted((ROOT / "examples").rglob("*.md"))]
+PROJECT = [ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
+EVERYTHING = [*PAGES, *PROJECT, *sorted((ROOT / "examples").rglob("*.md"))]
 
 BLOCK = re.compile(
     r"(?:^<!-- (?P<mark>[^\n]+) -->\n)?^(?P<fence>```+)(?P<language>\w*)\n(?P<text>.*?)^(?P=fence)$",

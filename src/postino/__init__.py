@@ -10,6 +10,8 @@ from postino.values.job import Job, Queue, State
 from postino.values.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
 from postino.wiring import Postino
 
+__version__ = "0.1.0"
+
 __all__ = [
     "Call",
     "Config",
@@ -31,4 +33,5 @@ __all__ = [
     "State",
     "Unknown",
     "WrongUse",
+    "__version__",
 ]
