@@ -10,15 +10,24 @@ from typing import Any, Self, TypeVar
 from uuid import UUID
 
 from postino.config import Config
-from postino.engine.actions import act, cap_of, each_replayed, gate_named, job_id_of
+from postino.engine.actions import check_cap, make_act, parse_gate, parse_job_id, replay_each
 from postino.engine.breaker import CircuitBreaker
 from postino.engine.call import HttpClientFactory
-from postino.engine.channel_limits import ChannelLimits, policy_of
+from postino.engine.channel_limits import ChannelLimits, make_breaker_policy
 from postino.engine.duties import Duties, all_duties, run_beside
 from postino.engine.enqueue import enqueue_with_retry, enqueuer, retry_store
 from postino.engine.gate_control import GateControl
-from postino.engine.handlers import Function, Handler, handler_of
-from postino.engine.job_spec import JobSpec, instant, named, nearest, new_job, override_of, payload_bytes, queue_named
+from postino.engine.handlers import Function, Handler, make_handler
+from postino.engine.job_spec import (
+    JobSpec,
+    check_name,
+    check_time,
+    make_override,
+    new_job,
+    parse_queue,
+    payload_bytes,
+    suggest,
+)
 from postino.engine.relay import Listener, Relay
 from postino.engine.sync import Sync
 from postino.engine.worker import Worker
@@ -64,7 +73,7 @@ class App:
         self._opening, self._ready = asyncio.Lock(), False
         self._make_ready, self._make_store, self._make_door = parts.make_ready, parts.make_store, parts.make_door
         self.channel_limits = parts.channel_limits
-        policy = partial(policy_of, parts.config)
+        policy = partial(make_breaker_policy, parts.config)
         self.breaker = CircuitBreaker(parts.store, policy)
         self.gate_control = GateControl(parts.store, parts.wakeup.tell, policy, parts.channel_limits.circuits)
         self._enqueuer = enqueuer(parts.store)
@@ -100,10 +109,10 @@ class App:
         """Registers a function for a type of job: `(job, payload, call)`, `async` or plain."""
 
         def register(function: F) -> F:
-            if named(type, "type") in self.handlers:
+            if check_name(type, "type") in self.handlers:
                 raise WrongUse(f"type: {type!r} has a handler already, {self.handlers[type].function!r}.", field="type")
-            override = override_of(max_attempts, backoff, time_limit)
-            self.handlers[type] = handler_of(type, function, queue_named(queue), override)
+            override = make_override(max_attempts, backoff, time_limit)
+            self.handlers[type] = make_handler(type, function, parse_queue(queue), override)
             return function
 
         return register
@@ -111,7 +120,7 @@ class App:
     def on(self, *types: str, name: str | None = None) -> Callable[[Hear], Hear]:
         """Registers a listener for events; none named means all. Its name keeps its place in the stream."""
         for unknown in set(types) - set(EventType):
-            raise WrongUse(f"on: there is no event {unknown!r}.{nearest(unknown, list(EventType))}", field="types")
+            raise WrongUse(f"on: there is no event {unknown!r}.{suggest(unknown, list(EventType))}", field="types")
 
         def register(hear: Hear) -> Hear:
             listener = Listener(name or f"{hear.__module__}.{hear.__qualname__}", frozenset(types), hear)
@@ -195,20 +204,24 @@ class App:
         await run_beside(worker.run(), beside)
 
     async def cancel(self, job_id: UUID, *, reason: str = "", actor: str = "app") -> Job:
-        return await self._by_hand(self.store.cancel(job_id_of(job_id), act(actor, reason)))
+        return await self._by_hand(self.store.cancel(parse_job_id(job_id), make_act(actor, reason)))
 
     async def edit(self, job_id: UUID, payload: Any, *, reason: str = "", actor: str = "app") -> Job:
-        return await self._by_hand(self.store.edit(job_id_of(job_id), payload_bytes(payload), act(actor, reason)))
+        return await self._by_hand(
+            self.store.edit(parse_job_id(job_id), payload_bytes(payload), make_act(actor, reason))
+        )
 
     async def reschedule(self, job_id: UUID, at: datetime | None, *, reason: str = "", actor: str = "app") -> Job:
-        return await self._by_hand(self.store.reschedule(job_id_of(job_id), instant("at", at), act(actor, reason)))
+        return await self._by_hand(
+            self.store.reschedule(parse_job_id(job_id), check_time("at", at), make_act(actor, reason))
+        )
 
     async def replay(
         self, job_id: UUID, *, payload: Any = None, force: bool = False, reason: str = "", actor: str = "app"
     ) -> Job:
         """Runs a failed job again: its key and its history stay."""
         edited = None if payload is None else payload_bytes(payload)
-        return await self._by_hand(self.store.replay(job_id_of(job_id), edited, force, act(actor, reason)))
+        return await self._by_hand(self.store.replay(parse_job_id(job_id), edited, force, make_act(actor, reason)))
 
     async def replay_many(
         self, wanted: DeadFilter, *, force: bool = False, reason: str = "", actor: str = "app"
@@ -216,24 +229,24 @@ class App:
         """Replays each of these dead letters; one that is refused does not stop the others."""
         await self.open()
         again = partial(self.replay, force=force, reason=reason, actor=actor)
-        return await each_replayed(await self.store.dead_letters(wanted), again)
+        return await replay_each(await self.store.dead_letters(wanted), again)
 
     async def discard(self, job_id: UUID, *, reason: str, actor: str = "app") -> DeadLetter:
-        return await self._by_hand(self.store.discard(job_id_of(job_id), act(actor, reason)))
+        return await self._by_hand(self.store.discard(parse_job_id(job_id), make_act(actor, reason)))
 
     async def resolve(self, job_id: UUID, verdict: Done | Retry | Reject, *, reason: str, actor: str = "app") -> Job:
         """A person's word about an uncertain job: it happened, do it again, or give up."""
-        return await self._by_hand(self.store.resolve(job_id_of(job_id), verdict, act(actor, reason)))
+        return await self._by_hand(self.store.resolve(parse_job_id(job_id), verdict, make_act(actor, reason)))
 
     async def pause(self, scope: str | Scope, name: str, *, reason: str = "", actor: str = "app") -> Gate:
-        return await self._by_hand(self.store.pause(*gate_named(scope, name), act(actor, reason)))
+        return await self._by_hand(self.store.pause(*parse_gate(scope, name), make_act(actor, reason)))
 
     async def resume(self, scope: str | Scope, name: str, *, reason: str = "", actor: str = "app") -> Gate:
-        return await self._by_hand(self.store.resume(*gate_named(scope, name), act(actor, reason)))
+        return await self._by_hand(self.store.resume(*parse_gate(scope, name), make_act(actor, reason)))
 
     async def cap(self, channel: str, most: int | None, *, reason: str = "", actor: str = "app") -> int | None:
         """At most so many jobs of a channel run at once, over all workers; None is as many as usual."""
-        return await self._by_hand(self.store.set_cap(named(channel), cap_of(most), act(actor, reason)))
+        return await self._by_hand(self.store.set_cap(check_name(channel), check_cap(most), make_act(actor, reason)))
 
     async def dispatch_due(self) -> int:
         return await self._by_hand(self.store.dispatch_due())

@@ -6,7 +6,7 @@ from postino.stores.store import CRASH_POINTS
 
 # Whether to kill everywhere, as `make crash` does, or in some places of each kind, others every time.
 EVERYTHING = bool(os.environ.get("CRASH_EVERYTHING"))
-OUTSIDE = ("act", "send", "look", "perform", "hear")  # the engine's own: calls to code of others
+OUTSIDE = ("step", "send", "lookup", "handler", "listener")  # the engine's own: calls to code of others
 # Writes that only people and programs make, over the API: one transaction each.
 REQUESTS = (
     "dispatch_due", "cancel", "edit", "reschedule", "resolve", "replay", "discard", "load_forecast", "pause",
@@ -21,7 +21,7 @@ WORKER_POINTS = tuple(point for point in CRASH_POINTS if point.partition(".")[0]
 POINTS = (*WORKER_POINTS, *(f"{name}.{side}" for name in OUTSIDE for side in ("before", "after")))
 # By posts alone: swept in `publishing/`.
 PUBLISHING = (
-    "create_posts.", "act.", "save_step.", "forget_step.", "reserve_quota.", "record_intents.", "send.",
-    "record_receipt.", "look.", "release_quota.", "start_cooldown.", "record_response.",
+    "create_posts.", "step.", "save_step.", "forget_step.", "reserve_quota.", "record_intents.", "send.",
+    "record_receipt.", "lookup.", "release_quota.", "start_cooldown.", "record_response.",
 )  # fmt: skip
 ENGINE_POINTS = tuple(point for point in POINTS if not point.startswith(PUBLISHING))

@@ -17,12 +17,12 @@ from tests.engine.conftest import ended, eventually
 
 ReadRuns = Callable[[], Runs]
 
-OFTEN = ("survey.", "claim.", "perform.", "settle.")  # passed often enough that a later passage is another case
+OFTEN = ("survey.", "claim.", "handler.", "settle.")  # passed often enough that a later passage is another case
 PASSAGES = ("1", "3")
 ANY = "?"  # one of them, another every time
 AFTER_A_DEATH = ("rescue.", "mark_suspect.")
 ON_THE_WAY_OUT = ("unregister_worker.",)
-LISTENING = ("lease_cursor.", "hear.", "move_cursor.")
+LISTENING = ("lease_cursor.", "listener.", "move_cursor.")
 DUTIES = ("take_duty.", "prune.", "finish_duty.", "record_alive.", "fail_missed_posts.")
 BLOCKED = ("heartbeat.",)  # the thread beside the loop beats only while the loop cannot
 CALLERS = [f"{point}:{passage}" for passage in (1, 2) for point in ("enqueue.before", "enqueue.after")]

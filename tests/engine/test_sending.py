@@ -150,17 +150,17 @@ class Death:
 
 
 DEATHS = [
-    Death("act.before", looks=False),
-    Death("act.after", pictures=2, looks=False),
-    Death("remember.before", pictures=2, looks=False),
-    Death("remember.after", looks=False),
-    Death("intend.before", looks=False),
-    Death("intend.after", asks=True),
-    Death("intend.after", resend="harmless"),
+    Death("step.before", looks=False),
+    Death("step.after", pictures=2, looks=False),
+    Death("save_step.before", pictures=2, looks=False),
+    Death("save_step.after", looks=False),
+    Death("record_intents.before", looks=False),
+    Death("record_intents.after", asks=True),
+    Death("record_intents.after", resend="harmless"),
     Death("send.before", resend="harmless"),
     Death("send.after"),
-    Death("note.before"),
-    Death("note.after", looks=False),
+    Death("record_receipt.before"),
+    Death("record_receipt.after", looks=False),
     Death("settle.before", looks=False),
 ]
 
@@ -178,7 +178,7 @@ async def test_a_worker_that_dies_while_looking_is_followed_by_another_that_look
     app = application(url, tmp_path)
     async with RawServer(site.serve) as server, app:
         job = await app.enqueue("publish", {"server": server.url, "resend": "never"})
-        for point in ("send.after", "look.before", "look.after"):
+        for point in ("send.after", "lookup.before", "lookup.after"):
             assert await asyncio.to_thread(Death(point).die, url, tmp_path) == -9
         async with working(app):
             asked = await waiting_for_a_person(app, job)

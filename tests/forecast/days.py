@@ -22,7 +22,7 @@ from tests.contract.databases import Clock, SqliteDatabase
 
 MORNING = datetime(2026, 11, 16, 8, tzinfo=UTC)
 ME = Act("maria", "because")
-TERMS = ChannelLimits(circuits={"bluesky": BreakerPolicy(), "mastodon": BreakerPolicy()})
+LIMITS = ChannelLimits(circuits={"bluesky": BreakerPolicy(), "mastodon": BreakerPolicy()})
 
 
 def at(clock: str) -> datetime:
@@ -50,7 +50,7 @@ class Day:
         await self.store.add_blackout(blackout_of(said, new_id()), ME)
 
     async def simulated(self, until: str, **asked: Any) -> Forecast:
-        said = {"workers": 1, "slots": 20, "seconds_per_job": 10.0, "terms": TERMS, **asked}
+        said = {"workers": 1, "slots": 20, "seconds_per_job": 10.0, "channel_limits": LIMITS, **asked}
         return await make_forecast(self.store, ForecastRequest(until_at=at(until), **said))
 
 

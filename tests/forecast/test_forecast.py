@@ -16,8 +16,8 @@ import pytest
 
 from postino.config import Config, WorkerConfig
 from postino.engine.channel_limits import ChannelLimits
-from postino.engine.handlers import handler_of
-from postino.engine.job_spec import JobSpec, override_of
+from postino.engine.handlers import make_handler
+from postino.engine.job_spec import JobSpec, make_override
 from postino.engine.worker import Worker
 from postino.errors import WrongUse
 from postino.forecast.result import ForecastJob, render_forecast
@@ -31,7 +31,7 @@ from postino.values.outcome import Unknown
 from postino.values.post import NewContent, NewPost, NewPosts
 from postino.values.provider import Http
 from tests.engine.conftest import eventually
-from tests.forecast.days import ME, TERMS, Day, at, day_in, fill
+from tests.forecast.days import LIMITS, ME, Day, at, day_in, fill
 
 
 @pytest.fixture
@@ -286,9 +286,9 @@ class Life:
         self.ended: set[UUID] = set()
         self.ticked = asyncio.Condition()
         config = Config(data_dir=folder, worker=WorkerConfig(concurrency=20))
-        handler = handler_of("work", self.work, Queue.DEFAULT, override_of(None, None, None))
+        handler = make_handler("work", self.work, Queue.DEFAULT, make_override(None, None, None))
         self.worker = Worker(
-            day.store, self.wakeup, {"work": handler}, config, self.never, day.another_store, NoDoor(), TERMS
+            day.store, self.wakeup, {"work": handler}, config, self.never, day.another_store, NoDoor(), LIMITS
         )
 
     async def never(self, _: JobSpec) -> Job:
@@ -298,7 +298,7 @@ class Life:
         self.began[job.id] = started = self.day.clock.now
         async with self.ticked:
             await self.ticked.wait_for(lambda: self.day.clock.now >= started + timedelta(seconds=10))
-        await self.day.store.record_response(job.channel, True, TERMS.circuits["mastodon"], None)
+        await self.day.store.record_response(job.channel, True, LIMITS.circuits["mastodon"], None)
 
     async def until(self, end: datetime) -> None:
         """Ten seconds at a time, each as long as there is something to do."""

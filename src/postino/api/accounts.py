@@ -11,8 +11,8 @@ from postino.api.models import MOST_REASON, DeedBody, Strict
 from postino.api.problems import nearest
 from postino.api.reading import query_of
 from postino.api.seeing import seen_account
-from postino.engine.actions import act
-from postino.engine.job_spec import named, text
+from postino.engine.actions import make_act
+from postino.engine.job_spec import check_name, check_text
 from postino.errors import Conflict, WrongUse
 from postino.publishing import shapes
 from postino.publishing.accounts import SANDBOX, complete
@@ -60,7 +60,7 @@ def routes(app: Postino) -> APIRouter:
     async def create_account(body: AccountBody, request: Request) -> JSONResponse:
         """Adds one: 201. One that is known is reconnected instead."""
         caller = caller_of(request)
-        named(body.handle, "handle")
+        check_name(body.handle, "handle")
         check_brand(caller, body.brand)
         account_id = f"{body.network}:{body.handle}"
         for account in await app.store.accounts_by_id([account_id]):
@@ -79,7 +79,7 @@ def routes(app: Postino) -> APIRouter:
         """Asks the network whether it takes the credentials: `works`, null where that cannot be told."""
         caller = caller_of(request)
         await seen_account(app, account_id, caller)
-        checked = await check_account_of(app, account_id, act(caller.name, "checked"))
+        checked = await check_account_of(app, account_id, make_act(caller.name, "checked"))
         told = {"works": checked.works, "message": checked.message}
         return JSONResponse(told | {"account": shapes.of_account(checked.account)})
 
@@ -99,7 +99,7 @@ def routes(app: Postino) -> APIRouter:
         """Its posts wait until it is resumed."""
         caller = caller_of(request)
         await seen_account(app, account_id, caller)
-        paused = await app.accounts.pause(account_id, act(caller.name, body.reason if body else ""))
+        paused = await app.accounts.pause(account_id, make_act(caller.name, body.reason if body else ""))
         return JSONResponse(shapes.of_account(paused))
 
     @router.post("/{account_id}/resume")
@@ -107,7 +107,7 @@ def routes(app: Postino) -> APIRouter:
         """Its posts go again."""
         caller = caller_of(request)
         await seen_account(app, account_id, caller)
-        resumed = await app.accounts.resume(account_id, act(caller.name, body.reason if body else ""))
+        resumed = await app.accounts.resume(account_id, make_act(caller.name, body.reason if body else ""))
         app.wakeup.tell()
         return JSONResponse(shapes.of_account(resumed))
 
@@ -118,13 +118,13 @@ def routes(app: Postino) -> APIRouter:
         check_address(app, body.base_url)
         remote_id: Any = body.remote_id or credentials.get("chat_id")
         how |= {"base_url": body.base_url, "brand": brand, "remote_id": remote_id}
-        return await app.accounts.add(network, handle, credentials, **how, act=act(caller.name, body.reason))
+        return await app.accounts.add(network, handle, credentials, **how, act=make_act(caller.name, body.reason))
 
     return router
 
 
 def check_brand(caller: Caller, brand: str | None) -> None:
-    if not caller.sees(text("brand", brand)):
+    if not caller.sees(check_text("brand", brand)):
         raise WrongUse(f"brand: this key is for {', '.join(sorted(caller.brands or ()))}.", "brand")
 
 

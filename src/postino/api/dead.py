@@ -18,7 +18,7 @@ from postino.api.models import MOST_REASON, NeededReason, Strict
 from postino.api.problems import nearest
 from postino.api.reading import cursor_of, limit_of, query_of
 from postino.api.seeing import own_letter, seen_letter, shown_brands
-from postino.engine.actions import act
+from postino.engine.actions import make_act
 from postino.errors import Conflict, NotFound, WrongUse
 from postino.publishing.job_shapes import of_letter
 from postino.publishing.shapes import plain_fields, without
@@ -97,7 +97,7 @@ def routes(app: Postino) -> APIRouter:
         """Runs them again, so many in a second: what became of each. With a filter, `next_cursor` goes on."""
         caller = caller_of(request)
         ids, cursor = await chosen(app, body, caller)
-        whose, now = act(caller.name, body.reason), await app.store.now()
+        whose, now = make_act(caller.name, body.reason), await app.store.now()
         begin_at = dict(zip(ids, paced(now, len(ids), body.per_second), strict=True))
 
         async def again(job_id: UUID) -> dict[str, Any]:

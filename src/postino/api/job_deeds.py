@@ -14,7 +14,7 @@ from postino.api.jobs import FORMER, Name, shown
 from postino.api.models import MOST_REASON, DeedBody, ReplayBody, ResolveBody, Strict
 from postino.api.problems import STATUS
 from postino.api.seeing import own_job, shown_brands
-from postino.engine.job_spec import payload_bytes, queue_named
+from postino.engine.job_spec import parse_queue, payload_bytes
 from postino.errors import Conflict, NotFound, PostinoError, WrongUse
 from postino.stores.records import JobFilter
 from postino.values.job import Job, State
@@ -122,7 +122,7 @@ async def chosen(app: Postino, body: BulkBody, caller: Caller) -> tuple[Sequence
         channel=said.channel,
         account=said.account,
         brands=shown_brands(caller, said.brand),
-        queue=None if said.queue is None else queue_named(said.queue, "filter.queue"),
+        queue=None if said.queue is None else parse_queue(said.queue, "filter.queue"),
         before=said.before,
         limit=said.limit,
     )

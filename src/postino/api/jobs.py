@@ -18,7 +18,7 @@ from postino.api.seeing import own_brand, seen_job, shown_brands
 from postino.api.wishes import instant
 from postino.engine.enqueue import enqueue_with_retry
 from postino.engine.explain import evaluate
-from postino.engine.job_spec import JobSpec, new_job, queue_named
+from postino.engine.job_spec import JobSpec, new_job, parse_queue
 from postino.errors import Conflict, WrongUse
 from postino.publishing.explaining import of_evaluation
 from postino.publishing.job_shapes import of_attempt, of_job
@@ -168,7 +168,7 @@ def filter_of(query: dict[str, str], caller: Caller, limit: int) -> JobFilter:
         channel=query.get("channel"),
         account=query.get("account"),
         brands=shown_brands(caller, query.get("brand")),
-        queue=None if "queue" not in query else queue_named(query["queue"]),
+        queue=None if "queue" not in query else parse_queue(query["queue"]),
         parent_id=id_in(query, "parent"),
         before=cursor_of(query),
         limit=limit,

@@ -13,7 +13,7 @@ from postino.api.models import MOST_REASON, Strict, Texts
 from postino.api.reading import cursor_of, limit_of, query_of
 from postino.api.wishes import instant
 from postino.auth.users import of_key, role_named
-from postino.engine.actions import act
+from postino.engine.actions import make_act
 from postino.values.auth import ApiKey
 from postino.values.post import StoredAccount
 from postino.wiring import Postino
@@ -43,7 +43,7 @@ def routes(app: Postino) -> APIRouter:
             role_named(body.role),
             brands=body.brands,
             expires_at=instant(body.expires_at, body.timezone, "expires_at", []),
-            act=act(caller_of(request).name, body.reason),
+            act=make_act(caller_of(request).name, body.reason),
         )
         notes = notes_on(made, await app.store.accounts())
         return JSONResponse(of_key(made) | {"key": text, "notes": notes}, 201, NEVER_KEPT)
@@ -61,7 +61,7 @@ def routes(app: Postino) -> APIRouter:
     async def remove_api_key(request: Request, key_id: UUID) -> JSONResponse:
         """From the next request on it lets nobody in; `reason` goes into the audit trail."""
         reason = query_of(request, "reason").get("reason", "")
-        return JSONResponse(of_key(await app.store.remove_api_key(key_id, act(caller_of(request).name, reason))))
+        return JSONResponse(of_key(await app.store.remove_api_key(key_id, make_act(caller_of(request).name, reason))))
 
     return router
 

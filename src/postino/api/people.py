@@ -12,7 +12,7 @@ from postino.api.gates import flag_of
 from postino.api.models import MOST_REASON, Strict, Texts
 from postino.api.reading import cursor_of, limit_of, query_of
 from postino.auth.users import of_user, role_named
-from postino.engine.actions import act
+from postino.engine.actions import make_act
 from postino.errors import WrongUse
 from postino.publishing.shapes import plain_fields
 from postino.stores.audit import START, entry_hash
@@ -47,7 +47,7 @@ def routes(app: Postino) -> APIRouter:
     @router.post("/v1/users", status_code=201)
     async def add_user(request: Request, body: UserBody) -> JSONResponse:
         """A person who may come in: 201."""
-        by = act(caller_of(request).name, body.reason)
+        by = make_act(caller_of(request).name, body.reason)
         made = await app.people.add_user(
             body.name, role_named(body.role), password=body.password, brands=body.brands, act=by
         )
@@ -74,14 +74,14 @@ def routes(app: Postino) -> APIRouter:
             raise WrongUse("Say what to change: `role`, `brands` or `password`.")
         if "role" in changes:
             changes["role"] = role_named(changes["role"] or "")
-        changed = await app.people.change_user(user_id, changes, act(caller_of(request).name, body.reason))
+        changed = await app.people.change_user(user_id, changes, make_act(caller_of(request).name, body.reason))
         return JSONResponse(of_user(changed))
 
     @router.delete("/v1/users/{user_id}")
     async def remove_user(request: Request, user_id: UUID) -> JSONResponse:
         """They are signed out at once; `reason` goes into the audit trail."""
         reason = query_of(request, "reason").get("reason", "")
-        return JSONResponse(of_user(await app.store.remove_user(user_id, act(caller_of(request).name, reason))))
+        return JSONResponse(of_user(await app.store.remove_user(user_id, make_act(caller_of(request).name, reason))))
 
     @router.get("/v1/audit")
     async def audit(request: Request) -> JSONResponse:

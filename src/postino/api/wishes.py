@@ -84,13 +84,13 @@ def content_of(body: ContentBody, before: Content | None = None) -> Content:
         "hashtags": tuple(body.hashtags or ()),
         "media": media_of(body.media or [], ""),
         "placeholders": body.placeholders or {},
-        "overrides": {network: override_of(network, said) for network, said in (body.overrides or {}).items()},
+        "overrides": {network: make_override(network, said) for network, said in (body.overrides or {}).items()},
     }
     changed = {NAMES.get(name, name): value for name, value in said.items() if name in body.model_fields_set}
     return replace(before or Content(), **changed)
 
 
-def override_of(network: str, body: OverrideBody) -> Override:
+def make_override(network: str, body: OverrideBody) -> Override:
     return Override(
         body=body.text,
         thread=None if body.thread is None else tuple(body.thread),

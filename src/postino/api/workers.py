@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
 from postino.api.reading import query_of
-from postino.engine.explain import living
+from postino.engine.explain import living_workers
 from postino.publishing.shapes import plain_fields
 from postino.stores.records import JobFilter
 from postino.values.job import State
@@ -23,7 +23,7 @@ def routes(app: Postino) -> APIRouter:
         """Those that are registered: `beats` go up while one lives, `here` is false where it is known to be gone."""
         query_of(request)
         workers = await app.store.workers()
-        there = {worker.id for worker in living(workers)}
+        there = {worker.id for worker in living_workers(workers)}
         jobs = await app.store.jobs(JobFilter(states=(State.RUNNING,), limit=MOST_RUNNING)) if workers else ()
         running = Counter(job.claimed_by for job in jobs)
         data = [plain_fields(one) | {"running": running[one.id], "here": one.id in there} for one in workers]

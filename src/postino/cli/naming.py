@@ -14,11 +14,11 @@ Account = Mapping[str, Any]
 
 def account_meant(postino: "House", name: str) -> str:
     """The id of an account; or an account of an application's own, which only its jobs and gates know."""
-    from postino.engine.job_spec import named
+    from postino.engine.job_spec import check_name
 
     accounts = postino.accounts.page()["data"]
     known = any(name in (one["id"], one["network"], one["handle"]) for one in accounts)
-    if not known and is_somebodys(postino, named(name, "account")):
+    if not known and is_somebodys(postino, check_name(name, "account")):
         return name
     return account_named(name, accounts, "account")
 

@@ -172,7 +172,7 @@ def warm(
 def gate_from(
     queue: str | None, channel: str | None, brand: str | None, account: str | None, everything: bool = False
 ) -> tuple[Scope, str]:
-    from postino.engine.job_spec import queue_named, text
+    from postino.engine.job_spec import check_text, parse_queue
 
     said = {Scope.QUEUE: queue, Scope.CHANNEL: channel, Scope.BRAND: brand, Scope.ACCOUNT: account}
     given = [(scope, name) for scope, name in said.items() if name is not None]
@@ -182,8 +182,8 @@ def gate_from(
         return Scope.ALL, ""
     scope, name = given[0]
     if scope is Scope.QUEUE:
-        return scope, queue_named(name).label
-    text(scope.value, name)
+        return scope, parse_queue(name).label
+    check_text(scope.value, name)
     return scope, name
 
 

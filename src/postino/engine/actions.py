@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 from uuid import UUID
 
-from postino.engine.job_spec import UNSTORABLE, named, queue_named, refusal
+from postino.engine.job_spec import UNSTORABLE, check_name, parse_queue, wrong_value
 from postino.errors import Conflict, WrongUse
 from postino.stores.records import Act, DeadLetter
 from postino.values.gate import Scope
@@ -13,24 +13,24 @@ from postino.values.job import Job
 MOST_CAPPED = 1_000_000
 
 
-def act(actor: Any, reason: Any) -> Act:
+def make_act(actor: Any, reason: Any) -> Act:
     """Who and why, as every database can keep it."""
     for field, value in (("actor", actor), ("reason", reason)):
         if not isinstance(value, str) or UNSTORABLE.search(value):
-            raise refusal(field, value, "a text of whole characters without NUL")
+            raise wrong_value(field, value, "a text of whole characters without NUL")
     return Act(actor, reason)
 
 
-def job_id_of(value: Any) -> UUID:
+def parse_job_id(value: Any) -> UUID:
     if isinstance(value, UUID):
         return value
     try:
         return UUID(value)
     except (ValueError, TypeError, AttributeError):
-        raise refusal("job_id", value, "the id of a job, a UUID") from None
+        raise wrong_value("job_id", value, "the id of a job, a UUID") from None
 
 
-async def each_replayed(
+async def replay_each(
     letters: Sequence[DeadLetter], replay: Callable[[UUID], Awaitable[Job]]
 ) -> list[tuple[DeadLetter, Job | Conflict]]:
     results: list[tuple[DeadLetter, Job | Conflict]] = []
@@ -42,16 +42,16 @@ async def each_replayed(
     return results
 
 
-def gate_named(scope: str | Scope, name: Any) -> tuple[Scope, str]:
+def parse_gate(scope: str | Scope, name: Any) -> tuple[Scope, str]:
     if scope not in list(Scope):
         raise WrongUse(f"scope: there is no {scope!r} to pause. There are: {', '.join(Scope)}.", field="scope")
     if scope == Scope.ALL:
         return Scope.ALL, ""
-    return Scope(scope), queue_named(name).label if scope == Scope.QUEUE else named(name)
+    return Scope(scope), parse_queue(name).label if scope == Scope.QUEUE else check_name(name)
 
 
-def cap_of(value: Any) -> int | None:
+def check_cap(value: Any) -> int | None:
     """None is no cap; 0 lets nothing start."""
     if value is None or (isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_CAPPED):
         return value
-    raise refusal("most", value, f"a whole number from 0 to {MOST_CAPPED:,}, or None")
+    raise wrong_value("most", value, f"a whole number from 0 to {MOST_CAPPED:,}, or None")

@@ -15,9 +15,9 @@ T = TypeVar("T")
 class CircuitBreaker:
     """`await breaker.call("openai", ask, fallback)`."""
 
-    def __init__(self, store: Store, policy_of: Callable[[str], BreakerPolicy], probing: float = 60.0) -> None:
+    def __init__(self, store: Store, policy: Callable[[str], BreakerPolicy], probing: float = 60.0) -> None:
         self.store = store
-        self.policy_of = policy_of
+        self.policy = policy
         self.probing = probing  # seconds after which a probe that never came back counts as gone
 
     async def call(
@@ -74,7 +74,7 @@ class CircuitBreaker:
         return state_at(await self.get(service), now)
 
     async def record_success(self, service: str) -> Breaker:
-        return await self.store.record_response(service, True, self.policy_of(service), None)
+        return await self.store.record_response(service, True, self.policy(service), None)
 
     async def record_failure(self, service: str, why: str | None = None) -> Breaker:
-        return await self.store.record_response(service, False, self.policy_of(service), why)
+        return await self.store.record_response(service, False, self.policy(service), why)

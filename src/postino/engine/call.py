@@ -158,9 +158,9 @@ class Call:
 
     async def _inert(self, act: Act, arguments: tuple[Any, ...]) -> Any:
         try:
-            crash_point("act.before")
+            crash_point("step.before")
             result = await act(self._open(visible=False), *arguments)
-            crash_point("act.after")
+            crash_point("step.after")
         except (NotSent, NoAnswer) as error:
             raise StopRun(self._unsent(error)) from error
         if isinstance(result, Failure):
@@ -239,9 +239,9 @@ class Call:
             send_before_at=doubt.intent.send_before_at,
         )
         try:
-            crash_point("look.before")
+            crash_point("lookup.before")
             sighting = await found(self._open(visible=False), asked_about, *arguments)
-            crash_point("look.after")
+            crash_point("lookup.after")
         except (NotSent, NoAnswer) as error:
             raise StopRun(self._unsent(error)) from error
         if isinstance(sighting, Failure):

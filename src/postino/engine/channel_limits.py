@@ -34,18 +34,18 @@ def build_channel_limits(
     named = {*caps, *(name for name, said in config.channels.items() if said.circuit is not None)}
     for name, said in config.channels.items():
         if said.cap is not None:
-            caps[name] = cap_of(said.cap, f"channels.{name}.cap")
-    circuits = {name: policy_of(config, name) for name in named}
-    safe = {name: [widened(quota, config.publishing.send_within) for quota in of] for name, of in quotas.items()}
-    return ChannelLimits(caps, circuits, safe, blackouts_of(config.queue.blackout_windows))
+            caps[name] = check_cap(said.cap, f"channels.{name}.cap")
+    circuits = {name: make_breaker_policy(config, name) for name in named}
+    safe = {name: [widen_quota(quota, config.publishing.send_within) for quota in of] for name, of in quotas.items()}
+    return ChannelLimits(caps, circuits, safe, parse_blackouts(config.queue.blackout_windows))
 
 
-def widened(quota: Quota, send_within: float) -> Quota:
+def widen_quota(quota: Quota, send_within: float) -> Quota:
     """A call leaves up to so many seconds after it was reserved: the network's own window may begin that much later."""
     return quota if quota.period is None else replace(quota, period=quota.period + timedelta(seconds=send_within))
 
 
-def blackouts_of(windows: Sequence[Any]) -> list[Blackout]:
+def parse_blackouts(windows: Sequence[Any]) -> list[Blackout]:
     """Each under an id of its own words, so that every process gives it the same."""
     blackouts = []
     for number, told in enumerate(windows, 1):
@@ -60,13 +60,13 @@ def blackouts_of(windows: Sequence[Any]) -> list[Blackout]:
     return blackouts
 
 
-def cap_of(value: Any, name: str) -> int:
+def check_cap(value: Any, name: str) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_CAPPED:
         return value
     raise ConfigError(f"{name} must be a whole number from 0 to {MOST_CAPPED:,}, not {value!r}.", field=name)
 
 
-def policy_of(config: Config, service: str) -> BreakerPolicy:
+def make_breaker_policy(config: Config, service: str) -> BreakerPolicy:
     """What the channel says goes before what all circuits have in common."""
     names = [entry.name for entry in fields(config.circuits)]
     shared = {name: value for name in names if (value := getattr(config.circuits, name))}

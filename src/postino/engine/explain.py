@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from postino.engine.job_spec import instant, named, queue_named, text
+from postino.engine.job_spec import check_name, check_text, check_time, parse_queue
 from postino.errors import NotFound, WrongUse
 from postino.rules import explain as rule
 from postino.rules.explain import Evaluation, Explanation
@@ -41,10 +41,10 @@ async def evaluate(
     run_at: datetime | None = None,
 ) -> tuple[datetime, Evaluation]:
     """Whether a job like this could run at this time, which is now if it has passed. Nothing is inserted."""
-    channel, account = named(channel, "channel"), text("account", account)
-    brand = text("brand", brand) or await brand_of(store, account, channel)
-    rank = Queue.DEFAULT if queue is None else queue_named(queue)
-    asked_at = instant("run_at", run_at)
+    channel, account = check_name(channel, "channel"), check_text("account", account)
+    brand = check_text("brand", brand) or await brand_of(store, account, channel)
+    rank = Queue.DEFAULT if queue is None else parse_queue(queue)
+    asked_at = check_time("run_at", run_at)
     around = await store.circumstances(thought_of(channel, account, brand, rank, asked_at))
     at = max(asked_at or around.now, around.now)
     facts = with_workers(around)
@@ -86,10 +86,10 @@ async def brand_of(store: Store, account: str | None, channel: str) -> str | Non
 
 
 def with_workers(around: Circumstances) -> rule.Facts:
-    return replace(around.facts, workers=len([*living(around.workers)]))
+    return replace(around.facts, workers=len([*living_workers(around.workers)]))
 
 
-def living(workers: Iterable[WorkerInfo]) -> Iterable[WorkerInfo]:
+def living_workers(workers: Iterable[WorkerInfo]) -> Iterable[WorkerInfo]:
     """Without those of this machine that have ended: others bury them, but not before their lease is over."""
     here = socket.gethostname()
     return (worker for worker in workers if worker.host != here or is_there(worker.pid))

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 from uuid import UUID
 
-from postino.engine.actions import act, gate_named
-from postino.engine.job_spec import instant, named, nearest, refusal
+from postino.engine.actions import make_act, parse_gate
+from postino.engine.job_spec import check_name, check_time, suggest, wrong_value
 from postino.errors import Conflict, NotFound, WrongUse
 from postino.rules.blackout import Blackout, blackout_of, sentence
 from postino.rules.blackout_impact import Shift, shift_of
@@ -80,11 +80,11 @@ class GateControl:
         return QueueOverview(lines_of(await self.store.queue_depths()), closed(known, now), await self.store.workers())
 
     async def pause(self, scope: Scope, name: str, *, reason: str = "", actor: str = "app") -> Gate:
-        return await self.changed(self.store.pause(*place(scope, name), act(actor, reason)))
+        return await self.changed(self.store.pause(*place(scope, name), make_act(actor, reason)))
 
     async def resume(self, scope: Scope, name: str, *, reason: str = "", actor: str = "app") -> Gate:
         try:
-            return await self.changed(self.store.resume(*place(scope, name), act(actor, reason)))
+            return await self.changed(self.store.resume(*place(scope, name), make_act(actor, reason)))
         except NotFound:
             if scope is not Scope.ALL:
                 raise
@@ -94,7 +94,9 @@ class GateControl:
         """Ends a cool-down before its time."""
         if scope not in COOLED:
             raise WrongUse(f"scope: only an account or a channel cools down, not {scope.value!r}.", field="scope")
-        return await self.changed(self.store.end_cooldown(scope, named(name, scope.value), act(actor, reason)))
+        return await self.changed(
+            self.store.end_cooldown(scope, check_name(name, scope.value), make_act(actor, reason))
+        )
 
     async def circuits(self) -> list[Breaker]:
         """Of every service that was ever in trouble, or opened by hand, as it is now."""
@@ -153,10 +155,10 @@ class GateControl:
 
     async def keep(self, blackout: Blackout, *, reason: str = "", actor: str = "app") -> Blackout:
         """Saves a draft: from now on nothing of its scope starts in its windows."""
-        return await self.changed(self.store.add_blackout(blackout, act(actor, reason or blackout.reason or "")))
+        return await self.changed(self.store.add_blackout(blackout, make_act(actor, reason or blackout.reason or "")))
 
     async def remove_blackout(self, blackout_id: UUID, *, reason: str = "", actor: str = "app") -> Blackout:
-        return await self.changed(self.store.remove_blackout(blackout_id, act(actor, reason)))
+        return await self.changed(self.store.remove_blackout(blackout_id, make_act(actor, reason)))
 
     async def preview(self, blackout: Blackout) -> BlackoutPreview:
         """What would go out later than it does now, and when; of the newest jobs, where there are very many."""
@@ -184,17 +186,17 @@ class GateControl:
 
     async def check(self, field: str, name: str, known: Collection[str], ever: JobFilter) -> None:
         """Refuses a name that nothing has and no job ever had: it would be a gate in front of nothing."""
-        if named(name, field) in known or await self.store.jobs(ever):
+        if check_name(name, field) in known or await self.store.jobs(ever):
             return
         if field != "account":
             known = {*known, *(depth.channel for depth in await self.store.queue_depths())}
-        hint = nearest(name, sorted(known)) if known else " There are none yet."
+        hint = suggest(name, sorted(known)) if known else " There are none yet."
         raise WrongUse(f"{field}: there is no {field} {name!r:.200}.{hint} Nothing was changed.", field=field)
 
     async def check_circuit(self, service: str) -> None:
         known = [breaker.service for breaker in await self.store.circuits()]
-        if named(service, "service") not in known:
-            hint = nearest(service, known) if known else " None ever was."
+        if check_name(service, "service") not in known:
+            hint = suggest(service, known) if known else " None ever was."
             raise NotFound(f"The service {service!r:.200} has never been in trouble, nor opened by hand.{hint}")
 
     async def changed(self, deed: Awaitable[T]) -> T:
@@ -226,11 +228,11 @@ def pending_of(blackout: Blackout) -> JobFilter:
 
 
 def place(scope: Scope, name: str) -> tuple[Scope, str]:
-    return (Scope.ALL, "") if scope is Scope.ALL else gate_named(scope, name)
+    return (Scope.ALL, "") if scope is Scope.ALL else parse_gate(scope, name)
 
 
 def reasoned(actor: str, reason: str) -> Act:
-    done = act(actor, reason)
+    done = make_act(actor, reason)
     if not reason.strip():
         raise WrongUse("reason: say why; it stays in the audit trail. Nothing was changed.", field="reason")
     return done
@@ -241,9 +243,9 @@ def end_of(until_at: datetime | None, seconds: float | None, now: datetime) -> d
         raise WrongUse("seconds: give either until when or for how long, not both.", field="seconds")
     if seconds is not None:
         if isinstance(seconds, bool) or not 0 < seconds <= MOST_SECONDS:
-            raise refusal("seconds", seconds, f"a number of seconds greater than 0, at most {MOST_SECONDS:.0f}")
+            raise wrong_value("seconds", seconds, f"a number of seconds greater than 0, at most {MOST_SECONDS:.0f}")
         return now + timedelta(seconds=seconds)
-    ends_at = instant("until", until_at)
+    ends_at = check_time("until", until_at)
     if ends_at is not None and ends_at <= now:
         raise WrongUse(f"until: {told_at(ends_at)} has passed. Nothing was changed.", field="until")
     return ends_at

@@ -74,7 +74,7 @@ class Handler:
         raise TypeError(f"The handler of {self.type} must return {wanted}, not {result!r:.200}.")
 
 
-def handler_of(type_: str, function: Function, queue: Queue, override: Override) -> Handler:
+def make_handler(type_: str, function: Function, queue: Queue, override: Override) -> Handler:
     parameters = list(inspect.signature(function).parameters.values())
     required = [parameter for parameter in parameters if parameter.default is parameter.empty]
     if len(required) > MOST_ARGUMENTS or any(parameter.kind is parameter.KEYWORD_ONLY for parameter in required):

@@ -52,7 +52,7 @@ class JobSpec:
             case Mapping():
                 unknown = next((name for name in wanted if name not in cls.__slots__), None)
                 if unknown is not None:
-                    hint = nearest(unknown, cls.__slots__)
+                    hint = suggest(unknown, cls.__slots__)
                     raise WrongUse(f"{unknown}: a job has no such field.{hint}", field=unknown)
                 return cls(**{"type": None, **wanted})
             case [type_, *rest] if not isinstance(wanted, str) and len(rest) < len(cls.__slots__):
@@ -65,34 +65,34 @@ make_new_job = drafted(NewJob)
 
 
 def new_job(spec: JobSpec, default_queue: Queue, id: UUID | None = None) -> NewJob:
-    name = named(spec.type, "type")
-    account = text("account", spec.account)
-    key = text("key", spec.key)
+    name = check_name(spec.type, "type")
+    account = check_text("account", spec.account)
+    key = check_text("key", spec.key)
     return make_new_job(
         id or new_id(),
         name,
-        text("channel", spec.channel) or name,
-        default_queue if spec.queue is None else queue_named(spec.queue),
+        check_text("channel", spec.channel) or name,
+        default_queue if spec.queue is None else parse_queue(spec.queue),
         payload_bytes(spec.payload),
         None if key is None else job_key(key, account),
-        instant("at", spec.at),
+        check_time("at", spec.at),
         account,
-        text("brand", spec.brand),
-        text("user_id", spec.user_id),
-        parent_of(spec.parent),
-        text("correlation_id", spec.correlation_id),
-        whole("max_attempts", spec.max_attempts),
-        None if spec.backoff is None else backoff_text(backoff_of(spec.backoff)),
-        seconds("time_limit", spec.time_limit),
+        check_text("brand", spec.brand),
+        check_text("user_id", spec.user_id),
+        check_parent(spec.parent),
+        check_text("correlation_id", spec.correlation_id),
+        check_whole("max_attempts", spec.max_attempts),
+        None if spec.backoff is None else backoff_text(check_backoff(spec.backoff)),
+        check_seconds("time_limit", spec.time_limit),
     )
 
 
-def override_of(max_attempts: Any, backoff: Any, time_limit: Any) -> Override:
+def make_override(max_attempts: Any, backoff: Any, time_limit: Any) -> Override:
     """What a handler says about its type of job."""
     return Override(
-        whole("max_attempts", max_attempts),
-        None if backoff is None else backoff_of(backoff),
-        seconds("time_limit", time_limit),
+        check_whole("max_attempts", max_attempts),
+        None if backoff is None else check_backoff(backoff),
+        check_seconds("time_limit", time_limit),
     )
 
 
@@ -119,7 +119,7 @@ def no_number(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number that JSON knows")
 
 
-def queue_named(name: str | Queue, field: str = "queue") -> Queue:
+def parse_queue(name: str | Queue, field: str = "queue") -> Queue:
     if isinstance(name, Queue):
         return name
     labels = [queue.label for queue in Queue]
@@ -128,18 +128,18 @@ def queue_named(name: str | Queue, field: str = "queue") -> Queue:
     return Queue.named(name)
 
 
-def backoff_of(value: Any) -> Backoff:
+def check_backoff(value: Any) -> Backoff:
     if isinstance(value, Exponential | Schedule):
         return value
-    raise refusal("backoff", value, "Exponential(…) or Schedule([…])")
+    raise wrong_value("backoff", value, "Exponential(…) or Schedule([…])")
 
 
-def instant(field: str, value: Any) -> datetime | None:
+def check_time(field: str, value: Any) -> datetime | None:
     if value is None:
         return None
     if is_instant(value):
         return value.astimezone(UTC)  # type: ignore[no-any-return]
-    raise refusal(field, value, "a datetime with a time zone, from 1970 to 9000, for example datetime.now(UTC)")
+    raise wrong_value(field, value, "a datetime with a time zone, from 1970 to 9000, for example datetime.now(UTC)")
 
 
 def is_instant(value: Any) -> bool:
@@ -147,47 +147,47 @@ def is_instant(value: Any) -> bool:
     return isinstance(value, datetime) and value.tzinfo is not None and 1970 < value.year < 9000
 
 
-def parent_of(value: Any) -> UUID | None:
+def check_parent(value: Any) -> UUID | None:
     if value is None or isinstance(value, UUID):
         return value
-    raise refusal("parent", value, "the id of a job, a UUID")
+    raise wrong_value("parent", value, "the id of a job, a UUID")
 
 
-def text(field: str, value: Any) -> str | None:
+def check_text(field: str, value: Any) -> str | None:
     if value is None:
         return None
     if isinstance(value, str) and 0 < len(value) <= MOST_CHARACTERS and not UNSTORABLE.search(value):
         return value
-    raise refusal(field, value, f"a text of 1 to {MOST_CHARACTERS} whole characters without NUL")
+    raise wrong_value(field, value, f"a text of 1 to {MOST_CHARACTERS} whole characters without NUL")
 
 
-def named(name: Any, field: str = "name") -> str:
-    checked = text(field, name)
+def check_name(name: Any, field: str = "name") -> str:
+    checked = check_text(field, name)
     if checked is None:
-        raise refusal(field, name, "a name")
+        raise wrong_value(field, name, "a name")
     return checked
 
 
-def whole(field: str, value: Any) -> int | None:
+def check_whole(field: str, value: Any) -> int | None:
     if value is None:
         return None
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MOST_ATTEMPTS:
         return value
-    raise refusal(field, value, f"a whole number from 1 to {MOST_ATTEMPTS}")
+    raise wrong_value(field, value, f"a whole number from 1 to {MOST_ATTEMPTS}")
 
 
-def seconds(field: str, value: Any) -> float | None:
+def check_seconds(field: str, value: Any) -> float | None:
     if value is None:
         return None
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf:
         return float(value)
-    raise refusal(field, value, "a number of seconds greater than 0")
+    raise wrong_value(field, value, "a number of seconds greater than 0")
 
 
-def refusal(field: str, value: Any, wanted: str) -> WrongUse:
+def wrong_value(field: str, value: Any, wanted: str) -> WrongUse:
     return WrongUse(f"{field}: expected {wanted}, not {value!r:.200}.", field=field)
 
 
-def nearest(name: str, names: Sequence[str]) -> str:
+def suggest(name: str, names: Sequence[str]) -> str:
     close = difflib.get_close_matches(name, names, n=1)
     return f" Did you mean {close[0]}?" if close else f" There are: {', '.join(names)}."

@@ -67,9 +67,9 @@ class Relay:
         try:
             for event in events:
                 if not self.listener.types or event.type in self.listener.types:
-                    crash_point("hear.before")
+                    crash_point("listener.before")
                     await self.listener.hear(event)
-                    crash_point("hear.after")
+                    crash_point("listener.after")
                 heard = event.cursor
                 if self.monotonic() - moved_at > MOVED_EVERY:
                     cursor, moved_at = heard, self.monotonic()

@@ -239,9 +239,9 @@ class Worker:
         run.begun = True
         if gate := self.circuits.shut(run.job.channel):
             return self.executor.put_off(run.job, told_of_gate(gate))
-        crash_point("perform.before")
+        crash_point("handler.before")
         ending = await self.executor.perform(run.job, run.follow)
-        crash_point("perform.after")
+        crash_point("handler.after")
         if run.call is not None and not run.call.asked:
             self.circuits.judge(ending)  # its handler has ways of its own
         return ending

@@ -5,7 +5,7 @@ import threading
 from dataclasses import replace
 from datetime import timedelta
 
-from postino.engine.job_spec import nearest
+from postino.engine.job_spec import suggest
 from postino.errors import WrongUse
 from postino.forecast.result import Forecast
 from postino.forecast.run import ForecastRequest, ForecastRun, Progress
@@ -70,5 +70,5 @@ async def check_brand(store: Store, outlook: Outlook, brand: str | None) -> None
 
 def refuse_unknown(field: str, name: str, known: set[str]) -> None:
     if name not in known:
-        hint = nearest(name, sorted(known)) if known else " There is none yet."
+        hint = suggest(name, sorted(known)) if known else " There is none yet."
         raise WrongUse(f"{field}: there is no {field} {name!r:.200}.{hint}", field)

@@ -32,7 +32,7 @@ PICTURED = {"uploadBlob": "picture", "media": "picture", "media_status": "pictur
             "sendMediaGroup": "pictures"}  # fmt: skip
 
 
-AFTER_SENDING = ("perform.after", "settle.before", "settle.after")  # passed whatever the network answers
+AFTER_SENDING = ("handler.after", "settle.before", "settle.after")  # passed whatever the network answers
 
 
 @dataclass(frozen=True, slots=True)

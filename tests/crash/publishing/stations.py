@@ -14,14 +14,14 @@ from tests.crash.publishing.shapes import Shape
 # Passed once a worker has a post in its hands, and by nobody else as long as it takes one at a time.
 IN_HAND = (
     "claim.after",
-    "perform.",
-    "act.",
+    "handler.",
+    "step.",
     "save_step.",
     "reserve_quota.",
     "record_intents.",
     "send.",
     "record_receipt.",
-    "look.",
+    "lookup.",
     "settle.",
 )
 

@@ -17,13 +17,13 @@ from tests.crash.publishing.shapes import NETWORKS, SHAPES, shape_for, shapes_of
 from tests.crash.publishing.stations import IN_HAND, Station, walk
 from tests.crash.publishing.sweep import Sweep
 
-ALWAYS_PASSED = {point for point in POINTS if point.startswith(IN_HAND) and not point.startswith("look.")}
+ALWAYS_PASSED = {point for point in POINTS if point.startswith(IN_HAND) and not point.startswith("lookup.")}
 STARTED_ANEW = ("forget_step.before", "forget_step.after")
 # Once the answer to a visible call was lost:
 SENT_AGAIN = ("record_intents.before", "record_intents.after", "send.before", "send.after")
 LOOKED_FOR = (
-    "look.before",
-    "look.after",
+    "lookup.before",
+    "lookup.after",
     "record_receipt.before",
     "record_receipt.after",
     "settle.before",
