@@ -169,15 +169,17 @@ def test_how_long_a_message_to_telegram_may_be_on_its_way() -> None:
     assert f"For Telegram that ends {longest.seconds} seconds after" in documents.prose(OPERATING)
 
 
-# --- The house
+# --- Architecture
 
 
-def test_the_rooms_exist_and_every_room_is_shown() -> None:
-    shown = [name for row in table(ARCHITECTURE, "room", "what it holds") for name in codes(row["room"])]
+def test_the_table_of_packages_lists_every_package_that_exists() -> None:
+    shown = [name for row in table(ARCHITECTURE, "package", "what it holds") for name in codes(row["package"])]
     paths = [name if name.startswith("src/") else f"src/postino/{name}" for name in shown]
     assert [path for path in paths if not (ROOT / path).exists()] == []
-    rooms = {path for path in SOURCE.iterdir() if not path.name.startswith(("_", ".")) and path.suffix in ("", ".py")}
-    assert {path.resolve() for path in map(ROOT.joinpath, paths)} == {path.resolve() for path in rooms}
+    packages = {
+        path for path in SOURCE.iterdir() if not path.name.startswith(("_", ".")) and path.suffix in ("", ".py")
+    }
+    assert {path.resolve() for path in map(ROOT.joinpath, paths)} == {path.resolve() for path in packages}
 
 
 def test_the_tables_are_those_the_migrations_make() -> None:
