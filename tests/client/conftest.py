@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from postino.client import AsyncClient, Client, Patience
+from postino.client import AsyncClient, Client, RetryOptions
 from tests.api.household import Process, Server
 
-QUICK = Patience(first=timedelta(milliseconds=20))
+QUICK = RetryOptions(first_delay=timedelta(milliseconds=20))
 KEY = "pk_live_secret"
 Question = Callable[[Any], Any]
 
@@ -64,7 +64,7 @@ class Kind:
         async def note(seconds: float) -> None:
             slept.append(seconds)
 
-        said: dict[str, Any] = {"patience": QUICK, **more}
+        said: dict[str, Any] = {"retry": QUICK, **more}
         if self.name == "sync":
             client = Client(url, key, **said | ({} if naps else {"sleep": slept.append}))
             yield Asker(client, slept)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from postino.client import TIMEOUT, Client, NotAllowed, Patience, Unanswered, refusals
-from postino.client.ways import Room
+from postino.client import TIMEOUT, ApiUnavailable, Client, NotAllowed, RetryOptions, errors
+from postino.client.endpoints import Resource
 from tests.client.test_every_method import every_method
 from tests.documents import ROOT, code, codes, prose, table
 
@@ -13,18 +13,22 @@ PAGE = ROOT / "docs" / "api.md"
 
 
 def test_every_method_is_told_and_no_other() -> None:
-    rows = table(PAGE, "room", "methods")
+    rows = table(PAGE, "resource", "methods")
     told = {
-        name if row["room"] == "the client itself" else f"{code(row['room'])}.{name}"
+        name if row["resource"] == "the client itself" else f"{code(row['resource'])}.{name}"
         for row in rows
         for name in codes(row["methods"])
     }
     assert told == every_method()
-    rooms = {name for name, it in vars(Client("http://127.0.0.1:1")).items() if isinstance(it, Room)}
-    assert {code(row["room"]) for row in rows if row["room"] != "the client itself"} == rooms
+    resources = {name for name, it in vars(Client("http://127.0.0.1:1")).items() if isinstance(it, Resource)}
+    assert {code(row["resource"]) for row in rows if row["resource"] != "the client itself"} == resources
 
 
 def test_how_patient_the_clients_are_and_what_they_raise() -> None:
-    assert (TIMEOUT, Patience().tries, Patience().longest) == (timedelta(seconds=30), 4, timedelta(seconds=20))
-    raised = {kind.__name__ for kind in (*refusals.KINDS.values(), NotAllowed, Unanswered)}
+    assert (TIMEOUT, RetryOptions().attempts, RetryOptions().max_delay) == (
+        timedelta(seconds=30),
+        4,
+        timedelta(seconds=20),
+    )
+    raised = {kind.__name__ for kind in (*errors.ERROR_TYPES.values(), NotAllowed, ApiUnavailable)}
     assert raised | {"WrongUse", "PostinoError"} <= set(codes(prose(PAGE)))

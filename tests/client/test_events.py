@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from postino.client import NotAllowed, Unanswered
+from postino.client import ApiUnavailable, NotAllowed
 from postino.errors import WrongUse
 from tests.api.household import Server
 from tests.client.conftest import Kind
@@ -108,7 +108,7 @@ async def test_a_server_that_is_gone_for_good_is_told(kind: Kind) -> None:
         visit.reset()
 
     async with RawServer(broken) as raw, kind.asker(raw.url, naps=False) as ask:
-        with pytest.raises(Unanswered, match="GET /v1/events"):
+        with pytest.raises(ApiUnavailable, match="GET /v1/events"):
             await ask.every(lambda c: c.events())
         assert len(raw.requests) == 4
 
@@ -120,5 +120,5 @@ async def test_an_event_that_cannot_be_read_is_told(kind: Kind, body: bytes) -> 
         await visit.say(HEAD + body)
 
     async with RawServer(strange) as raw, kind.asker(raw.url) as ask:
-        with pytest.raises(Unanswered, match="cannot be read"):
+        with pytest.raises(ApiUnavailable, match="cannot be read"):
             await ask.every(lambda c: c.events())

@@ -11,9 +11,9 @@ from uuid import uuid4
 import pytest
 from pydantic import TypeAdapter
 
-from postino.client import Client, Patience, house_shapes, job_shapes, people_shapes, shapes
-from postino.client.house import House
-from postino.client.ways import Described, Room
+from postino.client import Client, RetryOptions, house_shapes, job_shapes, people_shapes, shapes
+from postino.client.api import Api
+from postino.client.endpoints import EndpointMethod, Resource
 from postino.errors import NotFound, StoreUnreachable
 from postino.values.job import Job
 from postino.values.outcome import Outcome, Reject, Unknown
@@ -24,14 +24,14 @@ from tests.client.conftest import Kind
 LATER = "2031-03-01T10:00:00Z"
 
 
-def methods_of(kind: type[Room[Any]]) -> Iterator[str]:
-    return (name for name, it in vars(kind).items() if isinstance(it, Described))
+def methods_of(kind: type[Resource[Any]]) -> Iterator[str]:
+    return (name for name, it in vars(kind).items() if isinstance(it, EndpointMethod))
 
 
 def every_method() -> set[str]:
     house = Client("http://127.0.0.1:1")
-    rooms = {name: type(room) for name, room in vars(house).items() if isinstance(room, Room)}
-    return {*methods_of(House), *(f"{name}.{verb}" for name, room in rooms.items() for verb in methods_of(room))}
+    rooms = {name: type(room) for name, room in vars(house).items() if isinstance(room, Resource)}
+    return {*methods_of(Api), *(f"{name}.{verb}" for name, room in rooms.items() for verb in methods_of(room))}
 
 
 def fits(told: Any, shape: Any) -> None:
@@ -243,7 +243,7 @@ async def test_a_file_of_posts(kind: Kind, server: Server) -> None:
 
 async def test_the_simulated_networks(kind: Kind, server: Server) -> None:
     """There are none beside this server."""
-    async with kind.of(server, patience=Patience(tries=1)) as ask:
+    async with kind.of(server, retry=RetryOptions(attempts=1)) as ask:
         questions: list[Any] = [
             lambda c: c.sandbox.published(),
             lambda c: c.sandbox.networks(),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from postino.client import AsyncClient, Client
-from postino.client.posts import bytes_of
+from postino.client.posts import read_bytes
 from postino.errors import WrongUse
 
 NOWHERE = Client("http://127.0.0.1:9", "key")
@@ -24,8 +24,8 @@ def test_one_account_that_is_no_list_is_refused_by_its_name(deed: str) -> None:
 def test_a_file_is_given_by_its_path_or_by_what_is_in_it(tmp_path: Path) -> None:
     file = tmp_path / "june.csv"
     file.write_bytes(b"text\r\n\xe9")
-    assert bytes_of(file) == b"text\r\n\xe9"
-    assert bytes_of("caf\u00e9") == bytes_of("caf\u00e9".encode())
+    assert read_bytes(file) == b"text\r\n\xe9"
+    assert read_bytes("caf\u00e9") == read_bytes("caf\u00e9".encode())
 
 
 @pytest.mark.parametrize(("given", "told"), [(Path("nowhere.csv"), "cannot be read"), (17, "not a int")])

@@ -9,37 +9,37 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postino.client.messages import Answer, Lost, Request
-from postino.client.retrying import Patience, pause
+from postino.client.messages import ApiRequest, ApiResponse, NoResponse
+from postino.client.retry import RetryOptions, retry_delay
 
 NOW = datetime(2026, 3, 1, 10, 0, tzinfo=UTC)
-PATIENCE = Patience(tries=3, first=timedelta(seconds=1), longest=timedelta(seconds=10))
-LOOK: Request[Any] = Request("GET", "/v1/posts")
-KEYED: Request[Any] = Request("POST", "/v1/posts", key="k")
-BARE: Request[Any] = Request("POST", "/v1/posts")
-NO_ANSWER = Lost("the connection broke")
+PATIENCE = RetryOptions(attempts=3, first_delay=timedelta(seconds=1), max_delay=timedelta(seconds=10))
+LOOK: ApiRequest[Any] = ApiRequest("GET", "/v1/posts")
+KEYED: ApiRequest[Any] = ApiRequest("POST", "/v1/posts", idempotency_key="k")
+BARE: ApiRequest[Any] = ApiRequest("POST", "/v1/posts")
+NO_ANSWER = NoResponse("the connection broke")
 
 
-def answer(status: int, retry_after: str | None = None) -> Answer:
-    return Answer(status, {} if retry_after is None else {"retry-after": retry_after}, b"")
+def answer(status: int, retry_after: str | None = None) -> ApiResponse:
+    return ApiResponse(status, {} if retry_after is None else {"retry-after": retry_after}, b"")
 
 
 @pytest.mark.parametrize("said", [NO_ANSWER, answer(429), answer(502), answer(503), answer(504)])
 @pytest.mark.parametrize("request_", [LOOK, KEYED])
-def test_what_does_no_harm_twice_is_sent_again(request_: Request[Any], said: Answer | Lost) -> None:
-    waits = [pause(request_, said, tried, PATIENCE, 1.0, NOW) for tried in (1, 2, 3)]
+def test_what_does_no_harm_twice_is_sent_again(request_: ApiRequest[Any], said: ApiResponse | NoResponse) -> None:
+    waits = [retry_delay(request_, said, tried, PATIENCE, 1.0, NOW) for tried in (1, 2, 3)]
     assert waits == [timedelta(seconds=1), timedelta(seconds=2), None]
 
 
 @pytest.mark.parametrize("method", ["POST", "PATCH", "DELETE", "PUT"])
 @pytest.mark.parametrize("said", [NO_ANSWER, answer(429, "1"), answer(502), answer(503, "1"), answer(504)])
-def test_what_changes_something_and_has_no_key_is_never_sent_again(method: str, said: Answer | Lost) -> None:
-    assert pause(Request(method, "/v1/posts"), said, 1, PATIENCE, 0.5, NOW) is None
+def test_what_changes_something_and_has_no_key_is_never_sent_again(method: str, said: ApiResponse | NoResponse) -> None:
+    assert retry_delay(ApiRequest(method, "/v1/posts"), said, 1, PATIENCE, 0.5, NOW) is None
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 301, 400, 401, 403, 404, 409, 422, 500, 501])
 def test_an_answer_is_an_answer(status: int) -> None:
-    assert pause(LOOK, answer(status, "1"), 1, PATIENCE, 0.5, NOW) is None
+    assert retry_delay(LOOK, answer(status, "1"), 1, PATIENCE, 0.5, NOW) is None
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_an_answer_is_an_answer(status: int) -> None:
     ],
 )
 def test_the_server_says_when(said: str, seconds: float | None) -> None:
-    wait = pause(LOOK, answer(503, said), 1, PATIENCE, 0.5, NOW)
+    wait = retry_delay(LOOK, answer(503, said), 1, PATIENCE, 0.5, NOW)
     assert wait == (None if seconds is None else timedelta(seconds=seconds))
 
 
@@ -68,10 +68,10 @@ def test_the_server_says_when(said: str, seconds: float | None) -> None:
 def test_nobody_waits_longer_than_patience_has_or_comes_sooner_than_it_was_told(
     tried: int, jitter: float, asked: int
 ) -> None:
-    patience = Patience(tries=50)
-    usual = pause(KEYED, NO_ANSWER, tried, patience, jitter, NOW)
+    retry = RetryOptions(attempts=50)
+    usual = retry_delay(KEYED, NO_ANSWER, tried, retry, jitter, NOW)
     assert usual is not None
-    assert patience.first / 2 <= usual <= patience.longest
-    told = pause(KEYED, answer(429, str(asked)), tried, patience, jitter, NOW)
-    assert (told is None) == (asked > patience.longest.total_seconds())
-    assert told is None or timedelta(seconds=asked) <= told <= patience.longest + patience.first
+    assert retry.first_delay / 2 <= usual <= retry.max_delay
+    told = retry_delay(KEYED, answer(429, str(asked)), tried, retry, jitter, NOW)
+    assert (told is None) == (asked > retry.max_delay.total_seconds())
+    assert told is None or timedelta(seconds=asked) <= told <= retry.max_delay + retry.first_delay

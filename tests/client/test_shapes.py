@@ -11,10 +11,10 @@ import pytest
 
 from postino.api.answers import ANSWERS, EVENTS
 from postino.client import Client
-from postino.client.house import House
+from postino.client.api import Api
+from postino.client.endpoints import EndpointMethod, Resource
 from postino.client.job_shapes import Event
-from postino.client.messages import Request
-from postino.client.ways import Described, Room
+from postino.client.messages import ApiRequest
 from tests.api.announced import operation_at
 
 SOMEBODY = "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"
@@ -22,12 +22,12 @@ HOUSE = Client("http://127.0.0.1:1")
 
 
 def methods() -> Iterator[Any]:
-    rooms = {"": HOUSE, **{name: room for name, room in vars(HOUSE).items() if isinstance(room, Room)}}
+    rooms = {"": HOUSE, **{name: room for name, room in vars(HOUSE).items() if isinstance(room, Resource)}}
     for place, room in rooms.items():
-        kind = House if room is HOUSE else type(room)
+        kind = Api if room is HOUSE else type(room)
         for name, method in vars(kind).items():
-            if isinstance(method, Described):
-                yield pytest.param(room, method.plan, id=f"{place}.{name}".removeprefix("."))
+            if isinstance(method, EndpointMethod):
+                yield pytest.param(room, method.build, id=f"{place}.{name}".removeprefix("."))
 
 
 def anything(wanted: Any) -> Any:
@@ -42,19 +42,19 @@ def anything(wanted: Any) -> Any:
     return {int: 1, float: 1.0, bytes: b"x", bool: True}.get(kind, SOMEBODY)
 
 
-def described(room: Any, plan: Any) -> tuple[Request[Any], Any]:
+def described(room: Any, build: Any) -> tuple[ApiRequest[Any], Any]:
     """The request a method makes, and what it says of the answer."""
-    hints = get_type_hints(plan)
-    needed = [one for one in [*signature(plan).parameters.values()][1:] if one.default is Parameter.empty]
+    hints = get_type_hints(build)
+    needed = [one for one in [*signature(build).parameters.values()][1:] if one.default is Parameter.empty]
     said = {one.name: anything(hints[one.name]) for one in needed if one.kind is not Parameter.VAR_KEYWORD}
     [answer] = get_args(hints["return"])
-    return plan(room, **said), answer
+    return build(room, **said), answer
 
 
-@pytest.mark.parametrize(("room", "plan"), [*methods()])
-def test_a_method_answers_what_its_route_announces(room: Any, plan: Any) -> None:
-    request, answer = described(room, plan)
-    found = operation_at(request.method, request.address)
+@pytest.mark.parametrize(("room", "build"), [*methods()])
+def test_a_method_answers_what_its_route_announces(room: Any, build: Any) -> None:
+    request, answer = described(room, build)
+    found = operation_at(request.method, request.target)
     assert found is not None, request
     announced = [*ANSWERS[request.method, found[0]].values()]
     if announced == [EVENTS]:

@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import pytest
 
-from postino.client import NotAllowed, Patience, Unanswered
+from postino.client import ApiUnavailable, NotAllowed, RetryOptions
 from postino.errors import Conflict, NotFound, PostinoError, StoreUnreachable, WrongUse
 from tests.api.household import Server
 from tests.client.conftest import KEY, Kind
@@ -125,11 +125,11 @@ async def test_what_has_no_key_is_sent_once_whatever_happens(kind: Kind, server:
     who, key = account_of(server), (server.folder / "api.key").read_text().strip()
     post = server.api.ask("POST", "/v1/posts", {"text": "x", "accounts": [who], "at": LATER}).json["id"]
     async with losing(server, 9) as proxy, kind.asker(proxy.url, key) as ask:
-        with pytest.raises(Unanswered, match="look before you send it again"):
+        with pytest.raises(ApiUnavailable, match="check before you send it again"):
             await ask(lambda c: c.posts.cancel(post))
-        with pytest.raises(Unanswered, match="look before"):
+        with pytest.raises(ApiUnavailable, match="check before"):
             await ask(lambda c: c.posts.edit(post, text="y"))
-        with pytest.raises(Unanswered, match="look before"):
+        with pytest.raises(ApiUnavailable, match="check before"):
             await ask(lambda c: c.blackouts.remove(uuid4()))
         assert len(proxy.requests) == 3
     assert server.api.get(f"/v1/posts/{post}")["status"] == "cancelled"
@@ -201,10 +201,10 @@ async def test_a_server_that_asks_for_more_than_there_is_patience_is_not_waited_
 async def test_nobody_there_is_told_with_the_key_to_go_on_with(kind: Kind) -> None:
     async with RawServer(breaking) as raw:
         url = raw.url
-    async with kind.asker(url, patience=Patience(tries=2, first=timedelta(milliseconds=1))) as ask:
-        with pytest.raises(Unanswered, match=r"POST /v1/posts.*key='mine'.*done once"):
+    async with kind.asker(url, retry=RetryOptions(attempts=2, first_delay=timedelta(milliseconds=1))) as ask:
+        with pytest.raises(ApiUnavailable, match=r"POST /v1/posts.*key='mine'.*takes effect once"):
             await ask(lambda c: c.posts.create(text="x", accounts=["a"], key="mine"))
-        with pytest.raises(Unanswered, match=r"GET /v1/me.*Nothing was changed"):
+        with pytest.raises(ApiUnavailable, match=r"GET /v1/me.*Nothing was changed"):
             await ask(lambda c: c.me())
 
 
@@ -213,9 +213,9 @@ async def test_a_server_that_says_nothing_is_not_waited_for_longer_than_the_time
         await visit.request()
         await asyncio.Event().wait()
 
-    patience = Patience(tries=1)
-    async with RawServer(silent) as raw, kind.asker(raw.url, timeout=timedelta(seconds=0.05), patience=patience) as ask:
-        with pytest.raises(Unanswered, match=r"nothing came within 0\.05 s"):
+    retry = RetryOptions(attempts=1)
+    async with RawServer(silent) as raw, kind.asker(raw.url, timeout=timedelta(seconds=0.05), retry=retry) as ask:
+        with pytest.raises(ApiUnavailable, match=r"no data within 0\.05 s"):
             await ask(lambda c: c.me())
 
 
@@ -232,7 +232,7 @@ async def test_what_is_not_postino_is_told_as_such(
     kind: Kind, behaviour: Callable[[Visit], Awaitable[None]], words: str
 ) -> None:
     async with RawServer(behaviour) as raw, kind.asker(raw.url) as ask:
-        with pytest.raises(Unanswered, match=words):
+        with pytest.raises(ApiUnavailable, match=words):
             await ask(lambda c: c.me())
         assert len(raw.requests) == 1
 
@@ -253,7 +253,7 @@ async def test_refusals_are_postinos_own_in_the_servers_words(kind: Kind, server
         await ask(lambda c: c.posts.cancel(made["posts"][0]["id"]))
         with pytest.raises(Conflict, match="cancelled"):
             await ask(lambda c: c.posts.publish_now(made["posts"][0]["id"]))
-        with pytest.raises(WrongUse, match="is no id"):
+        with pytest.raises(WrongUse, match="is not a valid id"):
             await ask(lambda c: c.posts.get(""))
     async with kind.asker(server.told["url"], "postino_wrong") as ask:
         with pytest.raises(NotAllowed, match="not an API key"):
@@ -269,10 +269,10 @@ async def test_no_key_and_no_credentials_are_in_what_is_shown_or_raised(kind: Ki
     async with RawServer(echo) as raw, kind.asker(raw.url) as ask:
         with pytest.raises(WrongUse) as told:
             await ask(lambda c: c.me())
-        shown = [repr(ask.client), repr(ask.client.talker), str(told.value), *told.value.__notes__]
+        shown = [repr(ask.client), repr(ask.client.session), str(told.value), *told.value.__notes__]
         assert KEY not in " ".join(shown)
     async with RawServer(breaking) as raw, kind.asker(raw.url) as ask:
-        with pytest.raises(Unanswered) as lost:
+        with pytest.raises(ApiUnavailable) as lost:
             await ask(lambda c: c.accounts.add("x", "y", {"password": "hunter2"}))
         assert "hunter2" not in repr(lost.value)
         assert (KEY in repr(lost.value), len(raw.requests)) == (False, 1)

@@ -178,7 +178,7 @@ def each(deed: Callable[..., Any], ids: Sequence[str], chosen: Mapping[str, Any]
 
 
 def report(results: Sequence[Told], what: Done, *, as_json: bool) -> None:
-    from postino.client.refusals import KINDS
+    from postino.client.errors import ERROR_TYPES
 
     if as_json:
         output.as_list(results)
@@ -190,5 +190,5 @@ def report(results: Sequence[Told], what: Done, *, as_json: bool) -> None:
             for it in results
         ]
         output.table(("ID", "RESULT", "WHY"), rows)
-    if refused := [KINDS[it["status"]].exit_code for it in results if not it["done"]]:
+    if refused := [ERROR_TYPES[it["status"]].exit_code for it in results if not it["done"]]:
         raise typer.Exit(refusals.exit_code(refused))

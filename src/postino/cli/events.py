@@ -23,7 +23,7 @@ LONGEST = 200  # of one thing that an event tells
 @placed
 def events(types: OfTypes = None, after: After = None, as_json: Json = False, *, where: Where) -> None:
     """What happens, a line each, until Ctrl-C: from now on, or after an event. It takes a server."""
-    from postino.client import Unanswered
+    from postino.client import ApiUnavailable
 
     wanted = tuple(name for said in types or () for name in said.split(","))
     with house(where) as postino:
@@ -36,8 +36,8 @@ def events(types: OfTypes = None, after: After = None, as_json: Json = False, *,
                     output.as_line(event)
                 else:
                     output.write(line(event))
-        except Unanswered as error:
-            raise Unanswered(f"{lost(error)} {going_on(after, where)}") from error
+        except ApiUnavailable as error:
+            raise ApiUnavailable(f"{lost(error)} {going_on(after, where)}") from error
 
 
 def lost(error: Exception) -> str:

@@ -8,7 +8,7 @@ from postino.cli import output
 from postino.rules.post_status import PostStatus
 
 if TYPE_CHECKING:
-    from postino.cli.session import House, Where
+    from postino.cli.session import QueueApi, Where
 
 LOOK_EVERY = 0.1
 PATIENCE = 120.0  # seconds: longer than a lost answer is waited for, and a look takes
@@ -17,13 +17,13 @@ OVER = (PostStatus.PUBLISHED, PostStatus.FAILED, PostStatus.CANCELLED)
 Told = Mapping[str, Any]
 
 
-def now(postino: "House", posts: Sequence[Told]) -> list[Told]:
+def now(postino: "QueueApi", posts: Sequence[Told]) -> list[Told]:
     """The same posts, as they are now."""
     found = {it["id"]: it for it in postino.posts.content(posts[0]["content_id"])["posts"]}
     return [found[it["id"]] for it in posts]
 
 
-def follow(postino: "House", posts: Sequence[Told], changed: Callable[[Told], None]) -> list[Told]:
+def follow(postino: "QueueApi", posts: Sequence[Told], changed: Callable[[Told], None]) -> list[Told]:
     """As they are in the end, or when patience ends; each change is told."""
     shown: dict[str, object] = {}
     end = time.monotonic() + PATIENCE

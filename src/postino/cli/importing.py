@@ -19,7 +19,7 @@ from postino.cli.session import Where, house
 from postino.errors import WrongUse
 
 if TYPE_CHECKING:
-    from postino.cli.session import House
+    from postino.cli.session import QueueApi
     from postino.client.house_shapes import Import
 
 Fault = Mapping[str, Any]
@@ -57,7 +57,7 @@ def read(file: Path) -> bytes:
         raise WrongUse(f"FILE: {file} cannot be read: {error.strerror}.", field="file") from None
 
 
-def saved(postino: "House", checked: "Import", where: Where) -> "Import":
+def saved(postino: "QueueApi", checked: "Import", where: Where) -> "Import":
     """Where it takes long and somebody waits, another one saves, and this one looks how far that is."""
 
     def save() -> "Import":

@@ -28,12 +28,12 @@ from postino.api import (
 from postino.api.callers import Caller, Known
 from postino.api.server import PARTS, app_for
 from postino.cli.progress import Teller
-from postino.client.messages import Answer, Lost, Request
-from postino.client.transports import Server
+from postino.client.messages import ApiRequest, ApiResponse, NoResponse
+from postino.client.transport import ServerAddress
 from postino.errors import WrongUse
 from postino.wiring import Postino
 
-HERE = Server("This queue", None, 1.0)
+HERE = ServerAddress("This queue", None, 1.0)
 # Who answers what begins with these words. To put together only those is most of what a command would wait for; what
 # is not here is answered by all of them.
 ANSWERED_BY: Mapping[str, Sequence[ModuleType]] = {
@@ -67,16 +67,16 @@ class Inside:
         self.check = Known(Caller(name, "cli", hears=self.teller.tell))
         self.apps: dict[str, ASGIApp] = {}
 
-    def send(self, request: Request[Any]) -> Answer | Lost:
+    def send(self, request: ApiRequest[Any]) -> ApiResponse | NoResponse:
         try:
             return self.runner.run(self.answer(request))
         finally:
             self.teller.clear()
 
-    def stream(self, request: Request[Any]) -> Generator[bytes | Answer | Lost, None, None]:
+    def stream(self, request: ApiRequest[Any]) -> Generator[bytes | ApiResponse | NoResponse, None, None]:
         raise WrongUse("What happens is told by a server: say which, with --server URL.", "server")
 
-    async def answer(self, request: Request[Any]) -> Answer:
+    async def answer(self, request: ApiRequest[Any]) -> ApiResponse:
         """A bug is not answered but raised, as anywhere else in this process."""
         told: list[Message] = []
 
@@ -89,16 +89,16 @@ class Inside:
         await self.app_for(request)(scope_of(request), receive, send)
         begun, *parts = told
         headers = {name.decode("latin-1"): text.decode("latin-1") for name, text in begun["headers"]}
-        return Answer(begun["status"], headers, b"".join(part.get("body", b"") for part in parts))
+        return ApiResponse(begun["status"], headers, b"".join(part.get("body", b"") for part in parts))
 
-    def app_for(self, request: Request[Any]) -> ASGIApp:
+    def app_for(self, request: ApiRequest[Any]) -> ASGIApp:
         word = request.path.split("/")[2]
         if word not in self.apps:
             self.apps[word] = app_for(self.postino, self.check, ANSWERED_BY.get(word, PARTS))
         return self.apps[word]
 
 
-def scope_of(request: Request[Any]) -> Scope:
+def scope_of(request: ApiRequest[Any]) -> Scope:
     headers = [(name.lower().encode(), text.encode()) for name, text in request.headers.items()]
     return {
         "type": "http",

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from postino.errors import NotFound, WrongUse
 
 if TYPE_CHECKING:
-    from postino.cli.session import House
+    from postino.cli.session import QueueApi
 
 Account = Mapping[str, Any]
 
 
-def account_meant(postino: "House", name: str) -> str:
+def account_meant(postino: "QueueApi", name: str) -> str:
     """The id of an account; or an account of an application's own, which only its jobs and gates know."""
     from postino.engine.job_spec import check_name
 
@@ -23,13 +23,13 @@ def account_meant(postino: "House", name: str) -> str:
     return account_named(name, accounts, "account")
 
 
-def is_somebodys(postino: "House", name: str) -> bool:
+def is_somebodys(postino: "QueueApi", name: str) -> bool:
     gates = postino.queues()["gates"]
     gated = any((gate["scope"], gate["name"]) == ("account", name) for gate in gates)
     return gated or bool(postino.jobs.page(account=name, limit=1)["data"])
 
 
-def doubt_about_brand(postino: "House", name: str) -> str | None:
+def doubt_about_brand(postino: "QueueApi", name: str) -> str | None:
     """What to say of a brand that no account has and no job ever had."""
     brands = sorted({account["brand"] for account in postino.accounts.page()["data"] if account["brand"] is not None})
     if name in brands or postino.jobs.page(brand=name, limit=1)["data"]:

@@ -14,7 +14,7 @@ from postino.cli.session import Where, house
 from postino.errors import WrongUse
 
 if TYPE_CHECKING:
-    from postino.cli.session import House
+    from postino.cli.session import QueueApi
 
 ACCOUNT_WIDTH, STATUS_WIDTH = 24, 10
 Told = Mapping[str, Any]
@@ -72,7 +72,7 @@ class Desk:
     """Puts a wish in, and tells what becomes of it."""
 
     def __init__(
-        self, where: Where, postino: "House", *, now: bool, waits: bool, as_json: bool, timezone: str | None
+        self, where: Where, postino: "QueueApi", *, now: bool, waits: bool, as_json: bool, timezone: str | None
     ) -> None:
         self.where, self.postino, self.timezone = where, postino, timezone
         self.now, self.waits, self.as_json = now, waits, as_json

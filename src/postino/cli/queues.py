@@ -14,7 +14,7 @@ from postino.errors import WrongUse
 from postino.values.gate import Scope
 
 if TYPE_CHECKING:
-    from postino.cli.session import House
+    from postino.cli.session import QueueApi
 
 commands = typer.Typer(help="What waits where; pause, resume, cap, warm.", no_args_is_help=True)
 MOST_NAMED, MOST_DIGITS = 10, 9
@@ -187,11 +187,11 @@ def gate_from(
     return scope, name
 
 
-def meant_by(postino: "House", scope: Scope, name: str) -> str:
+def meant_by(postino: "QueueApi", scope: Scope, name: str) -> str:
     return account_meant(postino, name) if scope is Scope.ACCOUNT else name
 
 
-def doubt_about(postino: "House", scope: Scope, name: str) -> str | None:
+def doubt_about(postino: "QueueApi", scope: Scope, name: str) -> str | None:
     """What to say where nothing is held up by it now."""
     if scope is Scope.BRAND:
         return doubt_about_brand(postino, name)

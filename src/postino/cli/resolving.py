@@ -13,7 +13,7 @@ from postino.errors import PostinoError, WrongUse
 from postino.values.post import POST
 
 if TYPE_CHECKING:
-    from postino.cli.session import House
+    from postino.cli.session import QueueApi
 
 Result = tuple[str, Mapping[str, Any] | PostinoError]
 
@@ -48,14 +48,14 @@ def resolve(
     report(results, single=len(named) == 1, as_json=as_json)
 
 
-def held_posts(postino: "House") -> Iterator[str]:
+def held_posts(postino: "QueueApi") -> Iterator[str]:
     """Those that wait because of where the database is, or was."""
     for job in postino.jobs.each(state="uncertain", type=POST, limit=200):
         if job["run_at"] is None and job["deferred"] is not None:
             yield job["id"]
 
 
-def resolved(postino: "House", post_id: str, verdict: Mapping[str, Any]) -> Mapping[str, Any] | PostinoError:
+def resolved(postino: "QueueApi", post_id: str, verdict: Mapping[str, Any]) -> Mapping[str, Any] | PostinoError:
     """How the post stands now, or why it was refused."""
     try:
         return postino.posts.resolve(post_id, **verdict)

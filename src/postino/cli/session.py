@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from postino.errors import StoreError, WrongUse
 
 if TYPE_CHECKING:
-    from postino.client.house import House as AnyHouse
-    from postino.client.ways import Talker
+    from postino.client.api import Api
+    from postino.client.endpoints import HttpSession
     from postino.config import Config
     from postino.wiring import Postino
 
-    House: TypeAlias = AnyHouse[Talker]
+    QueueApi: TypeAlias = Api[HttpSession]
 
 T = TypeVar("T")
 PATIENCE = timedelta(minutes=2)  # with a server: longer than a large file or simulation takes
@@ -144,7 +144,7 @@ def advising(where: Where) -> Iterator[None]:
 
 
 @contextmanager
-def house(where: Where, *, new: bool = False) -> "Iterator[House]":
+def house(where: Where, *, new: bool = False) -> "Iterator[QueueApi]":
     """All that a queue can be asked. Looking at one never creates it; a `new` one need not exist yet."""
     from postino.cli import logs
 
@@ -159,17 +159,17 @@ def house(where: Where, *, new: bool = False) -> "Iterator[House]":
 
 
 @contextmanager
-def inside(config: "Config", *, new: bool) -> "Iterator[House]":
+def inside(config: "Config", *, new: bool) -> "Iterator[QueueApi]":
     from postino.cli.inside import Inside
-    from postino.client import House, Patience
-    from postino.client.ways import Talker
+    from postino.client import Api, RetryOptions
+    from postino.client.endpoints import HttpSession
     from postino.wiring import Postino
 
     postino = Postino(config)
     with asyncio.Runner() as runner:
         try:
             runner.run(opened(postino, new=new))
-            yield House(Talker(Inside(postino, actor(), runner), Patience(tries=1)))
+            yield Api(HttpSession(Inside(postino, actor(), runner), RetryOptions(attempts=1)))
         finally:
             runner.run(postino.close())
 

@@ -13,7 +13,7 @@ from postino.cli.session import Where, house
 from postino.values.time_zones import zone
 
 if TYPE_CHECKING:
-    from postino.cli.session import House
+    from postino.cli.session import QueueApi
 
 LIVE = "scheduled,publishing,uncertain"
 A_PAGE, MOST_LOOKED_AT = 200, 20_000
@@ -75,7 +75,7 @@ def simulate(
         output.hint(note)
 
 
-def texts_of(postino: "House", played: Mapping[str, Any]) -> dict[str, str]:
+def texts_of(postino: "QueueApi", played: Mapping[str, Any]) -> dict[str, str]:
     """What those say that are posts; of very many, the newest."""
     wanted = {one["id"] for one in (*played["ran"], *played["left"])}
     found: dict[str, str] = {}

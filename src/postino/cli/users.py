@@ -13,7 +13,7 @@ from postino.cli.session import Where, house
 from postino.errors import NotFound
 
 if TYPE_CHECKING:
-    from postino.cli.session import House
+    from postino.cli.session import QueueApi
     from postino.client.people_shapes import User
 
 commands = typer.Typer(help="People who may sign in: add, list, password, link, remove.", no_args_is_help=True)
@@ -105,7 +105,7 @@ def remove(name: Name, reason: Reason = "", as_json: Json = False, *, where: Whe
     output.answer(user, f"{user['name']} is removed, and signed out.", as_json=as_json)
 
 
-def named(postino: "House", name: str, *, first: bool = False) -> "User":
+def named(postino: "QueueApi", name: str, *, first: bool = False) -> "User":
     """Whoever has this name, however it is written; the first owner is made, without a password."""
     from postino.auth.users import folded
 

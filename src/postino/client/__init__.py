@@ -1,7 +1,7 @@
-"""Postino over the wire, for programs: `Client` waits for its answers, `AsyncClient` awaits them.
+"""Python client of the Postino API: `Client` for blocking code, `AsyncClient` for asyncio.
 
-One description of every request serves both. Repeated is only what does no harm twice: questions, and what carries an
-idempotency key.
+Both share one definition of every request. They retry only requests that are safe to repeat: GET requests and
+requests with an idempotency key.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Self
 
-from postino.client.house import House
-from postino.client.refusals import NotAllowed, Unanswered
-from postino.client.retrying import Patience
-from postino.client.transports import Blocking, server_at
-from postino.client.ways import AsyncTalker, Talker
+from postino.client.api import Api
+from postino.client.endpoints import AsyncHttpSession, HttpSession
+from postino.client.errors import ApiUnavailable, NotAllowed
+from postino.client.retry import RetryOptions
+from postino.client.transport import HttpTransport, parse_server
 
-__all__ = ["AsyncClient", "Client", "House", "NotAllowed", "Patience", "Unanswered"]
+__all__ = ["Api", "ApiUnavailable", "AsyncClient", "Client", "NotAllowed", "RetryOptions"]
 
 TIMEOUT = timedelta(seconds=30)
-PATIENT = Patience()
+DEFAULT_RETRY = RetryOptions()
 
 
-class Client(House[Talker]):
-    """`Client("http://127.0.0.1:8700", key="…").posts.create(text="Hello", accounts=["bluesky:ada.example.org"])`.
+class Client(Api[HttpSession]):
+    """A blocking client. Threads may share one.
 
-    Threads may share one.
+    `Client("http://127.0.0.1:8700", key="…").posts.create(text="Hello", accounts=["bluesky:ada.example.org"])`
     """
 
     def __init__(
@@ -37,19 +37,19 @@ class Client(House[Talker]):
         key: str | None = None,
         *,
         timeout: timedelta = TIMEOUT,
-        patience: Patience = PATIENT,
+        retry: RetryOptions = DEFAULT_RETRY,
         jitter: Callable[[], float] = random.random,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        server = server_at(url, key, timeout.total_seconds())
-        super().__init__(Talker(Blocking(server), patience, jitter, sleep))
+        server = parse_server(url, key, timeout.total_seconds())
+        super().__init__(HttpSession(HttpTransport(server), retry, jitter, sleep))
 
     def __repr__(self) -> str:
-        return f"Client({self.talker.way.server.url!r})"
+        return f"Client({self.session.transport.server.url!r})"
 
 
-class AsyncClient(House[AsyncTalker]):
-    """The same with `await`, and `async for`; `async with` closes it."""
+class AsyncClient(Api[AsyncHttpSession]):
+    """An asyncio client with the same methods: `await` calls, `async for` lists. Use `async with` to close it."""
 
     def __init__(
         self,
@@ -57,17 +57,18 @@ class AsyncClient(House[AsyncTalker]):
         key: str | None = None,
         *,
         timeout: timedelta = TIMEOUT,
-        patience: Patience = PATIENT,
+        retry: RetryOptions = DEFAULT_RETRY,
         jitter: Callable[[], float] = random.random,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        from postino.client.meanwhile import Meanwhile
+        from postino.client.async_transport import AsyncHttpTransport
 
-        server = server_at(url, key, timeout.total_seconds())
-        super().__init__(AsyncTalker(Meanwhile(server), patience, jitter, sleep))
+        server = parse_server(url, key, timeout.total_seconds())
+        super().__init__(AsyncHttpSession(AsyncHttpTransport(server), retry, jitter, sleep))
 
     async def close(self) -> None:
-        await self.talker.way.close()
+        """Close the connections of this client."""
+        await self.session.transport.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -76,4 +77,4 @@ class AsyncClient(House[AsyncTalker]):
         await self.close()
 
     def __repr__(self) -> str:
-        return f"AsyncClient({self.talker.way.server.url!r})"
+        return f"AsyncClient({self.session.transport.server.url!r})"

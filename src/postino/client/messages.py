@@ -1,4 +1,4 @@
-"""Requests and what comes back, as values: nothing here speaks to anybody."""
+"""Build API requests and hold responses, as plain values. Nothing here does any I/O."""
 
 from __future__ import annotations
 
@@ -16,91 +16,97 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Request(Generic[T]):
-    """What is asked, and the type of what is answered. A body may hold credentials: it is not shown."""
+class ApiRequest(Generic[T]):
+    """One HTTP request; `T` is the type of its response. `repr` omits the body, which may hold credentials."""
 
     method: str
     path: str
     query: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = field(default=None, repr=False)
-    key: str | None = None
-    after: str | None = None  # the last event that was heard
-    kind: str = "application/json"  # of the body
+    idempotency_key: str | None = None
+    last_event_id: str | None = None
+    content_type: str = "application/json"
 
     @property
-    def repeatable(self) -> bool:
-        """Sent twice it does no more than sent once."""
-        return self.method == "GET" or self.key is not None
+    def is_repeatable(self) -> bool:
+        """True if sending the request twice has the same effect as sending it once."""
+        return self.method == "GET" or self.idempotency_key is not None
 
     @property
-    def address(self) -> str:
+    def target(self) -> str:
+        """The path with its query string."""
         return f"{self.path}?{urlencode(self.query)}" if self.query else self.path
 
     @property
     def headers(self) -> dict[str, str]:
-        said = {"Idempotency-Key": self.key, "Last-Event-ID": self.after}
-        told = {name: text for name, text in said.items() if text is not None}
-        return told | ({} if self.body is None else {"Content-Type": self.kind})
+        optional = {"Idempotency-Key": self.idempotency_key, "Last-Event-ID": self.last_event_id}
+        headers = {name: text for name, text in optional.items() if text is not None}
+        return headers if self.body is None else {**headers, "Content-Type": self.content_type}
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ApiResponse:
+    """A complete HTTP response."""
+
     status: int
-    headers: Mapping[str, str]  # their names in small letters
+    headers: Mapping[str, str]  # names in lower case
     body: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
-    """No answer came. Whether the request arrived, nobody knows here."""
+class NoResponse:
+    """The connection failed before a complete response arrived. The server may have processed the request."""
 
-    why: str
-
-
-def get(*path: object, **query: object) -> Request[Any]:
-    return Request("GET", path_of(path), query_of(query))
+    reason: str
 
 
-def send(method: str, *path: object, body: Mapping[str, Any] | None = None, key: str | None = None) -> Request[Any]:
-    """Fields that are None are sent as null: leave out what is not to be said."""
+def get(*path: object, **query: object) -> ApiRequest[Any]:
+    """Build a GET request. Parameters that are None are omitted."""
+    return ApiRequest("GET", build_path(path), build_query(query))
+
+
+def send(method: str, *path: object, body: Mapping[str, Any] | None = None, key: str | None = None) -> ApiRequest[Any]:
+    """Build a request with a JSON body. Fields that are None are sent as null."""
     if key is not None and not (0 < len(key) <= 255 and key.isascii() and key.isprintable()):
         raise WrongUse("key: an idempotency key has 1 to 255 printable ASCII characters.", "key")
     try:
-        sent = None if body is None else json.dumps(body, default=text_of, allow_nan=False).encode()
+        content = None if body is None else json.dumps(body, default=to_text, allow_nan=False).encode()
     except (TypeError, ValueError) as error:
         raise WrongUse(f"The request cannot be written as JSON: {error}. Nothing was sent.") from None
-    return Request(method, path_of(path), body=sent, key=key)
+    return ApiRequest(method, build_path(path), body=content, idempotency_key=key)
 
 
-def post(*path: object, key: str | None = None, **body: Any) -> Request[Any]:
-    return send("POST", *path, body=said(body), key=key)
+def post(*path: object, key: str | None = None, **body: Any) -> ApiRequest[Any]:
+    """Build a POST request. Fields that are None are omitted."""
+    return send("POST", *path, body=omit_none(body), key=key)
 
 
-def remove(*path: object, **query: object) -> Request[Any]:
-    return replace(send("DELETE", *path), query=query_of(query))
+def delete(*path: object, **query: object) -> ApiRequest[Any]:
+    """Build a DELETE request."""
+    return replace(send("DELETE", *path), query=build_query(query))
 
 
-def said(fields: Mapping[str, Any]) -> dict[str, Any]:
+def omit_none(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def path_of(parts: tuple[object, ...]) -> str:
+def build_path(parts: tuple[object, ...]) -> str:
     names = [str(part) for part in parts]
     for name in names:
-        if name in ("", ".", "..") or "/" in name:  # a server reads a slash as the end of a name, however it is written
-            raise WrongUse(f"{name!r} is no id, or none that fits into an address. Nothing was sent.", "id")
+        if name in ("", ".", "..") or "/" in name:  # servers treat an encoded slash as a separator too
+            raise WrongUse(f"{name!r} is not a valid id. Nothing was sent.", "id")
     return "/v1/" + "/".join(quote(name, safe="") for name in names)
 
 
-def query_of(query: Mapping[str, object]) -> dict[str, str]:
-    return {name: text_of(value) for name, value in query.items() if value is not None}
+def build_query(query: Mapping[str, object]) -> dict[str, str]:
+    return {name: to_text(value) for name, value in query.items() if value is not None}
 
 
-def text_of(value: object) -> str:
-    """As an address or a JSON text has it."""
+def to_text(value: object) -> str:
+    """Convert a value to the text that a query string or a JSON body holds."""
     match value:
         case str():
             return value
@@ -111,6 +117,6 @@ def text_of(value: object) -> str:
         case int() | UUID():
             return str(value)
         case list() | tuple() | set() | frozenset():
-            return ",".join(text_of(one) for one in value)
+            return ",".join(to_text(item) for item in value)
         case _:
             raise TypeError(f"a {type(value).__name__} cannot be sent")

@@ -5,33 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from postino.client.messages import Request, get, post, remove
+from postino.client.endpoints import Resource, SessionT, call
+from postino.client.messages import ApiRequest, delete, get, post
 from postino.client.sandbox_shapes import Calls, Epoch, Fault, Faults, Networks, Record, Removed
-from postino.client.ways import Room, Way, asks
 
 
-class Sandbox(Room[Way]):
-    @asks
-    def published(self) -> Request[Record]:
+class Sandbox(Resource[SessionT]):
+    @call
+    def published(self) -> ApiRequest[Record]:
         """The networks' own record of what is out."""
         return get("sandbox", "published")
 
-    @asks
-    def networks(self) -> Request[Networks]:
+    @call
+    def networks(self) -> ApiRequest[Networks]:
         """What is simulated, and how it can go wrong."""
         return get("sandbox", "networks")
 
-    @asks
-    def calls(self) -> Request[Calls]:
+    @call
+    def calls(self) -> ApiRequest[Calls]:
         """How often they were called."""
         return get("sandbox", "calls")
 
-    @asks
-    def faults(self) -> Request[Faults]:
+    @call
+    def faults(self) -> ApiRequest[Faults]:
         """What shall go wrong."""
         return get("sandbox", "faults")
 
-    @asks
+    @call
     def add_fault(
         self,
         network: str,
@@ -41,21 +41,21 @@ class Sandbox(Room[Way]):
         times: int | None = None,
         rate: float | None = None,
         params: Mapping[str, Any] | None = None,
-    ) -> Request[Fault]:
+    ) -> ApiRequest[Fault]:
         """Lets something go wrong: so many times, or at a rate from 0 to 1."""
         how: dict[str, Any] = {"endpoint": endpoint, "times": times, "rate": rate, "params": params}
         return post("sandbox", "faults", network=network, fault=fault, **how)
 
-    @asks
-    def remove_fault(self, fault_id: int) -> Request[Removed]:
-        return remove("sandbox", "faults", fault_id)
+    @call
+    def remove_fault(self, fault_id: int) -> ApiRequest[Removed]:
+        return delete("sandbox", "faults", fault_id)
 
-    @asks
-    def remove_faults(self) -> Request[Removed]:
+    @call
+    def remove_faults(self) -> ApiRequest[Removed]:
         """Nothing shall go wrong any more."""
-        return remove("sandbox", "faults")
+        return delete("sandbox", "faults")
 
-    @asks
-    def reset(self) -> Request[Epoch]:
+    @call
+    def reset(self) -> ApiRequest[Epoch]:
         """Begins anew, as if nothing had been published."""
         return post("sandbox", "reset")
