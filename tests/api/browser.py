@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import uuid4
 
-from tests.api.household import Client, Reply, Server
+from tests.api.processes import Client, Reply, Server
 
 PASSWORD = "correct horse"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.household import Server, Up
+from tests.api.processes import Server, Up
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.api.hands import key_for, same_refusal
-from tests.api.household import Client, Server, Up
+from tests.api.fake_worker import key_for, same_refusal
+from tests.api.processes import Client, Server, Up
 
 SECRET = "hunter2-and-more"
 MASTODON = {

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from jsonschema_rs import ValidationError
 
-from tests.api.announced import check
+from tests.api.openapi_check import check
 
 HEADERS = {"content-type": "application/json", "x-request-id": "r"}
 PROBLEM = HEADERS | {"content-type": "application/problem+json"}

@@ -13,8 +13,8 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-from tests.api.household import Server
-from tests.api.nonsense import NO_ZONE, Document, Wrong
+from tests.api.bad_values import NO_ZONE, Document, Wrong
+from tests.api.processes import Server
 from tests.contract.databases import TABLES, Database, PostgresDatabase, SqliteDatabase
 
 WRONG_QUESTIONS = {

@@ -17,10 +17,10 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 
-from postino.api.bodies import MOST_OF_STRANGERS
-from tests.api.hands import put
-from tests.api.household import DEADLINE, Client, Reply, Server, eventually
-from tests.api.nonsense import Document
+from postino.api.body_limits import MOST_OF_STRANGERS
+from tests.api.bad_values import Document
+from tests.api.fake_worker import put
+from tests.api.processes import DEADLINE, Client, Reply, Server, eventually
 
 NOBODY = "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"
 MEGABYTES = 100

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from postino.values.outcome import Done, Reject
-from tests.api.hands import key_for, work
-from tests.api.household import Client, Server
+from tests.api.fake_worker import key_for, work
+from tests.api.processes import Client, Server
 
 BLUESKY = {"network": "bluesky", "credentials": {"password": "x"}}
 

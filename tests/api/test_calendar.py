@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.api.household import Client, Server
+from tests.api.processes import Client, Server
 
 ADA = "bluesky:ada.test"
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from postino.api.models import ContentBody, PostBody
-from postino.api.reading import MOST, USUAL
+from postino.api.query import MOST, USUAL
 from postino.api.refusing import FILES
 from postino.api.server import make_app
 from postino.config import PublishingConfig, load

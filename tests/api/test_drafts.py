@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.api.household import Client, Server
-from tests.api.test_posts_listed import add, key_for
+from tests.api.processes import Client, Server
+from tests.api.test_list_posts import add, key_for
 
 ROSSO, VERDE = "bluesky:rosso.test", "bluesky:verde.test"
 

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.api.browser import add_user, browser, log_in
-from tests.api.hands import key_for, put
-from tests.api.household import DEADLINE, Client, Server, eventually
+from tests.api.fake_worker import key_for, put
+from tests.api.processes import DEADLINE, Client, Server, eventually
 
 
 class Ear:

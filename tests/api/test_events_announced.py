@@ -7,8 +7,8 @@ from pydantic import TypeAdapter
 
 from postino.client.job_shapes import Event
 from postino.values.event import EventType
-from tests.api import announced
-from tests.api.household import Client, Server
+from tests.api import openapi_check
+from tests.api.processes import Client, Server
 from tests.api.test_events import Ear, cancelled
 
 NO_TYPES = ("", ",", "job.*", "job.failed,", "x" * 5000, "%00", "%ff%fe", "%ED%A0%80", "%F0%9F%92%A5")
@@ -38,7 +38,7 @@ def test_who_is_not_known_or_asks_otherwise_is_refused_as_announced(server: Serv
 def test_it_begins_and_goes_on_as_announced(server: Server) -> None:
     with Ear(server.api) as ear:
         headers = {name.lower(): text for name, text in ear.answer.getheaders()}
-        announced.check("GET", "/v1/events", ear.answer.status, headers, b": listening\n")
+        openapi_check.check("GET", "/v1/events", ear.answer.status, headers, b": listening\n")
         cancelled(server.api, brand="acme")
         told = dict(ear.next())
     assert told.pop("event") == EventType.CANCELLED

@@ -12,7 +12,7 @@ import pytest
 from postino import Postino
 from postino.config import load
 from postino.values.job import Job
-from tests.api.household import Server
+from tests.api.processes import Server
 
 pytestmark = pytest.mark.slow
 BLUESKY = "bluesky:ada.example.org"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.household import Server
+from tests.api.processes import Server
 
 NOBODY = "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"
 MAY_BE_LEFT_OUT = [

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.household import Reply, Server, Up, eventually
+from tests.api.processes import Reply, Server, Up, eventually
 
 NIGHT = {"scope": "channel", "channel": "bluesky", "start": "22:00", "end": "07:00", "timezone": "Europe/Rome"}
 WHY = {"reason": "they said so"}

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.household import Client, Reply, Server
+from tests.api.processes import Client, Reply, Server
 from tests.contract.databases import PostgresDatabase
 
 BLUESKY = "bluesky:ada.test"

@@ -9,8 +9,8 @@ from uuid import uuid4
 import pytest
 
 from postino.values.outcome import Reject, Unknown
-from tests.api.hands import key_for, put, same_refusal, work
-from tests.api.household import Server
+from tests.api.fake_worker import key_for, put, same_refusal, work
+from tests.api.processes import Server
 
 NOBODY = "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"
 

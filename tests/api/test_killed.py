@@ -24,10 +24,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from postino import Postino
-from postino.api.access import read_or_create
+from postino.api.authentication import read_or_create
 from postino.cli.up import add_sandbox_accounts
 from postino.config import load
-from tests.api.household import DEADLINE, Client, Process, Reply, Server, eventually, surroundings
+from tests.api.processes import DEADLINE, Client, Process, Reply, Server, eventually, surroundings
 
 pytestmark = [pytest.mark.slow, pytest.mark.crash]
 BLUESKY = "bluesky:postcard.test"

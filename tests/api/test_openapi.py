@@ -22,7 +22,7 @@ from postino.values.gate import GateKind, Scope
 from postino.values.job import Queue, State
 from postino.values.ledger import Source, Verdict
 from postino.values.post import AccountState
-from tests.api.test_permissions import routes
+from tests.api.test_authorization import routes
 from tests.documents import ROOT
 
 KEPT = ROOT / "openapi.json"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.api.household import Server
+from tests.api.processes import Server
 from tests.providers.test_registry import FORUM
 
 PUBLIC = "http://forum.example.org"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from postino.wiring import sandbox_accounts
-from tests.api.household import Reply, Up, eventually
+from tests.api.processes import Reply, Up, eventually
 
 pytestmark = pytest.mark.slow
 BLUESKY, MASTODON, TELEGRAM = "bluesky:postcard.test", "mastodon:postcard", "telegram:postcard"

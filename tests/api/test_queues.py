@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.household import Server
+from tests.api.processes import Server
 
 
 @pytest.fixture(scope="module")

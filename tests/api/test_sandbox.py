@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.api.hands import key_for
-from tests.api.household import Server, Up
+from tests.api.fake_worker import key_for
+from tests.api.processes import Server, Up
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from postino.auth.sign_in import make_sign_in_link
 from postino.config import load
 from postino.stores.records import Act
 from tests.api.browser import PASSWORD, add_user, browser, cookie_of, log_in
-from tests.api.household import Client, Server
+from tests.api.processes import Client, Server
 
 T = TypeVar("T")
 ELSEWHERE = {"X_Forwarded_For": "203.0.113.7"}

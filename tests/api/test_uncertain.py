@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from postino.values.outcome import Unknown
-from tests.api.hands import key_for, put, same_refusal, work
-from tests.api.household import Server, Up
+from tests.api.fake_worker import key_for, put, same_refusal, work
+from tests.api.processes import Server, Up
 
 NOBODY = "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"
 

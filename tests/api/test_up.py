@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.api.household import DEADLINE, Client, Up, eventually, surroundings
+from tests.api.processes import DEADLINE, Client, Up, eventually, surroundings
 
 pytestmark = pytest.mark.slow
 BLUESKY, MASTODON, TELEGRAM = "bluesky:postcard.test", "mastodon:postcard", "telegram:postcard"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from postino.api.callers import Caller, Known
+from postino.api.caller import Caller, Known
 from postino.api.server import app_for
 from postino.cli.inside import ANSWERED_BY
 from postino.config import load
 from postino.wiring import Postino
-from tests.api.test_permissions import leaves, routes
+from tests.api.test_authorization import leaves, routes
 
 
 def test_every_part_that_is_put_together_alone_answers_all_there_is_under_its_word(tmp_path: Path) -> None:

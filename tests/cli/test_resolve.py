@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.api.household import Up
+from tests.api.processes import Up
 from tests.cli.conftest import Postino
 from tests.cli.desk import Desk
 

@@ -13,7 +13,7 @@ import pytest
 
 from postino.cli.events import line
 from postino.cli.session import Where
-from tests.api.household import Server
+from tests.api.processes import Server
 from tests.cli.conftest import Postino
 from tests.cli.desk import Desk
 from tests.cli.processes import Command

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from postino.client import AsyncClient, Client, RetryOptions
-from tests.api.household import Process, Server
+from tests.api.processes import Process, Server
 
 QUICK = RetryOptions(first_delay=timedelta(milliseconds=20))
 KEY = "pk_live_secret"

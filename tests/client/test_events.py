@@ -11,7 +11,7 @@ import pytest
 
 from postino.client import ApiUnavailable, NotAllowed
 from postino.errors import WrongUse
-from tests.api.household import Server
+from tests.api.processes import Server
 from tests.client.conftest import Kind
 from tests.client.test_trouble import in_turn, saying
 from tests.outbound.raw_server import RawServer, Visit

@@ -17,8 +17,8 @@ from postino.client.endpoints import EndpointMethod, Resource
 from postino.errors import NotFound, StoreUnreachable
 from postino.values.job import Job
 from postino.values.outcome import Outcome, Reject, Unknown
-from tests.api.hands import worked
-from tests.api.household import Server
+from tests.api.fake_worker import worked
+from tests.api.processes import Server
 from tests.client.conftest import Kind
 
 LATER = "2031-03-01T10:00:00Z"

@@ -15,7 +15,7 @@ from postino.client.api import Api
 from postino.client.endpoints import EndpointMethod, Resource
 from postino.client.job_shapes import Event
 from postino.client.messages import ApiRequest
-from tests.api.announced import operation_at
+from tests.api.openapi_check import operation_at
 
 SOMEBODY = "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"
 HOUSE = Client("http://127.0.0.1:1")

@@ -16,7 +16,7 @@ import pytest
 
 from postino.client import ApiUnavailable, NotAllowed, RetryOptions
 from postino.errors import Conflict, NotFound, PostinoError, StoreUnreachable, WrongUse
-from tests.api.household import Server
+from tests.api.processes import Server
 from tests.client.conftest import KEY, Kind
 from tests.outbound.raw_server import RawServer, Visit
 

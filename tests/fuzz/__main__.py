@@ -14,10 +14,10 @@ from itertools import cycle
 from pathlib import Path
 
 from tests.documents import ROOT
-from tests.fuzz.asking import Found, Whose, ask_anything
-from tests.fuzz.figures import by_route, never_seen, summed
-from tests.fuzz.household import Target
-from tests.fuzz.world import furnish
+from tests.fuzz.report import by_route, never_seen, summed
+from tests.fuzz.runner import Found, Whose, ask_anything
+from tests.fuzz.seed_data import furnish
+from tests.fuzz.target import Target
 from tests.servers.postgres import PostgresServer
 
 EXAMPLES, STORIES = 30, 100  # for each operation, and of answers that lead to other questions

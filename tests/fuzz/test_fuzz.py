@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from tests.conftest import COUNTED
-from tests.fuzz.asking import Found, Whose, ask_anything
-from tests.fuzz.figures import CLASSES, by_route, never_well, routes
-from tests.fuzz.household import Target
-from tests.fuzz.world import World, furnish
+from tests.fuzz.report import CLASSES, by_route, never_well, routes
+from tests.fuzz.runner import Found, Whose, ask_anything
+from tests.fuzz.seed_data import World, furnish
+from tests.fuzz.target import Target
 
 SEED = int(os.environ.get("POSTINO_FUZZ_SEED", "20261116"))
 Tell = Callable[[str, object], None]

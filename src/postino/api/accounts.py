@@ -6,11 +6,11 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
-from postino.api.callers import Caller, caller_of
+from postino.api.caller import Caller, caller_of
 from postino.api.models import MOST_REASON, DeedBody, Strict
 from postino.api.problems import nearest
-from postino.api.reading import query_of
-from postino.api.seeing import seen_account
+from postino.api.query import query_of
+from postino.api.visibility import get_visible_account
 from postino.engine.actions import make_act
 from postino.engine.job_spec import check_name, check_text
 from postino.errors import Conflict, WrongUse
@@ -72,13 +72,13 @@ def routes(app: Postino) -> APIRouter:
     @router.get("/{account_id}")
     async def show_account(account_id: str, request: Request) -> JSONResponse:
         """One of them."""
-        return JSONResponse(shapes.of_account(await seen_account(app, account_id, caller_of(request))))
+        return JSONResponse(shapes.of_account(await get_visible_account(app, account_id, caller_of(request))))
 
     @router.post("/{account_id}/check")
     async def check_account(account_id: str, request: Request) -> JSONResponse:
         """Asks the network whether it takes the credentials: `works`, null where that cannot be told."""
         caller = caller_of(request)
-        await seen_account(app, account_id, caller)
+        await get_visible_account(app, account_id, caller)
         checked = await check_account_of(app, account_id, make_act(caller.name, "checked"))
         told = {"works": checked.works, "message": checked.message}
         return JSONResponse(told | {"account": shapes.of_account(checked.account)})
@@ -87,7 +87,7 @@ def routes(app: Postino) -> APIRouter:
     async def reconnect_account(account_id: str, body: ReconnectBody, request: Request) -> JSONResponse:
         """New credentials: what waited for them goes out."""
         caller = caller_of(request)
-        known = await seen_account(app, account_id, caller)
+        known = await get_visible_account(app, account_id, caller)
         brand = known.brand if body.brand is None else body.brand
         check_brand(caller, brand)
         again = await connect(known.network, known.handle, body, caller, brand, before=known)
@@ -98,7 +98,7 @@ def routes(app: Postino) -> APIRouter:
     async def pause_account(account_id: str, request: Request, body: DeedBody | None = None) -> JSONResponse:
         """Its posts wait until it is resumed."""
         caller = caller_of(request)
-        await seen_account(app, account_id, caller)
+        await get_visible_account(app, account_id, caller)
         paused = await app.accounts.pause(account_id, make_act(caller.name, body.reason if body else ""))
         return JSONResponse(shapes.of_account(paused))
 
@@ -106,7 +106,7 @@ def routes(app: Postino) -> APIRouter:
     async def resume_account(account_id: str, request: Request, body: DeedBody | None = None) -> JSONResponse:
         """Its posts go again."""
         caller = caller_of(request)
-        await seen_account(app, account_id, caller)
+        await get_visible_account(app, account_id, caller)
         resumed = await app.accounts.resume(account_id, make_act(caller.name, body.reason if body else ""))
         app.wakeup.tell()
         return JSONResponse(shapes.of_account(resumed))

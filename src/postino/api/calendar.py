@@ -3,8 +3,8 @@
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
-from postino.api.callers import Asking
-from postino.api.reading import limit_of, query_of
+from postino.api.caller import Asking
+from postino.api.query import limit_of, query_of
 from postino.publishing.calendar import CalendarService, parse_days
 from postino.values.time_zones import zone
 from postino.wiring import Postino

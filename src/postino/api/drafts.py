@@ -9,13 +9,13 @@ from uuid import UUID
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
-from postino.api.callers import Asking, Caller
+from postino.api.caller import Asking, Caller
 from postino.api.idempotency import CallersKey, answer_of, answered, asked_of
 from postino.api.models import DraftBody, PostBody, ScheduleBody
+from postino.api.parsing import content_of, timing_of
 from postino.api.posts import created
-from postino.api.reading import cursor_of, limit_of, query_of
-from postino.api.seen import check_accounts, seen_draft
-from postino.api.wishes import content_of, timing_of
+from postino.api.query import cursor_of, limit_of, query_of
+from postino.api.visibility import get_visible_draft, require_accounts
 from postino.errors import WrongUse
 from postino.publishing.shapes import plain
 from postino.values.job import new_id
@@ -47,12 +47,12 @@ def routes(app: Postino) -> APIRouter:
 
     @router.get("/{draft_id}")
     async def show_draft(draft_id: UUID, caller: Asking) -> JSONResponse:
-        return JSONResponse(of_draft(await seen_draft(app, caller, draft_id)))
+        return JSONResponse(of_draft(await get_visible_draft(app, caller, draft_id)))
 
     @router.patch("/{draft_id}")
     async def change_draft(draft_id: UUID, body: DraftBody, caller: Asking) -> JSONResponse:
         """What is left out stays as it is, what is null is taken away."""
-        before = await seen_draft(app, caller, draft_id)
+        before = await get_visible_draft(app, caller, draft_id)
         said = json.loads(before.said) | changes(body)
         if "brand" not in said and not said.get("accounts"):
             said["brand"] = before.brand
@@ -61,7 +61,7 @@ def routes(app: Postino) -> APIRouter:
 
     @router.delete("/{draft_id}")
     async def remove_draft(draft_id: UUID, caller: Asking) -> JSONResponse:
-        draft = await seen_draft(app, caller, draft_id)
+        draft = await get_visible_draft(app, caller, draft_id)
         return JSONResponse(of_draft(await app.store.remove_draft(draft)))
 
     @router.post("/{draft_id}/schedule", status_code=201)
@@ -72,7 +72,7 @@ def routes(app: Postino) -> APIRouter:
         asked = asked_of(request, caller, key, body)
         if asked is not None and (known := await app.store.stored_response(asked)) is not None:
             return Response(known.body.encode(), known.status, media_type="application/json")
-        draft = await seen_draft(app, caller, draft_id)
+        draft = await get_visible_draft(app, caller, draft_id)
         return await created(app, post_of(draft, body), caller, asked, draft)
 
     return router
@@ -82,7 +82,7 @@ async def drafted(app: Postino, caller: Caller, body: DraftBody, before: Draft) 
     """As far as it is said, it has to be right."""
     app.posts.check_networks(content_of(body))
     timing_of(body)
-    accounts = await check_accounts(app, caller, body.accounts or [])
+    accounts = await require_accounts(app, caller, body.accounts or [])
     said = json.dumps({name: value for name, value in changes(body).items() if value is not None}, ensure_ascii=False)
     return replace(before, brand=brand_of(caller, body.brand, accounts), said=said)
 

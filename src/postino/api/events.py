@@ -12,10 +12,10 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from postino.api.callers import Caller, caller_of, still_of
+from postino.api.caller import Caller, caller_of, still_of
 from postino.api.event_stream import Ended, Filter, Gone, Guest, Stream, Told, TooSlow, only_brands
 from postino.api.problems import nearest
-from postino.api.reading import query_of
+from postino.api.query import query_of
 from postino.errors import StoreError, WrongUse
 from postino.publishing.shapes import plain
 from postino.values.event import Cursor, EventType

@@ -7,11 +7,11 @@ from uuid import UUID
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
-from postino.api.callers import caller_of
+from postino.api.caller import caller_of
 from postino.api.models import BlackoutBody, NeededReason, OpenBody
+from postino.api.parsing import instant
 from postino.api.problems import nearest
-from postino.api.reading import query_of
-from postino.api.wishes import instant
+from postino.api.query import query_of
 from postino.engine.gate_control import BlackoutPreview
 from postino.errors import WrongUse
 from postino.publishing.shapes import plain_fields

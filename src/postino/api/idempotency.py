@@ -9,7 +9,7 @@ from fastapi import Header, Request
 from fastapi.responses import Response
 from pydantic import BaseModel
 
-from postino.api.callers import Caller
+from postino.api.caller import Caller
 from postino.errors import WrongUse
 from postino.values.post import Answer, Asked, Once
 

@@ -9,13 +9,13 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import Field
 
-from postino.api.callers import Caller, caller_of
+from postino.api.caller import Caller, caller_of
 from postino.api.idempotency import CallersKey, answer_of, answered, asked_of
 from postino.api.models import Strict
+from postino.api.parsing import instant
 from postino.api.problems import nearest
-from postino.api.reading import cursor_of, limit_of, query_of
-from postino.api.seeing import own_brand, seen_job, shown_brands
-from postino.api.wishes import instant
+from postino.api.query import cursor_of, limit_of, query_of
+from postino.api.visibility import choose_brand, get_visible_job, select_brands
 from postino.engine.enqueue import enqueue_with_retry
 from postino.engine.explain import evaluate
 from postino.engine.job_spec import JobSpec, new_job, parse_queue
@@ -79,7 +79,7 @@ def routes(app: Postino) -> APIRouter:
     @router.get("/v1/jobs/{job_id}")
     async def show_job(job_id: UUID, request: Request) -> JSONResponse:
         """One job, with every try."""
-        job = await seen_job(app, job_id, caller_of(request))
+        job = await get_visible_job(app, job_id, caller_of(request))
         tries = [of_attempt(attempt) for attempt in await app.store.attempts(job_id)]
         return JSONResponse(shown(job) | {"history": tries})
 
@@ -113,7 +113,7 @@ async def wanted(app: Postino, body: JobBody, caller: Caller) -> tuple[NewJob, l
         raise WrongUse(A_POST, "type")
     notes: list[str] = []
     run_at = await time_of(app, body.run_at, body.timezone, notes)
-    brand = await own_brand(app, caller, body.brand, body.account)
+    brand = await choose_brand(app, caller, body.brand, body.account)
     said = body.model_dump(
         include={"type", "channel", "queue", "account", "user_id", "correlation_id", "max_attempts", "time_limit"}
     )
@@ -167,7 +167,7 @@ def filter_of(query: dict[str, str], caller: Caller, limit: int) -> JobFilter:
         type=query.get("type"),
         channel=query.get("channel"),
         account=query.get("account"),
-        brands=shown_brands(caller, query.get("brand")),
+        brands=select_brands(caller, query.get("brand")),
         queue=None if "queue" not in query else parse_queue(query["queue"]),
         parent_id=id_in(query, "parent"),
         before=cursor_of(query),

@@ -9,8 +9,8 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from postino.api.access import COOKIE
-from postino.api.permissions import ANYBODY, row_of
+from postino.api.authentication import COOKIE
+from postino.api.authorization import ANYBODY, row_of
 from postino.api.queries import parameters_of
 from postino.api.telling import components, responses_of
 

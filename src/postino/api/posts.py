@@ -7,14 +7,14 @@ from uuid import UUID
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
-from postino.api.callers import Asking, Caller
-from postino.api.checking import judged
+from postino.api.caller import Asking, Caller
 from postino.api.idempotency import CallersKey, answer_of, answered, asked_of
 from postino.api.models import PostBody, ValidateBody
+from postino.api.parsing import Timing, instant, timing_of, wish_of
 from postino.api.problems import nearest
-from postino.api.reading import cursor_at, cursor_of, limit_of, place_of, query_of
-from postino.api.seen import check_accounts, seen_accounts, seen_post
-from postino.api.wishes import Timing, instant, timing_of, wish_of
+from postino.api.query import cursor_at, cursor_of, limit_of, place_of, query_of
+from postino.api.validation import judged
+from postino.api.visibility import get_visible_post, list_visible_accounts, require_accounts
 from postino.errors import WrongUse
 from postino.publishing import shapes
 from postino.publishing.contents import folded
@@ -44,7 +44,7 @@ def routes(app: Postino) -> APIRouter:
     @router.post("/v1/posts/validate")
     async def validate_post(body: ValidateBody, caller: Asking) -> JSONResponse:
         """All that speaks against it, account by account; nothing is made."""
-        return JSONResponse(await judged(app, body, await seen_accounts(app, caller)))
+        return JSONResponse(await judged(app, body, await list_visible_accounts(app, caller)))
 
     @router.get("/v1/posts")
     async def list_posts(request: Request, caller: Asking) -> JSONResponse:
@@ -58,7 +58,7 @@ def routes(app: Postino) -> APIRouter:
     @router.get("/v1/posts/{post_id}")
     async def show_post(post_id: UUID, caller: Asking) -> JSONResponse:
         """A post with its history: tries, steps, intents, receipts; its `cause` if it failed, who `cancelled` it."""
-        return JSONResponse(await app.teller.details(await seen_post(app, caller, post_id)))
+        return JSONResponse(await app.teller.details(await get_visible_post(app, caller, post_id)))
 
     @router.get("/v1/contents/{content_id}")
     async def show_content(content_id: UUID, caller: Asking) -> JSONResponse:
@@ -71,7 +71,7 @@ def routes(app: Postino) -> APIRouter:
 async def previewed(app: Postino, body: PostBody, caller: Caller) -> JSONResponse:
     timing = timing_of(body)
     wish = wish_of(body, timing)
-    await check_accounts(app, caller, body.accounts)
+    await require_accounts(app, caller, body.accounts)
     previews = await app.posts.preview(wish)
     notes = [*timing.notes, *await app.posts.objections(wish, previews)]
     return JSONResponse({"preview": True, "posts": [*map(shapes.of_preview, previews)], "notes": notes})
@@ -86,7 +86,7 @@ async def created(
     async def make(once: Once | None) -> Sequence[Written]:
         timing = timing_of(body)
         wish = wish_of(body, timing)
-        accounts = await check_accounts(app, caller, body.accounts)
+        accounts = await require_accounts(app, caller, body.accounts)
         written = await app.posts.schedule(wish, once=once, draft=draft, accounts=accounts)
         await app.posts.come_to_turn()  # many are written together, and then all are to be told of
         return written

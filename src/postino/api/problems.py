@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from postino.api.permissions import ROWS
+from postino.api.authorization import ROWS
 from postino.errors import Conflict, NotFound, PostinoError, StoreError, WrongUse
 from postino.publishing import shapes
 from postino.publishing.posts import InvalidPost

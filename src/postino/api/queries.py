@@ -5,7 +5,7 @@ from typing import Any
 
 from fastapi import Request
 
-from postino.api.reading import FEWEST, MOST, USUAL, query_of, truth_of
+from postino.api.query import FEWEST, MOST, USUAL, query_of, truth_of
 
 Names = tuple[str, ...]
 LONGEST_WINDOW = 30 * 86_400  # seconds

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
-from postino.api.callers import caller_of
+from postino.api.caller import caller_of
 from postino.api.models import DeedBody
 from postino.publishing.shapes import plain_fields
 from postino.rules.gates import told_of_gate

@@ -7,8 +7,8 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
-from postino.api.callers import caller_of
-from postino.api.reading import limit_of, query_of
+from postino.api.caller import caller_of
+from postino.api.query import limit_of, query_of
 from postino.publishing.shapes import plain
 from postino.rules.quota import Quota, Spent, free_at, left, since
 from postino.stores.records import Spending

@@ -5,7 +5,7 @@ Written down one by one is only which routes may find things in a state that for
 
 from collections.abc import Mapping
 
-from postino.api.permissions import ANYBODY, row_of
+from postino.api.authorization import ANYBODY, row_of
 from postino.values.auth import Role
 
 REASONS: Mapping[int, tuple[str, str]] = {

@@ -10,40 +10,40 @@ from fastapi.middleware.gzip import GZipMiddleware
 from postino import config as configuration
 from postino.api import (
     accounts,
+    api_keys,
     brands,
     calendar,
-    dead,
-    deeds,
+    dead_letters,
     drafts,
     events,
-    explaining,
+    explain,
+    forecast,
     gates,
     health,
-    importing,
-    job_deeds,
+    imports,
+    job_actions,
     jobs,
-    keys,
-    links,
-    page,
-    people,
+    post_actions,
     posts,
     queues,
     quotas,
     sandbox,
     sessions,
-    simulate,
+    sign_in_links,
     stats,
     uncertain,
+    users,
     workers,
 )
-from postino.api.access import Access, Door, read_or_create
-from postino.api.addresses import Addresses, name_whole
-from postino.api.bodies import Bodies
-from postino.api.heads import Heads
-from postino.api.limits import RateLimits, RequestIds
+from postino.api.authentication import Access, Door, read_or_create
+from postino.api.body_limits import Bodies
+from postino.api.header_checks import Heads
 from postino.api.openapi import Announced
+from postino.api.path_encoding import Addresses, name_whole
 from postino.api.problems import Safety, answer_with_problems
 from postino.api.queries import check_query
+from postino.api.rate_limits import RateLimits, RequestIds
+from postino.api.status_page import page
 from postino.api.telling import RESPONSES
 from postino.config import Config
 from postino.errors import StoreUnreachable
@@ -53,8 +53,9 @@ KEY_FILE = "api.key"
 LARGE = 2000  # bytes: smaller answers are not worth the packing
 PACKED = 4  # of 9: nearly as small, in a third of the time
 PARTS = (
-    posts, deeds, drafts, calendar, importing, accounts, jobs, job_deeds, dead, uncertain, brands, workers, quotas,
-    stats, events, sandbox, explaining, gates, queues, simulate, keys, people, links, sessions,
+    posts, post_actions, drafts, calendar, imports, accounts, jobs, job_actions, dead_letters, uncertain, brands,
+    workers, quotas, stats, events, sandbox, explain, gates, queues, forecast, api_keys, users, sign_in_links,
+    sessions,
 )  # fmt: skip
 
 

@@ -14,12 +14,12 @@ from fastapi.responses import JSONResponse, RedirectResponse
 from pydantic import Field
 from starlette.responses import Response
 
-from postino.api.access import COOKIE
-from postino.api.callers import Caller, caller_of
+from postino.api.authentication import COOKIE
+from postino.api.caller import Caller, caller_of
 from postino.api.models import Strict
-from postino.api.page import told_to_people
 from postino.api.problems import problem
-from postino.api.reading import query_of
+from postino.api.query import query_of
+from postino.api.status_page.page import told_to_people
 from postino.auth.sign_in import BrowserSession, SignInRefused, SignInThrottled, note_refusal
 from postino.auth.users import told_brands
 from postino.publishing.shapes import plain

@@ -5,10 +5,10 @@ from datetime import timedelta
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
-from postino.api.callers import caller_of
+from postino.api.caller import caller_of
 from postino.api.queries import LONGEST_WINDOW
-from postino.api.reading import query_of
-from postino.api.seeing import shown_brands
+from postino.api.query import query_of
+from postino.api.visibility import select_brands
 from postino.errors import WrongUse
 from postino.publishing.shapes import plain, plain_fields
 from postino.rules.stats import by_network, summary
@@ -26,7 +26,7 @@ def routes(app: Postino) -> APIRouter:
         """Of posts that ended in the last `window` seconds (a day), at most the latest 20,000: `network`, `brand`."""
         query = query_of(request, "window", "network", "brand")
         window, now = window_of(query.get("window")), await app.store.now()
-        brands = shown_brands(caller_of(request), query.get("brand"))
+        brands = select_brands(caller_of(request), query.get("brand"))
         ended = await app.store.finished_posts(now - window, MOST_POSTS, network=query.get("network"), brands=brands)
         return JSONResponse(
             {

@@ -6,10 +6,10 @@ from uuid import UUID
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
-from postino.api.callers import caller_of
+from postino.api.caller import caller_of
 from postino.api.jobs import shown
-from postino.api.reading import cursor_of, limit_of, query_of
-from postino.api.seeing import own_job, seen_job, shown_brands
+from postino.api.query import cursor_of, limit_of, query_of
+from postino.api.visibility import get_editable_job, get_visible_job, select_brands
 from postino.errors import Conflict
 from postino.publishing.job_shapes import of_attempt
 from postino.publishing.lookup import LookupResult, look
@@ -35,7 +35,7 @@ def routes(app: Postino) -> APIRouter:
             type=query.get("type"),
             channel=query.get("channel"),
             account=query.get("account"),
-            brands=shown_brands(caller_of(request), query.get("brand")),
+            brands=select_brands(caller_of(request), query.get("brand")),
             before=cursor_of(query),
             limit=limit + 1,
         )
@@ -46,7 +46,7 @@ def routes(app: Postino) -> APIRouter:
     @router.get("/{job_id}")
     async def show_uncertain(job_id: UUID, request: Request) -> JSONResponse:
         """One of them, with every try."""
-        job = await seen_job(app, job_id, caller_of(request))
+        job = await get_visible_job(app, job_id, caller_of(request))
         check_uncertain(job)
         tries = [without(of_attempt(attempt), "trace") for attempt in await app.store.attempts(job_id)]
         return JSONResponse(await told(job) | {"history": tries})
@@ -54,7 +54,7 @@ def routes(app: Postino) -> APIRouter:
     @router.post("/{job_id}/look")
     async def look_for_uncertain(job_id: UUID, request: Request) -> JSONResponse:
         """Asks the network now: `found` with the `candidates`, `not_found` or `cannot_tell`. Changes nothing."""
-        job = await own_job(app, job_id, caller_of(request))
+        job = await get_editable_job(app, job_id, caller_of(request))
         check_uncertain(job)
         async with outwards(app) as open_door:
             sight = await look(app.store, app.accounts, app.networks.providers, open_door, job)

@@ -5,7 +5,7 @@ from collections import Counter
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
-from postino.api.reading import query_of
+from postino.api.query import query_of
 from postino.engine.explain import living_workers
 from postino.publishing.shapes import plain_fields
 from postino.stores.records import JobFilter

@@ -10,22 +10,22 @@ from starlette.types import ASGIApp, Message, Scope
 
 from postino.api import (
     accounts,
-    dead,
-    deeds,
-    explaining,
+    api_keys,
+    dead_letters,
+    explain,
+    forecast,
     gates,
-    importing,
-    job_deeds,
+    imports,
+    job_actions,
     jobs,
-    keys,
-    links,
-    people,
+    post_actions,
     posts,
     queues,
-    simulate,
+    sign_in_links,
+    users,
     workers,
 )
-from postino.api.callers import Caller, Known
+from postino.api.caller import Caller, Known
 from postino.api.server import PARTS, app_for
 from postino.cli.progress import Teller
 from postino.client.messages import ApiRequest, ApiResponse, NoResponse
@@ -38,20 +38,20 @@ HERE = ServerAddress("This queue", None, 1.0)
 # is not here is answered by all of them.
 ANSWERED_BY: Mapping[str, Sequence[ModuleType]] = {
     "accounts": (accounts,),
-    "api-keys": (keys,),
+    "api-keys": (api_keys,),
     "blackouts": (gates,),
     "channels": (queues,),
     "circuits": (gates,),
     "contents": (posts,),
-    "dead-letters": (dead,),
+    "dead-letters": (dead_letters,),
     "dispatch-due": (queues,),
     "gates": (queues,),
-    "imports": (importing,),
-    "jobs": (jobs, job_deeds, explaining),
-    "posts": (posts, deeds, explaining),
+    "imports": (imports,),
+    "jobs": (jobs, job_actions, explain),
+    "posts": (posts, post_actions, explain),
     "queues": (gates,),
-    "simulate": (simulate,),
-    "users": (people, links),
+    "simulate": (forecast,),
+    "users": (users, sign_in_links),
     "workers": (workers,),
 }
 

@@ -1,0 +1,64 @@
+"""A worker's hands on a server's database: takes what is due, and ends it as the test says."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from postino.rules.retry import Exponential, RetryPolicy
+from postino.rules.settlement import settle
+from postino.stores.records import ClaimOrder, Ending, WorkerInfo
+from postino.stores.sqlite import Sqlite
+from postino.stores.store import Store
+from postino.values.job import Job, new_id
+from postino.values.outcome import Done, Outcome
+from tests.api.processes import Client, Process, Reply
+
+POLICY = RetryPolicy(1, Exponential(60))
+WORKER = "hands"
+
+
+def work(household: Process, ending: Callable[[Job], Outcome] = lambda _: Done()) -> list[Job]:
+    """Everything that is due ends like this."""
+    return asyncio.run(worked(household, ending))
+
+
+async def worked(household: Process, ending: Callable[[Job], Outcome]) -> list[Job]:
+    store = Store(Sqlite(household.folder / "postino.db"))
+    await store.open()
+    try:
+        await store.register_worker(WorkerInfo(id=WORKER, host="elsewhere", pid=1))
+        order = ClaimOrder(worker=WORKER, token=new_id(), free=500, survey=await store.survey(WORKER))
+        jobs = await store.claim(order)
+        now = datetime.now(UTC)
+        await store.settle([Ending(job, settle(job, ending(job), POLICY, now, 0)) for job in jobs])
+        await store.unregister_worker(WORKER)
+        return jobs
+    finally:
+        await store.close()
+
+
+def put(client: Client, **said: Any) -> Any:
+    """A job of a test's own type."""
+    reply = client.ask("POST", "/v1/jobs", {"type": "report", "payload": {}, **said})
+    assert reply.status in (200, 201), reply
+    return reply.json
+
+
+def key_for(household: Process, *brands: str, role: str = "owner") -> Client:
+    """Somebody who sees these brands only."""
+    body = {"name": f"of {' and '.join(brands)} {new_id()}", "role": role, "brands": [*brands]}
+    reply = household.api.ask("POST", "/v1/api-keys", body)
+    assert reply.status == 201, reply
+    return Client(household.told["url"], {"Authorization": f"Bearer {reply.json['key']}"})
+
+
+def same_refusal(one: Reply, other: Reply, *names: str) -> bool:
+    """What is another's and what is not there are told in the same words."""
+    first, second = (dict(reply.json) | {"request_id": None} for reply in (one, other))
+    said = [str(it["detail"]) for it in (first, second)]
+    for name in names:
+        said = [words.replace(name, "…") for words in said]
+    return one.status == other.status == 404 and said[0] == said[1]

@@ -1,0 +1,111 @@
+"""`/v1/api-keys`: shown once, ended at once, and in the audit trail."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.api.browser import with_key
+from tests.api.processes import Client, Server
+
+
+def test_a_key_is_shown_once_and_works_until_it_is_removed(server: Server) -> None:
+    made = server.api.ask("POST", "/v1/api-keys", {"name": "newsroom", "role": "viewer", "reason": "for Ada"})
+    assert (made.status, made.headers["cache-control"]) == (201, "no-store")
+    text = made.json["key"]
+    program = Client(server.api.url, {"Authorization": f"Bearer {text}"})
+    assert program.get("/v1/me") == {"name": "key:newsroom", "role": "viewer", "brands": None}
+    listed = server.api.ask("GET", "/v1/api-keys")
+    assert text not in listed.body.decode()
+    [key] = [key for key in listed.json["data"] if key["name"] == "newsroom"]
+    assert (key["prefix"], key["created_by"]) == (text[:16], "api")
+    assert key["last_used_at"] is not None
+    assert "digest" not in key
+    removed = server.api.ask("DELETE", f"/v1/api-keys/{key['id']}?reason=gone")
+    assert (removed.status, removed.json["id"]) == (200, key["id"])
+    assert program.ask("GET", "/v1/me").status == 401
+    assert server.api.ask("DELETE", f"/v1/api-keys/{key['id']}").status == 404
+    trail = server.api.get("/v1/audit")["data"]
+    ours = [(it["action"], it["reason"]) for it in trail if it["subject"] == f"api_key:{key['id']}"]
+    assert ours == [("api_key.removed", "gone"), ("api_key.added", "for Ada")]
+    assert text not in json.dumps(trail)
+
+
+def test_who_made_a_key_is_told(server: Server) -> None:
+    owner = with_key(server, "owner")
+    made = owner.ask("POST", "/v1/api-keys", {"name": "made by a program", "role": "viewer"})
+    assert made.json["created_by"] == owner.get("/v1/me")["name"]
+
+
+def test_a_key_ends_when_it_was_said_to(server: Server) -> None:
+    soon = (datetime.now(UTC) + timedelta(days=1)).isoformat()
+    made = server.api.ask("POST", "/v1/api-keys", {"name": "short", "role": "viewer", "expires_at": soon})
+    assert made.status == 201
+    assert datetime.fromisoformat(made.json["expires_at"]) == datetime.fromisoformat(soon)
+
+
+def test_keys_come_page_by_page(server: Server) -> None:
+    for number in range(3):
+        with_key(server, "viewer", name=f"page {number}")
+    seen: list[str] = []
+    path: str | None = "/v1/api-keys?limit=2"
+    while path:
+        answer = server.api.get(path)
+        assert len(answer["data"]) <= 2
+        seen += [key["id"] for key in answer["data"]]
+        path = answer["next_cursor"] and f"/v1/api-keys?limit=2&cursor={answer['next_cursor']}"
+    assert len(seen) == len({*seen}) >= 3
+    assert seen == sorted(seen)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"role": "emperor"}, "role"),
+        ({"role": None}, "role"),
+        ({"name": ""}, "name"),
+        ({"name": 7}, "name"),
+        ({"brands": []}, "brands"),
+        ({"brands": "a"}, "brands"),
+        ({"brands": ["a", ""]}, "brands[1]"),
+        ({"expires_at": "2020-01-01T00:00:00Z"}, "expires_at"),
+        ({"expires_at": "tomorrow"}, "expires_at"),
+        ({"expires_at": "2099-01-01T00:00:00", "timezone": "Europe/Nowhere"}, "timezone"),
+        ({"scope": "all"}, "scope"),
+        ({"reason": "x" * 2001}, "reason"),
+    ],
+)
+def test_a_wrong_wish_is_refused_by_its_field(server: Server, change: dict[str, Any], field: str) -> None:
+    before = server.api.get("/v1/audit?limit=1")["data"]
+    refused = server.api.ask("POST", "/v1/api-keys", {"name": "ci", "role": "viewer", **change})
+    assert (refused.status, refused.json["field"]) == (422, field)
+    assert server.api.get("/v1/audit?limit=1")["data"] == before
+
+
+def test_a_copied_beginning_opens_nothing(server: Server) -> None:
+    made = server.api.ask("POST", "/v1/api-keys", {"name": "copied", "role": "owner"}).json
+    for text in (made["prefix"], made["key"][:-1], made["key"] + "A", made["key"].swapcase(), made["id"]):
+        thief = Client(server.api.url, {"Authorization": f"Bearer {text}"})
+        refused = thief.ask("GET", "/v1/me")
+        assert refused.status == 401
+        assert text not in refused.body.decode()
+
+
+def test_a_name_is_taken_until_its_key_is_removed(server: Server) -> None:
+    body = {"name": "taken", "role": "viewer"}
+    made = server.api.ask("POST", "/v1/api-keys", body).json
+    again = server.api.ask("POST", "/v1/api-keys", body)
+    assert (again.status, "'taken'" in again.json["detail"]) == (409, True)
+    server.api.ask("DELETE", f"/v1/api-keys/{made['id']}")
+    assert server.api.ask("POST", "/v1/api-keys", body).status == 201
+
+
+def test_a_brand_that_no_account_has_is_told_of(server: Server) -> None:
+    body = {"name": "early", "role": "viewer", "brands": ["nobody's"]}
+    made = server.api.ask("POST", "/v1/api-keys", body)
+    assert (made.status, len(made.json["notes"])) == (201, 1)
+    assert "No account has the brand nobody's yet" in made.json["notes"][0]
+    assert server.api.ask("POST", "/v1/api-keys", {"name": "all", "role": "viewer"}).json["notes"] == []

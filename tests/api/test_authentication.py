@@ -1,0 +1,134 @@
+"""Who gets in, and that nothing secret gets out: not in answers, not in logs, not in the audit trail."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from pathlib import Path
+
+import apsw
+import pytest
+
+from postino.api import authentication
+from postino.auth import sign_in, users
+from postino.vault import digests
+from tests.api.browser import PASSWORD, add_user, browser, cookie_of, log_in, with_key
+from tests.api.processes import Client, Server
+
+UNKNOWN = "postino_" + "A" * 43
+
+
+@pytest.mark.parametrize(
+    "header", ["", "Bearer", "Bearer ", "Basic YTpi", "Bearer wrong", f"Bearer {UNKNOWN}", "Bearer \u00e9", UNKNOWN]
+)
+def test_who_has_no_key_gets_no_further(server: Server, header: str) -> None:
+    refused = Client(server.api.url, {"Authorization": header.encode("latin-1").decode("latin-1")}).ask("GET", "/v1/me")
+    assert refused.status == 401
+    assert refused.headers["www-authenticate"].startswith("Bearer")
+    assert UNKNOWN not in refused.body.decode()
+
+
+def test_the_first_key_is_an_owners(server: Server) -> None:
+    assert server.api.get("/v1/me") == {"name": "api", "role": "owner", "brands": None}
+
+
+def test_a_key_wins_over_a_cookie_and_a_wrong_key_is_not_saved_by_one(server: Server) -> None:
+    add_user(server, "both", "viewer")
+    reply = log_in(server, "both")
+    assert server.api.ask("GET", "/v1/me", Cookie=cookie_of(reply)).json["name"] == "api"
+    assert browser(server, reply).ask("GET", "/v1/me", Authorization=f"Bearer {UNKNOWN}").status == 401
+
+
+def test_secrets_are_compared_in_constant_time_and_by_nothing_else() -> None:
+    """What is looked up is no secret, and what is secret goes through one function."""
+    assert "compare_digest" in inspect.getsource(authentication.Access.by_key)
+    assert "compare_digest" in inspect.getsource(authentication.Access.by_cookie)
+    assert "compare_digest" in inspect.getsource(digests.SecretDigests.matches)
+    for function in (users.People.key_of, sign_in.SignInService.session_of, sign_in.SignInService.follow_link):
+        source = inspect.getsource(function)
+        assert "self.seals.matches(" in source
+        assert "digest ==" not in source
+        assert "== digest" not in source
+
+
+def test_the_database_is_asked_only_for_what_is_no_secret() -> None:
+    folder = Path(digests.__file__).parents[1] / "stores" / "sql"
+    asked = [path for path in folder.rglob("*.sql") if "WHERE" in path.read_text() and "migrations" not in path.parts]
+    assert asked
+    assert [path.name for path in asked if "digest" in path.read_text().partition("WHERE")[2]] == []
+
+
+@pytest.mark.slow
+def test_nothing_secret_is_in_logs_answers_files_or_the_trail(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    with Server(folder) as server:
+        made = server.api.ask("POST", "/v1/api-keys", {"name": "secretive", "role": "owner"}).json["key"]
+        add_user(server, "ada")
+        reply = log_in(server, "ada")
+        log_in(server, "ada", "a wrong password")
+        log_in(server, "a password typed as a name", PASSWORD)
+        ours = browser(server, reply)
+        ours.ask("PATCH", "/v1/users/nobody", {"password": PASSWORD})
+        Client(server.api.url).ask("GET", f"/sign-in?token={reply.json['csrf_token']}")
+        answers = [server.api.ask("GET", path).body.decode() for path in ("/v1/api-keys", "/v1/users", "/v1/audit")]
+        secret = [made, PASSWORD, cookie_of(reply).partition(".")[2], reply.json["csrf_token"], "a wrong password"]
+        secret += ["a password typed as a name"]
+        server.process.terminate()
+        said = server.end()
+    refused = [json.loads(line) for line in said.splitlines() if "sign_in.refused" in line]
+    assert [(line["user"], line["address"], line["wait"]) for line in refused] == [
+        ("ada", "127.0.0.1", None),
+        (None, "127.0.0.1", None),
+        (None, "127.0.0.1", None),  # by a link that is none
+    ]
+    stored = b"".join(path.read_bytes() for path in folder.iterdir() if path.is_file()).decode("latin-1")
+    for word in secret:
+        assert word not in said
+        assert word not in "".join(answers)
+        assert word not in stored
+
+
+def test_a_removed_users_cookie_and_a_changed_role_count_at_once(server: Server) -> None:
+    user_id = add_user(server, "shortlived", "owner")
+    ours = browser(server, log_in(server, "shortlived"))
+    assert ours.ask("GET", "/v1/users").status == 200
+    assert server.api.ask("PATCH", f"/v1/users/{user_id}", {"role": "viewer"}).status == 200
+    assert ours.ask("GET", "/v1/users").status == 403
+    assert server.api.ask("DELETE", f"/v1/users/{user_id}").status == 200
+    assert ours.ask("GET", "/v1/me").status == 401
+
+
+def test_a_key_of_some_brands_is_kept_from_what_is_about_all(server: Server) -> None:
+    program = with_key(server, "owner", brands=["b1"])
+    assert program.get("/v1/me")["brands"] == ["b1"]
+    refused = program.ask("GET", "/v1/queues")
+    assert (refused.status, "only some of them" in refused.json["detail"]) == (403, True)
+    assert program.ask("POST", "/v1/api-keys", {"name": "wider", "role": "owner"}).status == 403
+
+
+@pytest.mark.slow
+def test_the_trail_is_paged_and_a_line_that_was_changed_is_found(tmp_path: Path) -> None:
+    with Server(tmp_path / "data") as server:
+        for number in range(5):
+            with_key(server, "viewer", name=f"key {number}")
+        first = server.api.get("/v1/audit?limit=2")
+        second = server.api.get(f"/v1/audit?limit=2&cursor={first['next_cursor']}")
+        assert [line["seq"] for line in first["data"] + second["data"]] == [5, 4, 3, 2]
+        assert "verified" not in first
+        whole = server.api.get("/v1/audit?verify=true")
+        assert (whole["verified"], whole["broken_at"], whole["next_cursor"]) == (True, None, None)
+        assert json.loads(whole["data"][0]["detail"])["name"] == "key 4"
+        database = apsw.Connection(str(tmp_path / "data" / "postino.db"))
+        database.set_busy_timeout(5000)
+        database.execute("UPDATE postino_audit SET actor = 'nobody' WHERE seq = 3")
+        broken = server.api.get("/v1/audit?verify=true")
+        assert (broken["verified"], broken["broken_at"]) == (False, 3)
+        database.execute("DELETE FROM postino_audit WHERE seq = 1")
+        assert server.api.get("/v1/audit?verify=true")["broken_at"] == 2
+        database.close()
+
+
+@pytest.mark.parametrize("query", ["cursor=x", "cursor=-1", "cursor=" + "9" * 30, "verify=yes", "limit=0", "since=1"])
+def test_a_wrong_question_to_the_trail_is_refused_by_its_field(server: Server, query: str) -> None:
+    refused = server.api.ask("GET", f"/v1/audit?{query}")
+    assert (refused.status, refused.json["field"]) == (422, query.partition("=")[0])

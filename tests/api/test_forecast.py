@@ -1,0 +1,94 @@
+"""`POST /v1/simulate`: the same as the command says, and nothing is queued by it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from postino import Job, Postino
+from postino.config import load
+from postino.forecast.forecast import make_forecast
+from postino.forecast.run import ForecastRequest
+from postino.values.gate import Scope
+from postino.wiring import load_channel_limits
+from tests.api.processes import Server
+
+
+def soon(**later: float) -> str:
+    return (datetime.now(UTC) + timedelta(**later)).isoformat()
+
+
+@pytest.fixture(scope="module")
+def jobs(server: Server) -> list[Job]:
+    async def put(folder: Path) -> list[Job]:
+        async with Postino(load(folder, environment={})) as app:
+            at = datetime.now(UTC) + timedelta(hours=1)
+            return [await app.enqueue("report", channel="mastodon", account="m1", at=at) for _ in range(2)]
+
+    return asyncio.run(put(server.folder))
+
+
+def test_it_tells_what_would_run_when(server: Server, jobs: list[Job]) -> None:
+    reply = server.api.ask("POST", "/v1/simulate", {"until": soon(hours=2), "seconds_per_job": 30})
+    assert reply.status == 200
+    said = reply.json
+    assert [it["id"] for it in said["ran"]] == [str(job.id) for job in jobs]
+    assert [round(it["late_by"]) for it in said["ran"]] == [0, 30]
+    assert said["ran"][1]["waited_for"][0]["kind"] == "turn"
+    assert said["totals"] == [{"channel": "mastodon", "ran": 2, "left": 0, "latest_late_by": said["ran"][1]["late_by"]}]
+
+
+def test_times_may_be_local_to_a_zone(server: Server, jobs: list[Job]) -> None:
+    local = (datetime.now(UTC) + timedelta(hours=11)).replace(tzinfo=None).isoformat()
+    reply = server.api.ask("POST", "/v1/simulate", {"until": local, "timezone": "Asia/Tokyo"})
+    assert (reply.status, len(reply.json["ran"])) == (200, len(jobs))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({}, "until"),
+        ({"until": "2020-01-01T00:00Z"}, "until"),
+        ({"until": "soon"}, "until"),
+        ({"until": 7}, "until"),
+        ({"until": soon(hours=2), "timezone": "Europe/Roma"}, "timezone"),
+        ({"until": soon(hours=2), "from": "2020-01-01T00:00Z"}, "from"),
+        ({"until": soon(hours=2), "channel": "mastodn"}, "channel"),
+        ({"until": soon(hours=2), "brand": "nobody"}, "brand"),
+        ({"until": soon(hours=2), "workers": -1}, "workers"),
+        ({"until": soon(hours=2), "seconds_per_job": 0}, "seconds_per_job"),
+        ({"until": soon(hours=2), "untill": "x"}, "untill"),
+    ],
+)
+def test_what_is_wrong_is_refused_by_its_name(
+    server: Server, jobs: list[Job], wrong: dict[str, Any], field: str
+) -> None:
+    reply = server.api.ask("POST", "/v1/simulate", wrong)
+    assert (reply.status, reply.json["field"]) == (422, field), reply.json
+
+
+async def test_what_takes_too_long_to_play_is_given_up_at_once(tmp_path: Path) -> None:
+    """A thousand workers that look every night for what may not run would be busy for hours, and nobody waits."""
+    played: list[int] = []
+    async with Postino(load(tmp_path, environment={})) as app:
+        await app.enqueue("report", channel="mastodon", account="m1")
+        await app.gate_control.pause(Scope.CHANNEL, "mastodon", reason="", actor="test")
+        window = {"scope": "all", "start": "01:00", "end": "02:00", "timezone": "UTC"}
+        await app.gate_control.keep(await app.gate_control.draft(window), actor="test")
+        asked = ForecastRequest(
+            until_at=datetime.now(UTC) + timedelta(days=300),
+            workers=1000,
+            channel_limits=load_channel_limits(app.config),
+        )
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.5):
+                await make_forecast(app.store, asked, lambda done, _: played.append(done))
+        await asyncio.sleep(0)
+        seen = len(played)
+        await asyncio.to_thread(threading.Event().wait, 0.3)
+        assert len(played) <= seen + 1, "it goes on although nobody waits for it"

@@ -1,0 +1,212 @@
+"""`/v1/imports`: files of posts are checked, then saved as they were checked, and nothing twice."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.api.processes import Client, Reply, Server
+from tests.api.test_list_posts import add, key_for
+from tests.contract.databases import PostgresDatabase
+
+ROSSO, VERDE = "bluesky:rosso.test", "bluesky:verde.test"
+HEAD = "text;accounts;at;timezone;hashtags;publish_until;first_comment\r\n"
+GOOD = f'"Hello, spring";{ROSSO};2035-03-01T08:00;Europe/Rome;#one #two;;\r\n'
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    with Server(tmp_path_factory.mktemp("import") / "data") as server:
+        for brand in ("rosso", "verde"):
+            add(server.api, "bluesky", f"{brand}.test", brand, password="x")
+        yield server.api
+
+
+def check(api: Client, file: str | bytes, query: str = "") -> Any:
+    sent = file.encode() if isinstance(file, str) else file
+    reply = api.ask("POST", f"/v1/imports{query}", sent, Content_Type="text/csv")
+    assert reply.status == 200, reply
+    return reply.json
+
+
+def save(api: Client, token: str, file: str = "") -> Reply:
+    path = f"/v1/imports?commit=true&token={token}"
+    return api.ask("POST", path, file.encode() or None, Content_Type="text/csv")
+
+
+def many(number: int, word: str) -> str:
+    lines = (f"{word} {each},{ROSSO},2035-04-{each % 28 + 1:02d}T10:00Z\n" for each in range(number))
+    return "text,accounts,at\n" + "".join(lines)
+
+
+def count(api: Client, word: str) -> int:
+    return len(api.get(f"/v1/posts?text={word}&limit=200")["data"])
+
+
+def test_a_file_is_checked_first_and_nothing_is_saved(api: Client) -> None:
+    told = check(api, HEAD + GOOD.replace("Hello", "Checked"))
+    assert (told["state"], told["rows"], told["bad"], told["created"], told["faults"]) == ("checked", 1, 0, 0, [])
+    assert count(api, "Checked") == 0
+
+
+@pytest.mark.parametrize("file", ["", "text;accounts;at;hashtag\n", "text,accounts,at\n", "\ufeff"])
+def test_a_file_that_is_wrong_as_a_whole_is_bad(api: Client, file: str) -> None:
+    told = check(api, file)
+    assert (told["rows"], told["bad"], told["posts"], told["faults"][0]["line"]) == (0, 1, 0, 1)
+    saved = save(api, told["token"]).json
+    assert (saved["bad"], saved["faults"]) == (1, told["faults"])
+
+
+def test_what_was_checked_is_saved_with_and_without_sending_it_again(api: Client) -> None:
+    file = HEAD + GOOD
+    told = check(api, "\ufeff" + file)
+    saved = save(api, told["token"])
+    assert (saved.status, saved.json["state"], saved.json["created"]) == (201, "saved", 1)
+    [post] = api.get("/v1/posts?text=spring")["data"]
+    assert post["scheduled_at"] == "2035-03-01T07:00:00.000000Z"
+    other = check(api, file)
+    assert save(api, other["token"], file + GOOD).json["field"] == "token"
+    again = save(api, other["token"], file).json
+    assert (again["created"], again["known"]) == (0, 1)
+    assert save(api, other["token"]).json == again
+    assert api.get(f"/v1/imports/{other['id']}") == again
+    assert count(api, "spring") == 1
+
+
+def test_rows_stand_for_themselves_and_wrong_ones_are_told_by_line_column_and_value(api: Client) -> None:
+    bad = (
+        f"No time;{ROSSO};;;;;\r\n"
+        f"Past;{ROSSO};2020-01-01T00:00Z;;;;\r\n"
+        f"Nobody;bluesky:roso.test;2035-01-01T00:00Z;;;;\r\n"
+        f"Nowhere;{ROSSO};2035-01-01T00:00;Mars/Base;;;\r\n"
+        f"{'x' * 400};{ROSSO};2035-01-01T00:00Z;;;;\r\n"
+        f"Comment;{ROSSO};2035-01-01T00:00Z;;;;first!\r\n"
+        f"Until;{ROSSO};2035-01-02T00:00Z;;;2035-01-01T00:00Z;\r\n"
+        f"None;;2035-01-01T00:00Z;;;;\r\n"
+    )
+    file = HEAD + GOOD.replace("Hello", "Between") + bad + GOOD.replace("Hello", "After")
+    told = check(api, file)
+    assert (told["rows"], told["bad"]) == (10, 8)
+    assert [(fault["line"], fault["column"]) for fault in told["faults"]] == [
+        (3, "at"), (4, "at"), (5, "accounts"), (6, "timezone"), (7, "text"), (8, "first_comment"), (9, "publish_until"),
+        (10, "accounts"),
+    ]  # fmt: skip
+    assert told["faults"][2]["value"] == "bluesky:roso.test"
+    assert "Did you mean bluesky:rosso.test?" in told["faults"][2]["message"]
+    saved = save(api, told["token"]).json
+    assert (saved["created"], saved["bad"], saved["faults"]) == (2, 8, told["faults"])
+    assert (count(api, "Between"), count(api, "After")) == (1, 1)
+
+
+def test_bad_bytes_are_told_by_line_and_the_rest_is_saved(api: Client) -> None:
+    file = (HEAD + GOOD.replace("Hello", "Bytes")).encode() + b"caf\xe9" + GOOD.partition('"Hello, spring"')[2].encode()
+    told = check(api, file)
+    assert [(fault["line"], fault["column"]) for fault in told["faults"]] == [(3, "text")]
+    assert save(api, told["token"]).json["created"] == 1
+
+
+def test_a_line_that_says_what_another_says_is_told_and_made_once(api: Client) -> None:
+    row = GOOD.replace("Hello", "Twins")
+    told = check(api, HEAD + row + row)
+    [fault] = told["faults"]
+    assert (fault["line"], fault["severity"], told["bad"], told["posts"]) == (3, "warning", 0, 1)
+    saved = save(api, told["token"]).json
+    assert (saved["created"], saved["known"]) == (1, 1)
+
+
+def test_times_without_a_zone_of_their_own_are_local_to_the_zone_of_the_file(api: Client) -> None:
+    file = f"text,accounts,at\nZoned,{ROSSO},2035-05-01T12:00\n"
+    assert check(api, file)["faults"][0]["column"] == "at"
+    told = check(api, file, "?timezone=America/New_York")
+    save(api, told["token"])
+    [post] = api.get("/v1/posts?text=Zoned")["data"]
+    assert post["scheduled_at"] == "2035-05-01T16:00:00.000000Z"
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ("?commit=true", "token"),
+        ("?commit=true&token=unknown", "token"),
+        ("?commit=perhaps", "commit"),
+        ("?token=x", "token"),
+        ("?timezone=Mars", "timezone"),
+        ("?dry=run", "dry"),
+    ],
+)
+def test_a_wrong_question_is_named(api: Client, query: str, field: str) -> None:
+    reply = api.ask("POST", f"/v1/imports{query}", b"", Content_Type="text/csv")
+    assert (reply.status, reply.json["field"]) == (422, field)
+
+
+def test_a_file_that_is_too_large_is_refused(api: Client) -> None:
+    reply = api.ask("POST", "/v1/imports", b"x" * 20_000_001, Content_Type="text/csv")
+    assert reply.status == 413
+    assert "20,000,000 bytes" in reply.json["detail"]
+
+
+def test_a_brand_imports_for_its_own_accounts_and_sees_its_own_imports(api: Client) -> None:
+    rosso = key_for(api, "rosso")
+    told = check(rosso, f"text,accounts,at\nForeign,{VERDE},2035-01-01T00:00Z\nOwn,{ROSSO},2035-01-01T00:00Z\n")
+    assert [(fault["line"], fault["column"]) for fault in told["faults"]] == [(2, "accounts")]
+    assert save(api, told["token"]).json["field"] == "token"  # tokens are those of the key they came to
+    assert save(rosso, told["token"]).json["created"] == 1
+    assert api.get(f"/v1/imports/{told['id']}")["created"] == 1
+    whole = check(api, HEAD + GOOD.replace("Hello", "Hidden"))
+    nowhere = "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"
+    hidden, none = (rosso.ask("GET", f"/v1/imports/{one}") for one in (whole["id"], nowhere))
+    assert (hidden.status, none.status) == (404, 404)
+    assert hidden.json["detail"].replace(whole["id"], nowhere) == none.json["detail"]
+
+
+def test_saved_by_several_at_once_every_row_is_saved_once(api: Client) -> None:
+    told = check(api, many(300, "Race"))
+    with ThreadPoolExecutor(4) as pool:
+        replies = list(pool.map(lambda _: save(api, told["token"]), range(4)))
+    assert {reply.status for reply in replies} == {201}
+    final = api.get(f"/v1/imports/{told['id']}")
+    assert (final["state"], final["looked"], final["created"], final["known"]) == ("saved", 300, 300, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def test_a_server_killed_while_it_saves_goes_on_where_it_stood(
+    folder: Path, database: str, request: pytest.FixtureRequest
+) -> None:
+    settings = {}
+    if database == "postgres":
+        settings["POSTINO_DATABASE_URL"] = request.getfixturevalue("postgres_url")
+        asyncio.run(PostgresDatabase(settings["POSTINO_DATABASE_URL"]).store().migrate())
+    with Server(folder, **settings) as server:
+        add(server.api, "bluesky", "rosso.test", "rosso", password="x")
+        told = check(server.api, many(3000, "Interrupted"))
+        saving = threading.Thread(target=until_it_dies, args=(server.api, told["token"]))
+        saving.start()
+        while (progress := server.api.get(f"/v1/imports/{told['id']}"))["looked"] < 200:
+            time.sleep(0.005)
+        os.killpg(server.process.pid, signal.SIGKILL)
+        saving.join()
+        server.end()
+    assert progress["state"] == "saving"
+    with Server(folder, **settings) as server:
+        stands = server.api.get(f"/v1/imports/{told['id']}")
+        assert 200 <= stands["looked"] < 3000
+        saved = save(server.api, told["token"]).json
+        assert (saved["state"], saved["created"], saved["known"]) == ("saved", 3000, 0)
+
+
+def until_it_dies(api: Client, token: str) -> None:
+    try:
+        save(api, token)
+    except (OSError, HTTPException):
+        return

@@ -1,0 +1,44 @@
+"""The sign of life: a page that loads nothing from elsewhere and tells nothing without the key."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+
+from tests.api.processes import Client, Server
+
+
+def test_the_page_needs_no_key_and_shows_nothing_private(server: Server) -> None:
+    stranger = Client(server.api.url)
+    reply = stranger.ask("GET", "/")
+    page = reply.body.decode()
+    assert reply.status == 200
+    assert reply.headers["content-type"].startswith("text/html")
+    assert "Postino is up" in page
+    assert server.api.headers["Authorization"].removeprefix("Bearer ") not in page
+
+
+def test_its_policy_lets_its_own_style_and_script_run_and_nothing_else(server: Server) -> None:
+    reply = Client(server.api.url).ask("GET", "/")
+    page, policy = reply.body.decode(), reply.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    for tag in ("style", "script"):
+        [text] = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in policy
+    assert re.findall(r"(?:src|href)=\"[^\"]*\"", page) == []
+
+
+def test_signs_of_life_need_no_key(server: Server) -> None:
+    stranger = Client(server.api.url)
+    assert stranger.get("/health/live") == {"status": "live"}
+    assert stranger.get("/health/ready") == {"status": "ready"}
+
+
+def test_the_api_describes_itself(server: Server) -> None:
+    told = Client(server.api.url).get("/v1/openapi.json")
+    assert {"/v1/posts", "/v1/posts/{post_id}", "/v1/contents/{content_id}", "/v1/accounts"} <= set(told["paths"])
+    assert "PostBody" in json.dumps(told["paths"]["/v1/posts"]["post"]["requestBody"])

@@ -1,0 +1,51 @@
+"""The database is away: that is told, with when to come back, and everything goes on when it is back."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from postino import Postino
+from postino.config import load
+from tests.api.browser import log_in, with_key
+from tests.api.processes import Server, eventually
+from tests.servers.postgres import PostgresServer
+
+
+async def migrate(folder: Path, url: str) -> None:
+    app = Postino(load(folder, {"database": {"url": url}}, environment={}))
+    await app.store.migrate()
+    await app.close()
+
+
+@pytest.mark.slow
+def test_a_database_that_is_away_is_a_503_and_not_a_word_about_where_it_is(
+    folder: Path, private_postgres: PostgresServer
+) -> None:
+    with private_postgres.database() as url:
+        asyncio.run(migrate(folder, url))
+        with Server(folder, POSTINO_DATABASE_URL=url) as server:
+            assert server.api.get("/v1/posts") == {"data": [], "next_cursor": None}
+            program = with_key(server, "owner")  # which is looked up before a body is read
+            job = {"type": "report", "run_at": "2035-01-01T00:00:00Z"}
+            private_postgres.stop()
+            for reply in (
+                server.api.ask("GET", "/v1/posts"),
+                server.api.ask("POST", "/v1/jobs", job, Idempotency_Key="away"),
+                program.ask("GET", "/v1/posts"),
+                program.ask("POST", "/v1/jobs", job),
+                log_in(server, "ada"),
+            ):
+                assert reply.status == 503, reply
+                assert reply.headers["content-type"] == "application/problem+json"
+                assert int(reply.headers["retry-after"]) > 0
+                assert url not in reply.json["detail"]
+            assert server.api.ask("GET", "/health/ready").status == 503
+            assert server.api.ask("GET", "/health/live").status == 200
+            private_postgres.start()
+            eventually(lambda: server.api.ask("GET", "/v1/posts").status == 200)
+            replies = [server.api.ask("POST", "/v1/jobs", job, Idempotency_Key="away") for _ in range(2)]
+            assert ({reply.status for reply in replies}, replies[0].body) == ({201}, replies[1].body)
+            assert len(server.api.get("/v1/jobs")["data"]) == 1

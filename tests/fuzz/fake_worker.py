@@ -1,0 +1,54 @@
+"""A worker's hands on the target's database, whichever it is: what is due ends as its own words say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from postino.config import load
+from postino.rules.retry import Exponential, RetryPolicy
+from postino.rules.settlement import Cause, Settlement, failed, settle
+from postino.stores.records import ClaimOrder, Ending, WorkerInfo
+from postino.values.gate import Scope
+from postino.values.job import Job, new_id
+from postino.values.outcome import Done, Reject, Retry, Unknown
+from postino.wiring import Postino
+from tests.fuzz.target import Target
+
+WORKER, STAYS = "hands", "stays"
+ONCE = RetryPolicy(1, Exponential(60))
+OFTEN = RetryPolicy(5, Exponential(86_400))
+ENDINGS: Mapping[str, Any] = {
+    "works": Done(result={"url": "https://example.org/1"}, remote_id=None),
+    "tries again": Retry("The network was busy."),
+    "exhausted": Retry("The network was busy, 3 times."),
+    "permanent": Reject("The network does not want it."),
+    "missed": Reject("It was to be out by a time that has passed.", missed=True),
+    "poison": failed("Its payload cannot be read.", Cause.POISON),
+    "quarantined": failed("The worker died under this job 3 times.", Cause.QUARANTINED),
+    "uncertain": Unknown("The answer was lost."),
+}
+
+
+async def work(target: Target, endings: Mapping[str, str]) -> None:
+    """Ends each job as is said by its id; one that `stays` is begun, and never ended."""
+    async with Postino(load(target.folder, environment=target.settings)) as app:
+        store = app.store
+        await store.register_worker(WorkerInfo(id=WORKER, host="elsewhere", pid=1))
+        while True:
+            order = ClaimOrder(worker=WORKER, token=new_id(), free=500, survey=await store.survey(WORKER))
+            jobs = await store.claim(order)
+            if not jobs:
+                break
+            ended = [job for job in jobs if endings[str(job.id)] != STAYS]
+            await store.settle([Ending(job, ending_of(job, endings[str(job.id)])) for job in ended])
+        soon = datetime(2031, 1, 1, tzinfo=UTC)
+        await store.start_cooldown(Scope.CHANNEL, "pinterest", soon, "The network wants fewer calls.")
+
+
+def ending_of(job: Job, word: str) -> Settlement:
+    ending = ENDINGS[word]
+    if isinstance(ending, Settlement):
+        return ending
+    return settle(job, ending, OFTEN if word == "tries again" else ONCE, datetime.now(UTC), 0)

@@ -1,0 +1,156 @@
+"""Schemathesis over the whole API: one run of all its phases for one who asks, and what it found."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from tests.api.openapi_check import closed
+from tests.documents import ROOT
+from tests.fuzz.known_values import known_for, known_values
+from tests.fuzz.seed_data import MARK, World
+from tests.fuzz.target import Target
+from tests.fuzz.valid_requests import sound_requests
+
+CHECKS = (
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_headers_conformance",
+    "response_schema_conformance",
+    "missing_required_header",
+    "nobody_comes_in_without_a_key",
+    "nobody_hears_of_anothers_things",
+)
+# Without a key nothing is made, found or done, and even a method that is not there may be answered by 401.
+WITH_A_KEY = (
+    "unsupported_method",
+    "allow_header_conformance",
+    "ignored_auth",
+    "use_after_free",
+    "ensure_resource_availability",
+    "negative_data_rejection",
+)
+# Off: positive_data_acceptance, since what fits a schema may name what is not there or is over; and
+# object_level_authorization, in whose place `nobody_hears_of_anothers_things` looks at every answer.
+NEVER_ENDS = "/v1/events"  # a stream: what it refuses and how it begins has a test of its own
+# What was answered may not lead to what is asked, but for the stories: ids are others each time, and a seed has to
+# say all. What is there, the hooks know.
+SETTINGS = """
+[generation]
+max-examples = {}
+[phases.coverage]
+extra-data-sources.responses = false
+[phases.fuzzing]
+extra-data-sources.responses = false
+error-feedback.enabled = false
+[phases.stateful.generation]
+max-examples = {}
+"""
+PHASES = "examples,coverage,fuzzing,stateful"
+
+
+class Whose(StrEnum):
+    """Who asks: nobody who is known; who may publish for one brand; who may do everything."""
+
+    NOBODY = "nobody"
+    EDITOR = "editor"
+    OWNER = "owner"
+
+
+@dataclass(frozen=True)
+class Found:
+    """`complete`: every operation was asked, in every phase."""
+
+    whose: Whose
+    calls: int
+    operations: int
+    seconds: float
+    failures: Mapping[str, int]
+    errors: int
+    complete: bool
+    links: int  # ways from one answer to the next question that were gone
+    answered: Mapping[tuple[str, int], int]
+    said: str
+
+    @property
+    def clean(self) -> bool:
+        return self.complete and not self.failures and not self.errors
+
+
+def ask_anything(
+    target: Target,
+    folder: Path,
+    world: World,
+    whose: Whose,
+    *,
+    seed: int,
+    examples: int,
+    stories: int,
+    only: Sequence[str] = (),
+    told: Callable[[Any], Any] = closed,
+) -> Found:
+    """`only` some paths, if there are any; `told` is made of what the API says of itself."""
+    (folder / "schemathesis.toml").write_text(SETTINGS.format(examples, stories))
+    document, asking, report = (folder / f"{whose}-{name}.json" for name in ("openapi", "asking", "report"))
+    document.write_text(json.dumps(closed(told(target.api.get("/v1/openapi.json")))))
+    asking.write_text(json.dumps(what_to_ask(world, whose, folder)))
+    checks = CHECKS if whose is Whose.NOBODY else (*CHECKS, *WITH_A_KEY)
+    command = [
+        *(sys.executable, "-m", "schemathesis.cli", "run", str(document), "--url", target.told["url"], "--no-color"),
+        *("--phases", PHASES, "--checks", ",".join(checks), "--exclude-path", NEVER_ENDS),
+        *("--seed", str(seed), "--workers", "1", "--continue-on-failure", "--warnings", "off"),
+        *("--generation-database", "none", "--suppress-health-check", "all", "--request-timeout", "30"),
+        *("--report-json-path", str(report)),
+    ]
+    command += [word for path in only for word in ("--include-path", path)]
+    if whose is not Whose.NOBODY:
+        client = target.api if whose is Whose.OWNER else world.restricted
+        command += ["--header", f"Authorization: {client.headers['Authorization']}"]
+    surroundings = os.environ | {
+        "SCHEMATHESIS_HOOKS": "tests.fuzz.hooks",
+        "POSTINO_FUZZ_ASKING": str(asking),
+        "PYTHONPATH": str(ROOT),
+    }
+    run = subprocess.run(command, env=surroundings, cwd=folder, capture_output=True, text=True, check=False)
+    assert report.exists(), run.stdout + run.stderr
+    answered = json.loads((folder / f"{whose}-answered.json").read_text())
+    return found_in(whose, json.loads(report.read_text()), answered, run.stdout)
+
+
+def what_to_ask(world: World, whose: Whose, folder: Path) -> dict[str, Any]:
+    """An owner asks for the things of one brand, an editor for those of the other, which is theirs."""
+    stock = world.theirs if whose is Whose.OWNER else world.ours
+    return {
+        "whose": whose,
+        "known": known_values(world, stock),
+        "known_for": known_for(stock),
+        "sound": sound_requests(world, stock),
+        "never_told": None if whose is Whose.OWNER else MARK,
+        "answered": str(folder / f"{whose}-answered.json"),
+    }
+
+
+def found_in(whose: Whose, told: Any, answered: Any, said: str) -> Found:
+    operations = told["operations"]
+    return Found(
+        whose=whose,
+        calls=told["test_cases"]["generated"],
+        operations=operations["tested"],
+        seconds=told["running_time"],
+        failures={failure["title"]: failure["count"] for failure in told["failures"]},
+        errors=len(told["errors"]) + told["test_cases"]["errored"],
+        complete=told["complete"] and operations["tested"] == operations["selected"],
+        links=int(gone[1]) if (gone := re.search(r"API Links:\s+(\d+) covered", said)) else 0,
+        answered=Counter({(label, status): count for label, status, count in answered}),
+        said=said,
+    )

@@ -1,0 +1,192 @@
+"""A sound request for every operation: taken as it is, and bent from there by whoever asks at random."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from tests.fuzz.seed_data import CSV, LATER, OURS, PASSWORD, Stock, World
+
+Sound = dict[str, Any]  # `path`, `query`, `body`
+WHY = {"reason": "It was asked for."}
+TIMES = {"from": "2031-05-01", "to": "2031-05-31", "timezone": "Europe/Rome"}
+
+
+def sound_requests(world: World, stock: Stock) -> Mapping[str, list[Sound]]:
+    """By their operation; what is not named needs nothing to be sound."""
+    return {
+        **about_posts(stock),
+        **about_drafts(stock),
+        **about_jobs(stock),
+        **about_dead(stock),
+        **about_accounts(stock),
+        **about_house(world, stock),
+        **about_people(world),
+    }
+
+
+def about_posts(stock: Stock) -> Mapping[str, list[Sound]]:
+    posts, who = stock.posts, stock.accounts["bluesky"]
+    said = {"text": "Sound", "accounts": [who, stock.accounts["mastodon"]]}
+    one = "/v1/posts/{post_id}"
+
+    def of(*kinds: str, **body: Any) -> list[Sound]:
+        return [{"path": {"post_id": posts[kind][0]}, **({"body": body} if body else {})} for kind in kinds]
+
+    return {
+        "POST /v1/posts": [
+            {"body": said | {"at": LATER}},
+            {"body": said | {"at": LATER}},
+            {"body": said | {"text": "Sound, now", "allow_blackout": True}},
+            {"body": said | {"preview": True}},
+        ],
+        "POST /v1/posts/validate": [{"body": said}, {"body": said | {"media": [{"url": "http://127.0.0.1/x"}]}}],
+        "GET /v1/posts": [{"query": {"status": "uncertain,failed"}}, {"query": {"from": LATER, "flags": "at_risk"}}],
+        f"GET {one}": of(*posts),
+        f"PATCH {one}": of("scheduled", text="Said otherwise") + of("scheduled", at="2031-05-07T00:00:00Z"),
+        f"GET {one}/explain": of(*posts),
+        f"POST {one}/cancel": [*of("cancelled"), {"path": {"post_id": posts["cancelled"][5]}, "body": WHY}],
+        f"POST {one}/publish-now": of("scheduled", allow_blackout=True),
+        f"POST {one}/replay": of("exhausted", "permanent", "missed", force=True),
+        f"POST {one}/resolve": [
+            {"path": {"post_id": posts["uncertain"][0]}, "body": {"verdict": "live", "remote_id": "1", **WHY}},
+            {"path": {"post_id": posts["uncertain"][1]}, "body": {"verdict": "send_again", **WHY}},
+            {"path": {"post_id": posts["uncertain"][2]}, "body": {"verdict": "give_up", **WHY}},
+        ],
+        "GET /v1/contents/{content_id}": [{"path": {"content_id": one}} for one in stock.contents[:4]],
+        "GET /v1/calendar": [{"query": TIMES}],
+    }
+
+
+def about_drafts(stock: Stock) -> Mapping[str, list[Sound]]:
+    one = "/v1/drafts/{draft_id}"
+    first, second, third, *_ = [{"path": {"draft_id": draft}} for draft in stock.drafts]
+    media = [{"url": "https://example.org/a.jpg", "kind": "image"}]
+    return {
+        "POST /v1/drafts": [{"body": {"text": "A thought", "brand": stock.brand, "media": media}}],
+        f"GET {one}": [first],
+        f"PATCH {one}": [first | {"body": {"text": "Thought otherwise", "at": None}}],
+        f"POST {one}/schedule": [second | {"body": {"at": LATER}}],
+        f"DELETE {one}": [third],
+        "POST /v1/imports": [
+            {"body": CSV.format(stock.accounts["bluesky"])},
+            {"body": "", "query": {"commit": "true", "token": stock.tokens[0]}},
+            {"body": CSV.format("nobody")},
+        ],
+        "GET /v1/imports/{import_id}": [{"path": {"import_id": one}} for one in stock.imports],
+    }
+
+
+def about_jobs(stock: Stock) -> Mapping[str, list[Sound]]:
+    jobs, one = stock.jobs, "/v1/jobs/{job_id}"
+    new = {"type": "report", "payload": {"number": 1}, "run_at": LATER, "brand": stock.brand}
+    thought = {"channel": "bluesky", "account": stock.accounts["bluesky"], "run_at": LATER}
+
+    def of(*kinds: str, **body: Any) -> list[Sound]:
+        return [{"path": {"job_id": jobs[kind][0]}, **({"body": body} if body else {})} for kind in kinds]
+
+    many: list[Sound] = [
+        {"body": {"action": "replay", "ids": jobs["exhausted"][1:3] + jobs["works"][:1], **WHY}},
+        {"body": {"action": "cancel", "filter": {"state": ["pending"], "brand": stock.brand, "limit": 2}, **WHY}},
+        {"body": {"action": "resolve", "ids": jobs["uncertain"][1:2], "verdict": "give_up", **WHY}},
+    ]
+    return {
+        "POST /v1/jobs": [{"body": new}, {"body": new | {"preview": True}}, {"body": new | {"idempotency_key": "k"}}],
+        "POST /fp-publisher/v1/jobs": [{"body": new}],
+        "GET /v1/jobs": [{"query": {"state": "running"}}, {"query": {"state": "failed,completed", "limit": "2"}}],
+        f"GET {one}": of(*jobs),
+        f"GET {one}/explain": of(*jobs),
+        "POST /v1/jobs/test": [{"body": thought}],
+        "POST /fp-publisher/v1/jobs/test": [{"body": thought}],
+        "POST /v1/jobs/bulk": many,
+        f"POST {one}/cancel": [{"path": {"job_id": jobs["pending"][0]}, "body": WHY}],
+        f"POST {one}/replay": [{"path": {"job_id": jobs["exhausted"][3]}, "body": {"force": True, **WHY}}],
+        "POST /fp-publisher/v1/jobs/{job_id}/replay": [{"path": {"job_id": jobs["exhausted"][4]}}],
+        f"POST {one}/resolve": of("uncertain", verdict="send_again", **WHY),
+    }
+
+
+def about_dead(stock: Stock) -> Mapping[str, list[Sound]]:
+    jobs, dead, doubt = stock.jobs, "/v1/dead-letters", "/v1/uncertain/{job_id}"
+    lost = [{"path": {"job_id": post}} for post in stock.posts["lost"]]
+
+    def of(kind: str, number: int, **body: Any) -> list[Sound]:
+        return [{"path": {"job_id": jobs[kind][number]}, "body": body | WHY}]
+
+    return {
+        f"GET {dead}": [{"query": {"cause": "poison"}}, {"query": {"resolved": "true", "limit": "3"}}],
+        f"GET {dead}/{{job_id}}": [{"path": {"job_id": jobs[it][-1]}} for it in ("exhausted", "poison", "missed")],
+        f"POST {dead}/replay": [
+            {"body": {"ids": [jobs["missed"][0], jobs["works"][0]], "per_second": 2.5, **WHY}},
+            {"body": {"filter": {"cause": "exhausted", "brand": stock.brand, "limit": 1}, **WHY}},
+        ],
+        f"POST {dead}/discard": [{"body": {"ids": [jobs["permanent"][0], jobs["works"][0]], **WHY}}],
+        f"POST {dead}/{{job_id}}/replay": of("poison", 0, payload={"mended": True}) + of("quarantined", 0, force=True),
+        f"POST {dead}/{{job_id}}/discard": of("quarantined", 1),
+        "GET /v1/uncertain": [{}, {"query": {"channel": "bluesky"}}],
+        f"GET {doubt}": lost,
+        f"POST {doubt}/look": lost,
+    }
+
+
+def about_accounts(stock: Stock) -> Mapping[str, list[Sound]]:
+    one = "/v1/accounts/{account_id}"
+    credentials = {"credentials": {"access_token": "hush"}}
+    new = {"network": "mastodon", "handle": "new", "base_url": "sandbox:/mastodon", "brand": stock.brand}
+
+    def of(name: str, **body: Any) -> list[Sound]:
+        return [{"path": {"account_id": stock.accounts[name]}, **({"body": body} if body else {})}]
+
+    return {
+        "POST /v1/accounts": [{"body": new | credentials}],
+        f"GET {one}": of("expired") + of("paused"),
+        f"POST {one}/check": of("bluesky"),
+        f"POST {one}/reconnect": of("expired", **credentials),
+        f"POST {one}/pause": of("spare", **WHY),
+        f"POST {one}/resume": of("paused"),
+    }
+
+
+def about_house(world: World, stock: Stock) -> Mapping[str, list[Sound]]:
+    circuit = "/v1/circuits/{service}"
+    window = {"scope": "channel", "channel": "bluesky", "start": "01:00", "end": "01:01", "timezone": "UTC"}
+    paused = {"path": {"scope": "queue"}, "body": {"name": "low"}}
+    return {
+        "POST /v1/blackouts": [{"body": window}, {"body": window, "query": {"preview": "true"}}, {"body": window}],
+        "DELETE /v1/blackouts/{blackout_id}": [{"path": {"blackout_id": world.blackouts[0]}}],
+        f"POST {circuit}/open": [{"path": {"service": "x"}, "body": {"seconds": 5.0, **WHY}}],
+        f"POST {circuit}/close": [{"path": {"service": "youtube"}, "body": WHY}],
+        f"POST {circuit}/reset": [{"path": {"service": "tiktok"}, "body": WHY}],
+        "POST /v1/gates/{scope}/pause": [paused],
+        "POST /v1/gates/{scope}/resume": [paused],
+        "POST /v1/gates/{scope}/warm": [{"path": {"scope": "channel"}, "body": {"name": "pinterest"}}],
+        "POST /v1/channels/{channel}/cap": [{"path": {"channel": "bluesky"}, "body": {"most": 3}}],
+        "POST /v1/simulate": [{"body": {"until": soon(), "workers": 2}}],
+        "GET /v1/quotas": [{"query": {"account": stock.accounts["bluesky"]}}],
+        "GET /v1/stats": [{"query": {"window": "3600"}}],
+        "GET /v1/audit": [{"query": {"verify": "true", "limit": "3"}}],
+        "POST /v1/sandbox/faults": [{"body": {"network": "youtube", "fault": "drop", "times": 1}}],
+        "DELETE /v1/sandbox/faults": [],  # would take away what others are about to ask for, as would the next
+        "POST /v1/sandbox/reset": [],
+        "DELETE /v1/sandbox/faults/{fault_id}": [{"path": {"fault_id": world.faults[0]}}],
+    }
+
+
+def soon() -> str:
+    return (datetime.now(UTC) + timedelta(days=30)).isoformat()
+
+
+def about_people(world: World) -> Mapping[str, list[Sound]]:
+    one = "/v1/users/{user_id}"
+    first, second, *_ = [{"path": {"user_id": user}} for user in world.users]
+    return {
+        "POST /v1/login": [{"body": {"name": "user-3", "password": PASSWORD}}],
+        "POST /v1/api-keys": [{"body": {"name": "another's", "role": "viewer", "brands": [OURS]}}],
+        "DELETE /v1/api-keys/{key_id}": [{"path": {"key_id": world.keys[0]}}],
+        "POST /v1/users": [{"body": {"name": "another", "role": "viewer", "password": PASSWORD}}],
+        f"GET {one}": [first],
+        f"PATCH {one}": [first | {"body": {"role": "viewer", "brands": [OURS]}}],
+        f"POST {one}/link": [first],
+        f"DELETE {one}": [second],
+    }
