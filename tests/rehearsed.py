@@ -16,7 +16,7 @@ from postino.publishing.posts import PostRequest
 from postino.rules.gates import Known
 from postino.rules.retry import RetryPolicy
 from postino.rules.settlement import settle
-from postino.stores.operations import claim, gates
+from postino.stores.operations import claims, gates
 from postino.stores.records import Act, ClaimOrder, Ending, JobFilter, WorkerInfo
 from postino.stores.statement import Operation
 from postino.stores.store import Store
@@ -91,7 +91,7 @@ async def prepared_job(data_dir: Path, command: str) -> UUID:
 def claim_alone(order: ClaimOrder) -> Operation[list[Job]]:
     """Opens the channel for this claim only: in one transaction, so that nobody else finds it open."""
     us = Act("rehearsal")
-    yield from gates.resume(Scope.CHANNEL, CHANNEL, us)
-    claimed = yield from claim.claim(order)
-    yield from gates.pause(Scope.CHANNEL, CHANNEL, us)
+    yield from gates.resume_scope(Scope.CHANNEL, CHANNEL, us)
+    claimed = yield from claims.claim(order)
+    yield from gates.pause_scope(Scope.CHANNEL, CHANNEL, us)
     return claimed

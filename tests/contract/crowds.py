@@ -14,7 +14,7 @@ from psycopg.rows import dict_row
 
 from postino.rules.blackout import Blackout
 from postino.stores.driver import drive
-from postino.stores.operations import claim
+from postino.stores.operations import claims, poll
 from postino.stores.postgres import PLANNED
 from postino.stores.records import Act, ClaimOrder
 from postino.stores.statement import Operation, Query, Row, columns, statement
@@ -170,9 +170,9 @@ def claimed(database: PostgresDatabase, channel: str, *, lanes: bool) -> tuple[l
     measured = Measured(database)
 
     def look_and_claim() -> Operation[list[Job]]:
-        survey = yield from claim.survey("w1", beat=True)
+        survey = yield from poll.poll("w1", beat=True)
         heads = tuple(head for head in survey.heads if (head.channel, head.lanes) == (channel, lanes))
         order = ClaimOrder(worker="w1", token=new_id(), free=FEW, survey=replace(survey, heads=heads))
-        return (yield from claim.claim(order))
+        return (yield from claims.claim(order))
 
     return measured.run(look_and_claim()), measured

@@ -34,7 +34,7 @@ def blacked_out(scope: Scope) -> Close:
 
 
 def shut(scope: Scope, kind: GateKind) -> Close:
-    return lambda desk: desk.store.driver.transact(gates.shut(scope, OURS[scope], kind))
+    return lambda desk: desk.store.driver.transact(gates.close_gate(scope, OURS[scope], kind))
 
 
 PASSED = [

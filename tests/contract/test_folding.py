@@ -13,7 +13,7 @@ import pytest
 
 from postino.rules.blackout import Blackout
 from postino.stores.driver import drive
-from postino.stores.operations import claim, gates
+from postino.stores.operations import blackouts, claims, gates
 from postino.stores.postgres import Postgres
 from postino.stores.statement import Operation
 from postino.values.gate import Scope
@@ -55,14 +55,15 @@ def elsewhere(desk: Desk, database: PostgresDatabase) -> Iterator[Callable[[Oper
 
 OPENED = [
     pytest.param(
-        lambda: gates.pause(Scope.BRAND, "shoes", ME), lambda: gates.resume(Scope.BRAND, "shoes", ME), id="pause-brand"
+        lambda: gates.pause_scope(Scope.BRAND, "shoes", ME), lambda: gates.resume_scope(Scope.BRAND, "shoes", ME),
+        id="pause-brand",
     ),
     pytest.param(
-        lambda: gates.pause(Scope.ACCOUNT, "acme", ME), lambda: gates.resume(Scope.ACCOUNT, "acme", ME),
+        lambda: gates.pause_scope(Scope.ACCOUNT, "acme", ME), lambda: gates.resume_scope(Scope.ACCOUNT, "acme", ME),
         id="pause-account",
     ),
     pytest.param(
-        lambda: gates.add_blackout(ROUND_THE_CLOCK, ME), lambda: gates.remove_blackout(ROUND_THE_CLOCK.id, ME),
+        lambda: blackouts.add_blackout(ROUND_THE_CLOCK, ME), lambda: blackouts.remove_blackout(ROUND_THE_CLOCK.id, ME),
         id="blackout",
     ),
 ]  # fmt: skip
@@ -90,7 +91,7 @@ async def test_a_gate_opened_in_the_middle_of_a_claim_is_open_for_the_next(
             opening.append(pool.submit(elsewhere, unshut()))
             until_done_or_waiting(opening[0], database)
 
-        operation = interrupted(claim.claim(order), before, begin)
+        operation = interrupted(claims.claim(order), before, begin)
         taken: list[Job] = await desk.store.driver.transact(operation)
         for each in opening or [pool.submit(elsewhere, unshut())]:
             each.result(timeout=10)
@@ -106,7 +107,7 @@ async def test_what_is_enqueued_while_its_gate_opens_is_not_forgotten(desk: Desk
         driver = desk.store.driver
         assert isinstance(driver, Postgres)
         order = await desk.order(free=0)
-        drive(claim.claim(order), lambda query: driver.formatted_answer(folding, query))
+        drive(claims.claim(order), lambda query: driver.formatted_answer(folding, query))
         with ThreadPoolExecutor() as pool:
             resumed = pool.submit(resume, database.url, driver)
             until_done_or_waiting(resumed, database)
@@ -118,7 +119,7 @@ async def test_what_is_enqueued_while_its_gate_opens_is_not_forgotten(desk: Desk
 
 def resume(url: str, driver: Postgres) -> None:
     with psycopg.connect(url) as connection:
-        drive(gates.resume(Scope.BRAND, "shoes", ME), lambda query: driver.formatted_answer(connection, query))
+        drive(gates.resume_scope(Scope.BRAND, "shoes", ME), lambda query: driver.formatted_answer(connection, query))
 
 
 def until_done_or_waiting(work: Future[None], database: PostgresDatabase) -> None:
@@ -138,7 +139,7 @@ async def test_a_gate_closed_in_the_middle_of_a_claim_is_closed_for_the_next_and
 ) -> None:
     job = await desk.put(account="acme", brand="shoes")
     order = await desk.order(free=0)
-    await desk.store.driver.transact(interrupted(claim.claim(order), before, lambda: elsewhere(shut())))
+    await desk.store.driver.transact(interrupted(claims.claim(order), before, lambda: elsewhere(shut())))
     closed = desk.database.sql("SELECT count(*) FROM {gates}") != [(0,)] or await desk.store.blackouts() != []
     assert ids(await desk.take()) == (set() if closed else {job.id})
     if closed:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from postino.stores.operations import reading
+from postino.stores.operations import jobs
 from postino.stores.records import JobFilter
 from postino.values.job import Job, Queue, State
 from postino.values.outcome import Done, Reject
@@ -57,7 +57,7 @@ async def every_page(desk: Desk, asked: JobFilter) -> Sequence[Job]:
 
 @pytest.mark.parametrize("most", [4, 10_000])
 async def test_page_by_page_it_is_what_it_is_at_once(desk: Desk, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "MOST_WALKED", most)
+    monkeypatch.setattr(jobs, "MAX_SCANNED", most)
     await crowd(desk)
     for asked in ASKED:
         whole = await desk.store.jobs(replace(asked, limit=100))
@@ -67,7 +67,7 @@ async def test_page_by_page_it_is_what_it_is_at_once(desk: Desk, most: int, monk
 
 
 async def test_one_answer_looks_through_a_bounded_number_of_jobs(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "MOST_WALKED", 5)
+    monkeypatch.setattr(jobs, "MAX_SCANNED", 5)
     first = await desk.put(type="rare")
     await desk.put_many(20)
     page = await desk.store.jobs_page(JobFilter(type="rare", limit=2))

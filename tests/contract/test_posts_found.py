@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from postino.stores.operations import listing
+from postino.stores.operations import pagination, post_lists
 from postino.values.job import State
 from postino.values.outcome import Done, Reject
 from postino.values.post import PostFilter, StoredPost, Window
@@ -121,8 +121,8 @@ async def test_what_is_kept_beside_a_post_is_what_its_job_says(desk: Desk) -> No
 
 
 async def test_one_answer_looks_through_a_bounded_number_of_posts(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing, "MOST_WALKED", 12)  # on four ways, one for each phase
-    monkeypatch.setattr(listing, "MOST_READ", 12)
+    monkeypatch.setattr(post_lists, "MAX_SCANNED", 12)  # on four ways, one for each phase
+    monkeypatch.setattr(post_lists, "MAX_SEARCHED", 12)
     (first,) = await create(desk.store, wanted("anna"))
     for number in range(20):
         await create(desk.store, wanted("bruno", fingerprint=str(number)))
@@ -149,7 +149,7 @@ async def test_one_answer_looks_through_a_bounded_number_of_posts(desk: Desk, mo
 def test_the_rarer_what_is_wanted_the_further_the_next_look_goes(
     scanned: int, fitting: int, missing: int, left: int, further: int
 ) -> None:
-    assert listing.further(scanned, fitting, missing, left) == further
+    assert pagination.next_scan_size(scanned, fitting, missing, left) == further
 
 
 async def test_the_calendar_has_the_first_posts_of_each_day_and_counts_them(desk: Desk) -> None:

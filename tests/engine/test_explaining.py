@@ -158,7 +158,7 @@ async def build(desk: Desk, world: World) -> None:
         if became:
             desk.database.sql(f"UPDATE {{jobs}} SET {became} WHERE id = '{job.id}'")
     for shut in world.gates:
-        operation = gates.shut(shut.scope, shut.name, shut.kind, later(shut.minutes))
+        operation = gates.close_gate(shut.scope, shut.name, shut.kind, later(shut.minutes))
         await desk.store.driver.transact(operation)
     for blackout in world.blackouts:
         await desk.store.add_blackout(blackout, ME)

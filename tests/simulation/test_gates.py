@@ -145,7 +145,9 @@ class SmallWorld:
                 window = Blackout(id=self.new_id(), scope=scope, name=name, start=start, end=end, timezone="UTC")
                 self.world.agree(lambda store: store.add_blackout(window, ACT))
             case _:
-                self.world.agree(lambda store: store.driver.transact(gates.shut(scope, name, kind, until_at, "why")))
+                self.world.agree(
+                    lambda store: store.driver.transact(gates.close_gate(scope, name, kind, until_at, "why"))
+                )
 
     def open(self, pick: int) -> None:
         self.tick()
@@ -158,7 +160,7 @@ class SmallWorld:
             self.world.agree(lambda store: store.close_circuit(known.breakers[0].service, ACT))
         elif shut:
             gate = sorted(shut, key=str)[pick % len(shut)]
-            self.world.agree(lambda store: store.driver.transact(gates.unshut(gate.scope, gate.name, gate.kind)))
+            self.world.agree(lambda store: store.driver.transact(gates.open_gate(gate.scope, gate.name, gate.kind)))
 
     def cap(self, channel: str, most: int | None) -> None:
         self.tick()

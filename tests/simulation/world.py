@@ -13,7 +13,7 @@ from uuid import UUID
 
 import apsw
 
-from postino.stores.operations import claim, reading
+from postino.stores.operations import claims, poll, workers
 from postino.stores.postgres import Postgres
 from postino.stores.records import ClaimOrder, WorkerInfo
 from postino.stores.sqlite import Sqlite
@@ -62,12 +62,12 @@ class Side:
 
 
 def claim_everything() -> Operation[None]:
-    yield from reading.register(PROBER)
+    yield from workers.register_worker(PROBER)
     found: list[Job] = []
     while True:
-        survey = yield from claim.survey(PROBER.id)
+        survey = yield from poll.poll(PROBER.id)
         order = ClaimOrder(worker=PROBER.id, token=PROBE_TOKEN, free=1000, survey=survey)
-        more = yield from claim.claim(order)
+        more = yield from claims.claim(order)
         if not more:
             raise Undone(found)
         found += more

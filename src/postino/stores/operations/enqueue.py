@@ -7,7 +7,7 @@ from uuid import UUID
 
 from postino.errors import Conflict
 from postino.stores import rows
-from postino.stores.operations import answers
+from postino.stores.operations.stored_responses import find_response, store_response
 from postino.stores.records import Enqueued, NewJob
 from postino.stores.statement import Operation, ask, each
 from postino.values.job import Job, State, lane_of, make_job
@@ -16,35 +16,35 @@ from postino.values.post import Once
 
 def enqueue(jobs: Sequence[NewJob], again: bool = False) -> Operation[list[Enqueued]]:
     # After a lost answer: the first call may have got through, and its jobs may have ended since.
-    known = (yield from known_by_id(jobs)) if again else {}
+    known = (yield from find_jobs_by_id(jobs)) if again else {}
     new = [job for job in jobs if job.id not in known] if known else jobs
-    made = yield each("enqueue", [values(job) for job in new])
+    made = yield each("enqueue", [make_job_values(job) for job in new])
     created = {row["id"] for row in made}
     if created != {None}:  # one row without an id: all of them
-        known |= yield from known_by_key([job for job in new if job.id not in created])
+        known |= yield from find_jobs_by_key([job for job in new if job.id not in created])
     if not known:
-        return [Enqueued(fresh(job, made[0]["created_at"]), True) for job in jobs]
+        return [Enqueued(make_new_job(job, made[0]["created_at"]), True) for job in jobs]
     return [
-        Enqueued(known[job.id], False) if job.id in known else Enqueued(fresh(job, made[0]["created_at"]), True)
+        Enqueued(known[job.id], False) if job.id in known else Enqueued(make_new_job(job, made[0]["created_at"]), True)
         for job in jobs
     ]
 
 
 def enqueue_once(jobs: Sequence[NewJob], again: bool, once: Once) -> Operation[list[Enqueued]]:
-    if (yield from answers.known(once.asked, keep=True)) is not None:
+    if (yield from find_response(once.asked, keep=True)) is not None:
         return []
     enqueued = yield from enqueue(jobs, again)
-    yield from answers.write(once, enqueued)
+    yield from store_response(once, enqueued)
     return enqueued
 
 
-def known_by_id(jobs: Sequence[NewJob]) -> Operation[dict[UUID, Job]]:
+def find_jobs_by_id(jobs: Sequence[NewJob]) -> Operation[dict[UUID, Job]]:
     """Those that are there already and have no key to tell."""
     found = yield ask("find_by_ids", ids=[job.id for job in jobs if job.key is None])
     return {row["id"]: rows.any_job(row) for row in found}
 
 
-def known_by_key(jobs: Sequence[NewJob]) -> Operation[dict[UUID, Job]]:
+def find_jobs_by_key(jobs: Sequence[NewJob]) -> Operation[dict[UUID, Job]]:
     """The jobs that have these keys, by the id that was offered for them."""
     found = yield each("find_by_keys", [{"channel": job.channel, "key": job.key} for job in jobs])
     by_key = {(row["channel"], row["wanted_key"]): rows.any_job(row) for row in found}
@@ -57,7 +57,7 @@ def known_by_key(jobs: Sequence[NewJob]) -> Operation[dict[UUID, Job]]:
     return {job.id: by_key[job.channel, job.key] for job in jobs}
 
 
-def values(job: NewJob) -> dict[str, Any]:
+def make_job_values(job: NewJob) -> dict[str, Any]:
     return {
         "id": job.id,
         "type": job.type,
@@ -78,7 +78,7 @@ def values(job: NewJob) -> dict[str, Any]:
     }
 
 
-def fresh(job: NewJob, now: datetime) -> Job:
+def make_new_job(job: NewJob, now: datetime) -> Job:
     """The job as just written, without reading it back."""
     return make_job(
         job.id,

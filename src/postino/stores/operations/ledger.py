@@ -9,7 +9,7 @@ from uuid import UUID
 
 from postino.rules.ledger import doubled, doubts
 from postino.stores import rows
-from postino.stores.operations.settle import clean
+from postino.stores.operations.text import clean_text
 from postino.stores.statement import Operation, Row, ask, each
 from postino.values.event import EventType
 from postino.values.job import Job
@@ -17,18 +17,18 @@ from postino.values.ledger import Fact, IntentEntry, Ledger, NewIntent, Noted, S
 from postino.values.provider import Receipt
 
 
-def ledger(job_id: UUID) -> Operation[Ledger]:
+def get_ledger(job_id: UUID) -> Operation[Ledger]:
     steps = yield ask("steps", job_id=job_id)
     intents = yield ask("intents", job_id=job_id)
     receipts = yield ask("receipts", job_id=job_id)
     return Ledger(
         tuple(StepEntry(**row) for row in steps),
         tuple(IntentEntry(**row) for row in intents),
-        tuple(fact_of(row) for row in receipts),
+        tuple(to_fact(row) for row in receipts),
     )
 
 
-def remember(
+def save_step(
     job: Job, name: str, position: int, result: str | None, *, done: bool, limit: float | None = None
 ) -> Operation[StepEntry | None]:
     kept = yield ask(
@@ -38,70 +38,72 @@ def remember(
     return StepEntry(**kept[0]) if kept else None
 
 
-def forget(job: Job, name: str) -> Operation[bool]:
+def forget_step(job: Job, name: str) -> Operation[bool]:
     return bool((yield ask("forget", job_id=job.id, token=job.token, name=name)))
 
 
-def intend(intents: Sequence[NewIntent]) -> Operation[list[IntentEntry | None]]:
+def record_intents(intents: Sequence[NewIntent]) -> Operation[list[IntentEntry | None]]:
     names = NewIntent.__slots__
     found = yield each("intend", [{name: getattr(intent, name) for name in names} for intent in intents])
-    written = {(row["job_id"], row["step"], row["number"]): intent_of(row) for row in found}
+    written = {(row["job_id"], row["step"], row["number"]): to_intent(row) for row in found}
     return [written.get((intent.job_id, intent.step, intent.number)) for intent in intents]
 
 
-def note(job_id: UUID, fact: Fact) -> Operation[Noted]:
+def record_receipt(job_id: UUID, fact: Fact) -> Operation[Noted]:
     """Under the job's lock, if it is live, so that what is known is not written down by two at once."""
     yield ask("lock_job", id=job_id)
     found = yield ask("get", id=job_id)
     job = rows.any_job(found[0]) if found else None
-    fact = storable(fact)
+    fact = clean_fact(fact)
     receipt = fact.receipt
     if receipt is not None and job is not None:
-        held_by = yield from hold(job, receipt.remote_id)
+        held_by = yield from claim_remote_id(job, receipt.remote_id)
         if held_by != job_id:
             return Noted(job.look_at, held_by=held_by)
-    written = yield ask("note", job_id=job_id, **columns(fact))
-    known = yield from ledger(job_id)
+    written = yield ask("note", job_id=job_id, **make_fact_values(fact))
+    known = yield from get_ledger(job_id)
     twice = bool(written) and doubled(known, fact)
     if twice:
-        yield ask("tell", type=EventType.DUPLICATED, job_id=job_id, data=json.dumps(twins(known, fact.step)))
-    look_at = open_until(known)
+        yield ask(
+            "tell", type=EventType.DUPLICATED, job_id=job_id, data=json.dumps(describe_duplicate(known, fact.step))
+        )
+    look_at = get_lookup_time(known)
     yield ask("doubt", job_id=job_id, look_at=look_at)
     return Noted(look_at, doubled=twice)
 
 
-def hold(job: Job, remote_id: str) -> Operation[UUID]:
+def claim_remote_id(job: Job, remote_id: str) -> Operation[UUID]:
     held = yield ask("hold", channel=job.channel, account=job.account or "", remote_id=remote_id, job_id=job.id)
     holder: UUID = held[0]["job_id"]
     return holder
 
 
-def held_by_others(job: Job, remote_ids: Sequence[str]) -> Operation[set[str]]:
+def find_remote_ids_of_others(job: Job, remote_ids: Sequence[str]) -> Operation[set[str]]:
     wanted = {"channel": job.channel, "account": job.account or "", "job_id": job.id}
-    named = {clean(remote_id): remote_id for remote_id in remote_ids}
+    named = {clean_text(remote_id): remote_id for remote_id in remote_ids}
     found = yield ask("held_by_others", remote_ids=list(named), **wanted)
     return {named[row["remote_id"]] for row in found}
 
 
-def open_until(known: Ledger) -> datetime | None:
+def get_lookup_time(known: Ledger) -> datetime | None:
     """When the network may be asked about all that is in doubt; None: nothing is."""
     return max((intent.look_at for intent in doubts(known)), default=None)
 
 
-def twins(known: Ledger, step: str) -> dict[str, Any]:
+def describe_duplicate(known: Ledger, step: str) -> dict[str, Any]:
     ids = {fact.receipt.remote_id for fact in known.facts if fact.step == step and fact.receipt is not None}
     return {"step": step, "remote_ids": sorted(ids)}
 
 
-def storable(fact: Fact) -> Fact:
+def clean_fact(fact: Fact) -> Fact:
     """A network may say anything, and no answer may be lost because a database cannot keep it."""
     receipt = fact.receipt
     if receipt is not None:
-        receipt = replace(receipt, remote_id=clean(receipt.remote_id) or "", url=clean(receipt.url))
-    return replace(fact, receipt=receipt, why=clean(fact.why))
+        receipt = replace(receipt, remote_id=clean_text(receipt.remote_id) or "", url=clean_text(receipt.url))
+    return replace(fact, receipt=receipt, why=clean_text(fact.why))
 
 
-def columns(fact: Fact) -> dict[str, Any]:
+def make_fact_values(fact: Fact) -> dict[str, Any]:
     receipt = fact.receipt
     return {
         "step": fact.step,
@@ -115,7 +117,7 @@ def columns(fact: Fact) -> dict[str, Any]:
     }
 
 
-def fact_of(row: Row) -> Fact:
+def to_fact(row: Row) -> Fact:
     receipt = Receipt(remote_id=row["remote_id"], url=row["url"], data=json.loads(row["data"]))
     return Fact(
         step=row["step"],
@@ -128,5 +130,5 @@ def fact_of(row: Row) -> Fact:
     )
 
 
-def intent_of(row: Row) -> IntentEntry:
+def to_intent(row: Row) -> IntentEntry:
     return IntentEntry(**{name: row[name] for name in IntentEntry.__slots__})

@@ -8,41 +8,43 @@ from postino.stores.statement import Operation, Row, each
 from postino.values.post import Answer, Asked, Once
 
 
-def known(asked: Asked, *, keep: bool = False) -> Operation[Answer | None]:
+def find_response(asked: Asked, *, keep: bool = False) -> Operation[Answer | None]:
     """What was answered before. With `keep` this is the one who answers, if nobody was before."""
-    if keep and (yield from taken([asked])):
+    if keep and (yield from reserve_responses([asked])):
         return None
-    return (yield from given([asked]))[0]
+    return (yield from find_responses([asked]))[0]
 
 
-def taken(asked: Sequence[Asked]) -> Operation[list[Asked]]:
+def reserve_responses(asked: Sequence[Asked]) -> Operation[list[Asked]]:
     """Those that nobody has answered, which this is to answer: of several with the same key the first."""
-    kept = {(row["caller"], row["key"]) for row in (yield each("keep_answer", [values(one) for one in asked]))}
+    kept = {
+        (row["caller"], row["key"]) for row in (yield each("keep_answer", [make_request_values(one) for one in asked]))
+    }
     first = {(one.caller, one.key): one for one in reversed(asked)}
     return [one for name, one in first.items() if name in kept]
 
 
-def given(asked: Sequence[Asked]) -> Operation[list[Answer | None]]:
+def find_responses(asked: Sequence[Asked]) -> Operation[list[Answer | None]]:
     """What was answered to each. Raises Conflict where a key was used for another request."""
     names = {(one.caller, one.key) for one in asked}
     found = yield each("answer", [{"caller": caller, "key": key} for caller, key in sorted(names)])
     there = {(row["caller"], row["key"]): row for row in found}
-    return [answer_to(one, there.get((one.caller, one.key))) for one in asked]
+    return [to_response(one, there.get((one.caller, one.key))) for one in asked]
 
 
-def answer_to(asked: Asked, row: Row | None) -> Answer | None:
+def to_response(asked: Asked, row: Row | None) -> Answer | None:
     if row is None:
         return None
     if row["request"] != asked.request:
-        raise Conflict(another(asked, row))
+        raise Conflict(describe_reuse(asked, row))
     return Answer(row["status"], row["body"])
 
 
-def write(once: Once, made: Any) -> Operation[None]:
-    yield from write_all([(once, made)])
+def store_response(once: Once, made: Any) -> Operation[None]:
+    yield from store_responses([(once, made)])
 
 
-def write_all(made: Sequence[tuple[Once, Any]]) -> Operation[None]:
+def store_responses(made: Sequence[tuple[Once, Any]]) -> Operation[None]:
     told = [(once.asked, once.told(what)) for once, what in made]
     yield each("write_answer", [
         {"caller": asked.caller, "key": asked.key, "status": answer.status, "body": answer.body}
@@ -50,11 +52,11 @@ def write_all(made: Sequence[tuple[Once, Any]]) -> Operation[None]:
     ])  # fmt: skip
 
 
-def values(asked: Asked) -> dict[str, Any]:
+def make_request_values(asked: Asked) -> dict[str, Any]:
     return {name: getattr(asked, name) for name in Asked.__slots__}
 
 
-def another(asked: Asked, first: Row) -> str:
+def describe_reuse(asked: Asked, first: Row) -> str:
     at = f"{first['created_at']:%Y-%m-%d %H:%M:%S} UTC"
     before = f"{first['what']} with the body {first['request'][:12]}"
     now = f"{asked.what} with the body {asked.request[:12]}"

@@ -1,14 +1,39 @@
-"""Periodic duties: which worker may do one now, the pruning of what was kept long enough, the database's own pulse."""
+"""Contents, posts and accounts: written together with the jobs that carry them."""
 
 import json
 
 from postino.config import RetentionConfig
 from postino.rules.database_identity import why_held
+from postino.rules.settlement import missed, waited_in_vain
 from postino.stores import rows
+from postino.stores.operations.settle import settle
+from postino.stores.records import Ending, Failure
 from postino.stores.statement import Operation, ask
 from postino.values.event import EventType
 from postino.values.job import Job
 from postino.values.post import POST
+
+NETWORK_DOWN = Failure(None, "Its network was in trouble for too long.")
+DEADLINE_MISSED = Failure(None, "It was to be out by a certain time, and that time has passed.")
+
+
+def fail_missed_posts(give_up_after: float) -> Operation[list[Job]]:
+    late = rows.live_jobs((yield ask("take_missed")))
+    given_up = rows.live_jobs((yield ask("take_given_up", seconds=give_up_after)))
+    if not late and not given_up:
+        return []
+    clock = yield ask("clock")
+    hours = f"{give_up_after / 3600:g} hours"
+    endings = [
+        Ending(rows.with_owner(job, "postino", clock[0]["now_at"]), settlement, failure)
+        for jobs, settlement, failure in (
+            (late, missed(), DEADLINE_MISSED),
+            (given_up, waited_in_vain(hours), NETWORK_DOWN),
+        )
+        for job in jobs
+    ]
+    yield from settle(endings)
+    return [*late, *given_up]
 
 
 def take_duty(duty: str, holder: str, seconds: float, every: float) -> Operation[bool]:
@@ -26,7 +51,7 @@ def prune(kept: RetentionConfig) -> Operation[int]:
     return sum(int(row["pruned"]) for row in pruned) + len(letters)
 
 
-def awaken(identity: str, after_outage: bool) -> Operation[list[Job]]:
+def detect_restore(identity: str, after_outage: bool) -> Operation[list[Job]]:
     """Looks where it is and when it last lived; what may have been sent since is held until a person answers for it."""
     known = yield ask("lock_surroundings")
     clock = yield ask("clock")
@@ -42,5 +67,5 @@ def awaken(identity: str, after_outage: bool) -> Operation[list[Job]]:
     return held
 
 
-def pulse() -> Operation[None]:
+def record_alive() -> Operation[None]:
     yield ask("pulse")

@@ -11,46 +11,48 @@ from typing import Any
 from postino.rules.blackout import told_of
 from postino.rules.gates import is_closed
 from postino.rules.quota import Spent
-from postino.stores.operations import gates
+from postino.stores.operations.blackouts import list_blackouts
+from postino.stores.operations.circuits import list_circuits, lock_breaker, write_breaker
+from postino.stores.operations.gates import close_gate, list_gates, read_gate_state, set_default_caps
 from postino.stores.records import Outlook
 from postino.stores.statement import Operation, Row, ask, each
 from postino.values.job import Job, Queue, State, lane_of, new_id
 
 LONGEST_QUOTA = timedelta(days=32)  # a month
-COPIED = (
+COPIED_COLUMNS = (
     "id", "type", "channel", "account", "brand", "scheduled_at", "run_at", "attempts", "generation", "rescues", "sent",
     "regardless", "look_at", "claimed_at", "created_at",
 )  # fmt: skip
 
 
-def outlook(until_at: datetime, most: int) -> Operation[Outlook]:
+def read_forecast_input(until_at: datetime, most: int) -> Operation[Outlook]:
     """Reads only."""
-    known, now = yield from gates.known_gates()
+    known, now = yield from read_gate_state()
     due = yield ask("due_by", until_at=until_at, most=most)
     finished = yield ask("lasted")
     served = yield ask("served")
     spent = yield ask("spent_since", since_at=now - LONGEST_QUOTA)
     return Outlook(
         now=now,
-        jobs=tuple(copied(row) for row in due),
+        jobs=tuple(to_job_copy(row) for row in due),
         posts={row["id"]: row["publish_until_at"] for row in due if row["is_post"]},
-        gates=tuple((yield from gates.gates())),
-        blackouts=tuple((yield from gates.blackouts())),
-        circuits=tuple((yield from gates.circuits())),
+        gates=tuple((yield from list_gates())),
+        blackouts=tuple((yield from list_blackouts())),
+        circuits=tuple((yield from list_circuits())),
         caps=known.caps,
         served={(row["channel"], row["brand"]): row["at"] for row in served},
         spent=tuple((row["channel"], row["account"], row["quota"], Spent(row["at"], row["cost"])) for row in spent),
-        lasted=usual_durations(finished),
+        lasted=compute_usual_durations(finished),
     )
 
 
-def copied(row: Row) -> Job:
-    said: dict[str, Any] = {name: row[name] for name in COPIED}
+def to_job_copy(row: Row) -> Job:
+    said: dict[str, Any] = {name: row[name] for name in COPIED_COLUMNS}
     key = str(row["id"])
     return Job(queue=Queue(row["queue"]), state=State(row["state"]), payload=b"", idempotency_key=key, **said)
 
 
-def usual_durations(finished: Sequence[Row]) -> dict[str, timedelta]:
+def compute_usual_durations(finished: Sequence[Row]) -> dict[str, timedelta]:
     """By channel, the median of those that worked lately."""
     seconds: dict[str, list[float]] = defaultdict(list)
     for row in finished:
@@ -58,38 +60,38 @@ def usual_durations(finished: Sequence[Row]) -> dict[str, timedelta]:
     return {channel: timedelta(seconds=median(known)) for channel, known in seconds.items()}
 
 
-def adopt(outlook: Outlook, workers: Sequence[str]) -> Operation[list[Job]]:
+def load_forecast(outlook: Outlook, workers: Sequence[str]) -> Operation[list[Job]]:
     """Writes all of it into an empty store. What runs there runs here too, and comes back as these workers hold it."""
     held = [
         replace(job, claimed_by=workers[number % len(workers)], token=new_id())
         for number, job in enumerate(job for job in outlook.jobs if job.state is State.RUNNING)
     ]
     waiting = [replace(job, claimed_at=None) for job in outlook.jobs if job.state is not State.RUNNING]
-    yield each("adopt_jobs", [row_of(job) for job in (*held, *waiting)])
-    yield each("adopt_posts", post_rows(outlook))
+    yield each("adopt_jobs", [make_job_row(job) for job in (*held, *waiting)])
+    yield each("adopt_posts", make_post_rows(outlook))
     served = [{"channel": channel, "brand": brand, "at": at} for (channel, brand), at in outlook.served.items()]
     yield each("adopt_served", served)
-    yield each("adopt_spent", spent_rows(outlook))
+    yield each("adopt_spent", make_spent_rows(outlook))
     for gate in outlook.gates:
         if is_closed(gate, outlook.now):
-            yield from gates.shut(gate.scope, gate.name, gate.kind, gate.until_at, gate.reason)
-    yield from gates.usual_caps(outlook.caps)
+            yield from close_gate(gate.scope, gate.name, gate.kind, gate.until_at, gate.reason)
+    yield from set_default_caps(outlook.caps)
     for breaker in outlook.circuits:
-        yield from gates.locked_breaker(breaker.service)
-        yield from gates.written(breaker, breaker)
+        yield from lock_breaker(breaker.service)
+        yield from write_breaker(breaker, breaker)
     yield each("add_blackout", [{"id": it.id, "told": json.dumps(told_of(it))} for it in outlook.blackouts])
     return held
 
 
-def row_of(job: Job) -> dict[str, Any]:
-    said = {name: getattr(job, name) for name in COPIED}
+def make_job_row(job: Job) -> dict[str, Any]:
+    said = {name: getattr(job, name) for name in COPIED_COLUMNS}
     lane = lane_of(job.account, job.brand)
     return said | {
         "queue": job.queue, "state": job.state.value, "lane": lane, "claimed_by": job.claimed_by, "token": job.token,
     }  # fmt: skip
 
 
-def post_rows(outlook: Outlook) -> list[Mapping[str, Any]]:
+def make_post_rows(outlook: Outlook) -> list[Mapping[str, Any]]:
     return [
         {"id": job.id, "channel": job.channel, "account": job.account or "", "publish_until_at": outlook.posts[job.id]}
         for job in outlook.jobs
@@ -97,7 +99,7 @@ def post_rows(outlook: Outlook) -> list[Mapping[str, Any]]:
     ]
 
 
-def spent_rows(outlook: Outlook) -> list[Mapping[str, Any]]:
+def make_spent_rows(outlook: Outlook) -> list[Mapping[str, Any]]:
     return [
         {"number": number, "spent_on": channel, "account": account, "quota": quota, "cost": spent.cost, "at": spent.at}
         for number, (channel, account, quota, spent) in enumerate(outlook.spent)

@@ -1,0 +1,67 @@
+"""Looking things up, and the small bookkeeping of workers and listeners: one statement each."""
+
+from collections import defaultdict
+from dataclasses import replace
+from uuid import UUID
+
+from postino.rules.blockers import MOST_AHEAD, Busy, Doubt, Facts
+from postino.rules.settlement import Cause
+from postino.stores import rows
+from postino.stores.operations.gates import read_gate_state, to_gate_state
+from postino.stores.records import (
+    AuditEntry,
+    Circumstances,
+    WorkerInfo,
+)
+from postino.stores.statement import Operation, Row, ask
+from postino.values.event import EventType
+from postino.values.job import Job, State
+
+
+def read_explain_input(job: Job) -> Operation[Circumstances]:
+    """Counted by the statement that claims count with."""
+    known, now = yield from read_gate_state()
+    counted = yield ask("count_running", channels=[job.channel])
+    found = yield ask(
+        "circumstances",
+        id=job.id,
+        channel=job.channel,
+        account=job.account,
+        lane=job.lane,
+        queue=job.queue.value,
+        run_at=job.run_at or now,
+        begun=job.lane is not None and (job.sent or job.regardless),
+        most_ahead=MOST_AHEAD + 1,
+    )
+    kinds: dict[str, list[Row]] = defaultdict(list)
+    for row in found:
+        kinds[row["kind"]].append(row)
+    cause, cancelled = yield from find_ending(job)
+    facts = Facts(
+        job=job,
+        known=replace(known, gates=(*known.gates, *to_gate_state(kinds).gates)),
+        running={row["brand"]: row["running"] for row in counted},
+        doubts=tuple(Doubt(row["detail"], row["name"], row["due_at"]) for row in kinds["doubt"]),
+        busy=next((Busy(UUID(row["name"]), row["detail"], row["due_at"]) for row in kinds["busy"]), None),
+        ahead=kinds["ahead"][0]["amount"],
+        publish_until_at=next((row["due_at"] for row in kinds["until"]), None),
+        cause=cause,
+        cancelled=cancelled,
+    )
+    workers = tuple(WorkerInfo(id=row["name"], host=row["detail"], pid=row["amount"]) for row in kinds["worker"])
+    return Circumstances(facts, workers, now)
+
+
+def find_ending(job: Job) -> Operation[tuple[Cause | None, str | None]]:
+    """Why it failed, or who cancelled it and why."""
+    if job.state is State.FAILED:
+        found = yield ask("cause_of", id=job.id, generation=job.generation)
+        return (Cause(found[0]["cause"]) if found else None), None
+    if job.state is State.CANCELLED:
+        found = yield ask("audit_of", subject=str(job.id), action=EventType.CANCELLED.value)
+        return None, describe_action(rows.audit_entry(found[0])) if found else None
+    return None, None
+
+
+def describe_action(entry: AuditEntry) -> str:
+    return f"by {entry.actor} ({entry.reason.rstrip('.')})" if entry.reason else f"by {entry.actor}"

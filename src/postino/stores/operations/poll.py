@@ -1,0 +1,43 @@
+"""Taking jobs: one transaction, one winner, closed gates left alone."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import datetime
+from uuid import UUID
+
+from postino.rules.claim_order import Head
+from postino.stores.operations.gates import to_gate_state
+from postino.stores.records import Survey
+from postino.stores.statement import Operation, Row, ask
+from postino.values.job import Queue
+
+Marks = Mapping[tuple[str, Queue], datetime]
+
+
+def poll(worker: str | None, *, beat: bool = False, marks: Marks | None = None) -> Operation[Survey]:
+    """Read what is due where, which gates stand and how far workers' heartbeats have come; with `beat`, add one."""
+    marks = marks or {}
+    found = yield ask(
+        "survey",
+        worker=worker,
+        beat=beat,
+        mark_channel=[channel for channel, _ in marks],
+        mark_queue=[queue.value for _, queue in marks],
+        mark_since_at=list(marks.values()),
+    )
+    kinds: dict[str, list[Row]] = defaultdict(list)
+    for row in found:
+        kinds[row["kind"]].append(row)
+    return Survey(
+        now=kinds["clock"][0]["due_at"],
+        heads=tuple(
+            Head(row["name"], Queue(row["queue"]), row["due_at"], lanes=path == "lanes", begun=path == "begun")
+            for path in ("bulk", "lanes", "begun")
+            for row in kinds[path]
+        ),
+        hinted=bool(kinds["hint"]),
+        orphaned=bool(kinds["orphan"]),
+        known=to_gate_state(kinds),
+        beats={row["name"]: row["amount"] for row in kinds["worker"]},
+        held=frozenset((UUID(row["name"]), UUID(row["detail"])) for row in kinds["held"]),
+    )

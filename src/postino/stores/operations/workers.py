@@ -1,0 +1,27 @@
+"""Looking things up, and the small bookkeeping of workers and listeners: one statement each."""
+
+from uuid import UUID
+
+from postino.stores import rows
+from postino.stores.records import WorkerInfo
+from postino.stores.statement import Operation, ask
+
+
+def list_workers() -> Operation[list[WorkerInfo]]:
+    return [rows.worker(row) for row in (yield ask("workers"))]
+
+
+def register_worker(worker: WorkerInfo) -> Operation[None]:
+    yield ask("register", id=worker.id, host=worker.host, pid=worker.pid)
+
+
+def record_heartbeat(worker: str) -> Operation[bool]:
+    return bool((yield ask("beat", worker=worker)))
+
+
+def mark_suspect(worker: str, job_id: UUID) -> Operation[None]:
+    yield ask("suspect", worker=worker, job_id=job_id)
+
+
+def unregister_worker(worker: str) -> Operation[None]:
+    yield ask("retire", id=worker)
