@@ -159,11 +159,11 @@ def door_of(config: Config) -> Callable[[], AbstractAsyncContextManager[HttpClie
     """Imported when something is about to leave: a caller that only enqueues has no use for it."""
 
     def make_door() -> AbstractAsyncContextManager[HttpClientFactory]:
-        from postino.outbound.http import Door as OutboundDoor
-        from postino.outbound.ssrf import is_ours
+        from postino.outbound.http import OutboundHttp
+        from postino.outbound.ssrf import is_allowed_origin
 
-        inside = partial(is_ours, allowed=reachable_inside(config))
-        return OutboundDoor(allowed=our_origins(config), inside=inside)
+        allow_private = partial(is_allowed_origin, allowed_origins=reachable_inside(config))
+        return OutboundHttp(allowed_origins=our_origins(config), allow_private=allow_private)
 
     return make_door
 

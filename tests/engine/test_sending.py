@@ -18,7 +18,7 @@ from postino.engine.circuits import CircuitMonitor
 from postino.engine.heartbeat import uptime
 from postino.engine.ledger import JobLedger, StopRun
 from postino.engine.quota_meter import QuotaMeter
-from postino.outbound.http import Door
+from postino.outbound.http import OutboundHttp
 from postino.stores.records import ClaimOrder, WorkerInfo
 from postino.values.job import new_id
 from postino.values.ledger import NewIntent, Source, Verdict
@@ -62,11 +62,13 @@ async def test_a_worker_that_may_have_been_taken_for_dead_sends_nothing(app: Pos
     async def intend(intent: NewIntent) -> object:
         return (await app.store.record_intents([intent]))[0]
 
-    async with RawServer(polite) as server, Door() as door:
+    async with RawServer(polite) as server, OutboundHttp() as outbound:
         circuits = CircuitMonitor(app.store, {}, lambda: datetime.now(UTC), lambda: None)
         meter = QuotaMeter(app.store, {}, circuits)
         over = "The lease is over."
-        reach = CallContext(app.enqueue_spec, door, lambda: datetime.now(UTC), uptime, lambda: over, circuits, meter)
+        reach = CallContext(
+            app.enqueue_spec, outbound, lambda: datetime.now(UTC), uptime, lambda: over, circuits, meter
+        )
         call = EngineCall(JobLedger(app.store, intend, claimed), reach, QUICK)  # type: ignore[arg-type]
         with pytest.raises(StopRun) as stopped:
             await call.once("post", send, server.url, found=None, resend=NEVER)

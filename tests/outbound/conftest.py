@@ -5,16 +5,16 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from postino.outbound.http import Door
+from postino.outbound.http import OutboundHttp
 from tests.outbound.raw_server import Behaviour, RawServer
 
 Serve = Callable[[Behaviour], Awaitable[RawServer]]
 
 
 @pytest.fixture
-async def door() -> AsyncIterator[Door]:
-    async with Door() as door:
-        yield door
+async def outbound() -> AsyncIterator[OutboundHttp]:
+    async with OutboundHttp() as outbound:
+        yield outbound
 
 
 @pytest.fixture

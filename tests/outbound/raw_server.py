@@ -1,4 +1,4 @@
-"""A server that does exactly what a test says with each connection: no library tidies up after it."""
+"""A server that handles each connection exactly as a test says, without an HTTP library in between."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The door says exactly whether anything left, and lets nothing out twice."""
+"""The HTTP client tells exactly whether a request may have left, and never sends one twice."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import psutil
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from postino.outbound.http import MOST_ANSWER, Door, Passage
+from postino.outbound.http import MAX_RESPONSE_BYTES, OutboundHttp, StepHttp
 from postino.values.provider import Garbled, NoAnswer, NotSent
 from tests.outbound.conftest import Serve
 from tests.outbound.raw_server import Behaviour, Visit, polite
@@ -21,12 +21,12 @@ IDEMPOTENT = ["GET", "PUT", "DELETE"]
 EVERY_METHOD = [*IDEMPOTENT, "POST"]
 
 
-def visible(door: Door, **more: object) -> Passage:
-    return door.open(timeout=SOON, visible=True, **more)  # type: ignore[arg-type]
+def visible(outbound: OutboundHttp, **more: object) -> StepHttp:
+    return outbound.open(timeout=SOON, visible=True, **more)  # type: ignore[arg-type]
 
 
-def inert(door: Door) -> Passage:
-    return door.open(timeout=SOON, visible=False)
+def inert(outbound: OutboundHttp) -> StepHttp:
+    return outbound.open(timeout=SOON, visible=False)
 
 
 def free_port() -> int:
@@ -35,36 +35,36 @@ def free_port() -> int:
         return int(unused.getsockname()[1])
 
 
-# --- What comes back
+# --- Responses
 
 
-async def test_whatever_the_server_says_is_an_answer(door: Door, serve: Serve) -> None:
+async def test_every_status_is_returned_as_a_response(outbound: OutboundHttp, serve: Serve) -> None:
     async def refuse(visit: Visit) -> None:
         await visit.request()
         await visit.answer(503, b"busy", Retry_After="7")
 
-    answer = await visible(door).request("POST", (await serve(refuse)).url, json={"text": "hello"})
+    answer = await visible(outbound).request("POST", (await serve(refuse)).url, json={"text": "hello"})
     assert (answer.status, answer.body, answer.headers["retry-after"]) == (503, b"busy", "7")
 
 
 @pytest.mark.parametrize("visibly", [True, False])
-async def test_a_redirect_is_an_answer_and_nobody_follows_it(door: Door, serve: Serve, visibly: bool) -> None:
+async def test_redirect_is_returned_and_not_followed(outbound: OutboundHttp, serve: Serve, visibly: bool) -> None:
     target = await serve(polite)
 
     async def redirect(visit: Visit) -> None:
         await visit.request()
         await visit.answer(302, Location=target.url)
 
-    answer = await door.open(timeout=SOON, visible=visibly).request("GET", (await serve(redirect)).url)
+    answer = await outbound.open(timeout=SOON, visible=visibly).request("GET", (await serve(redirect)).url)
     assert answer.status == 302
     assert target.connections == 0
 
 
-async def test_what_is_sent_arrives(door: Door, serve: Serve) -> None:
+async def test_request_content_arrives(outbound: OutboundHttp, serve: Serve) -> None:
     server = await serve(polite)
-    await visible(door).request("POST", server.url, json={"a": "ü"}, params={"q": "1 2"}, headers={"X-Key": "k"})
-    await visible(door).request("POST", server.url, form={"a": "1", "b": "x y"})
-    await visible(door).request("PUT", server.url, body=b"\0" * 2_000_000, headers={"Content-Type": "image/png"})
+    await visible(outbound).request("POST", server.url, json={"a": "ü"}, params={"q": "1 2"}, headers={"X-Key": "k"})
+    await visible(outbound).request("POST", server.url, form={"a": "1", "b": "x y"})
+    await visible(outbound).request("PUT", server.url, body=b"\0" * 2_000_000, headers={"Content-Type": "image/png"})
     as_json, as_form, as_bytes = server.requests
     assert as_json.startswith(b"POST /?q=1+2 ")
     assert b"X-Key: k" in as_json
@@ -74,40 +74,40 @@ async def test_what_is_sent_arrives(door: Door, serve: Serve) -> None:
     assert as_bytes.endswith(b"\0" * 2_000_000)
 
 
-async def test_what_one_account_is_given_is_not_shown_for_another(door: Door, serve: Serve) -> None:
+async def test_cookies_are_not_kept_between_requests(outbound: OutboundHttp, serve: Serve) -> None:
     async def give_a_cookie(visit: Visit) -> None:
         await visit.request()
         await visit.answer(Set_Cookie="session=alice")
 
     server = await serve(give_a_cookie)
     for _ in range(2):
-        await visible(door).request("GET", server.url)
+        await visible(outbound).request("GET", server.url)
     assert b"alice" not in server.requests[1]
 
 
-# --- Nothing left
+# --- Nothing was sent
 
 
-async def test_nothing_was_sent_where_nobody_listens(door: Door) -> None:
+async def test_not_sent_when_nobody_listens(outbound: OutboundHttp) -> None:
     with pytest.raises(NotSent, match=r"127\.0\.0\.1:\d+ cannot be reached"):
-        await visible(door).request("POST", f"http://127.0.0.1:{free_port()}")
+        await visible(outbound).request("POST", f"http://127.0.0.1:{free_port()}")
 
 
-async def test_nothing_was_sent_where_the_handshake_fails(door: Door, serve: Serve) -> None:
+async def test_not_sent_when_tls_handshake_fails(outbound: OutboundHttp, serve: Serve) -> None:
     async def babble(visit: Visit) -> None:
         await visit.reader.read(10)
         await visit.say(b"this is no TLS at all\r\n")
 
     server = await serve(babble)
     with pytest.raises(NotSent, match="cannot be reached"):
-        await visible(door).request("POST", f"https://127.0.0.1:{server.port}")
+        await visible(outbound).request("POST", f"https://127.0.0.1:{server.port}")
     assert server.connections == 1
 
 
-async def test_nothing_was_sent_where_the_handshake_never_ends(door: Door, serve: Serve) -> None:
+async def test_not_sent_when_tls_handshake_times_out(outbound: OutboundHttp, serve: Serve) -> None:
     server = await serve(stay_silent)
     with pytest.raises(NotSent, match=r"no connection within 0\.1 s"):
-        await visible(door).request("POST", f"https://127.0.0.1:{server.port}", timeout=0.1)
+        await visible(outbound).request("POST", f"https://127.0.0.1:{server.port}", timeout=0.1)
 
 
 class Nameless(AbstractResolver):
@@ -118,34 +118,34 @@ class Nameless(AbstractResolver):
         pass
 
 
-async def test_nothing_was_sent_where_the_name_is_unknown() -> None:
-    async with Door(resolver=Nameless()) as door:
+async def test_not_sent_when_host_name_is_unknown() -> None:
+    async with OutboundHttp(resolver=Nameless()) as outbound:
         with pytest.raises(NotSent, match=r"social\.test cannot be reached \(No such name\)"):
-            await visible(door).request("POST", "http://social.test/post")
+            await visible(outbound).request("POST", "http://social.test/post")
 
 
 @pytest.mark.parametrize("url", ["http://[::1", "http://", "nonsense", "ftp://127.0.0.1/", "http://a:99999999/"])
-async def test_nothing_was_sent_to_what_is_no_address(door: Door, url: str) -> None:
+async def test_not_sent_to_invalid_url(outbound: OutboundHttp, url: str) -> None:
     with pytest.raises(NotSent):
-        await visible(door).request("POST", url)
+        await visible(outbound).request("POST", url)
 
 
-async def test_nothing_was_sent_with_a_credential_that_breaks_the_line(door: Door, serve: Serve) -> None:
+async def test_not_sent_with_line_break_in_credential(outbound: OutboundHttp, serve: Serve) -> None:
     server = await serve(polite)
     with pytest.raises(NotSent, match="Enter it again") as raised:
-        await visible(door).request("POST", server.url, headers={"Authorization": "Bearer abc\ndef"})
+        await visible(outbound).request("POST", server.url, headers={"Authorization": "Bearer abc\ndef"})
     assert "abc" not in str(raised.value)
     assert server.connections == 0
 
 
-async def test_what_is_too_late_does_not_even_connect(door: Door, serve: Serve) -> None:
+async def test_request_past_deadline_does_not_connect(outbound: OutboundHttp, serve: Serve) -> None:
     server = await serve(polite)
     with pytest.raises(NotSent, match="the lease is over"):
-        await visible(door, may_send=lambda: "the lease is over").request("POST", server.url)
+        await visible(outbound, may_send=lambda: "the lease is over").request("POST", server.url)
     assert server.connections == 0
 
 
-async def test_what_becomes_too_late_while_connecting_sends_not_one_byte(door: Door, serve: Serve) -> None:
+async def test_deadline_passing_while_connecting_sends_nothing(outbound: OutboundHttp, serve: Serve) -> None:
     heard = asyncio.get_running_loop().create_future()
 
     async def listen(visit: Visit) -> None:
@@ -154,11 +154,11 @@ async def test_what_becomes_too_late_while_connecting_sends_not_one_byte(door: D
     reasons: Iterator[str | None] = iter([None, "it is past the last moment to begin"])
     server = await serve(listen)
     with pytest.raises(NotSent, match="past the last moment"):
-        await visible(door, may_send=lambda: next(reasons)).request("POST", server.url, json={"text": "late"})
+        await visible(outbound, may_send=lambda: next(reasons)).request("POST", server.url, json={"text": "late"})
     assert await heard == b""
 
 
-# --- Something left
+# --- Something was sent
 
 
 async def reset_at_once(visit: Visit) -> None:
@@ -219,33 +219,33 @@ LOST: list[Behaviour] = [
 
 @pytest.mark.parametrize("method", EVERY_METHOD)
 @pytest.mark.parametrize("lose", LOST, ids=lambda behaviour: behaviour.__name__)
-async def test_a_lost_answer_is_told_from_nothing_sent_and_nothing_is_repeated(
-    door: Door, serve: Serve, lose: Behaviour, method: str
+async def test_lost_response_raises_no_answer_and_is_not_retried(
+    outbound: OutboundHttp, serve: Serve, lose: Behaviour, method: str
 ) -> None:
     server = await serve(lose)
-    for passage in (visible(door), inert(door)):
+    for passage in (visible(outbound), inert(outbound)):
         server.connections = 0
         with pytest.raises(NoAnswer):
             await passage.request(method, server.url, timeout=0.3)
         assert server.connections == 1
 
 
-async def test_an_answer_without_end_is_not_read_to_the_end(door: Door, serve: Serve) -> None:
+async def test_endless_response_is_cut_off(outbound: OutboundHttp, serve: Serve) -> None:
     async def go_on(visit: Visit) -> None:
         await visit.request()
         await visit.say(b"HTTP/1.1 200 OK\r\n\r\n")
         while True:
             await visit.say(b"x" * 100_000)
 
-    with pytest.raises(Garbled, match=f"more than {MOST_ANSWER:,} bytes"):
-        await visible(door).request("GET", (await serve(go_on)).url)
+    with pytest.raises(Garbled, match=f"more than {MAX_RESPONSE_BYTES:,} bytes"):
+        await visible(outbound).request("GET", (await serve(go_on)).url)
 
 
-async def test_no_answer_names_the_server_and_what_may_have_happened(door: Door, serve: Serve) -> None:
+async def test_timeout_message_names_server_and_warns_of_arrival(outbound: OutboundHttp, serve: Serve) -> None:
     server = await serve(stay_silent)
     with pytest.raises(NoAnswer) as raised:
-        await visible(door).request("POST", f"{server.url}/post?q=1", timeout=0.05)
-    expected = f"127.0.0.1:{server.port} did not answer in full within 0.05 s; what was sent may have arrived."
+        await visible(outbound).request("POST", f"{server.url}/post?q=1", timeout=0.05)
+    expected = f"127.0.0.1:{server.port} sent no complete response within 0.05 s. The request may have arrived."
     assert str(raised.value) == expected
 
 
@@ -253,18 +253,18 @@ async def test_no_answer_names_the_server_and_what_may_have_happened(door: Door,
 
 
 @pytest.mark.parametrize(("opening", "connections"), [(visible, 3), (inert, 1)])
-async def test_what_is_visible_has_a_connection_of_its_own(
-    door: Door, serve: Serve, opening: Callable[[Door], Passage], connections: int
+async def test_visible_request_uses_a_new_connection(
+    outbound: OutboundHttp, serve: Serve, opening: Callable[[OutboundHttp], StepHttp], connections: int
 ) -> None:
     server = await serve(polite)
     for _ in range(3):
-        await opening(door).request("POST", server.url)
+        await opening(outbound).request("POST", server.url)
     assert (server.connections, len(server.requests)) == (connections, 3)
 
 
 @pytest.mark.parametrize("opening", [visible, inert])
-async def test_what_has_not_left_when_a_call_is_given_up_never_leaves(
-    door: Door, serve: Serve, opening: Callable[[Door], Passage]
+async def test_cancelled_request_sends_no_more_bytes(
+    outbound: OutboundHttp, serve: Serve, opening: Callable[[OutboundHttp], StepHttp]
 ) -> None:
     async def read_no_further(visit: Visit) -> None:
         await visit.reader.readuntil(b"\r\n\r\n")
@@ -272,27 +272,27 @@ async def test_what_has_not_left_when_a_call_is_given_up_never_leaves(
 
     server = await serve(read_no_further)
     with pytest.raises(NoAnswer):
-        await opening(door).request("POST", server.url, body=b"x" * 30_000_000, timeout=0.3)
+        await opening(outbound).request("POST", server.url, body=b"x" * 30_000_000, timeout=0.3)
     await asyncio.sleep(0)  # a connection is let go in the next turn of the loop
     ours = [it for it in psutil.Process().net_connections("tcp") if getattr(it.raddr, "port", 0) == server.port]
     assert ours == []
 
 
 @pytest.mark.parametrize("opening", [visible, inert])
-async def test_an_answer_that_comes_before_all_is_sent_is_taken(
-    door: Door, serve: Serve, opening: Callable[[Door], Passage]
+async def test_response_before_end_of_upload_is_read(
+    outbound: OutboundHttp, serve: Serve, opening: Callable[[OutboundHttp], StepHttp]
 ) -> None:
     async def refuse_early(visit: Visit) -> None:
         await visit.reader.readuntil(b"\r\n\r\n")
         await visit.answer(413, b"too much")
         await asyncio.Event().wait()
 
-    answer = await opening(door).request("POST", (await serve(refuse_early)).url, body=b"x" * 30_000_000)
+    answer = await opening(outbound).request("POST", (await serve(refuse_early)).url, body=b"x" * 30_000_000)
     assert (answer.status, answer.body) == (413, b"too much")
 
 
 @pytest.mark.parametrize("method", EVERY_METHOD)
-async def test_a_kept_connection_that_breaks_is_not_tried_again(door: Door, serve: Serve, method: str) -> None:
+async def test_broken_keep_alive_connection_is_not_retried(outbound: OutboundHttp, serve: Serve, method: str) -> None:
     async def answer_once(visit: Visit) -> None:
         await visit.request()
         await visit.answer()
@@ -300,7 +300,7 @@ async def test_a_kept_connection_that_breaks_is_not_tried_again(door: Door, serv
         visit.reset()
 
     server = await serve(answer_once)
-    await inert(door).request(method, server.url)
+    await inert(outbound).request(method, server.url)
     with pytest.raises(NoAnswer):
-        await inert(door).request(method, server.url)
+        await inert(outbound).request(method, server.url)
     assert (server.connections, len(server.requests)) == (1, 2)

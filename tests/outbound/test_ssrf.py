@@ -1,4 +1,4 @@
-"""Nobody makes Postino fetch from the machine it runs on or the network it stands in."""
+"""Nobody can make Postino request URLs on its own machine or in a private network."""
 
 from __future__ import annotations
 
@@ -14,8 +14,16 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postino.outbound.http import MOST_REDIRECTS, Door
-from postino.outbound.ssrf import CheckedResolver, Refused, check_url, checked_socket, is_ours, is_public
+from postino.outbound.http import MAX_REDIRECTS, OutboundHttp
+from postino.outbound.ssrf import (
+    DownloadRefused,
+    PublicResolver,
+    UnsafeUrl,
+    check_url,
+    create_public_socket,
+    is_allowed_origin,
+    is_public,
+)
 from postino.values.provider import NoAnswer, NotSent
 from tests.outbound.conftest import Serve
 from tests.outbound.raw_server import Visit, polite
@@ -38,12 +46,12 @@ OUTSIDE = ["93.184.216.34", "[2606:2800:220:1:248:1893:25c8:1946]", "[64:ff9b::5
 
 @pytest.mark.parametrize("host", [*INSIDE, *ODD_FORMS])
 @pytest.mark.parametrize("shape", ["http://{}/a.png", "https://{}:8080/a.png"])
-def test_an_address_that_leads_inside_is_refused_by_its_text(shape: str, host: str) -> None:
+def test_private_host_is_refused_by_its_text(shape: str, host: str) -> None:
     assert check_url(shape.format(host)) is not None
 
 
 @pytest.mark.parametrize("host", OUTSIDE)
-def test_a_public_address_is_taken(host: str) -> None:
+def test_public_host_is_accepted(host: str) -> None:
     assert check_url(f"https://{host}/a.png?size=2#top") is None
 
 
@@ -61,27 +69,27 @@ def test_a_public_address_is_taken(host: str) -> None:
         ("http://exa mple.com/", "blanks"),
         ("http://example.com\\@127.0.0.1/", "blanks"),
         ("http://example.com/\n", "blanks"),
-        ("http://[::1", "not an address"),
-        ("http://example.com:99999/", "not an address"),
+        ("http://[::1", "not a URL"),
+        ("http://example.com:99999/", "not a URL"),
         ("http://１２７.０.０.１/", "private network"),
     ],
 )
-def test_what_is_no_plain_address_is_refused_with_the_reason(url: str, why: str) -> None:
+def test_malformed_url_is_refused_with_reason(url: str, why: str) -> None:
     assert why in (check_url(url) or "")
 
 
 @given(st.ip_addresses(v=4))
-def test_wrapping_an_address_makes_it_no_more_public(address: ipaddress.IPv4Address) -> None:
+def test_ipv6_wrapping_does_not_make_ipv4_public(address: ipaddress.IPv4Address) -> None:
     wrapped = [ipaddress.ip_address(f"{prefix}{address}") for prefix in ("::ffff:", "64:ff9b::")]
     assert {is_public(one) for one in wrapped} == {is_public(address)}
 
 
 @given(st.ip_addresses())
-def test_what_is_not_global_is_never_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
+def test_non_global_address_is_never_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
     assert address.is_global or not is_public(address) or address.version == 6
 
 
-def test_our_own_origins_are_let_in_exactly() -> None:
+def test_allowed_origins_match_exactly() -> None:
     allowed = ["http://127.0.0.1:8701", "https://media.local"]
     assert check_url("http://127.0.0.1:8701/media/1", allowed) is None
     assert check_url("https://media.local:443/1", allowed) is None
@@ -89,20 +97,20 @@ def test_our_own_origins_are_let_in_exactly() -> None:
     assert all(check_url(url, allowed) for url in [*others, "http://media.local/", "http://a@127.0.0.1:8701/"])
 
 
-# --- At the door
+# --- Downloads and requests
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "2130706433", "[::1]"])
-async def test_nothing_is_fetched_from_inside(door: Door, serve: Serve, host: str) -> None:
+async def test_download_from_private_address_is_refused(outbound: OutboundHttp, serve: Serve, host: str) -> None:
     server = await serve(polite)
-    with pytest.raises(Refused) as raised:
-        await door.open(timeout=SOON, visible=False).fetch(f"http://{host}:{server.port}/a.png", most=100)
+    with pytest.raises(UnsafeUrl) as raised:
+        await outbound.open(timeout=SOON, visible=False).fetch(f"http://{host}:{server.port}/a.png", most=100)
     assert raised.value.field == "url"
     assert server.connections == 0
 
 
 class Names(AbstractResolver):
-    """Answers with the next of its lists every time it is asked."""
+    """Returns the next of its address lists for each lookup."""
 
     def __init__(self, *answers: list[str]) -> None:
         self.answers = list(answers)
@@ -118,47 +126,49 @@ class Names(AbstractResolver):
 
 
 @pytest.mark.parametrize("addresses", [["127.0.0.1"], ["93.184.216.34", "127.0.0.1"], ["10.0.0.1"]])
-async def test_a_name_that_leads_inside_is_refused_wherever_else_it_leads(serve: Serve, addresses: list[str]) -> None:
+async def test_name_with_one_private_address_is_refused(serve: Serve, addresses: list[str]) -> None:
     server = await serve(polite)
-    async with Door(resolver=Names(addresses)) as door:
-        with pytest.raises(Refused, match=r"social\.test \([\d.]+\) leads to"):
-            await door.open(timeout=SOON, visible=False).fetch(f"http://social.test:{server.port}/", most=100)
+    async with OutboundHttp(resolver=Names(addresses)) as outbound:
+        with pytest.raises(UnsafeUrl, match=r"social\.test \([\d.]+\) leads to"):
+            await outbound.open(timeout=SOON, visible=False).fetch(f"http://social.test:{server.port}/", most=100)
     assert server.connections == 0
 
 
 @pytest.mark.parametrize("visible", [True, False])
 @pytest.mark.parametrize("host", ["social.test", "127.0.0.1"])
-async def test_an_accounts_server_is_not_inside_unless_it_is_named(serve: Serve, host: str, visible: bool) -> None:
+async def test_private_account_server_needs_allow_private(serve: Serve, host: str, visible: bool) -> None:
     server = await serve(polite)
     url = f"http://{host}:{server.port}/"
-    async with Door(resolver=Names(["127.0.0.1"])) as door:
+    async with OutboundHttp(resolver=Names(["127.0.0.1"])) as outbound:
         with pytest.raises(NotSent, match=r"Nothing was sent: .*127\.0\.0\.1.* leads to this machine"):
-            await door.open(timeout=SOON, visible=visible, public=True).request("POST", url)
+            await outbound.open(timeout=SOON, visible=visible, public=True).request("POST", url)
     assert server.connections == 0
-    async with Door(resolver=Names(["127.0.0.1"]), inside=partial(is_ours, allowed=[url])) as door:
-        assert (await door.open(timeout=SOON, visible=visible, public=True).request("POST", url)).ok
+    async with OutboundHttp(
+        resolver=Names(["127.0.0.1"]), allow_private=partial(is_allowed_origin, allowed_origins=[url])
+    ) as outbound:
+        assert (await outbound.open(timeout=SOON, visible=visible, public=True).request("POST", url)).ok
 
 
-async def test_the_address_connected_to_is_the_one_that_was_checked() -> None:
-    found = await CheckedResolver(Names(["93.184.216.34"])).resolve("social.test", 80)
+async def test_connected_address_is_the_checked_one() -> None:
+    found = await PublicResolver(Names(["93.184.216.34"])).resolve("social.test", 80)
     assert [one["host"] for one in found] == ["93.184.216.34"]
-    with pytest.raises(Refused):
-        checked_socket((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", 80)))
-    checked_socket((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("93.184.216.34", 80))).close()
+    with pytest.raises(UnsafeUrl):
+        create_public_socket((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", 80)))
+    create_public_socket((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("93.184.216.34", 80))).close()
 
 
-async def test_our_own_media_is_fetched(serve: Serve) -> None:
+async def test_media_from_allowed_origin_is_downloaded(serve: Serve) -> None:
     async def show(visit: Visit) -> None:
         await visit.request()
         await visit.answer(200, b"picture", Content_Type="image/png")
 
     server = await serve(show)
-    async with Door(allowed=[server.url]) as door:
-        answer = await door.open(timeout=SOON, visible=False).fetch(f"{server.url}/media/1", most=7)
+    async with OutboundHttp(allowed_origins=[server.url]) as outbound:
+        answer = await outbound.open(timeout=SOON, visible=False).fetch(f"{server.url}/media/1", most=7)
     assert (answer.body, answer.headers["content-type"]) == (b"picture", "image/png")
 
 
-async def test_a_redirect_to_the_inside_is_refused_even_from_our_own(serve: Serve) -> None:
+async def test_redirect_to_private_address_is_refused(serve: Serve) -> None:
     inside = await serve(polite)
 
     async def redirect(visit: Visit) -> None:
@@ -166,26 +176,26 @@ async def test_a_redirect_to_the_inside_is_refused_even_from_our_own(serve: Serv
         await visit.answer(307, Location=f"{inside.url}/secrets")
 
     server = await serve(redirect)
-    async with Door(allowed=[server.url]) as door:
-        with pytest.raises(Refused, match="leads to this machine"):
-            await door.open(timeout=SOON, visible=False).fetch(server.url, most=100)
+    async with OutboundHttp(allowed_origins=[server.url]) as outbound:
+        with pytest.raises(UnsafeUrl, match="leads to this machine"):
+            await outbound.open(timeout=SOON, visible=False).fetch(server.url, most=100)
     assert inside.connections == 0
 
 
-async def test_redirects_come_to_an_end(serve: Serve) -> None:
+async def test_redirect_loop_is_refused(serve: Serve) -> None:
     async def go_round(visit: Visit) -> None:
         while True:
             await visit.request()
             await visit.answer(302, Location="/again")
 
     server = await serve(go_round)
-    async with Door(allowed=[server.url]) as door:
-        with pytest.raises(Refused, match="redirects"):
-            await door.open(timeout=SOON, visible=False).fetch(server.url, most=100)
-    assert len(server.requests) == MOST_REDIRECTS + 1
+    async with OutboundHttp(allowed_origins=[server.url]) as outbound:
+        with pytest.raises(UnsafeUrl, match="redirects"):
+            await outbound.open(timeout=SOON, visible=False).fetch(server.url, most=100)
+    assert len(server.requests) == MAX_REDIRECTS + 1
 
 
-async def test_a_large_file_may_take_longer_than_an_answer_if_something_keeps_coming(serve: Serve) -> None:
+async def test_slow_download_may_exceed_response_timeout(serve: Serve) -> None:
     pause = asyncio.Event()
 
     async def dribble(visit: Visit) -> None:
@@ -198,15 +208,15 @@ async def test_a_large_file_may_take_longer_than_an_answer_if_something_keeps_co
         await pause.wait()
 
     server = await serve(dribble)
-    async with Door(allowed=[server.url]) as door:
-        passage = door.open(timeout=timedelta(seconds=0.3), visible=False)
+    async with OutboundHttp(allowed_origins=[server.url]) as outbound:
+        passage = outbound.open(timeout=timedelta(seconds=0.3), visible=False)
         assert (await passage.fetch(server.url, most=3)).body == b"xxx"
         with pytest.raises(NoAnswer):
             await passage.request("GET", server.url)
 
 
 @pytest.mark.parametrize("head", [b"Content-Length: 101\r\n", b"", b"Transfer-Encoding: chunked\r\n"])
-async def test_no_more_is_read_than_was_asked_for(serve: Serve, head: bytes) -> None:
+async def test_download_over_size_limit_is_refused(serve: Serve, head: bytes) -> None:
     async def show(visit: Visit) -> None:
         await visit.request()
         body = b"65\r\n" + b"x" * 101 + b"\r\n0\r\n\r\n" if b"chunked" in head else b"x" * 101
@@ -215,6 +225,6 @@ async def test_no_more_is_read_than_was_asked_for(serve: Serve, head: bytes) -> 
             await asyncio.Event().wait()
 
     server = await serve(show)
-    async with Door(allowed=[server.url]) as door:
-        with pytest.raises(Refused, match="larger than the 100 bytes"):
-            await door.open(timeout=SOON, visible=False).fetch(server.url, most=100)
+    async with OutboundHttp(allowed_origins=[server.url]) as outbound:
+        with pytest.raises(DownloadRefused, match="larger than the limit of 100 bytes"):
+            await outbound.open(timeout=SOON, visible=False).fetch(server.url, most=100)

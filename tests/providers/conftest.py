@@ -7,9 +7,9 @@ from typing import NoReturn
 import pytest
 from aiohttp import web
 
-from postino.outbound.http import Door
+from postino.outbound.http import OutboundHttp
 from postino.values.provider import Media
-from tests.providers.proxy import Wire
+from tests.providers.proxy import LossyProxy
 from tests.providers.samples import FILM, png
 from tests.providers.sandbox_server import SandboxServer
 from tests.servers import ServerMissing
@@ -54,15 +54,15 @@ def sandbox(shared_sandbox: SandboxServer) -> SandboxServer:
 
 
 @pytest.fixture
-async def wire_to_pds(pds: PdsServer) -> AsyncIterator[Wire]:
-    async with Wire(pds.port) as wire:
-        yield wire
+async def wire_to_pds(pds: PdsServer) -> AsyncIterator[LossyProxy]:
+    async with LossyProxy(pds.port) as proxy:
+        yield proxy
 
 
 @pytest.fixture
-async def wire_to_mastodon(mastodon_server: MastodonServer) -> AsyncIterator[Wire]:
-    async with Wire(mastodon_server.port) as wire:
-        yield wire
+async def wire_to_mastodon(mastodon_server: MastodonServer) -> AsyncIterator[LossyProxy]:
+    async with LossyProxy(mastodon_server.port) as proxy:
+        yield proxy
 
 
 @pytest.fixture
@@ -91,9 +91,9 @@ async def picture_host() -> AsyncIterator[str]:
 
 
 @pytest.fixture
-async def door(picture_host: str) -> AsyncIterator[Door]:
-    async with Door(allowed=[picture_host]) as door:
-        yield door
+async def outbound(picture_host: str) -> AsyncIterator[OutboundHttp]:
+    async with OutboundHttp(allowed_origins=[picture_host]) as outbound:
+        yield outbound
 
 
 @pytest.fixture

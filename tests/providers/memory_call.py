@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from postino.outbound.http import Door
+from postino.outbound.http import OutboundHttp
 from postino.rules.failures import refuses
 from postino.values.provider import (
     Account,
@@ -32,7 +32,7 @@ from postino.values.provider import (
 POLL = 0.05  # seconds between two questions, however long anybody else would wait
 
 
-class Refused(Exception):
+class StepRefused(Exception):
     """The network said no."""
 
     def __init__(self, failure: Failure) -> None:
@@ -40,17 +40,17 @@ class Refused(Exception):
         self.failure = failure
 
 
-class InDoubt(Exception):
+class StepUncertain(Exception):
     """Something may have left."""
 
 
-class AskPerson(Exception):
+class PersonNeeded(Exception):
     """Nobody but a person can tell."""
 
 
 @dataclass
 class MemoryCall:
-    door: Door
+    outbound: OutboundHttp
     provider: Provider
     account: Account
     steps: dict[str, str] = field(default_factory=dict)
@@ -62,13 +62,13 @@ class MemoryCall:
 
     def open(self, *, visible: bool) -> Any:
         secrets = list(self.account.credentials.values())
-        return self.door.open(timeout=self.provider.timeout, visible=visible, secrets=secrets)
+        return self.outbound.open(timeout=self.provider.timeout, visible=visible, secrets=secrets)
 
     async def step(self, name: str, act: Act, *arguments: Any) -> Any:
         if name not in self.steps:
             result = await act(self.open(visible=False), *arguments)
             if isinstance(result, Failure):
-                raise Refused(result)
+                raise StepRefused(result)
             self.steps[name] = json.dumps(result)
         return json.loads(self.steps[name])
 
@@ -77,7 +77,7 @@ class MemoryCall:
         while name not in self.steps:
             result = await ready(self.open(visible=False), *arguments)
             if isinstance(result, Failure):
-                raise Refused(result)
+                raise StepRefused(result)
             if result is None:
                 await asyncio.sleep(POLL)
             else:
@@ -99,20 +99,20 @@ class MemoryCall:
 
     async def _look(self, intent: Intent, found: Look | None, resend: Resend, *arguments: Any) -> Receipt | None:
         if found is None:
-            raise AskPerson("nobody can look")
+            raise PersonNeeded("nobody can look")
         sighting = await found(self.open(visible=False), intent, *arguments)
         self.sightings.append(sighting)
         match sighting:
             case Found(receipt):
                 return receipt
             case Failure():
-                raise Refused(sighting)
+                raise StepRefused(sighting)
             case CannotTell(why):
-                raise AskPerson(why)
+                raise PersonNeeded(why)
             case NotFound():
                 over = resend.within is not None and datetime.now(UTC) > intent.intended_at + resend.within
                 if over or not resend.harmless:
-                    raise AskPerson(resend.because)
+                    raise PersonNeeded(resend.because)
         return None
 
     async def _send(self, name: str, act: Act, *arguments: Any) -> Receipt:
@@ -128,24 +128,24 @@ class MemoryCall:
                 del self.intents[name]
             raise
         except NoAnswer as lost:
-            raise InDoubt(str(lost)) from lost
+            raise StepUncertain(str(lost)) from lost
         if isinstance(result, Receipt):
             self.receipts[name] = result
             return result
         assert isinstance(result, Failure)
         if not refuses(result):
-            raise InDoubt(result.message)
+            raise StepUncertain(result.message)
         if before is None:
             del self.intents[name]
-        raise Refused(result)
+        raise StepRefused(result)
 
 
-async def publish_at_last(provider: Provider, post: Post, call: MemoryCall, tries: int = 5) -> Published:
+async def publish_until_done(provider: Provider, post: Post, call: MemoryCall, tries: int = 5) -> Published:
     """Runs again after whatever passes, as the engine would, without the waiting."""
     for left in reversed(range(tries)):
         try:
             return await provider.publish(post, call)
-        except (InDoubt, NotSent, NoAnswer):
+        except (StepUncertain, NotSent, NoAnswer):
             if not left:
                 raise
     raise AssertionError

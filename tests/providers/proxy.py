@@ -10,7 +10,7 @@ from typing import Literal, Self
 Loss = Literal["request", "answer"]
 
 
-class Wire:
+class LossyProxy:
     """Carries every request on its own connection. `lose` names the next requests of a kind that go wrong."""
 
     def __init__(self, port: int) -> None:

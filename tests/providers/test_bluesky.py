@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from postino.outbound.http import Door
+from postino.outbound.http import OutboundHttp
 from postino.providers.bluesky import Bluesky
 from postino.values.provider import Account, CannotTell, Failure, Found, Kind, Media, NotFound, NotSent, Receipt, Tokens
-from tests.providers.memory_call import AskPerson, InDoubt, MemoryCall, Refused, publish_at_last
-from tests.providers.proxy import Wire
+from tests.providers.memory_call import MemoryCall, PersonNeeded, StepRefused, StepUncertain, publish_until_done
+from tests.providers.proxy import LossyProxy
 from tests.providers.samples import a_post
 from tests.servers.pds import PdsServer, Person
 
@@ -31,7 +31,7 @@ def person(pds: PdsServer) -> Person:
 
 
 @pytest.fixture
-def account(person: Person, wire_to_pds: Wire) -> Account:
+def account(person: Person, wire_to_pds: LossyProxy) -> Account:
     return Account(
         id="ours",
         network="bluesky",
@@ -48,8 +48,8 @@ def bluesky() -> Bluesky:
 
 
 @pytest.fixture
-def call(door: Door, bluesky: Bluesky, account: Account) -> MemoryCall:
-    return MemoryCall(door, bluesky, account)
+def call(outbound: OutboundHttp, bluesky: Bluesky, account: Account) -> MemoryCall:
+    return MemoryCall(outbound, bluesky, account)
 
 
 def texts(pds: PdsServer, person: Person) -> list[str]:
@@ -130,62 +130,73 @@ async def test_nothing_that_is_remembered_holds_a_secret(
 
 @pytest.mark.parametrize("part", [1, 2, 3])
 async def test_a_lost_answer_leaves_one_record_found_by_its_key(
-    pds: PdsServer, person: Person, account: Account, bluesky: Bluesky, call: MemoryCall, wire_to_pds: Wire, part: int
+    pds: PdsServer,
+    person: Person,
+    account: Account,
+    bluesky: Bluesky,
+    call: MemoryCall,
+    wire_to_pds: LossyProxy,
+    part: int,
 ) -> None:
     post = a_post(account, "one", "two", "three")
     if part > 1:
         await bluesky.publish(replace(post, parts=post.parts[: part - 1]), call)
     wire_to_pds.lose("answer", PUT)
-    with pytest.raises(InDoubt):
+    with pytest.raises(StepUncertain):
         await bluesky.publish(post, call)
-    await publish_at_last(bluesky, post, call)
+    await publish_until_done(bluesky, post, call)
     assert sorted(texts(pds, person)) == ["one", "three", "two"]
     assert [type(sighting) for sighting in call.sightings] == [Found]
     assert call.sent == 3
 
 
 async def test_a_lost_request_is_sent_again_under_the_same_key(
-    pds: PdsServer, person: Person, account: Account, bluesky: Bluesky, call: MemoryCall, wire_to_pds: Wire
+    pds: PdsServer, person: Person, account: Account, bluesky: Bluesky, call: MemoryCall, wire_to_pds: LossyProxy
 ) -> None:
     wire_to_pds.lose("request", PUT)
-    published = await publish_at_last(bluesky, a_post(account, "one"), call)
+    published = await publish_until_done(bluesky, a_post(account, "one"), call)
     assert [type(sighting) for sighting in call.sightings] == [NotFound]
     assert [record["uri"] for record in pds.records_of(person)] == [published.remote_id]
 
 
 async def test_two_runs_at_once_make_one_record(
-    pds: PdsServer, person: Person, account: Account, bluesky: Bluesky, door: Door
+    pds: PdsServer, person: Person, account: Account, bluesky: Bluesky, outbound: OutboundHttp
 ) -> None:
     post = a_post(account, "one")
-    first = MemoryCall(door, bluesky, account)
+    first = MemoryCall(outbound, bluesky, account)
     await first.step("record 1", bluesky.compose, account, "one", [], [])
-    calls = [MemoryCall(door, bluesky, account, steps=dict(first.steps)) for _ in range(10)]
+    calls = [MemoryCall(outbound, bluesky, account, steps=dict(first.steps)) for _ in range(10)]
     published = await asyncio.gather(*(bluesky.publish(post, call) for call in calls))
     assert len({one.remote_id for one in published}) == 1
     assert texts(pds, person) == ["one"]
 
 
 async def test_another_record_under_our_key_is_never_overwritten_and_a_person_is_asked(
-    pds: PdsServer, person: Person, account: Account, bluesky: Bluesky, door: Door
+    pds: PdsServer, person: Person, account: Account, bluesky: Bluesky, outbound: OutboundHttp
 ) -> None:
     post = a_post(account, "one")
-    await bluesky.publish(post, MemoryCall(door, bluesky, account))
-    edited = MemoryCall(door, bluesky, account)
-    with pytest.raises(InDoubt, match="already has something"):
+    await bluesky.publish(post, MemoryCall(outbound, bluesky, account))
+    edited = MemoryCall(outbound, bluesky, account)
+    with pytest.raises(StepUncertain, match="already has something"):
         await bluesky.publish(replace(post, parts=("two",)), edited)
-    with pytest.raises(AskPerson, match="another record"):
+    with pytest.raises(PersonNeeded, match="another record"):
         await bluesky.publish(replace(post, parts=("two",)), edited)
     assert isinstance(edited.sightings[0], CannotTell)
     assert texts(pds, person) == ["one"]
 
 
 async def test_files_that_were_cleared_away_are_uploaded_again(
-    pds: PdsServer, account: Account, bluesky: Bluesky, call: MemoryCall, door: Door, pictures: tuple[Media, ...]
+    pds: PdsServer,
+    account: Account,
+    bluesky: Bluesky,
+    call: MemoryCall,
+    outbound: OutboundHttp,
+    pictures: tuple[Media, ...],
 ) -> None:
     await call.step("media 1", bluesky.upload, account, pictures[0])
     other = pds.sign_up()  # who has never uploaded it
     theirs = replace(account, credentials={"identifier": other.handle, "password": other.password}, remote_id=other.did)
-    waiting = MemoryCall(door, bluesky, theirs, steps=dict(call.steps))
+    waiting = MemoryCall(outbound, bluesky, theirs, steps=dict(call.steps))
     await bluesky.publish(a_post(theirs, "late", media=pictures[:1]), waiting)
     assert texts(pds, other) == ["late"]
 
@@ -194,7 +205,7 @@ async def test_files_that_were_cleared_away_are_uploaded_again(
 
 
 async def test_one_session_serves_every_step(
-    account: Account, bluesky: Bluesky, call: MemoryCall, wire_to_pds: Wire, pictures: tuple[Media, ...]
+    account: Account, bluesky: Bluesky, call: MemoryCall, wire_to_pds: LossyProxy, pictures: tuple[Media, ...]
 ) -> None:
     for _ in range(2):
         call.steps.clear()
@@ -205,7 +216,13 @@ async def test_one_session_serves_every_step(
 
 @pytest.mark.parametrize("loss", ["request", "answer"])
 async def test_a_lost_sign_in_is_no_doubt_because_nothing_was_sent(
-    pds: PdsServer, person: Person, account: Account, bluesky: Bluesky, call: MemoryCall, wire_to_pds: Wire, loss: Any
+    pds: PdsServer,
+    person: Person,
+    account: Account,
+    bluesky: Bluesky,
+    call: MemoryCall,
+    wire_to_pds: LossyProxy,
+    loss: Any,
 ) -> None:
     post = a_post(account, "one")
     call.steps["record 1"] = json.dumps(await bluesky.compose(call.open(visible=False), account, "one", [], []))
@@ -217,48 +234,50 @@ async def test_a_lost_sign_in_is_no_doubt_because_nothing_was_sent(
     assert texts(pds, person) == ["one"]
 
 
-async def test_a_wrong_password_says_how_to_reconnect(account: Account, bluesky: Bluesky, door: Door) -> None:
+async def test_a_wrong_password_says_how_to_reconnect(
+    account: Account, bluesky: Bluesky, outbound: OutboundHttp
+) -> None:
     wrong = replace(account, credentials=dict(account.credentials) | {"password": "wrong"})
-    with pytest.raises(Refused, match=r"(?i)reconnect") as raised:
-        await bluesky.publish(a_post(wrong, "one"), MemoryCall(door, bluesky, wrong))
+    with pytest.raises(StepRefused, match=r"(?i)reconnect") as raised:
+        await bluesky.publish(a_post(wrong, "one"), MemoryCall(outbound, bluesky, wrong))
     assert raised.value.failure.kind is Kind.AUTH
-    assert isinstance(await bluesky.refresh(wrong, door.open(timeout=bluesky.timeout, visible=True)), Failure)
+    assert isinstance(await bluesky.refresh(wrong, outbound.open(timeout=bluesky.timeout, visible=True)), Failure)
 
 
 async def test_a_replaced_password_is_not_outlived_by_its_session(
-    account: Account, bluesky: Bluesky, call: MemoryCall, door: Door
+    account: Account, bluesky: Bluesky, call: MemoryCall, outbound: OutboundHttp
 ) -> None:
     await bluesky.publish(a_post(account, "one"), call)
     wrong = replace(account, credentials=dict(account.credentials) | {"password": "wrong"})
-    with pytest.raises(Refused):
-        await bluesky.publish(a_post(wrong, "two"), MemoryCall(door, bluesky, wrong))
+    with pytest.raises(StepRefused):
+        await bluesky.publish(a_post(wrong, "two"), MemoryCall(outbound, bluesky, wrong))
 
 
 async def test_an_account_with_tokens_publishes_and_renews_them(
-    pds: PdsServer, person: Person, account: Account, bluesky: Bluesky, door: Door
+    pds: PdsServer, person: Person, account: Account, bluesky: Bluesky, outbound: OutboundHttp
 ) -> None:
     tokens = {"access_token": person.access_token, "refresh_token": person.refresh_token}
     ours = replace(account, credentials=tokens, remote_id=None)
-    await bluesky.publish(a_post(ours, "one"), MemoryCall(door, bluesky, ours))
-    renewed = await bluesky.refresh(ours, door.open(timeout=bluesky.timeout, visible=True))
+    await bluesky.publish(a_post(ours, "one"), MemoryCall(outbound, bluesky, ours))
+    renewed = await bluesky.refresh(ours, outbound.open(timeout=bluesky.timeout, visible=True))
     assert isinstance(renewed, Tokens)
     assert renewed.expires_at is not None
     assert renewed.expires_at > datetime.now(UTC)
     assert person.access_token not in repr(renewed)
     fresh = replace(ours, credentials=renewed.credentials)
-    await bluesky.publish(a_post(fresh, "two"), MemoryCall(door, bluesky, fresh))
+    await bluesky.publish(a_post(fresh, "two"), MemoryCall(outbound, bluesky, fresh))
     assert sorted(texts(pds, person)) == ["one", "two"]
 
 
 @pytest.mark.parametrize("token", ["nonsense", "a.b.c", ""])
 async def test_a_token_the_network_does_not_know_asks_for_a_reconnect(
-    account: Account, bluesky: Bluesky, door: Door, token: str
+    account: Account, bluesky: Bluesky, outbound: OutboundHttp, token: str
 ) -> None:
     ours = replace(account, credentials={"access_token": token, "refresh_token": token})
-    with pytest.raises(Refused, match=r"(?i)reconnect") as raised:
-        await bluesky.publish(a_post(ours, "one"), MemoryCall(door, bluesky, ours))
+    with pytest.raises(StepRefused, match=r"(?i)reconnect") as raised:
+        await bluesky.publish(a_post(ours, "one"), MemoryCall(outbound, bluesky, ours))
     assert raised.value.failure.kind is Kind.AUTH
-    assert isinstance(await bluesky.refresh(ours, door.open(timeout=bluesky.timeout, visible=True)), Failure)
+    assert isinstance(await bluesky.refresh(ours, outbound.open(timeout=bluesky.timeout, visible=True)), Failure)
 
 
 # --- Refusals
@@ -268,7 +287,7 @@ async def test_a_token_the_network_does_not_know_asks_for_a_reconnect(
 async def test_what_is_too_long_is_refused_for_good_in_plain_words(
     account: Account, bluesky: Bluesky, call: MemoryCall, text: str
 ) -> None:
-    with pytest.raises(Refused, match="too long for Bluesky") as raised:
+    with pytest.raises(StepRefused, match="too long for Bluesky") as raised:
         await bluesky.publish(a_post(account, text), call)
     assert raised.value.failure.kind is Kind.PERMANENT
     assert call.intents == {}
@@ -281,7 +300,7 @@ async def test_a_picture_the_network_does_not_take_is_refused_in_plain_words(
     pds: PdsServer, account: Account, bluesky: Bluesky, call: MemoryCall, picture_host: str, name: str, message: str
 ) -> None:
     directly = replace(account, base_url=pds.url)
-    with pytest.raises(Refused, match=message) as raised:
+    with pytest.raises(StepRefused, match=message) as raised:
         await bluesky.publish(a_post(directly, "one", media=(Media(url=f"{picture_host}/{name}"),)), call)
     assert raised.value.failure.kind is Kind.PERMANENT
 
@@ -307,7 +326,7 @@ async def test_a_film_is_shown(
 async def test_a_picture_that_cannot_be_had_is_told_before_anything_is_sent(
     account: Account, bluesky: Bluesky, call: MemoryCall, picture_host: str, name: str, kind: Kind, message: str
 ) -> None:
-    with pytest.raises(Refused, match=message) as raised:
+    with pytest.raises(StepRefused, match=message) as raised:
         await bluesky.publish(a_post(account, "one", media=(Media(url=f"{picture_host}/{name}"),)), call)
     assert raised.value.failure.kind is kind
     assert call.sent == 0
@@ -316,7 +335,7 @@ async def test_a_picture_that_cannot_be_had_is_told_before_anything_is_sent(
 async def test_a_picture_from_inside_is_refused(
     pds: PdsServer, account: Account, bluesky: Bluesky, call: MemoryCall
 ) -> None:
-    with pytest.raises(Refused, match="this machine or a private network") as raised:
+    with pytest.raises(StepRefused, match="this machine or a private network") as raised:
         await bluesky.publish(a_post(account, "one", media=(Media(url=f"{pds.url}/xrpc/_health"),)), call)
     assert raised.value.failure.kind is Kind.PERMANENT
 
@@ -324,5 +343,5 @@ async def test_a_picture_from_inside_is_refused(
 async def test_so_many_pictures_are_refused_in_plain_words(
     account: Account, bluesky: Bluesky, call: MemoryCall, pictures: tuple[Media, ...]
 ) -> None:
-    with pytest.raises(Refused, match="so many pictures"):
+    with pytest.raises(StepRefused, match="so many pictures"):
         await bluesky.publish(a_post(account, "one", media=pictures * 3), call)

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from postino.outbound.http import Door
+from postino.outbound.http import OutboundHttp
 from postino.providers.bluesky import Bluesky
 from postino.providers.mastodon import Mastodon
 from postino.providers.telegram import Telegram
 from postino.sandbox.faults import faults_by_endpoint
 from postino.sandbox.networks import networks
 from postino.values.provider import Account, Failure, Kind, Media, NoAnswer, NotSent, Provider, Published, Tokens
-from tests.providers.memory_call import AskPerson, InDoubt, MemoryCall, Refused
+from tests.providers.memory_call import MemoryCall, PersonNeeded, StepRefused, StepUncertain
 from tests.providers.samples import a_post
 from tests.providers.sandbox_server import SandboxServer
 
@@ -50,13 +50,13 @@ async def run(provider: Provider, post: Any, call: MemoryCall) -> Published | Fa
     for _ in range(6):
         try:
             return await provider.publish(post, call)
-        except Refused as refused:
+        except StepRefused as refused:
             ending = refused.failure
             if ending.kind in (Kind.PERMANENT, Kind.AUTH):
                 return ending
-        except AskPerson as asked:
+        except PersonNeeded as asked:
             return f"a person is asked: {asked}"
-        except (InDoubt, NotSent, NoAnswer) as trouble:
+        except (StepUncertain, NotSent, NoAnswer) as trouble:
             ending = str(trouble)
     return ending
 
@@ -64,7 +64,7 @@ async def run(provider: Provider, post: Any, call: MemoryCall) -> Published | Fa
 @pytest.mark.slow
 @pytest.mark.parametrize(("network", "endpoint", "fault"), CASES)
 async def test_whatever_goes_wrong_ends_sensibly_and_nothing_is_out_twice(
-    sandbox: SandboxServer, door: Door, pictures: tuple[Media, ...], network: str, endpoint: str, fault: str
+    sandbox: SandboxServer, outbound: OutboundHttp, pictures: tuple[Media, ...], network: str, endpoint: str, fault: str
 ) -> None:
     provider, account = quick(network), replace(sandbox.account(network), remote_id=None)
     if network == "telegram":
@@ -72,7 +72,7 @@ async def test_whatever_goes_wrong_ends_sensibly_and_nothing_is_out_twice(
     sandbox.fail(network, fault, endpoint, **PARAMS.get(fault, {}))
     if endpoint not in visible_endpoints(network):
         sandbox.fail(network, "process_then_drop", visible_endpoints(network)[0])  # so that somebody has to look
-    call = MemoryCall(door, provider, account)
+    call = MemoryCall(outbound, provider, account)
     parts = ("one",) if network == "telegram" else ("one", "two")
     post = a_post(account, *parts, media=pictures[: PICTURES.get(endpoint, 1)])
 
@@ -93,12 +93,12 @@ async def test_whatever_goes_wrong_ends_sensibly_and_nothing_is_out_twice(
 @pytest.mark.slow
 @pytest.mark.parametrize(("network", "endpoint", "fault"), [case for case in CASES if case[1] in SIGN_INS])
 async def test_a_refresh_ends_with_tokens_or_a_reason(
-    sandbox: SandboxServer, door: Door, network: str, endpoint: str, fault: str
+    sandbox: SandboxServer, outbound: OutboundHttp, network: str, endpoint: str, fault: str
 ) -> None:
     provider = quick(network)
-    account = await with_tokens(sandbox, door) if endpoint == "refreshSession" else sandbox.account(network)
+    account = await with_tokens(sandbox, outbound) if endpoint == "refreshSession" else sandbox.account(network)
     sandbox.fail(network, fault, endpoint, **PARAMS.get(fault, {}))
-    http = door.open(timeout=provider.timeout, visible=True, secrets=list(account.credentials.values()))
+    http = outbound.open(timeout=provider.timeout, visible=True, secrets=list(account.credentials.values()))
     ended: Tokens | Failure | Exception
     try:
         ended = await provider.refresh(account, http)
@@ -109,9 +109,9 @@ async def test_a_refresh_ends_with_tokens_or_a_reason(
     assert not isinstance(ended, Failure) or ended.kind in (Kind.TRANSIENT, Kind.RATE_LIMIT)
 
 
-async def with_tokens(sandbox: SandboxServer, door: Door) -> Account:
+async def with_tokens(sandbox: SandboxServer, outbound: OutboundHttp) -> Account:
     account = sandbox.account("bluesky")
-    http = door.open(timeout=timedelta(seconds=5), visible=False)
+    http = outbound.open(timeout=timedelta(seconds=5), visible=False)
     url = f"{account.base_url}/xrpc/com.atproto.server.createSession"
     said = (await http.request("POST", url, json=dict(account.credentials))).json()
     tokens = {"access_token": said["accessJwt"], "refresh_token": said["refreshJwt"]}
@@ -121,12 +121,12 @@ async def with_tokens(sandbox: SandboxServer, door: Door) -> Account:
 @pytest.mark.parametrize("params", [{"seconds": 41}, {"http_date": 41}, {"reset": 41}, {"none": True}])
 @pytest.mark.parametrize(("network", "endpoint"), [("bluesky", "putRecord"), ("mastodon", "statuses")])
 async def test_a_limit_says_when_it_ends_if_the_network_does(
-    sandbox: SandboxServer, door: Door, network: str, endpoint: str, params: dict[str, Any]
+    sandbox: SandboxServer, outbound: OutboundHttp, network: str, endpoint: str, params: dict[str, Any]
 ) -> None:
     provider, account = quick(network), sandbox.account(network)
     sandbox.fail(network, "rate_limited", endpoint, **params)
-    call = MemoryCall(door, provider, account)
-    with pytest.raises(Refused) as raised:
+    call = MemoryCall(outbound, provider, account)
+    with pytest.raises(StepRefused) as raised:
         await provider.publish(a_post(account, "one"), call)
     failure = raised.value.failure
     assert failure.kind is Kind.RATE_LIMIT
@@ -135,26 +135,28 @@ async def test_a_limit_says_when_it_ends_if_the_network_does(
 
 
 async def test_a_session_that_ended_is_renewed_within_the_attempt_and_only_once(
-    sandbox: SandboxServer, door: Door
+    sandbox: SandboxServer, outbound: OutboundHttp
 ) -> None:
     bluesky, account = Bluesky(), sandbox.account("bluesky")
-    await bluesky.publish(a_post(account, "one"), MemoryCall(door, bluesky, account))
+    await bluesky.publish(a_post(account, "one"), MemoryCall(outbound, bluesky, account))
     sandbox.post(f"accounts/bluesky/{account.handle}", {"token_expired": True})
-    await bluesky.publish(a_post(account, "two"), MemoryCall(door, bluesky, account))
+    await bluesky.publish(a_post(account, "two"), MemoryCall(outbound, bluesky, account))
     assert [one["text"] for one in sandbox.published("bluesky")] == ["one", "two"]
 
     sandbox.post("settings", {"bluesky_access_seconds": 0})  # from now on every session is over at once
     sandbox.post(f"accounts/bluesky/{account.handle}", {"token_expired": True})
-    with pytest.raises(Refused) as raised:
-        await bluesky.publish(a_post(account, "three"), MemoryCall(door, bluesky, account))
+    with pytest.raises(StepRefused) as raised:
+        await bluesky.publish(a_post(account, "three"), MemoryCall(outbound, bluesky, account))
     assert raised.value.failure.kind is Kind.AUTH
 
 
 @pytest.mark.parametrize("network", ["bluesky", "mastodon", "telegram"])
-async def test_a_blocked_account_is_told_so_for_good(sandbox: SandboxServer, door: Door, network: str) -> None:
+async def test_a_blocked_account_is_told_so_for_good(
+    sandbox: SandboxServer, outbound: OutboundHttp, network: str
+) -> None:
     provider, account = quick(network), sandbox.account(network)
     sandbox.post(f"accounts/{network}/{account.handle}", {"blocked": True})
-    with pytest.raises(Refused) as raised:
-        await provider.publish(a_post(account, "one"), MemoryCall(door, provider, account))
+    with pytest.raises(StepRefused) as raised:
+        await provider.publish(a_post(account, "one"), MemoryCall(outbound, provider, account))
     assert raised.value.failure.kind is Kind.PERMANENT
     assert raised.value.failure.message.endswith(("again.", "it."))

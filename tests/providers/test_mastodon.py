@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from postino.outbound.http import Door
+from postino.outbound.http import OutboundHttp
 from postino.providers.mastodon import CLOCK_ALLOWANCE, Mastodon, Status
 from postino.values.provider import (
     Account,
@@ -23,8 +23,8 @@ from postino.values.provider import (
     Sighting,
     Tokens,
 )
-from tests.providers.memory_call import AskPerson, InDoubt, MemoryCall, Refused, publish_at_last
-from tests.providers.proxy import Wire
+from tests.providers.memory_call import MemoryCall, PersonNeeded, StepRefused, StepUncertain, publish_until_done
+from tests.providers.proxy import LossyProxy
 from tests.providers.samples import a_post
 from tests.servers.mastodon import TOKEN, MastodonServer
 
@@ -34,7 +34,7 @@ POST = "POST /api/v1/statuses"
 
 
 @pytest.fixture
-def account(wire_to_mastodon: Wire) -> Account:
+def account(wire_to_mastodon: LossyProxy) -> Account:
     return Account(
         id="ours", network="mastodon", handle="me", base_url=wire_to_mastodon.url, credentials={"access_token": TOKEN}
     )
@@ -46,8 +46,8 @@ def mastodon() -> Mastodon:
 
 
 @pytest.fixture
-def call(door: Door, mastodon: Mastodon, account: Account) -> MemoryCall:
-    return MemoryCall(door, mastodon, account)
+def call(outbound: OutboundHttp, mastodon: Mastodon, account: Account) -> MemoryCall:
+    return MemoryCall(outbound, mastodon, account)
 
 
 @pytest.fixture
@@ -108,15 +108,15 @@ async def test_a_lost_answer_leaves_one_post_found_in_the_list(
     mastodon: Mastodon,
     call: MemoryCall,
     text: str,
-    wire_to_mastodon: Wire,
+    wire_to_mastodon: LossyProxy,
     known: bool,
 ) -> None:
     me = mastodon_server.get("/api/v1/accounts/verify_credentials")["id"]
     post = a_post(replace(account, remote_id=me if known else None), text, f"{text} 2")
     wire_to_mastodon.lose("answer", POST)
-    with pytest.raises(InDoubt):
+    with pytest.raises(StepUncertain):
         await mastodon.publish(post, call)
-    published = await publish_at_last(mastodon, post, call)
+    published = await publish_until_done(mastodon, post, call)
     assert posted(mastodon_server, text) == [published.remote_id]
     assert len(posted(mastodon_server, f"{text} 2")) == 1
     assert [type(sighting) for sighting in call.sightings] == [Found]
@@ -128,32 +128,32 @@ async def test_a_lost_request_is_sent_again(
     mastodon: Mastodon,
     call: MemoryCall,
     text: str,
-    wire_to_mastodon: Wire,
+    wire_to_mastodon: LossyProxy,
 ) -> None:
     wire_to_mastodon.lose("request", POST)
-    published = await publish_at_last(mastodon, a_post(account, text), call)
+    published = await publish_until_done(mastodon, a_post(account, text), call)
     assert posted(mastodon_server, text) == [published.remote_id]
     assert [type(sighting) for sighting in call.sightings] == [NotFound]
 
 
 async def test_the_key_stops_a_repetition_even_when_the_list_does_not_show_the_post(
-    mastodon_server: MastodonServer, account: Account, mastodon: Mastodon, door: Door, text: str
+    mastodon_server: MastodonServer, account: Account, mastodon: Mastodon, outbound: OutboundHttp, text: str
 ) -> None:
     post = a_post(account, text)
-    published = [await mastodon.publish(post, MemoryCall(door, mastodon, account)) for _ in range(2)]
+    published = [await mastodon.publish(post, MemoryCall(outbound, mastodon, account)) for _ in range(2)]
     assert [one.remote_id for one in published] == posted(mastodon_server, text) * 2
 
 
 async def test_after_the_hour_of_the_key_a_person_is_asked(
-    account: Account, mastodon: Mastodon, call: MemoryCall, text: str, wire_to_mastodon: Wire
+    account: Account, mastodon: Mastodon, call: MemoryCall, text: str, wire_to_mastodon: LossyProxy
 ) -> None:
     wire_to_mastodon.lose("request", POST)
     post = a_post(account, text)
-    with pytest.raises(InDoubt):
+    with pytest.raises(StepUncertain):
         await mastodon.publish(post, call)
     [(name, intent)] = call.intents.items()
     call.intents[name] = replace(intent, intended_at=intent.intended_at - timedelta(minutes=51))
-    with pytest.raises(AskPerson, match="knows its key"):
+    with pytest.raises(PersonNeeded, match="knows its key"):
         await mastodon.publish(post, call)
 
 
@@ -174,70 +174,72 @@ def status(mastodon_server: MastodonServer, account: Account, text: str) -> Stat
     return Status(account, me, "a key", text)
 
 
-async def say(mastodon: Mastodon, door: Door, account: Account, *parts: str, media: tuple[Media, ...] = ()) -> str:
+async def say(
+    mastodon: Mastodon, outbound: OutboundHttp, account: Account, *parts: str, media: tuple[Media, ...] = ()
+) -> str:
     """As somebody would by hand, or another job."""
     post = a_post(account, *parts, media=media)
-    return (await mastodon.publish(post, MemoryCall(door, mastodon, account))).remote_id
+    return (await mastodon.publish(post, MemoryCall(outbound, mastodon, account))).remote_id
 
 
 async def test_the_same_words_said_before_the_intent_are_not_taken_for_ours(
-    mastodon: Mastodon, call: MemoryCall, door: Door, status: Status
+    mastodon: Mastodon, call: MemoryCall, outbound: OutboundHttp, status: Status
 ) -> None:
-    await say(mastodon, door, status.account, status.text)
+    await say(mastodon, outbound, status.account, status.text)
     later = datetime.now(UTC) + CLOCK_ALLOWANCE + timedelta(seconds=1)
     assert await find(mastodon, call, status, later) == NotFound()
 
 
 async def test_a_server_whose_clock_is_a_little_behind_is_still_believed(
-    mastodon: Mastodon, call: MemoryCall, door: Door, status: Status
+    mastodon: Mastodon, call: MemoryCall, outbound: OutboundHttp, status: Status
 ) -> None:
-    name = await say(mastodon, door, status.account, status.text)
+    name = await say(mastodon, outbound, status.account, status.text)
     sighting = await find(mastodon, call, status, datetime.now(UTC) + CLOCK_ALLOWANCE / 2)
     assert isinstance(sighting, Found)
     assert sighting.receipt.remote_id == name
 
 
 async def test_what_belongs_to_another_job_is_not_taken(
-    mastodon: Mastodon, call: MemoryCall, door: Door, status: Status
+    mastodon: Mastodon, call: MemoryCall, outbound: OutboundHttp, status: Status
 ) -> None:
-    call.others.add(await say(mastodon, door, status.account, status.text))
+    call.others.add(await say(mastodon, outbound, status.account, status.text))
     assert await find(mastodon, call, status) == NotFound()
-    name = await say(mastodon, door, status.account, status.text)
+    name = await say(mastodon, outbound, status.account, status.text)
     sighting = await find(mastodon, call, status)
     assert isinstance(sighting, Found)
     assert sighting.receipt.remote_id == name
 
 
 async def test_of_several_that_fit_none_is_chosen(
-    mastodon: Mastodon, call: MemoryCall, door: Door, status: Status
+    mastodon: Mastodon, call: MemoryCall, outbound: OutboundHttp, status: Status
 ) -> None:
     for _ in range(2):
-        await say(mastodon, door, status.account, status.text)
+        await say(mastodon, outbound, status.account, status.text)
     assert isinstance(await find(mastodon, call, status), CannotTell)
 
 
 async def test_what_differs_in_words_files_or_place_is_not_ours(
-    mastodon: Mastodon, call: MemoryCall, door: Door, status: Status, pictures: tuple[Media, ...]
+    mastodon: Mastodon, call: MemoryCall, outbound: OutboundHttp, status: Status, pictures: tuple[Media, ...]
 ) -> None:
-    first = await say(mastodon, door, status.account, f"{status.text}!", status.text)  # ours is no reply
-    await say(mastodon, door, status.account, status.text, media=pictures[:1])
+    first = await say(mastodon, outbound, status.account, f"{status.text}!", status.text)  # ours is no reply
+    await say(mastodon, outbound, status.account, status.text, media=pictures[:1])
     assert await find(mastodon, call, status) == NotFound()
     assert isinstance(await find(mastodon, call, replace(status, reply_to=first)), Found)
     assert isinstance(await find(mastodon, call, replace(status, media=("one",))), Found)
 
 
 async def test_ours_is_found_below_a_page_of_others(
-    mastodon: Mastodon, call: MemoryCall, door: Door, status: Status, text: str
+    mastodon: Mastodon, call: MemoryCall, outbound: OutboundHttp, status: Status, text: str
 ) -> None:
-    name = await say(mastodon, door, status.account, text)
-    await say(mastodon, door, status.account, *(f"{text} {number}" for number in range(41)))
+    name = await say(mastodon, outbound, status.account, text)
+    await say(mastodon, outbound, status.account, *(f"{text} {number}" for number in range(41)))
     sighting = await find(mastodon, call, status, datetime.now(UTC) - timedelta(seconds=30))
     assert isinstance(sighting, Found)
     assert sighting.receipt.remote_id == name
 
 
 async def test_a_list_that_fails_says_nothing_about_the_post(
-    mastodon: Mastodon, call: MemoryCall, status: Status, wire_to_mastodon: Wire
+    mastodon: Mastodon, call: MemoryCall, status: Status, wire_to_mastodon: LossyProxy
 ) -> None:
     assert isinstance(await find(mastodon, call, replace(status, account_id="0")), Failure)
     wire_to_mastodon.lose("answer", "/statuses?")
@@ -249,13 +251,13 @@ async def test_a_list_that_fails_says_nothing_about_the_post(
 
 
 async def test_a_token_that_was_withdrawn_asks_for_a_reconnect(
-    account: Account, mastodon: Mastodon, door: Door, text: str
+    account: Account, mastodon: Mastodon, outbound: OutboundHttp, text: str
 ) -> None:
     ours = replace(account, credentials={"access_token": "withdrawn"})
-    with pytest.raises(Refused, match="Reconnect") as raised:
-        await mastodon.publish(a_post(ours, text), MemoryCall(door, mastodon, ours))
+    with pytest.raises(StepRefused, match="Reconnect") as raised:
+        await mastodon.publish(a_post(ours, text), MemoryCall(outbound, mastodon, ours))
     assert raised.value.failure.kind is Kind.AUTH
-    http = door.open(timeout=mastodon.timeout, visible=False)
+    http = outbound.open(timeout=mastodon.timeout, visible=False)
     assert isinstance(await mastodon.refresh(ours, http), Failure)
     assert await mastodon.refresh(account, http) == Tokens(credentials=account.credentials)
 
@@ -263,7 +265,7 @@ async def test_a_token_that_was_withdrawn_asks_for_a_reconnect(
 async def test_what_is_too_long_is_refused_for_good_in_plain_words(
     account: Account, mastodon: Mastodon, call: MemoryCall
 ) -> None:
-    with pytest.raises(Refused, match="too long") as raised:
+    with pytest.raises(StepRefused, match="too long") as raised:
         await mastodon.publish(a_post(account, "x" * 501), call)
     assert raised.value.failure.kind is Kind.PERMANENT
     assert call.intents == {}

@@ -8,7 +8,7 @@ from importlib.resources import files
 
 import pytest
 
-from postino.outbound.http import Door
+from postino.outbound.http import OutboundHttp
 from postino.providers.bluesky import Bluesky
 from postino.providers.mastodon import Mastodon
 from postino.providers.quotas import load_quotas, parse_quotas
@@ -45,10 +45,10 @@ def test_there_is_always_room_for_one_at_last(network: str) -> None:
 
 @pytest.mark.parametrize("provider", PROVIDERS, ids=lambda provider: provider.name)
 async def test_what_costs_is_what_its_network_does(
-    sandbox: SandboxServer, door: Door, pictures: tuple[Media, ...], provider: Provider
+    sandbox: SandboxServer, outbound: OutboundHttp, pictures: tuple[Media, ...], provider: Provider
 ) -> None:
     account = sandbox.account(provider.name)
-    call = MemoryCall(door, provider, account)
+    call = MemoryCall(outbound, provider, account)
     parts = ("one",) if provider.name == "telegram" else ("one", "two")
     await provider.publish(a_post(account, *parts, media=pictures), call)
     done = [*call.steps, *call.receipts]

@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from postino.outbound.http import Door
+from postino.outbound.http import OutboundHttp
 from postino.providers.telegram import Telegram
 from postino.values.provider import Account, Answer, Failure, Kind, Media, NotSent, Tokens
-from tests.providers.memory_call import AskPerson, InDoubt, MemoryCall, Refused
-from tests.providers.proxy import Wire
+from tests.providers.memory_call import MemoryCall, PersonNeeded, StepRefused, StepUncertain
+from tests.providers.proxy import LossyProxy
 from tests.providers.samples import a_post
 from tests.providers.sandbox_server import SandboxServer
 
@@ -27,8 +27,8 @@ def telegram() -> Telegram:
 
 
 @pytest.fixture
-def call(door: Door, telegram: Telegram, account: Account) -> MemoryCall:
-    return MemoryCall(door, telegram, account)
+def call(outbound: OutboundHttp, telegram: Telegram, account: Account) -> MemoryCall:
+    return MemoryCall(outbound, telegram, account)
 
 
 async def test_a_text_is_one_message(
@@ -58,7 +58,7 @@ async def test_pictures_go_out_with_the_text_under_the_first(
 
 @pytest.mark.parametrize("known", ["chat_id", "remote_id", "handle"])
 async def test_the_chat_is_known_by_number_or_name(
-    sandbox: SandboxServer, account: Account, telegram: Telegram, door: Door, known: str
+    sandbox: SandboxServer, account: Account, telegram: Telegram, outbound: OutboundHttp, known: str
 ) -> None:
     credentials = dict(account.credentials)
     chat = credentials.pop("chat_id")
@@ -67,7 +67,7 @@ async def test_the_chat_is_known_by_number_or_name(
         credentials=credentials | ({"chat_id": chat} if known == "chat_id" else {}),
         remote_id=account.remote_id if known == "remote_id" else None,
     )
-    await telegram.publish(a_post(ours, known), MemoryCall(door, telegram, ours))
+    await telegram.publish(a_post(ours, known), MemoryCall(outbound, telegram, ours))
     assert [one["text"] for one in sandbox.published("telegram")] == [known]
 
 
@@ -77,10 +77,10 @@ async def test_a_lost_answer_asks_a_person_and_sends_nothing_again(
 ) -> None:
     sandbox.fail("telegram", fault, "sendMessage")
     post = a_post(account, "Hello")
-    with pytest.raises(InDoubt):
+    with pytest.raises(StepUncertain):
         await telegram.publish(post, call)
     for _ in range(2):
-        with pytest.raises(AskPerson):
+        with pytest.raises(PersonNeeded):
             await telegram.publish(post, call)
     assert len(sandbox.published("telegram")) == (0 if fault == "drop" else 1)
 
@@ -89,7 +89,7 @@ async def test_a_limit_is_kept_until_it_ends(
     sandbox: SandboxServer, account: Account, telegram: Telegram, call: MemoryCall
 ) -> None:
     sandbox.fail("telegram", "rate_limited", "sendMessage", reset=37)
-    with pytest.raises(Refused) as raised:
+    with pytest.raises(StepRefused) as raised:
         await telegram.publish(a_post(account, "Hello"), call)
     failure = raised.value.failure
     assert failure.kind is Kind.RATE_LIMIT
@@ -102,7 +102,7 @@ async def test_a_limit_is_kept_until_it_ends(
 async def test_a_thread_is_refused_before_anything_is_sent(
     account: Account, telegram: Telegram, call: MemoryCall
 ) -> None:
-    with pytest.raises(Refused, match="Telegram has no threads") as raised:
+    with pytest.raises(StepRefused, match="Telegram has no threads") as raised:
         await telegram.publish(a_post(account, "one", "two"), call)
     assert raised.value.failure.kind is Kind.PERMANENT
     assert call.sent == 0
@@ -121,7 +121,7 @@ async def test_what_telegram_refuses_is_told_in_plain_words(
     media: int,
     message: str,
 ) -> None:
-    with pytest.raises(Refused, match=message) as raised:
+    with pytest.raises(StepRefused, match=message) as raised:
         await telegram.publish(a_post(account, text, media=pictures[:media]), call)
     assert raised.value.failure.kind is Kind.PERMANENT
 
@@ -130,20 +130,20 @@ async def test_a_bot_that_was_thrown_out_is_told_kindly(
     sandbox: SandboxServer, account: Account, telegram: Telegram, call: MemoryCall
 ) -> None:
     sandbox.post(f"accounts/telegram/{account.handle}", {"blocked": True})
-    with pytest.raises(Refused, match="Make it an administrator") as raised:
+    with pytest.raises(StepRefused, match="Make it an administrator") as raised:
         await telegram.publish(a_post(account, "Hello"), call)
     assert raised.value.failure.kind is Kind.PERMANENT
 
 
 @pytest.mark.parametrize("token", ["123:wrong", ""])
 async def test_a_token_nobody_knows_asks_for_a_reconnect(
-    account: Account, telegram: Telegram, door: Door, token: str
+    account: Account, telegram: Telegram, outbound: OutboundHttp, token: str
 ) -> None:
     ours = replace(account, credentials=dict(account.credentials) | {"bot_token": token})
-    with pytest.raises(Refused, match="reconnect") as raised:
-        await telegram.publish(a_post(ours, "Hello"), MemoryCall(door, telegram, ours))
+    with pytest.raises(StepRefused, match="reconnect") as raised:
+        await telegram.publish(a_post(ours, "Hello"), MemoryCall(outbound, telegram, ours))
     assert raised.value.failure.kind is Kind.AUTH
-    http = door.open(timeout=telegram.timeout, visible=False)
+    http = outbound.open(timeout=telegram.timeout, visible=False)
     assert isinstance(await telegram.refresh(ours, http), Failure)
     assert await telegram.refresh(account, http) == Tokens(credentials=account.credentials)
 
@@ -151,14 +151,17 @@ async def test_a_token_nobody_knows_asks_for_a_reconnect(
 async def test_a_picture_is_at_hand_before_the_message_is_begun(
     sandbox: SandboxServer, account: Account, telegram: Telegram, call: MemoryCall, picture_host: str
 ) -> None:
-    async with Wire(int(picture_host.rpartition(":")[2])) as wire, Door(allowed=[wire.url]) as door:
-        ours = MemoryCall(door, telegram, account)
-        post = a_post(account, "Hello", media=(Media(url=f"{wire.url}/1"),))
+    async with (
+        LossyProxy(int(picture_host.rpartition(":")[2])) as proxy,
+        OutboundHttp(allowed_origins=[proxy.url]) as outbound,
+    ):
+        ours = MemoryCall(outbound, telegram, account)
+        post = a_post(account, "Hello", media=(Media(url=f"{proxy.url}/1"),))
         await telegram.publish(post, ours)
-        assert wire.asked["/1"] == 1
+        assert proxy.asked["/1"] == 1
 
-        again = MemoryCall(door, telegram, account, steps=dict(ours.steps))  # as after a restart
-        wire.lose("answer", "/1")
+        again = MemoryCall(outbound, telegram, account, steps=dict(ours.steps))  # as after a restart
+        proxy.lose("answer", "/1")
         with pytest.raises(NotSent, match="could not be fetched, so nothing was sent"):
             await telegram.publish(replace(post, parts=("Again",)), again)
         assert again.intents == {}
@@ -166,10 +169,12 @@ async def test_a_picture_is_at_hand_before_the_message_is_begun(
     assert [one["text"] for one in sandbox.published("telegram")] == ["Hello", "Again"]
 
 
-async def test_the_token_in_the_address_is_never_said(account: Account, telegram: Telegram, door: Door) -> None:
+async def test_the_token_in_the_address_is_never_said(
+    account: Account, telegram: Telegram, outbound: OutboundHttp
+) -> None:
     nowhere = replace(account, base_url="http://127.0.0.1:9")
     with pytest.raises(NotSent) as raised:
-        await telegram.publish(a_post(nowhere, "Hello"), MemoryCall(door, telegram, nowhere))
+        await telegram.publish(a_post(nowhere, "Hello"), MemoryCall(outbound, telegram, nowhere))
     assert account.credentials["bot_token"].partition(":")[2] not in str(raised.value)
 
 

@@ -1,1 +1,1 @@
-"""The way out: one door for every call to somebody else's server, and the check of addresses people gave."""
+"""Outbound HTTP: the only client that calls other servers, and the check against server-side request forgery (SSRF)."""

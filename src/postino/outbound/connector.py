@@ -1,4 +1,7 @@
-"""The threshold of the door: whether a request may leave is asked when the connection is there; then it leaves once."""
+"""Decide, once a connection is open, whether the request may still be sent, and send it at most once.
+
+Never retries: aiohttp repeats some requests by itself when a connection breaks, and this connector refuses that.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -12,37 +15,37 @@ from aiohttp.tracing import Trace
 
 from postino.values.provider import NotSent
 
-MaySend = Callable[[], str | None]  # why nothing may leave any more
+MaySend = Callable[[], str | None]  # the reason why the request may no longer be sent, or None
 
 
 @dataclass(slots=True)
-class Departure:
-    """How far one request got. Nothing has left before `left`; after it, anything may have."""
+class RequestProgress:
+    """How far one request got. Nothing was sent while `may_have_left` is false; once it is true, anything may have."""
 
     may_send: MaySend
-    left: bool = False
+    may_have_left: bool = False
     transport: asyncio.Transport | None = None
 
-    def end(self) -> None:
-        """What has not left by now never will: a closed connection would go on emptying what it was given."""
+    def abort_unsent(self) -> None:
+        """Discard what is still in the write buffer: a closed connection would go on sending it."""
         if self.transport is not None and self.transport.get_write_buffer_size():
             self.transport.abort()
 
 
-departing: ContextVar[Departure] = ContextVar("departing")
+current_request: ContextVar[RequestProgress] = ContextVar("current_request")
 
 
-class Doorkeeper(aiohttp.TCPConnector):
-    """Asks once more when the connection is there, just before the first byte of the request is written into it."""
+class SendOnceConnector(aiohttp.TCPConnector):
+    """Asks `may_send` again after connecting, just before the first byte of the request is written."""
 
     async def connect(self, req: ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout) -> Connection:
-        departure = departing.get()
-        if departure.left:
-            # aiohttp repeats some requests by itself when their connection breaks. Here nothing goes out twice.
+        progress = current_request.get()
+        if progress.may_have_left:
+            # This is aiohttp's own retry after a broken connection. A visible request must never be sent twice.
             raise aiohttp.ClientConnectionError("the connection broke")
         connection = await super().connect(req, traces, timeout)
-        if reason := departure.may_send():
+        if reason := progress.may_send():
             connection.close()
             raise NotSent(reason)
-        departure.left, departure.transport = True, connection.transport
+        progress.may_have_left, progress.transport = True, connection.transport
         return connection

@@ -1,39 +1,38 @@
-"""Keeps secrets out of what is said: they are known by value, so it does not matter where they turn up."""
+"""Keep secrets out of messages, logs and stored responses. A secret is known by its value, wherever it appears."""
 
 import json
 from collections.abc import Collection
 from urllib.parse import quote, quote_plus
 
-HIDDEN = "[secret]"
-SHORTEST_IN_ANSWERS = 12
+PLACEHOLDER = "[secret]"
+MIN_BODY_SECRET = 12
 
 
 class Redaction:
-    """Takes every known secret out of a text, in each of the forms in which it travels."""
+    """Replaces every known secret in a text, in each encoding in which it may appear."""
 
     __slots__ = ("_forms",)
 
     def __init__(self, secrets: Collection[str] = ()) -> None:
-        forms = {form for secret in secrets if secret for form in _forms(secret)}
-        # The longest first: what is left of a secret that contains another would give it away.
+        forms = {form for secret in secrets if secret for form in _encode(secret)}
+        # The longest first: replacing a shorter secret first would leave the rest of a longer one readable.
         self._forms = sorted(forms, key=len, reverse=True)
 
     def __call__(self, text: str) -> str:
         for form in self._forms:
-            text = text.replace(form, HIDDEN)
+            text = text.replace(form, PLACEHOLDER)
         return text
 
-    def answer(self, body: bytes) -> bytes:
-        """Some networks repeat a token to say that it is wrong. Short secrets stay: they could be any word."""
+    def redact_body(self, body: bytes) -> bytes:
+        """Redact an error response: some networks repeat a wrong token. Short secrets stay, they could be any word."""
         for form in self._forms:
-            if len(form) >= SHORTEST_IN_ANSWERS:
-                body = body.replace(form.encode(), HIDDEN.encode())
+            if len(form) >= MIN_BODY_SECRET:
+                body = body.replace(form.encode(), PLACEHOLDER.encode())
         return body
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self._forms)} forms)"
 
 
-def _forms(secret: str) -> set[str]:
-    in_json = json.dumps(secret)[1:-1]
-    return {secret, quote(secret), quote(secret, safe=""), quote_plus(secret), in_json}
+def _encode(secret: str) -> set[str]:
+    return {secret, quote(secret), quote(secret, safe=""), quote_plus(secret), json.dumps(secret)[1:-1]}

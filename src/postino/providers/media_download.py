@@ -4,7 +4,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import timedelta
 
-from postino.outbound.ssrf import Refused
+from postino.outbound.ssrf import DownloadRefused
 from postino.rules.failures import by_status
 from postino.values.provider import Failure, Http, Kind, Media
 
@@ -69,7 +69,7 @@ async def fetch(http: Http, media: Media, most: int) -> File | Failure:
     """The bytes behind an address a person gave; raises NotSent and NoAnswer as any call does."""
     try:
         answer = await http.fetch(media.url, most=most)
-    except Refused as refused:
+    except DownloadRefused as refused:
         return Failure(Kind.PERMANENT, f"The {media.kind} cannot be fetched: {refused} Choose another one.", "media")
     if not answer.ok:
         return _missing(media, answer.status)
