@@ -1,4 +1,4 @@
-"""From settings to running parts: the only file that names implementations."""
+"""Build a running app from its settings. Only this file chooses implementations of stores, wake-ups and HTTP."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from postino import config as configuration
 from postino.app import App, Parts
+from postino.auth.api_keys import KeyService
 from postino.auth.passwords import Passwords
 from postino.auth.sign_in import SignInService
-from postino.auth.users import People
+from postino.auth.users import UserService
 from postino.config import Config
 from postino.engine.call import HttpClientFactory
 from postino.engine.channel_limits import ChannelLimits, build_channel_limits
@@ -39,9 +40,9 @@ from postino.wakeups.wakeup import Wakeup
 if TYPE_CHECKING:
     from postino.sandbox.accounts import SeededAccount
 
-PUBLISHED_AT_MOST = 3
-PUBLISH_AGAIN = Schedule([60, 300, 900])
-PUBLISH_LIMIT = 120.0  # seconds a step may take: longer than any answer is waited for
+MAX_ATTEMPTS = 3
+BACKOFF = Schedule([60, 300, 900])
+TIME_LIMIT = 120.0  # seconds for one step: longer than the timeout of any request
 
 
 class Postino(App):
@@ -49,157 +50,158 @@ class Postino(App):
 
     def __init__(self, where: str | Config | None = None) -> None:
         config = where if isinstance(where, Config) else configuration.load(flags={"database": {"url": where}})
-        self.networks = networks_of(config)
-        super().__init__(parts(config, self.networks))
+        self.networks = load_networks(config)
+        super().__init__(build_parts(config, self.networks))
         vault = partial(load_or_create, config.data_dir / "vault.key")
         self.accounts = AccountService(self.store, vault, config.sandbox.url, self.networks.needed, self.networks.homes)
-        seals, passwords = SecretDigests(partial(read_or_create, config.data_dir / "vault.key")), Passwords()
-        self.people = People(self.store, seals, passwords)
-        self.signing_in = SignInService(self.store, seals, passwords)
+        digests, passwords = SecretDigests(partial(read_or_create, config.data_dir / "vault.key")), Passwords()
+        self.users = UserService(self.store, passwords)
+        self.api_keys = KeyService(self.store, digests)
+        self.sign_in = SignInService(self.store, digests, passwords)
         self.post_batcher, self.read_batcher = PostBatcher(self.store), ReadBatcher(self.store)
         providers, limits = self.networks.providers, self.networks.limits
         self.posts = PostService(
-            self.store, limits, tuple(providers), self.post_batcher.create, self.wake, unfetchable(config)
+            self.store, limits, tuple(providers), self.post_batcher.create, self.wake, media_url_check(config)
         )
-        self.teller = Teller(self.store, partial(most_attempts, config), self.read_batcher.gates)
+        self.teller = Teller(self.store, partial(max_attempts, config), self.read_batcher.gates)
         publisher = Publisher(
             self.accounts,
             providers,
             patience=config.publishing.patience,
             send_within=config.publishing.send_within,
         )
-        self.handler(POST, max_attempts=PUBLISHED_AT_MOST, backoff=PUBLISH_AGAIN, time_limit=PUBLISH_LIMIT)(
-            publisher.publish
-        )
+        self.handler(POST, max_attempts=MAX_ATTEMPTS, backoff=BACKOFF, time_limit=TIME_LIMIT)(publisher.publish)
 
     async def close(self) -> None:
         await self.post_batcher.together.flushed()
         await super().close()
 
 
-def most_attempts(config: Config, network: str) -> int:
-    """How often a post is tried, where it does not say itself."""
-    said = config.channels.get(network)
-    return PUBLISHED_AT_MOST if said is None or said.max_attempts is None else said.max_attempts
+def max_attempts(config: Config, network: str) -> int:
+    """Return the number of attempts for posts of a network that set none themselves."""
+    channel = config.channels.get(network)
+    return MAX_ATTEMPTS if channel is None or channel.max_attempts is None else channel.max_attempts
 
 
 def sandbox_accounts() -> list["SeededAccount"]:
-    """Who has an account on the simulated networks from the start, where Postino publishes there."""
+    """Return the accounts that the sandbox has from the start, on networks that Postino publishes to."""
     from postino.sandbox.accounts import seeded
 
     return [account for account in seeded() if account.network in PROVIDERS]
 
 
 async def serve_sandbox(path: Path, host: str, port: int, *, ready: Callable[[str], None], stop: asyncio.Event) -> None:
-    """The simulated networks, on the database at this path."""
+    """Run the sandbox with its database at this path."""
     from postino.sandbox.server import serve
 
     await serve(path, host, port, ready=ready, stop=stop)
 
 
-def networks_of(config: Config) -> Networks:
+def load_networks(config: Config) -> Networks:
     return networks(config.networks.own, config.data_dir)
 
 
-def needed_of(config: Config) -> Mapping[str, Mapping[str, str]]:
-    """What it takes to speak for an account, by network."""
-    return {**NEEDED, **networks_of(config).needed}
+def required_credentials(config: Config) -> Mapping[str, Mapping[str, str]]:
+    """Return the credentials that accounts need, by network: their names and where to find them."""
+    return {**NEEDED, **load_networks(config).needed}
 
 
 def load_channel_limits(config: Config, known: Networks | None = None) -> ChannelLimits:
-    known = known or networks_of(config)
+    known = known or load_networks(config)
     return build_channel_limits(config, known.providers, known.quotas)
 
 
-def parts(config: Config, known: Networks) -> Parts:
+def build_parts(config: Config, known: Networks) -> Parts:
     limits = load_channel_limits(config, known)
     path = sqlite_path(config.database_url)
     if path is None:
-        make_store, wakeup = postgres_parts(config)
+        make_store, wakeup = build_postgres_parts(config)
         store = make_store()
-        return Parts(config, store, wakeup, store.open, make_store, door_of(config), limits)
+        return Parts(config, store, wakeup, store.open, make_store, http_client_factory(config), limits)
     make_driver = partial(Sqlite, path, statement_seconds=config.database.statement_timeout)
     driver = make_driver()
     store, wakeup = Store(driver), DatagramWakeup(path)
 
     async def make_ready() -> None:
         if await driver.is_new():
-            await store.migrate()  # an embedded database without anything has nothing to lose
+            await store.migrate()  # a new SQLite file has no data that a migration could lose
         await store.open()
 
-    return Parts(config, store, wakeup, make_ready, lambda: Store(make_driver()), door_of(config), limits)
+    return Parts(config, store, wakeup, make_ready, lambda: Store(make_driver()), http_client_factory(config), limits)
 
 
-def unfetchable(config: Config) -> Callable[[str], str | None]:
-    def why(url: str) -> str | None:
+def media_url_check(config: Config) -> Callable[[str], str | None]:
+    """Return a function that says why a media URL is never fetched; None if it may be."""
+
+    def describe_problem(url: str) -> str | None:
         from postino.outbound.ssrf import check_url
 
-        return check_url(url, our_origins(config))
+        return check_url(url, sandbox_origins(config))
 
-    return why
+    return describe_problem
 
 
-def unreachable(config: Config, address: str) -> str | None:
-    """Why no account may have its server there; None: nothing speaks against it."""
+def describe_unreachable(config: Config, address: str) -> str | None:
+    """Return why no account may have its server at this address; None if it may."""
     from postino.outbound.ssrf import check_url
 
-    return check_url(address, reachable_inside(config))
+    return check_url(address, private_origins(config))
 
 
-def our_origins(config: Config) -> list[str]:
+def sandbox_origins(config: Config) -> list[str]:
     return [config.sandbox.url] if config.sandbox.url else []
 
 
-def reachable_inside(config: Config) -> list[str]:
-    """Origins that are not public and at which accounts' servers may be."""
-    return [*our_origins(config), *config.networks.inside]
+def private_origins(config: Config) -> list[str]:
+    """Return the private origins at which accounts may have their servers."""
+    return [*sandbox_origins(config), *config.networks.inside]
 
 
-def door_of(config: Config) -> Callable[[], AbstractAsyncContextManager[HttpClientFactory]]:
-    """Imported when something is about to leave: a caller that only enqueues has no use for it."""
+def http_client_factory(config: Config) -> Callable[[], AbstractAsyncContextManager[HttpClientFactory]]:
+    """Import the HTTP client on first use: a program that only enqueues does not need it."""
 
-    def make_door() -> AbstractAsyncContextManager[HttpClientFactory]:
+    def make_client() -> AbstractAsyncContextManager[HttpClientFactory]:
         from postino.outbound.http import OutboundHttp
         from postino.outbound.ssrf import is_allowed_origin
 
-        allow_private = partial(is_allowed_origin, allowed_origins=reachable_inside(config))
-        return OutboundHttp(allowed_origins=our_origins(config), allow_private=allow_private)
+        allow_private = partial(is_allowed_origin, allowed_origins=private_origins(config))
+        return OutboundHttp(allowed_origins=sandbox_origins(config), allow_private=allow_private)
 
-    return make_door
+    return make_client
 
 
-def always() -> str | None:
-    """Nothing speaks against sending."""
+def no_objection() -> str | None:
+    """Return no reason against sending."""
     return None
 
 
 @asynccontextmanager
-async def outwards(app: Postino) -> AsyncIterator[Callable[[Provider, Account], Http]]:
-    """The door, for who asks a network without a job. Nothing visible leaves by it."""
+async def open_http(app: Postino) -> AsyncIterator[Callable[[Provider, Account], Http]]:
+    """Yield a function that opens an HTTP client for requests outside jobs. It refuses visible requests."""
     patience = app.config.publishing.patience
 
-    def open_door(network: Provider, account: Account) -> Http:
+    def open_client(network: Provider, account: Account) -> Http:
         secrets = frozenset(account.credentials.values())
-        waits = network.timeout * patience
-        return door.open(timeout=waits, may_send=always, visible=False, secrets=secrets, public=True)
+        timeout = network.timeout * patience
+        return http.open(timeout=timeout, may_send=no_objection, visible=False, secrets=secrets, public=True)
 
-    async with door_of(app.config)() as door:
-        yield open_door
+    async with http_client_factory(app.config)() as http:
+        yield open_client
 
 
 async def check_account(app: Postino, account_id: str, act: Act) -> CredentialCheck:
-    """Asks its network whether it takes the account's credentials."""
+    """Ask the network whether it accepts the account's credentials."""
     account = await app.store.account(account_id)
     network = app.networks.providers.get(account.network)
     if network is None:
-        raise Conflict(f"Postino does not publish on {account.network} yet, so it cannot ask there.")
-    async with outwards(app) as open_door:
-        checked = await app.accounts.check(account_id, network, partial(open_door, network), act)
+        raise Conflict(f"Postino does not publish to {account.network} yet, so it cannot check {account_id}.")
+    async with open_http(app) as open_client:
+        checked = await app.accounts.check(account_id, network, partial(open_client, network), act)
     app.wakeup.tell()
     return checked
 
 
-def postgres_parts(config: Config) -> tuple[Callable[[], Store], Wakeup]:
+def build_postgres_parts(config: Config) -> tuple[Callable[[], Store], Wakeup]:
     try:
         from postino.stores.postgres import Postgres
         from postino.wakeups.postgres import PostgresWakeup

@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 from postino.api import authentication
-from postino.auth import sign_in, users
+from postino.auth import api_keys, sign_in
 from postino.vault import digests
 from tests.api.browser import PASSWORD, add_user, browser, cookie_of, log_in, with_key
 from tests.api.processes import Client, Server
@@ -44,9 +44,13 @@ def test_secrets_are_compared_in_constant_time_and_by_nothing_else() -> None:
     assert "compare_digest" in inspect.getsource(authentication.Access.by_key)
     assert "compare_digest" in inspect.getsource(authentication.Access.by_cookie)
     assert "compare_digest" in inspect.getsource(digests.SecretDigests.matches)
-    for function in (users.People.key_of, sign_in.SignInService.session_of, sign_in.SignInService.follow_link):
+    for function in (
+        api_keys.KeyService.authenticate,
+        sign_in.SignInService.find_session,
+        sign_in.SignInService.follow_link,
+    ):
         source = inspect.getsource(function)
-        assert "self.seals.matches(" in source
+        assert "self.digests.matches(" in source
         assert "digest ==" not in source
         assert "== digest" not in source
 

@@ -1,4 +1,4 @@
-"""Passwords, links and sessions: who comes in, for how long, and how long guessing takes."""
+"""Sign-in with passwords and links, sessions, and the throttling of guesses."""
 
 from __future__ import annotations
 
@@ -15,154 +15,154 @@ from postino.auth.sign_in import (
     BrowserSession,
     SignInRefused,
     SignInThrottled,
-    csrf_token,
-    make_sign_in_link,
-    neighbourhood,
+    create_sign_in_url,
+    derive_csrf_token,
+    group_address,
 )
 from postino.rules.login_throttle import USER
 from postino.values.auth import Role, User
-from tests.auth.office import ME, Office, everything_in, opened
+from tests.auth.harness import ME, AuthHarness, open_auth, read_all_files
 
 PASSWORD = "correct horse"
 HERE, THERE = "127.0.0.1", "203.0.113.7"
 
 
 @pytest.fixture
-async def office(tmp_path: Path) -> AsyncIterator[Office]:
-    async with opened(tmp_path) as office:
-        yield office
+async def auth(tmp_path: Path) -> AsyncIterator[AuthHarness]:
+    async with open_auth(tmp_path) as auth:
+        yield auth
 
 
 @pytest.fixture
-async def ada(office: Office) -> User:
-    return await office.people.add_user("ada", Role.EDITOR, password=PASSWORD, act=ME)
+async def ada(auth: AuthHarness) -> User:
+    return await auth.users.add("ada", Role.EDITOR, password=PASSWORD, act=ME)
 
 
-async def signed_in(office: Office, password: str = PASSWORD) -> BrowserSession:
-    found = await office.signing_in.login("ada", password, HERE)
-    assert isinstance(found, BrowserSession)
-    return found
+async def sign_in(auth: AuthHarness, password: str = PASSWORD) -> BrowserSession:
+    session = await auth.sign_in.login("ada", password, HERE)
+    assert isinstance(session, BrowserSession)
+    return session
 
 
-async def test_a_password_is_kept_as_argon2id_and_lets_its_user_in(office: Office, ada: User) -> None:
+async def test_password_is_stored_as_argon2id_and_signs_its_user_in(auth: AuthHarness, ada: User) -> None:
     assert ada.password is not None
     assert extract_parameters(ada.password).type is Type.ID
     assert PASSWORD not in ada.password
-    found = await office.signing_in.login(" ADA ", PASSWORD, HERE)
-    assert isinstance(found, BrowserSession)
-    assert found.user.id == ada.id
-    assert isinstance(await office.signing_in.login("ada", PASSWORD + " ", HERE), SignInRefused)
+    session = await auth.sign_in.login(" ADA ", PASSWORD, HERE)
+    assert isinstance(session, BrowserSession)
+    assert session.user.id == ada.id
+    assert isinstance(await auth.sign_in.login("ada", PASSWORD + " ", HERE), SignInRefused)
 
 
-async def test_letters_composed_in_another_way_are_the_same_password(office: Office) -> None:
-    await office.people.add_user("ada", Role.VIEWER, password="cafe\u0301 cafe\u0301", act=ME)
-    await signed_in(office, "caf\u00e9 caf\u00e9")
+async def test_password_matches_in_any_unicode_composition(auth: AuthHarness) -> None:
+    await auth.users.add("ada", Role.VIEWER, password="cafe\u0301 cafe\u0301", act=ME)
+    await sign_in(auth, "caf\u00e9 caf\u00e9")
 
 
-async def test_a_proof_of_an_older_kind_is_renewed_when_its_user_comes_in(office: Office, ada: User) -> None:
+async def test_outdated_password_hash_is_renewed_at_sign_in(auth: AuthHarness, ada: User) -> None:
     older = PasswordHasher(time_cost=1, memory_cost=1024, parallelism=1).hash(PASSWORD)
-    await office.store.update_password_hash(ada.id, older)
-    kept = await signed_in(office)
-    renewed = (await office.store.user(ada.id)).password
+    await auth.store.update_password_hash(ada.id, older)
+    kept = await sign_in(auth)
+    renewed = (await auth.store.user(ada.id)).password
     assert renewed is not None
     assert extract_parameters(renewed) == extract_parameters(ada.password or "")
-    assert await office.signing_in.session_of(kept.cookie) is not None
+    assert await auth.sign_in.find_session(kept.cookie) is not None
 
 
-async def test_a_cookie_is_256_random_bits_of_which_only_a_proof_is_stored(
-    office: Office, ada: User, tmp_path: Path
+async def test_cookie_has_256_random_bits_and_only_a_digest_is_stored(
+    auth: AuthHarness, ada: User, tmp_path: Path
 ) -> None:
-    found = await signed_in(office)
-    assert len(found.cookie.partition(".")[2]) == 43
-    assert found.cookie != (await signed_in(office)).cookie
-    await office.store.close()
-    stored = everything_in(tmp_path)
-    for secret in (found.cookie.partition(".")[2], found.csrf_token, PASSWORD):
+    session = await sign_in(auth)
+    assert len(session.cookie.partition(".")[2]) == 43
+    assert session.cookie != (await sign_in(auth)).cookie
+    await auth.store.close()
+    stored = read_all_files(tmp_path)
+    for secret in (session.cookie.partition(".")[2], session.csrf_token, PASSWORD):
         assert secret.encode() not in stored
 
 
-async def test_a_session_that_nobody_uses_ends_and_one_in_use_ends_in_the_end(office: Office, ada: User) -> None:
-    unused, used = await signed_in(office), await signed_in(office)
+async def test_idle_session_expires_and_used_session_expires_later(auth: AuthHarness, ada: User) -> None:
+    unused, used = await sign_in(auth), await sign_in(auth)
     for _ in range(27):
-        office.clock.turn(hours=11.9)
-        assert await office.signing_in.session_of(used.cookie) is not None
-    assert await office.signing_in.session_of(unused.cookie) is None
-    office.clock.turn(days=1)
-    assert await office.signing_in.session_of(used.cookie) is None
+        auth.clock.turn(hours=11.9)
+        assert await auth.sign_in.find_session(used.cookie) is not None
+    assert await auth.sign_in.find_session(unused.cookie) is None
+    auth.clock.turn(days=1)
+    assert await auth.sign_in.find_session(used.cookie) is None
 
 
-async def test_a_session_ends_after_its_longest_time_however_much_it_is_used(office: Office, ada: User) -> None:
-    used = await signed_in(office)
+async def test_session_expires_after_its_maximum_lifetime_despite_use(auth: AuthHarness, ada: User) -> None:
+    used = await sign_in(auth)
     hours = 0
-    while await office.signing_in.session_of(used.cookie) is not None:
-        office.clock.turn(hours=6)
+    while await auth.sign_in.find_session(used.cookie) is not None:
+        auth.clock.turn(hours=6)
         hours += 6
     assert hours == 14 * 24
 
 
 @pytest.mark.parametrize("change", [lambda it: it[:-1], lambda it: it + "x", lambda it: it.partition(".")[2],
                                     lambda it: "", lambda it: "." * 40, lambda it: "é" + it])  # fmt: skip
-async def test_a_cookie_that_is_not_quite_right_is_nobodys(office: Office, ada: User, change: object) -> None:
+async def test_altered_cookie_has_no_session(auth: AuthHarness, ada: User, change: object) -> None:
     assert callable(change)
-    found = await signed_in(office)
-    assert await office.signing_in.session_of(change(found.cookie)) is None
+    session = await sign_in(auth)
+    assert await auth.sign_in.find_session(change(session.cookie)) is None
 
 
-async def test_the_token_for_changes_is_bound_to_its_session(office: Office, ada: User) -> None:
-    first, second = await signed_in(office), await signed_in(office)
-    assert first.csrf_token == csrf_token(first.cookie)
+async def test_csrf_token_is_bound_to_its_session(auth: AuthHarness, ada: User) -> None:
+    first, second = await sign_in(auth), await sign_in(auth)
+    assert first.csrf_token == derive_csrf_token(first.cookie)
     assert first.csrf_token != second.csrf_token
-    again = await office.signing_in.session_of(first.cookie)
+    again = await auth.sign_in.find_session(first.cookie)
     assert again is not None
     assert again.csrf_token == first.csrf_token
 
 
-async def test_who_signs_out_is_out_and_others_are_not(office: Office, ada: User) -> None:
-    first, second = await signed_in(office), await signed_in(office)
-    await office.signing_in.logout(first)
-    assert await office.signing_in.session_of(first.cookie) is None
-    assert await office.signing_in.session_of(second.cookie) is not None
-    assert (await office.trail())[-1] == ("user:ada", "session.ended")
+async def test_logout_ends_one_session_only(auth: AuthHarness, ada: User) -> None:
+    first, second = await sign_in(auth), await sign_in(auth)
+    await auth.sign_in.logout(first)
+    assert await auth.sign_in.find_session(first.cookie) is None
+    assert await auth.sign_in.find_session(second.cookie) is not None
+    assert (await auth.audit_trail())[-1] == ("user:ada", "session.ended")
 
 
-async def test_of_a_hundred_guesses_at_once_five_are_looked_at(office: Office, ada: User) -> None:
-    ends = await asyncio.gather(*(office.signing_in.login("ada", f"guess {turn:06}", HERE) for turn in range(100)))
+async def test_five_of_a_hundred_concurrent_guesses_are_verified(auth: AuthHarness, ada: User) -> None:
+    ends = await asyncio.gather(*(auth.sign_in.login("ada", f"guess {turn:06}", HERE) for turn in range(100)))
     assert sum(isinstance(end, SignInRefused) for end in ends) == USER.free
     assert {end.seconds for end in ends if isinstance(end, SignInThrottled)} == {1}
-    assert isinstance(await office.signing_in.login("ada", PASSWORD, THERE), SignInThrottled)
-    office.clock.turn(seconds=1)
-    assert isinstance(await office.signing_in.login("ada", PASSWORD, THERE), BrowserSession)
+    assert isinstance(await auth.sign_in.login("ada", PASSWORD, THERE), SignInThrottled)
+    auth.clock.turn(seconds=1)
+    assert isinstance(await auth.sign_in.login("ada", PASSWORD, THERE), BrowserSession)
 
 
-async def test_a_good_password_is_not_held_against_anybody(office: Office, ada: User) -> None:
+async def test_successful_sign_ins_are_not_throttled(auth: AuthHarness, ada: User) -> None:
     for _ in range(30):
-        await signed_in(office)
+        await sign_in(auth)
     for _ in range(USER.free - 1):
-        assert isinstance(await office.signing_in.login("ada", "wrong wrong", HERE), SignInRefused)
-    await signed_in(office)
-    assert isinstance(await office.signing_in.login("ada", "wrong wrong", HERE), SignInRefused)
+        assert isinstance(await auth.sign_in.login("ada", "wrong wrong", HERE), SignInRefused)
+    await sign_in(auth)
+    assert isinstance(await auth.sign_in.login("ada", "wrong wrong", HERE), SignInRefused)
 
 
-async def test_an_address_that_tries_many_names_waits_and_others_do_not(office: Office, ada: User) -> None:
-    ends = [await office.signing_in.login(f"name{turn}", "guess guess", THERE) for turn in range(25)]
+async def test_address_that_guesses_many_names_is_throttled_alone(auth: AuthHarness, ada: User) -> None:
+    ends = [await auth.sign_in.login(f"name{turn}", "guess guess", THERE) for turn in range(25)]
     assert [type(end) for end in ends] == [SignInRefused] * 20 + [SignInThrottled] * 5
-    assert isinstance(await office.signing_in.login("ada", PASSWORD, THERE), SignInThrottled)
-    assert isinstance(await office.signing_in.login("ada", PASSWORD, HERE), BrowserSession)
+    assert isinstance(await auth.sign_in.login("ada", PASSWORD, THERE), SignInThrottled)
+    assert isinstance(await auth.sign_in.login("ada", PASSWORD, HERE), BrowserSession)
 
 
-async def test_what_people_type_where_their_name_belongs_is_not_stored(office: Office, tmp_path: Path) -> None:
-    await office.signing_in.login(PASSWORD, "ada", HERE)
-    await office.store.close()
-    assert PASSWORD.encode() not in everything_in(tmp_path)
+async def test_password_typed_as_user_name_is_not_stored(auth: AuthHarness, tmp_path: Path) -> None:
+    await auth.sign_in.login(PASSWORD, "ada", HERE)
+    await auth.store.close()
+    assert PASSWORD.encode() not in read_all_files(tmp_path)
 
 
-async def test_a_name_that_does_not_exist_takes_as_long_as_one_that_does(office: Office, ada: User) -> None:
-    await office.people.add_user("linked", Role.VIEWER, act=ME)
+async def test_unknown_user_takes_as_long_to_refuse_as_a_known_one(auth: AuthHarness, ada: User) -> None:
+    await auth.users.add("linked", Role.VIEWER, act=ME)
 
     async def seconds(name: str, turn: int) -> float:
-        office.clock.turn(days=2)  # no guess has to wait
+        auth.clock.turn(days=2)  # no guess has to wait
         began = time.perf_counter()
-        assert isinstance(await office.signing_in.login(name, f"guess {turn:06}", HERE), SignInRefused)
+        assert isinstance(await auth.sign_in.login(name, f"guess {turn:06}", HERE), SignInRefused)
         return time.perf_counter() - began
 
     await seconds("ada", 0)
@@ -171,42 +171,42 @@ async def test_a_name_that_does_not_exist_takes_as_long_as_one_that_does(office:
     assert min(took["nobody"], took["linked"]) > took["ada"] / 2, took
 
 
-async def test_a_link_signs_in_once_within_minutes(office: Office, ada: User) -> None:
-    token = await office.signing_in.make_link(ada.id, ME)
+async def test_sign_in_link_works_once_and_expires(auth: AuthHarness, ada: User) -> None:
+    token = await auth.sign_in.create_link(ada.id, ME)
     for wrong in (token[:-1], token + "x", "", "x.y", token.partition(".")[0] + ".x"):
-        assert await office.signing_in.follow_link(wrong) is None
-    found = await office.signing_in.follow_link(token)
-    assert found is not None
-    assert found.user.name == "ada"
-    assert await office.signing_in.session_of(found.cookie) is not None
-    assert await office.signing_in.follow_link(token) is None
-    late = await office.signing_in.make_link(ada.id, ME)
-    office.clock.turn(minutes=10)
-    assert await office.signing_in.follow_link(late) is None
+        assert await auth.sign_in.follow_link(wrong) is None
+    session = await auth.sign_in.follow_link(token)
+    assert session is not None
+    assert session.user.name == "ada"
+    assert await auth.sign_in.find_session(session.cookie) is not None
+    assert await auth.sign_in.follow_link(token) is None
+    late = await auth.sign_in.create_link(ada.id, ME)
+    auth.clock.turn(minutes=10)
+    assert await auth.sign_in.follow_link(late) is None
 
 
-async def test_a_cookie_is_no_link_and_a_link_is_no_cookie(office: Office, ada: User) -> None:
-    token = await office.signing_in.make_link(ada.id, ME)
-    assert await office.signing_in.session_of(token) is None
-    assert await office.signing_in.follow_link((await signed_in(office)).cookie) is None
+async def test_cookie_and_sign_in_link_are_not_interchangeable(auth: AuthHarness, ada: User) -> None:
+    token = await auth.sign_in.create_link(ada.id, ME)
+    assert await auth.sign_in.find_session(token) is None
+    assert await auth.sign_in.follow_link((await sign_in(auth)).cookie) is None
 
 
-async def test_the_first_link_makes_the_owner_and_the_next_finds_them(office: Office) -> None:
+async def test_first_sign_in_url_creates_the_owner_and_the_next_reuses_it(auth: AuthHarness) -> None:
     for _ in range(2):
-        link = await make_sign_in_link(office.people, office.signing_in, "http://127.0.0.1:8700/", ME)
+        link = await create_sign_in_url(auth.users, auth.sign_in, "http://127.0.0.1:8700/", ME)
         address, _, token = link.partition("?token=")
         assert address == "http://127.0.0.1:8700/sign-in"
-        found = await office.signing_in.follow_link(token)
-        assert found is not None
-        assert (found.user.name, found.user.role) == ("owner", Role.OWNER)
-    assert isinstance(await office.signing_in.login("owner", "", HERE), SignInRefused)
-    assert [action for _, action in await office.trail()].count("user.added") == 1
+        session = await auth.sign_in.follow_link(token)
+        assert session is not None
+        assert (session.user.name, session.user.role) == ("owner", Role.OWNER)
+    assert isinstance(await auth.sign_in.login("owner", "", HERE), SignInRefused)
+    assert [action for _, action in await auth.audit_trail()].count("user.added") == 1
 
 
-async def test_nothing_printed_shows_a_cookie(office: Office, ada: User) -> None:
-    found = await signed_in(office)
-    assert found.cookie not in repr(found)
-    assert found.csrf_token not in repr(found)
+async def test_repr_of_a_session_hides_its_secrets(auth: AuthHarness, ada: User) -> None:
+    session = await sign_in(auth)
+    assert session.cookie not in repr(session)
+    assert session.csrf_token not in repr(session)
 
 
 @pytest.mark.parametrize(
@@ -221,5 +221,5 @@ async def test_nothing_printed_shows_a_cookie(office: Office, ada: User) -> None
         ("a socket", "a socket"),
     ],
 )
-def test_a_network_of_countless_addresses_guesses_as_one(address: str, counted: str) -> None:
-    assert neighbourhood(address) == counted
+def test_ipv6_addresses_are_throttled_by_their_64_bit_network(address: str, counted: str) -> None:
+    assert group_address(address) == counted

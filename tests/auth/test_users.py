@@ -1,4 +1,4 @@
-"""Keys are proven, never kept; what is wrong about a key or a user is told by its field."""
+"""Users and API keys: creation, validation and authentication."""
 
 from __future__ import annotations
 
@@ -10,101 +10,102 @@ from pathlib import Path
 
 import pytest
 
-from postino.auth.users import PREFIX, SHOWN, role_named
+from postino.auth.api_keys import PREFIX, VISIBLE
+from postino.auth.validation import parse_role
 from postino.errors import NotFound, WrongUse
 from postino.values.auth import Role
 from postino.vault.digests import SecretDigests
-from tests.auth.office import ME, Office, everything_in, opened
+from tests.auth.harness import ME, AuthHarness, open_auth, read_all_files
 
 
 @pytest.fixture
-async def office(tmp_path: Path) -> AsyncIterator[Office]:
-    async with opened(tmp_path) as office:
-        yield office
+async def auth(tmp_path: Path) -> AsyncIterator[AuthHarness]:
+    async with open_auth(tmp_path) as auth:
+        yield auth
 
 
-async def test_a_key_lets_in_who_has_all_of_it(office: Office) -> None:
-    made, text = await office.people.add_key("ci", Role.EDITOR, brands=["b"], act=ME)
+async def test_api_key_authenticates_only_with_its_full_text(auth: AuthHarness) -> None:
+    made, text = await auth.api_keys.add("ci", Role.EDITOR, brands=["b"], act=ME)
     assert text.startswith(PREFIX)
     assert len(text) - len(PREFIX) == 43  # 256 bits
-    found = await office.people.key_of(text)
-    assert found is not None
-    assert (found.id, found.role, found.brands) == (made.id, Role.EDITOR, frozenset({"b"}))
+    result = await auth.api_keys.authenticate(text)
+    assert result is not None
+    assert (result.id, result.role, result.brands) == (made.id, Role.EDITOR, frozenset({"b"}))
     other = "A" if text[-1] != "A" else "B"
-    for wrong in (text[:-1], text[:-1] + other, text + "x", text[:SHOWN], text.upper(), "", PREFIX, "é" * 50):
-        assert await office.people.key_of(wrong) is None
+    for altered in (text[:-1], text[:-1] + other, text + "x", text[:VISIBLE], text.upper(), "", PREFIX, "é" * 50):
+        assert await auth.api_keys.authenticate(altered) is None
 
 
-async def test_what_is_stored_of_a_key_is_its_beginning_and_a_proof(office: Office, tmp_path: Path) -> None:
-    _, text = await office.people.add_key("ci", Role.OWNER, act=ME)
-    await office.store.close()
-    stored = everything_in(tmp_path)
-    assert text[:SHOWN].encode() in stored
+async def test_only_prefix_and_digest_of_an_api_key_are_stored(auth: AuthHarness, tmp_path: Path) -> None:
+    _, text = await auth.api_keys.add("ci", Role.OWNER, act=ME)
+    await auth.store.close()
+    stored = read_all_files(tmp_path)
+    assert text[:VISIBLE].encode() in stored
     assert text.encode() not in stored
-    assert text[SHOWN:].encode() not in stored
+    assert text[VISIBLE:].encode() not in stored
 
 
-async def test_a_copy_of_the_database_without_the_key_file_lets_nobody_in(office: Office) -> None:
-    _, text = await office.people.add_key("ci", Role.OWNER, act=ME)
-    thief = Office(office.store, office.clock)
-    assert await thief.people.key_of(text) is None
+async def test_database_copy_without_key_file_authenticates_nobody(auth: AuthHarness) -> None:
+    _, text = await auth.api_keys.add("ci", Role.OWNER, act=ME)
+    copy = AuthHarness(auth.store, auth.clock)
+    assert await copy.api_keys.authenticate(text) is None
 
 
-async def test_two_keys_that_begin_alike_are_told_apart(office: Office) -> None:
-    _, first = await office.people.add_key("one", Role.VIEWER, act=ME)
-    made, _ = await office.people.add_key("two", Role.OWNER, act=ME)
-    twin = first[:SHOWN] + secrets.token_urlsafe(32)[8:]
-    await office.store.remove_api_key(made.id, ME)
-    alike = replace(made, prefix=first[:SHOWN], digest=office.seals.digest("api key", twin))
-    await office.store.add_api_key(alike, ME)
-    for text, name in ((first, "one"), (twin, "two")):
-        found = await office.people.key_of(text)
-        assert found is not None
-        assert found.name == name
+async def test_api_keys_with_the_same_prefix_are_distinguished(auth: AuthHarness) -> None:
+    _, first = await auth.api_keys.add("one", Role.VIEWER, act=ME)
+    made, _ = await auth.api_keys.add("two", Role.OWNER, act=ME)
+    other_text = first[:VISIBLE] + secrets.token_urlsafe(32)[8:]
+    await auth.store.remove_api_key(made.id, ME)
+    alike = replace(made, prefix=first[:VISIBLE], digest=auth.digests.digest("api key", other_text))
+    await auth.store.add_api_key(alike, ME)
+    for text, name in ((first, "one"), (other_text, "two")):
+        result = await auth.api_keys.authenticate(text)
+        assert result is not None
+        assert result.name == name
 
 
-async def test_a_key_ends_when_it_was_said_to(office: Office) -> None:
-    _, text = await office.people.add_key("ci", Role.OWNER, expires_at=office.clock.later(hours=1), act=ME)
-    assert await office.people.key_of(text) is not None
-    office.clock.turn(hours=1)
-    assert await office.people.key_of(text) is None
-    with pytest.raises(WrongUse, match="over already") as refused:
-        await office.people.add_key("ci", Role.OWNER, expires_at=office.clock.later(seconds=-1), act=ME)
+async def test_api_key_expires_at_its_time(auth: AuthHarness) -> None:
+    _, text = await auth.api_keys.add("ci", Role.OWNER, expires_at=auth.clock.later(hours=1), act=ME)
+    assert await auth.api_keys.authenticate(text) is not None
+    auth.clock.turn(hours=1)
+    assert await auth.api_keys.authenticate(text) is None
+    with pytest.raises(WrongUse, match="has passed") as refused:
+        await auth.api_keys.add("ci", Role.OWNER, expires_at=auth.clock.later(seconds=-1), act=ME)
     assert refused.value.field == "expires_at"
 
 
-async def test_a_removed_key_ends_at_once(office: Office) -> None:
-    made, text = await office.people.add_key("ci", Role.OWNER, act=ME)
-    assert await office.people.key_of(text) is not None
-    await office.store.remove_api_key(made.id, ME)
-    assert await office.people.key_of(text) is None
+async def test_revoked_api_key_stops_working_immediately(auth: AuthHarness) -> None:
+    made, text = await auth.api_keys.add("ci", Role.OWNER, act=ME)
+    assert await auth.api_keys.authenticate(text) is not None
+    await auth.store.remove_api_key(made.id, ME)
+    assert await auth.api_keys.authenticate(text) is None
 
 
-async def test_its_last_use_is_written_at_most_once_a_minute(office: Office) -> None:
-    _, text = await office.people.add_key("ci", Role.OWNER, act=ME)
-    first = office.clock.now
+async def test_last_use_of_an_api_key_is_written_at_most_once_a_minute(auth: AuthHarness) -> None:
+    _, text = await auth.api_keys.add("ci", Role.OWNER, act=ME)
+    first = auth.clock.now
     for _ in range(5):
-        await office.people.key_of(text)
-        office.clock.turn(seconds=10)
-    [key] = await office.store.api_keys(None, 10)
+        await auth.api_keys.authenticate(text)
+        auth.clock.turn(seconds=10)
+    [key] = await auth.store.api_keys(None, 10)
     assert key.last_used_at == first
-    office.clock.turn(seconds=10)
-    await office.people.key_of(text)
-    [key] = await office.store.api_keys(None, 10)
+    auth.clock.turn(seconds=10)
+    await auth.api_keys.authenticate(text)
+    [key] = await auth.store.api_keys(None, 10)
     assert key.last_used_at == first + timedelta(minutes=1)
 
 
-async def test_with_a_new_key_in_the_key_file_the_old_ones_still_let_in(office: Office) -> None:
-    _, before = await office.people.add_key("before", Role.OWNER, act=ME)
-    elsewhere = Office(office.store, office.clock, [*office.keys, secrets.token_bytes(32)])
-    _, after = await elsewhere.people.add_key("after", Role.OWNER, act=ME)
-    assert await elsewhere.people.key_of(before) is not None
-    office.keys.append(elsewhere.keys[-1])  # as the file that both read
-    assert await office.people.key_of(after) is not None
+async def test_api_keys_keep_working_after_the_vault_key_is_rotated(auth: AuthHarness) -> None:
+    _, before = await auth.api_keys.add("before", Role.OWNER, act=ME)
+    elsewhere = AuthHarness(auth.store, auth.clock, [*auth.keys, secrets.token_bytes(32)])
+    _, after = await elsewhere.api_keys.add("after", Role.OWNER, act=ME)
+    assert await elsewhere.api_keys.authenticate(before) is not None
+    auth.keys.append(elsewhere.keys[-1])  # as the file that both read
+    assert await auth.api_keys.authenticate(after) is not None
 
 
 @pytest.mark.parametrize(
-    ("said", "field"),
+    ("changes", "field"),
     [
         ({"name": ""}, "name"),
         ({"name": " "}, "name"),
@@ -116,17 +117,17 @@ async def test_with_a_new_key_in_the_key_file_the_old_ones_still_let_in(office: 
         ({"brands": [str(number) for number in range(101)]}, "brands"),
     ],
 )
-async def test_a_wrong_wish_for_a_key_is_refused_by_its_field(
-    office: Office, said: dict[str, object], field: str
+async def test_invalid_api_key_request_names_the_field(
+    auth: AuthHarness, changes: dict[str, object], field: str
 ) -> None:
     with pytest.raises(WrongUse) as refused:
-        await office.people.add_key(**{"name": "ci", "role": Role.OWNER, "act": ME, **said})  # type: ignore[arg-type]
+        await auth.api_keys.add(**{"name": "ci", "role": Role.OWNER, "act": ME, **changes})  # type: ignore[arg-type]
     assert refused.value.field == field
-    assert await office.trail() == []
+    assert await auth.audit_trail() == []
 
 
 @pytest.mark.parametrize(
-    ("said", "field"),
+    ("changes", "field"),
     [
         ({"name": ""}, "name"),
         ({"name": "a b"}, "name"),
@@ -138,47 +139,45 @@ async def test_a_wrong_wish_for_a_key_is_refused_by_its_field(
         ({"brands": []}, "brands"),
     ],
 )
-async def test_a_wrong_wish_for_a_user_is_refused_by_its_field(
-    office: Office, said: dict[str, object], field: str
-) -> None:
+async def test_invalid_user_request_names_the_field(auth: AuthHarness, changes: dict[str, object], field: str) -> None:
     usual = {"name": "ada", "role": Role.OWNER, "password": "long enough", "act": ME}
     with pytest.raises(WrongUse) as refused:
-        await office.people.add_user(**{**usual, **said})  # type: ignore[arg-type]
+        await auth.users.add(**{**usual, **changes})  # type: ignore[arg-type]
     assert refused.value.field == field
-    assert str(said.get("password", "nothing")) not in str(refused.value)
-    assert await office.trail() == []
+    assert str(changes.get("password", "nothing")) not in str(refused.value)
+    assert await auth.audit_trail() == []
 
 
-async def test_a_user_is_found_however_the_name_is_written(office: Office) -> None:
-    made = await office.people.add_user(" Ada@Example.org ", Role.VIEWER, act=ME)
+async def test_user_name_lookup_ignores_case(auth: AuthHarness) -> None:
+    made = await auth.users.add(" Ada@Example.org ", Role.VIEWER, act=ME)
     assert made.name == "ada@example.org"
-    assert (await office.people.named("ADA@example.org")).id == made.id
-    with pytest.raises(NotFound, match="no user bob"):
-        await office.people.named("bob")
+    assert (await auth.users.get_by_name("ADA@example.org")).id == made.id
+    with pytest.raises(NotFound, match="User bob does not exist"):
+        await auth.users.get_by_name("bob")
 
 
-async def test_what_is_not_said_about_a_user_stays(office: Office) -> None:
-    made = await office.people.add_user("ada", Role.VIEWER, password="long enough", brands=["b"], act=ME)
-    changed = await office.people.change_user(made.id, {"role": Role.EDITOR}, ME)
+async def test_changing_a_user_keeps_absent_fields(auth: AuthHarness) -> None:
+    made = await auth.users.add("ada", Role.VIEWER, password="long enough", brands=["b"], act=ME)
+    changed = await auth.users.change(made.id, {"role": Role.EDITOR}, ME)
     assert (changed.role, changed.brands, changed.password) == (Role.EDITOR, frozenset({"b"}), made.password)
-    everything = await office.people.change_user(made.id, {"brands": None, "password": None}, ME)
+    everything = await auth.users.change(made.id, {"brands": None, "password": None}, ME)
     assert (everything.brands, everything.password) == (None, None)
-    assert await office.trail() == [("maria", "user.added"), ("maria", "user.changed"), ("maria", "user.changed")]
+    assert await auth.audit_trail() == [("maria", "user.added"), ("maria", "user.changed"), ("maria", "user.changed")]
 
 
-def test_a_role_that_is_none_is_refused() -> None:
-    assert role_named("owner") is Role.OWNER
+def test_unknown_role_is_refused() -> None:
+    assert parse_role("owner") is Role.OWNER
     with pytest.raises(WrongUse, match="owner, editor, viewer"):
-        role_named("Owner")
+        parse_role("Owner")
 
 
-def test_a_proof_holds_for_its_secret_and_its_purpose_alone() -> None:
+def test_digest_matches_only_its_secret_and_purpose() -> None:
     key = secrets.token_bytes(32)
-    seals = SecretDigests(lambda: [key])
-    proof = seals.digest("api key", "secret")
-    assert seals.matches("api key", "secret", proof)
-    assert not seals.matches("session", "secret", proof)
-    assert not seals.matches("api key", "secrets", proof)
-    assert not seals.matches("api key", "secret", "")
-    assert not seals.matches("api key", "secret", "unknown:" + proof.partition(":")[2])
-    assert key.hex() not in repr(seals)
+    digests = SecretDigests(lambda: [key])
+    proof = digests.digest("api key", "secret")
+    assert digests.matches("api key", "secret", proof)
+    assert not digests.matches("session", "secret", proof)
+    assert not digests.matches("api key", "secrets", proof)
+    assert not digests.matches("api key", "secret", "")
+    assert not digests.matches("api key", "secret", "unknown:" + proof.partition(":")[2])
+    assert key.hex() not in repr(digests)

@@ -18,7 +18,7 @@ def test_a_key_is_shown_once_listed_by_its_beginning_and_removed(postino: Postin
     assert "shown this once" in added.err
     assert text not in added.err
     desk = Desk(folder)
-    found = desk.perform(lambda app: app.people.key_of(text))
+    found = desk.perform(lambda app: app.api_keys.authenticate(text))
     assert found is not None
     assert (found.role, found.brands, found.created_by[:4]) == (Role.EDITOR, frozenset({"b1", "b2"}), "cli:")
     assert desk.last_audit()[1:] == ("api_key.added", f"api_key:{found.id}", "why")
@@ -28,7 +28,7 @@ def test_a_key_is_shown_once_listed_by_its_beginning_and_removed(postino: Postin
     assert [(key["name"], key["prefix"]) for key in listed.json["data"]] == [("newsroom", text[:16])]
     removed = postino("keys", "remove", found.id, "--reason", "gone")
     assert (removed.code, removed.out) == (0, "The key 'newsroom' lets nobody in any more.\n")
-    assert desk.perform(lambda app: app.people.key_of(text)) is None
+    assert desk.perform(lambda app: app.api_keys.authenticate(text)) is None
     assert desk.last_audit()[1:] == ("api_key.removed", f"api_key:{found.id}", "gone")
     assert postino("keys", "remove", found.id).code == 3
     assert postino("keys", "list", "--json").json["data"] == []
@@ -49,7 +49,7 @@ def test_for_programs_everything_is_json(postino: Postino) -> None:
         (["add", "ci", "--role", "emperor"], "owner, editor, viewer"),
         (["add", "ci"], "--role"),
         (["add", "", "--role", "viewer"], "name"),
-        (["add", "ci", "--role", "viewer", "--expires", "2020-01-01T00:00Z"], "over already"),
+        (["add", "ci", "--role", "viewer", "--expires", "2020-01-01T00:00Z"], "has passed"),
         (["add", "ci", "--role", "viewer", "--expires", "soon"], "soon"),
         (["remove", "7"], "postino keys list"),
     ],

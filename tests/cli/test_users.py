@@ -21,7 +21,7 @@ def type_in(monkeypatch: pytest.MonkeyPatch, *lines: str) -> None:
 
 
 def logged_in(desk: Desk, name: str, password: str) -> object:
-    return desk.perform(lambda app: app.signing_in.login(name, password, "127.0.0.1"))
+    return desk.perform(lambda app: app.sign_in.login(name, password, "127.0.0.1"))
 
 
 def test_a_person_is_added_gets_another_password_and_is_removed(
@@ -41,7 +41,7 @@ def test_a_person_is_added_gets_another_password_and_is_removed(
     type_in(monkeypatch, "another horse")
     changed = postino("users", "password", "ada")
     assert (changed.code, "signed out everywhere" in changed.out) == (0, True)
-    assert desk.perform(lambda app: app.signing_in.session_of(found.cookie)) is None
+    assert desk.perform(lambda app: app.sign_in.find_session(found.cookie)) is None
     assert isinstance(logged_in(desk, "ada", PASSWORD), SignInRefused)
     assert isinstance(logged_in(desk, "ada", "another horse"), BrowserSession)
     assert postino("users", "remove", "ada", "--reason", "left").code == 0
@@ -58,16 +58,16 @@ def test_a_link_signs_the_owner_in_without_a_password(postino: Postino, folder: 
     link = postino("users", "link", "--url", "https://postino.example.org").out.strip()
     address, _, token = link.partition("?token=")
     assert address == "https://postino.example.org/sign-in"
-    found = desk.perform(lambda app: app.signing_in.follow_link(token))
+    found = desk.perform(lambda app: app.sign_in.follow_link(token))
     assert found is not None
     assert (found.user.name, found.user.role) == ("owner", Role.OWNER)
-    assert desk.perform(lambda app: app.signing_in.follow_link(token)) is None
+    assert desk.perform(lambda app: app.sign_in.follow_link(token)) is None
 
 
 def test_a_link_for_somebody_else_is_theirs(postino: Postino, desk: Desk) -> None:
     assert postino("users", "add", "bob", "--role", "viewer", "--no-password").code == 0
     made = postino("users", "link", "BOB", "--json").json
-    found = desk.perform(lambda app: app.signing_in.follow_link(made["url"].partition("?token=")[2]))
+    found = desk.perform(lambda app: app.sign_in.follow_link(made["url"].partition("?token=")[2]))
     assert found is not None
     assert found.user.name == "bob"
     assert postino("users", "link", "nobody").code == 3

@@ -17,7 +17,7 @@ from postino.providers.registry import networks
 from postino.publishing.posts import PostRequest
 from postino.values.content import Content, Override
 from postino.values.gate import Scope
-from postino.wiring import Postino, needed_of, unfetchable, unreachable
+from postino.wiring import Postino, describe_unreachable, media_url_check, required_credentials
 from tests.documents import ROOT, Block, blocks
 
 PAGE = ROOT / "docs" / "extending.md"
@@ -54,7 +54,7 @@ async def test_it_is_known_wherever_networks_are(folder: Path) -> None:
     assert "forum" in app.channel_limits.circuits
     [quota] = app.channel_limits.quotas["forum"]
     assert (quota.most, quota.whose, quota.period) == (60, Scope.ACCOUNT, timedelta(hours=1, seconds=5))
-    assert needed_of(app.config)["forum"] == {"token": "Token (your profile → Access)"}
+    assert required_credentials(app.config)["forum"] == {"token": "Token (your profile → Access)"}
     async with app:
         account = await app.accounts.add("forum", "ada", {"token": "x"}, base_url=HERE)
         content = Content(body="Hello", overrides={"forum": Override(body="Hello, forum")})
@@ -128,12 +128,12 @@ def test_one_name_twice_is_refused(folder: Path) -> None:
 
 def test_an_address_inside_is_for_accounts_alone_and_only_where_the_settings_name_it(tmp_path: Path) -> None:
     plain, told = load(tmp_path, environment={}), load(tmp_path, environment={"POSTINO_NETWORKS_INSIDE": f'["{HERE}"]'})
-    assert unreachable(plain, HERE) is not None
-    assert unreachable(told, HERE) is None
-    assert unreachable(told, f"{HERE}/any/path") is None
+    assert describe_unreachable(plain, HERE) is not None
+    assert describe_unreachable(told, HERE) is None
+    assert describe_unreachable(told, f"{HERE}/any/path") is None
     for other in ("http://127.0.0.1:8791", "https://127.0.0.1:8790", "http://localhost:8790", "http://169.254.169.254"):
-        assert unreachable(told, other) is not None
-    assert unfetchable(told)(f"{HERE}/picture.jpg") is not None  # a picture by anybody's address stays outside
+        assert describe_unreachable(told, other) is not None
+    assert media_url_check(told)(f"{HERE}/picture.jpg") is not None  # a picture by anybody's address stays outside
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from postino.errors import Conflict, WrongUse
 from postino.publishing import shapes
 from postino.publishing.accounts import SANDBOX, complete
 from postino.values.post import AccountState, StoredAccount
-from postino.wiring import Postino, unreachable
+from postino.wiring import Postino, describe_unreachable
 from postino.wiring import check_account as check_account_of
 
 Credentials = Annotated[dict[str, Annotated[str, Field(max_length=10_000)]], Field(max_length=20, repr=False)]
@@ -134,5 +134,5 @@ def check_address(app: Postino, address: str | None) -> None:
         return
     if not address.startswith(("https://", "http://")):
         raise WrongUse("base_url: must begin with https:// or http://.", "base_url")
-    if why := unreachable(app.config, address):
+    if why := describe_unreachable(app.config, address):
         raise WrongUse(f"base_url: {address} cannot be used: {why}.", "base_url")

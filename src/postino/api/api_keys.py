@@ -12,7 +12,8 @@ from postino.api.caller import caller_of
 from postino.api.models import MOST_REASON, Strict, Texts
 from postino.api.parsing import instant
 from postino.api.query import cursor_of, limit_of, query_of
-from postino.auth.users import of_key, role_named
+from postino.auth.users import of_key
+from postino.auth.validation import parse_role
 from postino.engine.actions import make_act
 from postino.values.auth import ApiKey
 from postino.values.post import StoredAccount
@@ -38,9 +39,9 @@ def routes(app: Postino) -> APIRouter:
     @router.post("", status_code=201)
     async def add_api_key(request: Request, body: KeyBody) -> JSONResponse:
         """A new one: 201, with `key`, which nobody can show again; `notes` tell of brands that no account has."""
-        made, text = await app.people.add_key(
+        made, text = await app.api_keys.add(
             body.name,
-            role_named(body.role),
+            parse_role(body.role),
             brands=body.brands,
             expires_at=instant(body.expires_at, body.timezone, "expires_at", []),
             act=make_act(caller_of(request).name, body.reason),

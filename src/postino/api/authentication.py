@@ -14,7 +14,7 @@ from postino.api.authorization import ANYBODY, ROWS, check
 from postino.api.body_limits import WITH_BODY
 from postino.api.caller import Caller, of_key, of_session
 from postino.api.problems import refused, told
-from postino.auth.users import PREFIX
+from postino.auth.api_keys import PREFIX
 from postino.errors import PostinoError
 from postino.wiring import Postino
 
@@ -85,7 +85,7 @@ class Access:
     async def is_still(self, caller: Caller, said: str) -> bool:
         """Who only listens does nothing: that keeps no session awake."""
         if caller.signed_in is not None:
-            signed_in = await self.app.signing_in.session_of(caller.signed_in.cookie, noted=False)
+            signed_in = await self.app.sign_in.find_session(caller.signed_in.cookie, touch=False)
             return signed_in is not None and of_session(signed_in) == caller
         try:
             return await self.by_key(said) == caller
@@ -110,14 +110,14 @@ class Access:
         key = None
         if text.startswith(PREFIX):
             await self.app.open()
-            key = await self.app.people.key_of(text)
+            key = await self.app.api_keys.authenticate(text)
         if key is None:
             raise HTTPException(401, WRONG_KEY, {"WWW-Authenticate": 'Bearer error="invalid_token"'})
         return of_key(key)
 
     async def by_cookie(self, request: Request, cookie: str) -> Caller:
         await self.app.open()
-        signed_in = await self.app.signing_in.session_of(cookie)
+        signed_in = await self.app.sign_in.find_session(cookie)
         if signed_in is None:
             raise HTTPException(401, SIGNED_OUT, {"WWW-Authenticate": "Bearer"})
         token = request.headers.get(CSRF_HEADER, "")

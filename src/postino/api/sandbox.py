@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse, Response
 
 from postino.errors import NotFound, StoreUnreachable
 from postino.values.provider import Http, NoAnswer, NotSent
-from postino.wiring import Postino, always, door_of
+from postino.wiring import Postino, http_client_factory, no_objection
 
 NO_SANDBOX = "No sandbox runs beside this Postino: `sandbox.url` is not set. `postino up` starts one."
 PATIENCE = timedelta(seconds=10)
@@ -65,8 +65,8 @@ async def passed_on(app: Postino, request: Request, path: str, body: Mapping[str
     if not app.config.sandbox.url:
         raise NotFound(NO_SANDBOX)
     address = f"{app.config.sandbox.url.rstrip('/')}/_sandbox/{path}"
-    async with door_of(app.config)() as door:
-        http: Http = door.open(timeout=PATIENCE, may_send=always, visible=False, secrets=(), public=False)
+    async with http_client_factory(app.config)() as door:
+        http: Http = door.open(timeout=PATIENCE, may_send=no_objection, visible=False, secrets=(), public=False)
         try:
             answer = await http.request(request.method, address, params=dict(request.query_params), json=body)
         except (NotSent, NoAnswer) as error:

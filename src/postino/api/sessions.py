@@ -20,7 +20,7 @@ from postino.api.models import Strict
 from postino.api.problems import problem
 from postino.api.query import query_of
 from postino.api.status_page.page import told_to_people
-from postino.auth.sign_in import BrowserSession, SignInRefused, SignInThrottled, note_refusal
+from postino.auth.sign_in import BrowserSession, SignInRefused, SignInThrottled, log_refusal
 from postino.auth.users import told_brands
 from postino.publishing.shapes import plain
 from postino.rules.login_throttle import LONGEST
@@ -52,7 +52,7 @@ def public_routes(app: Postino) -> APIRouter:
         """Signs a browser in: its cookie, and the `csrf_token` for its changes."""
         check_place(request)
         check_origin(request)
-        match await app.signing_in.login(body.name, body.password, address_of(request)):
+        match await app.sign_in.login(body.name, body.password, address_of(request)):
             case BrowserSession() as signed_in:
                 answer = JSONResponse(of_signed_in(signed_in), headers=NEVER_KEPT)
                 set_cookie(answer, signed_in)
@@ -70,9 +70,9 @@ def public_routes(app: Postino) -> APIRouter:
         if to_people and not is_safe(request):
             return told_to_people(403, "You are not signed in", IN_PLAIN_SIGHT)
         check_place(request)
-        signed_in = await app.signing_in.follow_link(query_of(request, "token").get("token", ""))
+        signed_in = await app.sign_in.follow_link(query_of(request, "token").get("token", ""))
         if signed_in is None:
-            note_refusal(None, address_of(request))
+            log_refusal(None, address_of(request))
             if to_people:
                 return told_to_people(401, "This link signs nobody in", SPENT, OTHERWISE)
             return problem(401, SPENT, None, NEVER_KEPT)
@@ -97,7 +97,7 @@ def routes(app: Postino) -> APIRouter:
         signed_in = caller_of(request).signed_in
         answer = Response(status_code=204)
         if signed_in is not None:
-            await app.signing_in.logout(signed_in)
+            await app.sign_in.logout(signed_in)
             answer.delete_cookie(COOKIE, path="/", secure=True, httponly=True, samesite="lax")
         return answer
 

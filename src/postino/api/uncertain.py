@@ -17,7 +17,7 @@ from postino.publishing.shapes import needs_person, of_history, trouble_of, with
 from postino.rules.ledger import doubts
 from postino.stores.records import JobFilter
 from postino.values.job import Job, State
-from postino.wiring import Postino, outwards
+from postino.wiring import Postino, open_http
 
 MOST_SHOWN = 50
 
@@ -56,7 +56,7 @@ def routes(app: Postino) -> APIRouter:
         """Asks the network now: `found` with the `candidates`, `not_found` or `cannot_tell`. Changes nothing."""
         job = await get_editable_job(app, job_id, caller_of(request))
         check_uncertain(job)
-        async with outwards(app) as open_door:
+        async with open_http(app) as open_door:
             sight = await look(app.store, app.accounts, app.networks.providers, open_door, job)
         return JSONResponse(of_sight(sight))
 

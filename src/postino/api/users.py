@@ -11,7 +11,8 @@ from postino.api.caller import caller_of
 from postino.api.gates import flag_of
 from postino.api.models import MOST_REASON, Strict, Texts
 from postino.api.query import cursor_of, limit_of, query_of
-from postino.auth.users import of_user, role_named
+from postino.auth.users import of_user
+from postino.auth.validation import parse_role
 from postino.engine.actions import make_act
 from postino.errors import WrongUse
 from postino.publishing.shapes import plain_fields
@@ -48,9 +49,7 @@ def routes(app: Postino) -> APIRouter:
     async def add_user(request: Request, body: UserBody) -> JSONResponse:
         """A person who may come in: 201."""
         by = make_act(caller_of(request).name, body.reason)
-        made = await app.people.add_user(
-            body.name, role_named(body.role), password=body.password, brands=body.brands, act=by
-        )
+        made = await app.users.add(body.name, parse_role(body.role), password=body.password, brands=body.brands, act=by)
         return JSONResponse(of_user(made), 201)
 
     @router.get("/v1/users")
@@ -73,8 +72,8 @@ def routes(app: Postino) -> APIRouter:
         if not changes:
             raise WrongUse("Say what to change: `role`, `brands` or `password`.")
         if "role" in changes:
-            changes["role"] = role_named(changes["role"] or "")
-        changed = await app.people.change_user(user_id, changes, make_act(caller_of(request).name, body.reason))
+            changes["role"] = parse_role(changes["role"] or "")
+        changed = await app.users.change(user_id, changes, make_act(caller_of(request).name, body.reason))
         return JSONResponse(of_user(changed))
 
     @router.delete("/v1/users/{user_id}")

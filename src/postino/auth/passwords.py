@@ -1,4 +1,4 @@
-"""Passwords, as argon2id. Whether there is such a user at all takes as long to find out as whether it is their word."""
+"""Hash and verify passwords with argon2id. Verifying takes as long for an unknown user as for a known one."""
 
 import asyncio
 import secrets
@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
 
-AT_ONCE = 2  # each takes its memory while it is looked at
+MAX_CONCURRENT = 2  # each hash needs MEMORY_KIB while it runs
 MEMORY_KIB, PASSES, LANES = 19 * 1024, 2, 1
 
 
 class Passwords:
     def __init__(self) -> None:
-        self.room = asyncio.Semaphore(AT_ONCE)
+        self.slots = asyncio.Semaphore(MAX_CONCURRENT)
 
     @cached_property
     def hasher(self) -> "PasswordHasher":
@@ -24,24 +24,25 @@ class Passwords:
         return PasswordHasher(time_cost=PASSES, memory_cost=MEMORY_KIB, parallelism=LANES)
 
     @cached_property
-    def nobodys(self) -> str:
-        """The password of whoever has none."""
+    def dummy_hash(self) -> str:
+        """The hash that is verified where a user does not exist or has no password."""
         return self.hasher.hash(secrets.token_urlsafe(32))
 
     async def hash(self, password: str) -> str:
-        async with self.room:
-            return await asyncio.to_thread(self.hasher.hash, composed(password))
+        async with self.slots:
+            return await asyncio.to_thread(self.hasher.hash, normalize_password(password))
 
     async def verify(self, password: str, hashed: str | None) -> bool:
-        async with self.room:
-            return await asyncio.to_thread(self.is_right, password, hashed)
+        """Return whether the password has this hash. With `None` the answer is always no, after the same work."""
+        async with self.slots:
+            return await asyncio.to_thread(self.is_correct, password, hashed)
 
-    def is_right(self, password: str, hashed: str | None) -> bool:
+    def is_correct(self, password: str, hashed: str | None) -> bool:
         from argon2.exceptions import Argon2Error, InvalidHashError
 
-        nobodys = self.nobodys
+        dummy_hash = self.dummy_hash  # computed in either case, so that the first call takes the same time, too
         try:
-            self.hasher.verify(nobodys if hashed is None else hashed, composed(password))
+            self.hasher.verify(dummy_hash if hashed is None else hashed, normalize_password(password))
         except (Argon2Error, InvalidHashError):
             return False
         return hashed is not None
@@ -50,6 +51,6 @@ class Passwords:
         return self.hasher.check_needs_rehash(hashed)
 
 
-def composed(password: str) -> str:
-    """The same word, whichever keyboard composed its letters."""
+def normalize_password(password: str) -> str:
+    """Return the password in NFC: keyboards compose the same letters differently."""
     return unicodedata.normalize("NFC", password)

@@ -1,4 +1,7 @@
-"""How people come in: a password, or a link that works once; then a cookie, and a token for whatever changes things."""
+"""Sign-in with a password or a one-time link; sessions, their cookies and their CSRF tokens.
+
+Cookies and links are stored as digests only. Failed passwords are throttled by user name and by address.
+"""
 
 import hashlib
 import hmac
@@ -12,7 +15,8 @@ from uuid import UUID
 import structlog
 
 from postino.auth.passwords import Passwords
-from postino.auth.users import People, folded
+from postino.auth.users import UserService
+from postino.auth.validation import normalize_name
 from postino.errors import Conflict
 from postino.rules.login_throttle import ADDRESS, IDLE, LINK, LONGEST, USER, is_idle, is_over, worth_noting
 from postino.stores.records import Act
@@ -21,15 +25,16 @@ from postino.values.auth import Role, Session, User
 from postino.values.job import new_id
 from postino.vault.digests import SecretDigests
 
-log = structlog.get_logger("postino.signing_in")
+log = structlog.get_logger("postino.sign_in")
 SECRET_BYTES = 32
-OF_SESSIONS, OF_LINKS, OF_NAMES, OF_ADDRESSES = "session", "sign-in link", "throttled name", "throttled address"
-OWNER = "owner"  # whom the links of `postino up` sign in
+SESSION, SIGN_IN_LINK = "session", "sign-in link"  # purposes of digests
+THROTTLED_NAME, THROTTLED_ADDRESS = "throttled name", "throttled address"
+OWNER = "owner"  # the user that the links of `postino up` sign in
 
 
 @dataclass(frozen=True, slots=True)
 class BrowserSession:
-    """A browser that came in: what its cookie holds, and what it must say with every change."""
+    """A browser that is signed in: the value of its cookie, and the token it sends with every change."""
 
     user: User
     session_id: UUID
@@ -40,120 +45,126 @@ class BrowserSession:
 
 @dataclass(frozen=True, slots=True)
 class SignInRefused:
-    """Not with this name and this password; which of the two is wrong is not told."""
+    """The name or the password is wrong; which of the two is never said."""
 
 
 @dataclass(frozen=True, slots=True)
 class SignInThrottled:
-    """Too many guesses: the next may be made in so many seconds."""
+    """Too many failed attempts: the next attempt is accepted after this many seconds."""
 
     seconds: int
 
 
 class SignInService:
-    def __init__(self, store: Store, seals: SecretDigests, passwords: Passwords) -> None:
+    def __init__(self, store: Store, digests: SecretDigests, passwords: Passwords) -> None:
         self.store = store
-        self.seals = seals
+        self.digests = digests
         self.passwords = passwords
 
     async def login(self, name: str, password: str, address: str) -> BrowserSession | SignInRefused | SignInThrottled:
-        """Each try is counted before it is looked at: a hundred at once are a hundred."""
-        outcome = await self.tried(folded(name), password, address)
-        if not isinstance(outcome, BrowserSession):
-            user = await self.store.user_by_name(folded(name))
-            note_refusal(user, address, outcome.seconds if isinstance(outcome, SignInThrottled) else None)
-        return outcome
+        """Sign a user in with a password, and log a refusal."""
+        result = await self.check_password(normalize_name(name), password, address)
+        if not isinstance(result, BrowserSession):
+            user = await self.store.user_by_name(normalize_name(name))
+            log_refusal(user, address, result.seconds if isinstance(result, SignInThrottled) else None)
+        return result
 
-    async def tried(
-        self, known_as: str, password: str, address: str
+    async def check_password(
+        self, name: str, password: str, address: str
     ) -> BrowserSession | SignInRefused | SignInThrottled:
-        of_name = self.seals.digest(OF_NAMES, known_as)
-        of_address = self.seals.digest(OF_ADDRESSES, neighbourhood(address))
-        until_at = await self.store.begin_login({of_name: USER, of_address: ADDRESS})
+        """Count the attempt before verifying it, so that concurrent guesses are all counted."""
+        name_digest = self.digests.digest(THROTTLED_NAME, name)
+        address_digest = self.digests.digest(THROTTLED_ADDRESS, group_address(address))
+        until_at = await self.store.begin_login({name_digest: USER, address_digest: ADDRESS})
         if until_at is not None:
             left = until_at - await self.store.now()
             return SignInThrottled(max(1, math.ceil(left / timedelta(seconds=1))))
-        user = await self.store.user_by_name(known_as)
+        user = await self.store.user_by_name(name)
         if not await self.passwords.verify(password, user.password if user else None) or user is None:
             return SignInRefused()
-        await self.store.forgive_login(of_name, of_address)
+        await self.store.forgive_login(name_digest, address_digest)
         if user.password is not None and self.passwords.is_outdated(user.password):
             await self.store.update_password_hash(user.id, await self.passwords.hash(password))
-        session, cookie = await self.fresh(user.id)
-        return signed_in(await self.store.start_session(session, as_user(user)), user, cookie)
+        session, cookie = await self.create_session(user.id)
+        return to_browser_session(await self.store.start_session(session, as_user(user)), user, cookie)
 
-    async def fresh(self, user_id: UUID) -> tuple[Session, str]:
+    async def create_session(self, user_id: UUID) -> tuple[Session, str]:
+        """Return a new session, not stored yet, and its cookie."""
         secret = secrets.token_urlsafe(SECRET_BYTES)
-        ends_at = await self.store.now() + LONGEST
-        digest = self.seals.digest(OF_SESSIONS, secret)
-        session = Session(id=new_id(), user_id=user_id, digest=digest, expires_at=ends_at)
-        return session, joined(session.id, secret)
+        expires_at = await self.store.now() + LONGEST
+        digest = self.digests.digest(SESSION, secret)
+        session = Session(id=new_id(), user_id=user_id, digest=digest, expires_at=expires_at)
+        return session, join_token(session.id, secret)
 
-    async def session_of(self, cookie: str, *, noted: bool = True) -> BrowserSession | None:
-        """Who has this cookie, unless it was too long ago. It is used by that, unless nobody is to note it."""
-        parts = parted(cookie)
-        found = None if parts is None else await self.store.session(parts[0])
-        if parts is None or found is None:
+    async def find_session(self, cookie: str, *, touch: bool = True) -> BrowserSession | None:
+        """Return the session of a cookie, or None if it is unknown, expired or idle for too long.
+
+        The call counts as use of the session unless `touch` is false.
+        """
+        parts = split_token(cookie)
+        row = None if parts is None else await self.store.session(parts[0])
+        if parts is None or row is None:
             return None
-        session, user, now = found
+        session, user, now = row
         seen_at = session.seen_at or now
-        matches = self.seals.matches(OF_SESSIONS, parts[1], session.digest)
+        matches = self.digests.matches(SESSION, parts[1], session.digest)
         if not matches or is_over(session.expires_at, now) or is_idle(seen_at, now):
             return None
-        if noted and worth_noting(seen_at, now):
+        if touch and worth_noting(seen_at, now):
             await self.store.touch_session(session.id)
-        return signed_in(session, user, cookie)
+        return to_browser_session(session, user, cookie)
 
-    async def logout(self, signed: BrowserSession) -> None:
-        await self.store.end_session(signed.session_id, as_user(signed.user))
+    async def logout(self, session: BrowserSession) -> None:
+        await self.store.end_session(session.session_id, as_user(session.user))
 
-    async def make_link(self, user_id: UUID, act: Act) -> str:
-        """What signs this user in, once, within minutes."""
+    async def create_link(self, user_id: UUID, act: Act) -> str:
+        """Return a token that signs this user in once, within ten minutes."""
         secret = secrets.token_urlsafe(SECRET_BYTES)
-        digest, ends_at = self.seals.digest(OF_LINKS, secret), await self.store.now() + LINK
-        link = Session(id=new_id(), user_id=user_id, digest=digest, expires_at=ends_at)
+        digest, expires_at = self.digests.digest(SIGN_IN_LINK, secret), await self.store.now() + LINK
+        link = Session(id=new_id(), user_id=user_id, digest=digest, expires_at=expires_at)
         await self.store.add_sign_in_link(link, act)
-        return joined(link.id, secret)
+        return join_token(link.id, secret)
 
     async def follow_link(self, token: str) -> BrowserSession | None:
-        parts = parted(token)
-        found = None if parts is None else await self.store.sign_in_link(parts[0])
-        if parts is None or found is None:
+        """Sign in with a link's token; None if it is unknown, expired or was used before."""
+        parts = split_token(token)
+        row = None if parts is None else await self.store.sign_in_link(parts[0])
+        if parts is None or row is None:
             return None
-        link, user, now = found
-        if not self.seals.matches(OF_LINKS, parts[1], link.digest) or is_over(link.expires_at, now):
+        link, user, now = row
+        if not self.digests.matches(SIGN_IN_LINK, parts[1], link.digest) or is_over(link.expires_at, now):
             return None
-        session, cookie = await self.fresh(user.id)
+        session, cookie = await self.create_session(user.id)
         started = await self.store.use_sign_in_link(link.id, session, as_user(user))
-        return None if started is None else signed_in(started, user, cookie)
+        return None if started is None else to_browser_session(started, user, cookie)
 
 
-def note_refusal(user: User | None, address: str, wait: int | None = None) -> None:
-    """In the log, and not in the audit trail: that is for what was changed, and strangers would fill it.
+def log_refusal(user: User | None, address: str, wait: int | None = None) -> None:
+    """Log a refused sign-in. It is not audited: the audit trail records changes, and strangers could fill it.
 
-    Of a name that nobody has, nothing is told: it may be a password.
+    A name that no user has is not logged: it may be a password typed into the wrong field.
     """
     log.warning("sign_in.refused", user=None if user is None else user.name, address=address, wait=wait)
 
 
-async def make_sign_in_link(people: People, signing_in: SignInService, url: str, act: Act, name: str = OWNER) -> str:
-    """An address that signs a browser in, once. The first time, the owner is made: without a password."""
-    user = await people.store.user_by_name(name)
+async def create_sign_in_url(users: UserService, sign_in: SignInService, url: str, act: Act, name: str = OWNER) -> str:
+    """Return a URL that signs a browser in once. Creates the user as an owner without a password if it is missing."""
+    user = await users.store.user_by_name(name)
     if user is None:
         try:
-            user = await people.add_user(name, Role.OWNER, act=act)
-        except Conflict:  # by somebody else, just now
-            user = await people.named(name)
-    return f"{url.rstrip('/')}/sign-in?token={await signing_in.make_link(user.id, act)}"
+            user = await users.add(name, Role.OWNER, act=act)
+        except Conflict:  # another process has just created it
+            user = await users.get_by_name(name)
+    return f"{url.rstrip('/')}/sign-in?token={await sign_in.create_link(user.id, act)}"
 
 
-def signed_in(session: Session, user: User, cookie: str) -> BrowserSession:
+def to_browser_session(session: Session, user: User, cookie: str) -> BrowserSession:
     idle_at = (session.seen_at or session.expires_at) + IDLE
-    return BrowserSession(user, session.id, cookie, csrf_token(cookie), min(idle_at, session.expires_at))
+    return BrowserSession(user, session.id, cookie, derive_csrf_token(cookie), min(idle_at, session.expires_at))
 
 
-def csrf_token(cookie: str) -> str:
-    """Bound to the session, and no way back to its cookie; a page of another site can neither read nor guess it."""
+def derive_csrf_token(cookie: str) -> str:
+    """Return the CSRF token of a session. Its cookie cannot be derived from it."""
     return hmac.new(cookie.encode(), b"postino csrf 1", hashlib.sha256).hexdigest()
 
 
@@ -161,11 +172,12 @@ def as_user(user: User) -> Act:
     return Act(f"user:{user.name}")
 
 
-def joined(public: UUID, secret: str) -> str:
+def join_token(public: UUID, secret: str) -> str:
     return f"{public.hex}.{secret}"
 
 
-def parted(text: str) -> tuple[UUID, str] | None:
+def split_token(text: str) -> tuple[UUID, str] | None:
+    """Return the id and the secret of a cookie or link; None if the text is neither."""
     public, dot, secret = text.partition(".")
     if not dot or not secret or not text.isascii() or len(public) != 32:
         return None
@@ -175,12 +187,12 @@ def parted(text: str) -> tuple[UUID, str] | None:
         return None
 
 
-def neighbourhood(address: str) -> str:
-    """An IPv6 host has more addresses than anybody can count: its network guesses as one."""
+def group_address(address: str) -> str:
+    """Return what attempts are counted by: an IPv4 address, or the /64 network of an IPv6 address."""
     try:
-        found = ipaddress.ip_address(address.partition("%")[0])
+        parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return address
-    if isinstance(found, ipaddress.IPv4Address):
-        return str(found)
-    return str(found.ipv4_mapped or ipaddress.ip_network((found, 64), strict=False))
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return str(parsed)
+    return str(parsed.ipv4_mapped or ipaddress.ip_network((parsed, 64), strict=False))

@@ -15,10 +15,10 @@ from postino.values.content import NETWORKS
 def credentials_from(network: str, file: Path | None, where: Where) -> dict[str, str]:
     """A server elsewhere may have networks of its own: what they need, it says itself."""
     from postino.publishing.accounts import NEEDED, check_network
-    from postino.wiring import needed_of
+    from postino.wiring import required_credentials
 
     elsewhere, asks = where.address() is not None, file is None and sys.stdin.isatty()
-    needed = NEEDED if elsewhere else needed_of(where.config())
+    needed = NEEDED if elsewhere else required_credentials(where.config())
     if asks or not elsewhere or network in NETWORKS:
         check_network(network, needed)
     return prompted(needed[network]) if asks else read(file)

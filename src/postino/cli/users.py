@@ -38,10 +38,10 @@ def add(
     where: Where,
 ) -> None:
     """Add a person. The password is asked for, or read from standard input."""
-    from postino.auth.users import role_named, user_name
+    from postino.auth.validation import check_user_name, parse_role
 
-    user_name(name)
-    wanted = role_named(role).value
+    check_user_name(name)
+    wanted = parse_role(role).value
     password = None if no_password else password_from()
     with house(where, new=True) as postino:
         user = postino.users.add(name, wanted, password=password, brands=brands, reason=reason)
@@ -107,9 +107,9 @@ def remove(name: Name, reason: Reason = "", as_json: Json = False, *, where: Whe
 
 def named(postino: "QueueApi", name: str, *, first: bool = False) -> "User":
     """Whoever has this name, however it is written; the first owner is made, without a password."""
-    from postino.auth.users import folded
+    from postino.auth.validation import normalize_name
 
-    found = next((user for user in postino.users.each() if user["name"] == folded(name)), None)
+    found = next((user for user in postino.users.each() if user["name"] == normalize_name(name)), None)
     if found is None and not first:
         raise NotFound(f"There is no user {name}. `postino users list` shows those there are.")
     return found or postino.users.add(name, OWNER)

@@ -1,4 +1,4 @@
-"""A store on a clock that the test turns, and the people who come in there."""
+"""The auth services on a SQLite store whose clock the test controls."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from postino.auth.api_keys import KeyService
 from postino.auth.passwords import Passwords
 from postino.auth.sign_in import SignInService
-from postino.auth.users import People
+from postino.auth.users import UserService
 from postino.stores.records import Act
 from postino.stores.sqlite import Sqlite
 from postino.stores.store import Store
@@ -22,30 +23,31 @@ ME = Act("maria", "because")
 
 
 @dataclass
-class Office:
+class AuthHarness:
     store: Store
     clock: Clock
     keys: list[bytes] = field(default_factory=lambda: [secrets.token_bytes(32)])
 
     def __post_init__(self) -> None:
-        self.seals, self.passwords = SecretDigests(lambda: self.keys), Passwords()
-        self.people = People(self.store, self.seals, self.passwords)
-        self.signing_in = SignInService(self.store, self.seals, self.passwords)
+        self.digests, self.passwords = SecretDigests(lambda: self.keys), Passwords()
+        self.users = UserService(self.store, self.passwords)
+        self.api_keys = KeyService(self.store, self.digests)
+        self.sign_in = SignInService(self.store, self.digests, self.passwords)
 
-    async def trail(self) -> list[tuple[str, str]]:
+    async def audit_trail(self) -> list[tuple[str, str]]:
         return [(line.actor, line.action) for line in reversed(await self.store.audit(1000))]
 
 
 @asynccontextmanager
-async def opened(folder: Path) -> AsyncIterator[Office]:
+async def open_auth(folder: Path) -> AsyncIterator[AuthHarness]:
     clock = Clock(datetime.now(UTC))
     store = Store(Sqlite(folder / "postino.db", clock=clock))
     await store.migrate()
     try:
-        yield Office(store, clock)
+        yield AuthHarness(store, clock)
     finally:
         await store.close()
 
 
-def everything_in(folder: Path) -> bytes:
+def read_all_files(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.iterdir())

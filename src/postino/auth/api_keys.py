@@ -1,0 +1,69 @@
+"""API keys of programs: create and verify them. Only a digest is stored; the key is shown once, when it is created."""
+
+import secrets
+from collections.abc import Collection
+from datetime import datetime
+
+from postino.auth.validation import check_key_name, parse_brands
+from postino.errors import WrongUse
+from postino.rules.login_throttle import is_over, worth_noting
+from postino.stores.records import Act
+from postino.stores.store import Store
+from postino.values.auth import ApiKey, Role
+from postino.values.job import new_id
+from postino.vault.digests import SecretDigests
+
+PREFIX = "postino_"
+VISIBLE = len(PREFIX) + 8  # leading characters of a key that lists show
+KEY_BYTES = 32
+PURPOSE = "api key"
+
+
+class KeyService:
+    def __init__(self, store: Store, digests: SecretDigests) -> None:
+        self.store = store
+        self.digests = digests
+
+    async def add(
+        self,
+        name: str,
+        role: Role,
+        *,
+        brands: Collection[str] | None = None,
+        expires_at: datetime | None = None,
+        act: Act,
+    ) -> tuple[ApiKey, str]:
+        """Create an API key. Return it as stored, and its text, which cannot be read again later."""
+        if expires_at is not None and is_over(expires_at, await self.store.now()):
+            raise WrongUse("expires_at: that time has passed. Give a future time, or leave it out.", "expires_at")
+        text = PREFIX + secrets.token_urlsafe(KEY_BYTES)
+        key = ApiKey(
+            id=new_id(),
+            name=check_key_name(name),
+            prefix=text[:VISIBLE],
+            digest=self.digests.digest(PURPOSE, text),
+            role=role,
+            brands=parse_brands(brands),
+            created_by=act.actor,
+            expires_at=expires_at,
+        )
+        return await self.store.add_api_key(key, act), text
+
+    async def authenticate(self, text: str) -> ApiKey | None:
+        """Return the key with this text, or None if it is unknown, expired or revoked.
+
+        The store is read on every call, so that revoking a key takes effect immediately.
+        """
+        if not text.startswith(PREFIX) or len(text) <= VISIBLE or not is_plain_text(text[:VISIBLE]):
+            return None
+        candidates, now = await self.store.api_keys_by_prefix(text[:VISIBLE])
+        for key in candidates:
+            if self.digests.matches(PURPOSE, text, key.digest) and not is_over(key.expires_at, now):
+                if worth_noting(key.last_used_at, now):
+                    await self.store.touch_api_key(key.id)
+                return key
+        return None
+
+
+def is_plain_text(text: str) -> bool:
+    return text.isascii() and text.isprintable()
