@@ -30,7 +30,7 @@ def pages_touched(url: str, share: int, since: datetime = LONG_AGO) -> dict[str,
             for setting, value in {**PLANNED, "plan_cache_mode": plans}.items():
                 connection.execute(f"SET {setting} = {value}".encode())
             token, now = new_id(), datetime.now(UTC) + timedelta(seconds=1)
-            claim = counted(connection, survey(now, since)) + counted(connection, claim_of(share, token, now, since))
+            claim = counted(connection, poll(now, since)) + counted(connection, claim_of(share, token, now, since))
             ended = counted(connection, settling(connection, token, now, share))
         most = {"claim": max(most["claim"], claim), "settle": max(most["settle"], ended)}
     return most
@@ -46,7 +46,7 @@ def undone(url: str) -> Iterator[psycopg.Connection[Any]]:
         connection.rollback()
 
 
-def survey(now: datetime, since: datetime) -> Query:
+def poll(now: datetime, since: datetime) -> Query:
     marks = {"mark_channel": [CHANNEL], "mark_queue": [Queue.DEFAULT.value], "mark_since_at": [since]}
     return Query("survey", {"worker": WORKER, "beat": False, "now": now, **marks})
 

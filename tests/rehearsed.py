@@ -17,7 +17,7 @@ from postino.rules.gates import Known
 from postino.rules.retry import RetryPolicy
 from postino.rules.settlement import settle
 from postino.stores.operations import claims, gates
-from postino.stores.records import Act, ClaimOrder, Ending, JobFilter, WorkerInfo
+from postino.stores.records import AuditContext, ClaimRequest, JobFilter, SettledJob, WorkerInfo
 from postino.stores.statement import Operation
 from postino.stores.store import Store
 from postino.values.content import Content
@@ -75,22 +75,22 @@ async def prepared_job(data_dir: Path, command: str) -> UUID:
         if state is State.PENDING:
             return job.id
         await app.store.register_worker(WorkerInfo(id="rehearsal", host="page", pid=os.getpid()))
-        survey = await app.store.survey("rehearsal")
-        heads = tuple(head for head in survey.heads if head.channel == CHANNEL)
-        ours = replace(survey, heads=heads, known=Known(), hinted=False)
-        order = ClaimOrder(worker="rehearsal", token=new_id(), free=100, survey=ours)
+        poll = await app.store.poll("rehearsal")
+        heads = tuple(head for head in poll.heads if head.channel == CHANNEL)
+        ours = replace(poll, heads=heads, known=Known(), hinted=False)
+        order = ClaimRequest(worker="rehearsal", token=new_id(), free=100, poll=ours)
         outcome = Unknown("No answer came back.") if state is State.UNCERTAIN else Retry("The other side was down.")
-        decided = settle(job, outcome, RetryPolicy(max_attempts=0), survey.now, jitter=0)
+        decided = settle(job, outcome, RetryPolicy(max_attempts=0), poll.now, jitter=0)
         assert isinstance(app.store, Store)
         held = [claimed for claimed in await app.store.driver.transact(claim_alone(order)) if claimed.id == job.id]
-        await app.store.settle([Ending(claimed, decided) for claimed in held])
+        await app.store.settle([SettledJob(claimed, decided) for claimed in held])
         await app.store.unregister_worker("rehearsal")
         return job.id
 
 
-def claim_alone(order: ClaimOrder) -> Operation[list[Job]]:
+def claim_alone(order: ClaimRequest) -> Operation[list[Job]]:
     """Opens the channel for this claim only: in one transaction, so that nobody else finds it open."""
-    us = Act("rehearsal")
+    us = AuditContext("rehearsal")
     yield from gates.resume_scope(Scope.CHANNEL, CHANNEL, us)
     claimed = yield from claims.claim(order)
     yield from gates.pause_scope(Scope.CHANNEL, CHANNEL, us)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from benchmarks.install import Installed
 from benchmarks.trial import Trial
 from benchmarks.workload import Figure, Stage, Target, Workload
-from postino.stores.records import ClaimOrder
+from postino.stores.records import ClaimRequest
 from postino.values.job import new_id
 from tests.contract import crowds
 from tests.contract.databases import PostgresDatabase
@@ -54,10 +54,10 @@ async def milliseconds(database: PostgresDatabase) -> float:
     store = database.store()
     await store.open()
     try:
-        await store.survey("w1")
+        await store.poll("w1")
         began = time.perf_counter()
-        survey = await store.survey("w1")
-        await store.claim(ClaimOrder(worker="w1", token=new_id(), free=crowds.FEW, survey=survey))
+        poll = await store.poll("w1")
+        await store.claim(ClaimRequest(worker="w1", token=new_id(), free=crowds.FEW, poll=poll))
         return 1000 * (time.perf_counter() - began)
     finally:
         await store.close()

@@ -33,7 +33,7 @@ from postino.engine.sync import Sync
 from postino.engine.worker import Worker
 from postino.errors import Conflict, WrongUse
 from postino.rules.retry import Backoff
-from postino.stores.records import DeadFilter, DeadLetter, NewJob
+from postino.stores.records import DeadLetter, DeadLetterFilter, NewJob
 from postino.stores.store import Store
 from postino.values.event import Event, EventType
 from postino.values.gate import Gate, Scope
@@ -204,16 +204,16 @@ class App:
         await run_beside(worker.run(), beside)
 
     async def cancel(self, job_id: UUID, *, reason: str = "", actor: str = "app") -> Job:
-        return await self._by_hand(self.store.cancel(parse_job_id(job_id), make_act(actor, reason)))
+        return await self._by_hand(self.store.cancel_job(parse_job_id(job_id), make_act(actor, reason)))
 
     async def edit(self, job_id: UUID, payload: Any, *, reason: str = "", actor: str = "app") -> Job:
         return await self._by_hand(
-            self.store.edit(parse_job_id(job_id), payload_bytes(payload), make_act(actor, reason))
+            self.store.edit_job(parse_job_id(job_id), payload_bytes(payload), make_act(actor, reason))
         )
 
     async def reschedule(self, job_id: UUID, at: datetime | None, *, reason: str = "", actor: str = "app") -> Job:
         return await self._by_hand(
-            self.store.reschedule(parse_job_id(job_id), check_time("at", at), make_act(actor, reason))
+            self.store.reschedule_job(parse_job_id(job_id), check_time("at", at), make_act(actor, reason))
         )
 
     async def replay(
@@ -221,10 +221,12 @@ class App:
     ) -> Job:
         """Runs a failed job again: its key and its history stay."""
         edited = None if payload is None else payload_bytes(payload)
-        return await self._by_hand(self.store.replay(parse_job_id(job_id), edited, force, make_act(actor, reason)))
+        return await self._by_hand(
+            self.store.replay_dead_letter(parse_job_id(job_id), edited, force, make_act(actor, reason))
+        )
 
     async def replay_many(
-        self, wanted: DeadFilter, *, force: bool = False, reason: str = "", actor: str = "app"
+        self, wanted: DeadLetterFilter, *, force: bool = False, reason: str = "", actor: str = "app"
     ) -> list[tuple[DeadLetter, Job | Conflict]]:
         """Replays each of these dead letters; one that is refused does not stop the others."""
         await self.open()
@@ -232,11 +234,11 @@ class App:
         return await replay_each(await self.store.dead_letters(wanted), again)
 
     async def discard(self, job_id: UUID, *, reason: str, actor: str = "app") -> DeadLetter:
-        return await self._by_hand(self.store.discard(parse_job_id(job_id), make_act(actor, reason)))
+        return await self._by_hand(self.store.discard_dead_letter(parse_job_id(job_id), make_act(actor, reason)))
 
     async def resolve(self, job_id: UUID, verdict: Done | Retry | Reject, *, reason: str, actor: str = "app") -> Job:
         """A person's word about an uncertain job: it happened, do it again, or give up."""
-        return await self._by_hand(self.store.resolve(parse_job_id(job_id), verdict, make_act(actor, reason)))
+        return await self._by_hand(self.store.resolve_job(parse_job_id(job_id), verdict, make_act(actor, reason)))
 
     async def pause(self, scope: str | Scope, name: str, *, reason: str = "", actor: str = "app") -> Gate:
         return await self._by_hand(self.store.pause(*parse_gate(scope, name), make_act(actor, reason)))

@@ -26,7 +26,7 @@ from postino.publishing.posts import PostService
 from postino.publishing.publisher import Publisher
 from postino.publishing.telling import Teller
 from postino.rules.retry import Schedule
-from postino.stores.records import Act
+from postino.stores.records import AuditContext
 from postino.stores.sqlite import Sqlite
 from postino.stores.store import Store
 from postino.values.post import POST
@@ -189,7 +189,7 @@ async def open_http(app: Postino) -> AsyncIterator[Callable[[Provider, Account],
         yield open_client
 
 
-async def check_account(app: Postino, account_id: str, act: Act) -> CredentialCheck:
+async def check_account(app: Postino, account_id: str, act: AuditContext) -> CredentialCheck:
     """Ask the network whether it accepts the account's credentials."""
     account = await app.store.account(account_id)
     network = app.networks.providers.get(account.network)

@@ -9,7 +9,7 @@ from typing import Any
 
 from postino.rules.retry import Exponential, RetryPolicy
 from postino.rules.settlement import settle
-from postino.stores.records import ClaimOrder, Ending, WorkerInfo
+from postino.stores.records import ClaimRequest, SettledJob, WorkerInfo
 from postino.stores.sqlite import Sqlite
 from postino.stores.store import Store
 from postino.values.job import Job, new_id
@@ -30,10 +30,10 @@ async def worked(household: Process, ending: Callable[[Job], Outcome]) -> list[J
     await store.open()
     try:
         await store.register_worker(WorkerInfo(id=WORKER, host="elsewhere", pid=1))
-        order = ClaimOrder(worker=WORKER, token=new_id(), free=500, survey=await store.survey(WORKER))
+        order = ClaimRequest(worker=WORKER, token=new_id(), free=500, poll=await store.poll(WORKER))
         jobs = await store.claim(order)
         now = datetime.now(UTC)
-        await store.settle([Ending(job, settle(job, ending(job), POLICY, now, 0)) for job in jobs])
+        await store.settle([SettledJob(job, settle(job, ending(job), POLICY, now, 0)) for job in jobs])
         await store.unregister_worker(WORKER)
         return jobs
     finally:

@@ -14,7 +14,7 @@ import pytest
 from postino import Postino
 from postino.auth.sign_in import create_sign_in_url
 from postino.config import load
-from postino.stores.records import Act
+from postino.stores.records import AuditContext
 from tests.api.browser import PASSWORD, add_user, browser, cookie_of, log_in
 from tests.api.processes import Client, Server
 
@@ -35,7 +35,7 @@ def perform(server: Server, work: Callable[[Postino], Awaitable[T]]) -> T:
 
 def link_of(server: Server) -> str:
     """Its path and its token."""
-    link = perform(server, lambda app: create_sign_in_url(app.users, app.sign_in, server.api.url, Act("test")))
+    link = perform(server, lambda app: create_sign_in_url(app.users, app.sign_in, server.api.url, AuditContext("test")))
     return link.removeprefix(server.api.url)
 
 

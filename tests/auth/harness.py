@@ -13,13 +13,13 @@ from postino.auth.api_keys import KeyService
 from postino.auth.passwords import Passwords
 from postino.auth.sign_in import SignInService
 from postino.auth.users import UserService
-from postino.stores.records import Act
+from postino.stores.records import AuditContext
 from postino.stores.sqlite import Sqlite
 from postino.stores.store import Store
 from postino.vault.digests import SecretDigests
 from tests.contract.databases import Clock
 
-ME = Act("maria", "because")
+ME = AuditContext("maria", "because")
 
 
 @dataclass

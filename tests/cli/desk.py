@@ -15,7 +15,7 @@ from postino.config import load
 from postino.engine.claims import Claims
 from postino.rules.retry import RetryPolicy
 from postino.rules.settlement import settle
-from postino.stores.records import Ending, Failure, WorkerInfo
+from postino.stores.records import AttemptError, SettledJob, WorkerInfo
 from postino.values.job import new_id
 
 T = TypeVar("T")
@@ -58,17 +58,19 @@ class Desk:
     def enqueue(self, type: str = "post", payload: Any = None, **details: Any) -> Job:
         return self.perform(lambda app: app.enqueue(type, payload, **details))
 
-    def settled(self, outcome: Outcome, failure: Failure | None = None, **details: Any) -> Job:
+    def settled(self, outcome: Outcome, failure: AttemptError | None = None, **details: Any) -> Job:
         """A job whose only attempt ended like this."""
 
         async def work(app: Postino) -> Job:
             job = await app.enqueue("post", {"text": "ciao"}, **{"max_attempts": 1, **details})
             worker = str(new_id())
             await app.store.register_worker(WorkerInfo(id=worker, host="elsewhere", pid=1))
-            survey = await app.store.survey(worker)
-            claimed = await Claims(app.store, time.monotonic).claim(worker, survey, 100, False)
+            poll = await app.store.poll(worker)
+            claimed = await Claims(app.store, time.monotonic).claim(worker, poll, 100, False)
             policy = RetryPolicy(max_attempts=1)
-            await app.store.settle([Ending(it, settle(it, outcome, policy, survey.now, 0), failure) for it in claimed])
+            await app.store.settle(
+                [SettledJob(it, settle(it, outcome, policy, poll.now, 0), failure) for it in claimed]
+            )
             return await app.store.job(job.id)
 
         return self.perform(work)

@@ -7,7 +7,7 @@ from uuid import uuid4
 from postino import Reject, Retry, State, Unknown
 from postino.cli.dead import resolving
 from postino.cli.session import Where
-from postino.stores.records import Failure
+from postino.stores.records import AttemptError
 from postino.values.post import POST
 from tests.cli.conftest import Postino
 from tests.cli.desk import Desk
@@ -43,7 +43,7 @@ def test_the_list_can_be_narrowed_and_paged(desk: Desk, postino: Postino) -> Non
 
 
 def test_a_dead_letter_shows_all_one_needs_to_understand_it(desk: Desk, postino: Postino) -> None:
-    failure = Failure("OSError", "gone", "Traceback: there\n")
+    failure = AttemptError("OSError", "gone", "Traceback: there\n")
     job = desk.settled(Retry("gone"), failure, user_id="u1", correlation_id="c1")
     plain = postino("dead", "show", job.id)
     for told in ("exhausted", "ciao", "gone", "Traceback: there", "u1", "c1"):

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from postino import Done, Reject, State, Unknown
-from postino.stores.records import Failure
+from postino.stores.records import AttemptError
 from tests.cli.conftest import Postino
 from tests.cli.desk import Desk
 
@@ -93,7 +93,7 @@ def test_a_payload_that_is_no_json_is_shown_byte_for_byte(
 
 
 def test_a_shown_job_tells_its_attempts_errors_and_children(desk: Desk, postino: Postino) -> None:
-    job = desk.settled(Reject("no"), Failure("ValueError", "no", "Traceback: here\n"))
+    job = desk.settled(Reject("no"), AttemptError("ValueError", "no", "Traceback: here\n"))
     child = desk.enqueue("comment", parent=job.id)
     plain = postino("jobs", "show", job.id)
     assert plain.code == 0

@@ -19,7 +19,7 @@ from postino.engine.claims import Claims
 from postino.publishing.posts import PostRequest
 from postino.rules.retry import RetryPolicy
 from postino.rules.settlement import settle
-from postino.stores.records import Ending, WorkerInfo
+from postino.stores.records import SettledJob, WorkerInfo
 from postino.values.content import Content
 from postino.values.job import new_id
 from tests.cli.desk import Desk
@@ -106,10 +106,10 @@ def posts(desk: Desk) -> list[str]:
         [failed] = await app.posts.schedule(wish)
         worker = str(new_id())
         await app.store.register_worker(WorkerInfo(id=worker, host="elsewhere", pid=1))
-        survey = await app.store.survey(worker)
-        [job] = await Claims(app.store, time.monotonic).claim(worker, survey, 1, False)
-        settlement = settle(job, Reject("The network says no " * 20), RetryPolicy(max_attempts=1), survey.now, 0)
-        await app.store.settle([Ending(job, settlement)])
+        poll = await app.store.poll(worker)
+        [job] = await Claims(app.store, time.monotonic).claim(worker, poll, 1, False)
+        settlement = settle(job, Reject("The network says no " * 20), RetryPolicy(max_attempts=1), poll.now, 0)
+        await app.store.settle([SettledJob(job, settlement)])
         await app.pause("brand", "acme")
         await app.accounts.add("mastodon", "b", {"access_token": "x"}, base_url="https://b.example", brand="acme")
         [kept] = await app.posts.schedule(PostRequest(content=Content(body="漢字 " * 40), accounts=("mastodon:b",)))

@@ -14,9 +14,10 @@ from psycopg.rows import dict_row
 
 from postino.rules.blackout import Blackout
 from postino.stores.driver import drive
-from postino.stores.operations import claims, poll
+from postino.stores.operations import claims
+from postino.stores.operations.poll import poll as poll_operation
 from postino.stores.postgres import PLANNED
-from postino.stores.records import Act, ClaimOrder
+from postino.stores.records import AuditContext, ClaimRequest
 from postino.stores.statement import Operation, Query, Row, columns, statement
 from postino.stores.store import Store
 from postino.values.gate import Scope
@@ -27,7 +28,7 @@ T = TypeVar("T")
 CROWD, ACCOUNTS = 10_000, 2_000
 ORDINARY = 10_000  # jobs that are due tomorrow
 FEW = 10
-ACT = Act("nobody", "a crowd")
+ACT = AuditContext("nobody", "a crowd")
 
 FILL = """
 INSERT INTO postino.jobs (id, type, channel, queue, state, lane, account, brand, idempotency_key, payload, scheduled_at,
@@ -117,8 +118,8 @@ async def settled(database: PostgresDatabase, crowd: Crowd, size: int = CROWD, *
         fill(database, "other", FEW, account="'b' || number", brand="'bolt'", since="1 minute")
         fill(database, "posts", FEW, account="'c' || number", brand="'bolt'", since="1 minute")
         await store.set_default_caps({"posts": 50, "other": 50})
-        while (survey := await store.survey("w1")).hinted:
-            assert await store.claim(ClaimOrder(worker="w1", token=new_id(), free=0, survey=survey)) == []
+        while (poll := await store.poll("w1")).hinted:
+            assert await store.claim(ClaimRequest(worker="w1", token=new_id(), free=0, poll=poll)) == []
     finally:
         await store.close()
     database.sql("VACUUM ANALYZE" if analysed else "VACUUM")
@@ -170,9 +171,9 @@ def claimed(database: PostgresDatabase, channel: str, *, lanes: bool) -> tuple[l
     measured = Measured(database)
 
     def look_and_claim() -> Operation[list[Job]]:
-        survey = yield from poll.poll("w1", beat=True)
-        heads = tuple(head for head in survey.heads if (head.channel, head.lanes) == (channel, lanes))
-        order = ClaimOrder(worker="w1", token=new_id(), free=FEW, survey=replace(survey, heads=heads))
+        poll = yield from poll_operation("w1", heartbeat=True)
+        heads = tuple(head for head in poll.heads if (head.channel, head.lanes) == (channel, lanes))
+        order = ClaimRequest(worker="w1", token=new_id(), free=FEW, poll=replace(poll, heads=heads))
         return (yield from claims.claim(order))
 
     return measured.run(look_and_claim()), measured

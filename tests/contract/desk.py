@@ -11,7 +11,7 @@ from uuid import UUID
 from postino.rules import settlement
 from postino.rules.retry import RetryPolicy
 from postino.rules.settlement import Settlement
-from postino.stores.records import Act, ClaimOrder, Ending, Failure, NewJob, WorkerInfo
+from postino.stores.records import AttemptError, AuditContext, ClaimRequest, NewJob, SettledJob, WorkerInfo
 from postino.stores.store import Store
 from postino.values.event import Cursor, Event
 from postino.values.job import Job, Queue, State, new_id
@@ -21,7 +21,7 @@ from postino.values.provider import Receipt
 from tests.contract.databases import Clock, Database
 
 POISON = b'\xff\x00\xfe{"not": json\xc3'
-ME = Act("maria", "because")
+ME = AuditContext("maria", "because")
 POLICY = RetryPolicy()
 
 
@@ -58,13 +58,13 @@ class Desk:
 
     async def order(
         self, free: int = 100, *, worker: str = "w1", store: Store | None = None, low_is_running: bool = False
-    ) -> ClaimOrder:
-        survey = await (store or self.store).survey(worker)
-        return ClaimOrder(
+    ) -> ClaimRequest:
+        poll = await (store or self.store).poll(worker)
+        return ClaimRequest(
             worker=worker,
             token=new_id(),
             free=free,
-            survey=survey,
+            poll=poll,
             low_is_running=low_is_running,
         )
 
@@ -114,11 +114,11 @@ class Desk:
         await self.hire("w2")
         return await self.store.job(job.id)
 
-    async def settle(self, job: Job, written: Settlement, failure: Failure | None = None) -> bool:
-        return await self.store.settle([Ending(job, written, failure)]) == {job.id}
+    async def settle(self, job: Job, written: Settlement, failure: AttemptError | None = None) -> bool:
+        return await self.store.settle([SettledJob(job, written, failure)]) == {job.id}
 
     async def end(
-        self, job: Job, outcome: Outcome, failure: Failure | None = None, policy: RetryPolicy = POLICY
+        self, job: Job, outcome: Outcome, failure: AttemptError | None = None, policy: RetryPolicy = POLICY
     ) -> bool:
         """Whether the ending was written: only the holder of the claim's token may."""
         return await self.settle(job, settlement.settle(job, outcome, policy, self.clock(), 0.0), failure)
@@ -131,10 +131,10 @@ class Desk:
         assert await self.end(claimed, outcome)
         return await self.store.job(job.id)
 
-    async def kill(self, worker: str = "w1") -> list[Ending]:
+    async def kill(self, worker: str = "w1") -> list[SettledJob]:
         """The worker stops beating, and another rescues what it held."""
-        survey = await self.store.survey("observer", beat=True)
-        return await self.store.rescue({worker: survey.beats[worker]}, settlement.rescue)
+        poll = await self.store.poll("observer", heartbeat=True)
+        return await self.store.rescue({worker: poll.heartbeats[worker]}, settlement.rescue)
 
     async def state(self, job: Job) -> State:
         return (await self.store.job(job.id)).state

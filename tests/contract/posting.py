@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from postino.stores.records import Enqueued, NewJob
+from postino.stores.records import EnqueuedJob, NewJob
 from postino.stores.store import Store
 from postino.values.job import new_id
 from postino.values.post import POST, NewContent, NewPost, NewPosts, StoredAccount
@@ -45,9 +45,9 @@ def content(text: str = "hello", **said: Any) -> NewContent:
 
 async def create(
     store: Store, *posts: Wanted, said: NewContent | None = None, again: bool = False
-) -> Sequence[Enqueued]:
+) -> Sequence[EnqueuedJob]:
     wanted = new_posts(*posts, said=said)
-    return [Enqueued(one.post.job, one.created) for one in (await store.create_posts([wanted], again=again))[0]]
+    return [EnqueuedJob(one.post.job, one.created) for one in (await store.create_posts([wanted], again=again))[0]]
 
 
 def new_posts(*posts: Wanted, said: NewContent | None = None, **how: Any) -> NewPosts:

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from postino.errors import Conflict, NotFound
-from postino.stores.records import Act
+from postino.stores.records import AuditContext
 from postino.values.event import EventType
 from postino.values.gate import GateKind, Scope
 from postino.values.outcome import Done
@@ -20,7 +20,7 @@ EXPIRED = AccountState.TOKEN_EXPIRED
 
 
 async def expire(desk: Desk, reason: str = "the token has ended") -> StoredAccount:
-    return await desk.store.set_account_state("anna", EXPIRED, reason, Act("postino", reason))
+    return await desk.store.set_account_state("anna", EXPIRED, reason, AuditContext("postino", reason))
 
 
 async def is_held(desk: Desk) -> bool:
@@ -109,7 +109,7 @@ async def test_however_often_and_for_whatever_reason_it_was_refused(desk: Desk, 
 
 
 async def test_a_persons_own_pause_is_left_alone(desk: Desk, anna: StoredAccount) -> None:
-    await desk.store.pause(Scope.ACCOUNT, "anna", Act("maria", "holidays"))
+    await desk.store.pause(Scope.ACCOUNT, "anna", AuditContext("maria", "holidays"))
     await expire(desk)
     gates = await desk.store.gates_for(Scope.ACCOUNT, "anna")
     assert {gate.kind: gate.reason for gate in gates} == {
@@ -124,7 +124,7 @@ async def test_a_persons_own_pause_is_left_alone(desk: Desk, anna: StoredAccount
 
 async def test_nor_is_one_opened_that_a_person_closed_later_for_another_reason(desk: Desk, anna: StoredAccount) -> None:
     await expire(desk)
-    await desk.store.pause(Scope.ACCOUNT, "anna", Act("maria", "holidays"))
+    await desk.store.pause(Scope.ACCOUNT, "anna", AuditContext("maria", "holidays"))
     await desk.store.save_account(account(sealed=b"new"))
     assert await is_held(desk)
 
@@ -133,7 +133,7 @@ async def test_a_person_can_resume_it_only_from_a_persons_pause(desk: Desk, anna
     await expire(desk)
     with pytest.raises(NotFound, match="The account anna is not paused"):
         await desk.store.resume(Scope.ACCOUNT, "anna", ME)
-    await desk.store.pause(Scope.ACCOUNT, "anna", Act("maria", "holidays"))
+    await desk.store.pause(Scope.ACCOUNT, "anna", AuditContext("maria", "holidays"))
     await desk.store.resume(Scope.ACCOUNT, "anna", ME)
     assert [gate.kind for gate in await desk.store.gates()] == [GateKind.TOKEN]
     assert await is_held(desk)

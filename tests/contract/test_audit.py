@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from postino.stores.audit import first_broken
-from postino.stores.records import Act, AuditEntry
+from postino.stores.records import AuditContext, AuditEntry
 from postino.stores.store import Store
 from postino.values.gate import Scope
 from tests.contract.databases import Clock, Database
@@ -21,7 +21,7 @@ async def oldest_first(store: Store) -> list[AuditEntry]:
 @pytest.fixture
 async def trail(store: Store, clock: Clock) -> list[AuditEntry]:
     for number in range(5):
-        await store.pause(Scope.BRAND, f"brand {number}", Act("maria", "because è"))
+        await store.pause(Scope.BRAND, f"brand {number}", AuditContext("maria", "because è"))
         clock.turn(minutes=7)
     return await oldest_first(store)
 

@@ -10,7 +10,7 @@ import pytest
 
 from postino.rules.blackout import Blackout
 from postino.stores.operations import gates
-from postino.stores.records import Act
+from postino.stores.records import AuditContext
 from postino.values.gate import GateKind, Scope
 from postino.values.job import Job, State
 from postino.values.outcome import Defer, Done
@@ -134,6 +134,6 @@ async def test_a_pressing_one_goes_out_in_a_blackout_and_in_no_pause(desk: Desk)
 async def test_a_pressing_one_of_a_paused_account_does_not_slip_out_with_what_has_begun(desk: Desk) -> None:
     begun = await parked(desk)
     await create(desk.store, wanted("acme", channel="reports", brand="shoes", regardless=True))
-    await desk.store.pause(Scope.ACCOUNT, "acme", Act("maria", "holidays"))
+    await desk.store.pause(Scope.ACCOUNT, "acme", AuditContext("maria", "holidays"))
     desk.clock.turn(minutes=1)
     assert ids(await desk.take()) == {begun.id}

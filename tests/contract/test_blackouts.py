@@ -110,8 +110,8 @@ async def test_the_next_look_is_at_its_end(desk: Desk, noon: datetime, scope: Sc
         assert await desk.take() == []
     desk.clock.now = noon + timedelta(minutes=80)
     assert await desk.take() == []
-    survey = await desk.store.survey("w1")
-    assert next_due(survey.heads, closed(survey.known, survey.now), survey.now) == noon + timedelta(hours=2)
+    poll = await desk.store.poll("w1")
+    assert next_due(poll.heads, closed(poll.known, poll.now), poll.now) == noon + timedelta(hours=2)
 
 
 async def test_forty_covered_accounts_keep_no_slot_from_one_that_is_free(desk: Desk, noon: datetime) -> None:
@@ -135,7 +135,7 @@ async def test_they_are_listed_as_they_were_told_and_outlive_the_process(desk: D
     ]
     another = await desk.another_store()
     assert sorted(await another.blackouts(), key=lambda it: it.scope) == sorted(added, key=lambda it: it.scope)
-    assert set((await another.survey("w1")).known.blackouts) == set(added)
+    assert set((await another.poll("w1")).known.blackouts) == set(added)
 
 
 async def test_they_are_told_and_audited(desk: Desk) -> None:

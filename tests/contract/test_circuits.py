@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from postino.rules.circuit_breaker import Breaker, BreakerPolicy, Circuit
-from postino.stores.records import Act
+from postino.stores.records import AuditContext
 from postino.values.event import Event, EventType
 from postino.values.job import Job, State
 from postino.values.outcome import Done
@@ -81,7 +81,7 @@ async def test_what_is_known_of_it_outlives_the_process(desk: Desk) -> None:
     breaker = await fail(desk)
     another = await desk.another_store()
     assert list(await another.circuits()) == [breaker]
-    assert (await another.survey("w1")).known.breakers == (breaker,)
+    assert (await another.poll("w1")).known.breakers == (breaker,)
 
 
 @PATHS
@@ -180,7 +180,7 @@ async def test_probes_never_exceed_the_channels_cap(desk: Desk, cap: int, expect
 async def test_a_person_opens_it_and_no_answer_closes_it_before_its_time(desk: Desk) -> None:
     await put_some(desk, "bulk")
     until_at = desk.clock.later(hours=2)
-    breaker = await desk.store.open_circuit("reports", until_at, 2, Act("maria", "their maintenance"))
+    breaker = await desk.store.open_circuit("reports", until_at, 2, AuditContext("maria", "their maintenance"))
     assert (breaker.state, breaker.until_at, breaker.reason) == (Circuit.OPEN, until_at, "their maintenance")
     assert (await desk.store.record_response("reports", True, POLICY, None)).state is Circuit.OPEN
     assert await desk.take() == []

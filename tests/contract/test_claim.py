@@ -68,8 +68,8 @@ async def test_a_survey_that_has_grown_old_does_not_make_a_job_early(desk: Desk,
     job = await desk.put(**lane)
     assert await desk.end((await desk.take())[0], Defer(desk.clock.later(hours=1), "later"))
     order = await desk.order()
-    later = dataclasses.replace(order.survey, now=desk.clock.later(hours=2))
-    assert await desk.store.claim(dataclasses.replace(order, survey=later)) == []
+    later = dataclasses.replace(order.poll, now=desk.clock.later(hours=2))
+    assert await desk.store.claim(dataclasses.replace(order, poll=later)) == []
     assert await desk.state(job) is State.PENDING
 
 
@@ -174,8 +174,8 @@ async def test_marks_skip_what_lies_before_them_and_nothing_else(desk: Desk) -> 
     mark = desk.clock.turn(seconds=10)
     late = await desk.put()
     line = ("reports", Queue.DEFAULT)
-    survey = await desk.store.survey("w1", marks={line: mark})
-    assert [head.due_at for head in survey.heads] == [late.run_at]
+    poll = await desk.store.poll("w1", marks={line: mark})
+    assert [head.due_at for head in poll.heads] == [late.run_at]
     order = dataclasses.replace(await desk.order(), marks={line: mark})
     assert ids(await desk.store.claim(order)) == {late.id}
     assert ids(await desk.take()) == {early.id}
@@ -186,32 +186,32 @@ async def test_a_survey_tells_the_heads_of_all_lines(desk: Desk) -> None:
     await desk.put(channel="a", run_at=due_at + timedelta(hours=1))
     await desk.put(channel="a", run_at=due_at)
     await desk.put(channel="b", queue=Queue.HIGH, account="acme", run_at=due_at)
-    assert (await desk.store.survey("w1")).hinted
+    assert (await desk.store.poll("w1")).hinted
     await desk.take()
-    survey = await desk.store.survey("w1")
-    assert not survey.hinted
-    assert survey.now == desk.clock()
-    heads = {(head.channel, head.queue, head.due_at, head.lanes) for head in survey.heads}
+    poll = await desk.store.poll("w1")
+    assert not poll.hinted
+    assert poll.now == desk.clock()
+    heads = {(head.channel, head.queue, head.due_at, head.lanes) for head in poll.heads}
     assert heads == {("a", Queue.DEFAULT, due_at, False), ("b", Queue.HIGH, due_at, True)}
 
 
 async def test_a_survey_counts_the_beat_of_its_worker_only_when_asked(desk: Desk) -> None:
     await desk.hire("w2")
-    assert (await desk.store.survey("w1", beat=True)).beats == {"w1": 1, "w2": 0}
-    assert (await desk.store.survey("w1", beat=True)).beats == {"w1": 2, "w2": 0}
-    await desk.store.survey("w1")
-    assert {worker.id: worker.beats for worker in await desk.store.workers()} == {"w1": 2, "w2": 0}
+    assert (await desk.store.poll("w1", heartbeat=True)).heartbeats == {"w1": 1, "w2": 0}
+    assert (await desk.store.poll("w1", heartbeat=True)).heartbeats == {"w1": 2, "w2": 0}
+    await desk.store.poll("w1")
+    assert {worker.id: worker.heartbeats for worker in await desk.store.workers()} == {"w1": 2, "w2": 0}
 
 
 async def test_a_survey_of_a_retired_worker_does_not_list_it(desk: Desk) -> None:
     await desk.store.unregister_worker("w1")
-    assert (await desk.store.survey("w1", beat=True)).beats == {}
+    assert (await desk.store.poll("w1", heartbeat=True)).heartbeats == {}
 
 
 @pytest.mark.parametrize("worker", ["01a1e0c8-e320-7ff1-8033-7d38302d1d34", "x" * 36])
 async def test_a_worker_keeps_its_id_whatever_it_looks_like(store: Store, worker: str) -> None:
     await store.register_worker(WorkerInfo(id=worker, host="here", pid=7))
     (found,) = await store.workers()
-    assert (found.id, found.host, found.pid, found.beats) == (worker, "here", 7, 0)
+    assert (found.id, found.host, found.pid, found.heartbeats) == (worker, "here", 7, 0)
     await store.rescue({worker: 0}, lambda job, now, suspected: pytest.fail("there is no job"))
     assert await store.workers() == []

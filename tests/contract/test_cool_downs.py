@@ -46,8 +46,8 @@ async def test_a_cooled_accounts_lane_is_due_again_at_the_very_instant(desk: Des
     until_at = desk.clock.later(seconds=90)
     await desk.store.start_cooldown(Scope.ACCOUNT, "acme", until_at, "429")
     assert await desk.take() == []
-    survey = await desk.store.survey("w1")
-    assert next_due(survey.heads, closed(survey.known, survey.now), survey.now) == until_at
+    poll = await desk.store.poll("w1")
+    assert next_due(poll.heads, closed(poll.known, poll.now), poll.now) == until_at
 
 
 @WHOSE

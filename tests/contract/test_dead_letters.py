@@ -7,7 +7,7 @@ import pytest
 from postino.errors import Conflict, NotFound
 from postino.rules.retry import RetryPolicy
 from postino.rules.settlement import Cause, failed
-from postino.stores.records import Act, DeadFilter, Failure, JobFilter
+from postino.stores.records import AttemptError, AuditContext, DeadLetterFilter, JobFilter
 from postino.values.event import EventType
 from postino.values.job import Queue, State, new_id
 from postino.values.outcome import Done, Reject, Retry, Unknown
@@ -26,11 +26,11 @@ async def test_a_dead_letter_has_everything_about_its_job_and_all_attempts(desk:
     first_at = desk.clock.turn(seconds=1)
     claimed = await desk.take_one()
     first_end_at = desk.clock.turn(seconds=1)
-    assert await desk.end(claimed, Retry("busy"), Failure("TimeoutError", "slow", "trace one"), policy=TWICE)
+    assert await desk.end(claimed, Retry("busy"), AttemptError("TimeoutError", "slow", "trace one"), policy=TWICE)
     second_at = desk.clock.turn(minutes=5)
     claimed = await desk.take_one()
     died_at = desk.clock.turn(seconds=1)
-    assert await desk.end(claimed, Retry("still busy"), Failure("ValueError", "odd", "trace two"), policy=TWICE)
+    assert await desk.end(claimed, Retry("still busy"), AttemptError("ValueError", "odd", "trace two"), policy=TWICE)
 
     letter = await desk.store.dead_letter(job.id)
     for name, value in asked.items():
@@ -53,7 +53,7 @@ async def test_every_cause_is_kept(desk: Desk, cause: Cause) -> None:
     job = await desk.put()
     assert await desk.settle(await desk.take_one(), failed("why", cause))
     assert (await desk.store.dead_letter(job.id)).cause is cause
-    assert len(await desk.store.dead_letters(DeadFilter(cause=cause))) == 1
+    assert len(await desk.store.dead_letters(DeadLetterFilter(cause=cause))) == 1
 
 
 async def test_a_poison_payload_is_kept_byte_for_byte_all_the_way_round(desk: Desk) -> None:
@@ -64,7 +64,7 @@ async def test_a_poison_payload_is_kept_byte_for_byte_all_the_way_round(desk: De
     assert await desk.settle(claimed, failed("unreadable", Cause.POISON))
     assert (await desk.store.job(job.id)).payload == every_byte
     assert (await desk.store.dead_letter(job.id)).job.payload == every_byte
-    assert (await desk.store.replay(job.id, None, True, ME)).payload == every_byte
+    assert (await desk.store.replay_dead_letter(job.id, None, True, ME)).payload == every_byte
     assert (await desk.take_one()).payload == every_byte
     (known,) = await desk.store.enqueue([new(key="k")])
     assert known.job.payload == every_byte
@@ -75,7 +75,7 @@ async def test_a_replayed_job_keeps_key_and_history_and_starts_afresh(desk: Desk
     desk.clock.turn(minutes=5)
     assert await desk.end(await desk.take_one(), Retry("busy"), policy=TWICE)
     replayed_at = desk.clock.turn(hours=1)
-    job = await desk.store.replay(ended.id, None, False, ME)
+    job = await desk.store.replay_dead_letter(ended.id, None, False, ME)
     assert (job.id, job.idempotency_key, job.state) == (ended.id, "k", State.PENDING)
     assert (job.generation, job.attempts, job.run_at, job.finished_at) == (2, 0, replayed_at, None)
     assert (job.user_id, job.created_at, job.scheduled_at) == ("u", ended.created_at, ended.scheduled_at)
@@ -91,12 +91,12 @@ async def test_a_replayed_job_keeps_key_and_history_and_starts_afresh(desk: Desk
 async def test_a_job_that_fails_again_after_a_replay_has_one_open_letter_with_all_its_history(desk: Desk) -> None:
     job = await desk.run(Reject("first"))
     desk.clock.turn(minutes=1)
-    await desk.store.replay(job.id, None, True, ME)
+    await desk.store.replay_dead_letter(job.id, None, True, ME)
     assert await desk.end(await desk.take_one(), Reject("second"))
-    (letter,) = await desk.store.dead_letters(DeadFilter())
+    (letter,) = await desk.store.dead_letters(DeadLetterFilter())
     assert (letter.job.generation, letter.error) == (2, "second")
     assert [line.generation for line in letter.history] == [1, 2]
-    assert len(await desk.store.dead_letters(DeadFilter(resolved=True))) == 2
+    assert len(await desk.store.dead_letters(DeadLetterFilter(resolved=True))) == 2
     assert [found.id for found in await desk.store.jobs(JobFilter())] == [job.id]
 
 
@@ -110,11 +110,11 @@ async def test_what_cannot_work_unchanged_is_replayed_only_edited_or_by_force(
     for claimed in await desk.take():
         assert await desk.settle(claimed, failed("why", cause))
     with pytest.raises(Conflict, match=sentence):
-        await desk.store.replay(first.id, None, False, ME)
+        await desk.store.replay_dead_letter(first.id, None, False, ME)
     assert await desk.state(first) is State.FAILED
-    assert len(await desk.store.dead_letters(DeadFilter())) == 2
-    assert (await desk.store.replay(first.id, b"better", False, ME)).payload == b"better"
-    assert (await desk.store.replay(second.id, None, True, ME)).payload == second.payload
+    assert len(await desk.store.dead_letters(DeadLetterFilter())) == 2
+    assert (await desk.store.replay_dead_letter(first.id, b"better", False, ME)).payload == b"better"
+    assert (await desk.store.replay_dead_letter(second.id, None, True, ME)).payload == second.payload
     assert ids(await desk.take()) == {first.id, second.id}
 
 
@@ -122,26 +122,26 @@ async def test_what_cannot_work_unchanged_is_replayed_only_edited_or_by_force(
 async def test_what_may_work_next_time_is_replayed_as_it_is(desk: Desk, cause: Cause) -> None:
     job = await desk.put()
     assert await desk.settle(await desk.take_one(), failed("why", cause))
-    assert (await desk.store.replay(job.id, None, False, ME)).state is State.PENDING
+    assert (await desk.store.replay_dead_letter(job.id, None, False, ME)).state is State.PENDING
 
 
 async def test_a_replay_is_told_audited_and_resolves_the_letter(desk: Desk) -> None:
     job = await desk.run(Reject("no"))
     replayed_at = desk.clock.turn(minutes=1)
-    await desk.store.replay(job.id, None, True, Act("maria", "fixed it"))
+    await desk.store.replay_dead_letter(job.id, None, True, AuditContext("maria", "fixed it"))
     assert (await desk.told(job.id))[-1] == EventType.REPLAYED
     line = (await desk.store.audit())[0]
     assert (line.actor, line.action, line.subject, line.reason) == ("maria", "job.replayed", str(job.id), "fixed it")
     letter = await desk.store.dead_letter(job.id)
     assert (letter.resolved_at, letter.resolution) == (replayed_at, "replayed")
-    assert await desk.store.dead_letters(DeadFilter()) == []
+    assert await desk.store.dead_letters(DeadLetterFilter()) == []
 
 
 async def test_a_letter_is_replayed_once_only(desk: Desk) -> None:
     job = await desk.run(Reject("no"))
-    await desk.store.replay(job.id, None, True, ME)
+    await desk.store.replay_dead_letter(job.id, None, True, ME)
     with pytest.raises(Conflict, match="it is waiting for its turn, it did not fail"):
-        await desk.store.replay(job.id, None, True, ME)
+        await desk.store.replay_dead_letter(job.id, None, True, ME)
     assert len(await desk.take()) == 1
 
 
@@ -150,7 +150,7 @@ async def test_a_job_whose_remote_id_is_known_is_not_sent_again_by_a_replay(desk
     claimed = await desk.take_one()
     desk.database.sql(f"UPDATE {{jobs}} SET remote_id = 'remote-1' WHERE id = '{job.id}'")
     assert await desk.end(claimed, Reject("failed after it was out"))
-    existing = await desk.store.replay(job.id, None, True, ME)
+    existing = await desk.store.replay_dead_letter(job.id, None, True, ME)
     assert (existing.state, existing.remote_id) == (State.FAILED, "remote-1")
     assert await desk.take() == []
 
@@ -158,13 +158,13 @@ async def test_a_job_whose_remote_id_is_known_is_not_sent_again_by_a_replay(desk
 async def test_a_discarded_letter_is_resolved_and_its_job_stays_failed(desk: Desk) -> None:
     job = await desk.run(Reject("no"))
     discarded_at = desk.clock.turn(minutes=1)
-    letter = await desk.store.discard(job.id, ME)
+    letter = await desk.store.discard_dead_letter(job.id, ME)
     assert (letter.resolved_at, letter.resolution) == (discarded_at, "discarded")
-    assert await desk.store.dead_letters(DeadFilter()) == []
-    assert [found.job.id for found in await desk.store.dead_letters(DeadFilter(resolved=True))] == [job.id]
+    assert await desk.store.dead_letters(DeadLetterFilter()) == []
+    assert [found.job.id for found in await desk.store.dead_letters(DeadLetterFilter(resolved=True))] == [job.id]
     assert await desk.state(job) is State.FAILED
     assert (await desk.store.audit())[0].action == "dead_letter.discarded"
-    for again in (desk.store.discard(job.id, ME), desk.store.replay(job.id, None, True, ME)):
+    for again in (desk.store.discard_dead_letter(job.id, ME), desk.store.replay_dead_letter(job.id, None, True, ME)):
         with pytest.raises(Conflict):
             await again
 
@@ -172,13 +172,13 @@ async def test_a_discarded_letter_is_resolved_and_its_job_stays_failed(desk: Des
 async def test_what_did_not_fail_has_no_letter_to_replay_or_discard(desk: Desk) -> None:
     job = await desk.run(Done())
     with pytest.raises(Conflict, match="cannot be replayed: it is completed, and that is final"):
-        await desk.store.replay(job.id, None, True, ME)
+        await desk.store.replay_dead_letter(job.id, None, True, ME)
     with pytest.raises(Conflict, match="cannot be discarded: it is completed"):
-        await desk.store.discard(job.id, ME)
+        await desk.store.discard_dead_letter(job.id, ME)
     with pytest.raises(NotFound, match="There is no dead letter"):
         await desk.store.dead_letter(job.id)
     with pytest.raises(NotFound, match="There is no job"):
-        await desk.store.replay(new_id(), None, True, ME)
+        await desk.store.replay_dead_letter(new_id(), None, True, ME)
 
 
 async def test_letters_are_listed_by_type_channel_cause_and_page(desk: Desk) -> None:
@@ -186,14 +186,14 @@ async def test_letters_are_listed_by_type_channel_cause_and_page(desk: Desk) -> 
         await desk.run(Reject("no"), channel=channel, type=kind)
     await desk.run(Unknown("?"))
 
-    async def found(wanted: DeadFilter) -> list[tuple[str, str]]:
+    async def found(wanted: DeadLetterFilter) -> list[tuple[str, str]]:
         return sorted((letter.job.channel, letter.job.type) for letter in await desk.store.dead_letters(wanted))
 
-    assert await found(DeadFilter(channel="a")) == [("a", "x"), ("a", "y")]
-    assert await found(DeadFilter(type="x")) == [("a", "x"), ("b", "x")]
-    assert await found(DeadFilter(cause=Cause.EXHAUSTED)) == []
-    everything = await desk.store.dead_letters(DeadFilter())
+    assert await found(DeadLetterFilter(channel="a")) == [("a", "x"), ("a", "y")]
+    assert await found(DeadLetterFilter(type="x")) == [("a", "x"), ("b", "x")]
+    assert await found(DeadLetterFilter(cause=Cause.EXHAUSTED)) == []
+    everything = await desk.store.dead_letters(DeadLetterFilter())
     assert len(everything) == 3
-    (first,) = await desk.store.dead_letters(DeadFilter(limit=1))
-    rest = await desk.store.dead_letters(DeadFilter(before=first.job.id))
+    (first,) = await desk.store.dead_letters(DeadLetterFilter(limit=1))
+    rest = await desk.store.dead_letters(DeadLetterFilter(before=first.job.id))
     assert [first, *rest] == list(everything)

@@ -35,10 +35,10 @@ async def test_the_strongest_word_sets_the_deadline(
     await desk.put(**said, **lane)
     job = await take(desk)
     desk.clock.turn(seconds=limit + GRACE - 1)
-    assert not (await desk.store.survey("w1", beat=True)).orphaned
+    assert not (await desk.store.poll("w1", heartbeat=True)).orphaned
     assert await desk.store.rescue({}, settlement.rescue) == []
     desk.clock.turn(seconds=2)
-    assert (await desk.store.survey("w1", beat=True)).orphaned
+    assert (await desk.store.poll("w1", heartbeat=True)).orphaned
     (ending,) = await desk.store.rescue({}, settlement.rescue)
     assert ending.job == job
     assert await desk.state(job) is State.PENDING

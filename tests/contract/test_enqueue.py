@@ -80,7 +80,7 @@ async def test_a_key_stays_its_jobs_whatever_became_of_it(desk: Desk, outcome: O
 
 async def test_a_key_of_a_cancelled_job_gives_the_cancelled_job(desk: Desk) -> None:
     job = await desk.put(key="k")
-    await desk.store.cancel(job.id, ME)
+    await desk.store.cancel_job(job.id, ME)
     (again,) = await desk.store.enqueue([new(key="k")])
     assert (again.created, again.job.id, again.job.state) == (False, job.id, State.CANCELLED)
     assert await desk.take() == []

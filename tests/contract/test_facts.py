@@ -130,7 +130,7 @@ async def test_a_duplicate_in_one_part_is_not_told_again_with_the_next_part(desk
 
 async def test_a_late_receipt_after_a_person_said_no_is_told_as_a_duplicate(desk: Desk) -> None:
     job = await desk.lost_answer()
-    await desk.store.resolve(job.id, Retry("send again"), ME)
+    await desk.store.resolve_job(job.id, Retry("send again"), ME)
     desk.clock.turn(minutes=1)
     (again,) = await desk.take(worker="w2")
     await desk.intend(again, number=2)

@@ -109,16 +109,16 @@ async def test_several_claimers_at_once_never_give_one_brand_all_slots(desk: Des
 @pytest.mark.slow
 async def test_a_brand_with_thousands_of_lanes_is_folded_away_by_a_pause_and_brought_back(desk: Desk) -> None:
     await fill(desk, "acme", MANY)
-    while (await desk.store.survey("w1")).hinted:
+    while (await desk.store.poll("w1")).hinted:
         assert await desk.take(0) == []
     await desk.store.pause(Scope.BRAND, "acme", ME)
     other = await desk.put(account="bolt", brand="bolt")
     assert ids(await desk.take(10)) == {other.id}
-    while (survey := await desk.store.survey("w1")).hinted:
+    while (poll := await desk.store.poll("w1")).hinted:
         assert await desk.take(10) == []
-    assert {head.due_at for head in survey.heads} == {FOREVER}
+    assert {head.due_at for head in poll.heads} == {FOREVER}
     await desk.store.resume(Scope.BRAND, "acme", ME)
     assert brands(await desk.take(10)) == {"acme": 10}
-    while (await desk.store.survey("w1")).hinted:
+    while (await desk.store.poll("w1")).hinted:
         assert await desk.take(0) == []
     assert desk.database.sql("SELECT count(*) FROM {lane_due} WHERE due_at < '9999-01-01'") == [(MANY - 10,)]

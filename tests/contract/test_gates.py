@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 
 from postino.errors import NotFound
-from postino.stores.records import Act
+from postino.stores.records import AuditContext
 from postino.values.event import EventType
 from postino.values.gate import Gate, GateKind, Scope
 from postino.values.job import Job, Queue
@@ -62,9 +62,9 @@ async def test_what_already_runs_is_not_stopped_by_a_pause(desk: Desk, running_j
 
 
 async def test_pausing_twice_keeps_the_first_time_and_the_last_reason(desk: Desk) -> None:
-    first = await desk.store.pause(Scope.BRAND, "shoes", Act("maria", "sale"))
+    first = await desk.store.pause(Scope.BRAND, "shoes", AuditContext("maria", "sale"))
     desk.clock.turn(hours=1)
-    second = await desk.store.pause(Scope.BRAND, "shoes", Act("maria", "recall"))
+    second = await desk.store.pause(Scope.BRAND, "shoes", AuditContext("maria", "recall"))
     assert (second.since_at, second.reason) == (first.since_at, "recall")
     assert list(await desk.store.gates()) == [second]
 
@@ -75,10 +75,10 @@ async def test_what_was_never_paused_cannot_be_resumed(desk: Desk) -> None:
 
 
 async def test_a_survey_sees_the_gates_as_they_are_listed_but_those_of_accounts(desk: Desk) -> None:
-    brand = await desk.store.pause(Scope.BRAND, "shoes", Act("maria", "two words"))
-    account = await desk.store.pause(Scope.ACCOUNT, "acme", Act("maria"))
+    brand = await desk.store.pause(Scope.BRAND, "shoes", AuditContext("maria", "two words"))
+    account = await desk.store.pause(Scope.ACCOUNT, "acme", AuditContext("maria"))
     await desk.store.set_cap("reports", 3, ME)
-    known = (await desk.store.survey("w1")).known
+    known = (await desk.store.poll("w1")).known
     assert (known.gates, known.caps) == ((brand,), {"reports": 3})
     assert await desk.store.known_gates() == (known, desk.clock())
     assert list(await desk.store.gates()) == [account, brand]
@@ -159,7 +159,7 @@ async def test_a_persons_cap_goes_before_the_usual_one_and_gives_it_back(desk: D
     assert await desk.store.set_cap("reports", 5, ME) == 5
     assert len(await desk.take()) == 3
     await desk.store.set_default_caps({"reports": 7})
-    assert (await desk.store.survey("w1")).known.caps == {"reports": 5, "exports": 1}
+    assert (await desk.store.poll("w1")).known.caps == {"reports": 5, "exports": 1}
     assert await desk.take() == []
     assert await desk.store.set_cap("reports", None, ME) == 7
     assert len(await desk.take()) == 2
@@ -176,7 +176,7 @@ async def test_usual_caps_that_stay_as_they_are_wait_for_nobody(desk: Desk) -> N
     await desk.store.set_default_caps({"reports": 2, "exports": 1})
     stores = [await desk.another_store() for _ in range(3)]
     await asyncio.gather(*(store.set_default_caps({"exports": 1, "reports": 2}) for store in stores))
-    assert (await desk.store.survey("w1")).known.caps == {"reports": 2, "exports": 1}
+    assert (await desk.store.poll("w1")).known.caps == {"reports": 2, "exports": 1}
 
 
 @pytest.mark.parametrize("most", [1, 3])

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from postino.rules.circuit_breaker import BreakerPolicy
 from postino.rules.settlement import Cause
-from postino.stores.records import Act
+from postino.stores.records import AuditContext
 from postino.values.gate import GateKind, Scope
 from postino.values.job import State
 from postino.values.post import AccountState
@@ -58,8 +58,8 @@ async def test_what_is_planned_for_later_does_not_wait_yet(desk: Desk) -> None:
 
 async def test_an_account_that_was_paused_stays_so_when_it_is_connected_again(desk: Desk) -> None:
     await desk.store.save_account(account())
-    await desk.store.set_account_state("anna", AccountState.PAUSED, "holidays", Act("maria"))
-    await desk.store.set_account_state("anna", AccountState.TOKEN_EXPIRED, "refused", Act("postino"))
+    await desk.store.set_account_state("anna", AccountState.PAUSED, "holidays", AuditContext("maria"))
+    await desk.store.set_account_state("anna", AccountState.TOKEN_EXPIRED, "refused", AuditContext("postino"))
     assert {gate.kind for gate in await desk.store.gates()} == {GateKind.PAUSE, GateKind.TOKEN}
     await desk.store.save_account(account(sealed=b"new"))
     assert {gate.kind for gate in await desk.store.gates()} == {GateKind.PAUSE}

@@ -36,7 +36,7 @@ async def crowd(desk: Desk) -> None:
     await desk.run(Reject("no"), channel="b", account="anna")
     parent = await desk.put(channel="c", brand="rosso", queue=Queue.HIGH)
     await desk.take_one()
-    await desk.store.replay(failed.id, None, True, ME)
+    await desk.store.replay_dead_letter(failed.id, None, True, ME)
     for number in range(8):
         brand, account = ("verde", "anna") if number % 3 == 0 else (None, None)
         later = desk.clock.later(hours=number + 1)

@@ -101,7 +101,7 @@ async def test_brand_and_account_lanes_of_a_channel_are_claimed_side_by_side(des
 async def test_a_job_moved_to_an_earlier_time_wakes_its_lane(desk: Desk) -> None:
     job = await desk.put(account="acme", run_at=desk.clock.later(hours=5))
     assert await desk.take() == []
-    await desk.store.reschedule(job.id, desk.clock.later(hours=1), ME)
+    await desk.store.reschedule_job(job.id, desk.clock.later(hours=1), ME)
     desk.clock.turn(hours=1)
     assert ids(await desk.take()) == {job.id}
 
@@ -111,7 +111,7 @@ async def test_a_job_moved_to_a_later_time_does_not_hold_up_its_lane(desk: Desk)
     other = await desk.put(account="acme", run_at=desk.clock.later(minutes=2))
     assert await desk.take() == []
     desk.clock.turn(minutes=5)
-    await desk.store.reschedule(job.id, desk.clock.later(hours=1), ME)
+    await desk.store.reschedule_job(job.id, desk.clock.later(hours=1), ME)
     assert ids(await desk.take()) == {other.id}
 
 
@@ -120,13 +120,13 @@ async def test_a_cancelled_head_does_not_hold_up_its_lane(desk: Desk) -> None:
     other = await desk.put(account="acme", run_at=desk.clock.later(minutes=2))
     assert await desk.take() == []
     desk.clock.turn(minutes=5)
-    await desk.store.cancel(head.id, ME)
+    await desk.store.cancel_job(head.id, ME)
     assert ids(await desk.take()) == {other.id}
 
 
 async def test_a_replayed_job_wakes_its_lane(desk: Desk) -> None:
     job = await desk.run(Reject("no"), account="acme", brand="shoes")
-    await desk.store.replay(job.id, None, True, ME)
+    await desk.store.replay_dead_letter(job.id, None, True, ME)
     assert ids(await desk.take()) == {job.id}
 
 

@@ -55,25 +55,25 @@ async def test_what_was_refused_every_time_is_as_if_nothing_had_been_sent(desk: 
     assert (await desk.store.job(job.id)).sent
     match deed:
         case "cancel":
-            assert (await desk.store.cancel(job.id, ME)).state is State.CANCELLED
+            assert (await desk.store.cancel_job(job.id, ME)).state is State.CANCELLED
         case "edit":
-            assert (await desk.store.edit(job.id, b"new", ME)).payload == b"new"
+            assert (await desk.store.edit_job(job.id, b"new", ME)).payload == b"new"
         case "reschedule":
-            assert (await desk.store.reschedule(job.id, None, ME)).run_at == desk.clock()
+            assert (await desk.store.reschedule_job(job.id, None, ME)).run_at == desk.clock()
 
 
 async def test_an_edit_discards_what_was_remembered(desk: Desk) -> None:
     job = await park(desk)
-    await desk.store.edit(job.id, b"new", ME)
+    await desk.store.edit_job(job.id, b"new", ME)
     assert await desk.store.ledger(job.id) == Ledger()
 
 
 async def test_another_time_or_a_cancel_leaves_what_was_remembered(desk: Desk) -> None:
     job = await park(desk)
     known = await desk.store.ledger(job.id)
-    await desk.store.reschedule(job.id, None, ME)
+    await desk.store.reschedule_job(job.id, None, ME)
     assert await desk.store.ledger(job.id) == known
-    assert (await desk.store.cancel(job.id, ME)).state is State.CANCELLED
+    assert (await desk.store.cancel_job(job.id, ME)).state is State.CANCELLED
 
 
 @pytest.mark.parametrize("answered", [True, False])
@@ -85,7 +85,8 @@ async def test_what_has_been_sent_is_not_edited_and_forgets_nothing(desk: Desk, 
         assert await desk.end(again, Retry("later"))
     known, before = await desk.store.ledger(job.id), await desk.store.job(job.id)
     for deed in (
-        desk.store.edit(job.id, b"new", ME), desk.store.cancel(job.id, ME), desk.store.reschedule(job.id, None, ME),
+        desk.store.edit_job(job.id, b"new", ME), desk.store.cancel_job(job.id, ME),
+        desk.store.reschedule_job(job.id, None, ME),
     ):  # fmt: skip
         with pytest.raises(Conflict):
             await deed
@@ -98,7 +99,7 @@ async def test_what_has_been_sent_is_not_edited_and_forgets_nothing(desk: Desk, 
 async def test_it_is_live_puts_a_persons_receipt_in_the_place_of_the_networks(desk: Desk) -> None:
     job = await desk.lost_answer(account="acme")
     said_at = desk.clock.turn(minutes=1)
-    resolved = await desk.store.resolve(job.id, Done(remote_id="r1"), ME)
+    resolved = await desk.store.resolve_job(job.id, Done(remote_id="r1"), ME)
     assert (resolved.state, resolved.run_at, resolved.look_at, resolved.sent) == (State.PENDING, said_at, None, True)
     (fact,) = (await desk.store.ledger(job.id)).facts
     assert (fact.step, fact.number, fact.verdict, fact.told_by) == ("post", 1, Verdict.ACCEPTED, Source.PERSON)
@@ -115,7 +116,7 @@ async def test_it_is_live_puts_a_persons_receipt_in_the_place_of_the_networks(de
 async def test_it_is_live_must_say_which_post_it_is(desk: Desk, remote_id: str | None) -> None:
     job = await desk.lost_answer()
     with pytest.raises(WrongUse, match="say which post") as refused:
-        await desk.store.resolve(job.id, Done(remote_id=remote_id), ME)
+        await desk.store.resolve_job(job.id, Done(remote_id=remote_id), ME)
     assert refused.value.field == "remote_id"
     assert await desk.store.job(job.id) == job
     assert (await desk.store.ledger(job.id)).facts == ()
@@ -128,7 +129,7 @@ async def test_it_is_live_cannot_name_another_jobs_post(desk: Desk) -> None:
     job = await desk.lost_answer()
     known = await desk.store.ledger(job.id)
     with pytest.raises(Conflict, match=f"belongs to job {other.id}"):
-        await desk.store.resolve(job.id, Done(remote_id="r1"), ME)
+        await desk.store.resolve_job(job.id, Done(remote_id="r1"), ME)
     assert (await desk.store.job(job.id), await desk.store.ledger(job.id)) == (job, known)
     assert await desk.store.audit() == []
     assert EventType.RESOLVED not in await desk.told(job.id)
@@ -136,7 +137,7 @@ async def test_it_is_live_cannot_name_another_jobs_post(desk: Desk) -> None:
 
 async def test_it_is_live_in_the_middle_of_a_thread_lets_the_rest_follow(desk: Desk) -> None:
     job = await half_a_thread(desk)
-    assert (await desk.store.resolve(job.id, Done(remote_id="r2"), ME)).state is State.PENDING
+    assert (await desk.store.resolve_job(job.id, Done(remote_id="r2"), ME)).state is State.PENDING
     known = await desk.store.ledger(job.id)
     assert [step.name for step in known.steps] == ["picture"]
     assert isinstance(fate(known, "part 1"), Accepted)
@@ -146,7 +147,7 @@ async def test_it_is_live_in_the_middle_of_a_thread_lets_the_rest_follow(desk: D
 
 async def test_send_again_says_no_for_every_unanswered_call_of_the_step_in_doubt_and_no_other(desk: Desk) -> None:
     job = await half_a_thread(desk)
-    resolved = await desk.store.resolve(job.id, Retry("again"), ME)
+    resolved = await desk.store.resolve_job(job.id, Retry("again"), ME)
     assert (resolved.state, resolved.look_at) == (State.PENDING, None)
     known = await desk.store.ledger(job.id)
     said = [fact for fact in known.facts if fact.told_by is Source.PERSON]
@@ -160,7 +161,7 @@ async def test_sent_again_it_is_only_when_nothing_can_be_on_its_way_any_more(des
     job = await desk.take_one()
     await desk.intend(job, send_within=10, settles_within=50)
     await desk.kill("w1")
-    await desk.store.resolve(job.id, Retry("again"), ME)
+    await desk.store.resolve_job(job.id, Retry("again"), ME)
     await desk.hire("w2")
     desk.clock.turn(seconds=59)
     assert await desk.take(worker="w2") == []
@@ -175,7 +176,7 @@ async def test_send_again_answers_several_lost_calls_of_one_step(desk: Desk) -> 
         await desk.intend(job, number=number)
     await desk.refuse(job, number=2)
     await desk.kill("w1")
-    resolved = await desk.store.resolve(job.id, Retry("again"), ME)
+    resolved = await desk.store.resolve_job(job.id, Retry("again"), ME)
     assert (resolved.state, resolved.look_at, resolved.sent) == (State.PENDING, None, True)
     known = await desk.store.ledger(job.id)
     assert [(fact.number, fact.told_by) for fact in sorted(known.facts, key=number_of)] == [
@@ -190,14 +191,14 @@ async def test_it_is_live_with_several_lost_calls_is_about_the_last(desk: Desk) 
     for number in (1, 2):
         await desk.intend(job, number=number)
     await desk.kill("w1")
-    assert (await desk.store.resolve(job.id, Done(remote_id="r1"), ME)).look_at is None
+    assert (await desk.store.resolve_job(job.id, Done(remote_id="r1"), ME)).look_at is None
     (fact,) = (await desk.store.ledger(job.id)).facts
     assert fact.number == 2
 
 
 async def test_giving_up_says_nothing_about_the_network(desk: Desk) -> None:
     job = await desk.lost_answer()
-    resolved = await desk.store.resolve(job.id, Reject("nobody knows"), ME)
+    resolved = await desk.store.resolve_job(job.id, Reject("nobody knows"), ME)
     assert (resolved.state, resolved.sent) == (State.FAILED, True)
     known = await desk.store.ledger(job.id)
     assert known.facts == ()
@@ -214,7 +215,7 @@ async def test_where_nothing_is_in_doubt_the_word_is_about_the_whole_job(
     await desk.accept(running_job, "r1")
     assert await desk.end(await desk.store.job(running_job.id), Unknown("who knows"))
     known = await desk.store.ledger(running_job.id)
-    resolved = await desk.store.resolve(running_job.id, verdict, ME)
+    resolved = await desk.store.resolve_job(running_job.id, verdict, ME)
     expected = {Done: State.COMPLETED, Retry: State.PENDING, Reject: State.FAILED}[type(verdict)]
     assert resolved.state is expected
     assert await desk.store.ledger(running_job.id) == known
@@ -225,7 +226,7 @@ async def test_while_somebody_is_looking_a_person_waits(desk: Desk) -> None:
     desk.clock.turn(minutes=1)
     await desk.take(worker="w2")
     with pytest.raises(Conflict, match="it is running now"):
-        await desk.store.resolve(job.id, Done(remote_id="r1"), ME)
+        await desk.store.resolve_job(job.id, Done(remote_id="r1"), ME)
 
 
 # Replay
@@ -236,7 +237,7 @@ async def test_a_replay_starts_anew_where_nothing_is_out_there(desk: Desk, runni
     await desk.intend(running_job)
     await desk.refuse(running_job)
     await failing(desk, running_job)
-    job = await desk.store.replay(running_job.id, b"better", False, ME)
+    job = await desk.store.replay_dead_letter(running_job.id, b"better", False, ME)
     known = await desk.store.ledger(job.id)
     assert known.steps == ()
     assert fate(known, "post") == Clear(2), "what was refused stays refused"
@@ -250,19 +251,19 @@ async def test_a_replay_of_half_a_thread_goes_on_where_it_stopped_and_is_not_edi
     await failing(desk, claimed)
     known = await desk.store.ledger(job.id)
     with pytest.raises(Conflict, match="cannot be edited"):
-        await desk.store.replay(job.id, b"better", True, ME)
+        await desk.store.replay_dead_letter(job.id, b"better", True, ME)
     assert await desk.state(job) is State.FAILED
-    replayed = await desk.store.replay(job.id, None, False, ME)
+    replayed = await desk.store.replay_dead_letter(job.id, None, False, ME)
     assert (replayed.state, replayed.look_at) == (State.PENDING, None)
     assert await desk.store.ledger(job.id) == known
 
 
 async def test_a_replay_of_what_was_given_up_is_in_doubt_again(desk: Desk) -> None:
     job = await desk.lost_answer()
-    await desk.store.resolve(job.id, Reject("nobody knows"), ME)
+    await desk.store.resolve_job(job.id, Reject("nobody knows"), ME)
     with pytest.raises(Conflict, match="force"):
-        await desk.store.replay(job.id, None, False, ME)
-    replayed = await desk.store.replay(job.id, None, True, ME)
+        await desk.store.replay_dead_letter(job.id, None, False, ME)
+    replayed = await desk.store.replay_dead_letter(job.id, None, True, ME)
     assert (replayed.state, replayed.sent, replayed.look_at) == (State.PENDING, True, job.look_at)
     (again,) = await desk.take(worker="w2")
     assert await desk.end(again, Reject("the account is gone"))
@@ -271,10 +272,10 @@ async def test_a_replay_of_what_was_given_up_is_in_doubt_again(desk: Desk) -> No
 
 async def test_a_replay_after_a_late_receipt_finds_it(desk: Desk) -> None:
     job = await desk.lost_answer()
-    await desk.store.resolve(job.id, Reject("nobody knows"), ME)
+    await desk.store.resolve_job(job.id, Reject("nobody knows"), ME)
     await desk.accept(job, "r1")
     assert await desk.state(job) is State.FAILED
-    replayed = await desk.store.replay(job.id, None, True, ME)
+    replayed = await desk.store.replay_dead_letter(job.id, None, True, ME)
     assert replayed.look_at is None
     assert isinstance(fate(await desk.store.ledger(job.id), "post"), Accepted)
 

@@ -245,7 +245,7 @@ async def test_posts_are_listed_newest_first_by_filter_and_page(desk: Desk) -> N
     ]
     first, second = [found.job.id for found in await create(desk.store, *posts[:2], said=said)]
     (third,) = [found.job.id for found in await create(desk.store, posts[2])]
-    await desk.store.cancel(second, ME)
+    await desk.store.cancel_job(second, ME)
 
     async def found(**filter_: object) -> list[UUID]:
         return [post.job.id for post in await desk.store.posts(PostFilter(**filter_))]  # type: ignore[arg-type]
@@ -268,7 +268,7 @@ async def test_posts_are_listed_newest_first_by_filter_and_page(desk: Desk) -> N
 async def test_a_finished_and_a_replayed_post_are_each_listed_once(desk: Desk) -> None:
     (made,) = await create(desk.store, wanted())
     assert await desk.end(await desk.take_one(), Reject("no"))
-    await desk.store.replay(made.job.id, None, True, ME)
+    await desk.store.replay_dead_letter(made.job.id, None, True, ME)
     (post,) = await desk.store.posts(PostFilter())
     assert (post.job.state, post.job.generation) == (State.PENDING, 2)
     assert await desk.end(await desk.take_one(), Done(remote_id="r1"))
@@ -280,7 +280,7 @@ async def test_a_missed_post_that_a_person_replays_is_wanted_all_the_same(desk: 
     (made,) = await create(desk.store, wanted("anna", until=desk.clock.later(minutes=1)))
     desk.clock.turn(minutes=2)
     assert [job.id for job in await desk.store.fail_missed_posts(3600)] == [made.job.id]
-    await desk.store.replay(made.job.id, None, False, ME)
+    await desk.store.replay_dead_letter(made.job.id, None, False, ME)
     assert await desk.store.fail_missed_posts(3600) == []
     assert [job.id for job in await desk.take()] == [made.job.id]
 
@@ -294,6 +294,6 @@ async def test_a_post_is_there_for_ever_and_can_be_replayed_for_as_long(desk: De
     await desk.store.prune(RetentionConfig(finished_days=10))
     assert desk.database.sql("SELECT count(*) FROM {finished}") == [(0,)]
     assert await desk.store.post(out.job.id) == before
-    await desk.store.replay(failed.job.id, None, True, ME)
+    await desk.store.replay_dead_letter(failed.job.id, None, True, ME)
     (again,) = [post for post in await desk.store.posts(PostFilter()) if post.job.id == failed.job.id]
     assert (again.job.state, again.job.generation) == (State.PENDING, 2)

@@ -38,11 +38,11 @@ async def crowd(desk: Desk, chance: random.Random, number: int = 60) -> list[Sto
     posts = await desk.store.posts(PostFilter(limit=1000))
     waiting = [post for post in posts if post.job.state is State.PENDING]
     for post in waiting[:5]:
-        await desk.store.cancel(post.job.id, ME)
+        await desk.store.cancel_job(post.job.id, ME)
     for post in waiting[5:10]:
-        await desk.store.reschedule(post.job.id, desk.clock.later(hours=chance.randint(1, 5)), ME)
+        await desk.store.reschedule_job(post.job.id, desk.clock.later(hours=chance.randint(1, 5)), ME)
     for post in [post for post in posts if post.job.state is State.FAILED][:2]:
-        await desk.store.replay(post.job.id, None, True, ME)
+        await desk.store.replay_dead_letter(post.job.id, None, True, ME)
     return list(await desk.store.posts(PostFilter(limit=1000)))
 
 
@@ -183,7 +183,7 @@ async def test_the_calendar_knows_how_posts_ended(desk: Desk) -> None:
     assert await state() is State.RUNNING
     await desk.end(job, Reject("no"))
     assert await state() is State.FAILED
-    await desk.store.replay(made.job.id, None, True, ME)
+    await desk.store.replay_dead_letter(made.job.id, None, True, ME)
     assert await state() is State.PENDING
 
 

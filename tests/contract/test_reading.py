@@ -16,7 +16,7 @@ async def test_the_plain_view_shows_live_and_finished_jobs_once_each(desk: Desk)
     done = await desk.run(Done(), channel="a")
     dead = await desk.run(Reject("no"), channel="b")
     replayed = await desk.run(Reject("no"), channel="c")
-    await desk.store.replay(replayed.id, None, True, ME)
+    await desk.store.replay_dead_letter(replayed.id, None, True, ME)
     later = await desk.put(channel="e", queue=Queue.LOW, run_at=desk.clock.later(hours=1))
     shown = desk.database.sql("SELECT channel, state, queue, generation FROM {all_jobs} ORDER BY channel")
     assert shown == [
@@ -71,7 +71,7 @@ async def test_jobs_are_listed_in_every_state(desk: Desk) -> None:
     await desk.run(Unknown("?"), channel="uncertain")
     await desk.put(channel="running")
     await desk.take()
-    await desk.store.cancel((await desk.put(channel="cancelled")).id, ME)
+    await desk.store.cancel_job((await desk.put(channel="cancelled")).id, ME)
     await desk.put(channel="pending")
     for state in State:
         found = await desk.store.jobs(JobFilter(states=(state,)))

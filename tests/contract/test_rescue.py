@@ -42,8 +42,8 @@ async def test_a_rescue_leaves_a_line_in_the_history(desk: Desk, running_job: Jo
 
 
 async def test_a_worker_that_beat_meanwhile_is_not_buried(desk: Desk, running_job: Job) -> None:
-    seen = (await desk.store.survey(None, beat=True)).beats
-    await desk.store.survey("w1", beat=True)
+    seen = (await desk.store.poll(None, heartbeat=True)).heartbeats
+    await desk.store.poll("w1", heartbeat=True)
     assert await desk.store.rescue(seen, settlement.rescue) == []
     assert await desk.store.job(running_job.id) == running_job
     assert [worker.id for worker in await desk.store.workers()] == ["w1"]
@@ -63,7 +63,7 @@ async def test_a_buried_worker_claims_nothing(desk: Desk, running_job: Job) -> N
     await desk.kill("w1")
     assert await desk.store.claim(order) == []
     assert await desk.take() == []
-    assert "w1" not in (await desk.store.survey("w1", beat=True)).beats
+    assert "w1" not in (await desk.store.poll("w1", heartbeat=True)).heartbeats
 
 
 async def test_what_a_retired_worker_still_held_is_rescued_by_the_next_look(desk: Desk, running_job: Job) -> None:
@@ -99,8 +99,8 @@ async def test_a_second_death_counts_only_against_the_job_that_was_running(desk:
     await desk.hire("w2")
     await desk.take(worker="w2")
     await desk.store.mark_suspect("w2", guilty.id)
-    survey = await desk.store.survey("w2", beat=True)
-    await desk.store.rescue({"w2": survey.beats["w2"]}, settlement.rescue)
+    poll = await desk.store.poll("w2", heartbeat=True)
+    await desk.store.rescue({"w2": poll.heartbeats["w2"]}, settlement.rescue)
     assert (await desk.store.job(guilty.id)).rescues == 2
     assert (await desk.store.job(innocent.id)).rescues == 1
 
@@ -124,11 +124,11 @@ async def test_a_job_that_kills_three_workers_is_quarantined(desk: Desk, due_job
 async def test_observers_that_rescue_at_once_decide_about_each_job_once(desk: Desk, found: str) -> None:
     jobs = await desk.put_many(20)
     await desk.take()
-    beats = (await desk.store.survey("observer", beat=True)).beats
+    heartbeats = (await desk.store.poll("observer", heartbeat=True)).heartbeats
     if found == "gone":
         await desk.store.unregister_worker("w1")
     others = [desk.store, await desk.another_store(), await desk.another_store()]
-    rescues = await asyncio.gather(*(store.rescue(beats, settlement.rescue) for store in others))
+    rescues = await asyncio.gather(*(store.rescue(heartbeats, settlement.rescue) for store in others))
     rescued = [ending.job.id for endings in rescues for ending in endings]
     assert sorted(rescued) == sorted(ids(jobs))
     assert {(await desk.store.job(job.id)).rescues for job in jobs} == {1}

@@ -9,7 +9,7 @@ import pytest
 from postino.rules import settlement
 from postino.rules.retry import RetryPolicy, Schedule
 from postino.rules.settlement import Settlement
-from postino.stores.records import Attempt, DeadFilter, Ending, Failure
+from postino.stores.records import Attempt, AttemptError, DeadLetterFilter, SettledJob
 from postino.values.event import EventType
 from postino.values.job import Job, State
 from postino.values.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
@@ -34,7 +34,7 @@ async def test_a_completed_job_leaves_no_dead_letter_and_never_runs_again(desk: 
     await desk.run(Done())
     desk.clock.turn(days=3)
     assert await desk.take() == []
-    assert await desk.store.dead_letters(DeadFilter()) == []
+    assert await desk.store.dead_letters(DeadLetterFilter()) == []
 
 
 async def test_the_history_has_one_line_for_each_attempt(desk: Desk) -> None:
@@ -42,7 +42,7 @@ async def test_the_history_has_one_line_for_each_attempt(desk: Desk) -> None:
     started_at = desk.clock()
     claimed = await desk.take_one()
     ended_at = desk.clock.turn(seconds=7)
-    assert await desk.end(claimed, Retry("busy"), Failure("TimeoutError", "too slow", "line 1\nline 2"))
+    assert await desk.end(claimed, Retry("busy"), AttemptError("TimeoutError", "too slow", "line 1\nline 2"))
     again_at = desk.clock.turn(minutes=5)
     assert await desk.end(await desk.take_one(), Done())
     assert await desk.store.attempts(job.id) == [
@@ -63,7 +63,7 @@ async def test_job_attempt_and_event_are_written_together(desk: Desk, outcome: O
         str(written.event).removeprefix("job.")
     ]
     assert await desk.told(job.id) == [written.event]
-    assert len(await desk.store.dead_letters(DeadFilter())) == (1 if job.state is State.FAILED else 0)
+    assert len(await desk.store.dead_letters(DeadLetterFilter())) == (1 if job.state is State.FAILED else 0)
 
 
 @pytest.mark.parametrize("outcome", EVERY_OUTCOME)
@@ -81,7 +81,7 @@ async def test_a_settle_with_an_old_token_is_refused_and_changes_nothing(
     assert await desk.store.job(job.id) == held
     assert await desk.events() == before
     assert len(await desk.store.attempts(job.id)) == 1
-    assert await desk.store.dead_letters(DeadFilter()) == []
+    assert await desk.store.dead_letters(DeadLetterFilter()) == []
     assert await desk.end(held, Done())
 
 
@@ -98,7 +98,7 @@ async def test_a_second_settle_is_refused_and_changes_nothing(desk: Desk, runnin
 
 async def test_a_settle_after_a_cancelled_and_lost_claim_is_refused(desk: Desk, running_job: Job) -> None:
     await desk.kill("w1")
-    await desk.store.cancel(running_job.id, ME)
+    await desk.store.cancel_job(running_job.id, ME)
     assert not await desk.end(running_job, Done())
     assert await desk.state(running_job) is State.CANCELLED
 
@@ -111,7 +111,7 @@ async def test_a_batch_is_settled_whole_and_tells_which_were_lost(desk: Desk) ->
     ]  # fmt: skip
     assert await desk.end(jobs[5], Done())
     endings = [
-        Ending(job, settlement.settle(job, outcome, RetryPolicy(), desk.clock(), 0))
+        SettledJob(job, settlement.settle(job, outcome, RetryPolicy(), desk.clock(), 0))
         for job, outcome in zip(jobs, outcomes, strict=True)
     ]
     assert await desk.store.settle(endings) == ids(jobs[:5])
@@ -178,7 +178,7 @@ async def test_an_uncertain_job_waits_for_a_person(desk: Desk) -> None:
 async def test_error_texts_no_database_likes_are_settled_all_the_same(
     desk: Desk, running_job: Job, outcome: Outcome
 ) -> None:
-    assert await desk.end(running_job, outcome, Failure("E\x00", "\ud800m\x00", "t\x00 \udcff è"))
+    assert await desk.end(running_job, outcome, AttemptError("E\x00", "\ud800m\x00", "t\x00 \udcff è"))
     job = await desk.store.job(running_job.id)
     assert job.last_error == "bad\\x00 \\udcff"
     (attempt,) = await desk.store.attempts(job.id)

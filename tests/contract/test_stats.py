@@ -11,14 +11,14 @@ from postino.rules.quota import Spent
 from postino.rules.retry import Exponential, RetryPolicy
 from postino.rules.settlement import WORKED, settle
 from postino.rules.stats import summary
-from postino.stores.records import Act, DeadFilter, Ending, JobFilter, Spending
+from postino.stores.records import AuditContext, DeadLetterFilter, JobFilter, QuotaUsageFilter, SettledJob
 from postino.values.event import Cursor
 from postino.values.job import Job, State
 from postino.values.outcome import Reject
 from postino.values.post import POST
 from tests.contract.desk import Desk
 
-ME = Act("me")
+ME = AuditContext("me")
 POLICY = RetryPolicy(3, Exponential(60))
 
 
@@ -27,7 +27,7 @@ async def end(desk: Desk, brand: str | None = None, *, error: str | None = None,
     await desk.put(type=POST, channel=channel, brand=brand, account=f"{channel}:{brand}")
     [job] = await desk.take()
     settlement = WORKED if error is None else settle(job, Reject(error), POLICY, desk.clock(), 0)
-    assert await desk.store.settle([Ending(job, settlement)]) == {job.id}
+    assert await desk.store.settle([SettledJob(job, settlement)]) == {job.id}
     return job
 
 
@@ -37,7 +37,7 @@ async def test_posts_that_ended_are_told_with_how_late_they_were(desk: Desk) -> 
     await desk.put(type=POST, channel="mastodon", account="mastodon:b", brand="other")
     desk.clock.turn(seconds=90)
     [late] = await desk.take()
-    await desk.store.settle([Ending(late, WORKED)])
+    await desk.store.settle([SettledJob(late, WORKED)])
     await end(desk, "acme", error="no")
     found = await desk.store.finished_posts(since, 100)
     assert [(one.network, one.state, round(one.late_by)) for one in found] == [
@@ -76,7 +76,7 @@ async def test_letters_that_failed_alike_are_one_trouble(desk: Desk) -> None:
     assert (gone.letters, gone.channel) == (1, "mastodon")
     [mine] = [one for one in await desk.store.error_groups(100, ["acme"]) if one.channel == "bluesky"]
     assert (mine.letters, mine.example) == (1, first.id)
-    await desk.store.discard(second.id, ME)
+    await desk.store.discard_dead_letter(second.id, ME)
     assert {one.letters for one in await desk.store.error_groups(100)} == {1}
     assert len(await desk.store.error_groups(1)) == 1
 
@@ -84,9 +84,9 @@ async def test_letters_that_failed_alike_are_one_trouble(desk: Desk) -> None:
 async def test_letters_and_jobs_of_some_brands(desk: Desk) -> None:
     mine, other = await end(desk, "acme", error="no"), await end(desk, "other", error="no")
     nobodys = await desk.put(channel="reports")
-    letters = await desk.store.dead_letters(DeadFilter(brands=("acme",)))
+    letters = await desk.store.dead_letters(DeadLetterFilter(brands=("acme",)))
     assert [letter.job.id for letter in letters] == [mine.id]
-    [letter] = await desk.store.dead_letters(DeadFilter(account="bluesky:other"))
+    [letter] = await desk.store.dead_letters(DeadLetterFilter(account="bluesky:other"))
     assert letter.job.id == other.id
 
     async def listed(**wanted: object) -> list[object]:
@@ -104,7 +104,7 @@ async def test_letters_and_jobs_of_some_brands(desk: Desk) -> None:
 async def test_a_replay_may_be_for_later(desk: Desk) -> None:
     job = await end(desk, "acme", error="no")
     later = desk.clock.later(minutes=5)
-    replayed = await desk.store.replay(job.id, None, True, ME, run_at=later)
+    replayed = await desk.store.replay_dead_letter(job.id, None, True, ME, run_at=later)
     assert replayed.run_at == later
     assert await desk.take() == []
     desk.clock.turn(minutes=5)
@@ -117,7 +117,7 @@ async def test_what_was_spent_is_told_for_each_quota(desk: Desk) -> None:
         "INSERT INTO {spent} (job_id, step, number, channel, account, quota, cost, at) VALUES"
         f" ('00000000-0000-0000-0000-000000000001', 'post', 1, 'instagram', 'a', 'posts', 3, '{at}')"
     )
-    wanted = Spending(channel="instagram", quota="posts", account="a", since_at=desk.clock.later(hours=-1))
+    wanted = QuotaUsageFilter(channel="instagram", quota="posts", account="a", since_at=desk.clock.later(hours=-1))
     found = await desk.store.quota_usage([wanted, replace(wanted, account="b")])
     assert [list(one) for one in found] == [[Spent(desk.clock(), 3)], []]
 

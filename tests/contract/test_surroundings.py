@@ -99,5 +99,5 @@ async def test_a_person_answers_and_it_goes_out(desk: Desk, elsewhere: Elsewhere
     elsewhere()
     await desk.store.detect_restore()
     assert due.id not in {job.id for job in await desk.take()}
-    await desk.store.resolve(due.id, Retry("it did not"), ME)
+    await desk.store.resolve_job(due.id, Retry("it did not"), ME)
     assert due.id in {job.id for job in await desk.take()}

@@ -56,14 +56,14 @@ async def test_a_published_post_is_a_twin_too(desk: Desk) -> None:
 async def test_what_failed_or_was_cancelled_is_no_twin(desk: Desk) -> None:
     await click(desk)
     assert await desk.end(await desk.take_one(), Reject("no"))
-    await desk.store.cancel(await click(desk), ME)
+    await desk.store.cancel_job(await click(desk), ME)
     await click(desk)
 
 
 async def test_what_is_planned_for_later_is_no_twin_until_its_time_has_come(desk: Desk) -> None:
     await create(desk.store, wanted(run_at=desk.clock.later(minutes=5)))
     desk.clock.turn(minutes=4)
-    await desk.store.cancel(await click(desk), ME)
+    await desk.store.cancel_job(await click(desk), ME)
     desk.clock.turn(minutes=2)
     with pytest.raises(Conflict):
         await click(desk)

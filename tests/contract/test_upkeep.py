@@ -44,7 +44,7 @@ async def test_a_duty_is_done_by_one_at_a_time_and_not_again_before_it_is_due(de
 async def test_what_is_past_its_time_goes_and_the_rest_stays(desk: Desk) -> None:
     old = await desk.run(Done(), key="old")
     dead = await desk.run(Reject("no"))
-    await desk.store.discard(dead.id, ME)
+    await desk.store.discard_dead_letter(dead.id, ME)
     unresolved = await desk.run(Reject("no"))
     desk.clock.turn(days=11)
     young, live = await desk.run(Done()), await desk.put()

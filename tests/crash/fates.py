@@ -10,7 +10,7 @@ from tests.crash.program import LEASE
 SOON = 0.4  # seconds a worker lives, on average
 UNBORN = 0.15  # how many are killed before they have begun
 VETERANS = (2.5, 5.0)  # in leases: one place is held by workers old enough to notice the deaths of others
-FREQUENT = ("survey.", "claim.", "handler.", "settle.")
+FREQUENT = ("poll.", "claim.", "handler.", "settle.")
 RESCUING = ("rescue.", "mark_suspect.")
 LEAVING = ("release.", "unregister_worker.")
 MOST_PASSAGES = 12

@@ -9,13 +9,13 @@ EVERYTHING = bool(os.environ.get("CRASH_EVERYTHING"))
 OUTSIDE = ("step", "send", "lookup", "handler", "listener")  # the engine's own: calls to code of others
 # Writes that only people and programs make, over the API: one transaction each.
 REQUESTS = (
-    "dispatch_due", "cancel", "edit", "reschedule", "resolve", "replay", "discard", "load_forecast", "pause",
-    "resume", "set_cap", "end_cooldown", "half_open", "open_circuit", "close_circuit", "reset_circuit",
-    "add_blackout", "remove_blackout", "add_draft", "edit_post", "reschedule_post", "publish_post_now", "add_account",
-    "save_account", "set_account_state", "change_draft", "remove_draft", "save_import", "save_import_rows",
-    "finish_import", "add_api_key", "remove_api_key", "touch_api_key", "add_user", "change_user", "remove_user",
-    "update_password_hash", "begin_login", "forgive_login", "start_session", "touch_session", "end_session",
-    "add_sign_in_link", "use_sign_in_link",
+    "dispatch_due", "cancel_job", "edit_job", "reschedule_job", "resolve_job", "replay_dead_letter",
+    "discard_dead_letter", "load_forecast", "pause", "resume", "set_cap", "end_cooldown", "half_open_circuits",
+    "open_circuit", "close_circuit", "reset_circuit", "add_blackout", "remove_blackout", "add_draft", "edit_post",
+    "reschedule_post", "publish_post_now", "add_account", "save_account", "set_account_state", "change_draft",
+    "remove_draft", "save_import", "save_import_rows", "finish_import", "add_api_key", "remove_api_key",
+    "touch_api_key", "add_user", "change_user", "remove_user", "update_password_hash", "begin_login", "forgive_login",
+    "start_session", "touch_session", "end_session", "add_sign_in_link", "use_sign_in_link",
 )  # fmt: skip
 WORKER_POINTS = tuple(point for point in CRASH_POINTS if point.partition(".")[0] not in REQUESTS)
 POINTS = (*WORKER_POINTS, *(f"{name}.{side}" for name in OUTSIDE for side in ("before", "after")))

@@ -20,7 +20,7 @@ async def until_back(app: Postino, process: Process) -> None:
     """Until it works again, under a new name."""
 
     async def back() -> bool:
-        return process.pid in {worker.pid for worker in await app.store.workers() if worker.beats}
+        return process.pid in {worker.pid for worker in await app.store.workers() if worker.heartbeats}
 
     await eventually(back)
 

@@ -17,7 +17,7 @@ from tests.engine.conftest import ended, eventually
 
 ReadRuns = Callable[[], Runs]
 
-OFTEN = ("survey.", "claim.", "handler.", "settle.")  # passed often enough that a later passage is another case
+OFTEN = ("poll.", "claim.", "handler.", "settle.")  # passed often enough that a later passage is another case
 PASSAGES = ("1", "3")
 ANY = "?"  # one of them, another every time
 AFTER_A_DEATH = ("rescue.", "mark_suspect.")

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from postino import Job, Postino, State
-from postino.stores.records import ClaimOrder, WorkerInfo
+from postino.stores.records import ClaimRequest, WorkerInfo
 from postino.values.job import new_id
 from tests.crash.books import Books
 from tests.crash.load import WORKS
@@ -88,7 +88,7 @@ async def test_a_job_that_never_ends_is_noticed(app: Postino, verdict: Judge) ->
 async def claimed_by(app: Postino, pid: int) -> None:
     await app.enqueue("plain", 0.0)
     await app.store.register_worker(WorkerInfo(id="w", host="here", pid=pid))
-    order = ClaimOrder(worker="w", token=new_id(), free=1, survey=await app.store.survey("w"))
+    order = ClaimRequest(worker="w", token=new_id(), free=1, poll=await app.store.poll("w"))
     assert len(await app.store.claim(order)) == 1
 
 

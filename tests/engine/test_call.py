@@ -295,8 +295,8 @@ async def test_whoever_lost_its_job_remembers_and_sends_nothing(app: Postino, ve
 
     async def lose(job: Job) -> None:
         """Another worker takes this one for dead."""
-        beats = (await app.store.survey(None, beat=True)).beats
-        await app.store.rescue(beats, lambda job, now, _: settlement.failed("taken", Cause.QUARANTINED))
+        heartbeats = (await app.store.poll(None, heartbeat=True)).heartbeats
+        await app.store.rescue(heartbeats, lambda job, now, _: settlement.failed("taken", Cause.QUARANTINED))
         lost.set()
 
     @app.handler("work")

@@ -14,7 +14,7 @@ from postino.config import ChannelConfig
 from postino.engine.call import Call
 from postino.errors import CircuitOpen
 from postino.rules.circuit_breaker import Circuit
-from postino.stores.records import Act
+from postino.stores.records import AuditContext
 from postino.values.event import Cursor, EventType
 from postino.values.gate import Scope
 from tests.engine.conftest import ended, eventually, working
@@ -137,7 +137,7 @@ async def test_a_call_outside_jobs_goes_by_the_same_circuit(app: Postino) -> Non
         with pytest.raises(CircuitOpen, match="shop is in trouble and left alone until"):
             await shop.breaker.call("shop", work)
         assert await shop.breaker.call("shop", work, otherwise) == "later"
-        await shop.store.close_circuit("shop", Act("maria", "it is open again"))
+        await shop.store.close_circuit("shop", AuditContext("maria", "it is open again"))
         assert await shop.breaker.call("shop", work) == "done"
 
 

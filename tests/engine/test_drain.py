@@ -6,7 +6,7 @@ import contextlib
 import pytest
 
 from postino import Job, Postino, State
-from postino.stores.records import ClaimOrder, WorkerInfo
+from postino.stores.records import ClaimRequest, WorkerInfo
 from postino.values.event import Cursor, EventType
 from postino.values.job import new_id
 from tests.engine.conftest import ended, eventually, working
@@ -16,8 +16,8 @@ async def rescued_jobs(app: Postino, type: str, many: int) -> list[Job]:
     """Jobs under which a worker died before: they run one at a time."""
     await app.store.register_worker(WorkerInfo(id="dead", host="here", pid=1))
     jobs = await app.enqueue_many([(type, number) for number in range(many)])
-    survey = await app.store.survey("dead")
-    await app.store.claim(ClaimOrder(worker="dead", token=new_id(), free=many, survey=survey))
+    poll = await app.store.poll("dead")
+    await app.store.claim(ClaimRequest(worker="dead", token=new_id(), free=many, poll=poll))
     await app.store.unregister_worker("dead")
     return jobs
 
@@ -60,7 +60,7 @@ async def test_a_claim_answered_after_the_word_to_stop_is_given_back(app: Postin
     app.handler("work")(lambda job: ran.append(job))
     stop, claim = asyncio.Event(), app.store.claim
 
-    async def late(order: ClaimOrder) -> list[Job]:
+    async def late(order: ClaimRequest) -> list[Job]:
         claimed = await claim(order)
         stop.set()
         await asyncio.sleep(0)

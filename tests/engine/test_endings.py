@@ -15,7 +15,7 @@ from pydantic import BaseModel, model_validator
 from postino import Defer, Done, Job, Outcome, Postino, Reject, Retry, Schedule, State, Unknown
 from postino.engine import executor
 from postino.rules.settlement import Cause
-from postino.stores.records import Ending
+from postino.stores.records import SettledJob
 from tests.engine.conftest import ended, eventually, working
 
 
@@ -256,7 +256,7 @@ async def test_an_ending_the_store_refuses_becomes_a_question_for_a_person(
     app.handler("work")(lambda: None)
     write = app.store.settle
 
-    async def picky(endings: Sequence[Ending], *, again: bool = False) -> set[UUID]:
+    async def picky(endings: Sequence[SettledJob], *, again: bool = False) -> set[UUID]:
         if any(ending.settlement.state is State.COMPLETED for ending in endings):
             raise ValueError("not this")
         return await write(endings)

@@ -11,7 +11,7 @@ from postino import JobSpec, Postino, Queue, State
 from postino.engine import enqueue as enqueuing
 from postino.engine.job_spec import new_job
 from postino.errors import StoreUnreachable
-from postino.stores.records import Enqueued, JobFilter, NewJob
+from postino.stores.records import EnqueuedJob, JobFilter, NewJob
 from tests.engine.conftest import eventually
 
 
@@ -73,12 +73,12 @@ async def test_a_job_in_an_open_transaction_is_there_when_that_commits(app: Post
     async with other.transaction():
         job = await app.enqueue("t", connection=other)
         later = await app.enqueue("t")
-        survey = await app.store.survey(None)
-        assert [head.due_at for head in survey.heads] == [later.run_at]
+        poll = await app.store.poll(None)
+        assert [head.due_at for head in poll.heads] == [later.run_at]
     await other.close()
 
     async def first() -> bool:
-        return [head.due_at for head in (await app.store.survey(None)).heads] == [job.run_at]
+        return [head.due_at for head in (await app.store.poll(None)).heads] == [job.run_at]
 
     await eventually(first)
 
@@ -94,7 +94,7 @@ async def test_a_call_whose_answer_was_lost_leaves_one_job(
 ) -> None:
     enqueue, lost = app.store.enqueue, 2
 
-    async def losing(jobs: Sequence[NewJob], **how: Any) -> list[Enqueued]:
+    async def losing(jobs: Sequence[NewJob], **how: Any) -> list[EnqueuedJob]:
         nonlocal lost
         done = await enqueue(jobs, **how)
         lost -= 1
@@ -109,7 +109,7 @@ async def test_a_call_whose_answer_was_lost_leaves_one_job(
 
 
 async def test_a_store_that_stays_away_is_told_to_the_caller(app: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def away(jobs: Sequence[NewJob], **how: Any) -> list[Enqueued]:
+    async def away(jobs: Sequence[NewJob], **how: Any) -> list[EnqueuedJob]:
         raise StoreUnreachable("nobody there")
 
     monkeypatch.setattr(app.store, "enqueue", away)

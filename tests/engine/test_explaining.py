@@ -203,7 +203,7 @@ async def check(database: Database, world: World) -> None:
         await build(desk, world)
         jobs = [job for job in await store.jobs(EVERY_JOB) if job.state is not State.RUNNING]
         told = {job.id: await explain(store, job.id) for job in jobs}
-        free_at = {job.id: when_free((await store.circumstances(job)).facts, NOON) for job in jobs}
+        free_at = {job.id: when_free((await store.explain_input(job)).facts, NOON) for job in jobs}
         runnable = {job_id for job_id, it in told.items() if it.runnable}
         for job_id, explanation in told.items():
             agrees(explanation, free_at[job_id])

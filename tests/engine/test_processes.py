@@ -14,7 +14,7 @@ import pytest
 
 from postino import Job, Postino, State
 from postino.rules.settlement import Cause
-from postino.stores.records import ClaimOrder, JobFilter, WorkerInfo
+from postino.stores.records import ClaimRequest, JobFilter, WorkerInfo
 from postino.values.job import new_id
 from tests.engine.conftest import ended, eventually
 
@@ -127,8 +127,8 @@ async def test_a_worker_told_to_stop_finishes_and_says_goodbye(app: Postino, sta
 async def test_a_claim_that_commits_after_its_worker_was_buried_is_rescued(app: Postino, start: Start) -> None:
     await app.store.register_worker(WorkerInfo(id="late", host="here", pid=1))
     job = await app.enqueue("record")
-    survey = await app.store.survey("late")
-    order = ClaimOrder(worker="late", token=new_id(), free=1, survey=survey)
+    poll = await app.store.poll("late")
+    order = ClaimRequest(worker="late", token=new_id(), free=1, poll=poll)
     assert [claimed.id for claimed in await app.store.claim(order)] == [job.id]
     await app.store.unregister_worker("late")
     start()

@@ -30,8 +30,8 @@ def test_beats_that_stand_still_for_a_lease_are_death() -> None:
 def test_a_beat_is_life() -> None:
     clock = Clock()
     observing = observer(clock)
-    for beat in range(20):
-        assert observing.dead({"w": beat // 4}) == {}
+    for heartbeat in range(20):
+        assert observing.dead({"w": heartbeat // 4}) == {}
         clock.now += 5
 
 

@@ -19,7 +19,7 @@ from postino.engine.heartbeat import uptime
 from postino.engine.ledger import JobLedger, StopRun
 from postino.engine.quota_meter import QuotaMeter
 from postino.outbound.http import OutboundHttp
-from postino.stores.records import ClaimOrder, WorkerInfo
+from postino.stores.records import ClaimRequest, WorkerInfo
 from postino.values.job import new_id
 from postino.values.ledger import NewIntent, Source, Verdict
 from postino.values.provider import NEVER, Http, Receipt
@@ -56,8 +56,8 @@ async def test_what_was_intended_for_one_moment_is_not_sent_in_another(app: Post
 async def test_a_worker_that_may_have_been_taken_for_dead_sends_nothing(app: Postino) -> None:
     await app.store.register_worker(WorkerInfo(id="w", host="here", pid=1))
     job = await app.enqueue("publish")
-    survey = await app.store.survey("w")
-    (claimed,) = await app.store.claim(ClaimOrder(worker="w", token=new_id(), free=1, survey=survey))
+    poll = await app.store.poll("w")
+    (claimed,) = await app.store.claim(ClaimRequest(worker="w", token=new_id(), free=1, poll=poll))
 
     async def intend(intent: NewIntent) -> object:
         return (await app.store.record_intents([intent]))[0]

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from postino import Call, Done, Event, Job, Outcome, Postino, Reject, Schedule, State, WrongUse
 from postino.engine import settler, worker
 from postino.errors import StoreUnreachable
-from postino.stores.records import ClaimOrder, Ending, JobFilter
+from postino.stores.records import ClaimRequest, JobFilter, SettledJob
 from tests.engine.conftest import ended, working
 
 
@@ -107,7 +107,7 @@ async def test_a_worker_outlives_its_own_bugs(app: Postino, monkeypatch: pytest.
     app.handler("work")(lambda: None)
     claim, failures = app.store.claim, iter([ValueError("a bug"), KeyError("another")])
 
-    async def failing(order: ClaimOrder) -> list[Job]:
+    async def failing(order: ClaimRequest) -> list[Job]:
         for error in failures:
             raise error
         return await claim(order)
@@ -127,7 +127,7 @@ async def test_what_has_ended_is_written_before_a_worker_leaves(app: Postino, mo
 
     write, away = app.store.settle, 4
 
-    async def unreachable(endings: Sequence[Ending], *, again: bool = False) -> set[UUID]:
+    async def unreachable(endings: Sequence[SettledJob], *, again: bool = False) -> set[UUID]:
         nonlocal away
         away -= 1
         if away > 0:
@@ -248,7 +248,7 @@ async def test_a_claim_whose_answer_was_lost_is_given_back_and_runs(
     claim = app.store.claim
     lost: list[Job] = []
 
-    async def losing(order: ClaimOrder) -> list[Job]:
+    async def losing(order: ClaimRequest) -> list[Job]:
         claimed = await claim(order)
         if claimed and not lost:
             lost.extend(claimed)

@@ -15,13 +15,13 @@ from postino.forecast.result import Forecast
 from postino.forecast.run import ForecastRequest
 from postino.rules.blackout import blackout_of
 from postino.rules.circuit_breaker import BreakerPolicy
-from postino.stores.records import Act, NewJob
+from postino.stores.records import AuditContext, NewJob
 from postino.stores.store import Store
 from postino.values.job import Job, Queue, new_id
 from tests.contract.databases import Clock, SqliteDatabase
 
 MORNING = datetime(2026, 11, 16, 8, tzinfo=UTC)
-ME = Act("maria", "because")
+ME = AuditContext("maria", "because")
 LIMITS = ChannelLimits(circuits={"bluesky": BreakerPolicy(), "mastodon": BreakerPolicy()})
 
 

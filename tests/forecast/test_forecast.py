@@ -24,7 +24,7 @@ from postino.forecast.result import ForecastJob, render_forecast
 from postino.rules import settlement
 from postino.rules.quota import Quota
 from postino.rules.retry import RetryPolicy
-from postino.stores.records import ClaimOrder, Ending, NewJob, WorkerInfo
+from postino.stores.records import ClaimRequest, NewJob, SettledJob, WorkerInfo
 from postino.values.gate import Scope
 from postino.values.job import Job, Queue, State, new_id
 from postino.values.outcome import Unknown
@@ -151,8 +151,8 @@ async def test_what_runs_already_keeps_its_slot_until_it_ends(day: Day) -> None:
     await day.store.set_cap("mastodon", 1, ME)
     running, waiting = await day.put("mastodon", "08:00", "m1"), await day.put("mastodon", "08:00", "m2")
     await day.store.register_worker(WorkerInfo(id="w", host="here", pid=1))
-    survey = await day.store.survey("w")
-    [claimed] = await day.store.claim(ClaimOrder(worker="w", token=new_id(), free=5, survey=survey))
+    poll = await day.store.poll("w")
+    [claimed] = await day.store.claim(ClaimRequest(worker="w", token=new_id(), free=5, poll=poll))
     assert claimed.id == running.id
     day.clock.turn(seconds=4)
     played = await day.simulated("08:10")
@@ -163,11 +163,11 @@ async def test_what_runs_already_keeps_its_slot_until_it_ends(day: Day) -> None:
 async def test_a_job_in_doubt_is_looked_at_and_one_that_a_person_must_settle_is_left(day: Day) -> None:
     await day.store.register_worker(WorkerInfo(id="w", host="here", pid=1))
     looked, asked = await day.put("mastodon", "08:00", "m1"), await day.put("mastodon", "08:00", "m2")
-    survey = await day.store.survey("w")
-    claimed = await day.store.claim(ClaimOrder(worker="w", token=new_id(), free=5, survey=survey))
+    poll = await day.store.poll("w")
+    claimed = await day.store.claim(ClaimRequest(worker="w", token=new_id(), free=5, poll=poll))
     look_at = {looked.id: at("08:20"), asked.id: None}
     endings = [
-        Ending(job, settlement.settle(job, Unknown("no answer", look_at[job.id]), RetryPolicy(), day.clock(), 0.0))
+        SettledJob(job, settlement.settle(job, Unknown("no answer", look_at[job.id]), RetryPolicy(), day.clock(), 0.0))
         for job in claimed
     ]
     await day.store.settle(endings)
@@ -210,10 +210,10 @@ async def test_jobs_take_as_long_as_those_of_their_channel_took_lately(day: Day)
     await day.store.register_worker(WorkerInfo(id="w", host="here", pid=1))
     for seconds in (3, 30, 5):
         await day.put("reports", "08:00")
-        survey = await day.store.survey("w")
-        [job] = await day.store.claim(ClaimOrder(worker="w", token=new_id(), free=5, survey=survey))
+        poll = await day.store.poll("w")
+        [job] = await day.store.claim(ClaimRequest(worker="w", token=new_id(), free=5, poll=poll))
         day.clock.turn(seconds=seconds)
-        await day.store.settle([Ending(job, settlement.WORKED)])
+        await day.store.settle([SettledJob(job, settlement.WORKED)])
     await day.put("reports", "08:10")
     await day.put("unheard-of", "08:10")
     played = await day.simulated("08:30", seconds_per_job=None)

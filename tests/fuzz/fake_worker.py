@@ -9,7 +9,7 @@ from typing import Any
 from postino.config import load
 from postino.rules.retry import Exponential, RetryPolicy
 from postino.rules.settlement import Cause, Settlement, failed, settle
-from postino.stores.records import ClaimOrder, Ending, WorkerInfo
+from postino.stores.records import ClaimRequest, SettledJob, WorkerInfo
 from postino.values.gate import Scope
 from postino.values.job import Job, new_id
 from postino.values.outcome import Done, Reject, Retry, Unknown
@@ -37,12 +37,12 @@ async def work(target: Target, endings: Mapping[str, str]) -> None:
         store = app.store
         await store.register_worker(WorkerInfo(id=WORKER, host="elsewhere", pid=1))
         while True:
-            order = ClaimOrder(worker=WORKER, token=new_id(), free=500, survey=await store.survey(WORKER))
+            order = ClaimRequest(worker=WORKER, token=new_id(), free=500, poll=await store.poll(WORKER))
             jobs = await store.claim(order)
             if not jobs:
                 break
             ended = [job for job in jobs if endings[str(job.id)] != STAYS]
-            await store.settle([Ending(job, ending_of(job, endings[str(job.id)])) for job in ended])
+            await store.settle([SettledJob(job, ending_of(job, endings[str(job.id)])) for job in ended])
         soon = datetime(2031, 1, 1, tzinfo=UTC)
         await store.start_cooldown(Scope.CHANNEL, "pinterest", soon, "The network wants fewer calls.")
 

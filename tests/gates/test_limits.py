@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from postino import Defer, Job, Outcome, Postino, State
 from postino.rules.settlement import MOST_LIMITED, Cause
-from postino.stores.records import DeadFilter
+from postino.stores.records import DeadLetterFilter
 from postino.values.outcome import Limited
 from tests.engine.conftest import app, database_url, ended, working
 
@@ -26,7 +26,7 @@ async def test_a_job_that_is_put_off_too_often_fails_among_the_dead_letters_and_
     async with working(app):
         failed = await ended(app, job)
     assert (failed.state, runs, failed.attempts) == (State.FAILED, MOST_LIMITED + 1, 1)
-    [letter] = await app.store.dead_letters(DeadFilter(cause=Cause.EXHAUSTED))
+    [letter] = await app.store.dead_letters(DeadLetterFilter(cause=Cause.EXHAUSTED))
     assert (letter.job.id, letter.cause) == (job.id, Cause.EXHAUSTED)
     assert f"{MOST_LIMITED + 1} times" in (failed.last_error or "")
 

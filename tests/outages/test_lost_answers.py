@@ -3,7 +3,7 @@
 import pytest
 
 from postino import Postino, State
-from postino.stores.records import ClaimOrder, JobFilter, WorkerInfo
+from postino.stores.records import ClaimRequest, JobFilter, WorkerInfo
 from postino.values.event import EventType
 from postino.values.job import new_id
 from tests.engine.conftest import ended, working
@@ -41,7 +41,7 @@ async def test_a_worker_that_hears_no_answer_goes_on_and_runs_every_job_once(
 async def test_a_rescue_whose_answer_is_lost_happened_once(app: Postino, flow: Flow, proxy: Proxy) -> None:
     job = await app.enqueue("flow")
     await app.store.register_worker(WorkerInfo(id="dead", host="here", pid=1))
-    order = ClaimOrder(worker="dead", token=new_id(), free=1, survey=await app.store.survey("dead"))
+    order = ClaimRequest(worker="dead", token=new_id(), free=1, poll=await app.store.poll("dead"))
     assert [claimed.id for claimed in await app.store.claim(order)] == [job.id]
     proxy.loses = nth(1, asking("bury"))
     async with working(app):

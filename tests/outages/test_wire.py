@@ -65,10 +65,10 @@ class Holding:
 
 async def beaten_again(app: Postino) -> None:
     """Every worker is seen alive anew."""
-    before = {worker.id: worker.beats for worker in await app.store.workers()}
+    before = {worker.id: worker.heartbeats for worker in await app.store.workers()}
 
     async def there() -> bool:
-        return all(worker.beats > before[worker.id] + 2 for worker in await app.store.workers())
+        return all(worker.heartbeats > before[worker.id] + 2 for worker in await app.store.workers())
 
     await eventually(there)
 

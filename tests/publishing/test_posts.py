@@ -15,13 +15,13 @@ from postino.errors import Conflict, NotFound, WrongUse
 from postino.publishing.contents import content_from
 from postino.publishing.posts import InvalidPost, PostRequest, posts_of
 from postino.rules.limits import Limits
-from postino.stores.records import Act, JobFilter
+from postino.stores.records import AuditContext, JobFilter
 from postino.values.content import Content, Override
 from postino.values.post import PostFilter, StoredPost
 from tests.publishing.tiny import Tiny, publishing
 
 ANNA, BRUNO = "mastodon:anna", "bluesky:bruno"
-ME = Act("maria", "because")
+ME = AuditContext("maria", "because")
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from postino.errors import Conflict
 from postino.rules import settlement
 from postino.rules.ledger import doubts
 from postino.rules.retry import RetryPolicy, Schedule
-from postino.stores.records import Act, ClaimOrder, Ending, JobFilter, NewJob, WorkerInfo
+from postino.stores.records import AuditContext, ClaimRequest, JobFilter, NewJob, SettledJob, WorkerInfo
 from postino.stores.store import Store
 from postino.values.event import Cursor, EventType
 from postino.values.job import Job, Queue, State
@@ -34,7 +34,7 @@ from tests.simulation.ledger_network import MANNERS, Door, Network, Visit
 from tests.simulation.world import World
 
 POLICY = RetryPolicy(max_attempts=3, backoff=Schedule([1, 70]))
-ACT = Act("somebody", "felt like it")
+ACT = AuditContext("somebody", "felt like it")
 SECONDS = (1, 4, 6, 20, 100)
 LIVE = (State.PENDING, State.RUNNING, State.UNCERTAIN)
 HOWS = ("accepted", "lost", "slowly", "gone", "error", "hangs", "refused", "limited", "unsent")
@@ -128,8 +128,8 @@ class Publishing(RuleBasedStateMachine):
     work_more = work_later_still = work_later
 
     async def take(self, worker: str, free: int) -> None:
-        survey = await self.store.survey(worker, beat=True)
-        order = ClaimOrder(worker=worker, token=self.new_id(), free=free, survey=survey)
+        poll = await self.store.poll(worker, heartbeat=True)
+        order = ClaimRequest(worker=worker, token=self.new_id(), free=free, poll=poll)
         for job in await self.store.claim(order):
             circuits = CircuitMonitor(self.store, {}, self.clock, lambda: None)
             meter = QuotaMeter(self.store, {}, circuits)
@@ -204,7 +204,7 @@ class Publishing(RuleBasedStateMachine):
     async def write_down(self, run: Run) -> None:
         self.runs.remove(run)
         decided = settlement.settle(run.call.job, run.task.result(), POLICY, self.clock.now, 0)
-        await self.store.settle([Ending(run.call.job, decided)])
+        await self.store.settle([SettledJob(run.call.job, decided)])
 
     # Workers die, or are only taken for dead
 
@@ -236,7 +236,7 @@ class Publishing(RuleBasedStateMachine):
         worker = self.workers[pick % len(self.workers)]
         runs = [run for run in self.runs if run.worker == worker]
         self.do(self.end(runs))
-        given_back = [Ending(run.call.job, settlement.release(run.call.job, self.clock.now)) for run in runs]
+        given_back = [SettledJob(run.call.job, settlement.release(run.call.job, self.clock.now)) for run in runs]
         self.do(self.store.settle(given_back))
 
     async def end(self, runs: list[Run]) -> None:
@@ -269,7 +269,7 @@ class Publishing(RuleBasedStateMachine):
         job = self.some(pick, *LIVE)
         if job is not None and meant:
             with contextlib.suppress(Conflict):
-                self.do(self.store.cancel(job.id, ACT))
+                self.do(self.store.cancel_job(job.id, ACT))
                 self.nothing_is_out(job)
 
     @rule(pick=picks)
@@ -278,7 +278,7 @@ class Publishing(RuleBasedStateMachine):
         text = f"edit {next(self.numbers)}"
         if job is not None:
             with contextlib.suppress(Conflict):
-                self.do(self.store.edit(job.id, json.dumps(text).encode(), ACT))
+                self.do(self.store.edit_job(job.id, json.dumps(text).encode(), ACT))
                 self.nothing_is_out(job)
                 self.network.texts[job.id] = text
 
@@ -299,7 +299,7 @@ class Publishing(RuleBasedStateMachine):
         """People look carefully, and not before everything on its way has arrived."""
         job = self.some(pick, State.UNCERTAIN)
         if job is not None and (gives_up or job.look_at is None or job.look_at <= self.clock.now):
-            self.do(self.store.resolve(job.id, Reject("enough") if gives_up else self.do(self.truth(job)), ACT))
+            self.do(self.store.resolve_job(job.id, Reject("enough") if gives_up else self.do(self.truth(job)), ACT))
 
     async def truth(self, job: Job) -> Done | Retry:
         in_doubt = doubts(await self.store.ledger(job.id))
@@ -318,7 +318,7 @@ class Publishing(RuleBasedStateMachine):
         text = f"replay {next(self.numbers)}"
         if job is not None:
             with contextlib.suppress(Conflict):
-                self.do(self.store.replay(job.id, json.dumps(text).encode() if edited else None, True, ACT))
+                self.do(self.store.replay_dead_letter(job.id, json.dumps(text).encode() if edited else None, True, ACT))
                 if edited:
                     assert not any(part[0] == job.id for part in self.network.shown)
                     self.network.texts[job.id] = text
@@ -392,4 +392,4 @@ class Publishing(RuleBasedStateMachine):
             await self.write_down(run)
         for job in await self.store.jobs(JobFilter(states=(State.UNCERTAIN,))):
             if job.run_at is None:
-                await self.store.resolve(job.id, await self.truth(job), ACT)
+                await self.store.resolve_job(job.id, await self.truth(job), ACT)

@@ -18,7 +18,16 @@ from postino.rules import settlement
 from postino.rules.retry import RetryPolicy, Schedule
 from postino.rules.settlement import Settlement
 from postino.stores.audit import first_broken
-from postino.stores.records import Act, ClaimOrder, DeadFilter, Ending, Enqueued, JobFilter, NewJob, WorkerInfo
+from postino.stores.records import (
+    AuditContext,
+    ClaimRequest,
+    DeadLetterFilter,
+    EnqueuedJob,
+    JobFilter,
+    NewJob,
+    SettledJob,
+    WorkerInfo,
+)
 from postino.stores.store import Store
 from postino.values.event import Cursor, Event, EventType
 from postino.values.gate import Scope
@@ -32,7 +41,7 @@ from tests.simulation.world import World
 LONGEST = timedelta(weeks=3)  # PostgreSQL's partitions are made for nine
 TICK = timedelta(milliseconds=1)
 EVERYTHING = 10_000
-ACT = Act("somebody", "felt like it")
+ACT = AuditContext("somebody", "felt like it")
 POLICY = RetryPolicy(max_attempts=3, backoff=Schedule([1, 70]))
 
 Owner = tuple[str | None, str | None]
@@ -164,7 +173,7 @@ class Life(RuleBasedStateMachine):
     def put(self, jobs: list[NewJob]) -> None:
         self.tick()
         expected = [self.model.enqueue(job) for job in jobs]
-        answers: list[Enqueued] = self.world.agree(lambda store: store.enqueue(jobs))
+        answers: list[EnqueuedJob] = self.world.agree(lambda store: store.enqueue(jobs))
         assert [(answer.job.id, answer.created) for answer in answers] == expected
         for answer in answers:
             self.check_job(answer.job)
@@ -189,13 +198,13 @@ class Life(RuleBasedStateMachine):
             self.model.workers[worker] += 1
 
         async def claim(store: Store) -> list[Job]:
-            survey = await store.survey(worker, beat=True, marks=marks)
-            assert survey.beats == self.model.workers
-            order = ClaimOrder(
+            poll = await store.poll(worker, heartbeat=True, marks=marks)
+            assert poll.heartbeats == self.model.workers
+            order = ClaimRequest(
                 worker=worker,
                 token=token,
                 free=free,
-                survey=survey,
+                poll=poll,
                 marks=marks,
                 low_is_running=low_is_running,
             )
@@ -239,7 +248,7 @@ class Life(RuleBasedStateMachine):
         if not endings:
             return
         self.tick()
-        self.write([Ending(job, self.decided(job, told, chance)) for job, told, chance in endings.values()])
+        self.write([SettledJob(job, self.decided(job, told, chance)) for job, told, chance in endings.values()])
 
     def decided(self, job: Job, told: Outcome | tuple[str, float], chance: float) -> Settlement:
         outcome = Defer(self.clock.now + timedelta(seconds=told[1]), "later") if isinstance(told, tuple) else told
@@ -250,7 +259,7 @@ class Life(RuleBasedStateMachine):
             return decided
         return replace(decided, run_at=self.instant((decided.run_at - self.clock.now).total_seconds()))
 
-    def write(self, endings: list[Ending]) -> None:
+    def write(self, endings: list[SettledJob]) -> None:
         told_before = {ending.job.id for ending in endings if self.model.ended(ending.job)}
         expected = {ending.job.id for ending in endings if self.model.settle(ending.job, clean(ending.settlement))}
         assert self.world.agree(lambda store: store.settle(endings)) - told_before == expected
@@ -261,7 +270,9 @@ class Life(RuleBasedStateMachine):
         self.tick()
         held = self.held()
         jobs = {held[pick % len(held)].id: held[pick % len(held)] for pick in some}.values()
-        self.write([Ending(job, self.at_a_time_of_its_own(settlement.release(job, self.clock.now))) for job in jobs])
+        self.write(
+            [SettledJob(job, self.at_a_time_of_its_own(settlement.release(job, self.clock.now))) for job in jobs]
+        )
 
     # What leaves, and what is heard of it
 
@@ -379,7 +390,7 @@ class Life(RuleBasedStateMachine):
     @rule(pick=picks, apt=mostly)
     def cancel(self, pick: int, apt: bool) -> None:
         job_id = self.somebody(pick, apt, State.PENDING)
-        self.by_hand(lambda: self.model.cancel(job_id), lambda store: store.cancel(job_id, ACT))
+        self.by_hand(lambda: self.model.cancel(job_id), lambda store: store.cancel_job(job_id, ACT))
 
     @precondition(lambda self: self.model.in_state(State.PENDING))
     @rule(pick=picks, apt=mostly)
@@ -388,14 +399,14 @@ class Life(RuleBasedStateMachine):
         expected = self.model.dispatch_due()
         assert self.world.agree(lambda store: store.dispatch_due()) == expected
         job_id = self.somebody(pick, apt, State.PENDING)
-        self.by_hand(lambda: self.model.edit(job_id, b"new"), lambda store: store.edit(job_id, b"new", ACT))
+        self.by_hand(lambda: self.model.edit(job_id, b"new"), lambda store: store.edit_job(job_id, b"new", ACT))
 
     @precondition(lambda self: self.model.in_state(State.PENDING))
     @rule(pick=picks, apt=mostly, after=when)
     def reschedule(self, pick: int, apt: bool, after: float | None) -> None:
         job_id = self.somebody(pick, apt, State.PENDING)
         at = self.wanted_time(after)
-        self.by_hand(lambda: self.model.reschedule(job_id, at), lambda store: store.reschedule(job_id, at, ACT))
+        self.by_hand(lambda: self.model.reschedule(job_id, at), lambda store: store.reschedule_job(job_id, at, ACT))
 
     @precondition(lambda self: self.model.in_state(State.UNCERTAIN))
     @rule(pick=picks, apt=mostly, answer=st.sampled_from(("live", "again", "give up")))
@@ -411,7 +422,7 @@ class Life(RuleBasedStateMachine):
         said = answers[answer]
         self.by_hand(
             lambda: self.model.resolve(job_id, said),
-            lambda store: store.resolve(job_id, said, ACT),
+            lambda store: store.resolve_job(job_id, said, ACT),
         )
 
     @precondition(lambda self: self.model.in_state(State.FAILED))
@@ -421,14 +432,15 @@ class Life(RuleBasedStateMachine):
         if self.has_sent(job_id):
             return
         self.by_hand(
-            lambda: self.model.replay(job_id, payload, force), lambda store: store.replay(job_id, payload, force, ACT)
+            lambda: self.model.replay(job_id, payload, force),
+            lambda store: store.replay_dead_letter(job_id, payload, force, ACT),
         )
 
     @precondition(lambda self: self.model.in_state(State.FAILED))
     @rule(pick=picks, apt=mostly)
     def discard(self, pick: int, apt: bool) -> None:
         job_id = self.somebody(pick, apt, State.FAILED)
-        self.by_hand(lambda: self.model.discard(job_id), lambda store: store.discard(job_id, ACT))
+        self.by_hand(lambda: self.model.discard(job_id), lambda store: store.discard_dead_letter(job_id, ACT))
 
     @precondition(lambda self: len(self.model.paused) < 2)
     @rule(gate=st.sampled_from(GATES))
@@ -490,7 +502,7 @@ class Life(RuleBasedStateMachine):
             self.finish_everything()
 
     def check_the_books(self) -> None:
-        letters = self.world.agree(lambda store: store.dead_letters(DeadFilter(resolved=True, limit=EVERYTHING)))
+        letters = self.world.agree(lambda store: store.dead_letters(DeadLetterFilter(resolved=True, limit=EVERYTHING)))
         told = {(letter.job.id, letter.job.generation): letter for letter in letters}
         assert told.keys() == self.model.letters.keys()
         for key, letter in told.items():

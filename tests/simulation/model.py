@@ -303,7 +303,7 @@ class Model:
 
     def bury(self, dead: Mapping[str, int]) -> list[Entry]:
         """Ends workers whose beats stand where they were seen; the jobs nobody holds."""
-        self.workers = {name: beats for name, beats in self.workers.items() if dead.get(name) != beats}
+        self.workers = {name: heartbeats for name, heartbeats in self.workers.items() if dead.get(name) != heartbeats}
         orphans = [entry for entry in self.in_state(State.RUNNING) if entry.worker not in self.workers]
         return sorted(orphans, key=lambda entry: entry.id)
 

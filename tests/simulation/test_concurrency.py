@@ -15,7 +15,7 @@ from postino.errors import Conflict
 from postino.rules import settlement
 from postino.rules.retry import RetryPolicy, Schedule
 from postino.stores.postgres import Postgres
-from postino.stores.records import Act, ClaimOrder, Ending, JobFilter, NewJob, WorkerInfo
+from postino.stores.records import AuditContext, ClaimRequest, JobFilter, NewJob, SettledJob, WorkerInfo
 from postino.stores.store import Store
 from postino.values.event import Cursor, EventType
 from postino.values.job import Job, Queue, State, new_id
@@ -63,7 +63,7 @@ async def test_many_at_once_lose_nothing_and_do_nothing_twice(
     seed = int(given) if given not in (None, "random") else random.getrandbits(32)
     print(f"--hypothesis-seed={seed} makes the same choices again, though not the same interleaving")
     for channel, most in CAPS.items():
-        await stores[0].set_cap(channel, most, Act("test"))
+        await stores[0].set_cap(channel, most, AuditContext("test"))
     books = Books()
     over = asyncio.Event()
     watcher = asyncio.create_task(watch(stores[1], over))
@@ -128,8 +128,8 @@ async def put(store: Store, chance: random.Random, books: Books) -> None:
 
 
 async def claim(store: Store, worker: str, free: int, books: Books) -> list[Job]:
-    survey = await store.survey(worker, beat=True)
-    order = ClaimOrder(worker=worker, token=new_id(), free=free, survey=survey)
+    poll = await store.poll(worker, heartbeat=True)
+    order = ClaimRequest(worker=worker, token=new_id(), free=free, poll=poll)
     jobs = await store.claim(order)
     assert len(jobs) <= free
     books.claimed(jobs)
@@ -140,14 +140,14 @@ async def settle(store: Store, told: Sequence[tuple[Job, Outcome]], books: Books
     now = datetime.now(UTC)
     # A worker may hold a job twice, once by a claim it lost; the answer names jobs, so only the last is told.
     last = {job.id: (job, outcome) for job, outcome in told}.values()
-    endings = [Ending(job, settlement.settle(job, outcome, POLICY, now, 0)) for job, outcome in last]
+    endings = [SettledJob(job, settlement.settle(job, outcome, POLICY, now, 0)) for job, outcome in last]
     written = await store.settle(endings)
     books.done.update(e.job.id for e in endings if e.job.id in written and e.settlement.state is State.COMPLETED)
 
 
 async def cancel(store: Store, job_id: UUID, books: Books) -> None:
     with contextlib.suppress(Conflict):
-        await store.cancel(job_id, Act("test"))
+        await store.cancel_job(job_id, AuditContext("test"))
         books.cancelled.add(job_id)
 
 

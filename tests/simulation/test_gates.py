@@ -22,7 +22,7 @@ from postino.rules.blackout import Blackout
 from postino.rules.gates import Known, caps_at, gates_at, holds
 from postino.rules.retry import RetryPolicy
 from postino.stores.operations import gates
-from postino.stores.records import Act, ClaimOrder, Ending, JobFilter, NewJob, WorkerInfo
+from postino.stores.records import AuditContext, ClaimRequest, JobFilter, NewJob, SettledJob, WorkerInfo
 from postino.stores.store import Store
 from postino.values.gate import GateKind, Scope
 from postino.values.job import Job, Queue, State
@@ -32,7 +32,7 @@ from postino.values.provider import Receipt
 from tests.simulation.world import Clock, World, opened
 
 WORLDS = int(os.environ.get("POSTINO_SIMULATION_LIVES", "0")) or 60
-ACT = Act("somebody", "felt like it")
+ACT = AuditContext("somebody", "felt like it")
 CHANNELS, BRANDS, ACCOUNTS = ("film", "foto"), ("rosso", "verde"), ("anna", "bruno", "carla")
 # An account belongs to one brand, or to none.
 OWNERS = ((None, None), ("anna", "rosso"), ("bruno", None), ("carla", "verde"), (None, "rosso"), (None, "verde"))
@@ -125,7 +125,7 @@ class SmallWorld:
 
     def settle(self, job: Job, outcome: Defer) -> None:
         self.tick()
-        ending = Ending(job, settlement.settle(job, outcome, RetryPolicy(), self.clock.now, 0.0))
+        ending = SettledJob(job, settlement.settle(job, outcome, RetryPolicy(), self.clock.now, 0.0))
         assert self.world.agree(lambda store: store.settle([ending])) == {job.id}
 
     def close(self, place: tuple[GateKind, Scope, str], lasting: int) -> None:
@@ -186,8 +186,8 @@ class SmallWorld:
         token = self.new_id()
 
         async def act(store: Store) -> list[Job]:
-            survey = await store.survey("w")
-            return await store.claim(ClaimOrder(worker="w", token=token, free=free, survey=survey))
+            poll = await store.poll("w")
+            return await store.claim(ClaimRequest(worker="w", token=token, free=free, poll=poll))
 
         return self.world.agree(act, lambda jobs: sorted(jobs, key=lambda job: job.id))
 

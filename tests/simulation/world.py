@@ -13,9 +13,10 @@ from uuid import UUID
 
 import apsw
 
-from postino.stores.operations import claims, poll, workers
+from postino.stores.operations import claims, workers
+from postino.stores.operations.poll import poll as poll_operation
 from postino.stores.postgres import Postgres
-from postino.stores.records import ClaimOrder, WorkerInfo
+from postino.stores.records import ClaimRequest, WorkerInfo
 from postino.stores.sqlite import Sqlite
 from postino.stores.statement import Operation
 from postino.stores.store import Store
@@ -65,8 +66,8 @@ def claim_everything() -> Operation[None]:
     yield from workers.register_worker(PROBER)
     found: list[Job] = []
     while True:
-        survey = yield from poll.poll(PROBER.id)
-        order = ClaimOrder(worker=PROBER.id, token=PROBE_TOKEN, free=1000, survey=survey)
+        poll = yield from poll_operation(PROBER.id)
+        order = ClaimRequest(worker=PROBER.id, token=PROBE_TOKEN, free=1000, poll=poll)
         more = yield from claims.claim(order)
         if not more:
             raise Undone(found)

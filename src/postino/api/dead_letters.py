@@ -24,7 +24,7 @@ from postino.publishing.job_shapes import of_letter
 from postino.publishing.shapes import plain_fields, without
 from postino.rules.error_groups import pattern
 from postino.rules.settlement import Cause
-from postino.stores.records import DeadFilter, DeadLetter
+from postino.stores.records import DeadLetter, DeadLetterFilter
 from postino.wiring import Postino
 
 MOST_AT_ONCE = 200
@@ -71,7 +71,7 @@ def routes(app: Postino) -> APIRouter:
         """The newest jobs first: `type`, `channel`, `account`, `brand`, `cause`, `resolved`, `limit`, `cursor`."""
         query = query_of(request, "type", "channel", "account", "brand", "cause", "resolved", "limit", "cursor")
         limit = limit_of(query)
-        wanted = DeadFilter(
+        wanted = DeadLetterFilter(
             type=query.get("type"),
             channel=query.get("channel"),
             account=query.get("account"),
@@ -101,7 +101,7 @@ def routes(app: Postino) -> APIRouter:
         begin_at = dict(zip(ids, paced(now, len(ids), body.per_second), strict=True))
 
         async def again(job_id: UUID) -> dict[str, Any]:
-            job = await app.store.replay(job_id, None, body.force, whose, run_at=begin_at[job_id])
+            job = await app.store.replay_dead_letter(job_id, None, body.force, whose, run_at=begin_at[job_id])
             return {"job": shown(job)}
 
         results = await each(app, ids, caller, again)
@@ -154,7 +154,7 @@ async def chosen(app: Postino, body: LettersBody, caller: Caller) -> tuple[Seque
     said = body.filter
     assert said is not None, "there are no ids"
     brands = select_brands(caller, said.brand)
-    wanted = DeadFilter(
+    wanted = DeadLetterFilter(
         type=said.type, channel=said.channel, account=said.account, brands=brands, cause=said.cause,
         before=said.before, limit=said.limit + 1,
     )  # fmt: skip
@@ -164,7 +164,9 @@ async def chosen(app: Postino, body: LettersBody, caller: Caller) -> tuple[Seque
     return await of_one_error(app, wanted, said.error, said.limit)
 
 
-async def of_one_error(app: Postino, wanted: DeadFilter, error: str, most: int) -> tuple[Sequence[UUID], str | None]:
+async def of_one_error(
+    app: Postino, wanted: DeadLetterFilter, error: str, most: int
+) -> tuple[Sequence[UUID], str | None]:
     alike: list[UUID] = []
     for _ in range(MOST_LOOKED_AT // MOST_AT_ONCE):
         page = await app.store.dead_letters(replace(wanted, limit=MOST_AT_ONCE))

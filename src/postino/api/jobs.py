@@ -24,7 +24,7 @@ from postino.publishing.explaining import of_evaluation
 from postino.publishing.job_shapes import of_attempt, of_job
 from postino.publishing.posts import LONG_PAST
 from postino.publishing.shapes import plain, without
-from postino.stores.records import Enqueued, JobFilter, NewJob
+from postino.stores.records import EnqueuedJob, JobFilter, NewJob
 from postino.values.job import Job, Queue, State
 from postino.values.post import POST, Answer, Asked, Once
 from postino.wiring import Postino
@@ -90,14 +90,14 @@ async def queued(app: Postino, body: JobBody, caller: Caller, asked: Asked | Non
     """Nothing of it is looked at where the very same was answered before."""
     said: list[str] = []
 
-    async def make(once: Once | None) -> Sequence[Enqueued]:
+    async def make(once: Once | None) -> Sequence[EnqueuedJob]:
         new, notes = await wanted(app, body, caller)
         said[:] = notes
         made = await enqueue_with_retry(app.store, [new], once=once)
         app.wake([one.job for one in made])
         return made
 
-    def told(made: Sequence[Enqueued]) -> Answer:
+    def told(made: Sequence[EnqueuedJob]) -> Answer:
         [(job, created)] = [(one.job, one.created) for one in made]
         if not caller.sees(job.brand):
             raise Conflict(TAKEN)

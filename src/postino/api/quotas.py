@@ -11,7 +11,7 @@ from postino.api.caller import caller_of
 from postino.api.query import limit_of, query_of
 from postino.publishing.shapes import plain
 from postino.rules.quota import Quota, Spent, free_at, left, since
-from postino.stores.records import Spending
+from postino.stores.records import QuotaUsageFilter
 from postino.values.gate import Scope
 from postino.values.post import StoredAccount
 from postino.wiring import Postino
@@ -49,9 +49,9 @@ async def left_of(app: Postino, accounts: Sequence[StoredAccount]) -> list[dict[
     return [told(account, quota, one, now) for (account, quota), one in zip(asked, spent, strict=True)]
 
 
-def spending(account: StoredAccount, quota: Quota, now: datetime) -> Spending:
+def spending(account: StoredAccount, quota: Quota, now: datetime) -> QuotaUsageFilter:
     payer = account.id if quota.whose is Scope.ACCOUNT else ""
-    return Spending(channel=account.network, quota=quota.name, account=payer, since_at=since(quota, now))
+    return QuotaUsageFilter(channel=account.network, quota=quota.name, account=payer, since_at=since(quota, now))
 
 
 def told(account: StoredAccount, quota: Quota, spent: Sequence[Spent], now: datetime) -> dict[str, Any]:

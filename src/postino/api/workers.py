@@ -20,7 +20,7 @@ def routes(app: Postino) -> APIRouter:
 
     @router.get("/v1/workers")
     async def list_workers(request: Request) -> JSONResponse:
-        """Those that are registered: `beats` go up while one lives, `here` is false where it is known to be gone."""
+        """Registered workers: `heartbeats` go up while one lives, `here` is false where it is known to be gone."""
         query_of(request)
         workers = await app.store.workers()
         there = {worker.id for worker in living_workers(workers)}

@@ -7,7 +7,7 @@ from datetime import datetime
 from postino.auth.validation import check_key_name, parse_brands
 from postino.errors import WrongUse
 from postino.rules.login_throttle import is_over, worth_noting
-from postino.stores.records import Act
+from postino.stores.records import AuditContext
 from postino.stores.store import Store
 from postino.values.auth import ApiKey, Role
 from postino.values.job import new_id
@@ -31,7 +31,7 @@ class KeyService:
         *,
         brands: Collection[str] | None = None,
         expires_at: datetime | None = None,
-        act: Act,
+        act: AuditContext,
     ) -> tuple[ApiKey, str]:
         """Create an API key. Return it as stored, and its text, which cannot be read again later."""
         if expires_at is not None and is_over(expires_at, await self.store.now()):

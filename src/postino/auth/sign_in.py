@@ -19,7 +19,7 @@ from postino.auth.users import UserService
 from postino.auth.validation import normalize_name
 from postino.errors import Conflict
 from postino.rules.login_throttle import ADDRESS, IDLE, LINK, LONGEST, USER, is_idle, is_over, worth_noting
-from postino.stores.records import Act
+from postino.stores.records import AuditContext
 from postino.stores.store import Store
 from postino.values.auth import Role, Session, User
 from postino.values.job import new_id
@@ -117,7 +117,7 @@ class SignInService:
     async def logout(self, session: BrowserSession) -> None:
         await self.store.end_session(session.session_id, as_user(session.user))
 
-    async def create_link(self, user_id: UUID, act: Act) -> str:
+    async def create_link(self, user_id: UUID, act: AuditContext) -> str:
         """Return a token that signs this user in once, within ten minutes."""
         secret = secrets.token_urlsafe(SECRET_BYTES)
         digest, expires_at = self.digests.digest(SIGN_IN_LINK, secret), await self.store.now() + LINK
@@ -147,7 +147,9 @@ def log_refusal(user: User | None, address: str, wait: int | None = None) -> Non
     log.warning("sign_in.refused", user=None if user is None else user.name, address=address, wait=wait)
 
 
-async def create_sign_in_url(users: UserService, sign_in: SignInService, url: str, act: Act, name: str = OWNER) -> str:
+async def create_sign_in_url(
+    users: UserService, sign_in: SignInService, url: str, act: AuditContext, name: str = OWNER
+) -> str:
     """Return a URL that signs a browser in once. Creates the user as an owner without a password if it is missing."""
     user = await users.store.user_by_name(name)
     if user is None:
@@ -168,8 +170,8 @@ def derive_csrf_token(cookie: str) -> str:
     return hmac.new(cookie.encode(), b"postino csrf 1", hashlib.sha256).hexdigest()
 
 
-def as_user(user: User) -> Act:
-    return Act(f"user:{user.name}")
+def as_user(user: User) -> AuditContext:
+    return AuditContext(f"user:{user.name}")
 
 
 def join_token(public: UUID, secret: str) -> str:

@@ -9,7 +9,7 @@ from postino.auth.passwords import Passwords
 from postino.auth.validation import check_password, check_user_name, normalize_name, parse_brands
 from postino.errors import NotFound
 from postino.publishing.shapes import plain
-from postino.stores.records import Act
+from postino.stores.records import AuditContext
 from postino.stores.store import Store
 from postino.values.auth import ApiKey, Role, User
 from postino.values.job import new_id
@@ -21,7 +21,13 @@ class UserService:
         self.passwords = passwords
 
     async def add(
-        self, name: str, role: Role, *, password: str | None = None, brands: Collection[str] | None = None, act: Act
+        self,
+        name: str,
+        role: Role,
+        *,
+        password: str | None = None,
+        brands: Collection[str] | None = None,
+        act: AuditContext,
     ) -> User:
         """Create a user. Without a password only a sign-in link signs them in."""
         user = User(
@@ -34,7 +40,7 @@ class UserService:
         )
         return await self.store.add_user(user, act)
 
-    async def change(self, user_id: UUID, changes: dict[str, Any], act: Act) -> User:
+    async def change(self, user_id: UUID, changes: dict[str, Any], act: AuditContext) -> User:
         """Change `password`, `role` or `brands`. A field that is absent keeps its value."""
         before = await self.store.user(user_id)
         values = dict(changes)

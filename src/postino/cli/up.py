@@ -110,11 +110,11 @@ async def add_sandbox_accounts(app: "Postino") -> None:
 async def sign_in_link(config: "Config", url: str) -> str:
     """For the owner's browser, once."""
     from postino.auth.sign_in import create_sign_in_url
-    from postino.stores.records import Act
+    from postino.stores.records import AuditContext
     from postino.wiring import Postino
 
     async with Postino(config) as app:
-        return await create_sign_in_url(app.users, app.sign_in, url, Act(actor(), "postino up"))
+        return await create_sign_in_url(app.users, app.sign_in, url, AuditContext(actor(), "postino up"))
 
 
 def announce(addresses: "Addresses", config: "Config") -> None:

@@ -142,7 +142,7 @@ class WorkerHere(TypedDict):
     host: str
     pid: int
     started_at: At | None
-    beats: int
+    heartbeats: int
 
 
 class Worker(WorkerHere):

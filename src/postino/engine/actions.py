@@ -6,19 +6,19 @@ from uuid import UUID
 
 from postino.engine.job_spec import UNSTORABLE, check_name, parse_queue, wrong_value
 from postino.errors import Conflict, WrongUse
-from postino.stores.records import Act, DeadLetter
+from postino.stores.records import AuditContext, DeadLetter
 from postino.values.gate import Scope
 from postino.values.job import Job
 
 MOST_CAPPED = 1_000_000
 
 
-def make_act(actor: Any, reason: Any) -> Act:
+def make_act(actor: Any, reason: Any) -> AuditContext:
     """Who and why, as every database can keep it."""
     for field, value in (("actor", actor), ("reason", reason)):
         if not isinstance(value, str) or UNSTORABLE.search(value):
             raise wrong_value(field, value, "a text of whole characters without NUL")
-    return Act(actor, reason)
+    return AuditContext(actor, reason)
 
 
 def parse_job_id(value: Any) -> UUID:

@@ -61,7 +61,7 @@ class CircuitBreaker:
         for number in range(most):
             probe = f"probe {number} of {breaker.service}"
             if await self.store.take_duty(probe, holder, seconds=self.probing, every=0):
-                await self.store.half_open([breaker.service])
+                await self.store.half_open_circuits([breaker.service])
                 return probe, holder
         return None
 

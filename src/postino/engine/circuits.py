@@ -10,7 +10,7 @@ from postino.errors import StoreUnreachable
 from postino.rules.circuit_breaker import Breaker, BreakerPolicy, Circuit, admits, after, state_at
 from postino.rules.gates import EVEN_IF_SENT, Known, gate_of, is_closed
 from postino.rules.settlement import Cause
-from postino.stores.records import Ending
+from postino.stores.records import SettledJob
 from postino.stores.store import Store
 from postino.values.event import EventType
 from postino.values.gate import Gate, Scope
@@ -77,7 +77,7 @@ class CircuitMonitor:
         if self.writing is None:
             self.writing = asyncio.create_task(self.write())
 
-    def judge(self, ending: Ending) -> None:
+    def judge(self, ending: SettledJob) -> None:
         """By how a job ended that called nobody through its door: whether it worked is all there is to see."""
         match ending.settlement.event, ending.settlement.cause:
             case EventType.COMPLETED, _:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from postino.rules.claim_order import next_due, open_lines
 from postino.rules.gates import closed
-from postino.stores.records import ClaimOrder, Survey
+from postino.stores.records import ClaimRequest, PollResult
 from postino.stores.store import Store
 from postino.values.job import Job, Queue, new_id
 
@@ -33,7 +33,7 @@ class Claims:
         self.grace = grace
         self.marks: dict[tuple[str, Queue], datetime] = {}
         self.sweep_at = 0.0
-        self.last: Survey
+        self.last: PollResult
         self.looked_at = -FRESH
         self.full = False  # the last claim took all there was room for
         self.lost: dict[UUID, float] = {}  # claims that were never answered, and when: they may hold jobs all the same
@@ -42,27 +42,27 @@ class Claims:
         """Whether the last look is good enough: nothing can be taken, or there was more than could be."""
         return (self.full or not free) and self.monotonic() < self.looked_at + FRESH
 
-    async def survey(self, worker: str, *, beat: bool) -> Survey:
+    async def poll(self, worker: str, *, heartbeat: bool) -> PollResult:
         started = self.monotonic()
         sweeping = started >= self.sweep_at
-        survey = await self.store.survey(worker, beat=beat, marks={} if sweeping else self.marks)
+        poll = await self.store.poll(worker, heartbeat=heartbeat, marks={} if sweeping else self.marks)
         if sweeping:
             self.marks = {}
             taken = self.monotonic() - started
             self.sweep_at = self.monotonic() + min(max(SOONEST_SWEEP, SWEEP_SHARE * taken), LATEST_SWEEP)
-        self.last, self.looked_at = survey, started
-        return survey
+        self.last, self.looked_at = poll, started
+        return poll
 
-    async def claim(self, worker: str, survey: Survey, free: int, low_is_running: bool) -> list[Job]:
+    async def claim(self, worker: str, poll: PollResult, free: int, low_is_running: bool) -> list[Job]:
         self.full = False
-        gates = closed(survey.known, survey.now)
-        if not survey.hinted and not open_lines(survey.heads, gates, survey.now):
+        gates = closed(poll.known, poll.now)
+        if not poll.hinted and not open_lines(poll.heads, gates, poll.now):
             return []
-        order = ClaimOrder(
+        order = ClaimRequest(
             worker=worker,
             token=new_id(),
             free=free,
-            survey=survey,
+            poll=poll,
             marks=self.marks,
             low_is_running=low_is_running,
             limits=self.limits,
@@ -73,7 +73,7 @@ class Claims:
         except BaseException:
             self.lost[order.token] = self.monotonic()
             raise
-        self.full = len(jobs) == free and not survey.hinted
+        self.full = len(jobs) == free and not poll.hinted
         for job in jobs:
             if job.lane is None and job.run_at is not None:
                 line = job.channel, job.queue
@@ -90,6 +90,6 @@ class Claims:
         return [job_id for job_id, _ in strays]
 
     @staticmethod
-    def time_to_next(survey: Survey) -> timedelta | None:
-        due_at = next_due(survey.heads, closed(survey.known, survey.now), survey.now)
-        return None if due_at is None else due_at - survey.now
+    def time_to_next(poll: PollResult) -> timedelta | None:
+        due_at = next_due(poll.heads, closed(poll.known, poll.now), poll.now)
+        return None if due_at is None else due_at - poll.now

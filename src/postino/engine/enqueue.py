@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from postino.engine.batcher import Batcher
 from postino.errors import StoreUnreachable
-from postino.stores.records import Enqueued, NewJob
+from postino.stores.records import EnqueuedJob, NewJob
 from postino.stores.store import Store
 from postino.values.post import NewPosts, Once, Written
 
@@ -22,10 +22,10 @@ KEEP_TRYING = 5.0
 AGAIN_AFTER = 0.25
 
 
-def enqueuer(store: Store) -> Batcher[NewJob, Enqueued]:
+def enqueuer(store: Store) -> Batcher[NewJob, EnqueuedJob]:
     """Jobs of several callers in one batch: a key held by somebody's open transaction delays its own caller only."""
 
-    async def write(jobs: list[NewJob], again: bool = False) -> Sequence[Enqueued]:
+    async def write(jobs: list[NewJob], again: bool = False) -> Sequence[EnqueuedJob]:
         return await enqueue_with_retry(store, jobs, patience=shared_patience(jobs), again=again)
 
     return Batcher(write, MOST_JOBS, partial(write, again=True))
@@ -41,13 +41,13 @@ async def enqueue_with_retry(
     patience: float | None = None,
     once: Once | None = None,
     again: bool = False,
-) -> Sequence[Enqueued]:
+) -> Sequence[EnqueuedJob]:
     """Asks again where no answer came: the ids stay, so that what got through the first time is not there twice.
 
     What is there by the id that was offered for it, this call has created: at the first try or at another.
     """
 
-    async def enqueue(again: bool) -> Sequence[Enqueued]:
+    async def enqueue(again: bool) -> Sequence[EnqueuedJob]:
         return await store.enqueue(jobs, patience=patience, again=again, once=once)
 
     found = await retry_store(enqueue, again=again)

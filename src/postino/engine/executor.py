@@ -15,7 +15,7 @@ from postino.engine.ledger import StopRun
 from postino.engine.threads import Threads
 from postino.rules.retry import Override, RetryPolicy, backoff_from, resolve
 from postino.rules.settlement import settle, unreadable
-from postino.stores.records import Ending, Failure
+from postino.stores.records import AttemptError, SettledJob
 from postino.values.job import Job
 from postino.values.outcome import Held, Outcome, Retry, Unknown
 
@@ -45,7 +45,7 @@ class Executor:
         self.stubborn: set[asyncio.Task[Caught]] = set()
         self.usual: dict[tuple[str, str], RetryPolicy] = {}  # by channel and type
 
-    async def perform(self, job: Job, follow: Callable[[Call], None]) -> Ending:
+    async def perform(self, job: Job, follow: Callable[[Call], None]) -> SettledJob:
         """Runs the job to its end. Nothing a handler does gets past here, except this worker's own word to stop."""
         call = self.make_call(job)
         follow(call)
@@ -53,28 +53,28 @@ class Executor:
             handler = self.handlers.get(job.type)
             policy = self.policy(job, handler)
             if handler is None:
-                return Ending(job, settle(job, Retry(self.unknown_type(job)), policy, self.now(), self.jitter()))
+                return SettledJob(job, settle(job, Retry(self.unknown_type(job)), policy, self.now(), self.jitter()))
             payload = handler.read(job.payload)
             outcome, failure = await self.outcome(handler, call, payload, policy)
-            return Ending(call.job, settle(call.job, outcome, policy, self.now(), self.jitter()), failure)
+            return SettledJob(call.job, settle(call.job, outcome, policy, self.now(), self.jitter()), failure)
         except UnreadablePayload as error:
-            return Ending(job, unreadable(job, str(error)), failure_of(error))
+            return SettledJob(job, unreadable(job, str(error)), failure_of(error))
         except BaseException as error:
             if stopped_by_us(error):
                 raise
             return self.broken(call.job, error)
 
-    def broken(self, job: Job, error: BaseException) -> Ending:
+    def broken(self, job: Job, error: BaseException) -> SettledJob:
         """Something went wrong around the handler."""
-        return Ending(job, settle(job, Retry(told(error)), self.default, self.now(), 0), failure_of(error))
+        return SettledJob(job, settle(job, Retry(told(error)), self.default, self.now(), 0), failure_of(error))
 
-    def put_off(self, job: Job, why: str) -> Ending:
+    def put_off(self, job: Job, why: str) -> SettledJob:
         """A gate closed after it was claimed: it is claimed again when that opens."""
-        return Ending(job, settle(job, Held(self.now(), why), self.default, self.now(), 0))
+        return SettledJob(job, settle(job, Held(self.now(), why), self.default, self.now(), 0))
 
     async def outcome(
         self, handler: Handler, call: Call, payload: object, policy: RetryPolicy
-    ) -> tuple[Outcome, Failure | None]:
+    ) -> tuple[Outcome, AttemptError | None]:
         try:
             work = handler.run(self.threads, call.job, payload, call)
             return await (work if policy.time_limit is None else self.within(policy.time_limit, work, call)), None
@@ -124,10 +124,10 @@ class Executor:
         """How many handlers go on although nobody waits for them any more."""
         return len(self.stubborn) + self.threads.still_running()
 
-    def unwritable(self, ending: Ending, error: Exception) -> Ending:
+    def unwritable(self, ending: SettledJob, error: Exception) -> SettledJob:
         """It ended, but the store refuses to keep how. Whatever it did must not be done again by itself."""
         why = f"The handler ended, but how could not be written down: {told(error)}"
-        return Ending(ending.job, settle(ending.job, Unknown(why), self.default, self.now(), 0))
+        return SettledJob(ending.job, settle(ending.job, Unknown(why), self.default, self.now(), 0))
 
     def policy(self, job: Job, handler: Handler | None) -> RetryPolicy:
         usual = self.usual.get((job.channel, job.type))
@@ -162,8 +162,8 @@ def stopped_by_us(error: BaseException) -> bool:
     return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
 
 
-def failure_of(error: BaseException) -> Failure:
-    return Failure(type(error).__qualname__, told(error), "".join(traceback.format_exception(error)))
+def failure_of(error: BaseException) -> AttemptError:
+    return AttemptError(type(error).__qualname__, told(error), "".join(traceback.format_exception(error)))
 
 
 def told(error: BaseException) -> str:

@@ -13,7 +13,7 @@ from postino.engine.job_spec import check_name, check_text, check_time, parse_qu
 from postino.errors import NotFound, WrongUse
 from postino.rules import explain as rule
 from postino.rules.explain import Evaluation, Explanation
-from postino.stores.records import Circumstances, WorkerInfo
+from postino.stores.records import ExplainInput, WorkerInfo
 from postino.stores.store import Store
 from postino.values.job import Job, Queue, State
 from postino.values.post import POST
@@ -27,7 +27,7 @@ async def explain(
     store: Store, job_id: UUID, now: datetime | None = None, *, zone: ZoneInfo | None = None
 ) -> Explanation:
     """As it is now, or would be at another time if nothing else happened until then."""
-    around = await store.circumstances(await store.job(job_id))
+    around = await store.explain_input(await store.job(job_id))
     return rule.explain(with_workers(around), now or around.now, zone)
 
 
@@ -45,7 +45,7 @@ async def evaluate(
     brand = check_text("brand", brand) or await brand_of(store, account, channel)
     rank = Queue.DEFAULT if queue is None else parse_queue(queue)
     asked_at = check_time("run_at", run_at)
-    around = await store.circumstances(thought_of(channel, account, brand, rank, asked_at))
+    around = await store.explain_input(thought_of(channel, account, brand, rank, asked_at))
     at = max(asked_at or around.now, around.now)
     facts = with_workers(around)
     facts = replace(facts, job=replace(facts.job, run_at=at))
@@ -85,7 +85,7 @@ async def brand_of(store: Store, account: str | None, channel: str) -> str | Non
     return known.brand
 
 
-def with_workers(around: Circumstances) -> rule.Facts:
+def with_workers(around: ExplainInput) -> rule.Facts:
     return replace(around.facts, workers=len([*living_workers(around.workers)]))
 
 

@@ -15,7 +15,7 @@ from postino.rules.blackout_impact import Shift, shift_of
 from postino.rules.circuit_breaker import MOST_SECONDS, Breaker, BreakerPolicy, policy_for, state_at
 from postino.rules.gates import Closed, closed
 from postino.rules.local_time import told_at
-from postino.stores.records import Act, JobFilter, QueueDepth, WorkerInfo
+from postino.stores.records import AuditContext, JobFilter, QueueDepth, WorkerInfo
 from postino.stores.store import Store
 from postino.values.content import NETWORKS
 from postino.values.gate import Gate, Scope
@@ -231,7 +231,7 @@ def place(scope: Scope, name: str) -> tuple[Scope, str]:
     return (Scope.ALL, "") if scope is Scope.ALL else parse_gate(scope, name)
 
 
-def reasoned(actor: str, reason: str) -> Act:
+def reasoned(actor: str, reason: str) -> AuditContext:
     done = make_act(actor, reason)
     if not reason.strip():
         raise WrongUse("reason: say why; it stays in the audit trail. Nothing was changed.", field="reason")

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import structlog
 
 from postino.rules import settlement
-from postino.stores.records import Ending, Survey
+from postino.stores.records import PollResult, SettledJob
 from postino.stores.store import Store
 
 log = structlog.get_logger("postino.rescue")
@@ -25,23 +25,23 @@ class Rescuer:
         self.seen: dict[str, tuple[int, float]] = {}
         self.looked_at = monotonic()
 
-    def dead(self, beats: Mapping[str, int]) -> dict[str, int]:
+    def dead(self, heartbeats: Mapping[str, int]) -> dict[str, int]:
         """Whose beats stand still for too long, and where."""
         now = self.monotonic()
         unseen = now - self.looked_at
         if unseen > self.longest:
             # Nobody could beat while the store was away, or we were not there to see it: that time does not count.
-            self.seen = {worker: (beat, since + unseen) for worker, (beat, since) in self.seen.items()}
+            self.seen = {worker: (heartbeat, since + unseen) for worker, (heartbeat, since) in self.seen.items()}
         self.looked_at = now
         self.seen = {
-            worker: self.seen[worker] if worker in self.seen and self.seen[worker][0] == beat else (beat, now)
-            for worker, beat in beats.items()
+            worker: self.seen[worker] if worker in self.seen and self.seen[worker][0] == heartbeat else (heartbeat, now)
+            for worker, heartbeat in heartbeats.items()
         }
-        return {worker: beat for worker, (beat, since) in self.seen.items() if now - since > self.lease}
+        return {worker: heartbeat for worker, (heartbeat, since) in self.seen.items() if now - since > self.lease}
 
-    async def observe(self, survey: Survey) -> list[Ending]:
-        dead = self.dead(survey.beats)
-        if not dead and not survey.orphaned:
+    async def observe(self, poll: PollResult) -> list[SettledJob]:
+        dead = self.dead(poll.heartbeats)
+        if not dead and not poll.orphaned:
             return []
         endings = await self.store.rescue(dead, settlement.rescue)
         for worker in dead:

@@ -7,7 +7,7 @@ from typing import Any
 import structlog
 
 from postino.errors import StoreUnreachable
-from postino.stores.records import Ending
+from postino.stores.records import SettledJob
 from postino.stores.store import Store
 from postino.values.job import State
 
@@ -24,18 +24,18 @@ class Settler:
     def __init__(
         self,
         store: Store,
-        unwritable: Callable[[Ending, Exception], Ending],
-        written: Callable[[list[Ending]], None],
+        unwritable: Callable[[SettledJob, Exception], SettledJob],
+        written: Callable[[list[SettledJob]], None],
     ) -> None:
         self.store = store
         self.unwritable = unwritable
         self.written = written
-        self.waiting: list[Ending] = []
+        self.waiting: list[SettledJob] = []
         self.unwritten = 0
         self.running = False
         self.tasks: set[asyncio.Task[None]] = set()
 
-    def put(self, ending: Ending) -> None:
+    def put(self, ending: SettledJob) -> None:
         self.waiting.append(ending)
         self.unwritten += 1
         if not self.running:
@@ -50,7 +50,7 @@ class Settler:
         finally:
             self.running = False
 
-    async def write(self, endings: list[Ending], again: bool = False) -> None:
+    async def write(self, endings: list[SettledJob], again: bool = False) -> None:
         while True:
             try:
                 held = await self.store.settle(endings, again=again)
@@ -64,7 +64,7 @@ class Settler:
                 self.written(endings)
                 return say(endings, held)
 
-    async def write_apart(self, endings: list[Ending], error: Exception, again: bool) -> None:
+    async def write_apart(self, endings: list[SettledJob], error: Exception, again: bool) -> None:
         """A batch that is refused is halved until the culprit stands alone."""
         if len(endings) > 1:
             middle = len(endings) // 2
@@ -76,7 +76,7 @@ class Settler:
         # Not awaited: what the store refuses for ever must not hold up those who come after.
         self.spawn(self.write_doubt(ending, error))
 
-    async def write_doubt(self, ending: Ending, error: Exception) -> None:
+    async def write_doubt(self, ending: SettledJob, error: Exception) -> None:
         if ending.settlement.state is State.UNCERTAIN:
             await asyncio.sleep(TROUBLE_AGAIN)
         await self.write([self.unwritable(ending, error)])
@@ -102,7 +102,7 @@ class Settler:
             log.error("settle.abandoned", jobs=self.unwritten, next="they count as never ended and are rescued")
 
 
-def say(endings: list[Ending], held: set[Any]) -> None:
+def say(endings: list[SettledJob], held: set[Any]) -> None:
     """Every failure is in the log, whatever else tells of it."""
     for ending in endings:
         job, decided = ending.job, ending.settlement

@@ -32,7 +32,7 @@ from postino.errors import StoreUnreachable
 from postino.rules import settlement
 from postino.rules.gates import told_of_gate
 from postino.stores.crash_points import crash_point
-from postino.stores.records import Ending, Failure, Survey, WorkerInfo
+from postino.stores.records import AttemptError, PollResult, SettledJob, WorkerInfo
 from postino.stores.store import Store
 from postino.values.job import Job, new_id
 from postino.wakeups.wakeup import Wakeup
@@ -139,42 +139,42 @@ class Worker:
     async def turn(self) -> None:
         """One look, one claim, and a rest if there was nothing to take."""
         self.slots.count()
-        survey = await self.look()
+        poll = await self.look()
         free = self.free
-        claimed = await self.claims.claim(self.id, survey, free, self.slots.low_is_running()) if free else []
+        claimed = await self.claims.claim(self.id, poll, free, self.slots.low_is_running()) if free else []
         self.slots.ready.extend(claimed)
         self.start_next()
         if not claimed and not self.stopping:
             self.waits_for_room = not free
-            await self.wakeup.wait(self.rest(survey))
+            await self.wakeup.wait(self.rest(poll))
 
-    async def look(self) -> Survey:
+    async def look(self) -> PollResult:
         before = uptime()
-        beat = time.monotonic() >= self.next_beat
-        if not beat and self.claims.still_serves(self.free):
+        heartbeat = time.monotonic() >= self.next_beat
+        if not heartbeat and self.claims.still_serves(self.free):
             return self.claims.last
         if self.outage.lasts():
             await self.awaken(after_outage=True)  # another server may have taken over
-        survey = await self.claims.survey(self.id, beat=beat)
+        poll = await self.claims.poll(self.id, heartbeat=heartbeat)
         self.outage.over()
-        self.skew = survey.now - datetime.now(UTC)
-        self.circuits.seen(survey.known, survey.now)
-        self.capped = set(survey.known.caps) | {breaker.service for breaker in survey.known.breakers}
-        if beat:
+        self.skew = poll.now - datetime.now(UTC)
+        self.circuits.seen(poll.known, poll.now)
+        self.capped = set(poll.known.caps) | {breaker.service for breaker in poll.known.breakers}
+        if heartbeat:
             self.next_beat = time.monotonic() + self.settings.heartbeat - self.settings.poll / 2
             self.heartbeat_thread.beaten_at = before
-            self.drop_revoked(survey)
+            self.drop_revoked(poll)
             self.heard.set()
-            await self.give_back_strays(survey)
+            await self.give_back_strays(poll)
             await self.give_back_stuck()
-            if self.id not in survey.beats:
+            if self.id not in poll.heartbeats:
                 await self.start_over()
-        await self.observer.observe(survey)
-        return survey
+        await self.observer.observe(poll)
+        return poll
 
-    def drop_revoked(self, survey: Survey) -> None:
+    def drop_revoked(self, poll: PollResult) -> None:
         """Stops what others have taken over: whatever it still does, nobody would write it down."""
-        held = survey.held if self.id in survey.beats else frozenset()  # the dead hold nothing, whatever is listed
+        held = poll.held if self.id in poll.heartbeats else frozenset()  # the dead hold nothing, whatever is listed
         taken_over = [job for job in self.slots.jobs() if (job.id, job.token) not in held]
         for job in taken_over:
             log.warning("job.revoked", job=str(job.id), type=job.type, next="another worker has it")
@@ -186,17 +186,17 @@ class Worker:
                 self.slots.end(run)
         self.start_next()
 
-    async def give_back_strays(self, survey: Survey) -> None:
+    async def give_back_strays(self, poll: PollResult) -> None:
         """Gives back what the store says is ours and we know nothing of."""
-        strays = [await self.store.job(job_id) for job_id in self.claims.strays(survey.held)]
+        strays = [await self.store.job(job_id) for job_id in self.claims.strays(poll.held)]
         # Looked up once more: what was given back since the survey is no stray.
         await self.release([job for job in strays if job.token in self.claims.lost])
 
-    def rest(self, survey: Survey) -> float:
+    def rest(self, poll: PollResult) -> float:
         """How long to wait unless told: the safety poll, or the next due job if that is sooner."""
-        if survey.hinted and self.free:
+        if poll.hinted and self.free:
             return FOLDED  # the lanes just looked at may be due any moment
-        due = self.claims.time_to_next(survey)
+        due = self.claims.time_to_next(poll)
         longest = self.settings.poll if self.free else self.settings.heartbeat / 2
         return longest if due is None or not self.free else min(longest, due.total_seconds())
 
@@ -233,7 +233,7 @@ class Worker:
             self.say_there_is_room()
         self.settler.put(ending)
 
-    async def perform(self, run: Run) -> Ending:
+    async def perform(self, run: Run) -> SettledJob:
         if self.overslept():
             await self.next_beat_heard()
         run.begun = True
@@ -246,7 +246,7 @@ class Worker:
             self.circuits.judge(ending)  # its handler has ways of its own
         return ending
 
-    async def perform_alone(self, run: Run) -> Ending:
+    async def perform_alone(self, run: Run) -> SettledJob:
         """A job whose worker died under it before: one at a time, so that a second death shows whose doing it was."""
         async with self.alone:
             await self.until_done(lambda: self.store.mark_suspect(self.id, run.job.id))
@@ -278,12 +278,12 @@ class Worker:
             self.waits_for_room = False
             self.wakeup.nudge()
 
-    def written(self, endings: list[Ending]) -> None:
+    def written(self, endings: list[SettledJob]) -> None:
         self.say_there_is_room()
         if any(self.frees_others(ending) for ending in endings):
             self.wakeup.nudge() if self.free else self.wakeup.tell()
 
-    def frees_others(self, ending: Ending) -> bool:
+    def frees_others(self, ending: SettledJob) -> bool:
         """Whether something may start now that could not before: the next of its lane or capped channel, or itself."""
         job, again = ending.job, ending.settlement.run_at
         if job.account is not None or job.brand is not None or job.channel in self.capped:
@@ -353,9 +353,9 @@ class Worker:
     async def release(self, jobs: list[Job]) -> None:
         if not jobs:
             return
-        stopped = Failure(None, "Its worker gave it back before it had ended.")
+        stopped = AttemptError(None, "Its worker gave it back before it had ended.")
         try:
-            await self.store.settle([Ending(job, settlement.release(job, self.now()), stopped) for job in jobs])
+            await self.store.settle([SettledJob(job, settlement.release(job, self.now()), stopped) for job in jobs])
         except BaseException:
             self.slots.ready.extend(jobs)  # still in our hands
             raise

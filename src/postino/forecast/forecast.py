@@ -10,7 +10,7 @@ from postino.errors import WrongUse
 from postino.forecast.result import Forecast
 from postino.forecast.run import ForecastRequest, ForecastRun, Progress
 from postino.rules.local_time import told_at
-from postino.stores.records import Outlook
+from postino.stores.records import ForecastInput
 from postino.stores.store import Store
 from postino.values.content import NETWORKS
 
@@ -62,7 +62,7 @@ async def check(store: Store, asked: ForecastRequest) -> None:
         refuse_unknown("channel", asked.channel, known)
 
 
-async def check_brand(store: Store, outlook: Outlook, brand: str | None) -> None:
+async def check_brand(store: Store, outlook: ForecastInput, brand: str | None) -> None:
     if brand is not None:
         named = {*(job.brand for job in outlook.jobs), *(account.brand for account in await store.accounts())}
         refuse_unknown("brand", brand, {known for known in named if known is not None})

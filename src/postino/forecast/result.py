@@ -10,7 +10,7 @@ from postino.rules.blackout import sentence, windows_between
 from postino.rules.circuit_breaker import Circuit
 from postino.rules.gates import gate_of, holds, told_of_gate
 from postino.rules.local_time import told_at
-from postino.stores.records import Outlook
+from postino.stores.records import ForecastInput
 from postino.values.gate import Gate, GateKind, Scope
 from postino.values.job import Job, Queue
 
@@ -110,7 +110,7 @@ class Forecast:
 class GateTimeline:
     """All that is closed at some time in between, and whom it concerns."""
 
-    def __init__(self, outlook: Outlook, until_at: datetime) -> None:
+    def __init__(self, outlook: ForecastInput, until_at: datetime) -> None:
         self.all: list[Gate] = []
         self.by_place: dict[tuple[Scope, str], list[Gate]] = {}
         for gate in sorted(gates_between(outlook, until_at), key=lambda gate: gate.since_at or outlook.now):
@@ -134,7 +134,7 @@ class GateTimeline:
         ]
 
 
-def gates_between(outlook: Outlook, until_at: datetime) -> Iterable[Gate]:
+def gates_between(outlook: ForecastInput, until_at: datetime) -> Iterable[Gate]:
     """As far as is known now: what people and networks will say is not."""
     for gate in outlook.gates:
         if gate.until_at is None or gate.until_at > outlook.now:

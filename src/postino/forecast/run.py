@@ -28,7 +28,7 @@ from postino.rules.circuit_breaker import Circuit
 from postino.rules.gates import told_of_gate
 from postino.rules.quota import cost_of
 from postino.rules.retry import RetryPolicy
-from postino.stores.records import Ending, Outlook, WorkerInfo
+from postino.stores.records import ForecastInput, SettledJob, WorkerInfo
 from postino.stores.store import Store
 from postino.values.job import Job, Queue, State
 from postino.values.outcome import Defer, Done
@@ -82,13 +82,13 @@ class ForecastWorker:
         """All it can get of what is due now."""
         taken: list[Job] = []
         while due and (free := self.slots - len(self.running)):
-            survey = await self.claims.survey(self.id, beat=False)
+            poll = await self.claims.poll(self.id, heartbeat=False)
             low = any(job.queue is Queue.LOW for job in self.running.values())
-            claimed = await self.claims.claim(self.id, survey, free, low)
+            claimed = await self.claims.claim(self.id, poll, free, low)
             self.running |= {job.id: job for job in claimed}
             taken += claimed
             due.difference_update(job.id for job in claimed)
-            if not claimed and not survey.hinted:
+            if not claimed and not poll.hinted:
                 break
         return taken
 
@@ -96,7 +96,9 @@ class ForecastWorker:
 class ForecastRun:
     """The days ahead, played once."""
 
-    def __init__(self, outlook: Outlook, asked: ForecastRequest, progress: Progress, stop: threading.Event) -> None:
+    def __init__(
+        self, outlook: ForecastInput, asked: ForecastRequest, progress: Progress, stop: threading.Event
+    ) -> None:
         self.outlook = outlook
         self.asked = asked
         self.progress = progress
@@ -167,7 +169,7 @@ class ForecastRun:
         now = self.clock.now
         until_at = gate.until_at or self.asked.until_at
         decided = settlement.settle(job, Defer(until_at, told_of_gate(gate)), ONCE, now, 0.0)
-        await store.settle([Ending(hands.running.pop(job.id), decided)])
+        await store.settle([SettledJob(hands.running.pop(job.id), decided)])
         self.gates.add(replace(gate, since_at=now))
         heapq.heappush(self.coming, (until_at, job.id))
         return True
@@ -207,7 +209,7 @@ class ForecastRun:
             ended.append(heapq.heappop(self.ends)[1])
         jobs = [hands.running.pop(job_id) for hands in self.hands for job_id in ended if job_id in hands.running]
         if jobs:
-            await store.settle([Ending(job, worked(job, self.clock.now)) for job in jobs])
+            await store.settle([SettledJob(job, worked(job, self.clock.now)) for job in jobs])
         for service in {job.channel for job in jobs} & self.troubled & self.asked.channel_limits.circuits.keys():
             breaker = await store.record_response(service, True, self.asked.channel_limits.circuits[service], None)
             if breaker.state is Circuit.CLOSED:
@@ -279,7 +281,9 @@ def worked(job: Job, now: datetime) -> settlement.Settlement:
     return settlement.settle(replace(job, look_at=None), Done(), ONCE, now, 0.0)
 
 
-def instants(outlook: Outlook, gates: GateTimeline, missable: Sequence[datetime], until_at: datetime) -> list[datetime]:
+def instants(
+    outlook: ForecastInput, gates: GateTimeline, missable: Sequence[datetime], until_at: datetime
+) -> list[datetime]:
     """When something may start that could not before, the last first; what ends meanwhile is not among them."""
     of_jobs = [job.look_at for job in outlook.jobs if job.look_at is not None]
     of_gates = [gate.until_at for gate in gates.all if gate.until_at is not None]

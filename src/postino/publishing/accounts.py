@@ -9,7 +9,7 @@ from types import MappingProxyType
 from postino.errors import Conflict, WrongUse
 from postino.rules.gates import closed, is_closed, told_of_gate
 from postino.rules.ledger import is_out
-from postino.stores.records import Act
+from postino.stores.records import AuditContext
 from postino.stores.store import Store
 from postino.values.content import NETWORKS
 from postino.values.gate import GateKind, Scope
@@ -101,7 +101,7 @@ class AccountService:
         base_url: str | None = None,
         brand: str | None = None,
         remote_id: str | None = None,
-        act: Act | None = None,
+        act: AuditContext | None = None,
         new: bool = False,
         before: StoredAccount | None = None,
     ) -> StoredAccount:
@@ -170,7 +170,7 @@ class AccountService:
         return self.sandbox_url.rstrip("/") + account.base_url.removeprefix(SANDBOX)
 
     async def check(
-        self, account_id: str, network: Provider, open_door: Callable[[Account], Http], act: Act
+        self, account_id: str, network: Provider, open_door: Callable[[Account], Http], act: AuditContext
     ) -> CredentialCheck:
         """Asks the network whether it takes the credentials: refused, its posts wait; taken again, they go."""
         stored = await self.store.account(account_id)
@@ -208,14 +208,14 @@ class AccountService:
                 return f"{told_of_gate(gate)}{until}"
         return None
 
-    async def pause(self, account_id: str, act: Act) -> StoredAccount:
+    async def pause(self, account_id: str, act: AuditContext) -> StoredAccount:
         """Its posts wait until somebody resumes it."""
         stored = await self.store.account(account_id)
         if stored.state is AccountState.TOKEN_EXPIRED:
             raise Conflict(f"Account {account_id} waits for new credentials already. Nothing was changed.")
         return await self.store.set_account_state(account_id, AccountState.PAUSED, act.reason or None, act)
 
-    async def resume(self, account_id: str, act: Act) -> StoredAccount:
+    async def resume(self, account_id: str, act: AuditContext) -> StoredAccount:
         stored = await self.store.account(account_id)
         if stored.state is not AccountState.PAUSED:
             told = "it is active" if stored.state is AccountState.ACTIVE else "it needs new credentials: reconnect it"
@@ -224,4 +224,6 @@ class AccountService:
 
     async def hold(self, account_id: str, reason: str) -> None:
         """Its credentials are refused: its posts wait until somebody connects it again."""
-        await self.store.set_account_state(account_id, AccountState.TOKEN_EXPIRED, reason, Act("postino", reason))
+        await self.store.set_account_state(
+            account_id, AccountState.TOKEN_EXPIRED, reason, AuditContext("postino", reason)
+        )

@@ -19,7 +19,7 @@ from postino.rules.limits import Limits, check
 from postino.rules.local_time import told_at
 from postino.rules.media import kind_of
 from postino.rules.rendering import Rendered, render
-from postino.stores.records import Act, NewJob
+from postino.stores.records import AuditContext, NewJob
 from postino.stores.store import Store
 from postino.values.content import NETWORKS, Content, Problem, Severity, check_networks
 from postino.values.job import Job, Queue, new_id
@@ -155,7 +155,7 @@ class PostService:
         return []
 
     async def edit(
-        self, post_id: UUID, content: Content, act: Act, *, publish_until_at: datetime | Unset | None = UNSET
+        self, post_id: UUID, content: Content, act: AuditContext, *, publish_until_at: datetime | Unset | None = UNSET
     ) -> StoredPost:
         """Only while nothing has been sent; what it became is checked like a new one."""
         self.check_networks(content)
@@ -178,7 +178,7 @@ class PostService:
         await self.store.edit_post(post_id, said, post, job.payload, job.key, act)
         return await self.store.post(post_id)
 
-    async def reschedule(self, post_id: UUID, at: datetime, act: Act) -> StoredPost:
+    async def reschedule(self, post_id: UUID, at: datetime, act: AuditContext) -> StoredPost:
         """Only while nothing has been sent. The plan it becomes is its own, so nobody makes it a second time."""
         before = await self.store.post(post_id)
         wish = PostRequest(content=content_from(before.content), accounts=(before.job.account or "",), at=at)
@@ -189,7 +189,7 @@ class PostService:
         self.wake([await self.store.reschedule_post(post_id, at, key, act)])
         return await self.store.post(post_id)
 
-    async def hurry(self, post_id: UUID, act: Act, *, allow_blackout: bool = False) -> StoredPost:
+    async def hurry(self, post_id: UUID, act: AuditContext, *, allow_blackout: bool = False) -> StoredPost:
         """Publishes a planned post now, before what is only planned; only while nothing has been sent."""
         if not allow_blackout:
             await self.check_now(post_id)

@@ -87,7 +87,7 @@ class Teller:
         told = await self.post(post) | shapes.of_history(history, ledger)
         if post.job.state not in (State.FAILED, State.CANCELLED):
             return told | {"cause": None, "cancelled": None}
-        facts = (await self.store.circumstances(post.job)).facts
+        facts = (await self.store.explain_input(post.job)).facts
         return told | {"cause": facts.cause, "cancelled": facts.cancelled}
 
     async def content(self, content_id: UUID, brands: frozenset[str] | None = None) -> dict[str, Any]:

@@ -41,7 +41,7 @@ class NewJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Enqueued:
+class EnqueuedJob:
     """The job, and whether this call created it; otherwise its key was known and it comes back as it is now."""
 
     job: Job
@@ -49,7 +49,7 @@ class Enqueued:
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class PollResult:
     """One look at the store: what is due where, which gates stand, how far each worker's beats have come."""
 
     now: datetime
@@ -57,18 +57,18 @@ class Survey:
     hinted: bool = False  # lanes have been told of that nobody has looked at yet
     orphaned: bool = False  # jobs are running whose worker is gone; with a beat only
     known: Known = field(default_factory=Known)
-    beats: Mapping[str, int] = field(default_factory=dict)
+    heartbeats: Mapping[str, int] = field(default_factory=dict)
     held: frozenset[tuple[UUID, UUID]] = frozenset()  # what the asking worker runs, by job and token; with a beat only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimOrder:
+class ClaimRequest:
     """What a worker asks for. The token is its own choice, so that it can find what it holds after a lost answer."""
 
     worker: str
     token: UUID
     free: int
-    survey: Survey
+    poll: PollResult
     marks: Mapping[tuple[str, Queue], datetime] = field(default_factory=dict)
     low_is_running: bool = False
     # Seconds a run may take, by "channel NAME", "type NAME" and "" for all others; a job's own limit goes before them.
@@ -78,7 +78,7 @@ class ClaimOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class AttemptError:
     """What went wrong in one attempt, for the history; without a class where no exception told of it."""
 
     error_class: str | None
@@ -87,12 +87,12 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class SettledJob:
     """A job, as claimed, and what becomes of it. The claim's token fences the write."""
 
     job: Job
     settlement: Settlement
-    failure: Failure | None = None
+    failure: AttemptError | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,11 +132,11 @@ class WorkerInfo:
     host: str
     pid: int
     started_at: datetime | None = None
-    beats: int = 0
+    heartbeats: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstances:
+class ExplainInput:
     """What is around a job: all that may keep it from running, who could run it, and when that was seen."""
 
     facts: Facts
@@ -169,7 +169,7 @@ class JobPage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeadFilter:
+class DeadLetterFilter:
     """Which dead letters to list or replay; resolved ones only on request."""
 
     ids: tuple[UUID, ...] = ()
@@ -184,7 +184,7 @@ class DeadFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class AuditContext:
     """Who does something by hand, and why: for the audit trail."""
 
     actor: str
@@ -217,7 +217,7 @@ class QueueDepth:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outlook:
+class ForecastInput:
     """What may run by a time and all that may hold it up, as they are now: what a rehearsal of it starts from."""
 
     now: datetime
@@ -233,7 +233,7 @@ class Outlook:
 
 
 # About a job whose worker died: the job, the time, and whether it may have been this job's doing.
-Decide = Callable[[Job, datetime, bool], Settlement]
+RescueRule = Callable[[Job, datetime, bool], Settlement]
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +246,7 @@ class BrandCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spending:
+class QuotaUsageFilter:
     """What was spent of a quota since a time: an account's, or that of all together, whose account is ''."""
 
     channel: str

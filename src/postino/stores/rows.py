@@ -74,8 +74,8 @@ def attempt(row: Row) -> Attempt:
 
 
 def worker(row: Row) -> WorkerInfo:
-    known = {name: row[name] for name in ("host", "pid", "started_at", "beats")}
-    return WorkerInfo(id=row["worker"], **known)
+    values = {name: row[name] for name in ("host", "pid", "started_at")}
+    return WorkerInfo(id=row["worker"], heartbeats=row["beats"], **values)
 
 
 def audit_entry(row: Row) -> AuditEntry:

@@ -13,7 +13,7 @@ from uuid import UUID
 from postino.stores import operations
 from postino.stores.binding import list_crash_points, perform, read, transact, write
 from postino.stores.driver import Driver
-from postino.stores.records import ClaimOrder, Ending, Enqueued, NewJob
+from postino.stores.records import ClaimRequest, EnqueuedJob, NewJob, SettledJob
 from postino.values.job import Job
 from postino.values.post import Draft, NewPosts, Once, Written
 
@@ -46,7 +46,7 @@ class Store:
         patience: float | None = None,
         again: bool = False,
         once: Once | None = None,
-    ) -> list[Enqueued]:
+    ) -> list[EnqueuedJob]:
         """Insert jobs, all or none.
 
         With `patience`, a key that another open transaction holds for longer raises Blocked. `again` repeats a call
@@ -63,18 +63,18 @@ class Store:
         async with self.waiting_for_keys:
             return await self.driver.transact(work, patience=patience)
 
-    async def enqueue_on(self, connection: Any, jobs: Sequence[NewJob]) -> list[Enqueued]:
+    async def enqueue_on(self, connection: Any, jobs: Sequence[NewJob]) -> list[EnqueuedJob]:
         """Insert jobs inside the transaction that is open on the caller's connection."""
         return await self.driver.join(connection, operations.enqueue.enqueue(jobs))
 
     @write
-    async def claim(self, order: ClaimOrder) -> list[Job]:
+    async def claim(self, order: ClaimRequest) -> list[Job]:
         """Claim due jobs for one worker: one winner per job, none behind a closed gate."""
         run = self.driver.perform if operations.claims.is_single_statement(order) else self.driver.transact
         return await run(operations.claims.claim(order))
 
     @write
-    async def settle(self, endings: Sequence[Ending], *, again: bool = False) -> set[UUID]:
+    async def settle(self, endings: Sequence[SettledJob], *, again: bool = False) -> set[UUID]:
         """Write how jobs ended and return the ids of those the claim still held.
 
         `again` repeats a call whose response was lost: jobs it settled the first time count as held.
@@ -84,15 +84,15 @@ class Store:
         run = self.driver.transact if mixed else self.driver.perform
         return await run(operations.settle.settle(endings, again))
 
-    survey = perform(operations.poll.poll)
+    poll = perform(operations.poll.poll)
     rescue = transact(operations.rescue.rescue)
     dispatch_due = perform(operations.jobs.dispatch_due)
-    cancel = transact(operations.job_actions.cancel_job)
-    edit = transact(operations.job_actions.edit_job)
-    reschedule = transact(operations.job_actions.reschedule_job)
-    resolve = transact(operations.job_actions.resolve_job)
-    replay = transact(operations.dead_letters.replay_dead_letter)
-    discard = transact(operations.dead_letters.discard_dead_letter)
+    cancel_job = transact(operations.job_actions.cancel_job)
+    edit_job = transact(operations.job_actions.edit_job)
+    reschedule_job = transact(operations.job_actions.reschedule_job)
+    resolve_job = transact(operations.job_actions.resolve_job)
+    replay_dead_letter = transact(operations.dead_letters.replay_dead_letter)
+    discard_dead_letter = transact(operations.dead_letters.discard_dead_letter)
 
     job = read(operations.jobs.get_job)
     job_by_key = read(operations.jobs.find_job_by_key)
@@ -102,7 +102,7 @@ class Store:
     dead_letter = read(operations.dead_letters.get_dead_letter)
     dead_letters = read(operations.dead_letters.list_dead_letters)
     queue_depths = read(operations.jobs.list_queue_depths)
-    circumstances = read(operations.explain.read_explain_input)
+    explain_input = read(operations.explain.read_explain_input)
     has_collision = read(operations.jobs.has_collision)
     forecast_input = read(operations.forecast.read_forecast_input)
     load_forecast = transact(operations.forecast.load_forecast)
@@ -146,7 +146,7 @@ class Store:
     start_cooldown = transact(operations.gates.start_cooldown)
     end_cooldown = transact(operations.gates.end_cooldown)
     record_response = transact(operations.circuits.record_response)
-    half_open = transact(operations.circuits.half_open_circuits)
+    half_open_circuits = transact(operations.circuits.half_open_circuits)
     open_circuit = transact(operations.circuits.open_circuit)
     close_circuit = transact(operations.circuits.close_circuit)
     reset_circuit = transact(operations.circuits.reset_circuit)

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from postino import State
-from postino.stores.records import Act
+from postino.stores.records import AuditContext
 from postino.values.gate import Scope
 from postino.values.provider import Grade
 from tests.crash.books import instant
@@ -108,7 +108,7 @@ class Sweep:
     async def finish(self, **order: Any) -> None:
         """Others go on."""
         for posted in self.set_by:
-            await self.office.app.store.end_cooldown(Scope.ACCOUNT, posted.account.id, Act("test"))
+            await self.office.app.store.end_cooldown(Scope.ACCOUNT, posted.account.id, AuditContext("test"))
         await self.office.settle_all(workers=2 + len(self.killed) // 100, **order)
 
     async def check(self) -> None:

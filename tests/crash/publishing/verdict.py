@@ -8,7 +8,7 @@ from itertools import pairwise
 from uuid import UUID
 
 from postino import Job, NotFound, State
-from postino.stores.records import DeadFilter, JobFilter
+from postino.stores.records import DeadLetterFilter, JobFilter
 from postino.values.event import EventType
 from postino.values.provider import Grade
 from tests.crash.books import identity
@@ -84,7 +84,7 @@ async def gather(office: Office, by_hand: Sequence[Seen]) -> Evidence:
     for job, kind in office.books.ask(EVENTS):
         events[identity(job)][kind] += 1
     held = {(channel, account, remote): identity(job) for channel, account, remote, job in office.books.ask(HOLDS)}
-    letters = await office.app.store.dead_letters(DeadFilter(limit=EVERYTHING))
+    letters = await office.app.store.dead_letters(DeadLetterFilter(limit=EVERYTHING))
     listed = await office.app.store.jobs(JobFilter(states=(State.UNCERTAIN,), limit=EVERYTHING))
     return Evidence(seen, events, held, {letter.job.id for letter in letters}, {job.id for job in listed})
 

@@ -9,7 +9,7 @@ from postino.stores.operations.audit import write_audit_entry
 from postino.stores.operations.events import insert_event
 from postino.stores.operations.gates import close_gate, open_gate
 from postino.stores.operations.text import clean_text
-from postino.stores.records import Act
+from postino.stores.records import AuditContext
 from postino.stores.statement import Operation, Row, ask
 from postino.values.event import EventType
 from postino.values.gate import GateKind, Scope
@@ -23,7 +23,7 @@ COLUMNS = ("id", "network", "handle", "base_url", "brand", "remote_id", "sealed"
 GATE_KINDS = {AccountState.TOKEN_EXPIRED: GateKind.TOKEN, AccountState.PAUSED: GateKind.PAUSE}
 
 
-def add_account(account: StoredAccount, act: Act | None = None) -> Operation[StoredAccount]:
+def add_account(account: StoredAccount, act: AuditContext | None = None) -> Operation[StoredAccount]:
     written = yield ask("add_account", **make_account_values(account))
     if not written:
         raise Conflict(f"Account {account.id} is there already: somebody has just added it. Nothing was changed.")
@@ -32,7 +32,7 @@ def add_account(account: StoredAccount, act: Act | None = None) -> Operation[Sto
 
 
 def save_account(
-    account: StoredAccount, act: Act | None = None, *, before: StoredAccount | None = None
+    account: StoredAccount, act: AuditContext | None = None, *, before: StoredAccount | None = None
 ) -> Operation[StoredAccount]:
     known = yield ask("lock_account", id=account.id)
     if known:
@@ -61,7 +61,7 @@ def check_account_change(account: StoredAccount, known: Row, before: StoredAccou
         )
 
 
-def audit_account(done: str, account: StoredAccount, act: Act | None) -> Operation[None]:
+def audit_account(done: str, account: StoredAccount, act: AuditContext | None) -> Operation[None]:
     if act is not None:
         yield from write_audit_entry(act, f"account.{done}", f"account:{account.id}")
 
@@ -91,7 +91,9 @@ def list_accounts() -> Operation[list[StoredAccount]]:
     return [to_account(row) for row in (yield ask("accounts"))]
 
 
-def set_account_state(account_id: str, state: AccountState, reason: str | None, act: Act) -> Operation[StoredAccount]:
+def set_account_state(
+    account_id: str, state: AccountState, reason: str | None, act: AuditContext
+) -> Operation[StoredAccount]:
     before = yield from get_account(account_id)
     reason = clean_text(reason)
     marked = yield ask("mark_account", id=account_id, state=state, reason=reason)

@@ -7,12 +7,12 @@ from uuid import UUID
 from postino.errors import Conflict, NotFound
 from postino.stores.operations.audit import write_audit_entry
 from postino.stores.operations.users import decode_brands, describe_rights, encode_brands
-from postino.stores.records import Act
+from postino.stores.records import AuditContext
 from postino.stores.statement import Operation, Row, ask
 from postino.values.auth import ApiKey, Role
 
 
-def add_api_key(key: ApiKey, act: Act) -> Operation[ApiKey]:
+def add_api_key(key: ApiKey, act: AuditContext) -> Operation[ApiKey]:
     names = ("id", "name", "prefix", "digest", "created_by", "expires_at")
     said = {name: getattr(key, name) for name in names}
     written = yield ask("add_api_key", **said, role=key.role.value, brands=encode_brands(key.brands))
@@ -23,7 +23,7 @@ def add_api_key(key: ApiKey, act: Act) -> Operation[ApiKey]:
     return made
 
 
-def remove_api_key(key_id: UUID, act: Act) -> Operation[ApiKey]:
+def remove_api_key(key_id: UUID, act: AuditContext) -> Operation[ApiKey]:
     removed = yield ask("remove_api_key", id=key_id)
     if not removed:
         raise NotFound(f"There is no API key {key_id}. The list of API keys shows those there are.")

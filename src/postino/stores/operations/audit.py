@@ -5,11 +5,11 @@ from datetime import datetime
 from postino.stores import rows
 from postino.stores.audit import START, chained
 from postino.stores.operations.text import clean_text
-from postino.stores.records import Act, AuditEntry
+from postino.stores.records import AuditContext, AuditEntry
 from postino.stores.statement import Operation, ask
 
 
-def write_audit_entry(act: Act, action: str, subject: str, detail: str = "") -> Operation[None]:
+def write_audit_entry(act: AuditContext, action: str, subject: str, detail: str = "") -> Operation[None]:
     turn = yield ask("lock_audit")
     at: datetime = turn[0]["now_at"]
     last = yield ask("last_audit")

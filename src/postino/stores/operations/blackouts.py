@@ -10,12 +10,12 @@ from postino.rules.blackout import Blackout, blackout_of, told_of
 from postino.stores.operations.audit import write_audit_entry
 from postino.stores.operations.events import insert_event
 from postino.stores.operations.lane_hints import hint_lanes
-from postino.stores.records import Act
+from postino.stores.records import AuditContext
 from postino.stores.statement import Operation, ask, each
 from postino.values.event import EventType
 
 
-def add_blackout(blackout: Blackout, act: Act) -> Operation[Blackout]:
+def add_blackout(blackout: Blackout, act: AuditContext) -> Operation[Blackout]:
     said = json.dumps(told_of(blackout))
     yield ask("add_blackout", id=blackout.id, told=said)
     yield from hint_lanes(blackout.scope, blackout.name)
@@ -24,7 +24,7 @@ def add_blackout(blackout: Blackout, act: Act) -> Operation[Blackout]:
     return blackout
 
 
-def remove_blackout(blackout_id: UUID, act: Act) -> Operation[Blackout]:
+def remove_blackout(blackout_id: UUID, act: AuditContext) -> Operation[Blackout]:
     yield ask("stop_folding")
     removed = yield ask("remove_blackout", id=blackout_id)
     if not removed:

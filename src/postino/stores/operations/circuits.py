@@ -9,7 +9,7 @@ from postino.rules.circuit_breaker import Breaker, BreakerPolicy, Circuit, after
 from postino.stores.operations.audit import write_audit_entry
 from postino.stores.operations.events import insert_event
 from postino.stores.operations.text import clean_text
-from postino.stores.records import Act
+from postino.stores.records import AuditContext
 from postino.stores.statement import Operation, ask
 from postino.values.event import EventType
 
@@ -28,22 +28,24 @@ def record_response(service: str, healthy: bool, policy: BreakerPolicy, why: str
     return now_is
 
 
-def open_circuit(service: str, until_at: datetime | None, probes: int, act: Act) -> Operation[Breaker]:
+def open_circuit(service: str, until_at: datetime | None, probes: int, act: AuditContext) -> Operation[Breaker]:
     def by(breaker: Breaker, now: datetime) -> Breaker:
         return opened(breaker, now, until_at=until_at, reason=act.reason or None, probes=probes)
 
     return (yield from change_circuit(service, by, act))
 
 
-def close_circuit(service: str, act: Act) -> Operation[Breaker]:
+def close_circuit(service: str, act: AuditContext) -> Operation[Breaker]:
     return (yield from change_circuit(service, closed_by_hand, act))
 
 
-def reset_circuit(service: str, act: Act) -> Operation[Breaker]:
+def reset_circuit(service: str, act: AuditContext) -> Operation[Breaker]:
     return (yield from change_circuit(service, lambda breaker, _: reset(breaker), act))
 
 
-def change_circuit(service: str, change: Callable[[Breaker, datetime], Breaker], act: Act) -> Operation[Breaker]:
+def change_circuit(
+    service: str, change: Callable[[Breaker, datetime], Breaker], act: AuditContext
+) -> Operation[Breaker]:
     before, now = yield from lock_breaker(service)
     now_is = change(before, now)
     yield from write_breaker(before, now_is)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from postino.rules.gates import Closed, Known, closed
-from postino.stores.records import ClaimOrder
+from postino.stores.records import ClaimRequest
 from postino.values.job import Job, Queue
 
 
@@ -16,7 +16,7 @@ from postino.values.job import Job, Queue
 class ClaimState:
     """One claim under way: what was asked for, what may not be taken, how much room is left, and what was taken."""
 
-    order: ClaimOrder
+    order: ClaimRequest
     known: Known
     now: datetime
     closed: Closed

@@ -12,30 +12,30 @@ from postino.stores.operations.claim_lanes import claim_lanes
 from postino.stores.operations.claim_state import ClaimState
 from postino.stores.operations.gates import read_gate_state
 from postino.stores.operations.lane_hints import fold_hints, read_hints
-from postino.stores.records import ClaimOrder
+from postino.stores.records import ClaimRequest
 from postino.stores.statement import Operation, ask, each
 from postino.values.job import Job, Queue
 
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def is_single_statement(order: ClaimOrder) -> bool:
+def is_single_statement(order: ClaimRequest) -> bool:
     """Whether nothing has to be locked or counted first: each statement of the claim is then complete by itself."""
-    known = order.survey.known
-    if order.survey.hinted or known.blackouts or known.breakers:
+    known = order.poll.known
+    if order.poll.hinted or known.blackouts or known.breakers:
         return False
-    lines = open_lines(order.survey.heads, closed(known, order.survey.now), order.survey.now)
+    lines = open_lines(order.poll.heads, closed(known, order.poll.now), order.poll.now)
     return not any(line.lanes or line.begun or line.channel in known.caps for line in lines)
 
 
-def claim(order: ClaimOrder) -> Operation[list[Job]]:
-    known, now = order.survey.known, order.survey.now
+def claim(order: ClaimRequest) -> Operation[list[Job]]:
+    known, now = order.poll.known, order.poll.now
     # Hints first, gates later: a gate that was opened in between would else be closed for ever to lanes it hinted at.
-    hinted = (yield from read_hints()) if order.survey.hinted else []
+    hinted = (yield from read_hints()) if order.poll.hinted else []
     if not is_single_statement(order):
         known, now = yield from read_gate_state()
     taking = ClaimState(order, known, now, closed(known, now))
-    heads = tuple(merge_heads([*order.survey.heads, *(yield from fold_hints(taking, hinted))]))
+    heads = tuple(merge_heads([*order.poll.heads, *(yield from fold_hints(taking, hinted))]))
     lines = open_lines(heads, taking.closed, now)
     yield from count_room(taking, lines)
     yield from half_open_waiting(known, lines)

@@ -11,14 +11,14 @@ from postino.stores.operations.audit import write_audit_entry
 from postino.stores.operations.job_actions import record_action, refuse_action
 from postino.stores.operations.jobs import get_job
 from postino.stores.operations.ledger import get_ledger, get_lookup_time
-from postino.stores.records import Act, DeadFilter, DeadLetter
+from postino.stores.records import AuditContext, DeadLetter, DeadLetterFilter
 from postino.stores.statement import Operation, ask
 from postino.values.event import EventType
 from postino.values.job import Job, lane_of
 
 
 def replay_dead_letter(
-    job_id: UUID, payload: bytes | None, force: bool, act: Act, run_at: datetime | None = None
+    job_id: UUID, payload: bytes | None, force: bool, act: AuditContext, run_at: datetime | None = None
 ) -> Operation[Job]:
     letter = yield from lock_open_letter(job_id, "replayed")
     if letter.job.remote_id is not None:
@@ -40,7 +40,7 @@ def replay_dead_letter(
     return (yield from record_action(job_id, EventType.REPLAYED, act))
 
 
-def discard_dead_letter(job_id: UUID, act: Act) -> Operation[DeadLetter]:
+def discard_dead_letter(job_id: UUID, act: AuditContext) -> Operation[DeadLetter]:
     letter = yield from lock_open_letter(job_id, "discarded")
     discarded = yield ask("discard", id=job_id, generation=letter.job.generation)
     yield from write_audit_entry(act, "dead_letter.discarded", str(job_id))
@@ -55,13 +55,13 @@ def lock_open_letter(job_id: UUID, wanted: str) -> Operation[DeadLetter]:
 
 
 def get_dead_letter(job_id: UUID) -> Operation[DeadLetter]:
-    found = yield from list_dead_letters(DeadFilter(ids=(job_id,), resolved=True, limit=1))
+    found = yield from list_dead_letters(DeadLetterFilter(ids=(job_id,), resolved=True, limit=1))
     if not found:
         raise NotFound(f"There is no dead letter of job {job_id}. The list of dead letters shows those there are.")
     return found[0]
 
 
-def list_dead_letters(wanted: DeadFilter) -> Operation[list[DeadLetter]]:
+def list_dead_letters(wanted: DeadLetterFilter) -> Operation[list[DeadLetter]]:
     found = yield ask(
         "dead_letters",
         ids=list(wanted.ids),

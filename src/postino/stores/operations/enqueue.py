@@ -8,13 +8,13 @@ from uuid import UUID
 from postino.errors import Conflict
 from postino.stores import rows
 from postino.stores.operations.stored_responses import find_response, store_response
-from postino.stores.records import Enqueued, NewJob
+from postino.stores.records import EnqueuedJob, NewJob
 from postino.stores.statement import Operation, ask, each
 from postino.values.job import Job, State, lane_of, make_job
 from postino.values.post import Once
 
 
-def enqueue(jobs: Sequence[NewJob], again: bool = False) -> Operation[list[Enqueued]]:
+def enqueue(jobs: Sequence[NewJob], again: bool = False) -> Operation[list[EnqueuedJob]]:
     # After a lost answer: the first call may have got through, and its jobs may have ended since.
     known = (yield from find_jobs_by_id(jobs)) if again else {}
     new = [job for job in jobs if job.id not in known] if known else jobs
@@ -23,14 +23,16 @@ def enqueue(jobs: Sequence[NewJob], again: bool = False) -> Operation[list[Enque
     if created != {None}:  # one row without an id: all of them
         known |= yield from find_jobs_by_key([job for job in new if job.id not in created])
     if not known:
-        return [Enqueued(make_new_job(job, made[0]["created_at"]), True) for job in jobs]
+        return [EnqueuedJob(make_new_job(job, made[0]["created_at"]), True) for job in jobs]
     return [
-        Enqueued(known[job.id], False) if job.id in known else Enqueued(make_new_job(job, made[0]["created_at"]), True)
+        EnqueuedJob(known[job.id], False)
+        if job.id in known
+        else EnqueuedJob(make_new_job(job, made[0]["created_at"]), True)
         for job in jobs
     ]
 
 
-def enqueue_once(jobs: Sequence[NewJob], again: bool, once: Once) -> Operation[list[Enqueued]]:
+def enqueue_once(jobs: Sequence[NewJob], again: bool, once: Once) -> Operation[list[EnqueuedJob]]:
     if (yield from find_response(once.asked, keep=True)) is not None:
         return []
     enqueued = yield from enqueue(jobs, again)

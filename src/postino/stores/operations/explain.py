@@ -10,7 +10,7 @@ from postino.stores import rows
 from postino.stores.operations.gates import read_gate_state, to_gate_state
 from postino.stores.records import (
     AuditEntry,
-    Circumstances,
+    ExplainInput,
     WorkerInfo,
 )
 from postino.stores.statement import Operation, Row, ask
@@ -18,7 +18,7 @@ from postino.values.event import EventType
 from postino.values.job import Job, State
 
 
-def read_explain_input(job: Job) -> Operation[Circumstances]:
+def read_explain_input(job: Job) -> Operation[ExplainInput]:
     """Counted by the statement that claims count with."""
     known, now = yield from read_gate_state()
     counted = yield ask("count_running", channels=[job.channel])
@@ -49,7 +49,7 @@ def read_explain_input(job: Job) -> Operation[Circumstances]:
         cancelled=cancelled,
     )
     workers = tuple(WorkerInfo(id=row["name"], host=row["detail"], pid=row["amount"]) for row in kinds["worker"])
-    return Circumstances(facts, workers, now)
+    return ExplainInput(facts, workers, now)
 
 
 def find_ending(job: Job) -> Operation[tuple[Cause | None, str | None]]:

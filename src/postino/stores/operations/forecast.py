@@ -14,7 +14,7 @@ from postino.rules.quota import Spent
 from postino.stores.operations.blackouts import list_blackouts
 from postino.stores.operations.circuits import list_circuits, lock_breaker, write_breaker
 from postino.stores.operations.gates import close_gate, list_gates, read_gate_state, set_default_caps
-from postino.stores.records import Outlook
+from postino.stores.records import ForecastInput
 from postino.stores.statement import Operation, Row, ask, each
 from postino.values.job import Job, Queue, State, lane_of, new_id
 
@@ -25,14 +25,14 @@ COPIED_COLUMNS = (
 )  # fmt: skip
 
 
-def read_forecast_input(until_at: datetime, most: int) -> Operation[Outlook]:
+def read_forecast_input(until_at: datetime, most: int) -> Operation[ForecastInput]:
     """Reads only."""
     known, now = yield from read_gate_state()
     due = yield ask("due_by", until_at=until_at, most=most)
     finished = yield ask("lasted")
     served = yield ask("served")
     spent = yield ask("spent_since", since_at=now - LONGEST_QUOTA)
-    return Outlook(
+    return ForecastInput(
         now=now,
         jobs=tuple(to_job_copy(row) for row in due),
         posts={row["id"]: row["publish_until_at"] for row in due if row["is_post"]},
@@ -60,7 +60,7 @@ def compute_usual_durations(finished: Sequence[Row]) -> dict[str, timedelta]:
     return {channel: timedelta(seconds=median(known)) for channel, known in seconds.items()}
 
 
-def load_forecast(outlook: Outlook, workers: Sequence[str]) -> Operation[list[Job]]:
+def load_forecast(outlook: ForecastInput, workers: Sequence[str]) -> Operation[list[Job]]:
     """Writes all of it into an empty store. What runs there runs here too, and comes back as these workers hold it."""
     held = [
         replace(job, claimed_by=workers[number % len(workers)], token=new_id())
@@ -91,7 +91,7 @@ def make_job_row(job: Job) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def make_post_rows(outlook: Outlook) -> list[Mapping[str, Any]]:
+def make_post_rows(outlook: ForecastInput) -> list[Mapping[str, Any]]:
     return [
         {"id": job.id, "channel": job.channel, "account": job.account or "", "publish_until_at": outlook.posts[job.id]}
         for job in outlook.jobs
@@ -99,7 +99,7 @@ def make_post_rows(outlook: Outlook) -> list[Mapping[str, Any]]:
     ]
 
 
-def make_spent_rows(outlook: Outlook) -> list[Mapping[str, Any]]:
+def make_spent_rows(outlook: ForecastInput) -> list[Mapping[str, Any]]:
     return [
         {"number": number, "spent_on": channel, "account": account, "quota": quota, "cost": spent.cost, "at": spent.at}
         for number, (channel, account, quota, spent) in enumerate(outlook.spent)

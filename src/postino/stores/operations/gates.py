@@ -15,20 +15,20 @@ from postino.stores.operations.circuits import to_breaker
 from postino.stores.operations.events import insert_event
 from postino.stores.operations.lane_hints import hint_lanes
 from postino.stores.operations.text import clean_text
-from postino.stores.records import Act
+from postino.stores.records import AuditContext
 from postino.stores.statement import Operation, Row, ask, each
 from postino.values.event import EventType
 from postino.values.gate import Gate, GateKind, Scope
 
 
-def pause_scope(scope: Scope, name: str, act: Act) -> Operation[Gate]:
+def pause_scope(scope: Scope, name: str, act: AuditContext) -> Operation[Gate]:
     gate = yield from close_gate(scope, name, GateKind.PAUSE, reason=act.reason)
     yield from insert_event(EventType.PAUSED, None, {"scope": scope, "name": name, "reason": act.reason})
     yield from write_audit_entry(act, EventType.PAUSED, f"{scope}:{name}")
     return gate
 
 
-def resume_scope(scope: Scope, name: str, act: Act) -> Operation[Gate]:
+def resume_scope(scope: Scope, name: str, act: AuditContext) -> Operation[Gate]:
     gate = yield from open_gate(scope, name, GateKind.PAUSE)
     if gate is None:
         raise NotFound(f"The {scope} {name} is not paused. `postino queues list` shows what is.")
@@ -66,7 +66,7 @@ def start_cooldown(scope: Scope, name: str, asked_until_at: datetime | None, rea
     return gate
 
 
-def end_cooldown(scope: Scope, name: str, act: Act) -> Operation[Gate]:
+def end_cooldown(scope: Scope, name: str, act: AuditContext) -> Operation[Gate]:
     gate = yield from open_gate(scope, name, GateKind.COOL_DOWN)
     if gate is None:
         raise NotFound(f"The {scope} {name} is not cooling down. `postino queues list` shows what is.")
@@ -75,7 +75,7 @@ def end_cooldown(scope: Scope, name: str, act: Act) -> Operation[Gate]:
     return gate
 
 
-def set_cap(channel: str, most: int | None, act: Act) -> Operation[int | None]:
+def set_cap(channel: str, most: int | None, act: AuditContext) -> Operation[int | None]:
     [row] = yield ask("cap", channel=channel, most=most)
     yield from write_audit_entry(act, "gate.capped", f"{Scope.CHANNEL}:{channel}", str(most))
     holds: int | None = row["cap"]

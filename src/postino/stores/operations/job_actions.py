@@ -13,7 +13,7 @@ from postino.stores.operations.events import insert_event
 from postino.stores.operations.jobs import get_job
 from postino.stores.operations.ledger import claim_remote_id, get_ledger, record_receipt
 from postino.stores.operations.settle import settle
-from postino.stores.records import Act, Ending, Failure
+from postino.stores.records import AttemptError, AuditContext, SettledJob
 from postino.stores.statement import Operation, ask
 from postino.values.event import EventType
 from postino.values.job import Job, State
@@ -23,7 +23,7 @@ from postino.values.post import POST
 from postino.values.provider import Receipt
 
 
-def cancel_job(job_id: UUID, act: Act) -> Operation[Job]:
+def cancel_job(job_id: UUID, act: AuditContext) -> Operation[Job]:
     yield ask("take_back", id=job_id)
     done = yield ask("cancel", id=job_id)
     if not done:
@@ -31,7 +31,7 @@ def cancel_job(job_id: UUID, act: Act) -> Operation[Job]:
     return (yield from record_action(job_id, EventType.CANCELLED, act))
 
 
-def edit_job(job_id: UUID, payload: bytes, act: Act) -> Operation[Job]:
+def edit_job(job_id: UUID, payload: bytes, act: AuditContext) -> Operation[Job]:
     yield ask("take_back", id=job_id)
     done = yield ask("edit", id=job_id, payload=payload)
     if not done:
@@ -40,7 +40,9 @@ def edit_job(job_id: UUID, payload: bytes, act: Act) -> Operation[Job]:
     return (yield from record_action(job_id, EventType.EDITED, act))
 
 
-def reschedule_job(job_id: UUID, run_at: datetime | None, act: Act, regardless: bool = False) -> Operation[Job]:
+def reschedule_job(
+    job_id: UUID, run_at: datetime | None, act: AuditContext, regardless: bool = False
+) -> Operation[Job]:
     """`regardless` of blackouts, if a person says so of this very time."""
     yield ask("take_back", id=job_id)
     done = yield ask("reschedule", id=job_id, run_at=run_at, regardless=regardless)
@@ -49,7 +51,7 @@ def reschedule_job(job_id: UUID, run_at: datetime | None, act: Act, regardless: 
     return (yield from record_action(job_id, EventType.RESCHEDULED, act))
 
 
-def resolve_job(job_id: UUID, verdict: Done | Retry | Reject, act: Act) -> Operation[Job]:
+def resolve_job(job_id: UUID, verdict: Done | Retry | Reject, act: AuditContext) -> Operation[Job]:
     locked = yield ask("lock_job", id=job_id)
     if not locked or locked[0]["state"] != State.UNCERTAIN:
         yield from refuse_action(job_id, "resolved")
@@ -63,11 +65,11 @@ def resolve_job(job_id: UUID, verdict: Done | Retry | Reject, act: Act) -> Opera
     settlement = verdict_on(Retry("") if goes_on else verdict, at, job.last_error or job.deferred)
     said = f"{act.actor} decided: {act.reason}" if act.reason else f"{act.actor} decided."
     taken = rows.with_owner(job, f"person:{act.actor}", now)
-    yield from settle([Ending(taken, settlement, Failure(None, said))])
+    yield from settle([SettledJob(taken, settlement, AttemptError(None, said))])
     return (yield from record_action(job_id, EventType.RESOLVED, act))
 
 
-def record_verdict(job: Job, verdict: Done | Retry | Reject, act: Act) -> Operation[bool]:
+def record_verdict(job: Job, verdict: Done | Retry | Reject, act: AuditContext) -> Operation[bool]:
     """A person's word in the place of the network's, about each visible call that is in doubt."""
     known = yield from get_ledger(job.id)
     in_doubt = doubts(known)
@@ -92,13 +94,13 @@ def record_verdict(job: Job, verdict: Done | Retry | Reject, act: Act) -> Operat
     return True
 
 
-def make_person_fact(step: str, number: int, act: Act, receipt: Receipt | None = None) -> Fact:
+def make_person_fact(step: str, number: int, act: AuditContext, receipt: Receipt | None = None) -> Fact:
     verdict = Verdict.REFUSED if receipt is None else Verdict.ACCEPTED
     why = act.reason or None
     return Fact(step=step, number=number, verdict=verdict, told_by=Source.PERSON, receipt=receipt, why=why)
 
 
-def record_action(job_id: UUID, done: EventType, act: Act) -> Operation[Job]:
+def record_action(job_id: UUID, done: EventType, act: AuditContext) -> Operation[Job]:
     yield from insert_event(done, job_id, {"actor": act.actor, "reason": act.reason})
     yield from write_audit_entry(act, done, str(job_id))
     return (yield from get_job(job_id))

@@ -7,14 +7,14 @@ from postino.rules.database_identity import why_held
 from postino.rules.settlement import missed, waited_in_vain
 from postino.stores import rows
 from postino.stores.operations.settle import settle
-from postino.stores.records import Ending, Failure
+from postino.stores.records import AttemptError, SettledJob
 from postino.stores.statement import Operation, ask
 from postino.values.event import EventType
 from postino.values.job import Job
 from postino.values.post import POST
 
-NETWORK_DOWN = Failure(None, "Its network was in trouble for too long.")
-DEADLINE_MISSED = Failure(None, "It was to be out by a certain time, and that time has passed.")
+NETWORK_DOWN = AttemptError(None, "Its network was in trouble for too long.")
+DEADLINE_MISSED = AttemptError(None, "It was to be out by a certain time, and that time has passed.")
 
 
 def fail_missed_posts(give_up_after: float) -> Operation[list[Job]]:
@@ -25,7 +25,7 @@ def fail_missed_posts(give_up_after: float) -> Operation[list[Job]]:
     clock = yield ask("clock")
     hours = f"{give_up_after / 3600:g} hours"
     endings = [
-        Ending(rows.with_owner(job, "postino", clock[0]["now_at"]), settlement, failure)
+        SettledJob(rows.with_owner(job, "postino", clock[0]["now_at"]), settlement, failure)
         for jobs, settlement, failure in (
             (late, missed(), DEADLINE_MISSED),
             (given_up, waited_in_vain(hours), NETWORK_DOWN),

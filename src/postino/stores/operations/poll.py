@@ -7,20 +7,20 @@ from uuid import UUID
 
 from postino.rules.claim_order import Head
 from postino.stores.operations.gates import to_gate_state
-from postino.stores.records import Survey
+from postino.stores.records import PollResult
 from postino.stores.statement import Operation, Row, ask
 from postino.values.job import Queue
 
 Marks = Mapping[tuple[str, Queue], datetime]
 
 
-def poll(worker: str | None, *, beat: bool = False, marks: Marks | None = None) -> Operation[Survey]:
-    """Read what is due where, which gates stand and how far workers' heartbeats have come; with `beat`, add one."""
+def poll(worker: str | None, *, heartbeat: bool = False, marks: Marks | None = None) -> Operation[PollResult]:
+    """Read due lines, gates and workers' heartbeats; with `heartbeat`, also count one for this worker."""
     marks = marks or {}
     found = yield ask(
         "survey",
         worker=worker,
-        beat=beat,
+        beat=heartbeat,
         mark_channel=[channel for channel, _ in marks],
         mark_queue=[queue.value for _, queue in marks],
         mark_since_at=list(marks.values()),
@@ -28,7 +28,7 @@ def poll(worker: str | None, *, beat: bool = False, marks: Marks | None = None) 
     kinds: dict[str, list[Row]] = defaultdict(list)
     for row in found:
         kinds[row["kind"]].append(row)
-    return Survey(
+    return PollResult(
         now=kinds["clock"][0]["due_at"],
         heads=tuple(
             Head(row["name"], Queue(row["queue"]), row["due_at"], lanes=path == "lanes", begun=path == "begun")
@@ -38,6 +38,6 @@ def poll(worker: str | None, *, beat: bool = False, marks: Marks | None = None) 
         hinted=bool(kinds["hint"]),
         orphaned=bool(kinds["orphan"]),
         known=to_gate_state(kinds),
-        beats={row["name"]: row["amount"] for row in kinds["worker"]},
+        heartbeats={row["name"]: row["amount"] for row in kinds["worker"]},
         held=frozenset((UUID(row["name"]), UUID(row["detail"])) for row in kinds["held"]),
     )

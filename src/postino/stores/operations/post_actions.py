@@ -7,13 +7,15 @@ from postino.errors import Conflict
 from postino.stores.operations.job_actions import edit_job, reschedule_job
 from postino.stores.operations.jobs import get_job
 from postino.stores.operations.posts import get_post, write_contents
-from postino.stores.records import Act
+from postino.stores.records import AuditContext
 from postino.stores.statement import Operation, ask
 from postino.values.job import Job, Queue
 from postino.values.post import NewContent, NewPost
 
 
-def edit_post(post_id: UUID, content: NewContent, post: NewPost, payload: bytes, key: str, act: Act) -> Operation[Job]:
+def edit_post(
+    post_id: UUID, content: NewContent, post: NewPost, payload: bytes, key: str, act: AuditContext
+) -> Operation[Job]:
     yield from get_post(post_id)
     job = yield from edit_job(post_id, payload, act)
     before = yield from get_post(post_id)  # under the job's lock: edits at once are counted one after the other
@@ -24,13 +26,13 @@ def edit_post(post_id: UUID, content: NewContent, post: NewPost, payload: bytes,
     return job
 
 
-def reschedule_post(post_id: UUID, run_at: datetime, key: str, act: Act) -> Operation[Job]:
+def reschedule_post(post_id: UUID, run_at: datetime, key: str, act: AuditContext) -> Operation[Job]:
     job = yield from reschedule_job(post_id, run_at, act)
     yield from add_key(job, key, "rescheduled")
     return job
 
 
-def publish_post_now(post_id: UUID, act: Act, *, regardless: bool = False) -> Operation[Job]:
+def publish_post_now(post_id: UUID, act: AuditContext, *, regardless: bool = False) -> Operation[Job]:
     yield from get_post(post_id)
     yield from reschedule_job(post_id, None, act, regardless)
     yield ask("hurry", id=post_id, queue=Queue.HIGH)

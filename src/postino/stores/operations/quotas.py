@@ -7,7 +7,7 @@ from typing import Any
 from postino.rules.gates import FOREVER
 from postino.rules.quota import Quota, Spent, cost_of, free_at, since
 from postino.stores.operations.gates import close_gate
-from postino.stores.records import Spending
+from postino.stores.records import QuotaUsageFilter
 from postino.stores.statement import Operation, ask, each
 from postino.values.gate import Gate, GateKind, Scope
 from postino.values.job import Job
@@ -65,7 +65,7 @@ def release_quota(job: Job, step: str, number: int) -> Operation[None]:
     yield ask("unspend", job_id=job.id, step=step, number=number)
 
 
-def read_quota_usage(wanted: Sequence[Spending]) -> Operation[list[list[Spent]]]:
+def read_quota_usage(wanted: Sequence[QuotaUsageFilter]) -> Operation[list[list[Spent]]]:
     all_spent = []
     for one in wanted:
         asked = {"quota": one.quota, "account": one.account, "since_at": one.since_at}

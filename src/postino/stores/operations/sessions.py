@@ -8,7 +8,7 @@ from uuid import UUID
 from postino.rules.login_throttle import Patience, Tries, failed, until
 from postino.stores.operations.audit import write_audit_entry
 from postino.stores.operations.users import decode_brands
-from postino.stores.records import Act
+from postino.stores.records import AuditContext
 from postino.stores.statement import Operation, Row, ask
 from postino.values.auth import Role, Session, User
 
@@ -35,7 +35,7 @@ def forgive_login(forgotten: str, one_less: str) -> Operation[None]:
         yield ask(name, subject=subject)
 
 
-def start_session(session: Session, act: Act) -> Operation[Session]:
+def start_session(session: Session, act: AuditContext) -> Operation[Session]:
     yield ask("prune_sessions")
     written = yield ask("add_session", **make_session_values(session))
     yield from write_audit_entry(act, "session.started", f"session:{session.id}")
@@ -51,14 +51,14 @@ def touch_session(session_id: UUID) -> Operation[None]:
     yield ask("see_session", id=session_id)
 
 
-def end_session(session_id: UUID, act: Act) -> Operation[bool]:
+def end_session(session_id: UUID, act: AuditContext) -> Operation[bool]:
     ended = yield ask("end_session", id=session_id)
     if ended:
         yield from write_audit_entry(act, "session.ended", f"session:{session_id}")
     return bool(ended)
 
 
-def add_sign_in_link(link: Session, act: Act) -> Operation[None]:
+def add_sign_in_link(link: Session, act: AuditContext) -> Operation[None]:
     yield ask("prune_sessions")
     yield ask("add_sign_in", **make_session_values(link))
     yield from write_audit_entry(act, "sign_in.made", f"sign_in:{link.id}")
@@ -69,7 +69,7 @@ def find_sign_in_link(link_id: UUID) -> Operation[tuple[Session, User, datetime]
     return to_session_and_user(found)
 
 
-def use_sign_in_link(link_id: UUID, session: Session, act: Act) -> Operation[Session | None]:
+def use_sign_in_link(link_id: UUID, session: Session, act: AuditContext) -> Operation[Session | None]:
     taken = yield ask("take_sign_in", id=link_id)
     if not taken:
         return None

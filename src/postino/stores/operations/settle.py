@@ -10,13 +10,13 @@ from postino.errors import WrongUse
 from postino.rules.lifecycle import may_move
 from postino.rules.settlement import Settlement
 from postino.stores.operations.text import clean_text
-from postino.stores.records import Ending
+from postino.stores.records import SettledJob
 from postino.stores.statement import Operation, ask, each, given
 from postino.values.event import EventType
 from postino.values.job import Job, State
 
 
-def settle(endings: Sequence[Ending], again: bool = False) -> Operation[set[UUID]]:
+def settle(endings: Sequence[SettledJob], again: bool = False) -> Operation[set[UUID]]:
     done, finished, live = group_by_kind(endings)
     settled: set[UUID] = set()
     if done:
@@ -41,11 +41,11 @@ def settle(endings: Sequence[Ending], again: bool = False) -> Operation[set[UUID
     return settled
 
 
-def group_by_kind(endings: Sequence[Ending]) -> tuple[list[Ending], list[Ending], list[Ending]]:
+def group_by_kind(endings: Sequence[SettledJob]) -> tuple[list[SettledJob], list[SettledJob], list[SettledJob]]:
     """Those that a worker completed, those that end otherwise, and those that go on. Each kind is one statement."""
-    done: list[Ending] = []
-    finished: list[Ending] = []
-    live: list[Ending] = []
+    done: list[SettledJob] = []
+    finished: list[SettledJob] = []
+    live: list[SettledJob] = []
     for ending in endings:
         state, job = ending.settlement.state, ending.job
         if ending.settlement.event is EventType.COMPLETED and job.state is State.RUNNING and job.token is not None:
@@ -55,7 +55,7 @@ def group_by_kind(endings: Sequence[Ending]) -> tuple[list[Ending], list[Ending]
     return done, finished, live
 
 
-def make_attempt_row(ending: Ending) -> dict[str, Any]:
+def make_attempt_row(ending: SettledJob) -> dict[str, Any]:
     job, settlement, failure = ending.job, ending.settlement, ending.failure
     if not may_move(job.state, settlement.state):
         raise WrongUse(f"Job {job.id} is {job.state} and cannot become {settlement.state}.", field="state")
@@ -76,7 +76,7 @@ def make_attempt_row(ending: Ending) -> dict[str, Any]:
     }
 
 
-def make_finished_row(ending: Ending) -> dict[str, Any]:
+def make_finished_row(ending: SettledJob) -> dict[str, Any]:
     settlement = ending.settlement
     return make_attempt_row(ending) | {
         "remote_id": clean_text(settlement.remote_id),
@@ -85,7 +85,7 @@ def make_finished_row(ending: Ending) -> dict[str, Any]:
     }
 
 
-def make_live_row(ending: Ending) -> dict[str, Any]:
+def make_live_row(ending: SettledJob) -> dict[str, Any]:
     settlement = ending.settlement
     return make_attempt_row(ending) | {
         "run_at": settlement.run_at,
@@ -113,7 +113,7 @@ def make_event_data(job: Job, settlement: Settlement) -> str:
     return json.dumps({name: value for name, value in told.items() if value is not None})
 
 
-def make_success_data(ending: Ending) -> str:
+def make_success_data(ending: SettledJob) -> str:
     """The same words for most jobs of a type."""
     job, settlement = ending.job, ending.settlement
     known_as = settlement.remote_id or job.remote_id

@@ -8,12 +8,12 @@ from uuid import UUID
 
 from postino.errors import Conflict, NotFound
 from postino.stores.operations.audit import write_audit_entry
-from postino.stores.records import Act
+from postino.stores.records import AuditContext
 from postino.stores.statement import Operation, Row, ask
 from postino.values.auth import ApiKey, Role, User
 
 
-def add_user(user: User, act: Act) -> Operation[User]:
+def add_user(user: User, act: AuditContext) -> Operation[User]:
     said = {name: getattr(user, name) for name in ("id", "name", "password", "created_by")}
     written = yield ask("add_user", **said, role=user.role.value, brands=encode_brands(user.brands))
     if not written:
@@ -23,7 +23,7 @@ def add_user(user: User, act: Act) -> Operation[User]:
     return made
 
 
-def change_user(user: User, changed: Sequence[str], act: Act) -> Operation[User]:
+def change_user(user: User, changed: Sequence[str], act: AuditContext) -> Operation[User]:
     found = yield ask("lock_user", id=user.id)
     if not found:
         raise make_user_not_found(user.id)
@@ -37,7 +37,7 @@ def change_user(user: User, changed: Sequence[str], act: Act) -> Operation[User]
     return now
 
 
-def remove_user(user_id: UUID, act: Act) -> Operation[User]:
+def remove_user(user_id: UUID, act: AuditContext) -> Operation[User]:
     removed = yield ask("remove_user", id=user_id)
     if not removed:
         raise make_user_not_found(user_id)
