@@ -24,7 +24,6 @@ from postino.providers.registry import Networks, networks
 from postino.publishing.accounts import NEEDED, AccountService, CredentialCheck
 from postino.publishing.posts import PostService
 from postino.publishing.publisher import Publisher
-from postino.publishing.telling import Teller
 from postino.rules.retry import Schedule
 from postino.stores.records import AuditContext
 from postino.stores.sqlite import Sqlite
@@ -63,7 +62,6 @@ class Postino(App):
         self.posts = PostService(
             self.store, limits, tuple(providers), self.post_batcher.create, self.wake, media_url_check(config)
         )
-        self.teller = Teller(self.store, partial(max_attempts, config), self.read_batcher.gates)
         publisher = Publisher(
             self.accounts,
             providers,

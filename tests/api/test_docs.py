@@ -17,6 +17,7 @@ from postino.api.models import ContentBody, PostBody
 from postino.api.query import MOST, USUAL
 from postino.api.refusing import FILES
 from postino.api.server import make_app
+from postino.api.views.posts import render_current_post
 from postino.config import PublishingConfig, load
 from postino.providers import PROVIDERS
 from postino.publishing.posts import PostRequest
@@ -154,7 +155,7 @@ async def a_post(folder: Path) -> dict[str, object]:
     async with Postino(load(folder, environment={})) as app:
         account = await app.accounts.add("bluesky", "ada.example.org", {"password": "x"})
         [written] = await app.posts.schedule(PostRequest(content=Content(body="Hello"), accounts=(account.id,)))
-        return await app.teller.post(written.post)
+        return await render_current_post(app, written.post)
 
 
 def test_every_status_and_flag_is_told() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from postino.api.views.posts import render_current_post
 from postino.cli.worker import check_only_posts
 from postino.config import load
 from postino.errors import ConfigError, Conflict, WrongUse
@@ -73,7 +74,7 @@ async def test_a_content_can_still_be_read_when_its_network_is_no_longer_named(f
         content = Content(body="Hello", overrides={"forum": Override(body="Hello, forum")})
         [written] = await app.posts.schedule(PostRequest(content=content, accounts=(account.id,)))
     async with Postino(load(folder, environment={})) as app:
-        assert (await app.teller.post(await app.posts.get(written.post.job.id)))["text"] == "Hello"
+        assert (await render_current_post(app, await app.posts.get(written.post.job.id)))["text"] == "Hello"
         with pytest.raises(WrongUse, match="overrides: there is no network 'forum'"):
             await app.posts.preview(PostRequest(content=content, accounts=(account.id,)))
 

@@ -10,11 +10,11 @@ from postino.api.caller import Caller, caller_of
 from postino.api.models import MOST_REASON, DeedBody, Strict
 from postino.api.problems import nearest
 from postino.api.query import query_of
+from postino.api.views.accounts import render_account
 from postino.api.visibility import get_visible_account
 from postino.engine.actions import make_act
 from postino.engine.job_spec import check_name, check_text
 from postino.errors import Conflict, WrongUse
-from postino.publishing import shapes
 from postino.publishing.accounts import SANDBOX, complete
 from postino.values.post import AccountState, StoredAccount
 from postino.wiring import Postino, describe_unreachable
@@ -52,7 +52,7 @@ def routes(app: Postino) -> APIRouter:
             known = nearest(query["state"], [*AccountState])
             raise WrongUse(f"state: there is no {query['state'][:40]!r}.{known}", "state")
         found = [account for account in await app.store.accounts() if caller.sees(account.brand)]
-        told = [shapes.of_account(account) for account in found]
+        told = [render_account(account) for account in found]
         data = [account for account in told if all(account[name] == said for name, said in query.items())]
         return JSONResponse({"data": data, "next_cursor": None})
 
@@ -67,12 +67,12 @@ def routes(app: Postino) -> APIRouter:
             advice = "reconnect it" if caller.sees(account.brand) else "ask an owner of all brands about it"
             raise Conflict(f"Account {account_id} is there already: {advice}. Nothing was changed.")
         added = await connect(body.network, body.handle, body, caller, body.brand, new=True)
-        return JSONResponse(shapes.of_account(added), 201)
+        return JSONResponse(render_account(added), 201)
 
     @router.get("/{account_id}")
     async def show_account(account_id: str, request: Request) -> JSONResponse:
         """One of them."""
-        return JSONResponse(shapes.of_account(await get_visible_account(app, account_id, caller_of(request))))
+        return JSONResponse(render_account(await get_visible_account(app, account_id, caller_of(request))))
 
     @router.post("/{account_id}/check")
     async def check_account(account_id: str, request: Request) -> JSONResponse:
@@ -81,7 +81,7 @@ def routes(app: Postino) -> APIRouter:
         await get_visible_account(app, account_id, caller)
         checked = await check_account_of(app, account_id, make_act(caller.name, "checked"))
         told = {"works": checked.works, "message": checked.message}
-        return JSONResponse(told | {"account": shapes.of_account(checked.account)})
+        return JSONResponse(told | {"account": render_account(checked.account)})
 
     @router.post("/{account_id}/reconnect")
     async def reconnect_account(account_id: str, body: ReconnectBody, request: Request) -> JSONResponse:
@@ -92,7 +92,7 @@ def routes(app: Postino) -> APIRouter:
         check_brand(caller, brand)
         again = await connect(known.network, known.handle, body, caller, brand, before=known)
         app.wakeup.tell()
-        return JSONResponse(shapes.of_account(again))
+        return JSONResponse(render_account(again))
 
     @router.post("/{account_id}/pause")
     async def pause_account(account_id: str, request: Request, body: DeedBody | None = None) -> JSONResponse:
@@ -100,7 +100,7 @@ def routes(app: Postino) -> APIRouter:
         caller = caller_of(request)
         await get_visible_account(app, account_id, caller)
         paused = await app.accounts.pause(account_id, make_act(caller.name, body.reason if body else ""))
-        return JSONResponse(shapes.of_account(paused))
+        return JSONResponse(render_account(paused))
 
     @router.post("/{account_id}/resume")
     async def resume_account(account_id: str, request: Request, body: DeedBody | None = None) -> JSONResponse:
@@ -109,7 +109,7 @@ def routes(app: Postino) -> APIRouter:
         await get_visible_account(app, account_id, caller)
         resumed = await app.accounts.resume(account_id, make_act(caller.name, body.reason if body else ""))
         app.wakeup.tell()
-        return JSONResponse(shapes.of_account(resumed))
+        return JSONResponse(render_account(resumed))
 
     async def connect(
         network: str, handle: str, body: ReconnectBody, caller: Caller, brand: str | None, **how: Any

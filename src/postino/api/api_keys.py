@@ -12,7 +12,7 @@ from postino.api.caller import caller_of
 from postino.api.models import MOST_REASON, Strict, Texts
 from postino.api.parsing import instant
 from postino.api.query import cursor_of, limit_of, query_of
-from postino.auth.users import of_key
+from postino.api.views.users import render_api_key
 from postino.auth.validation import parse_role
 from postino.engine.actions import make_act
 from postino.values.auth import ApiKey
@@ -47,7 +47,7 @@ def routes(app: Postino) -> APIRouter:
             act=make_act(caller_of(request).name, body.reason),
         )
         notes = notes_on(made, await app.store.accounts())
-        return JSONResponse(of_key(made) | {"key": text, "notes": notes}, 201, NEVER_KEPT)
+        return JSONResponse(render_api_key(made) | {"key": text, "notes": notes}, 201, NEVER_KEPT)
 
     @router.get("")
     async def list_api_keys(request: Request) -> JSONResponse:
@@ -56,13 +56,15 @@ def routes(app: Postino) -> APIRouter:
         limit = limit_of(query)
         found = await app.store.api_keys(cursor_of(query), limit + 1)
         cursor = str(found[limit - 1].id) if len(found) > limit else None
-        return JSONResponse({"data": [of_key(key) for key in found[:limit]], "next_cursor": cursor})
+        return JSONResponse({"data": [render_api_key(key) for key in found[:limit]], "next_cursor": cursor})
 
     @router.delete("/{key_id}")
     async def remove_api_key(request: Request, key_id: UUID) -> JSONResponse:
         """From the next request on it lets nobody in; `reason` goes into the audit trail."""
         reason = query_of(request, "reason").get("reason", "")
-        return JSONResponse(of_key(await app.store.remove_api_key(key_id, make_act(caller_of(request).name, reason))))
+        return JSONResponse(
+            render_api_key(await app.store.remove_api_key(key_id, make_act(caller_of(request).name, reason)))
+        )
 
     return router
 

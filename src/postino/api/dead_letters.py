@@ -13,18 +13,18 @@ from pydantic import Field
 from postino.api.caller import Caller, caller_of
 from postino.api.gates import flag_of
 from postino.api.job_actions import ReplayJobBody, refused
-from postino.api.jobs import Name, shown
+from postino.api.jobs import Name
 from postino.api.models import MOST_REASON, NeededReason, Strict
 from postino.api.problems import nearest
 from postino.api.query import cursor_of, limit_of, query_of
+from postino.api.views.fields import render_fields
+from postino.api.views.jobs import render_dead_letter, render_dead_letter_summary, render_job
 from postino.api.visibility import get_editable_dead_letter, get_visible_dead_letter, select_brands
 from postino.engine.actions import make_act
 from postino.errors import Conflict, NotFound, WrongUse
-from postino.publishing.job_shapes import of_letter
-from postino.publishing.shapes import plain_fields, without
 from postino.rules.error_groups import pattern
 from postino.rules.settlement import Cause
-from postino.stores.records import DeadLetter, DeadLetterFilter
+from postino.stores.records import DeadLetterFilter
 from postino.wiring import Postino
 
 MOST_AT_ONCE = 200
@@ -83,14 +83,16 @@ def routes(app: Postino) -> APIRouter:
         )
         found = await app.store.dead_letters(wanted)
         cursor = str(found[limit - 1].job.id) if len(found) > limit else None
-        return JSONResponse({"data": [briefly(letter) for letter in found[:limit]], "next_cursor": cursor})
+        return JSONResponse(
+            {"data": [render_dead_letter_summary(letter) for letter in found[:limit]], "next_cursor": cursor}
+        )
 
     @router.get("/groups")
     async def group_dead_letters(request: Request) -> JSONResponse:
         """The open ones that failed alike, the largest group first; of the latest 10,000."""
         brands = select_brands(caller_of(request), query_of(request, "brand").get("brand"))
         groups = await app.store.error_groups(MOST_COUNTED, brands)
-        return JSONResponse({"data": [plain_fields(group) for group in groups], "next_cursor": None})
+        return JSONResponse({"data": [render_fields(group) for group in groups], "next_cursor": None})
 
     @router.post("/replay")
     async def replay_dead_letters(body: ReplayLettersBody, request: Request) -> JSONResponse:
@@ -102,7 +104,7 @@ def routes(app: Postino) -> APIRouter:
 
         async def again(job_id: UUID) -> dict[str, Any]:
             job = await app.store.replay_dead_letter(job_id, None, body.force, whose, run_at=begin_at[job_id])
-            return {"job": shown(job)}
+            return {"job": render_job(job)}
 
         results = await each(app, ids, caller, again)
         app.wakeup.tell()
@@ -117,21 +119,25 @@ def routes(app: Postino) -> APIRouter:
         ids, cursor = await chosen(app, body, caller)
 
         async def aside(job_id: UUID) -> dict[str, Any]:
-            return {"dead_letter": briefly(await app.discard(job_id, reason=body.reason, actor=caller.name))}
+            return {
+                "dead_letter": render_dead_letter_summary(
+                    await app.discard(job_id, reason=body.reason, actor=caller.name)
+                )
+            }
 
         return JSONResponse({"data": await each(app, ids, caller, aside), "next_cursor": cursor})
 
     @router.get("/{job_id}")
     async def show_dead_letter(job_id: UUID, request: Request) -> JSONResponse:
         """Why it failed, its payload, every try and the last stack trace."""
-        return JSONResponse(whole(await get_visible_dead_letter(app, job_id, caller_of(request))))
+        return JSONResponse(render_dead_letter(await get_visible_dead_letter(app, job_id, caller_of(request))))
 
     @router.post("/{job_id}/replay")
     async def replay_dead_letter(job_id: UUID, request: Request, body: ReplayJobBody | None = None) -> JSONResponse:
         """Runs it again, with another `payload` if one is given."""
         caller, body = caller_of(request), body or ReplayJobBody()
         await get_editable_dead_letter(app, job_id, caller)
-        return JSONResponse(shown(await app.replay(job_id, **body.how(), actor=caller.name)))
+        return JSONResponse(render_job(await app.replay(job_id, **body.how(), actor=caller.name)))
 
     @router.post("/{job_id}/discard")
     async def discard_dead_letter(job_id: UUID, body: NeededReason, request: Request) -> JSONResponse:
@@ -140,7 +146,7 @@ def routes(app: Postino) -> APIRouter:
         await get_editable_dead_letter(app, job_id, caller)
         if not body.reason.strip():
             raise WrongUse(NO_REASON, "reason")
-        return JSONResponse(whole(await app.discard(job_id, reason=body.reason, actor=caller.name)))
+        return JSONResponse(render_dead_letter(await app.discard(job_id, reason=body.reason, actor=caller.name)))
 
     return router
 
@@ -203,12 +209,3 @@ def cause_of(text: str | None) -> Cause | None:
     if text is not None and text not in list(Cause):
         raise WrongUse(f"cause: there is no {text[:40]!r}.{nearest(text, [*Cause])}", "cause")
     return None if text is None else Cause(text)
-
-
-def whole(letter: DeadLetter) -> dict[str, Any]:
-    return of_letter(letter) | {"job": shown(letter.job)}
-
-
-def briefly(letter: DeadLetter) -> dict[str, Any]:
-    """One of many: without its history and stack trace."""
-    return without(whole(letter), "history", "trace")

@@ -15,9 +15,9 @@ from postino.api.models import DraftBody, PostBody, ScheduleBody
 from postino.api.parsing import content_of, timing_of
 from postino.api.posts import created
 from postino.api.query import cursor_of, limit_of, query_of
+from postino.api.views.fields import to_json
 from postino.api.visibility import get_visible_draft, require_accounts
 from postino.errors import WrongUse
-from postino.publishing.shapes import plain
 from postino.values.job import new_id
 from postino.values.post import Answer, Draft, Once, StoredAccount
 from postino.wiring import Postino
@@ -119,5 +119,5 @@ def told_of_new(draft: Draft) -> Answer:
 
 def of_draft(draft: Draft) -> dict[str, Any]:
     said: dict[str, Any] = json.loads(draft.said)
-    about = {name: plain(getattr(draft, name)) for name in ("id", "author", "version", "created_at", "changed_at")}
+    about = {name: to_json(getattr(draft, name)) for name in ("id", "author", "version", "created_at", "changed_at")}
     return about | said | {"brand": draft.brand}

@@ -16,8 +16,8 @@ from postino.api.caller import Caller, caller_of, still_of
 from postino.api.event_stream import Ended, Filter, Gone, Guest, Stream, Told, TooSlow, only_brands
 from postino.api.problems import nearest
 from postino.api.query import query_of
+from postino.api.views.fields import to_json
 from postino.errors import StoreError, WrongUse
-from postino.publishing.shapes import plain
 from postino.values.event import Cursor, EventType
 from postino.wiring import Postino
 
@@ -114,8 +114,8 @@ def framed(told: Told) -> str:
     brands = {brand for brand in (*told.brands.values(), event.data.get("brand")) if brand is not None}
     said: dict[str, Any] = {
         "type": event.type,
-        "at": plain(event.at),
-        "job_id": plain(event.job_id),
+        "at": to_json(event.at),
+        "job_id": to_json(event.job_id),
         "brand": brands.pop() if len(brands) == 1 else None,
         "data": event.data,
     }

@@ -9,9 +9,9 @@ from postino.api.caller import caller_of
 from postino.api.jobs import FORMER, time_of
 from postino.api.models import Strict
 from postino.api.query import query_of
+from postino.api.views.explanations import render_evaluation, render_explanation
 from postino.api.visibility import choose_brand, get_visible_job, get_visible_post
 from postino.engine.explain import evaluate, explain
-from postino.publishing.explaining import of_evaluation, of_explanation
 from postino.values import time_zones
 from postino.wiring import Postino
 
@@ -52,11 +52,11 @@ def routes(app: Postino) -> APIRouter:
         asked_at = await time_of(app, body.run_at, body.timezone, notes)
         whose = {"channel": body.channel, "account": body.account, "brand": body.brand, "queue": body.queue}
         run_at, evaluation = await evaluate(app.store, **whose, run_at=asked_at)
-        return JSONResponse(of_evaluation(body.channel, run_at, evaluation) | {"notes": notes})
+        return JSONResponse(render_evaluation(body.channel, run_at, evaluation) | {"notes": notes})
 
     async def told(job_id: UUID, request: Request) -> JSONResponse:
         name = query_of(request, "timezone").get("timezone")
         zone = None if name is None else time_zones.zone(name)
-        return JSONResponse(of_explanation(await explain(app.store, job_id, zone=zone)))
+        return JSONResponse(render_explanation(await explain(app.store, job_id, zone=zone)))
 
     return router

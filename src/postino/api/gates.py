@@ -12,9 +12,9 @@ from postino.api.models import BlackoutBody, NeededReason, OpenBody
 from postino.api.parsing import instant
 from postino.api.problems import nearest
 from postino.api.query import query_of
+from postino.api.views.fields import render_fields
 from postino.engine.gate_control import BlackoutPreview
 from postino.errors import WrongUse
-from postino.publishing.shapes import plain_fields
 from postino.rules.blackout import Blackout, sentence, told_of
 from postino.rules.circuit_breaker import Breaker
 from postino.rules.gates import told_of_gate
@@ -78,10 +78,10 @@ def routes(app: Postino) -> APIRouter:
         """How much waits and runs where, every closed gate with its reason, caps, and who works."""
         found = await gate_control.queues()
         return listed(
-            [plain_fields(line) for line in found.lines],
-            gates=[plain_fields(gate) | {"sentence": told_of_gate(gate)} for gate in found.closed.gates],
+            [render_fields(line) for line in found.lines],
+            gates=[render_fields(gate) | {"sentence": told_of_gate(gate)} for gate in found.closed.gates],
             caps=dict(found.closed.caps),
-            workers=[plain_fields(worker) for worker in found.workers],
+            workers=[render_fields(worker) for worker in found.workers],
         )
 
     return router
@@ -103,8 +103,8 @@ def of_blackout(blackout: Blackout) -> dict[str, Any]:
 
 
 def of_shifts(shifts: BlackoutPreview) -> dict[str, Any]:
-    return {"shifts": [plain_fields(it) for it in shifts.first], "more": shifts.more, "unlooked": shifts.unlooked}
+    return {"shifts": [render_fields(it) for it in shifts.first], "more": shifts.more, "unlooked": shifts.unlooked}
 
 
 def of_breaker(breaker: Breaker) -> dict[str, Any]:
-    return plain_fields(breaker) | {"failures": len(breaker.failures)}
+    return render_fields(breaker) | {"failures": len(breaker.failures)}

@@ -9,10 +9,10 @@ from fastapi.responses import JSONResponse
 
 from postino.api.caller import Caller, caller_of
 from postino.api.query import query_of, truth_of
+from postino.api.views.fields import to_json
 from postino.api.visibility import list_visible_accounts
 from postino.errors import NotFound, WrongUse
 from postino.publishing.imports import Importer, token_of
-from postino.publishing.shapes import plain
 from postino.values.imports import Import, no_import
 from postino.values.time_zones import zone
 from postino.wiring import Postino
@@ -69,6 +69,6 @@ async def checked(app: Postino, caller: Caller, query: dict[str, str], file: byt
 def of_import(found: Import) -> dict[str, Any]:
     told = json.loads(found.faults)
     names = ("id", "state", "token", "timezone", "rows", "looked", "created", "known", "created_at", "changed_at")
-    shape = {name: plain(getattr(found, name)) for name in names}
+    shape = {name: to_json(getattr(found, name)) for name in names}
     posts = found.created + found.known if told["posts"] is None else told["posts"]
     return shape | {"posts": posts, "bad": told["bad"], "faults": told["faults"], "more_faults": told["more"]}

@@ -9,10 +9,11 @@ from fastapi.responses import JSONResponse
 from pydantic import Field
 
 from postino.api.caller import Caller, caller_of
-from postino.api.jobs import FORMER, Name, shown
+from postino.api.jobs import FORMER, Name
 from postino.api.models import MOST_REASON, DeedBody, ReplayBody, ResolveBody, Strict
 from postino.api.post_actions import verdict_of
 from postino.api.problems import STATUS
+from postino.api.views.jobs import render_job
 from postino.api.visibility import get_editable_job, select_brands
 from postino.engine.job_spec import parse_queue, payload_bytes
 from postino.errors import Conflict, NotFound, PostinoError, WrongUse
@@ -86,7 +87,7 @@ def routes(app: Postino) -> APIRouter:
         caller = caller_of(request)
         await get_editable_job(app, job_id, caller)
         reason = body.reason if body else ""
-        return JSONResponse(shown(await app.cancel(job_id, reason=reason, actor=caller.name)))
+        return JSONResponse(render_job(await app.cancel(job_id, reason=reason, actor=caller.name)))
 
     @router.post(f"{FORMER}/v1/jobs/{{job_id}}/replay", name="replay_job_as_before")
     @router.post("/v1/jobs/{job_id}/replay")
@@ -94,7 +95,7 @@ def routes(app: Postino) -> APIRouter:
         """Runs a failed job again, with another `payload` if one is given: its key and its history stay."""
         caller, body = caller_of(request), body or ReplayJobBody()
         await get_editable_job(app, job_id, caller)
-        return JSONResponse(shown(await app.replay(job_id, **body.how(), actor=caller.name)))
+        return JSONResponse(render_job(await app.replay(job_id, **body.how(), actor=caller.name)))
 
     @router.post("/v1/jobs/{job_id}/resolve")
     async def resolve_job(job_id: UUID, body: ResolveBody, request: Request) -> JSONResponse:
@@ -102,7 +103,7 @@ def routes(app: Postino) -> APIRouter:
         caller = caller_of(request)
         await get_editable_job(app, job_id, caller)
         done = await app.resolve(job_id, verdict_of(body), reason=body.reason, actor=caller.name)
-        return JSONResponse(shown(done))
+        return JSONResponse(render_job(done))
 
     return router
 
@@ -151,7 +152,7 @@ async def each(ids: Sequence[UUID], deed: Deed) -> list[dict[str, Any]]:
     results: list[dict[str, Any]] = []
     for job_id in ids:
         try:
-            results.append({"id": str(job_id), "done": True, "job": shown(await deed(job_id))})
+            results.append({"id": str(job_id), "done": True, "job": render_job(await deed(job_id))})
         except (Conflict, NotFound) as refusal:
             results.append({"id": str(job_id), "done": False, **refused(refusal)})
     return results

@@ -15,15 +15,15 @@ from postino.api.models import Strict
 from postino.api.parsing import instant
 from postino.api.problems import nearest
 from postino.api.query import cursor_of, limit_of, query_of
+from postino.api.views.explanations import render_evaluation
+from postino.api.views.fields import to_json
+from postino.api.views.jobs import render_attempt, render_job
 from postino.api.visibility import choose_brand, get_visible_job, select_brands
 from postino.engine.enqueue import enqueue_with_retry
 from postino.engine.explain import evaluate
 from postino.engine.job_spec import JobSpec, new_job, parse_queue
 from postino.errors import Conflict, WrongUse
-from postino.publishing.explaining import of_evaluation
-from postino.publishing.job_shapes import of_attempt, of_job
 from postino.publishing.posts import LONG_PAST
-from postino.publishing.shapes import plain, without
 from postino.stores.records import EnqueuedJob, JobFilter, NewJob
 from postino.values.job import Job, Queue, State
 from postino.values.post import POST, Answer, Asked, Once
@@ -74,14 +74,14 @@ def routes(app: Postino) -> APIRouter:
         query = query_of(request, *names)
         page = await app.store.jobs_page(filter_of(query, caller_of(request), limit_of(query)))
         cursor = None if page.next is None else str(page.next)
-        return JSONResponse({"data": [shown(job) for job in page.jobs], "next_cursor": cursor})
+        return JSONResponse({"data": [render_job(job) for job in page.jobs], "next_cursor": cursor})
 
     @router.get("/v1/jobs/{job_id}")
     async def show_job(job_id: UUID, request: Request) -> JSONResponse:
         """One job, with every try."""
         job = await get_visible_job(app, job_id, caller_of(request))
-        tries = [of_attempt(attempt) for attempt in await app.store.attempts(job_id)]
-        return JSONResponse(shown(job) | {"history": tries})
+        tries = [render_attempt(attempt) for attempt in await app.store.attempts(job_id)]
+        return JSONResponse(render_job(job) | {"history": tries})
 
     return router
 
@@ -102,7 +102,7 @@ async def queued(app: Postino, body: JobBody, caller: Caller, asked: Asked | Non
         if not caller.sees(job.brand):
             raise Conflict(TAKEN)
         notes = [*said, *([] if created else [known_already(job)])]
-        return answer_of(201 if created else 200, shown(job) | {"notes": notes})
+        return answer_of(201 if created else 200, render_job(job) | {"notes": notes})
 
     return await answered(app.store, asked, told, make)
 
@@ -126,7 +126,7 @@ async def time_of(app: Postino, text: str | None, timezone: str | None, notes: l
     """When it is to run. Raises WrongUse where that is over."""
     run_at = instant(text, timezone, "run_at", notes)
     if run_at is not None and run_at < await app.store.now() - LONG_PAST:
-        raise WrongUse(f"run_at: {plain(run_at)} is over. Leave it out to run it now. Nothing was queued.", "run_at")
+        raise WrongUse(f"run_at: {to_json(run_at)} is over. Leave it out to run it now. Nothing was queued.", "run_at")
     return run_at
 
 
@@ -138,13 +138,13 @@ async def previewed(app: Postino, new: NewJob, notes: list[str], caller: Caller)
     whose = {"channel": new.channel, "account": new.account, "brand": new.brand, "queue": new.queue}
     run_at, evaluation = await evaluate(app.store, **whose, run_at=new.run_at)
     names = ("type", "channel", "queue", "account", "brand", "user_id", "correlation_id", "max_attempts", "time_limit")
-    told = {name: plain(getattr(new, name)) for name in names}
+    told = {name: to_json(getattr(new, name)) for name in names}
     if known is not None:
         notes.append(known_already(known))
     return {
         "preview": True,
         **told,
-        **of_evaluation(new.channel, run_at, evaluation),
+        **render_evaluation(new.channel, run_at, evaluation),
         "known": None if known is None else str(known.id),
         "notes": notes,
     }
@@ -188,8 +188,3 @@ def id_in(query: dict[str, str], name: str) -> UUID | None:
         return None if name not in query else UUID(query[name])
     except ValueError:
         raise WrongUse(f"{name} must be the id of a job, not {query[name][:40]!r}.", name) from None
-
-
-def shown(job: Job) -> dict[str, Any]:
-    """Whose claim it is is nobody's business but its worker's."""
-    return without(of_job(job), "token")

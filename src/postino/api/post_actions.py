@@ -9,6 +9,7 @@ from fastapi.responses import JSONResponse
 from postino.api.caller import Asking
 from postino.api.models import ChangeBody, DeedBody, NowBody, ReplayBody, ResolveBody
 from postino.api.parsing import content_of, timing_of
+from postino.api.views.posts import render_current_post
 from postino.api.visibility import get_editable_post
 from postino.engine.actions import make_act
 from postino.errors import Conflict, WrongUse
@@ -46,7 +47,7 @@ def routes(app: Postino) -> APIRouter:
             await of_a_post(post_id, done)
         after = await app.posts.get(post_id)
         notes = [*timing.notes, *(await app.posts.notes([after]) if "at" in said else ())]
-        return JSONResponse(await app.teller.post(after) | {"notes": notes})
+        return JSONResponse(await render_current_post(app, after) | {"notes": notes})
 
     @router.post("/publish-now")
     async def publish_post_now(post_id: UUID, caller: Asking, body: NowBody | None = None) -> JSONResponse:
@@ -76,7 +77,7 @@ def routes(app: Postino) -> APIRouter:
 
     async def told(post_id: UUID, deed: Awaitable[object]) -> JSONResponse:
         await of_a_post(post_id, deed)
-        return JSONResponse(await app.teller.post(await app.posts.get(post_id)))
+        return JSONResponse(await render_current_post(app, await app.posts.get(post_id)))
 
     return router
 

@@ -14,11 +14,10 @@ from postino.api.parsing import Timing, instant, timing_of, wish_of
 from postino.api.problems import nearest
 from postino.api.query import cursor_at, cursor_of, limit_of, place_of, query_of
 from postino.api.validation import judged
+from postino.api.views.posts import PostViews, describe_existing, render_created_posts, render_preview
 from postino.api.visibility import get_visible_post, list_visible_accounts, require_accounts
 from postino.errors import WrongUse
-from postino.publishing import shapes
 from postino.publishing.contents import folded
-from postino.publishing.telling import known_already, together
 from postino.rules.post_status import STATUS, Flag
 from postino.values.content import NETWORKS
 from postino.values.job import State
@@ -52,18 +51,19 @@ def routes(app: Postino) -> APIRouter:
         query = query_of(request, *FILTERS, "limit", "cursor")
         check_network(app, query.get("network"))
         wanted = filter_of(query, caller)
-        posts, place = await app.teller.page(wanted, flags_of(query.get("flags")))
+        posts, place = await (await PostViews.load(app)).load_page(wanted, flags_of(query.get("flags")))
         return JSONResponse({"data": posts, "next_cursor": None if place is None else cursor(wanted, place)})
 
     @router.get("/v1/posts/{post_id}")
     async def show_post(post_id: UUID, caller: Asking) -> JSONResponse:
         """A post with its history: tries, steps, intents, receipts; its `cause` if it failed, who `cancelled` it."""
-        return JSONResponse(await app.teller.details(await get_visible_post(app, caller, post_id)))
+        views = await PostViews.load(app)
+        return JSONResponse(await views.load_details(await get_visible_post(app, caller, post_id)))
 
     @router.get("/v1/contents/{content_id}")
     async def show_content(content_id: UUID, caller: Asking) -> JSONResponse:
         """What was said, and how it stands on all its accounts together."""
-        return JSONResponse(await app.teller.content(content_id, caller.brands))
+        return JSONResponse(await (await PostViews.load(app)).load_content(content_id, caller.brands))
 
     return router
 
@@ -74,14 +74,14 @@ async def previewed(app: Postino, body: PostBody, caller: Caller) -> JSONRespons
     await require_accounts(app, caller, body.accounts)
     previews = await app.posts.preview(wish)
     notes = [*timing.notes, *await app.posts.objections(wish, previews)]
-    return JSONResponse({"preview": True, "posts": [*map(shapes.of_preview, previews)], "notes": notes})
+    return JSONResponse({"preview": True, "posts": [*map(render_preview, previews)], "notes": notes})
 
 
 async def created(
     app: Postino, body: PostBody, caller: Caller, asked: Asked | None, draft: Draft | None = None
 ) -> Response:
     """Nothing of it is looked at where the very same was answered before."""
-    view = await app.teller.view()
+    views = await PostViews.load(app)
 
     async def make(once: Once | None) -> Sequence[Written]:
         timing = timing_of(body)
@@ -94,8 +94,10 @@ async def created(
     def told(written: Sequence[Written]) -> Answer:
         timing = timing_of(body)
         posts = [one.post for one in written]
-        notes = [*timing.notes, *known_already(written), *view.notes(posts)]
-        return answer_of(status_of(timing, written), together(view.posts(posts), notes))
+        notes = [*timing.notes, *describe_existing(written), *views.list_notes(posts)]
+        return answer_of(
+            status_of(timing, written), render_created_posts([views.render(post) for post in posts], notes)
+        )
 
     return await answered(app.read_batcher, asked, told, make)
 

@@ -16,8 +16,8 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from postino.api.authorization import ROWS
+from postino.api.views.posts import render_problems
 from postino.errors import Conflict, NotFound, PostinoError, StoreError, WrongUse
-from postino.publishing import shapes
 from postino.publishing.posts import InvalidPost
 
 log = structlog.get_logger("postino.api")
@@ -66,11 +66,7 @@ async def refused(_: Request, error: PostinoError) -> JSONResponse:
         log.warning("api.refused", status=status, error=str(error))
     more: dict[str, Any] = {}
     if isinstance(error, InvalidPost):
-        more["problems"] = [
-            {"account": preview.account.id, "network": preview.account.network, **shapes.of_problem(found)}
-            for preview in error.previews
-            for found in preview.problems
-        ]
+        more["problems"] = render_problems(error.previews)
     headers = {"Retry-After": str(AGAIN_AFTER)} if status == HTTPStatus.SERVICE_UNAVAILABLE else None
     return problem(status, str(error), getattr(error, "field", None), headers, **more)
 

@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 
 from postino.api.caller import caller_of
 from postino.api.query import limit_of, query_of
-from postino.publishing.shapes import plain
+from postino.api.views.fields import to_json
 from postino.rules.quota import Quota, Spent, free_at, left, since
 from postino.stores.records import QuotaUsageFilter
 from postino.values.gate import Scope
@@ -64,7 +64,7 @@ def told(account: StoredAccount, quota: Quota, spent: Sequence[Spent], now: date
         "whose": quota.whose.value,
         "most": quota.most,
         "left": left(quota, spent, now),
-        "free_at": plain(free_at(quota, spent, min(quota.costs.values()), now)),
+        "free_at": to_json(free_at(quota, spent, min(quota.costs.values()), now)),
         "period_seconds": period,
         "calendar": quota.calendar and quota.calendar.value,
         "timezone": quota.timezone,

@@ -20,9 +20,9 @@ from postino.api.models import Strict
 from postino.api.problems import problem
 from postino.api.query import query_of
 from postino.api.status_page.page import told_to_people
+from postino.api.views.fields import to_json
+from postino.api.views.users import render_brands
 from postino.auth.sign_in import BrowserSession, SignInRefused, SignInThrottled, log_refusal
-from postino.auth.users import told_brands
-from postino.publishing.shapes import plain
 from postino.rules.login_throttle import LONGEST
 from postino.wiring import Postino
 
@@ -105,7 +105,7 @@ def routes(app: Postino) -> APIRouter:
 
 
 def of_caller(caller: Caller) -> dict[str, object]:
-    told = {"name": caller.name, "role": caller.role.value, "brands": told_brands(caller.brands)}
+    told = {"name": caller.name, "role": caller.role.value, "brands": render_brands(caller.brands)}
     return told | ({} if caller.signed_in is None else of_signed_in(caller.signed_in))
 
 
@@ -114,9 +114,9 @@ def of_signed_in(signed_in: BrowserSession) -> dict[str, object]:
     return {
         "name": f"user:{user.name}",
         "role": user.role.value,
-        "brands": told_brands(user.brands),
+        "brands": render_brands(user.brands),
         "csrf_token": signed_in.csrf_token,
-        "expires_at": plain(signed_in.expires_at),
+        "expires_at": to_json(signed_in.expires_at),
     }
 
 

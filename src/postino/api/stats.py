@@ -8,9 +8,9 @@ from fastapi.responses import JSONResponse
 from postino.api.caller import caller_of
 from postino.api.queries import LONGEST_WINDOW
 from postino.api.query import query_of
+from postino.api.views.fields import render_fields, to_json
 from postino.api.visibility import select_brands
 from postino.errors import WrongUse
-from postino.publishing.shapes import plain, plain_fields
 from postino.rules.stats import by_network, summary
 from postino.wiring import Postino
 
@@ -30,11 +30,11 @@ def routes(app: Postino) -> APIRouter:
         ended = await app.store.finished_posts(now - window, MOST_POSTS, network=query.get("network"), brands=brands)
         return JSONResponse(
             {
-                "since_at": plain(now - window),
-                "until_at": plain(now),
+                "since_at": to_json(now - window),
+                "until_at": to_json(now),
                 "complete": len(ended) < MOST_POSTS,
-                **plain_fields(summary(ended, window)),
-                "networks": {name: plain_fields(it) for name, it in by_network(ended, window).items()},
+                **render_fields(summary(ended, window)),
+                "networks": {name: render_fields(it) for name, it in by_network(ended, window).items()},
             }
         )
 

@@ -7,13 +7,13 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
 from postino.api.caller import caller_of
-from postino.api.jobs import shown
 from postino.api.query import cursor_of, limit_of, query_of
+from postino.api.views.fields import omit
+from postino.api.views.jobs import render_attempt, render_job
+from postino.api.views.posts import get_last_error, needs_person, render_history
 from postino.api.visibility import get_editable_job, get_visible_job, select_brands
 from postino.errors import Conflict
-from postino.publishing.job_shapes import of_attempt
 from postino.publishing.lookup import LookupResult, look
-from postino.publishing.shapes import needs_person, of_history, trouble_of, without
 from postino.rules.ledger import doubts
 from postino.stores.records import JobFilter
 from postino.values.job import Job, State
@@ -48,7 +48,7 @@ def routes(app: Postino) -> APIRouter:
         """One of them, with every try."""
         job = await get_visible_job(app, job_id, caller_of(request))
         check_uncertain(job)
-        tries = [without(of_attempt(attempt), "trace") for attempt in await app.store.attempts(job_id)]
+        tries = [omit(render_attempt(attempt), "trace") for attempt in await app.store.attempts(job_id)]
         return JSONResponse(await told(job) | {"history": tries})
 
     @router.post("/{job_id}/look")
@@ -62,9 +62,9 @@ def routes(app: Postino) -> APIRouter:
 
     async def told(job: Job) -> dict[str, Any]:
         ledger = await app.store.ledger(job.id)
-        history = of_history([], ledger)
-        return shown(job) | {
-            "trouble": trouble_of(job),
+        history = render_history([], ledger)
+        return render_job(job) | {
+            "trouble": get_last_error(job),
             "needs_person": needs_person(job),
             "in_doubt": [f"{intent.step}, try {intent.number}" for intent in doubts(ledger)],
             "intents": history["intents"],

@@ -11,11 +11,11 @@ from postino.api.caller import caller_of
 from postino.api.gates import flag_of
 from postino.api.models import MOST_REASON, Strict, Texts
 from postino.api.query import cursor_of, limit_of, query_of
-from postino.auth.users import of_user
+from postino.api.views.fields import render_fields
+from postino.api.views.users import render_user
 from postino.auth.validation import parse_role
 from postino.engine.actions import make_act
 from postino.errors import WrongUse
-from postino.publishing.shapes import plain_fields
 from postino.stores.audit import START, entry_hash
 from postino.wiring import Postino
 
@@ -50,7 +50,7 @@ def routes(app: Postino) -> APIRouter:
         """A person who may come in: 201."""
         by = make_act(caller_of(request).name, body.reason)
         made = await app.users.add(body.name, parse_role(body.role), password=body.password, brands=body.brands, act=by)
-        return JSONResponse(of_user(made), 201)
+        return JSONResponse(render_user(made), 201)
 
     @router.get("/v1/users")
     async def list_users(request: Request) -> JSONResponse:
@@ -59,11 +59,11 @@ def routes(app: Postino) -> APIRouter:
         limit = limit_of(query)
         found = await app.store.users(cursor_of(query), limit + 1)
         cursor = str(found[limit - 1].id) if len(found) > limit else None
-        return JSONResponse({"data": [of_user(user) for user in found[:limit]], "next_cursor": cursor})
+        return JSONResponse({"data": [render_user(user) for user in found[:limit]], "next_cursor": cursor})
 
     @router.get("/v1/users/{user_id}")
     async def one_user(user_id: UUID) -> JSONResponse:
-        return JSONResponse(of_user(await app.store.user(user_id)))
+        return JSONResponse(render_user(await app.store.user(user_id)))
 
     @router.patch("/v1/users/{user_id}")
     async def change_user(request: Request, user_id: UUID, body: UserChange) -> JSONResponse:
@@ -74,13 +74,15 @@ def routes(app: Postino) -> APIRouter:
         if "role" in changes:
             changes["role"] = parse_role(changes["role"] or "")
         changed = await app.users.change(user_id, changes, make_act(caller_of(request).name, body.reason))
-        return JSONResponse(of_user(changed))
+        return JSONResponse(render_user(changed))
 
     @router.delete("/v1/users/{user_id}")
     async def remove_user(request: Request, user_id: UUID) -> JSONResponse:
         """They are signed out at once; `reason` goes into the audit trail."""
         reason = query_of(request, "reason").get("reason", "")
-        return JSONResponse(of_user(await app.store.remove_user(user_id, make_act(caller_of(request).name, reason))))
+        return JSONResponse(
+            render_user(await app.store.remove_user(user_id, make_act(caller_of(request).name, reason)))
+        )
 
     @router.get("/v1/audit")
     async def audit(request: Request) -> JSONResponse:
@@ -89,7 +91,7 @@ def routes(app: Postino) -> APIRouter:
         limit, before, verify = limit_of(query), seq_of(query), flag_of(query, "verify")
         found = await app.store.audit_page(before, limit + 1)
         cursor = str(found[limit - 1].seq) if len(found) > limit else None
-        told = {"data": [plain_fields(line) for line in found[:limit]], "next_cursor": cursor}
+        told = {"data": [render_fields(line) for line in found[:limit]], "next_cursor": cursor}
         return JSONResponse(told | (await verified(app) if verify else {}))
 
     return router

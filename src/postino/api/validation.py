@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 from postino.api.models import MOST_ACCOUNTS, PostBody
 from postino.api.parsing import check_number, content_of, instant
+from postino.api.views.posts import render_preview, render_problems
 from postino.errors import WrongUse
-from postino.publishing import shapes
 from postino.publishing.posts import LONG_PAST, PostPreview, PostRequest, PostService, check_until
 from postino.publishing.suggestions import AccountSuggestions
 from postino.rules.local_time import told_at
@@ -37,13 +37,9 @@ async def judged(app: Postino, body: PostBody, known: dict[str, StoredAccount]) 
         previews = await app.posts.in_turn(lambda: app.posts.previewed(content, accounts))
     if not body.allow_blackout and body.at is None:
         faults += [fault("at", told) for told in await app.posts.objections(wish, previews)]
-    faults += [
-        {"account": preview.account.id, "network": preview.account.network, **shapes.of_problem(problem)}
-        for preview in previews
-        for problem in preview.problems
-    ]
+    faults += render_problems(previews)
     valid = not any(one["severity"] == Severity.ERROR for one in faults)
-    return {"valid": valid, "problems": faults, "posts": [*map(shapes.of_preview, previews)], "notes": notes}
+    return {"valid": valid, "problems": faults, "posts": [*map(render_preview, previews)], "notes": notes}
 
 
 def there(

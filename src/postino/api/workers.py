@@ -6,8 +6,8 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
 from postino.api.query import query_of
+from postino.api.views.fields import render_fields
 from postino.engine.explain import living_workers
-from postino.publishing.shapes import plain_fields
 from postino.stores.records import JobFilter
 from postino.values.job import State
 from postino.wiring import Postino
@@ -26,7 +26,7 @@ def routes(app: Postino) -> APIRouter:
         there = {worker.id for worker in living_workers(workers)}
         jobs = await app.store.jobs(JobFilter(states=(State.RUNNING,), limit=MOST_RUNNING)) if workers else ()
         running = Counter(job.claimed_by for job in jobs)
-        data = [plain_fields(one) | {"running": running[one.id], "here": one.id in there} for one in workers]
+        data = [render_fields(one) | {"running": running[one.id], "here": one.id in there} for one in workers]
         return JSONResponse({"data": data, "next_cursor": None})
 
     return router

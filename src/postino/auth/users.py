@@ -1,6 +1,6 @@
 """Users: create, change and find them. Passwords are stored as argon2id hashes only."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -8,10 +8,9 @@ from uuid import UUID
 from postino.auth.passwords import Passwords
 from postino.auth.validation import check_password, check_user_name, normalize_name, parse_brands
 from postino.errors import NotFound
-from postino.publishing.shapes import plain
 from postino.stores.records import AuditContext
 from postino.stores.store import Store
-from postino.values.auth import ApiKey, Role, User
+from postino.values.auth import Role, User
 from postino.values.job import new_id
 
 
@@ -55,34 +54,3 @@ class UserService:
         if user is None:
             raise NotFound(f"User {name} does not exist. Run `postino users list` to see all users.")
         return user
-
-
-def of_key(key: ApiKey) -> dict[str, Any]:
-    """As lists show it: without what proves it."""
-    return {
-        "id": str(key.id),
-        "name": key.name,
-        "prefix": key.prefix,
-        "role": key.role.value,
-        "brands": told_brands(key.brands),
-        "created_by": key.created_by,
-        "created_at": plain(key.created_at),
-        "expires_at": plain(key.expires_at),
-        "last_used_at": plain(key.last_used_at),
-    }
-
-
-def of_user(user: User) -> dict[str, Any]:
-    return {
-        "id": str(user.id),
-        "name": user.name,
-        "role": user.role.value,
-        "brands": told_brands(user.brands),
-        "has_password": user.password is not None,
-        "created_by": user.created_by,
-        "created_at": plain(user.created_at),
-    }
-
-
-def told_brands(brands: frozenset[str] | None) -> Sequence[str] | None:
-    return None if brands is None else sorted(brands)

@@ -1,0 +1,24 @@
+"""Render accounts, without their credentials."""
+
+from typing import Any
+
+from postino.api.views.fields import to_json
+from postino.config import without_secrets
+from postino.publishing.accounts import SANDBOX
+from postino.values.post import StoredAccount
+
+
+def render_account(account: StoredAccount) -> dict[str, Any]:
+    is_sandbox = account.base_url.startswith(SANDBOX)
+    return {
+        "id": account.id,
+        "network": account.network,
+        "handle": account.handle,
+        "state": account.state.value,
+        "reason": account.reason,
+        "brand": account.brand,
+        "remote_id": account.remote_id,
+        "base_url": account.base_url if is_sandbox else without_secrets(account.base_url),
+        "sandbox": is_sandbox,
+        "created_at": to_json(account.created_at),
+    }

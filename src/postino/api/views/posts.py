@@ -1,0 +1,283 @@
+"""Render posts, contents and previews. The status of a post is derived from its job and the current gates."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from postino.api.views.fields import omit, render_fields, to_json
+from postino.errors import NotFound
+from postino.publishing.blackouts import notes_of
+from postino.publishing.contents import content_from
+from postino.publishing.posts import PostPreview, errors
+from postino.rules.blackout import Blackout
+from postino.rules.gates import closed, holds, is_closed, told_of_gate
+from postino.rules.post_status import (
+    STATUS,
+    Facts,
+    Flag,
+    PostStatus,
+    Standing,
+    content_status,
+    post_status,
+)
+from postino.stores.records import Attempt
+from postino.values.content import Content, MediaRef, Override, Problem
+from postino.values.gate import Gate
+from postino.values.job import Job, State
+from postino.values.ledger import Fact, Ledger
+from postino.values.post import AccountState, Place, PostFilter, StoredPost, Written
+from postino.wiring import Postino, max_attempts
+
+MAX_POSTS = 1000  # of one content
+MAX_PAGES, PAGE_SIZE = 5, 200  # that one response searches for posts with a flag
+
+
+@dataclass(frozen=True, slots=True)
+class PostViews:
+    """Renders posts with the gates and blackouts of one moment, which `load` reads."""
+
+    app: Postino
+    gates: Sequence[Gate]
+    blackouts: Sequence[Blackout]
+    now: datetime
+
+    @classmethod
+    async def load(cls, app: Postino) -> "PostViews":
+        known, gates, now = await app.read_batcher.gates()
+        closed_gates = closed(replace(known, gates=tuple(gates)), now).gates
+        return cls(app, closed_gates, known.blackouts, now)
+
+    def get_status(self, post: StoredPost) -> Standing:
+        return derive_status(post, self.gates, max_attempts(self.app.config, post.job.channel), self.now)
+
+    def render(self, post: StoredPost) -> dict[str, Any]:
+        return render_post(post, self.get_status(post))
+
+    def list_notes(self, posts: Sequence[StoredPost]) -> list[str]:
+        """Return what people should know about the times of new posts."""
+        return notes_of(self.blackouts, posts, self.now)
+
+    async def load_page(
+        self, criteria: PostFilter, flags: frozenset[Flag] = frozenset()
+    ) -> tuple[list[dict[str, Any]], Place | None]:
+        """Return the posts that match and have one of the flags, and the place of the next page.
+
+        Flags are derived, so pages are searched for them; a page may be short, or empty, and still have a next one.
+        """
+        states = tuple(state for state in criteria.states or tuple(State) if state in list_states(flags))
+        if flags and not states:
+            return [], None
+        posts: list[StoredPost] = []
+        limit = criteria.limit
+        criteria = replace(criteria, states=states, limit=PAGE_SIZE) if flags else criteria
+        for _ in range(MAX_PAGES if flags else 1):
+            page = await self.app.store.posts_page(criteria)
+            posts += [post for post in page.posts if not flags or flags & self.get_status(post).flags.keys()]
+            if page.next is None or len(posts) >= limit:
+                break
+            criteria = replace(criteria, before=page.next.id, before_at=page.next.at)
+        place = page.next
+        if len(posts) > limit:
+            posts = posts[:limit]
+            place = Place(posts[-1].job.id, posts[-1].job.scheduled_at)
+        return [self.render(post) for post in posts], place
+
+    async def load_details(self, post: StoredPost) -> dict[str, Any]:
+        """Return a post with its attempts, steps, intents and receipts, why it failed or who cancelled it."""
+        store, job = self.app.store, post.job
+        view = self.render(post) | render_history(await store.attempts(job.id), await store.ledger(job.id))
+        if job.state not in (State.FAILED, State.CANCELLED):
+            return view | {"cause": None, "cancelled": None}
+        facts = (await store.explain_input(job)).facts
+        return view | {"cause": facts.cause, "cancelled": facts.cancelled}
+
+    async def load_content(self, content_id: UUID, brands: frozenset[str] | None = None) -> dict[str, Any]:
+        posts = await self.app.store.posts(PostFilter(content_id=content_id, brands=brands, limit=MAX_POSTS))
+        if not posts:
+            raise NotFound(f"Content {content_id} does not exist, or no post has it.")
+        statuses = [self.get_status(post).status for post in posts]
+        return render_content(content_id, posts[0].content) | {
+            "status": content_status(statuses).value,
+            "posts": [self.render(post) for post in posts],
+        }
+
+
+async def render_current_post(app: Postino, post: StoredPost) -> dict[str, Any]:
+    return (await PostViews.load(app)).render(post)
+
+
+def list_states(flags: frozenset[Flag]) -> frozenset[State]:
+    """Return the states in which a post can have one of these flags."""
+    live = {State.PENDING, State.RUNNING} if flags else set(State)
+    return frozenset(live | ({State.COMPLETED} if Flag.LATE in flags else set()))
+
+
+def render_post(post: StoredPost, standing: Standing) -> dict[str, Any]:
+    job = post.job
+    view = {
+        "id": job.id,
+        "status": standing.status.value,
+        "flags": [flag.value for flag in standing.flags],
+        "reasons": {flag.value: reason for flag, reason in standing.flags.items()},
+        "network": job.channel,
+        "account": job.account,
+        "content_id": post.content_id,
+        "scheduled_at": job.scheduled_at,
+        "run_at": None if job.state.is_final else job.run_at,
+        "published_at": get_published_at(job),
+        "remote_id": job.remote_id,
+        "url": get_url(job),
+        "attempts": job.attempts,
+        "last_error": get_last_error(job),
+        "needs_person": needs_person(job),
+        "publish_until": post.publish_until_at,
+        "version": post.version,
+        "created_at": job.created_at,
+        "text": content_from(post.content).body,
+    }
+    return {name: to_json(value) for name, value in view.items()}
+
+
+def render_history(attempts: Sequence[Attempt], ledger: Ledger) -> dict[str, Any]:
+    """Render what happened to a post. Results of steps may hold tokens and are left out."""
+    return {
+        "history": [omit(render_fields(attempt), "trace", "error_class") for attempt in attempts],
+        "steps": [omit(render_fields(step), "result", "position") for step in ledger.steps],
+        "intents": [omit(render_fields(intent), "position") for intent in ledger.intents],
+        "receipts": [render_receipt(fact) for fact in ledger.facts],
+    }
+
+
+def render_receipt(fact: Fact) -> dict[str, Any]:
+    receipt = fact.receipt
+    remote = {"remote_id": receipt and receipt.remote_id, "url": receipt and receipt.url}
+    return omit(render_fields(fact), "receipt") | remote
+
+
+def render_content(content_id: UUID, stored: str) -> dict[str, Any]:
+    content = content_from(stored)
+    return {
+        "id": str(content_id),
+        **render_content_fields(content),
+        "placeholders": dict(content.placeholders),
+        "overrides": {network: render_content_fields(override) for network, override in content.overrides.items()},
+    }
+
+
+def render_content_fields(content: Content | Override) -> dict[str, Any]:
+    """Render the fields as `POST /v1/posts` takes them; an override has only those that it changes."""
+    view = {
+        "text": content.body,
+        "thread": None if content.thread is None else list(content.thread),
+        "title": content.title,
+        "hashtags": None if content.hashtags is None else list(content.hashtags),
+        "media": None if content.media is None else [render_media(media) for media in content.media],
+    }
+    if isinstance(content, Content):
+        return view
+    return {name: value for name, value in view.items() if value is not None} | {"options": dict(content.options)}
+
+
+def render_media(media: MediaRef) -> dict[str, Any]:
+    return {"url": media.url, "alt": media.alt, "kind": None if media.kind is None else media.kind.value}
+
+
+def render_preview(preview: PostPreview) -> dict[str, Any]:
+    rendered = preview.rendered
+    return {
+        "account": preview.account.id,
+        "network": preview.account.network,
+        "publishable": not errors(preview),
+        "parts": list(rendered.parts),
+        "title": rendered.title,
+        "media": [render_media(media) for media in rendered.media],
+        "hashtags": list(rendered.hashtags),
+        "problems": [render_problem(problem) for problem in preview.problems],
+    }
+
+
+def render_problem(problem: Problem) -> dict[str, Any]:
+    return {"severity": problem.severity.value, "field": problem.field, "message": problem.message}
+
+
+def render_problems(previews: Iterable[PostPreview]) -> list[dict[str, Any]]:
+    """Render the problems of all previews, each with its account."""
+    return [
+        {"account": preview.account.id, "network": preview.account.network, **render_problem(problem)}
+        for preview in previews
+        for problem in preview.problems
+    ]
+
+
+def render_created_posts(posts: Sequence[dict[str, Any]], notes: Sequence[str]) -> dict[str, Any]:
+    """Render the posts of one request. For a single account the response is also the post itself."""
+    content = {
+        "content_id": posts[0]["content_id"],
+        "status": content_status(PostStatus(post["status"]) for post in posts).value,
+    }
+    return (content if len(posts) > 1 else posts[0]) | {"posts": [*posts], "notes": [*notes]}
+
+
+def describe_existing(written: Sequence[Written]) -> list[str]:
+    """Return a note for each post that existed before this request."""
+    notes = []
+    for one in written:
+        job = one.post.job
+        if one.created:
+            continue
+        match STATUS[job.state]:
+            case PostStatus.CANCELLED:
+                state = "was cancelled, which is final. Send `allow_duplicate` to publish it anyway."
+            case PostStatus.FAILED:
+                state = f"failed: {job.last_error} Replay it to publish it."
+            case _ if one.post.version > 1:
+                state = "was edited since. The edited version will be published."
+            case status:
+                when = "" if job.run_at is None else f" for {job.scheduled_at:%Y-%m-%d %H:%M} UTC"
+                state = f"is {status}{when}. This request changed nothing."
+        notes.append(f"Post {job.id} ({job.account}) already exists and {state}")
+    return notes
+
+
+def derive_status(post: StoredPost, gates: Iterable[Gate], max_attempts: int | None, now: datetime) -> Standing:
+    job = post.job
+    facts = Facts(
+        state=job.state,
+        scheduled_at=job.scheduled_at,
+        run_at=job.run_at,
+        published_at=get_published_at(job),
+        publish_until_at=post.publish_until_at,
+        attempts=job.attempts,
+        max_attempts=max_attempts if job.max_attempts is None else job.max_attempts,
+        deferred=job.deferred or describe_gate(job, gates),
+        token_expired=post.account_state is AccountState.TOKEN_EXPIRED,
+    )
+    return post_status(facts, now)
+
+
+def describe_gate(job: Job, gates: Iterable[Gate]) -> str | None:
+    """Return why a gate holds this job when it is due; gates that open before then do not count."""
+    due = [gate for gate in gates if job.run_at is None or is_closed(gate, job.run_at)]
+    return next((told_of_gate(gate) for gate in due if holds(gate, job)), None)
+
+
+def needs_person(job: Job) -> bool:
+    """Tell whether the post may be live and only a person can find out."""
+    return job.state is State.UNCERTAIN and job.run_at is None
+
+
+def get_last_error(job: Job) -> str | None:
+    """Return the last error; for a post that needs a person, why it does."""
+    return job.deferred if needs_person(job) and job.deferred is not None else job.last_error
+
+
+def get_published_at(job: Job) -> datetime | None:
+    return job.finished_at if job.state is State.COMPLETED else None
+
+
+def get_url(job: Job) -> str | None:
+    result = None if job.result is None else json.loads(job.result)
+    return result.get("url") if isinstance(result, dict) else None

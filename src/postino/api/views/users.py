@@ -1,0 +1,36 @@
+"""Render API keys and users, without secrets and password hashes."""
+
+from typing import Any
+
+from postino.api.views.fields import to_json
+from postino.values.auth import ApiKey, User
+
+
+def render_api_key(key: ApiKey) -> dict[str, Any]:
+    return {
+        "id": str(key.id),
+        "name": key.name,
+        "prefix": key.prefix,
+        "role": key.role.value,
+        "brands": render_brands(key.brands),
+        "created_by": key.created_by,
+        "created_at": to_json(key.created_at),
+        "expires_at": to_json(key.expires_at),
+        "last_used_at": to_json(key.last_used_at),
+    }
+
+
+def render_user(user: User) -> dict[str, Any]:
+    return {
+        "id": str(user.id),
+        "name": user.name,
+        "role": user.role.value,
+        "brands": render_brands(user.brands),
+        "has_password": user.password is not None,
+        "created_by": user.created_by,
+        "created_at": to_json(user.created_at),
+    }
+
+
+def render_brands(brands: frozenset[str] | None) -> list[str] | None:
+    return None if brands is None else sorted(brands)
