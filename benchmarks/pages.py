@@ -57,7 +57,7 @@ def claim_of(share: int, token: UUID, now: datetime, since: datetime) -> Query:
         "queue": Queue.DEFAULT.value, "queue_name": "default", "counted": [], "limits": None, "grace": 0.0,
         "worker": WORKER, "token": token, "now": now,
     }  # fmt: skip
-    return Query("claim_bulk", told, [line])
+    return Query("claim_bulk_jobs", told, [line])
 
 
 def settling(connection: psycopg.Connection[Any], token: UUID, now: datetime, share: int) -> Query:

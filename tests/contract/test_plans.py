@@ -76,19 +76,19 @@ async def test_a_lane_with_a_crowd_is_rearmed_in_few_pages(database: PostgresDat
     def rearm() -> Operation[None]:
         names = ("shut_brand", "brand_until_at", "shut_account", "account_until_at")
         shut: dict[str, list[str]] = {name: [] for name in names}
-        armed = yield each("rearm_lanes", [{"channel": "posts", "lane": "@a0"}], **shut)
+        armed = yield each("update_lane_due", [{"channel": "posts", "lane": "@a0"}], **shut)
         assert len(armed) == 1
 
     measured.run(rearm())
-    assert measured.touched["rearm_lanes"] <= FEW_PAGES
+    assert measured.touched["update_lane_due"] <= FEW_PAGES
 
 
 @only_sqlite
 @pytest.mark.parametrize(
     "name",
     [
-        "claim_begun", "claim_bulk", "claim_lanes", "count_running", "find_by_keys", "get", "lock_begun", "rearm_lanes",
-        "settle_completed", "settle_finished", "settle_live", "settled_before",
+        "claim_begun_jobs", "claim_bulk_jobs", "claim_lane_jobs", "count_running_jobs", "find_jobs_by_key", "get_job",
+        "lock_begun_jobs", "update_lane_due", "settle_completed", "settle_finished", "settle_live", "find_settled",
     ],
 )  # fmt: skip
 def test_sqlite_reads_jobs_through_an_index(database: SqliteDatabase, name: str) -> None:

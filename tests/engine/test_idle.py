@@ -50,12 +50,26 @@ async def test_an_idle_worker_asks_one_question_per_poll(app: Postino, monkeypat
         await eventually(enough)
         asked = dict(counting.asked)
     # Once, for the new lane.
-    folded = {"gates", "hold_lanes", "adopt_lanes", "lock_hinted", "drop_hints", "rearm_lanes"}
+    folded = {
+        "load_gates",
+        "lock_hints_shared",
+        "insert_hinted_lanes",
+        "lock_hinted_lanes",
+        "delete_hints",
+        "update_lane_due",
+    }
     # Once: who it is and where, and what the settings say may run.
-    started = {"register", "lock_surroundings", "clock", "live"}
-    started |= {"usual_caps", "stop_folding", "drop_usual_blackouts", "add_usual_blackouts"}
+    started = {"insert_worker", "lock_database_identity", "get_time", "save_database_identity"}
+    started |= {"set_default_caps", "lock_hints", "delete_configured_blackouts", "insert_configured_blackouts"}
     # Each minute or day, by one of the workers.
-    duties = {"pulse", "take_missed", "take_given_up", "keep_posts", "prune", "prune_dead_letters"}
+    duties = {
+        "record_alive",
+        "take_missed_posts",
+        "take_given_up_posts",
+        "archive_posts",
+        "prune_history",
+        "prune_dead_letters",
+    }
     kept = {"take_duty", "finish_duty"}  # for each of the three
     assert asked.pop("list_gates") == 2  # at its start, to warm up
     assert asked.keys() == {"survey"} | started | folded | duties | kept

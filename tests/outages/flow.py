@@ -1,27 +1,26 @@
 """Jobs that keep coming while their database is away, and what became of each of them."""
 
 import asyncio
+import fnmatch
 import itertools
 import subprocess
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 from postino import Job, Postino, State
 from postino.errors import StoreUnreachable
-from postino.stores import postgres
 from postino.stores.postgres import numbered
 from postino.stores.records import JobFilter
+from postino.stores.statement import load_queries
 from postino.values.event import Cursor, Event, EventType
 from tests.engine.conftest import ended, eventually, working
 from tests.servers.proxy import Loses, Proxy, any_of
 
 BACK_WITHIN = 2.0  # seconds after the database accepts connections
-STATEMENTS = Path(postgres.__file__).parent / "sql" / "postgres"
 Start = Callable[..., "subprocess.Popen[str]"]
 Ran = Callable[[], Counter[str]]
 Logs = Sequence[Mapping[str, Any]]
@@ -118,8 +117,8 @@ async def flowing(flow: Flow, *, askers: int = 1, **changes: Any) -> AsyncIterat
 
 
 def asking(*patterns: str) -> Loses:
-    """Transactions with a statement of the store whose file is named like one of these."""
-    names = [path.stem for pattern in patterns for path in STATEMENTS.glob(f"{pattern}.sql")]
+    """Transactions with a query of the store that is named like one of these."""
+    names = [name for pattern in patterns for name in fnmatch.filter(load_queries("postgres"), pattern)]
     assert names
     return any_of(*(numbered(name) for name in names))
 

@@ -15,16 +15,16 @@ from tests.servers.proxy import Proxy, nth
 async def test_an_enqueue_whose_answer_is_lost_is_asked_again_and_leaves_one_job(
     app: Postino, proxy: Proxy, key: str | None
 ) -> None:
-    proxy.loses = nth(1, asking("enqueue"))
+    proxy.loses = nth(1, asking("insert_jobs"))
     job = await app.enqueue("flow", key=key)
-    proxy.loses = nth(1, asking("enqueue"))
+    proxy.loses = nth(1, asking("insert_jobs"))
     many = await app.enqueue_many([{"type": "flow", "key": key and f"{key}{number}"} for number in range(10)])
     assert len(proxy.lost) == 2
     assert {found.id for found in await app.store.jobs(JobFilter())} == {job.id, *(job.id for job in many)}
 
 
 @pytest.mark.parametrize(
-    ("names", "given_back"), [(("claim_bulk",), True), (("claim_lanes",), True), (("survey",), False)], ids=str
+    ("names", "given_back"), [(("claim_bulk_jobs",), True), (("claim_lane_jobs",), True), (("survey",), False)], ids=str
 )
 async def test_a_worker_that_hears_no_answer_goes_on_and_runs_every_job_once(
     flow: Flow, proxy: Proxy, logs: Logs, names: tuple[str, ...], given_back: bool
@@ -43,7 +43,7 @@ async def test_a_rescue_whose_answer_is_lost_happened_once(app: Postino, flow: F
     await app.store.register_worker(WorkerInfo(id="dead", host="here", pid=1))
     order = ClaimRequest(worker="dead", token=new_id(), free=1, poll=await app.store.poll("dead"))
     assert [claimed.id for claimed in await app.store.claim(order)] == [job.id]
-    proxy.loses = nth(1, asking("bury"))
+    proxy.loses = nth(1, asking("remove_dead_worker"))
     async with working(app):
         done = await ended(app, job)
     assert len(proxy.lost) == 1
@@ -54,6 +54,6 @@ async def test_a_rescue_whose_answer_is_lost_happened_once(app: Postino, flow: F
 async def test_a_goodbye_whose_answer_is_lost_was_heard(app: Postino, flow: Flow, proxy: Proxy) -> None:
     async with working(app):
         await ended(app, await app.enqueue("flow"))
-        proxy.loses = nth(1, asking("retire"))
+        proxy.loses = nth(1, asking("delete_worker"))
     assert len(proxy.lost) == 1
     assert await app.store.workers() == []

@@ -9,7 +9,7 @@ from tests.engine.conftest import ended, working
 from tests.outages.flow import Flow, Logs, alarms, asking, flowing, lost
 from tests.servers.proxy import Proxy, nothing, nth, share
 
-ANYTHING = asking("enqueue", "survey", "claim_*", "settle*", "beat")
+ANYTHING = asking("insert_jobs", "survey", "claim_*", "settle*", "record_heartbeat")
 
 
 async def test_a_settle_whose_answer_is_lost_is_found_written_and_no_alarm_is_raised(

@@ -1,1 +1,1 @@
-"""Databases that keep jobs: one set of operations, one driver and one folder of SQL for each database."""
+"""Databases that keep jobs: one set of operations, one driver for each database, and the SQL that both share."""

@@ -24,7 +24,7 @@ GATE_KINDS = {AccountState.TOKEN_EXPIRED: GateKind.TOKEN, AccountState.PAUSED: G
 
 
 def add_account(account: StoredAccount, act: AuditContext | None = None) -> Operation[StoredAccount]:
-    written = yield ask("add_account", **make_account_values(account))
+    written = yield ask("insert_account", **make_account_values(account))
     if not written:
         raise Conflict(f"Account {account.id} is there already: somebody has just added it. Nothing was changed.")
     yield from audit_account("added", account, act)
@@ -37,7 +37,7 @@ def save_account(
     known = yield ask("lock_account", id=account.id)
     if known:
         yield from check_account_change(account, known[0], before)
-    written = yield ask("put_account", **make_account_values(account))
+    written = yield ask("upsert_account", **make_account_values(account))
     if known and known[0]["state"] == AccountState.TOKEN_EXPIRED:
         yield from open_gate(Scope.ACCOUNT, account.id, GateKind.TOKEN)
     yield from audit_account("reconnected" if known else "added", account, act)
@@ -52,7 +52,7 @@ def check_account_change(account: StoredAccount, known: Row, before: StoredAccou
         raise Conflict(f"Account {account.id} was given to another brand meanwhile. Nothing was changed.")
     if known["brand"] == account.brand:
         return
-    [waiting] = yield ask("unsettled", account=account.id)
+    [waiting] = yield ask("count_account_jobs", account=account.id)
     if count := waiting["jobs"]:
         told = "1 post of it is" if count == 1 else f"{count} posts of it are"
         raise Conflict(
@@ -83,12 +83,12 @@ def get_account(account_id: str) -> Operation[StoredAccount]:
 
 
 def find_accounts(names: Sequence[str]) -> Operation[list[StoredAccount]]:
-    there = {row["id"]: to_account(row) for row in (yield ask("accounts_named", ids=[*names]))}
+    there = {row["id"]: to_account(row) for row in (yield ask("find_accounts", ids=[*names]))}
     return [there[name] for name in dict.fromkeys(names) if name in there]
 
 
 def list_accounts() -> Operation[list[StoredAccount]]:
-    return [to_account(row) for row in (yield ask("accounts"))]
+    return [to_account(row) for row in (yield ask("list_accounts"))]
 
 
 def set_account_state(
@@ -96,7 +96,7 @@ def set_account_state(
 ) -> Operation[StoredAccount]:
     before = yield from get_account(account_id)
     reason = clean_text(reason)
-    marked = yield ask("mark_account", id=account_id, state=state, reason=reason)
+    marked = yield ask("set_account_state", id=account_id, state=state, reason=reason)
     if state is AccountState.ACTIVE and before.state is not AccountState.ACTIVE:
         yield from open_gate(Scope.ACCOUNT, account_id, GATE_KINDS[before.state])
     elif state is not AccountState.ACTIVE:

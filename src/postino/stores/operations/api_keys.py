@@ -15,7 +15,7 @@ from postino.values.auth import ApiKey, Role
 def add_api_key(key: ApiKey, act: AuditContext) -> Operation[ApiKey]:
     names = ("id", "name", "prefix", "digest", "created_by", "expires_at")
     said = {name: getattr(key, name) for name in names}
-    written = yield ask("add_api_key", **said, role=key.role.value, brands=encode_brands(key.brands))
+    written = yield ask("insert_api_key", **said, role=key.role.value, brands=encode_brands(key.brands))
     if not written:
         raise Conflict(f"There is an API key {key.name!r} already. Nothing was changed.")
     made = to_api_key(written[0])
@@ -24,7 +24,7 @@ def add_api_key(key: ApiKey, act: AuditContext) -> Operation[ApiKey]:
 
 
 def remove_api_key(key_id: UUID, act: AuditContext) -> Operation[ApiKey]:
-    removed = yield ask("remove_api_key", id=key_id)
+    removed = yield ask("delete_api_key", id=key_id)
     if not removed:
         raise NotFound(f"There is no API key {key_id}. The list of API keys shows those there are.")
     key = to_api_key(removed[0])
@@ -33,17 +33,17 @@ def remove_api_key(key_id: UUID, act: AuditContext) -> Operation[ApiKey]:
 
 
 def list_api_keys(after: UUID | None, limit: int) -> Operation[list[ApiKey]]:
-    return [to_api_key(row) for row in (yield ask("api_keys", after=after, limit=limit))]
+    return [to_api_key(row) for row in (yield ask("list_api_keys", after=after, limit=limit))]
 
 
 def find_api_keys_by_prefix(prefix: str) -> Operation[tuple[list[ApiKey], datetime]]:
-    found = yield ask("api_keys_like", prefix=prefix)
-    now = found[0]["now_at"] if found else (yield ask("clock"))[0]["now_at"]
+    found = yield ask("find_api_keys", prefix=prefix)
+    now = found[0]["now_at"] if found else (yield ask("get_time"))[0]["now_at"]
     return [to_api_key(row) for row in found], now
 
 
 def touch_api_key(key_id: UUID) -> Operation[None]:
-    yield ask("use_api_key", id=key_id)
+    yield ask("touch_api_key", id=key_id)
 
 
 def describe_api_key(key: ApiKey) -> str:

@@ -12,20 +12,20 @@ from postino.stores.statement import Operation, ask
 def write_audit_entry(act: AuditContext, action: str, subject: str, detail: str = "") -> Operation[None]:
     turn = yield ask("lock_audit")
     at: datetime = turn[0]["now_at"]
-    last = yield ask("last_audit")
+    last = yield ask("get_last_audit_entry")
     previous, seq = (last[0]["hash"], last[0]["seq"]) if last else (START, 0)
     reason = clean_text(act.reason) or ""
     line = {"actor": act.actor, "action": action, "subject": subject, "reason": reason, "detail": detail}
-    yield ask("write_audit", seq=seq + 1, at=at, **line, hash=chained(previous, at.isoformat(), *line.values()))
+    yield ask("insert_audit_entry", seq=seq + 1, at=at, **line, hash=chained(previous, at.isoformat(), *line.values()))
 
 
 def list_audit_page(before: int | None, limit: int) -> Operation[list[AuditEntry]]:
-    return [rows.audit_entry(row) for row in (yield ask("audit_page", before=before, limit=limit))]
+    return [rows.audit_entry(row) for row in (yield ask("list_audit_page", before=before, limit=limit))]
 
 
 def list_audit_after(seq: int, limit: int) -> Operation[list[AuditEntry]]:
-    return [rows.audit_entry(row) for row in (yield ask("audit_after", seq=seq, limit=limit))]
+    return [rows.audit_entry(row) for row in (yield ask("list_audit_after", seq=seq, limit=limit))]
 
 
 def list_audit_entries(limit: int = 100) -> Operation[list[AuditEntry]]:
-    return [rows.audit_entry(row) for row in (yield ask("audit", limit=limit))]
+    return [rows.audit_entry(row) for row in (yield ask("list_audit_entries", limit=limit))]

@@ -17,7 +17,7 @@ from postino.values.event import EventType
 
 def add_blackout(blackout: Blackout, act: AuditContext) -> Operation[Blackout]:
     said = json.dumps(told_of(blackout))
-    yield ask("add_blackout", id=blackout.id, told=said)
+    yield ask("insert_blackout", id=blackout.id, told=said)
     yield from hint_lanes(blackout.scope, blackout.name)
     yield from insert_event(EventType.BLACKOUT_ADDED, None, told_of(blackout))
     yield from write_audit_entry(act, EventType.BLACKOUT_ADDED, f"blackout:{blackout.id}", said)
@@ -25,8 +25,8 @@ def add_blackout(blackout: Blackout, act: AuditContext) -> Operation[Blackout]:
 
 
 def remove_blackout(blackout_id: UUID, act: AuditContext) -> Operation[Blackout]:
-    yield ask("stop_folding")
-    removed = yield ask("remove_blackout", id=blackout_id)
+    yield ask("lock_hints")
+    removed = yield ask("delete_blackout", id=blackout_id)
     if not removed:
         raise NotFound(f"There is no blackout {blackout_id}. The list of blackouts shows those there are.")
     blackout = to_blackout(removed[0]["told"])
@@ -37,17 +37,17 @@ def remove_blackout(blackout_id: UUID, act: AuditContext) -> Operation[Blackout]
 
 
 def set_configured_blackouts(usual: Sequence[Blackout]) -> Operation[None]:
-    yield ask("stop_folding")
-    dropped = yield ask("drop_usual_blackouts", ids=[blackout.id for blackout in usual])
+    yield ask("lock_hints")
+    dropped = yield ask("delete_configured_blackouts", ids=[blackout.id for blackout in usual])
     new = [{"id": blackout.id, "told": json.dumps(told_of(blackout))} for blackout in usual]
-    added = yield each("add_usual_blackouts", new)
+    added = yield each("insert_configured_blackouts", new)
     for row in (*dropped, *added):
         changed = to_blackout(row["told"])
         yield from hint_lanes(changed.scope, changed.name)
 
 
 def list_blackouts() -> Operation[list[Blackout]]:
-    return [to_blackout(row["told"]) for row in (yield ask("blackouts"))]
+    return [to_blackout(row["told"]) for row in (yield ask("list_blackouts"))]
 
 
 @lru_cache(4096)  # every look meets the same ones

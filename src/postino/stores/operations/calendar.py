@@ -16,13 +16,13 @@ def read_calendar(days: Sequence[Window], brands: frozenset[str] | None, most: i
         for brand in ([None] if brands is None else sorted(brands))
     ]
     places: list[list[Place]] = [[] for _ in days]
-    for row in (yield each("calendar", wanted, limit=most)):
+    for row in (yield each("find_calendar_posts", wanted, limit=most)):
         places[row["day"]].append(Place(row["id"], row["scheduled_at"]))
     first = [[one.id for one in sorted(those, key=lambda one: (one.at, one.id))[:most]] for those in places]
     counts = [0] * len(days)
-    for row in (yield each("count_calendar", wanted, most=MAX_COUNTED + 1)):
+    for row in (yield each("count_calendar_posts", wanted, most=MAX_COUNTED + 1)):
         counts[row["day"]] += row["posts"]
-    found = yield ask("calendar_entries", ids=[post_id for those in first for post_id in those])
+    found = yield ask("get_calendar_entries", ids=[post_id for those in first for post_id in those])
     there = {row["id"]: to_calendar_entry(row) for row in found if row["state"] is not None}  # None: it is just ending
     entries = ([there[post_id] for post_id in those if post_id in there] for those in first)
     return [Day(those, counted) for those, counted in zip(entries, counts, strict=True)]

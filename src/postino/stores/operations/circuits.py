@@ -61,7 +61,7 @@ def lock_breaker(service: str) -> Operation[tuple[Breaker, datetime]]:
 def write_breaker(before: Breaker, now_is: Breaker) -> Operation[None]:
     failures = json.dumps([at.isoformat() for at in now_is.failures])
     names = ("service", "state", "since_at", "until_at", "trips", "probes", "reason", "by_hand")
-    yield ask("write_circuit", failures=failures, **{name: getattr(now_is, name) for name in names})
+    yield ask("update_circuit", failures=failures, **{name: getattr(now_is, name) for name in names})
     if now_is.state is not before.state or now_is.trips > before.trips:
         yield from insert_circuit_event(now_is)
 
@@ -74,12 +74,12 @@ def insert_circuit_event(breaker: Breaker) -> Operation[None]:
 
 def half_open_circuits(services: Iterable[str]) -> Operation[None]:
     """The time of these open circuits is over, and somebody is about to find out how they are."""
-    for row in (yield ask("half_open", services=sorted(services))):
+    for row in (yield ask("half_open_circuits", services=sorted(services))):
         yield from insert_event(EventType.CIRCUIT_HALF_OPENED, None, {"service": row["service"]})
 
 
 def list_circuits() -> Operation[list[Breaker]]:
-    return [to_breaker(row) for row in (yield ask("circuits"))]
+    return [to_breaker(row) for row in (yield ask("list_circuits"))]
 
 
 def to_breaker(row: Mapping[str, Any]) -> Breaker:

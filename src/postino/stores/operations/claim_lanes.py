@@ -12,7 +12,7 @@ from postino.values.job import Job, Queue
 def claim_lanes(taking: ClaimState, queue: Queue, given: Mapping[str, int]) -> Operation[tuple[list[Job], set[str]]]:
     """The jobs, and the channels on which lanes that only seemed to be ready are out of the way now."""
     yield from defer_closed_lanes(taking, queue, given)
-    found = yield each("ready_brands", [{"channel": channel} for channel in given], queue=queue.value)
+    found = yield each("find_ready_brands", [{"channel": channel} for channel in given], queue=queue.value)
     ready = [Turn(row["channel"], row["brand"], row["served_at"]) for row in found]
     room = brand_room(taking.closed.caps, taking.running, ready)
     ours = [
@@ -21,21 +21,21 @@ def claim_lanes(taking: ClaimState, queue: Queue, given: Mapping[str, int]) -> O
         for portion in portions(share, in_turn([it for it in ready if it.channel == channel], taking.closed), room)
     ]
     locked = yield each(
-        "lock_lanes",
+        "lock_ready_lanes",
         [{"channel": turn.channel, "brand": turn.brand, "share": share} for turn, share in ours],
         queue=queue.value,
     )
     ours_open = [lane for lane in locked if lane["account"] not in taking.closed.accounts]
     lanes = compute_widths(ours_open, {(turn.channel, turn.brand): share for turn, share in ours})
     claimed = yield each(
-        "claim_lanes", lanes, queue=queue.value, shut_brand=list(taking.closed.brands), **taking.terms()
+        "claim_lane_jobs", lanes, queue=queue.value, shut_brand=list(taking.closed.brands), **taking.terms()
     )
     jobs = rows.live_jobs(claimed)
     taking.take(jobs)
     moved = yield from reschedule_lanes(taking, locked, jobs)
     if any(turn.brand for turn in ready):
         served = sorted({(job.channel, job.brand or "") for job in jobs})
-        yield each("serve", [{"channel": channel, "brand": brand} for channel, brand in served])
+        yield each("record_brand_turns", [{"channel": channel, "brand": brand} for channel, brand in served])
     return jobs, moved & {lane["channel"] for lane in locked}
 
 
@@ -44,17 +44,17 @@ def defer_closed_lanes(taking: ClaimState, queue: Queue, channels: Iterable[str]
     shut = {"shut_brand": list(taking.closed.brands), "shut_account": list(taking.closed.accounts)}
     if any(shut.values()):
         wanted = [{"channel": channel} for channel in channels]
-        lanes = yield each("lock_shut_lanes", wanted, queue=queue.value, **shut)
-        yield each("rearm_lanes", lanes, **taking.shut())
+        lanes = yield each("lock_closed_lanes", wanted, queue=queue.value, **shut)
+        yield each("update_lane_due", lanes, **taking.shut())
 
 
 def reschedule_lanes(taking: ClaimState, lanes: Sequence[Row], jobs: Sequence[Job]) -> Operation[set[str]]:
     """When these lanes have something to do next; the channels of those that were not ready after all."""
     busy = {(job.channel, job.lane) for job in jobs if job.account is not None}
     theirs = [{"channel": lane["channel"], "lane": lane["lane"]} for lane in lanes]
-    yield each("idle_lanes", [lane for lane in theirs if (lane["channel"], lane["lane"]) in busy])
+    yield each("delete_lane_due", [lane for lane in theirs if (lane["channel"], lane["lane"]) in busy])
     again = [lane for lane in theirs if (lane["channel"], lane["lane"]) not in busy]
-    armed = yield each("rearm_lanes", again, **taking.shut())
+    armed = yield each("update_lane_due", again, **taking.shut())
     still = {(row["channel"], row["lane"]) for row in armed if row["due_at"] <= taking.now}
     return {lane["channel"] for lane in again if (lane["channel"], lane["lane"]) not in still}
 

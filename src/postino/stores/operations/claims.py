@@ -84,7 +84,7 @@ def count_room(taking: ClaimState, lines: Sequence[Head]) -> Operation[None]:
     if not capped:
         return
     locked = {row["channel"] for row in (yield ask("lock_caps", channels=capped))}
-    counted = yield ask("count_running", channels=capped)
+    counted = yield ask("count_running_jobs", channels=capped)
     for row in counted:
         taking.running[row["channel"], row["brand"]] = row["running"]
     for channel in capped:
@@ -95,7 +95,7 @@ def count_room(taking: ClaimState, lines: Sequence[Head]) -> Operation[None]:
 def claim_bulk(taking: ClaimState, queue: Queue, given: Sequence[tuple[Head, int]]) -> Operation[list[Job]]:
     marks = taking.order.marks
     claimed = yield each(
-        "claim_bulk",
+        "claim_bulk_jobs",
         [
             {"channel": line.channel, "share": share, "since_at": marks.get((line.channel, queue), LONG_AGO)}
             for line, share in given
@@ -117,10 +117,10 @@ def claim_begun(taking: ClaimState, lines: Sequence[Head]) -> Operation[None]:
         wanted = [
             {"channel": line.channel, "share": share} for line, share in zip(lines, given, strict=True) if share > 0
         ]
-        begun = yield each("lock_begun", wanted, kinds=sorted(EVEN_IF_SENT), **taking.shut_in_earnest())
-        jobs = rows.live_jobs((yield each("claim_begun", begun, **taking.terms())))
+        begun = yield each("lock_begun_jobs", wanted, kinds=sorted(EVEN_IF_SENT), **taking.shut_in_earnest())
+        jobs = rows.live_jobs((yield each("claim_begun_jobs", begun, **taking.terms())))
         busy = [{"channel": job.channel, "lane": job.lane} for job in jobs if job.account is not None]
-        yield each("idle_lanes", busy)
+        yield each("delete_lane_due", busy)
         taking.take(jobs)
         # An account gives one, however many of its jobs were the first to be seen.
         lines = [line for line in lines if any(job.channel == line.channel for job in jobs)]

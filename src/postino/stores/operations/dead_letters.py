@@ -32,17 +32,19 @@ def replay_dead_letter(
         told = "something of it is out there, or may be, and what is out there cannot be edited. Replay it as it is."
         raise Conflict(f"Job {job_id} was not replayed: {told}")
     if not out:
-        yield ask("forget_steps", job_id=job_id)
+        yield ask("delete_steps", job_id=job_id)
     lane = lane_of(letter.job.account, letter.job.brand)
-    yield ask("replay", id=job_id, generation=letter.job.generation, payload=payload, lane=lane, run_at=run_at)
+    yield ask(
+        "replay_dead_letter", id=job_id, generation=letter.job.generation, payload=payload, lane=lane, run_at=run_at
+    )
     if out:
-        yield ask("doubt", job_id=job_id, look_at=get_lookup_time(known))
+        yield ask("requeue_uncertain", job_id=job_id, look_at=get_lookup_time(known))
     return (yield from record_action(job_id, EventType.REPLAYED, act))
 
 
 def discard_dead_letter(job_id: UUID, act: AuditContext) -> Operation[DeadLetter]:
     letter = yield from lock_open_letter(job_id, "discarded")
-    discarded = yield ask("discard", id=job_id, generation=letter.job.generation)
+    discarded = yield ask("discard_dead_letter", id=job_id, generation=letter.job.generation)
     yield from write_audit_entry(act, "dead_letter.discarded", str(job_id))
     return rows.dead_letter(discarded[0])
 
@@ -63,7 +65,7 @@ def get_dead_letter(job_id: UUID) -> Operation[DeadLetter]:
 
 def list_dead_letters(wanted: DeadLetterFilter) -> Operation[list[DeadLetter]]:
     found = yield ask(
-        "dead_letters",
+        "list_dead_letters",
         ids=list(wanted.ids),
         type=wanted.type,
         channel=wanted.channel,

@@ -13,7 +13,7 @@ from postino.values.post import Draft, Once, no_draft
 def add_draft(draft: Draft, *, once: Once | None = None) -> Operation[Draft | None]:
     if once is not None and (yield from find_response(once.asked, keep=True)) is not None:
         return None
-    found = yield ask("add_draft", id=draft.id, brand=draft.brand, author=draft.author, said=draft.said)
+    found = yield ask("insert_draft", id=draft.id, brand=draft.brand, author=draft.author, said=draft.said)
     added = to_draft(found[0])
     if once is not None:
         yield from store_response(once, added)
@@ -21,7 +21,7 @@ def add_draft(draft: Draft, *, once: Once | None = None) -> Operation[Draft | No
 
 
 def get_draft(draft_id: UUID) -> Operation[Draft]:
-    found = yield ask("draft", id=draft_id)
+    found = yield ask("get_draft", id=draft_id)
     if not found:
         raise NotFound(no_draft(draft_id))
     return to_draft(found[0])
@@ -30,14 +30,14 @@ def get_draft(draft_id: UUID) -> Operation[Draft]:
 def list_drafts(brands: frozenset[str] | None, before: UUID | None, limit: int) -> Operation[list[Draft]]:
     found: list[Draft] = []
     for brand in [None] if brands is None else brands:
-        rows = yield ask("drafts", brand=brand, before=before or LAST_ID, limit=limit)
+        rows = yield ask("list_drafts", brand=brand, before=before or LAST_ID, limit=limit)
         found.extend(to_draft(row) for row in rows)
     return sorted(found, key=lambda draft: draft.id, reverse=True)[:limit]
 
 
 def change_draft(draft: Draft) -> Operation[Draft]:
     said = {name: getattr(draft, name) for name in ("id", "brand", "said", "version")}
-    found = yield ask("change_draft", **said)
+    found = yield ask("update_draft", **said)
     if not found:
         yield from refuse_change(draft)
     return to_draft(found[0])
@@ -45,7 +45,7 @@ def change_draft(draft: Draft) -> Operation[Draft]:
 
 def remove_draft(draft: Draft) -> Operation[Draft]:
     """Only as it was read: nobody's change goes unseen with it."""
-    found = yield ask("remove_draft", id=draft.id, version=draft.version)
+    found = yield ask("delete_draft", id=draft.id, version=draft.version)
     if not found:
         yield from refuse_change(draft)
     return to_draft(found[0])

@@ -18,7 +18,7 @@ def enqueue(jobs: Sequence[NewJob], again: bool = False) -> Operation[list[Enque
     # After a lost answer: the first call may have got through, and its jobs may have ended since.
     known = (yield from find_jobs_by_id(jobs)) if again else {}
     new = [job for job in jobs if job.id not in known] if known else jobs
-    made = yield each("enqueue", [make_job_values(job) for job in new])
+    made = yield each("insert_jobs", [make_job_values(job) for job in new])
     created = {row["id"] for row in made}
     if created != {None}:  # one row without an id: all of them
         known |= yield from find_jobs_by_key([job for job in new if job.id not in created])
@@ -42,13 +42,13 @@ def enqueue_once(jobs: Sequence[NewJob], again: bool, once: Once) -> Operation[l
 
 def find_jobs_by_id(jobs: Sequence[NewJob]) -> Operation[dict[UUID, Job]]:
     """Those that are there already and have no key to tell."""
-    found = yield ask("find_by_ids", ids=[job.id for job in jobs if job.key is None])
+    found = yield ask("find_jobs", ids=[job.id for job in jobs if job.key is None])
     return {row["id"]: rows.any_job(row) for row in found}
 
 
 def find_jobs_by_key(jobs: Sequence[NewJob]) -> Operation[dict[UUID, Job]]:
     """The jobs that have these keys, by the id that was offered for them."""
-    found = yield each("find_by_keys", [{"channel": job.channel, "key": job.key} for job in jobs])
+    found = yield each("find_jobs_by_key", [{"channel": job.channel, "key": job.key} for job in jobs])
     by_key = {(row["channel"], row["wanted_key"]): rows.any_job(row) for row in found}
     for job in jobs:
         if (job.channel, job.key) not in by_key:

@@ -13,17 +13,17 @@ from postino.values.event import Cursor, Event, EventType, account_in
 def insert_event(event: EventType, job_id: UUID | None, data: Mapping[str, Any]) -> Operation[None]:
     """What is about an account keeps the brand that it has now: whose it is later is not whom it was about."""
     name = account_in(data) if job_id is None else None
-    known = [] if name is None else (yield ask("accounts_named", ids=[name]))
+    known = [] if name is None else (yield ask("find_accounts", ids=[name]))
     whose = {"brand": known[0]["brand"]} if known and known[0]["brand"] is not None else {}
-    yield ask("tell", type=event, job_id=job_id, data=json.dumps({**data, **whose}))
+    yield ask("insert_event", type=event, job_id=job_id, data=json.dumps({**data, **whose}))
 
 
 def list_events(after: Cursor, limit: int) -> Operation[list[Event]]:
-    return [rows.event(row) for row in (yield ask("events", xid=after.xid, seq=after.seq, limit=limit))]
+    return [rows.event(row) for row in (yield ask("list_events", xid=after.xid, seq=after.seq, limit=limit))]
 
 
 def lease_cursor(listener: str, holder: str, seconds: float) -> Operation[Cursor | None]:
-    held = yield ask("hold_cursor", listener=listener, holder=holder, seconds=seconds)
+    held = yield ask("lease_cursor", listener=listener, holder=holder, seconds=seconds)
     return Cursor(held[0]["xid"], held[0]["seq"]) if held else None
 
 
@@ -33,5 +33,5 @@ def move_cursor(listener: str, holder: str, cursor: Cursor, seconds: float = 0) 
 
 
 def find_last_event() -> Operation[Cursor]:
-    found = yield ask("last_event")
+    found = yield ask("get_last_event")
     return Cursor(found[0]["xid"], found[0]["seq"]) if found else Cursor()

@@ -21,9 +21,9 @@ from postino.values.job import Job, State
 def read_explain_input(job: Job) -> Operation[ExplainInput]:
     """Counted by the statement that claims count with."""
     known, now = yield from read_gate_state()
-    counted = yield ask("count_running", channels=[job.channel])
+    counted = yield ask("count_running_jobs", channels=[job.channel])
     found = yield ask(
-        "circumstances",
+        "get_circumstances",
         id=job.id,
         channel=job.channel,
         account=job.account,
@@ -55,10 +55,10 @@ def read_explain_input(job: Job) -> Operation[ExplainInput]:
 def find_ending(job: Job) -> Operation[tuple[Cause | None, str | None]]:
     """Why it failed, or who cancelled it and why."""
     if job.state is State.FAILED:
-        found = yield ask("cause_of", id=job.id, generation=job.generation)
+        found = yield ask("get_dead_letter_cause", id=job.id, generation=job.generation)
         return (Cause(found[0]["cause"]) if found else None), None
     if job.state is State.CANCELLED:
-        found = yield ask("audit_of", subject=str(job.id), action=EventType.CANCELLED.value)
+        found = yield ask("find_audit_entry", subject=str(job.id), action=EventType.CANCELLED.value)
         return None, describe_action(rows.audit_entry(found[0])) if found else None
     return None, None
 

@@ -28,10 +28,10 @@ COPIED_COLUMNS = (
 def read_forecast_input(until_at: datetime, most: int) -> Operation[ForecastInput]:
     """Reads only."""
     known, now = yield from read_gate_state()
-    due = yield ask("due_by", until_at=until_at, most=most)
-    finished = yield ask("lasted")
-    served = yield ask("served")
-    spent = yield ask("spent_since", since_at=now - LONGEST_QUOTA)
+    due = yield ask("list_jobs_due_by", until_at=until_at, most=most)
+    finished = yield ask("list_durations")
+    served = yield ask("list_brand_turns")
+    spent = yield ask("list_quota_usage_since", since_at=now - LONGEST_QUOTA)
     return ForecastInput(
         now=now,
         jobs=tuple(to_job_copy(row) for row in due),
@@ -67,11 +67,11 @@ def load_forecast(outlook: ForecastInput, workers: Sequence[str]) -> Operation[l
         for number, job in enumerate(job for job in outlook.jobs if job.state is State.RUNNING)
     ]
     waiting = [replace(job, claimed_at=None) for job in outlook.jobs if job.state is not State.RUNNING]
-    yield each("adopt_jobs", [make_job_row(job) for job in (*held, *waiting)])
-    yield each("adopt_posts", make_post_rows(outlook))
+    yield each("load_jobs", [make_job_row(job) for job in (*held, *waiting)])
+    yield each("load_posts", make_post_rows(outlook))
     served = [{"channel": channel, "brand": brand, "at": at} for (channel, brand), at in outlook.served.items()]
-    yield each("adopt_served", served)
-    yield each("adopt_spent", make_spent_rows(outlook))
+    yield each("load_brand_turns", served)
+    yield each("load_quota_usage", make_spent_rows(outlook))
     for gate in outlook.gates:
         if is_closed(gate, outlook.now):
             yield from close_gate(gate.scope, gate.name, gate.kind, gate.until_at, gate.reason)
@@ -79,7 +79,7 @@ def load_forecast(outlook: ForecastInput, workers: Sequence[str]) -> Operation[l
     for breaker in outlook.circuits:
         yield from lock_breaker(breaker.service)
         yield from write_breaker(breaker, breaker)
-    yield each("add_blackout", [{"id": it.id, "told": json.dumps(told_of(it))} for it in outlook.blackouts])
+    yield each("insert_blackout", [{"id": it.id, "told": json.dumps(told_of(it))} for it in outlook.blackouts])
     return held
 
 

@@ -43,21 +43,21 @@ def close_gate(
     scope: Scope, name: str, kind: GateKind, until_at: datetime | None = None, reason: str | None = None, times: int = 1
 ) -> Operation[Gate]:
     said = {"scope": scope, "name": name, "kind": kind, "times": times}
-    [row] = yield ask("shut", until_at=until_at or FOREVER, reason=clean_text(reason) or None, **said)
+    [row] = yield ask("close_gate", until_at=until_at or FOREVER, reason=clean_text(reason) or None, **said)
     yield from hint_lanes(scope, name)
     return to_gate(row)
 
 
 def open_gate(scope: Scope, name: str, kind: GateKind) -> Operation[Gate | None]:
-    yield ask("stop_folding")
-    found = yield ask("unshut", scope=scope, name=name, kind=kind)
+    yield ask("lock_hints")
+    found = yield ask("open_gate", scope=scope, name=name, kind=kind)
     yield from hint_lanes(scope, name)
     return to_gate(found[0]) if found else None
 
 
 def start_cooldown(scope: Scope, name: str, asked_until_at: datetime | None, reason: str) -> Operation[Gate]:
-    clock = yield ask("clock")
-    found = [row for row in (yield ask("gates_of", scope=scope, name=name)) if row["kind"] == GateKind.COOL_DOWN]
+    clock = yield ask("get_time")
+    found = [row for row in (yield ask("get_gates", scope=scope, name=name)) if row["kind"] == GateKind.COOL_DOWN]
     times, last = (found[0]["times"], found[0]["until_at"]) if found else (0, None)
     until_at, times = cooled_until(asked_until_at, times, last, clock[0]["now_at"])
     gate = yield from close_gate(scope, name, GateKind.COOL_DOWN, until_at, reason, times)
@@ -76,14 +76,14 @@ def end_cooldown(scope: Scope, name: str, act: AuditContext) -> Operation[Gate]:
 
 
 def set_cap(channel: str, most: int | None, act: AuditContext) -> Operation[int | None]:
-    [row] = yield ask("cap", channel=channel, most=most)
+    [row] = yield ask("set_cap", channel=channel, most=most)
     yield from write_audit_entry(act, "gate.capped", f"{Scope.CHANNEL}:{channel}", str(most))
     holds: int | None = row["cap"]
     return holds
 
 
 def set_default_caps(caps: Mapping[str, int]) -> Operation[None]:
-    yield each("usual_caps", [{"channel": channel, "usual": most} for channel, most in sorted(caps.items())])
+    yield each("set_default_caps", [{"channel": channel, "usual": most} for channel, most in sorted(caps.items())])
 
 
 def list_gates() -> Operation[list[Gate]]:
@@ -91,12 +91,12 @@ def list_gates() -> Operation[list[Gate]]:
 
 
 def list_gates_for(scope: Scope, name: str) -> Operation[list[Gate]]:
-    return [to_gate(row) for row in (yield ask("gates_of", scope=scope, name=name))]
+    return [to_gate(row) for row in (yield ask("get_gates", scope=scope, name=name))]
 
 
 def read_gate_state() -> Operation[tuple[Known, datetime]]:
     kinds: dict[str, list[Row]] = defaultdict(list)
-    for row in (yield ask("gates")):
+    for row in (yield ask("load_gates")):
         kinds[row["kind"]].append(row)
     return to_gate_state(kinds), kinds["clock"][0]["due_at"]
 

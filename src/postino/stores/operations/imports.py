@@ -15,33 +15,33 @@ KEPT_DAYS = 7
 def save_import(new: Import) -> Operation[Import]:
     yield ask("prune_imports", days=KEPT_DAYS)
     names = ("id", "caller", "author", "token", "file", "timezone", "rows", "faults")
-    found = yield ask("put_import", **{name: getattr(new, name) for name in names})
+    found = yield ask("upsert_import", **{name: getattr(new, name) for name in names})
     if not found:
-        found = yield ask("import_by_token", caller=new.caller, token=new.token)
+        found = yield ask("find_import", caller=new.caller, token=new.token)
     return to_import(found[0])
 
 
 def get_import(import_id: UUID) -> Operation[Import]:
-    found = yield ask("import", id=import_id)
+    found = yield ask("get_import", id=import_id)
     if not found:
         raise NotFound(no_import(import_id))
     return to_import(found[0])
 
 
 def find_import_by_token(caller: str, token: str) -> Operation[Import | None]:
-    found = yield ask("import_by_token", caller=caller, token=token)
+    found = yield ask("find_import", caller=caller, token=token)
     return to_import(found[0]) if found else None
 
 
 def save_import_rows(known: Import, upto: int, faults: str, rows: Sequence[NewRow]) -> Operation[bool]:
     """The rows from where it stands up to here; False if somebody else has done them."""
-    taken = yield ask("look_at_rows", id=known.id, looked=known.looked, upto=upto, faults=faults)
+    taken = yield ask("advance_import", id=known.id, looked=known.looked, upto=upto, faults=faults)
     if not taken:
         return False
     wanted = [NewPosts(content=row.content, posts=row.posts, jobs=row.jobs) for row in rows]
     made = [one for those in (yield from insert_posts(wanted, False)) for one in those]
     created = sum(one.created for one in made)
-    yield ask("count_rows", id=known.id, created=created, known=len(made) - created)
+    yield ask("add_import_counts", id=known.id, created=created, known=len(made) - created)
     return True
 
 

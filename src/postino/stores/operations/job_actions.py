@@ -24,19 +24,19 @@ from postino.values.provider import Receipt
 
 
 def cancel_job(job_id: UUID, act: AuditContext) -> Operation[Job]:
-    yield ask("take_back", id=job_id)
-    done = yield ask("cancel", id=job_id)
+    yield ask("clear_may_be_live", id=job_id)
+    done = yield ask("cancel_job", id=job_id)
     if not done:
         yield from refuse_action(job_id, "cancelled")
     return (yield from record_action(job_id, EventType.CANCELLED, act))
 
 
 def edit_job(job_id: UUID, payload: bytes, act: AuditContext) -> Operation[Job]:
-    yield ask("take_back", id=job_id)
-    done = yield ask("edit", id=job_id, payload=payload)
+    yield ask("clear_may_be_live", id=job_id)
+    done = yield ask("set_payload", id=job_id, payload=payload)
     if not done:
         yield from refuse_action(job_id, "edited")
-    yield ask("forget_steps", job_id=job_id)
+    yield ask("delete_steps", job_id=job_id)
     return (yield from record_action(job_id, EventType.EDITED, act))
 
 
@@ -44,8 +44,8 @@ def reschedule_job(
     job_id: UUID, run_at: datetime | None, act: AuditContext, regardless: bool = False
 ) -> Operation[Job]:
     """`regardless` of blackouts, if a person says so of this very time."""
-    yield ask("take_back", id=job_id)
-    done = yield ask("reschedule", id=job_id, run_at=run_at, regardless=regardless)
+    yield ask("clear_may_be_live", id=job_id)
+    done = yield ask("reschedule_job", id=job_id, run_at=run_at, regardless=regardless)
     if not done:
         yield from refuse_action(job_id, "rescheduled")
     return (yield from record_action(job_id, EventType.RESCHEDULED, act))
@@ -55,7 +55,7 @@ def resolve_job(job_id: UUID, verdict: Done | Retry | Reject, act: AuditContext)
     locked = yield ask("lock_job", id=job_id)
     if not locked or locked[0]["state"] != State.UNCERTAIN:
         yield from refuse_action(job_id, "resolved")
-    clock = yield ask("clock")
+    clock = yield ask("get_time")
     job = rows.live_jobs(locked)[0]
     goes_on = yield from record_verdict(job, verdict, act)
     # With the answer in the ledger the job goes on by itself: nothing is sent that is out there, and what follows is.

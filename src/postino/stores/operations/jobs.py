@@ -17,19 +17,25 @@ MAX_SCANNED = 10_000  # jobs that one answer looks through
 
 
 def get_job(job_id: UUID) -> Operation[Job]:
-    found = yield ask("get", id=job_id)
+    found = yield ask("get_job", id=job_id)
     if not found:
         raise NotFound(f"There is no job {job_id}. The list of jobs shows the newest ones.")
     return rows.any_job(found[0])
 
 
 def find_job_by_key(channel: str, key: str) -> Operation[Job | None]:
-    found = yield each("find_by_keys", [{"channel": channel, "key": key}])
+    found = yield each("find_jobs_by_key", [{"channel": channel, "key": key}])
     return rows.any_job(found[0]) if found else None
 
 
 def list_jobs(wanted: JobFilter) -> Operation[list[Job]]:
-    name = "list_busy" if is_busy_filter(wanted) else "list" if get_filter_brands(wanted) is None else "list_of_brands"
+    name = (
+        "list_busy_jobs"
+        if is_busy_filter(wanted)
+        else "list_jobs"
+        if get_filter_brands(wanted) is None
+        else "list_jobs_by_brand"
+    )
     found = yield ask(
         name, **make_filter_params(wanted), brands=get_filter_brands(wanted), before=wanted.before, limit=wanted.limit
     )
@@ -45,7 +51,7 @@ def get_jobs_page(wanted: JobFilter) -> Operation[JobPage]:
     place: UUID | None = wanted.before or LAST_ID
     scan, left = wanted.limit + 1, MAX_SCANNED
     while place is not None and scan > 0 and len(found) <= wanted.limit:
-        walked = yield ask("walk_jobs", **make_filter_params(wanted), before=place, scan=scan)
+        walked = yield ask("scan_jobs", **make_filter_params(wanted), before=place, scan=scan)
         fitting = [row["id"] for row in walked if row["fits"]]
         found, left = [*found, *fitting], left - scan
         place = walked[-1]["id"] if walked and walked[0]["walked"] == scan else None
@@ -53,7 +59,7 @@ def get_jobs_page(wanted: JobFilter) -> Operation[JobPage]:
     if len(found) > wanted.limit:
         found = found[: wanted.limit]
         place = found[-1]
-    there = {row["id"]: rows.any_job(row) for row in (yield ask("find_by_ids", ids=found))}
+    there = {row["id"]: rows.any_job(row) for row in (yield ask("find_jobs", ids=found))}
     return JobPage([there[job_id] for job_id in found if job_id in there], place)
 
 
@@ -82,22 +88,22 @@ def make_filter_params(wanted: JobFilter) -> dict[str, Any]:
 
 
 def list_attempts(job_id: UUID) -> Operation[list[Attempt]]:
-    return [rows.attempt(row) for row in (yield ask("attempts", id=job_id))]
+    return [rows.attempt(row) for row in (yield ask("list_attempts", id=job_id))]
 
 
 def list_queue_depths() -> Operation[list[QueueDepth]]:
-    return [rows.depth(row) for row in (yield ask("depths"))]
+    return [rows.depth(row) for row in (yield ask("count_queue_depths"))]
 
 
 def has_collision(
     channel: str, account: str | None, brand: str | None, after_at: datetime, before_at: datetime
 ) -> Operation[bool]:
     whose = {"channel": channel, "account": account, "brand": brand}
-    found = yield ask("collides", after_at=after_at, before_at=before_at, **whose)
+    found = yield ask("has_collision", after_at=after_at, before_at=before_at, **whose)
     return bool(found[0]["collides"])
 
 
 def dispatch_due() -> Operation[int]:
-    counted = yield ask("dispatch_due")
+    counted = yield ask("mark_dispatched")
     dispatched: int = counted[0]["dispatched"]
     return dispatched

@@ -12,16 +12,16 @@ from postino.values.job import Queue
 
 def read_hints() -> Operation[Sequence[Row]]:
     """Takes the notes saying "look at this lane again", and the lanes they tell of."""
-    yield ask("hold_lanes")
-    yield ask("adopt_lanes")
-    lanes = yield ask("lock_hinted")
-    yield each("drop_hints", lanes)
+    yield ask("lock_hints_shared")
+    yield ask("insert_hinted_lanes")
+    lanes = yield ask("lock_hinted_lanes")
+    yield each("delete_hints", lanes)
     return lanes
 
 
 def fold_hints(taking: ClaimState, lanes: Sequence[Row]) -> Operation[list[Head]]:
     """Finds out when each of these lanes is next due."""
-    armed = yield each("rearm_lanes", lanes, **taking.shut())
+    armed = yield each("update_lane_due", lanes, **taking.shut())
     first: dict[tuple[str, Queue], datetime] = {}
     for row in armed:
         line = row["channel"], Queue(row["queue"])
@@ -32,4 +32,4 @@ def fold_hints(taking: ClaimState, lanes: Sequence[Row]) -> Operation[list[Head]
 def hint_lanes(scope: Scope, name: str) -> Operation[None]:
     """What is closed to accounts and brands is in the times of their lanes."""
     if scope in (Scope.ACCOUNT, Scope.BRAND):
-        yield ask("hint_lanes", scope=scope, name=name)
+        yield ask("insert_hints", scope=scope, name=name)

@@ -18,9 +18,9 @@ from postino.values.provider import Receipt
 
 
 def get_ledger(job_id: UUID) -> Operation[Ledger]:
-    steps = yield ask("steps", job_id=job_id)
-    intents = yield ask("intents", job_id=job_id)
-    receipts = yield ask("receipts", job_id=job_id)
+    steps = yield ask("list_steps", job_id=job_id)
+    intents = yield ask("list_intents", job_id=job_id)
+    receipts = yield ask("list_receipts", job_id=job_id)
     return Ledger(
         tuple(StepEntry(**row) for row in steps),
         tuple(IntentEntry(**row) for row in intents),
@@ -32,19 +32,19 @@ def save_step(
     job: Job, name: str, position: int, result: str | None, *, done: bool, limit: float | None = None
 ) -> Operation[StepEntry | None]:
     kept = yield ask(
-        "remember",
+        "save_step",
         job_id=job.id, token=job.token, name=name, position=position, result=result, done=done, limit=limit,
     )  # fmt: skip
     return StepEntry(**kept[0]) if kept else None
 
 
 def forget_step(job: Job, name: str) -> Operation[bool]:
-    return bool((yield ask("forget", job_id=job.id, token=job.token, name=name)))
+    return bool((yield ask("delete_step", job_id=job.id, token=job.token, name=name)))
 
 
 def record_intents(intents: Sequence[NewIntent]) -> Operation[list[IntentEntry | None]]:
     names = NewIntent.__slots__
-    found = yield each("intend", [{name: getattr(intent, name) for name in names} for intent in intents])
+    found = yield each("insert_intents", [{name: getattr(intent, name) for name in names} for intent in intents])
     written = {(row["job_id"], row["step"], row["number"]): to_intent(row) for row in found}
     return [written.get((intent.job_id, intent.step, intent.number)) for intent in intents]
 
@@ -52,7 +52,7 @@ def record_intents(intents: Sequence[NewIntent]) -> Operation[list[IntentEntry |
 def record_receipt(job_id: UUID, fact: Fact) -> Operation[Noted]:
     """Under the job's lock, if it is live, so that what is known is not written down by two at once."""
     yield ask("lock_job", id=job_id)
-    found = yield ask("get", id=job_id)
+    found = yield ask("get_job", id=job_id)
     job = rows.any_job(found[0]) if found else None
     fact = clean_fact(fact)
     receipt = fact.receipt
@@ -60,20 +60,25 @@ def record_receipt(job_id: UUID, fact: Fact) -> Operation[Noted]:
         held_by = yield from claim_remote_id(job, receipt.remote_id)
         if held_by != job_id:
             return Noted(job.look_at, held_by=held_by)
-    written = yield ask("note", job_id=job_id, **make_fact_values(fact))
+    written = yield ask("insert_receipt", job_id=job_id, **make_fact_values(fact))
     known = yield from get_ledger(job_id)
     twice = bool(written) and doubled(known, fact)
     if twice:
         yield ask(
-            "tell", type=EventType.DUPLICATED, job_id=job_id, data=json.dumps(describe_duplicate(known, fact.step))
+            "insert_event",
+            type=EventType.DUPLICATED,
+            job_id=job_id,
+            data=json.dumps(describe_duplicate(known, fact.step)),
         )
     look_at = get_lookup_time(known)
-    yield ask("doubt", job_id=job_id, look_at=look_at)
+    yield ask("requeue_uncertain", job_id=job_id, look_at=look_at)
     return Noted(look_at, doubled=twice)
 
 
 def claim_remote_id(job: Job, remote_id: str) -> Operation[UUID]:
-    held = yield ask("hold", channel=job.channel, account=job.account or "", remote_id=remote_id, job_id=job.id)
+    held = yield ask(
+        "claim_remote_id", channel=job.channel, account=job.account or "", remote_id=remote_id, job_id=job.id
+    )
     holder: UUID = held[0]["job_id"]
     return holder
 
@@ -81,7 +86,7 @@ def claim_remote_id(job: Job, remote_id: str) -> Operation[UUID]:
 def find_remote_ids_of_others(job: Job, remote_ids: Sequence[str]) -> Operation[set[str]]:
     wanted = {"channel": job.channel, "account": job.account or "", "job_id": job.id}
     named = {clean_text(remote_id): remote_id for remote_id in remote_ids}
-    found = yield ask("held_by_others", remote_ids=list(named), **wanted)
+    found = yield ask("find_foreign_remote_ids", remote_ids=list(named), **wanted)
     return {named[row["remote_id"]] for row in found}
 
 

@@ -22,7 +22,7 @@ def edit_post(
     yield from add_key(job, key, "edited")
     yield from write_contents([content], before.version + 1)
     changed = {"fingerprint": post.fingerprint, "publish_until_at": post.publish_until_at}
-    yield ask("edit_post", id=post_id, content_id=content.id, **changed)
+    yield ask("update_post", id=post_id, content_id=content.id, **changed)
     return job
 
 
@@ -35,13 +35,13 @@ def reschedule_post(post_id: UUID, run_at: datetime, key: str, act: AuditContext
 def publish_post_now(post_id: UUID, act: AuditContext, *, regardless: bool = False) -> Operation[Job]:
     yield from get_post(post_id)
     yield from reschedule_job(post_id, None, act, regardless)
-    yield ask("hurry", id=post_id, queue=Queue.HIGH)
+    yield ask("prioritise_job", id=post_id, queue=Queue.HIGH)
     return (yield from get_job(post_id))
 
 
 def add_key(job: Job, key: str, done: str) -> Operation[None]:
     """Its old key stays its own, too: whoever asked for it with that gets it as it is now."""
-    holder = yield ask("add_key", channel=job.channel, key=key, job_id=job.id)
+    holder = yield ask("claim_key", channel=job.channel, key=key, job_id=job.id)
     if holder[0]["job_id"] != job.id:
         told = f"like this it would be the same as post {holder[0]['job_id']}. Nothing was changed."
         raise Conflict(f"Post {job.id} was not {done}: {told}")

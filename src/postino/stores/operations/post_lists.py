@@ -58,7 +58,7 @@ def walk_posts(wanted: PostFilter, there: Sequence[Mapping[str, Any]], place: Pl
     """One step of the walk, on all its ways: nothing behind the place where the first of them stopped counts yet."""
     walks = []
     for way in there:
-        name = "walk_posts_by_time" if wanted.by_time else "walk_posts"
+        name = "scan_posts_by_time" if wanted.by_time else "scan_posts"
         reached = {"before": place.id, "before_at": place.at, "scan": scan}
         found = yield ask(name, **make_filter_params(wanted), **reached, **way)
         fitting = [Place(row["id"], row["scheduled_at"]) for row in found if row["fits"]]

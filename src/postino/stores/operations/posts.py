@@ -36,8 +36,8 @@ def find_posts(ids: Sequence[UUID]) -> Operation[list[StoredPost]]:
     """In the order of their ids as they were asked for."""
     if not ids:
         return []
-    jobs = {row["id"]: row for row in (yield ask("find_by_ids", ids=[*ids]))}
-    beside = yield ask("posts", ids=[*ids])
+    jobs = {row["id"]: row for row in (yield ask("find_jobs", ids=[*ids]))}
+    beside = yield ask("find_posts", ids=[*ids])
     there = {row["id"]: to_stored_post(jobs[row["id"]], row) for row in beside if row["id"] in jobs}
     return [there[post_id] for post_id in ids if post_id in there]
 
@@ -85,7 +85,7 @@ def insert_posts(wanted: Sequence[NewPosts], again: bool) -> Operation[list[list
     posts = {post.id: (one.content, post) for one in wanted for post in one.posts}
     guarded = [post for _, post in posts.values() if post.guard]
     if guarded:
-        yield ask("lock_twins", names=sorted(f"{post.account} {post.fingerprint}" for post in guarded))
+        yield ask("lock_fingerprints", names=sorted(f"{post.account} {post.fingerprint}" for post in guarded))
     enqueued = yield from enqueue([job for one in wanted for job in one.jobs], again)
     created = {found.job.id for found in enqueued if found.created}
     twins = yield from find_duplicates([post for post in guarded if post.id in created])
@@ -106,8 +106,8 @@ def write_posts(new: Sequence[tuple[NewContent, NewPost]]) -> Operation[dict[UUI
     yield from write_contents([*{content.id: content for content, _ in new}.values()])
     pressing = [post.id for _, post in new if post.regardless]
     if pressing:
-        yield ask("disregard", ids=pressing)
-    found = yield each("write_posts", [make_post_values(post) | {"content_id": content.id} for content, post in new])
+        yield ask("ignore_blackouts", ids=pressing)
+    found = yield each("insert_posts", [make_post_values(post) | {"content_id": content.id} for content, post in new])
     states = {row["id"]: row["account_state"] for row in found if row["id"] not in pressing}
     return {post_id: None if state is None else AccountState(state) for post_id, state in states.items()}
 
@@ -134,7 +134,7 @@ def read_existing_posts(ids: Sequence[UUID]) -> Operation[dict[UUID, StoredPost]
 
 def find_duplicates(posts: Sequence[NewPost]) -> Operation[list[Twin]]:
     wanted = [{"account": post.account, "fingerprint": post.fingerprint} for post in posts]
-    found = yield each("twins", wanted, seconds=SAME_WITHIN.total_seconds())
+    found = yield each("find_duplicates", wanted, seconds=SAME_WITHIN.total_seconds())
     return [Twin(row["id"], row["account"]) for row in found]
 
 
@@ -149,7 +149,7 @@ def describe_duplicates(twins: Sequence[Twin]) -> str:
 def write_contents(contents: Sequence[NewContent], version: int = 1) -> Operation[None]:
     names = ("id", "text", "words", "brand", "user_id")
     said = [{name: getattr(content, name) for name in names} | {"version": version} for content in contents]
-    yield each("write_content", said)
+    yield each("insert_contents", said)
 
 
 def make_post_values(post: NewPost) -> dict[str, Any]:

@@ -17,12 +17,12 @@ def reserve_quota(job: Job, step: str, number: int, quotas: Sequence[Quota]) -> 
     """None: it is reserved. Otherwise the gate that is closed until there is room, and nothing is."""
     if any(quota.whose is Scope.CHANNEL for quota in quotas):
         yield ask("lock_quotas", channel=job.channel)
-    now = (yield ask("clock"))[0]["now_at"]
+    now = (yield ask("get_time"))[0]["now_at"]
     ours = {"job_id": job.id, "step": step, "number": number, "spent_on": job.channel}
     wanted = [make_quota_params(quota, job, step, now) for quota in quotas]
-    full = {row["quota"] for row in (yield each("full_quotas", wanted, **ours))}
+    full = {row["quota"] for row in (yield each("find_full_quotas", wanted, **ours))}
     if not full:
-        yield each("spend", wanted, **ours)
+        yield each("insert_quota_usage", wanted, **ours)
         return None
     last: Gate | None = None
     for quota in quotas:
@@ -54,7 +54,7 @@ def get_payer(quota: Quota, job: Job) -> str:
 def close_quota_gate(quota: Quota, job: Job, step: str, now: datetime) -> Operation[Gate]:
     wanted = make_quota_params(quota, job, step, now)
     asked = {name: wanted[name] for name in ("quota", "account", "since_at")}
-    spent = [Spent(row["at"], row["cost"]) for row in (yield ask("spent", spent_on=job.channel, **asked))]
+    spent = [Spent(row["at"], row["cost"]) for row in (yield ask("list_quota_usage", spent_on=job.channel, **asked))]
     until_at = free_at(quota, spent, wanted["cost"], now)
     name = job.account if quota.whose is Scope.ACCOUNT and job.account else job.channel
     reason = f"{quota.name}: {quota.most} is all there is in this period."
@@ -62,13 +62,13 @@ def close_quota_gate(quota: Quota, job: Job, step: str, now: datetime) -> Operat
 
 
 def release_quota(job: Job, step: str, number: int) -> Operation[None]:
-    yield ask("unspend", job_id=job.id, step=step, number=number)
+    yield ask("delete_quota_usage", job_id=job.id, step=step, number=number)
 
 
 def read_quota_usage(wanted: Sequence[QuotaUsageFilter]) -> Operation[list[list[Spent]]]:
     all_spent = []
     for one in wanted:
         asked = {"quota": one.quota, "account": one.account, "since_at": one.since_at}
-        rows = yield ask("spent", spent_on=one.channel, **asked)
+        rows = yield ask("list_quota_usage", spent_on=one.channel, **asked)
         all_spent.append([Spent(row["at"], row["cost"]) for row in rows])
     return all_spent

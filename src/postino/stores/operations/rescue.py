@@ -12,10 +12,12 @@ DEADLINE_PASSED = AttemptError(None, "Its deadline passed, and its worker had no
 
 
 def rescue(dead: Mapping[str, int], decide: RescueRule) -> Operation[list[SettledJob]]:
-    buried = yield each("bury", [{"id": worker, "beats": heartbeats} for worker, heartbeats in dead.items()])
+    buried = yield each(
+        "remove_dead_worker", [{"id": worker, "beats": heartbeats} for worker, heartbeats in dead.items()]
+    )
     suspects = {row["worker"]: row["suspect"] for row in buried}
     found = yield ask("lock_orphans")
-    clock = yield ask("clock")
+    clock = yield ask("get_time")
     endings = []
     for job, row in zip(rows.live_jobs(found), found, strict=True):
         suspect = row["suspect"] if row["overdue"] else suspects.get(job.claimed_by, str(job.id))

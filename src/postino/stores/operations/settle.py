@@ -11,7 +11,7 @@ from postino.rules.lifecycle import may_move
 from postino.rules.settlement import Settlement
 from postino.stores.operations.text import clean_text
 from postino.stores.records import SettledJob
-from postino.stores.statement import Operation, ask, each, given
+from postino.stores.statement import Operation, ask, each, to_array
 from postino.values.event import EventType
 from postino.values.job import Job, State
 
@@ -24,8 +24,8 @@ def settle(endings: Sequence[SettledJob], again: bool = False) -> Operation[set[
             "settle_completed",
             id=[ending.job.id for ending in done],
             token=[ending.job.token for ending in done],
-            remote_id=given([clean_text(ending.settlement.remote_id) for ending in done]),
-            result=given([clean_text(ending.settlement.result) for ending in done]),
+            remote_id=to_array([clean_text(ending.settlement.remote_id) for ending in done]),
+            result=to_array([clean_text(ending.settlement.result) for ending in done]),
             data=[make_success_data(ending) for ending in done],
         )
         settled.update(row["id"] for row in found)
@@ -37,7 +37,7 @@ def settle(endings: Sequence[SettledJob], again: bool = False) -> Operation[set[
         settled |= {row["id"] for row in (yield each("settle_live", [make_live_row(ending) for ending in live]))}
     if again:
         missing = [make_attempt_row(ending) for ending in endings if ending.job.id not in settled]
-        settled |= {row["id"] for row in (yield each("settled_before", missing))}
+        settled |= {row["id"] for row in (yield each("find_settled", missing))}
     return settled
 
 

@@ -14,28 +14,30 @@ from postino.values.job import State
 
 
 def read_clock() -> Operation[datetime]:
-    now: datetime = (yield ask("clock"))[0]["now_at"]
+    now: datetime = (yield ask("get_time"))[0]["now_at"]
     return now
 
 
 def list_finished_posts(
     since_at: datetime, most: int, *, network: str | None = None, brands: Sequence[str] | None = None
 ) -> Operation[list[Ended]]:
-    found = yield ask("ended", since_at=since_at, most=most, network=network, brands=to_list(brands))
+    found = yield ask("list_finished_posts", since_at=since_at, most=most, network=network, brands=to_list(brands))
     return [Ended(row["channel"], State(row["state"]), row["late_by"]) for row in found]
 
 
 def list_brands() -> Operation[list[str]]:
-    return [row["brand"] for row in (yield ask("brands"))]
+    return [row["brand"] for row in (yield ask("list_brands"))]
 
 
 def count_posts_by_brand(names: Sequence[str], most: int) -> Operation[list[BrandCount]]:
-    found = yield ask("brand_counts", brands=list(names), most=most)
+    found = yield ask("count_posts_by_brand", brands=list(names), most=most)
     return [BrandCount(row["brand"], State(row["state"]), row["posts"]) for row in found if row["posts"]]
 
 
 def list_error_groups(most: int, brands: Sequence[str] | None = None) -> Operation[list[Trouble]]:
-    return together([to_error_group(row) for row in (yield ask("troubles", most=most, brands=to_list(brands)))])
+    return together(
+        [to_error_group(row) for row in (yield ask("group_dead_letters", most=most, brands=to_list(brands)))]
+    )
 
 
 def to_error_group(row: Row) -> Trouble:
@@ -45,7 +47,7 @@ def to_error_group(row: Row) -> Trouble:
 
 
 def list_brands_by_job(job_ids: Sequence[UUID]) -> Operation[Mapping[UUID, str | None]]:
-    return {row["id"]: row["brand"] for row in (yield ask("brands_of", ids=list(job_ids)))}
+    return {row["id"]: row["brand"] for row in (yield ask("find_brands", ids=list(job_ids)))}
 
 
 def to_list(names: Sequence[str] | None) -> list[str] | None:

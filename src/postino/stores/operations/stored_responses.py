@@ -18,7 +18,8 @@ def find_response(asked: Asked, *, keep: bool = False) -> Operation[Answer | Non
 def reserve_responses(asked: Sequence[Asked]) -> Operation[list[Asked]]:
     """Those that nobody has answered, which this is to answer: of several with the same key the first."""
     kept = {
-        (row["caller"], row["key"]) for row in (yield each("keep_answer", [make_request_values(one) for one in asked]))
+        (row["caller"], row["key"])
+        for row in (yield each("reserve_responses", [make_request_values(one) for one in asked]))
     }
     first = {(one.caller, one.key): one for one in reversed(asked)}
     return [one for name, one in first.items() if name in kept]
@@ -27,7 +28,7 @@ def reserve_responses(asked: Sequence[Asked]) -> Operation[list[Asked]]:
 def find_responses(asked: Sequence[Asked]) -> Operation[list[Answer | None]]:
     """What was answered to each. Raises Conflict where a key was used for another request."""
     names = {(one.caller, one.key) for one in asked}
-    found = yield each("answer", [{"caller": caller, "key": key} for caller, key in sorted(names)])
+    found = yield each("find_responses", [{"caller": caller, "key": key} for caller, key in sorted(names)])
     there = {(row["caller"], row["key"]): row for row in found}
     return [to_response(one, there.get((one.caller, one.key))) for one in asked]
 
@@ -46,7 +47,7 @@ def store_response(once: Once, made: Any) -> Operation[None]:
 
 def store_responses(made: Sequence[tuple[Once, Any]]) -> Operation[None]:
     told = [(once.asked, once.told(what)) for once, what in made]
-    yield each("write_answer", [
+    yield each("save_responses", [
         {"caller": asked.caller, "key": asked.key, "status": answer.status, "body": answer.body}
         for asked, answer in told
     ])  # fmt: skip

@@ -15,7 +15,7 @@ from postino.values.auth import ApiKey, Role, User
 
 def add_user(user: User, act: AuditContext) -> Operation[User]:
     said = {name: getattr(user, name) for name in ("id", "name", "password", "created_by")}
-    written = yield ask("add_user", **said, role=user.role.value, brands=encode_brands(user.brands))
+    written = yield ask("insert_user", **said, role=user.role.value, brands=encode_brands(user.brands))
     if not written:
         raise Conflict(f"There is a user {user.name} already. Nothing was changed.")
     made = to_user(written[0])
@@ -29,42 +29,42 @@ def change_user(user: User, changed: Sequence[str], act: AuditContext) -> Operat
         raise make_user_not_found(user.id)
     wanted = replace(to_user(found[0]), **{name: getattr(user, name) for name in changed})
     said = {"id": user.id, "password": wanted.password, "role": wanted.role.value}
-    written = yield ask("change_user", **said, brands=encode_brands(wanted.brands))
+    written = yield ask("update_user", **said, brands=encode_brands(wanted.brands))
     if "password" in changed:
-        yield ask("end_sessions", user_id=user.id)
+        yield ask("delete_sessions", user_id=user.id)
     now = to_user(written[0])
     yield from write_audit_entry(act, "user.changed", f"user:{now.name}", describe_user(now, changed=sorted(changed)))
     return now
 
 
 def remove_user(user_id: UUID, act: AuditContext) -> Operation[User]:
-    removed = yield ask("remove_user", id=user_id)
+    removed = yield ask("delete_user", id=user_id)
     if not removed:
         raise make_user_not_found(user_id)
-    yield ask("end_sessions", user_id=user_id)
+    yield ask("delete_sessions", user_id=user_id)
     user = to_user(removed[0])
     yield from write_audit_entry(act, "user.removed", f"user:{user.name}", describe_user(user))
     return user
 
 
 def update_password_hash(user_id: UUID, password: str) -> Operation[None]:
-    yield ask("renew_password", id=user_id, password=password)
+    yield ask("set_password", id=user_id, password=password)
 
 
 def get_user(user_id: UUID) -> Operation[User]:
-    found = yield ask("user", id=user_id)
+    found = yield ask("get_user", id=user_id)
     if not found:
         raise make_user_not_found(user_id)
     return to_user(found[0])
 
 
 def find_user_by_name(name: str) -> Operation[User | None]:
-    found = yield ask("user_named", name=name)
+    found = yield ask("find_user", name=name)
     return to_user(found[0]) if found else None
 
 
 def list_users(after: UUID | None, limit: int) -> Operation[list[User]]:
-    return [to_user(row) for row in (yield ask("users", after=after, limit=limit))]
+    return [to_user(row) for row in (yield ask("list_users", after=after, limit=limit))]
 
 
 def make_user_not_found(user_id: UUID) -> NotFound:

@@ -8,20 +8,20 @@ from postino.stores.statement import Operation, ask
 
 
 def list_workers() -> Operation[list[WorkerInfo]]:
-    return [rows.worker(row) for row in (yield ask("workers"))]
+    return [rows.worker(row) for row in (yield ask("list_workers"))]
 
 
 def register_worker(worker: WorkerInfo) -> Operation[None]:
-    yield ask("register", id=worker.id, host=worker.host, pid=worker.pid)
+    yield ask("insert_worker", id=worker.id, host=worker.host, pid=worker.pid)
 
 
 def record_heartbeat(worker: str) -> Operation[bool]:
-    return bool((yield ask("beat", worker=worker)))
+    return bool((yield ask("record_heartbeat", worker=worker)))
 
 
 def mark_suspect(worker: str, job_id: UUID) -> Operation[None]:
-    yield ask("suspect", worker=worker, job_id=job_id)
+    yield ask("set_suspect", worker=worker, job_id=job_id)
 
 
 def unregister_worker(worker: str) -> Operation[None]:
-    yield ask("retire", id=worker)
+    yield ask("delete_worker", id=worker)

@@ -1,15 +1,55 @@
+-- name: close_gate
+-- Closed since it was first closed; a longer time is never cut short.
+INSERT INTO postino.gates (scope, name, kind, since_at, until_at, reason, times)
+VALUES (:scope, :name, :kind, :now, :until_at, :reason, :times)
+ON CONFLICT (scope, name, kind) DO UPDATE
+SET since_at = CASE WHEN until_at > :now THEN since_at ELSE excluded.since_at END,
+    until_at = max(until_at, excluded.until_at), reason = excluded.reason, times = excluded.times
+RETURNING scope, name, kind, since_at, until_at, reason
+
+-- name: load_gates
 -- What a claim must know, as it is now: the look before it is a moment old.
 SELECT 'clock' AS kind, NULL AS name, NULL AS queue, :now AS due_at, NULL AS detail, NULL AS amount
 UNION ALL
 SELECT 'gate', name, NULL, until_at,
        json_object('scope', scope, 'name', name, 'kind', kind, 'since_at', since_at, 'until_at', until_at, 'reason', reason), NULL
-FROM postino_gates WHERE scope IN ('all', 'queue', 'channel', 'brand') AND until_at > :now
+FROM postino.gates WHERE scope IN ('all', 'queue', 'channel', 'brand') AND until_at > :now
 UNION ALL
-SELECT 'blackout', id, NULL, NULL, told, NULL FROM postino_blackouts
+SELECT 'blackout', id, NULL, NULL, told, NULL FROM postino.blackouts
 UNION ALL
 SELECT 'breaker', service, NULL, until_at,
        json_object('service', service, 'state', state, 'since_at', since_at, 'until_at', until_at, 'failures', failures,
                    'trips', trips, 'probes', probes, 'reason', reason, 'by_hand', by_hand), NULL
-FROM postino_circuits WHERE state <> 'closed' OR failures <> '[]'
+FROM postino.circuits WHERE state <> 'closed' OR failures <> '[]'
 UNION ALL
-SELECT 'cap', channel, NULL, NULL, NULL, coalesce(most, usual) FROM postino_caps WHERE coalesce(most, usual) IS NOT NULL
+SELECT 'cap', channel, NULL, NULL, NULL, coalesce(most, usual) FROM postino.caps WHERE coalesce(most, usual) IS NOT NULL
+
+-- name: set_default_caps
+INSERT INTO postino.caps (channel, usual) VALUES (:channel, :usual)
+ON CONFLICT (channel) DO UPDATE SET usual = excluded.usual
+
+-- name: lock_circuit
+-- Its first trouble makes its row, and one to lock when its probes are counted.
+INSERT INTO postino.caps (channel) VALUES (:service) ON CONFLICT DO NOTHING;
+INSERT INTO postino.circuits (service, state, failures, trips, probes, by_hand) VALUES (:service, 'closed', '[]', 0, 1, 0)
+ON CONFLICT (service) DO UPDATE SET service = excluded.service
+RETURNING *, :now AS now_at
+
+-- name: insert_configured_blackouts
+INSERT INTO postino.blackouts (id, told, usual, created_at) VALUES (:id, :told, 1, :now)
+ON CONFLICT (id) DO NOTHING
+RETURNING told
+
+-- name: find_full_quotas
+-- Whether a quota has no room for what is wanted. What this very call reserved before, when it could not be made, is its own.
+SELECT :quota AS quota
+WHERE :most < :cost + (
+    SELECT coalesce(sum(cost), 0) FROM postino.spent
+    WHERE channel = :spent_on AND quota = :quota AND account = :account AND at >= :since_at
+      AND NOT (job_id = :job_id AND step = :step AND number = :number)
+)
+
+-- name: insert_quota_usage
+INSERT INTO postino.spent (job_id, step, number, channel, account, quota, cost, at)
+VALUES (:job_id, :step, :number, :spent_on, :account, :quota, :cost, :now)
+ON CONFLICT (job_id, step, number, quota) DO UPDATE SET at = excluded.at

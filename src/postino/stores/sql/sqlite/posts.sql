@@ -1,6 +1,172 @@
+-- name: insert_contents
+INSERT INTO postino.contents (id, text, words, brand, user_id, version, created_at)
+VALUES (:id, :text, :words, :brand, :user_id, :version, :now)
+ON CONFLICT (id) DO NOTHING
+
+-- name: insert_posts
+-- After its job, which knows best when it is to go out.
+INSERT INTO postino.posts (id, content_id, network, account, fingerprint, publish_until_at, brand, scheduled_at, created_at)
+SELECT :id, :content_id, :network, :account, :fingerprint, :publish_until_at, brand, scheduled_at, :now
+FROM postino.jobs WHERE id = :id
+ON CONFLICT (id) DO NOTHING
+RETURNING id, (SELECT state FROM postino.accounts WHERE postino.accounts.id = postino.posts.account) AS account_state
+
+-- name: find_posts
 -- What is to be told beside the job.
 SELECT post.id, post.content_id, post.publish_until_at, content.text AS content, content.version, account.state AS account_state
 FROM json_each(:ids) AS wanted
-CROSS JOIN postino_posts AS post ON post.id = wanted.value
-JOIN postino_contents AS content ON content.id = post.content_id
-LEFT JOIN postino_accounts AS account ON account.id = post.account
+CROSS JOIN postino.posts AS post ON post.id = wanted.value
+JOIN postino.contents AS content ON content.id = post.content_id
+LEFT JOIN postino.accounts AS account ON account.id = post.account
+
+-- name: scan_posts
+-- The newest first. One way in, which :way names; the others are not even begun. At most :scan posts are
+-- walked over, whatever fits: the last of them comes back too, because that is where to go on.
+WITH walked AS MATERIALIZED (
+    SELECT * FROM (SELECT id, scheduled_at, brand, network, account, phase, content_id FROM postino.posts
+        WHERE :way = 'account' AND account = :account AND phase = :phase AND id < :before
+        ORDER BY id DESC LIMIT :scan)
+    UNION ALL
+    SELECT * FROM (SELECT id, scheduled_at, brand, network, account, phase, content_id FROM postino.posts
+        WHERE :way = 'brand' AND brand = :brand AND phase = :phase AND id < :before
+        ORDER BY id DESC LIMIT :scan)
+    UNION ALL
+    SELECT * FROM (SELECT id, scheduled_at, brand, network, account, phase, content_id FROM postino.posts
+        WHERE :way = 'network' AND network = :network AND phase = :phase AND id < :before
+        ORDER BY id DESC LIMIT :scan)
+    UNION ALL
+    SELECT * FROM (SELECT id, scheduled_at, brand, network, account, phase, content_id FROM postino.posts
+        WHERE :way = 'phase' AND phase = :phase AND id < :before
+        ORDER BY id DESC LIMIT :scan)
+    UNION ALL
+    SELECT * FROM (SELECT id, scheduled_at, brand, network, account, phase, content_id FROM postino.posts
+        WHERE :way = 'content' AND content_id = :content_id AND id < :before
+        ORDER BY id DESC LIMIT :scan)
+    UNION ALL
+    SELECT * FROM (SELECT post.id, post.scheduled_at, post.brand, post.network, post.account, post.phase, post.content_id
+        FROM (
+            SELECT id FROM postino.jobs INDEXED BY postino.jobs_running
+            WHERE state = 'running' AND 'running' = ANY (:busy)
+            UNION ALL
+            SELECT id FROM postino.jobs INDEXED BY postino.jobs_uncertain
+            WHERE state = 'uncertain' AND 'uncertain' = ANY (:busy)
+        ) AS job CROSS JOIN postino.posts AS post ON post.id = job.id
+        WHERE :way = 'busy' AND post.id < :before
+        ORDER BY post.id DESC LIMIT :scan)
+), judged AS (
+    SELECT id, scheduled_at,
+        (:network IS NULL OR network = :network) AND (:account IS NULL OR account = :account)
+        AND (:brands IS NULL OR brand = ANY (:brands))
+        AND (:content_id IS NULL OR content_id = :content_id)
+        AND (:phases IS NULL OR phase = ANY (:phases) AND (phase <> 'live' OR EXISTS (
+            SELECT 1 FROM postino.jobs AS job
+            WHERE job.id = walked.id AND job.state = ANY (:states)
+        )))
+        AND (:words IS NULL OR EXISTS (
+            SELECT 1 FROM postino.contents AS content WHERE content.id = content_id AND instr(content.words, :words) > 0
+        )) AS fits
+    FROM walked
+)
+SELECT id, scheduled_at, fits, (SELECT count(*) FROM walked) AS walked
+FROM judged
+WHERE fits OR id = (SELECT id FROM walked ORDER BY id LIMIT 1)
+ORDER BY id DESC
+
+-- name: scan_posts_by_time
+-- By time, the latest first. One way in, which :way names; the others are not even begun. At most :scan posts are
+-- walked over, whatever fits: the last of them comes back too, because that is where to go on.
+WITH walked AS MATERIALIZED (
+    SELECT * FROM (SELECT id, scheduled_at, brand, network, account, phase, content_id FROM postino.posts
+        WHERE :way = 'all' AND scheduled_at >= :from_at AND (scheduled_at, id) < (:before_at, :before)
+        ORDER BY scheduled_at DESC, id DESC LIMIT :scan)
+    UNION ALL
+    SELECT * FROM (SELECT id, scheduled_at, brand, network, account, phase, content_id FROM postino.posts
+        WHERE :way = 'account' AND account = :account AND scheduled_at >= :from_at AND (scheduled_at, id) < (:before_at, :before)
+        ORDER BY scheduled_at DESC, id DESC LIMIT :scan)
+    UNION ALL
+    SELECT * FROM (SELECT id, scheduled_at, brand, network, account, phase, content_id FROM postino.posts
+        WHERE :way = 'brand' AND brand = :brand AND scheduled_at >= :from_at AND (scheduled_at, id) < (:before_at, :before)
+        ORDER BY scheduled_at DESC, id DESC LIMIT :scan)
+    UNION ALL
+    SELECT * FROM (SELECT post.id, post.scheduled_at, post.brand, post.network, post.account, post.phase, post.content_id
+        FROM (
+            SELECT id FROM postino.jobs INDEXED BY postino.jobs_running
+            WHERE state = 'running' AND 'running' = ANY (:busy)
+            UNION ALL
+            SELECT id FROM postino.jobs INDEXED BY postino.jobs_uncertain
+            WHERE state = 'uncertain' AND 'uncertain' = ANY (:busy)
+        ) AS job CROSS JOIN postino.posts AS post ON post.id = job.id
+        WHERE :way = 'busy' AND post.scheduled_at >= :from_at AND (post.scheduled_at, post.id) < (:before_at, :before)
+        ORDER BY post.scheduled_at DESC, post.id DESC LIMIT :scan)
+), judged AS (
+    SELECT id, scheduled_at,
+        (:network IS NULL OR network = :network) AND (:account IS NULL OR account = :account)
+        AND (:brands IS NULL OR brand = ANY (:brands))
+        AND (:content_id IS NULL OR content_id = :content_id)
+        AND (:phases IS NULL OR phase = ANY (:phases) AND (phase <> 'live' OR EXISTS (
+            SELECT 1 FROM postino.jobs AS job
+            WHERE job.id = walked.id AND job.state = ANY (:states)
+        )))
+        AND (:words IS NULL OR EXISTS (
+            SELECT 1 FROM postino.contents AS content WHERE content.id = content_id AND instr(content.words, :words) > 0
+        )) AS fits
+    FROM walked
+)
+SELECT id, scheduled_at, fits, (SELECT count(*) FROM walked) AS walked
+FROM judged
+WHERE fits OR id = (SELECT id FROM walked ORDER BY scheduled_at, id LIMIT 1)
+ORDER BY scheduled_at DESC, id DESC
+
+-- name: find_calendar_posts
+-- The first posts of one day, by time. (Those without a brand come in by the first way only.)
+SELECT * FROM (SELECT :day AS day, id, scheduled_at FROM postino.posts
+               WHERE :brand IS NULL AND scheduled_at >= :from_at AND scheduled_at < :to_at
+               ORDER BY scheduled_at, id LIMIT :limit)
+UNION ALL
+SELECT * FROM (SELECT :day AS day, id, scheduled_at FROM postino.posts
+               WHERE brand = :brand AND scheduled_at >= :from_at AND scheduled_at < :to_at
+               ORDER BY scheduled_at, id LIMIT :limit)
+
+-- name: get_calendar_entries
+SELECT post.id, post.network, post.account, post.scheduled_at,
+       CASE post.phase WHEN 'live' THEN job.state ELSE post.phase END AS state, content.text AS content
+FROM json_each(:ids) AS wanted
+CROSS JOIN postino.posts AS post ON post.id = wanted.value
+JOIN postino.contents AS content ON content.id = post.content_id
+LEFT JOIN postino.jobs AS job ON job.id = post.id AND post.phase = 'live'
+
+-- name: count_calendar_posts
+-- How many there are on one day, counted up to :most: what is beyond nobody reads on one page.
+SELECT :day AS day, (
+    SELECT count(*) FROM (SELECT 1 FROM postino.posts WHERE :brand IS NULL AND scheduled_at >= :from_at AND scheduled_at < :to_at
+                          LIMIT :most)
+) + (
+    SELECT count(*) FROM (SELECT 1 FROM postino.posts WHERE brand = :brand AND scheduled_at >= :from_at AND scheduled_at < :to_at
+                          LIMIT :most)
+) AS posts
+
+-- name: lock_fingerprints
+-- There is one writer: nobody to wait for.
+SELECT 1 WHERE cardinality(:names) < 0
+
+-- name: find_duplicates
+-- The same by the same account moments ago, unless it failed or was cancelled.
+SELECT post.id, post.account
+FROM postino.posts AS post
+JOIN postino.stored_jobs AS job ON job.id = post.id
+WHERE post.account = :account AND post.fingerprint = :fingerprint
+  AND max(post.created_at, job.scheduled_at, coalesce(job.finished_at, '')) > :now - make_interval(secs => :seconds)
+  AND job.state NOT IN ('failed', 'cancelled') AND job.scheduled_at <= :now
+ORDER BY post.created_at DESC
+
+-- name: find_responses
+SELECT caller, key, request, what, status, body, created_at FROM postino.answers WHERE caller = :caller AND key = :key
+
+-- name: reserve_responses
+-- Who comes first with a key makes it.
+INSERT INTO postino.answers (caller, key, request, what, created_at) VALUES (:caller, :key, :request, :what, :now)
+ON CONFLICT (caller, key) DO NOTHING
+RETURNING caller, key
+
+-- name: save_responses
+UPDATE postino.answers SET status = :status, body = :body WHERE caller = :caller AND key = :key

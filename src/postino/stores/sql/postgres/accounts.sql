@@ -1,1 +1,0 @@
-SELECT * FROM postino.accounts ORDER BY created_at, id

@@ -1,1 +1,0 @@
-SELECT * FROM postino.accounts WHERE id = ANY (:ids::text[])

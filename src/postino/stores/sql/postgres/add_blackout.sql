@@ -1,1 +1,0 @@
-INSERT INTO postino.blackouts (id, told, created_at) VALUES (:id, :told, coalesce(:now::timestamptz, now()))

@@ -1,4 +1,0 @@
--- Whose key it is comes back: this job's, or that of the one that had it first.
-INSERT INTO postino.keys AS known (channel, key, job_id) VALUES (:channel, :key, :job_id)
-ON CONFLICT (channel, key) DO UPDATE SET job_id = known.job_id
-RETURNING job_id

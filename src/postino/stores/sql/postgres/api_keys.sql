@@ -1,2 +1,0 @@
-SELECT * FROM postino.api_keys
-WHERE id > coalesce(:after::uuid, '00000000-0000-0000-0000-000000000000') ORDER BY id LIMIT :limit

@@ -1,1 +1,0 @@
-SELECT * FROM postino.audit WHERE seq > :seq ORDER BY seq LIMIT :limit

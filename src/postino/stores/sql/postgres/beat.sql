@@ -1,1 +1,0 @@
-UPDATE postino.workers SET beats = beats + 1 WHERE id = :worker RETURNING beats

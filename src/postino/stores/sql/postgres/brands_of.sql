@@ -1,1 +1,0 @@
-SELECT id, brand FROM postino.stored_jobs WHERE id = ANY (:ids::uuid[])

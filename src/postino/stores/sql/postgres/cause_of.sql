@@ -1,1 +1,0 @@
-SELECT cause FROM postino.dead_letters WHERE id = :id AND generation = :generation

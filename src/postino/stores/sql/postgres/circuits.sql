@@ -1,1 +1,0 @@
-SELECT * FROM postino.circuits ORDER BY service

@@ -1,0 +1,227 @@
+-- name: survey
+-- Everything an idle worker needs, in one round trip. `since_at` is where its last claims of a line ended: entries
+-- before it are dead, and a long-open transaction would keep them in the way of every look.
+WITH beat AS (
+    UPDATE postino.workers SET beats = beats + 1 WHERE id = :worker AND :beat RETURNING id, beats
+), line AS (
+    SELECT known.channel, queue.queue, coalesce(mark.since_at, '-infinity') AS since_at
+    FROM (SELECT DISTINCT channel FROM postino.channels) AS known
+    CROSS JOIN generate_series(0, 2) AS queue (queue)
+    LEFT JOIN unnest(:mark_channel::text[], :mark_queue::smallint[], :mark_since_at::timestamptz[])
+        AS mark (channel, queue, since_at) ON mark.channel = known.channel AND mark.queue = queue.queue
+)
+SELECT 'clock' AS kind, NULL AS name, NULL::int AS queue, :now AS due_at, NULL::text AS detail,
+       NULL::bigint AS amount
+UNION ALL
+SELECT 'bulk', line.channel, line.queue, head.run_at, NULL, NULL
+FROM line
+CROSS JOIN LATERAL (
+    SELECT run_at FROM postino.jobs
+    WHERE channel = line.channel AND queue = line.queue AND state <> 'running' AND run_at IS NOT NULL AND lane IS NULL AND run_at >= line.since_at
+    ORDER BY run_at LIMIT 1
+) AS head
+UNION ALL
+SELECT 'lanes', line.channel, line.queue, head.due_at, NULL, NULL
+FROM line
+CROSS JOIN LATERAL (
+    SELECT due_at FROM postino.lane_due
+    WHERE channel = line.channel AND queue = line.queue
+    ORDER BY due_at LIMIT 1
+) AS head
+UNION ALL
+SELECT 'begun', known.channel, 0, head.run_at, NULL, NULL
+FROM (SELECT DISTINCT channel FROM postino.channels) AS known
+CROSS JOIN LATERAL (
+    SELECT run_at FROM postino.jobs
+    WHERE channel = known.channel AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND (sent OR regardless)
+    ORDER BY run_at LIMIT 1
+) AS head
+UNION ALL
+SELECT 'hint', NULL, NULL, NULL, NULL, NULL WHERE EXISTS (SELECT 1 FROM postino.lane_hints)
+UNION ALL
+SELECT 'orphan', NULL, NULL, NULL, NULL, NULL
+WHERE :beat AND EXISTS (
+    SELECT 1 FROM postino.jobs AS job
+    WHERE state = 'running' AND (
+        deadline_at < :now
+        OR NOT EXISTS (SELECT 1 FROM postino.workers AS worker WHERE worker.id = job.claimed_by)
+    )
+)
+UNION ALL
+SELECT 'held', id::text, NULL, NULL, token::text, NULL FROM postino.jobs
+WHERE :beat AND state = 'running' AND claimed_by = :worker
+UNION ALL
+SELECT 'gate', name, NULL, until_at, row_to_json(gate)::text, NULL FROM postino.gates AS gate
+WHERE scope IN ('all', 'queue', 'channel', 'brand') AND until_at > :now
+UNION ALL
+SELECT 'blackout', id::text, NULL, NULL, told, NULL FROM postino.blackouts
+UNION ALL
+SELECT 'breaker', service, NULL, until_at, row_to_json(circuit)::text, NULL FROM postino.circuits AS circuit
+WHERE state <> 'closed' OR failures <> '[]'
+UNION ALL
+SELECT 'cap', channel, NULL, NULL, NULL, coalesce(most, usual) FROM postino.caps WHERE coalesce(most, usual) IS NOT NULL
+UNION ALL
+SELECT 'worker', id, NULL, NULL, NULL, beats FROM postino.workers
+-- Buried while its beat waited: its old row is still in this statement's sight, but its beat did not count.
+WHERE id NOT IN (SELECT id FROM beat) AND (:beat AND id = :worker) IS NOT TRUE
+UNION ALL
+SELECT 'worker', id, NULL, NULL, NULL, beats FROM beat
+
+-- name: count_running_jobs
+-- What runs; and what may still be under way although its worker is gone.
+SELECT channel, coalesce(brand, '') AS brand, count(*) AS running FROM postino.jobs
+WHERE state <> 'pending' AND channel = ANY (:channels::text[]) AND (state = 'running' OR look_at > :now)
+GROUP BY channel, coalesce(brand, '')
+
+-- name: lock_begun_jobs
+-- What has begun to go out and may go on, or may not wait for the end of a blackout: the first of each lane. A lane that
+-- somebody else holds is left to them.
+SELECT lane.channel, lane.lane, wanted.id
+FROM postino.lanes AS lane
+JOIN (
+    SELECT DISTINCT ON (begun.channel, begun.lane) begun.channel, begun.lane, begun.id
+    FROM unnest(:channel::text[], :share::int[]) AS line (channel, share)
+    CROSS JOIN LATERAL (
+        SELECT job.channel, job.lane, job.id, job.run_at FROM postino.jobs AS job
+        WHERE job.channel = line.channel AND job.state <> 'running' AND job.run_at IS NOT NULL AND job.lane IS NOT NULL AND (job.sent OR job.regardless)
+          AND job.run_at <= :now
+          AND NOT EXISTS (
+              SELECT 1 FROM postino.gates AS gate
+              WHERE gate.scope = 'account' AND gate.name = job.account AND (NOT job.sent OR gate.kind = ANY (:kinds::text[]))
+                AND gate.until_at > :now
+          ) AND NOT EXISTS (
+              SELECT 1 FROM postino.jobs AS busy
+              WHERE busy.channel = job.channel AND busy.lane = job.lane AND busy.state = 'running' AND busy.account IS NOT NULL
+          )
+          AND NOT EXISTS (
+              SELECT 1 FROM postino.jobs AS doubt
+              WHERE doubt.channel = job.channel AND doubt.lane = job.lane AND doubt.state = 'uncertain' AND doubt.account IS NOT NULL
+                AND doubt.look_at > :now AND doubt.id <> job.id
+          )
+          AND (job.sent OR NOT :shut_all AND job.channel <> ALL (:shut_channel::text[]) AND job.queue <> ALL (:shut_queue::int[])
+            AND (job.brand IS NULL OR job.brand <> ALL (:shut_brand::text[])))
+        ORDER BY job.run_at
+        LIMIT line.share
+    ) AS begun
+    ORDER BY begun.channel, begun.lane, begun.run_at, begun.id
+) AS wanted ON wanted.channel = lane.channel AND wanted.lane = lane.lane
+FOR UPDATE OF lane SKIP LOCKED
+
+-- name: claim_begun_jobs
+-- What was chosen of each locked lane, while none of its other jobs runs, or may still be under way.
+WITH line AS (
+    SELECT * FROM unnest(:channel::text[], :lane::text[], :id::uuid[]) AS l (channel, lane, id)
+), chosen AS (
+    SELECT job.id
+    FROM line
+    CROSS JOIN LATERAL (
+        SELECT id FROM postino.jobs
+        WHERE id = line.id AND state <> 'running' AND run_at <= :now
+        FOR UPDATE SKIP LOCKED
+    ) AS job
+    WHERE NOT EXISTS (
+        SELECT 1 FROM postino.jobs AS busy
+        WHERE busy.channel = line.channel AND busy.lane = line.lane AND busy.state = 'running' AND busy.account IS NOT NULL
+    ) AND NOT EXISTS (
+        SELECT 1 FROM postino.jobs AS doubt
+        WHERE doubt.channel = line.channel AND doubt.lane = line.lane AND doubt.state = 'uncertain' AND doubt.account IS NOT NULL
+          AND doubt.look_at > :now AND doubt.id <> line.id
+    )
+), taken AS (
+    UPDATE postino.jobs
+    SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token,
+        attempts = attempts + 1, deferred = NULL,
+        deadline_at = :now + make_interval(secs => :grace + coalesce(time_limit,
+            (:limits::jsonb ->> ('channel ' || channel))::float8, (:limits::jsonb ->> ('type ' || type))::float8,
+            (:limits::jsonb ->> '')::float8))
+    WHERE id = ANY (ARRAY (SELECT id FROM chosen)) AND EXISTS (SELECT 1 FROM postino.workers WHERE id = :worker)
+    RETURNING *
+), told AS (
+    INSERT INTO postino.events (at, type, data)
+    SELECT :now, 'job.claimed', json_build_object('worker', :worker::text, 'jobs', json_agg(id))::text
+    FROM taken HAVING count(*) > 0
+)
+SELECT * FROM taken
+
+-- name: claim_bulk_jobs
+-- Each line gives its share, oldest first. The ids go through an array so that the planner, who cannot know how few
+-- they are, keeps to the primary key. The look that chose the lines is a moment old: those closed since give nothing,
+-- nor do capped ones, unless they were counted under their lock.
+WITH line AS (
+    SELECT * FROM unnest(:channel::text[], :share::int[], :since_at::timestamptz[]) AS l (channel, share, since_at)
+    WHERE NOT EXISTS (
+        SELECT 1 FROM postino.gates WHERE scope = 'channel' AND name = l.channel AND until_at > :now
+        UNION ALL
+        SELECT 1 FROM postino.gates WHERE scope = 'queue' AND name = :queue_name AND until_at > :now
+        UNION ALL
+        SELECT 1 FROM postino.gates WHERE scope = 'all' AND until_at > :now
+    ) AND (l.channel = ANY (:counted::text[]) OR NOT EXISTS (
+        SELECT 1 FROM postino.caps WHERE channel = l.channel AND coalesce(most, usual) IS NOT NULL
+        UNION ALL
+        SELECT 1 FROM postino.circuits WHERE service = l.channel AND state <> 'closed'
+    ))
+), chosen AS (
+    SELECT job.id
+    FROM line
+    CROSS JOIN LATERAL (
+        SELECT id FROM postino.jobs
+        WHERE channel = line.channel AND queue = :queue AND state <> 'running' AND run_at IS NOT NULL AND lane IS NULL
+          AND run_at >= line.since_at AND run_at <= :now
+        ORDER BY run_at
+        LIMIT line.share
+        FOR UPDATE SKIP LOCKED
+    ) AS job
+), taken AS (
+    UPDATE postino.jobs
+    SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token,
+        attempts = attempts + 1, deferred = NULL,
+        deadline_at = :now + make_interval(secs => :grace + coalesce(time_limit,
+            (:limits::jsonb ->> ('channel ' || channel))::float8, (:limits::jsonb ->> ('type ' || type))::float8,
+            (:limits::jsonb ->> '')::float8))
+    WHERE id = ANY (ARRAY (SELECT id FROM chosen)) AND EXISTS (SELECT 1 FROM postino.workers WHERE id = :worker)
+    RETURNING *
+), told AS (
+    INSERT INTO postino.events (at, type, data)
+    SELECT :now, 'job.claimed', json_build_object('worker', :worker::text, 'jobs', json_agg(id))::text
+    FROM taken HAVING count(*) > 0
+)
+SELECT * FROM taken
+
+-- name: claim_lane_jobs
+-- The head of each locked lane; an account's lane only while none of its jobs runs, or may still be under way.
+WITH line AS (
+    SELECT * FROM unnest(:channel::text[], :lane::text[], :width::int[]) AS l (channel, lane, width)
+), chosen AS (
+    SELECT job.id
+    FROM line
+    CROSS JOIN LATERAL (
+        SELECT id FROM postino.jobs
+        WHERE channel = line.channel AND lane = line.lane AND queue = :queue AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND NOT sent AND NOT regardless
+          AND run_at <= :now AND (brand IS NULL OR brand <> ALL (:shut_brand::text[]))
+        ORDER BY run_at, id
+        LIMIT line.width
+        FOR UPDATE SKIP LOCKED
+    ) AS job
+    WHERE NOT EXISTS (
+        SELECT 1 FROM postino.jobs AS busy
+        WHERE busy.channel = line.channel AND busy.lane = line.lane AND busy.state = 'running' AND busy.account IS NOT NULL
+    ) AND NOT EXISTS (
+        SELECT 1 FROM postino.jobs AS doubt
+        WHERE doubt.channel = line.channel AND doubt.lane = line.lane AND doubt.state = 'uncertain' AND doubt.account IS NOT NULL
+          AND doubt.look_at > :now
+    )
+), taken AS (
+    UPDATE postino.jobs
+    SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token,
+        attempts = attempts + 1, deferred = NULL,
+        deadline_at = :now + make_interval(secs => :grace + coalesce(time_limit,
+            (:limits::jsonb ->> ('channel ' || channel))::float8, (:limits::jsonb ->> ('type ' || type))::float8,
+            (:limits::jsonb ->> '')::float8))
+    WHERE id = ANY (ARRAY (SELECT id FROM chosen)) AND EXISTS (SELECT 1 FROM postino.workers WHERE id = :worker)
+    RETURNING *
+), told AS (
+    INSERT INTO postino.events (at, type, data)
+    SELECT :now, 'job.claimed', json_build_object('worker', :worker::text, 'jobs', json_agg(id))::text
+    FROM taken HAVING count(*) > 0
+)
+SELECT * FROM taken

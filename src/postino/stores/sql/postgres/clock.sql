@@ -1,1 +1,0 @@
-SELECT coalesce(:now::timestamptz, now()) AS now_at

@@ -1,1 +1,0 @@
-UPDATE postino.imports SET created = created + :created, known = known + :known WHERE id = :id

@@ -1,3 +1,0 @@
-SELECT channel, queue, state, count(*) AS jobs, min(run_at) AS oldest_run_at FROM postino.jobs
-GROUP BY channel, queue, state
-ORDER BY channel, queue, state

@@ -1,1 +1,0 @@
-SELECT * FROM postino.drafts WHERE id = :id

@@ -1,1 +1,0 @@
-UPDATE postino.jobs SET payload = :payload WHERE id = :id AND state = 'pending' AND NOT sent RETURNING id

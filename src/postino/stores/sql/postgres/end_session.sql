@@ -1,1 +1,0 @@
-DELETE FROM postino.sessions WHERE id = :id RETURNING user_id

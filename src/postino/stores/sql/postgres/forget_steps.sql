@@ -1,1 +1,0 @@
-DELETE FROM postino.steps WHERE job_id = :job_id

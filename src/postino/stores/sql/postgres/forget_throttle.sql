@@ -1,1 +1,0 @@
-DELETE FROM postino.throttles WHERE subject = :subject

@@ -1,1 +1,0 @@
-SELECT * FROM postino.stored_jobs WHERE id = :id

@@ -1,1 +1,0 @@
-SELECT * FROM postino.imports WHERE caller = :caller AND token = :token

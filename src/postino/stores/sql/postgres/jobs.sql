@@ -1,0 +1,285 @@
+-- name: insert_jobs
+-- The keys decide: a row whose key is already another job's is left out, and the caller reads that job afterwards,
+-- in a statement of its own, because this one's snapshot may predate the winner's commit.
+WITH input AS (
+    SELECT * FROM unnest(
+        :id::uuid[], :type::text[], :channel::text[], :queue::smallint[], :lane::text[], :account::text[], :brand::text[],
+        :user_id::text[], :parent_id::uuid[], :correlation_id::text[], :key::text[], :payload::bytea[],
+        :run_at::timestamptz[], :max_attempts::int[], :backoff::text[], :time_limit::float8[]
+    ) WITH ORDINALITY AS i (id, type, channel, queue, lane, account, brand, user_id, parent_id, correlation_id, key, payload,
+            run_at, max_attempts, backoff, time_limit, position)
+), won AS (
+    -- In key order, so that two callers with the same keys wait for each other instead of deadlocking.
+    INSERT INTO postino.keys (channel, key, job_id)
+    SELECT channel, key, id FROM input WHERE key IS NOT NULL ORDER BY channel, key, position
+    ON CONFLICT DO NOTHING
+    RETURNING job_id
+), job AS (
+    INSERT INTO postino.jobs (id, type, channel, queue, state, lane, account, brand, user_id, parent_id, correlation_id,
+                              idempotency_key, payload, scheduled_at, run_at, max_attempts, backoff, time_limit, created_at)
+    SELECT id, type, channel, queue, 'pending', lane, account, brand, user_id, parent_id, correlation_id,
+           coalesce(key, id::text), payload, coalesce(run_at, :now),
+           -- Never in the past: claims start looking where they last found something.
+           greatest(run_at, :now), max_attempts, backoff, time_limit,
+           :now
+    FROM input
+    WHERE key IS NULL OR id IN (SELECT job_id FROM won)
+    RETURNING id, channel, lane, account, created_at
+), hint AS (
+    INSERT INTO postino.lane_hints (channel, lane, account)
+    SELECT DISTINCT channel, lane, account FROM job WHERE lane IS NOT NULL
+), channel AS (
+    INSERT INTO postino.channels (channel)
+    SELECT DISTINCT channel FROM job
+    WHERE NOT EXISTS (SELECT 1 FROM postino.channels AS known WHERE known.channel = job.channel)
+)
+-- One row without an id says that all of them were written.
+SELECT NULL::uuid AS id, :now AS created_at
+WHERE (SELECT count(*) FROM job) = cardinality(:id::uuid[])
+UNION ALL
+SELECT id, created_at FROM job WHERE (SELECT count(*) FROM job) < cardinality(:id::uuid[])
+
+-- name: find_jobs
+-- Each id as a value, not as a join: only a value finds its way to the indexes below the view.
+SELECT job.*
+FROM unnest(:ids::uuid[]) AS wanted (id)
+CROSS JOIN LATERAL (SELECT * FROM postino.stored_jobs WHERE id = wanted.id OFFSET 0) AS job
+
+-- name: find_jobs_by_key
+-- Each id as a value, not as a join: only a value finds its way to the indexes below the view.
+SELECT known.key AS wanted_key, job.*
+FROM unnest(:channel::text[], :key::text[]) AS wanted (channel, key)
+JOIN postino.keys AS known ON known.channel = wanted.channel AND known.key = wanted.key
+CROSS JOIN LATERAL (SELECT * FROM postino.stored_jobs WHERE id = known.job_id OFFSET 0) AS job
+
+-- name: list_jobs
+-- A page of each table through its index, then one of all: never a walk over what has finished.
+WITH page AS (
+    (SELECT id FROM postino.jobs WHERE
+      (cardinality(:states::text[]) = 0 OR state = ANY (:states::text[]))
+      AND (:type::text IS NULL OR type = :type)
+      AND (:channel::text IS NULL OR channel = :channel)
+      AND (:account::text IS NULL OR account = :account)
+      AND (:queue::int IS NULL OR queue = :queue)
+      AND (:parent_id::uuid IS NULL OR parent_id = :parent_id)
+      AND (:before::uuid IS NULL OR id < :before)
+      AND :live::boolean
+    ORDER BY id DESC LIMIT :limit)
+    UNION ALL
+    (SELECT id FROM postino.finished WHERE
+      (cardinality(:states::text[]) = 0 OR state = ANY (:states::text[]))
+      AND (:type::text IS NULL OR type = :type)
+      AND (:channel::text IS NULL OR channel = :channel)
+      AND (:account::text IS NULL OR account = :account)
+      AND (:queue::int IS NULL OR queue = :queue)
+      AND (:parent_id::uuid IS NULL OR parent_id = :parent_id)
+      AND (:before::uuid IS NULL OR id < :before)
+      AND NOT superseded AND :ended::boolean
+    ORDER BY id DESC LIMIT :limit)
+    UNION ALL
+    (SELECT id FROM postino.kept WHERE
+      (cardinality(:states::text[]) = 0 OR state = ANY (:states::text[]))
+      AND (:type::text IS NULL OR type = :type)
+      AND (:channel::text IS NULL OR channel = :channel)
+      AND (:account::text IS NULL OR account = :account)
+      AND (:queue::int IS NULL OR queue = :queue)
+      AND (:parent_id::uuid IS NULL OR parent_id = :parent_id)
+      AND (:before::uuid IS NULL OR id < :before)
+      AND NOT superseded AND :ended::boolean
+    ORDER BY id DESC LIMIT :limit)
+)
+SELECT * FROM postino.stored_jobs
+WHERE id = ANY (ARRAY (SELECT DISTINCT id FROM page ORDER BY id DESC LIMIT :limit))
+ORDER BY id DESC
+LIMIT :limit
+
+-- name: list_busy_jobs
+-- Of what is running or uncertain there is never much: all of it through its own index, then the newest.
+WITH busy AS MATERIALIZED (
+    SELECT id FROM postino.jobs WHERE
+      state <> 'pending' AND state = ANY (:states::text[])
+      AND (:brands::text[] IS NULL OR brand = ANY (:brands))
+      AND (:type::text IS NULL OR type = :type)
+      AND (:channel::text IS NULL OR channel = :channel)
+      AND (:account::text IS NULL OR account = :account)
+      AND (:queue::int IS NULL OR queue = :queue)
+      AND (:parent_id::uuid IS NULL OR parent_id = :parent_id)
+      AND (:before::uuid IS NULL OR id < :before)
+)
+SELECT * FROM postino.stored_jobs
+WHERE id = ANY (ARRAY (SELECT id FROM busy ORDER BY id DESC LIMIT :limit))
+ORDER BY id DESC
+
+-- name: list_jobs_by_brand
+-- Brand by brand through the index, then together: a brand with few jobs among a million costs no walk over the others.
+WITH page AS (
+    SELECT one.id
+    FROM (SELECT DISTINCT brand FROM unnest(:brands::text[]) AS given (brand)) AS wanted
+    CROSS JOIN LATERAL (
+    (SELECT id FROM postino.jobs WHERE
+      brand = wanted.brand AND (cardinality(:states::text[]) = 0 OR state = ANY (:states::text[]))
+      AND (:type::text IS NULL OR type = :type)
+      AND (:channel::text IS NULL OR channel = :channel)
+      AND (:account::text IS NULL OR account = :account)
+      AND (:queue::int IS NULL OR queue = :queue)
+      AND (:parent_id::uuid IS NULL OR parent_id = :parent_id)
+      AND (:before::uuid IS NULL OR id < :before)
+      AND :live::boolean
+    ORDER BY id DESC LIMIT :limit)
+    UNION ALL
+    (SELECT id FROM postino.finished WHERE
+      brand = wanted.brand AND (cardinality(:states::text[]) = 0 OR state = ANY (:states::text[]))
+      AND (:type::text IS NULL OR type = :type)
+      AND (:channel::text IS NULL OR channel = :channel)
+      AND (:account::text IS NULL OR account = :account)
+      AND (:queue::int IS NULL OR queue = :queue)
+      AND (:parent_id::uuid IS NULL OR parent_id = :parent_id)
+      AND (:before::uuid IS NULL OR id < :before)
+      AND NOT superseded AND :ended::boolean
+    ORDER BY id DESC LIMIT :limit)
+    UNION ALL
+    (SELECT id FROM postino.kept WHERE
+      brand = wanted.brand AND (cardinality(:states::text[]) = 0 OR state = ANY (:states::text[]))
+      AND (:type::text IS NULL OR type = :type)
+      AND (:channel::text IS NULL OR channel = :channel)
+      AND (:account::text IS NULL OR account = :account)
+      AND (:queue::int IS NULL OR queue = :queue)
+      AND (:parent_id::uuid IS NULL OR parent_id = :parent_id)
+      AND (:before::uuid IS NULL OR id < :before)
+      AND NOT superseded AND :ended::boolean
+    ORDER BY id DESC LIMIT :limit)
+    ) AS one
+)
+SELECT * FROM postino.stored_jobs
+WHERE id = ANY (ARRAY (SELECT DISTINCT id FROM page ORDER BY id DESC LIMIT :limit))
+ORDER BY id DESC
+LIMIT :limit
+
+-- name: scan_jobs
+-- The newest first. At most :scan jobs are walked over, whatever fits: the last of them comes back too, because that is
+-- where to go on.
+WITH walked AS MATERIALIZED (
+    SELECT * FROM (
+        (SELECT id, state, type, channel, account, queue, parent_id FROM postino.jobs WHERE :live::boolean AND id < :before ORDER BY id DESC LIMIT :scan)
+        UNION ALL
+        (SELECT id, state, type, channel, account, queue, parent_id FROM postino.finished WHERE :ended::boolean AND id < :before AND NOT superseded ORDER BY id DESC LIMIT :scan)
+        UNION ALL
+        (SELECT id, state, type, channel, account, queue, parent_id FROM postino.kept WHERE :ended::boolean AND id < :before AND NOT superseded ORDER BY id DESC LIMIT :scan)
+    ) AS every ORDER BY id DESC LIMIT :scan
+), judged AS (
+    SELECT id, (cardinality(:states::text[]) = 0 OR state = ANY (:states::text[]))
+        AND (:type::text IS NULL OR type = :type) AND (:channel::text IS NULL OR channel = :channel)
+        AND (:account::text IS NULL OR account IS NOT NULL AND account = :account)
+        AND (:queue::int IS NULL OR queue = :queue)
+        AND (:parent_id::uuid IS NULL OR parent_id IS NOT NULL AND parent_id = :parent_id) AS fits
+    FROM walked
+)
+SELECT id, fits, (SELECT count(*) FROM walked) AS walked
+FROM judged
+WHERE fits OR id = (SELECT id FROM walked ORDER BY id LIMIT 1)
+ORDER BY id DESC
+
+-- name: cancel_job
+-- Compare-and-set: only what is pending and has sent nothing. No row back means that something else came first.
+WITH gone AS (
+    DELETE FROM postino.jobs WHERE id = :id AND state = 'pending' AND NOT sent RETURNING *
+), finished AS (
+    INSERT INTO postino.finished (id, type, channel, queue, state, account, brand, user_id, parent_id, correlation_id,
+        idempotency_key, payload, scheduled_at, run_at, attempts, max_attempts, backoff, time_limit, generation, rescues,
+        deferrals, sent, remote_id, last_error, dispatched_at, created_at, finished_at)
+    SELECT id, type, channel, queue, 'cancelled', account, brand, user_id, parent_id, correlation_id,
+        idempotency_key, payload, scheduled_at, run_at, attempts, max_attempts, backoff, time_limit, generation, rescues,
+        deferrals, sent, remote_id, last_error, dispatched_at, created_at, :now
+    FROM gone
+), hint AS (
+    -- Its lane is due later now, or not at all: unhinted it would waste the slots of claims that look at it first.
+    INSERT INTO postino.lane_hints (channel, lane, account)
+    SELECT channel, lane, account FROM gone WHERE lane IS NOT NULL
+)
+SELECT id FROM gone
+
+-- name: reschedule_job
+WITH moved AS (
+    UPDATE postino.jobs
+    SET scheduled_at = coalesce(:run_at::timestamptz, :now),
+        run_at = greatest(:run_at::timestamptz, :now), dispatched_at = NULL, deferred = NULL,
+        -- Said of a time, it does not hold for another.
+        regardless = :regardless::boolean OR (regardless AND :run_at::timestamptz IS NULL)
+    WHERE id = :id AND state = 'pending' AND NOT sent
+    RETURNING id, channel, lane, account, brand
+), hint AS (
+    INSERT INTO postino.lane_hints (channel, lane, account)
+    SELECT channel, lane, account FROM moved WHERE lane IS NOT NULL
+)
+SELECT id FROM moved
+
+-- name: mark_dispatched
+WITH due AS (
+    SELECT id FROM postino.jobs
+    WHERE state = 'pending' AND run_at <= :now AND dispatched_at IS NULL
+    FOR UPDATE SKIP LOCKED
+), dispatched AS (
+    UPDATE postino.jobs AS job SET dispatched_at = :now
+    FROM due WHERE job.id = due.id
+    RETURNING 1
+)
+SELECT count(*) AS dispatched FROM dispatched
+
+-- name: get_circumstances
+-- What is around one job, or around one that there might be, but for what every claim knows: the gates of its account,
+-- what its lane is taken by, what may be under way on its channel, how many are due before it, and who works.
+SELECT 'gate' AS kind, name, until_at AS due_at, row_to_json(gate)::text AS detail, NULL::bigint AS amount
+FROM postino.gates AS gate
+WHERE scope = 'account' AND name = :account AND until_at > :now
+UNION ALL
+SELECT 'busy', id::text, claimed_at, claimed_by, NULL FROM postino.jobs
+WHERE channel = :channel AND lane = :lane AND state = 'running' AND account IS NOT NULL
+UNION ALL
+SELECT 'doubt', lane, look_at, coalesce(brand, ''), NULL FROM postino.jobs
+WHERE id <> :id::uuid AND state = 'uncertain' AND channel = :channel AND look_at > :now
+UNION ALL
+SELECT 'ahead', NULL, NULL, NULL, count(*) FROM (
+    SELECT 1 FROM postino.jobs
+    WHERE NOT :begun AND channel = :channel AND lane = :lane AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL
+      AND NOT sent AND NOT regardless AND run_at <= :now
+      AND (queue, run_at, id) < (:queue::int, :run_at::timestamptz, :id::uuid)
+    UNION ALL
+    SELECT 1 FROM postino.jobs
+    WHERE channel = :channel AND lane = :lane AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL
+      AND (sent OR regardless) AND run_at <= :now
+      AND (NOT :begun OR (run_at, id) < (:run_at::timestamptz, :id::uuid))
+    UNION ALL
+    SELECT 1 FROM postino.jobs
+    WHERE :lane::text IS NULL AND channel = :channel AND state <> 'running' AND run_at IS NOT NULL AND lane IS NULL
+      AND run_at <= :now
+      AND (queue, run_at, id) < (:queue::int, :run_at::timestamptz, :id::uuid)
+    LIMIT :most_ahead
+) AS before
+UNION ALL
+SELECT 'worker', id, NULL, host, pid FROM postino.workers
+UNION ALL
+SELECT 'until', NULL, publish_until_at, NULL, NULL FROM postino.posts WHERE id = :id
+
+-- name: replay_dead_letter
+-- A copy with the next generation: the history stays where it is, and the key stays this job's.
+WITH letter AS (
+    UPDATE postino.dead_letters SET resolved_at = :now, resolution = 'replayed'
+    WHERE id = :id AND generation = :generation AND resolved_at IS NULL
+    RETURNING *
+), past AS (
+    UPDATE postino.finished SET superseded = true
+    WHERE id = :id AND NOT superseded AND EXISTS (SELECT 1 FROM letter)
+), long_past AS (
+    UPDATE postino.kept SET superseded = true
+    WHERE id = :id AND NOT superseded AND EXISTS (SELECT 1 FROM letter)
+), job AS (
+    INSERT INTO postino.jobs (id, type, channel, queue, state, lane, account, brand, user_id, parent_id, correlation_id,
+        idempotency_key, payload, scheduled_at, run_at, max_attempts, backoff, time_limit, generation, sent, last_error, created_at)
+    SELECT id, type, channel, queue, 'pending', :lane, account, brand, user_id, parent_id, correlation_id,
+        idempotency_key, coalesce(:payload::bytea, payload), scheduled_at, coalesce(:run_at::timestamptz, :now),
+        max_attempts, backoff, time_limit, generation + 1, sent, last_error, created_at
+    FROM letter
+    RETURNING channel, lane, account, brand
+)
+INSERT INTO postino.lane_hints (channel, lane, account)
+SELECT channel, lane, account FROM job WHERE lane IS NOT NULL

@@ -1,1 +1,0 @@
-SELECT seq, hash FROM postino.audit ORDER BY seq DESC LIMIT 1

@@ -1,0 +1,61 @@
+-- name: insert_intents
+-- Fenced by the token; from here on the job is sent. Repeated after a lost answer, it finds itself. One job may intend
+-- two things at once, and PostgreSQL changes a row only once in a statement: hence the sum of them first.
+WITH input AS (
+    SELECT * FROM unnest(:job_id::uuid[], :token::uuid[], :step::text[], :position::int[], :number::int[],
+                         :send_within::float8[], :settles_within::float8[], :limit::float8[])
+        AS i (job_id, token, step, position, number, send_within, settles_within, seconds)
+), asked AS (
+    SELECT job_id, token, max(send_within + settles_within) AS quarantine, max(seconds) AS seconds
+    FROM input GROUP BY job_id, token
+), held AS (
+    UPDATE postino.jobs AS job
+    SET sent = true,
+        look_at = greatest(job.look_at, :now + make_interval(secs => asked.quarantine)),
+        deadline_at = :now + make_interval(secs => asked.seconds)
+    FROM asked
+    WHERE job.id = asked.job_id AND job.token = asked.token
+    RETURNING asked.job_id, asked.token
+)
+INSERT INTO postino.intents AS intent (job_id, step, number, position, token, intended_at, send_before_at, look_at)
+SELECT job_id, step, number, position, token, :now,
+       :now + make_interval(secs => send_within),
+       :now + make_interval(secs => send_within + settles_within)
+FROM held JOIN input USING (job_id, token)
+ON CONFLICT (job_id, step, number) DO UPDATE SET token = intent.token
+RETURNING job_id, step, position, number, intended_at, send_before_at, look_at
+
+-- name: save_step
+-- Fenced by the token: whoever lost the job remembers nothing. Asked again, a step keeps when it was first asked for.
+WITH held AS (
+    UPDATE postino.jobs SET deadline_at = :now + make_interval(secs => :limit::float8)
+    WHERE id = :job_id AND token = :token
+    RETURNING id
+)
+INSERT INTO postino.steps AS step (job_id, name, position, asked_at, done_at, result)
+SELECT id, :name, :position, :now,
+       CASE WHEN :done THEN :now END, :result
+FROM held
+ON CONFLICT (job_id, name) DO UPDATE SET done_at = excluded.done_at, result = excluded.result
+RETURNING name, position, asked_at, done_at, result
+
+-- name: delete_step
+-- Fenced like remember. What something visible was built on is kept.
+WITH held AS (
+    SELECT id, sent FROM postino.jobs WHERE id = :job_id AND token = :token FOR UPDATE
+), gone AS (
+    DELETE FROM postino.steps USING held WHERE job_id = held.id AND (name = :name OR NOT held.sent)
+)
+SELECT id FROM held
+
+-- name: requeue_uncertain
+-- What is known now. An uncertain job is looked at again as soon as it may be: there is news.
+WITH news AS (
+    UPDATE postino.jobs
+    SET look_at = :look_at::timestamptz, run_at = CASE WHEN state = 'uncertain'
+        THEN greatest(:look_at::timestamptz, :now) ELSE run_at END
+    WHERE id = :job_id
+    RETURNING channel, lane, account, state
+)
+INSERT INTO postino.lane_hints (channel, lane, account)
+SELECT channel, lane, account FROM news WHERE lane IS NOT NULL AND state = 'uncertain'

@@ -1,1 +1,0 @@
-SELECT * FROM postino.jobs WHERE id = :id FOR UPDATE

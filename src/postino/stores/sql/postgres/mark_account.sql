@@ -1,1 +1,0 @@
-UPDATE postino.accounts SET state = :state, reason = :reason WHERE id = :id RETURNING *

@@ -1,1 +1,0 @@
-DELETE FROM postino.spent WHERE at < coalesce(:now::timestamptz, now()) - make_interval(days => 40)

@@ -1,1 +1,0 @@
-UPDATE postino.surroundings SET alive_at = coalesce(:now::timestamptz, now())

@@ -1,1 +1,0 @@
-DELETE FROM postino.api_keys WHERE id = :id RETURNING *

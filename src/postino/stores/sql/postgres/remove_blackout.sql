@@ -1,1 +1,0 @@
-DELETE FROM postino.blackouts WHERE id = :id RETURNING id, told

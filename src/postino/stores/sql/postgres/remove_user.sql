@@ -1,1 +1,0 @@
-DELETE FROM postino.users WHERE id = :id RETURNING *

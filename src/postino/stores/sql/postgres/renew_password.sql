@@ -1,1 +1,0 @@
-UPDATE postino.users SET password = :password WHERE id = :id

@@ -1,1 +1,0 @@
-DELETE FROM postino.workers WHERE id = :id

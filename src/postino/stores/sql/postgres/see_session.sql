@@ -1,1 +1,0 @@
-UPDATE postino.sessions SET seen_at = coalesce(:now::timestamptz, now()) WHERE id = :id

@@ -1,1 +1,0 @@
-SELECT channel, brand, at FROM postino.served

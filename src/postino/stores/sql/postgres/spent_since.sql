@@ -1,1 +1,0 @@
-SELECT channel, account, quota, cost, at FROM postino.spent WHERE at >= :since_at

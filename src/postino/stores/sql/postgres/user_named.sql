@@ -1,1 +1,0 @@
-SELECT * FROM postino.users WHERE name = :name

@@ -1,2 +1,0 @@
-INSERT INTO postino.audit (seq, at, actor, action, subject, reason, detail, hash)
-VALUES (:seq, :at, :actor, :action, :subject, :reason, :detail, :hash)

@@ -1,5 +1,0 @@
-UPDATE postino.circuits
-SET state = :state, since_at = :since_at, until_at = :until_at, failures = :failures, trips = :trips, probes = :probes,
-    reason = :reason, by_hand = :by_hand,
-    trouble_at = CASE WHEN :state = 'closed' THEN NULL ELSE coalesce(trouble_at, coalesce(:now::timestamptz, now())) END
-WHERE service = :service

@@ -1,1 +1,0 @@
-UPDATE postino.throttles SET failures = :failures, last_at = coalesce(:now::timestamptz, now()) WHERE subject = :subject

@@ -1,0 +1,53 @@
+-- name: open_gate
+DELETE FROM postino.gates WHERE scope = :scope AND name = :name AND kind = :kind AND until_at > :now
+RETURNING scope, name, kind, since_at, until_at, reason
+
+-- name: get_gates
+SELECT scope, name, kind, since_at, until_at, reason, times FROM postino.gates WHERE scope = :scope AND name = :name
+
+-- name: list_gates
+SELECT scope, name, kind, since_at, until_at, reason FROM postino.gates ORDER BY scope, name, kind
+
+-- name: set_cap
+INSERT INTO postino.caps (channel, most) VALUES (:channel, :most)
+ON CONFLICT (channel) DO UPDATE SET most = excluded.most
+RETURNING channel, coalesce(most, usual) AS cap
+
+-- name: list_circuits
+SELECT * FROM postino.circuits ORDER BY service
+
+-- name: update_circuit
+UPDATE postino.circuits
+SET state = :state, since_at = :since_at, until_at = :until_at, failures = :failures, trips = :trips, probes = :probes,
+    reason = :reason, by_hand = :by_hand,
+    trouble_at = CASE WHEN :state = 'closed' THEN NULL ELSE coalesce(trouble_at, :now) END
+WHERE service = :service
+
+-- name: half_open_circuits
+-- Once: by whoever comes first to an open circuit whose time is over.
+UPDATE postino.circuits SET state = 'half_open', since_at = :now
+WHERE service = ANY (:services::text[]) AND state = 'open' AND until_at <= :now
+RETURNING service
+
+-- name: list_blackouts
+SELECT id, told FROM postino.blackouts ORDER BY created_at, id
+
+-- name: insert_blackout
+INSERT INTO postino.blackouts (id, told, created_at) VALUES (:id, :told, :now)
+
+-- name: delete_blackout
+DELETE FROM postino.blackouts WHERE id = :id RETURNING id, told
+
+-- name: delete_configured_blackouts
+DELETE FROM postino.blackouts WHERE usual AND id <> ALL (:ids::uuid[]) RETURNING told
+
+-- name: lock_quotas
+-- What all accounts of a channel share is counted by one at a time.
+SELECT pg_advisory_xact_lock(hashtext('postino.quota ' || :channel))
+
+-- name: delete_quota_usage
+DELETE FROM postino.spent WHERE job_id = :job_id AND step = :step AND number = :number
+
+-- name: list_quota_usage
+SELECT at, cost FROM postino.spent
+WHERE channel = :spent_on AND quota = :quota AND account = :account AND at >= :since_at ORDER BY at

@@ -1,0 +1,66 @@
+-- name: claim_key
+-- Whose key it is comes back: this job's, or that of the one that had it first.
+INSERT INTO postino.keys AS known (channel, key, job_id) VALUES (:channel, :key, :job_id)
+ON CONFLICT (channel, key) DO UPDATE SET job_id = known.job_id
+RETURNING job_id
+
+-- name: get_job
+SELECT * FROM postino.stored_jobs WHERE id = :id
+
+-- name: lock_job
+SELECT * FROM postino.jobs WHERE id = :id FOR UPDATE
+
+-- name: set_payload
+UPDATE postino.jobs SET payload = :payload WHERE id = :id AND state = 'pending' AND NOT sent RETURNING id
+
+-- name: prioritise_job
+-- Before what is only planned.
+UPDATE postino.jobs SET queue = :queue WHERE id = :id AND state = 'pending'
+
+-- name: ignore_blackouts
+-- These go out even in a blackout.
+UPDATE postino.jobs SET regardless = true WHERE id = ANY (:ids::uuid[])
+
+-- name: list_attempts
+SELECT * FROM postino.all_attempts WHERE job_id = :id ORDER BY started_at, generation, number
+
+-- name: count_queue_depths
+SELECT channel, queue, state, count(*) AS jobs, min(run_at) AS oldest_run_at FROM postino.jobs
+GROUP BY channel, queue, state
+ORDER BY channel, queue, state
+
+-- name: has_collision
+-- Whether another is planned for the same time: of the account, else of the channel or of the brand on it.
+SELECT EXISTS (
+    SELECT 1 FROM postino.jobs
+    WHERE channel = :channel AND state = 'pending' AND run_at > :after_at::timestamptz AND run_at < :before_at::timestamptz
+      AND (:account::text IS NULL OR lane = '@' || :account)
+      AND (:account::text IS NOT NULL OR :brand::text IS NULL OR brand = :brand)
+) AS collides
+
+-- name: list_dead_letters
+SELECT * FROM postino.dead_letters
+WHERE (cardinality(:ids::uuid[]) = 0 OR id = ANY (:ids::uuid[]))
+  AND (:type::text IS NULL OR type = :type)
+  AND (:channel::text IS NULL OR channel = :channel)
+  AND (:cause::text IS NULL OR cause = :cause)
+  AND (:brands::text[] IS NULL OR brand = ANY (:brands))
+  AND (:account::text IS NULL OR account = :account)
+  AND (:resolved OR resolved_at IS NULL)
+  AND (:before::uuid IS NULL OR id < :before)
+ORDER BY id DESC, generation DESC
+LIMIT :limit
+
+-- name: get_dead_letter_cause
+SELECT cause FROM postino.dead_letters WHERE id = :id AND generation = :generation
+
+-- name: lock_dead_letter
+SELECT * FROM postino.dead_letters WHERE id = :id ORDER BY generation DESC LIMIT 1 FOR UPDATE
+
+-- name: discard_dead_letter
+UPDATE postino.dead_letters SET resolved_at = :now, resolution = 'discarded'
+WHERE id = :id AND generation = :generation AND resolved_at IS NULL
+RETURNING *
+
+-- name: get_time
+SELECT :now AS now_at

@@ -1,0 +1,15 @@
+-- name: list_brands
+-- From one brand to the next by the index, not row by row.
+WITH RECURSIVE live (brand) AS (
+    SELECT min(brand) FROM postino.jobs WHERE brand IS NOT NULL
+    UNION ALL
+    SELECT (SELECT min(brand) FROM postino.jobs WHERE brand > live.brand) FROM live WHERE live.brand IS NOT NULL
+), past (brand) AS (
+    SELECT min(brand) FROM postino.finished WHERE brand IS NOT NULL AND NOT superseded
+    UNION ALL
+    SELECT (SELECT min(brand) FROM postino.finished WHERE brand > past.brand AND NOT superseded) FROM past WHERE past.brand IS NOT NULL
+)
+SELECT brand FROM live WHERE brand IS NOT NULL UNION SELECT brand FROM past WHERE brand IS NOT NULL ORDER BY brand
+
+-- name: find_brands
+SELECT id, brand FROM postino.stored_jobs WHERE id = ANY (:ids::uuid[])

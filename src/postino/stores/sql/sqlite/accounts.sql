@@ -1,1 +1,0 @@
-SELECT * FROM postino_accounts ORDER BY created_at, id

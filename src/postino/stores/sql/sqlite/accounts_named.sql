@@ -1,1 +1,0 @@
-SELECT * FROM postino_accounts WHERE id IN (SELECT value FROM json_each(:ids))

@@ -1,4 +1,0 @@
-INSERT INTO postino_accounts (id, network, handle, base_url, brand, remote_id, sealed, created_at)
-VALUES (:id, :network, :handle, :base_url, :brand, :remote_id, :sealed, :now)
-ON CONFLICT (id) DO NOTHING
-RETURNING *

@@ -1,4 +1,0 @@
-INSERT INTO postino_api_keys (id, name, prefix, digest, role, brands, created_by, created_at, expires_at)
-VALUES (:id, :name, :prefix, :digest, :role, :brands, :created_by, :now, :expires_at)
-ON CONFLICT (name) DO NOTHING
-RETURNING *

@@ -1,1 +1,0 @@
-INSERT INTO postino_blackouts (id, told, created_at) VALUES (:id, :told, :now)

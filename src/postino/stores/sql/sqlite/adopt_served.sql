@@ -1,1 +1,0 @@
-INSERT INTO postino_served (channel, brand, at) VALUES (:channel, :brand, :at)

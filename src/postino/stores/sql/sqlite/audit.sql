@@ -1,1 +1,0 @@
-SELECT * FROM postino_audit ORDER BY seq DESC LIMIT :limit

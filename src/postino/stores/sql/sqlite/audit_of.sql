@@ -1,1 +1,0 @@
-SELECT * FROM postino_audit WHERE subject = :subject AND action = :action ORDER BY seq DESC LIMIT 1

@@ -1,1 +1,0 @@
-UPDATE postino_workers SET beats = beats + 1 WHERE id = :worker RETURNING beats

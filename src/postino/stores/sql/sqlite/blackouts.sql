@@ -1,1 +1,0 @@
-SELECT id, told FROM postino_blackouts ORDER BY created_at, id

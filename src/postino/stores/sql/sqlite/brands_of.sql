@@ -1,1 +1,0 @@
-SELECT id, brand FROM postino_stored_jobs WHERE id IN (SELECT value FROM json_each(:ids))

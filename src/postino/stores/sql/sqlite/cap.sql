@@ -1,3 +1,0 @@
-INSERT INTO postino_caps (channel, most) VALUES (:channel, :most)
-ON CONFLICT (channel) DO UPDATE SET most = excluded.most
-RETURNING channel, coalesce(most, usual) AS cap

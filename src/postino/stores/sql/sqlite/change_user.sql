@@ -1,1 +1,0 @@
-UPDATE postino_users SET password = :password, role = :role, brands = :brands WHERE id = :id RETURNING *

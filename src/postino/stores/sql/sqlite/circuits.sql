@@ -1,1 +1,0 @@
-SELECT * FROM postino_circuits ORDER BY service

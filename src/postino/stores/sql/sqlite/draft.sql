@@ -1,1 +1,0 @@
-SELECT * FROM postino_drafts WHERE id = :id

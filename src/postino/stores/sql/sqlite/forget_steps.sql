@@ -1,1 +1,0 @@
-DELETE FROM postino_steps WHERE job_id = :job_id

@@ -1,1 +1,0 @@
-DELETE FROM postino_throttles WHERE subject = :subject

@@ -1,1 +1,0 @@
-SELECT scope, name, kind, since_at, until_at, reason, times FROM postino_gates WHERE scope = :scope AND name = :name

@@ -1,1 +1,0 @@
-SELECT * FROM postino_stored_jobs WHERE id = :id

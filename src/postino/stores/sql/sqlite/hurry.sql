@@ -1,2 +1,0 @@
--- Before what is only planned.
-UPDATE postino_jobs SET queue = :queue WHERE id = :id AND state = 'pending'

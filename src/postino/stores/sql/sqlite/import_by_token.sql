@@ -1,1 +1,0 @@
-SELECT * FROM postino_imports WHERE caller = :caller AND token = :token

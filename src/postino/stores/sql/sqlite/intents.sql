@@ -1,2 +1,0 @@
-SELECT step, position, number, intended_at, send_before_at, look_at FROM postino_intents
-WHERE job_id = :job_id ORDER BY position, number

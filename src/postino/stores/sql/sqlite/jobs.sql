@@ -1,0 +1,234 @@
+-- name: insert_jobs
+-- The key decides: if it is already taken, nothing is written, and the caller reads its job afterwards. changes() tells
+-- what the statement before wrote: the id would not, because a call repeated after a lost answer brings the same one.
+INSERT INTO postino.keys (channel, key, job_id) SELECT :channel, :key, :id WHERE :key IS NOT NULL ON CONFLICT DO NOTHING;
+INSERT INTO postino.jobs (id, type, channel, queue, state, lane, account, brand, user_id, parent_id, correlation_id,
+                          idempotency_key, payload, scheduled_at, run_at, max_attempts, backoff, time_limit, created_at)
+SELECT :id, :type, :channel, :queue, 'pending', :lane, :account, :brand, :user_id, :parent_id, :correlation_id,
+       coalesce(:key, :id), :payload, coalesce(:run_at, :now), max(coalesce(:run_at, :now), :now), :max_attempts,
+       :backoff, :time_limit, :now
+WHERE :key IS NULL OR changes() = 1
+RETURNING id, created_at;
+INSERT INTO postino.lane_hints (channel, lane, account)
+SELECT :channel, :lane, :account WHERE :lane IS NOT NULL AND changes() = 1;
+INSERT INTO postino.channels (channel) VALUES (:channel) ON CONFLICT DO NOTHING
+
+-- name: find_jobs
+-- A list, not a join: only a list finds its way to the indexes below the view.
+SELECT * FROM postino.stored_jobs WHERE id = ANY (:ids)
+
+-- name: find_jobs_by_key
+-- The id as a value, not as a join: only a value finds its way to the indexes below the view.
+SELECT :key AS wanted_key, job.*
+FROM postino.stored_jobs AS job
+WHERE job.id = (SELECT job_id FROM postino.keys WHERE channel = :channel AND key = :key)
+
+-- name: list_jobs
+-- A page of each table through its index, then one of all: never a walk over what has finished.
+WITH page AS MATERIALIZED (
+    SELECT id FROM (SELECT id FROM postino.jobs WHERE
+      (cardinality(:states) = 0 OR state = ANY (:states))
+      AND (:type IS NULL OR type = :type)
+      AND (:channel IS NULL OR channel = :channel)
+      AND (:account IS NULL OR account = :account)
+      AND (:queue IS NULL OR queue = :queue)
+      AND (:parent_id IS NULL OR parent_id = :parent_id)
+      AND (:before IS NULL OR id < :before)
+      AND :live
+    ORDER BY id DESC LIMIT :limit)
+    UNION
+    SELECT id FROM (SELECT id FROM postino.finished WHERE
+      (cardinality(:states) = 0 OR state = ANY (:states))
+      AND (:type IS NULL OR type = :type)
+      AND (:channel IS NULL OR channel = :channel)
+      AND (:account IS NULL OR account = :account)
+      AND (:queue IS NULL OR queue = :queue)
+      AND (:parent_id IS NULL OR parent_id = :parent_id)
+      AND (:before IS NULL OR id < :before)
+      AND NOT superseded AND :ended
+    ORDER BY id DESC LIMIT :limit)
+    UNION
+    SELECT id FROM (SELECT id FROM postino.kept WHERE
+      (cardinality(:states) = 0 OR state = ANY (:states))
+      AND (:type IS NULL OR type = :type)
+      AND (:channel IS NULL OR channel = :channel)
+      AND (:account IS NULL OR account = :account)
+      AND (:queue IS NULL OR queue = :queue)
+      AND (:parent_id IS NULL OR parent_id = :parent_id)
+      AND (:before IS NULL OR id < :before)
+      AND NOT superseded AND :ended
+    ORDER BY id DESC LIMIT :limit)
+)
+SELECT * FROM postino.stored_jobs
+WHERE id IN (SELECT id FROM page ORDER BY id DESC LIMIT :limit)
+ORDER BY id DESC
+LIMIT :limit
+
+-- name: list_busy_jobs
+-- Of what is running or uncertain there is never much: all of it through its own index, then the newest.
+WITH busy AS MATERIALIZED (
+    SELECT id, brand, type, channel, account, queue, parent_id FROM postino.jobs INDEXED BY postino.jobs_running
+    WHERE state = 'running' AND 'running' = ANY (:states)
+    UNION ALL
+    SELECT id, brand, type, channel, account, queue, parent_id FROM postino.jobs INDEXED BY postino.jobs_uncertain
+    WHERE state = 'uncertain' AND 'uncertain' = ANY (:states)
+)
+SELECT * FROM postino.stored_jobs
+WHERE id IN (
+    SELECT id FROM busy WHERE
+      (:brands IS NULL OR brand = ANY (:brands))
+      AND (:type IS NULL OR type = :type)
+      AND (:channel IS NULL OR channel = :channel)
+      AND (:account IS NULL OR account = :account)
+      AND (:queue IS NULL OR queue = :queue)
+      AND (:parent_id IS NULL OR parent_id = :parent_id)
+      AND (:before IS NULL OR id < :before)
+    ORDER BY id DESC LIMIT :limit
+)
+ORDER BY id DESC
+
+-- name: list_jobs_by_brand
+-- A page of each table through its index, then one of all: never a walk over what has finished.
+WITH page AS MATERIALIZED (
+    SELECT id FROM (SELECT id FROM postino.jobs WHERE
+      brand = ANY (:brands) AND brand IS NOT NULL AND
+      (cardinality(:states) = 0 OR state = ANY (:states))
+      AND (:type IS NULL OR type = :type)
+      AND (:channel IS NULL OR channel = :channel)
+      AND (:account IS NULL OR account = :account)
+      AND (:queue IS NULL OR queue = :queue)
+      AND (:parent_id IS NULL OR parent_id = :parent_id)
+      AND (:before IS NULL OR id < :before)
+      AND :live
+    ORDER BY id DESC LIMIT :limit)
+    UNION
+    SELECT id FROM (SELECT id FROM postino.finished WHERE
+      brand = ANY (:brands) AND brand IS NOT NULL AND
+      (cardinality(:states) = 0 OR state = ANY (:states))
+      AND (:type IS NULL OR type = :type)
+      AND (:channel IS NULL OR channel = :channel)
+      AND (:account IS NULL OR account = :account)
+      AND (:queue IS NULL OR queue = :queue)
+      AND (:parent_id IS NULL OR parent_id = :parent_id)
+      AND (:before IS NULL OR id < :before)
+      AND NOT superseded AND :ended
+    ORDER BY id DESC LIMIT :limit)
+    UNION
+    SELECT id FROM (SELECT id FROM postino.kept WHERE
+      brand = ANY (:brands) AND brand IS NOT NULL AND
+      (cardinality(:states) = 0 OR state = ANY (:states))
+      AND (:type IS NULL OR type = :type)
+      AND (:channel IS NULL OR channel = :channel)
+      AND (:account IS NULL OR account = :account)
+      AND (:queue IS NULL OR queue = :queue)
+      AND (:parent_id IS NULL OR parent_id = :parent_id)
+      AND (:before IS NULL OR id < :before)
+      AND NOT superseded AND :ended
+    ORDER BY id DESC LIMIT :limit)
+)
+SELECT * FROM postino.stored_jobs
+WHERE id IN (SELECT id FROM page ORDER BY id DESC LIMIT :limit)
+ORDER BY id DESC
+LIMIT :limit
+
+-- name: scan_jobs
+-- The newest first. At most :scan jobs are walked over, whatever fits: the last of them comes back too, because that is
+-- where to go on.
+WITH walked AS MATERIALIZED (
+    SELECT * FROM (
+        SELECT * FROM (SELECT id, state, type, channel, account, queue, parent_id FROM postino.jobs WHERE :live AND id < :before ORDER BY id DESC LIMIT :scan)
+        UNION ALL
+        SELECT * FROM (SELECT id, state, type, channel, account, queue, parent_id FROM postino.finished WHERE :ended AND id < :before AND NOT superseded ORDER BY id DESC LIMIT :scan)
+        UNION ALL
+        SELECT * FROM (SELECT id, state, type, channel, account, queue, parent_id FROM postino.kept WHERE :ended AND id < :before AND NOT superseded ORDER BY id DESC LIMIT :scan)
+    ) ORDER BY id DESC LIMIT :scan
+), judged AS (
+    SELECT id, (cardinality(:states) = 0 OR state = ANY (:states))
+        AND (:type IS NULL OR type = :type) AND (:channel IS NULL OR channel = :channel)
+        AND (:account IS NULL OR account IS NOT NULL AND account = :account)
+        AND (:queue IS NULL OR queue = :queue)
+        AND (:parent_id IS NULL OR parent_id IS NOT NULL AND parent_id = :parent_id) AS fits
+    FROM walked
+)
+SELECT id, fits, (SELECT count(*) FROM walked) AS walked
+FROM judged
+WHERE fits OR id = (SELECT id FROM walked ORDER BY id LIMIT 1)
+ORDER BY id DESC
+
+-- name: cancel_job
+-- Compare-and-set: only what is pending and has sent nothing. No row back means that something else came first.
+INSERT INTO postino.finished (id, type, channel, queue, state, account, brand, user_id, parent_id, correlation_id,
+    idempotency_key, payload, scheduled_at, run_at, attempts, max_attempts, backoff, time_limit, generation, rescues,
+    deferrals, sent, remote_id, last_error, dispatched_at, created_at, finished_at)
+SELECT id, type, channel, queue, 'cancelled', account, brand, user_id, parent_id, correlation_id,
+    idempotency_key, payload, scheduled_at, run_at, attempts, max_attempts, backoff, time_limit, generation, rescues,
+    deferrals, sent, remote_id, last_error, dispatched_at, created_at, :now
+FROM postino.jobs WHERE id = :id AND state = 'pending' AND NOT sent;
+-- Its lane is due later now, or not at all: unhinted it would waste the slots of claims that look at it first.
+INSERT INTO postino.lane_hints (channel, lane, account)
+SELECT channel, lane, account FROM postino.jobs
+WHERE id = :id AND state = 'pending' AND NOT sent AND lane IS NOT NULL;
+DELETE FROM postino.jobs WHERE id = :id AND state = 'pending' AND NOT sent RETURNING id
+
+-- name: reschedule_job
+INSERT INTO postino.lane_hints (channel, lane, account)
+SELECT channel, lane, account FROM postino.jobs WHERE id = :id AND state = 'pending' AND NOT sent AND lane IS NOT NULL;
+UPDATE postino.jobs
+SET scheduled_at = coalesce(:run_at, :now), run_at = max(coalesce(:run_at, :now), :now), dispatched_at = NULL, deferred = NULL,
+    -- Said of a time, it does not hold for another.
+    regardless = :regardless OR (regardless AND :run_at IS NULL)
+WHERE id = :id AND state = 'pending' AND NOT sent
+RETURNING id
+
+-- name: mark_dispatched
+UPDATE postino.jobs SET dispatched_at = :now WHERE state = 'pending' AND run_at <= :now AND dispatched_at IS NULL;
+SELECT changes() AS dispatched
+
+-- name: get_circumstances
+-- What is around one job, or around one that there might be, but for what every claim knows: the gates of its account,
+-- what its lane is taken by, what may be under way on its channel, how many are due before it, and who works.
+SELECT 'gate' AS kind, name, until_at AS due_at,
+       json_object('scope', scope, 'name', name, 'kind', kind, 'since_at', since_at, 'until_at', until_at, 'reason', reason) AS detail,
+       NULL AS amount
+FROM postino.gates
+WHERE scope = 'account' AND name = :account AND until_at > :now
+UNION ALL
+SELECT 'busy', id, claimed_at, claimed_by, NULL FROM postino.jobs
+WHERE channel = :channel AND lane = :lane AND state = 'running' AND account IS NOT NULL
+UNION ALL
+SELECT 'doubt', lane, look_at, coalesce(brand, ''), NULL FROM postino.jobs
+WHERE id <> :id AND state = 'uncertain' AND channel = :channel AND look_at > :now
+UNION ALL
+SELECT 'ahead', NULL, NULL, NULL, count(*) FROM (
+    SELECT 1 FROM postino.jobs
+    WHERE NOT :begun AND channel = :channel AND lane = :lane AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL
+      AND NOT sent AND NOT regardless AND run_at <= :now AND (queue, run_at, id) < (:queue, :run_at, :id)
+    UNION ALL
+    SELECT 1 FROM postino.jobs
+    WHERE channel = :channel AND lane = :lane AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL
+      AND (sent OR regardless) AND run_at <= :now AND (NOT :begun OR (run_at, id) < (:run_at, :id))
+    UNION ALL
+    SELECT 1 FROM postino.jobs
+    WHERE :lane IS NULL AND channel = :channel AND state <> 'running' AND run_at IS NOT NULL AND lane IS NULL
+      AND run_at <= :now AND (queue, run_at, id) < (:queue, :run_at, :id)
+    LIMIT :most_ahead
+)
+UNION ALL
+SELECT 'worker', id, NULL, host, pid FROM postino.workers
+UNION ALL
+SELECT 'until', NULL, publish_until_at, NULL, NULL FROM postino.posts WHERE id = :id
+
+-- name: replay_dead_letter
+-- A copy with the next generation: the history stays where it is, and the key stays this job's.
+UPDATE postino.finished SET superseded = 1 WHERE id = :id AND NOT superseded;
+UPDATE postino.kept SET superseded = 1 WHERE id = :id AND NOT superseded;
+INSERT INTO postino.jobs (id, type, channel, queue, state, lane, account, brand, user_id, parent_id, correlation_id,
+    idempotency_key, payload, scheduled_at, run_at, max_attempts, backoff, time_limit, generation, sent, last_error, created_at)
+SELECT id, type, channel, queue, 'pending', :lane, account, brand, user_id, parent_id, correlation_id,
+    idempotency_key, coalesce(:payload, payload), scheduled_at, coalesce(:run_at, :now), max_attempts, backoff, time_limit, generation + 1,
+    sent, last_error, created_at
+FROM postino.dead_letters WHERE id = :id AND generation = :generation AND resolved_at IS NULL;
+UPDATE postino.dead_letters SET resolved_at = :now, resolution = 'replayed'
+WHERE id = :id AND generation = :generation AND resolved_at IS NULL;
+INSERT INTO postino.lane_hints (channel, lane, account)
+SELECT channel, lane, account FROM postino.jobs WHERE id = :id AND lane IS NOT NULL

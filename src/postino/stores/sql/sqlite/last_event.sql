@@ -1,1 +1,0 @@
-SELECT 0 AS xid, seq FROM postino_events ORDER BY seq DESC LIMIT 1

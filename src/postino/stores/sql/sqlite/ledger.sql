@@ -1,0 +1,38 @@
+-- name: insert_intents
+-- Fenced by the token; from here on the job is sent. Repeated after a lost answer, it finds itself.
+UPDATE postino.jobs
+SET sent = 1, look_at = max(coalesce(look_at, ''),
+        :now + make_interval(secs => :send_within + :settles_within)),
+    deadline_at = :now + make_interval(secs => :limit)
+WHERE id = :job_id AND token = :token;
+INSERT INTO postino.intents AS intent (job_id, step, number, position, token, intended_at, send_before_at, look_at)
+SELECT id, :step, :number, :position, :token, :now,
+       :now + make_interval(secs => :send_within),
+       :now + make_interval(secs => :send_within + :settles_within)
+FROM postino.jobs WHERE id = :job_id AND token = :token
+ON CONFLICT (job_id, step, number) DO UPDATE SET token = intent.token
+RETURNING job_id, step, position, number, intended_at, send_before_at, look_at
+
+-- name: save_step
+-- Fenced by the token: whoever lost the job remembers nothing. Asked again, a step keeps when it was first asked for.
+UPDATE postino.jobs SET deadline_at = :now + make_interval(secs => :limit)
+WHERE id = :job_id AND token = :token;
+INSERT INTO postino.steps AS step (job_id, name, position, asked_at, done_at, result)
+SELECT id, :name, :position, :now, CASE WHEN :done THEN :now END, :result
+FROM postino.jobs WHERE id = :job_id AND token = :token
+ON CONFLICT (job_id, name) DO UPDATE SET done_at = excluded.done_at, result = excluded.result
+RETURNING name, position, asked_at, done_at, result
+
+-- name: delete_step
+-- Fenced like remember. What something visible was built on is kept.
+DELETE FROM postino.steps
+WHERE job_id = (SELECT id FROM postino.jobs WHERE id = :job_id AND token = :token AND (postino.steps.name = :name OR NOT sent));
+SELECT id FROM postino.jobs WHERE id = :job_id AND token = :token
+
+-- name: requeue_uncertain
+-- What is known now. An uncertain job is looked at again as soon as it may be: there is news.
+INSERT INTO postino.lane_hints (channel, lane, account)
+SELECT channel, lane, account FROM postino.jobs WHERE id = :job_id AND lane IS NOT NULL AND state = 'uncertain';
+UPDATE postino.jobs
+SET look_at = :look_at, run_at = CASE WHEN state = 'uncertain' THEN max(coalesce(:look_at, ''), :now) ELSE run_at END
+WHERE id = :job_id

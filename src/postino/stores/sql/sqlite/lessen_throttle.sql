@@ -1,1 +1,0 @@
-UPDATE postino_throttles SET failures = failures - 1 WHERE subject = :subject AND failures > 0

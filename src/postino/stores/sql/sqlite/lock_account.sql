@@ -1,1 +1,0 @@
-SELECT * FROM postino_accounts WHERE id = :id

@@ -1,1 +1,0 @@
-SELECT * FROM postino_jobs WHERE id = :id

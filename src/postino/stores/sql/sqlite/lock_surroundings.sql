@@ -1,1 +1,0 @@
-SELECT identity, alive_at FROM postino_surroundings WHERE id = 1

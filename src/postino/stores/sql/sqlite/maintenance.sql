@@ -1,0 +1,30 @@
+-- name: remove_dead_worker
+-- Only while the beats stand where the observer saw them stop: a worker that beat meanwhile lives.
+DELETE FROM postino.workers WHERE id = :id AND beats = :beats RETURNING id AS worker, suspect
+
+-- name: archive_posts
+-- Moved before the rest is deleted: posts are never pruned.
+INSERT INTO postino.kept SELECT job.* FROM postino.finished AS job JOIN postino.posts AS post ON post.id = job.id
+WHERE job.finished_at < :now - make_interval(days => :finished_days);
+DELETE FROM postino.finished
+WHERE finished_at < :now - make_interval(days => :finished_days)
+  AND id IN (SELECT id FROM postino.posts)
+
+-- name: prune_history
+-- A bounded number of rows at a time: a storm of deletes would hold up everybody else.
+DELETE FROM postino.finished WHERE rowid IN (
+    SELECT rowid FROM postino.finished WHERE finished_at < :now - make_interval(days => :finished_days) LIMIT 1000
+) RETURNING 1 AS pruned, 0 AS made;
+DELETE FROM postino.attempts WHERE rowid IN (
+    SELECT rowid FROM postino.attempts WHERE ended_at < :now - make_interval(days => :finished_days) LIMIT 1000
+) RETURNING 1 AS pruned, 0 AS made;
+DELETE FROM postino.events WHERE seq IN (
+    SELECT seq FROM postino.events WHERE at < :now - make_interval(days => :event_days) LIMIT 1000
+) RETURNING 1 AS pruned, 0 AS made
+
+-- name: prune_dead_letters
+DELETE FROM postino.dead_letters WHERE rowid IN (
+    SELECT rowid FROM postino.dead_letters
+    WHERE resolved_at < :now - make_interval(days => :dead_letter_days)
+    LIMIT 1000
+) RETURNING id

@@ -1,1 +1,0 @@
-UPDATE postino_accounts SET state = :state, reason = :reason WHERE id = :id RETURNING *

@@ -1,1 +1,0 @@
-UPDATE postino_surroundings SET alive_at = :now

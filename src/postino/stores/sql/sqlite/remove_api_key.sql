@@ -1,1 +1,0 @@
-DELETE FROM postino_api_keys WHERE id = :id RETURNING *

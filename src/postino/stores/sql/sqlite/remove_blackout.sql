@@ -1,1 +1,0 @@
-DELETE FROM postino_blackouts WHERE id = :id RETURNING id, told

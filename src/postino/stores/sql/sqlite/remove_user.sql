@@ -1,1 +1,0 @@
-DELETE FROM postino_users WHERE id = :id RETURNING *

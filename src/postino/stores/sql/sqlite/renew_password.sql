@@ -1,1 +1,0 @@
-UPDATE postino_users SET password = :password WHERE id = :id

@@ -1,1 +1,0 @@
-DELETE FROM postino_workers WHERE id = :id

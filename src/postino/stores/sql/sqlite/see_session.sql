@@ -1,1 +1,0 @@
-UPDATE postino_sessions SET seen_at = :now WHERE id = :id

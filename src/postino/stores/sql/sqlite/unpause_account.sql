@@ -1,1 +1,0 @@
-UPDATE postino_accounts SET state = 'active', reason = NULL WHERE id = :id AND state = 'paused'

@@ -1,1 +1,0 @@
-SELECT * FROM postino_users WHERE id = :id

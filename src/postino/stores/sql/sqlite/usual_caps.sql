@@ -1,2 +1,0 @@
-INSERT INTO postino_caps (channel, usual) VALUES (:channel, :usual)
-ON CONFLICT (channel) DO UPDATE SET usual = excluded.usual

@@ -1,1 +1,0 @@
-UPDATE postino_throttles SET failures = :failures, last_at = :now WHERE subject = :subject
