@@ -12,10 +12,10 @@ from uuid import UUID
 from postino.config import Config
 from postino.engine.actions import check_cap, make_act, parse_gate, parse_job_id, replay_each
 from postino.engine.breaker import CircuitBreaker
-from postino.engine.call import HttpClientFactory
+from postino.engine.call_context import HttpClientFactory
 from postino.engine.channel_limits import ChannelLimits, make_breaker_policy
 from postino.engine.duties import Duties, all_duties, run_beside
-from postino.engine.enqueue import enqueue_with_retry, enqueuer, retry_store
+from postino.engine.enqueue import enqueue_with_retry, make_job_batcher
 from postino.engine.gate_control import GateControl
 from postino.engine.handlers import Function, Handler, make_handler
 from postino.engine.job_spec import (
@@ -29,6 +29,7 @@ from postino.engine.job_spec import (
     suggest,
 )
 from postino.engine.relay import Listener, Relay
+from postino.engine.store_retry import retry_store
 from postino.engine.sync import Sync
 from postino.engine.worker import Worker
 from postino.errors import Conflict, WrongUse
@@ -76,7 +77,7 @@ class App:
         policy = partial(make_breaker_policy, parts.config)
         self.breaker = CircuitBreaker(parts.store, policy)
         self.gate_control = GateControl(parts.store, parts.wakeup.tell, policy, parts.channel_limits.circuits)
-        self._enqueuer = enqueuer(parts.store)
+        self._job_batcher = make_job_batcher(parts.store)
 
     async def open(self) -> Self:
         async with self._opening:
@@ -86,7 +87,7 @@ class App:
         return self
 
     async def close(self) -> None:
-        await self._enqueuer.flushed()
+        await self._job_batcher.flush()
         await self.wakeup.close()
         await self.store.close()
         self._ready, self._loop = False, None
@@ -164,7 +165,7 @@ class App:
         new = self._new(spec)
         if not self._ready:
             await retry_store(lambda _: self.open())
-        self.wake([job := (await self._enqueuer.put(new)).job])
+        self.wake([job := (await self._job_batcher.put(new)).job])
         return job
 
     async def enqueue_many(

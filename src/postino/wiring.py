@@ -14,7 +14,7 @@ from postino.auth.passwords import Passwords
 from postino.auth.sign_in import SignInService
 from postino.auth.users import UserService
 from postino.config import Config
-from postino.engine.call import HttpClientFactory
+from postino.engine.call_context import HttpClientFactory
 from postino.engine.channel_limits import ChannelLimits, build_channel_limits
 from postino.engine.enqueue import PostBatcher
 from postino.engine.read_batcher import ReadBatcher
@@ -71,7 +71,7 @@ class Postino(App):
         self.handler(POST, max_attempts=MAX_ATTEMPTS, backoff=BACKOFF, time_limit=TIME_LIMIT)(publisher.publish)
 
     async def close(self) -> None:
-        await self.post_batcher.together.flushed()
+        await self.post_batcher.batcher.flush()
         await super().close()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from postino.engine import enqueue as enqueuing
+from postino.engine import store_retry
 from postino.engine.enqueue import PostBatcher
 from postino.errors import Conflict, StoreUnreachable
 from postino.stores.records import AuditContext
@@ -114,7 +114,7 @@ async def test_what_was_written_although_the_answer_was_lost_is_not_written_agai
         return made
 
     monkeypatch.setattr(desk.store, "create_posts", losing)
-    monkeypatch.setattr(enqueuing, "AGAIN_AFTER", 0)
+    monkeypatch.setattr(store_retry, "RETRY_DELAY", 0)
     both = [new_posts(wanted(), said=content(text)) for text in ("one", "two")]
     made = await asyncio.gather(*map(PostBatcher(desk.store).create, both))
     assert [[(one.post.content, one.created) for one in those] for those in made] == [[("one", True)], [("two", True)]]

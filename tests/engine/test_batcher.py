@@ -78,7 +78,7 @@ async def test_a_caller_who_gives_up_harms_nobody() -> None:
         async with asyncio.timeout(0.001):
             await batcher.put(1)
     assert await batcher.put(2) == 2
-    await batcher.flushed()
+    await batcher.flush()
 
 
 async def test_one_who_is_held_up_alone_holds_up_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -157,7 +157,7 @@ async def test_a_step_with_another_name_than_before_stops_loudly(app: Postino) -
         job = await ended(app, await app.enqueue("work", ""))
     assert (await app.store.dead_letter(job.id)).cause is Cause.PERMANENT
     assert job.last_error == (
-        "The steps of work have changed under this job: step 1 was 'container' when it ran before, and is 'basket' now."
+        "The steps of work have changed since this job ran before: step 1 was 'container' and is now 'basket'."
     )
 
 
@@ -187,7 +187,7 @@ async def test_two_steps_of_one_name_are_refused_before_one_is_taken_for_the_oth
     async with working(app):
         job = await ended(app, await app.enqueue("work", ""))
     assert (job.state, len(shop.asked)) == (State.FAILED, 1)
-    assert "Two steps of work are called 'upload'" in (job.last_error or "")
+    assert "Two steps of work have the same name, 'upload'" in (job.last_error or "")
 
 
 @only_sqlite
@@ -245,7 +245,7 @@ async def test_after_its_patience_a_wait_starts_anew_and_at_last_gives_up(app: P
     async with working(app):
         job = await ended(app, await app.enqueue("wait", ""))
     assert (job.state, job.attempts) == (State.FAILED, 3)
-    assert "ready: not there after" in (job.last_error or "")
+    assert "ready: not ready after" in (job.last_error or "")
     assert len(shop.asked) == 3, "each attempt with a container of its own"
     assert len(never.asked) >= 6
     assert (await app.store.ledger(job.id)) == Ledger()

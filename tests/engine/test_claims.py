@@ -39,7 +39,7 @@ async def test_a_claim_without_an_answer_is_remembered_for_as_long_as_the_store_
         await claims.claim("w", due, 10, False)
     job, token = new_id(), store.asked.token
     clock.now += 2 * REMEMBERED  # the store was away
-    assert claims.strays({(job, token), (new_id(), new_id())}) == [job]
+    assert claims.find_strays({(job, token), (new_id(), new_id())}) == [job]
     assert token in claims.lost
-    assert claims.strays(set()) == []
+    assert claims.find_strays(set()) == []
     assert token not in claims.lost

@@ -264,7 +264,7 @@ async def test_an_ending_the_store_refuses_becomes_a_question_for_a_person(
     monkeypatch.setattr(app.store, "settle", picky)
     async with working(app):
         job = await ended(app, await app.enqueue("work"), State.UNCERTAIN)
-    assert "could not be written down: ValueError: not this" in (job.last_error or "")
+    assert "could not be stored: ValueError: not this" in (job.last_error or "")
 
 
 async def test_a_time_limit_ends_an_attempt(app: Postino) -> None:

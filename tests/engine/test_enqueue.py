@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from postino import JobSpec, Postino, Queue, State
-from postino.engine import enqueue as enqueuing
+from postino.engine import store_retry
 from postino.engine.job_spec import new_job
 from postino.errors import StoreUnreachable
 from postino.stores.records import EnqueuedJob, JobFilter, NewJob
@@ -103,7 +103,7 @@ async def test_a_call_whose_answer_was_lost_leaves_one_job(
         return done
 
     monkeypatch.setattr(app.store, "enqueue", losing)
-    monkeypatch.setattr(enqueuing, "AGAIN_AFTER", 0.01)
+    monkeypatch.setattr(store_retry, "RETRY_DELAY", 0.01)
     job = (await app.enqueue_many([JobSpec("t", key=key)]))[0] if many else await app.enqueue("t", key=key)
     assert [found.id for found in await app.store.jobs(JobFilter())] == [job.id]
 
@@ -113,6 +113,6 @@ async def test_a_store_that_stays_away_is_told_to_the_caller(app: Postino, monke
         raise StoreUnreachable("nobody there")
 
     monkeypatch.setattr(app.store, "enqueue", away)
-    monkeypatch.setattr(enqueuing, "KEEP_TRYING", 0)
+    monkeypatch.setattr(store_retry, "KEEP_TRYING", 0)
     with pytest.raises(StoreUnreachable, match="nobody there"):
         await app.enqueue("t")

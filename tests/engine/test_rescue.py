@@ -22,7 +22,7 @@ def test_beats_that_stand_still_for_a_lease_are_death() -> None:
     observing = observer(clock)
     dead = []
     for _ in range(6):
-        dead.append(observing.dead({"w": 7}))
+        dead.append(observing.find_dead({"w": 7}))
         clock.now += 5
     assert dead == [{}, {}, {}, {}, {}, {"w": 7}]
 
@@ -30,19 +30,19 @@ def test_beats_that_stand_still_for_a_lease_are_death() -> None:
 def test_a_beat_is_life() -> None:
     clock = Clock()
     observing = observer(clock)
-    for heartbeat in range(20):
-        assert observing.dead({"w": heartbeat // 4}) == {}
+    for beat in range(20):
+        assert observing.find_dead({"w": beat // 4}) == {}
         clock.now += 5
 
 
 def test_time_in_which_nobody_could_beat_does_not_count() -> None:
     clock = Clock()
     observing = observer(clock)
-    assert observing.dead({"w": 7}) == {}
+    assert observing.find_dead({"w": 7}) == {}
     clock.now += 3600  # the store was away for an hour, and this observer is the first to be back
-    assert observing.dead({"w": 7}) == {}
+    assert observing.find_dead({"w": 7}) == {}
     for _ in range(4):
         clock.now += 5
-        assert observing.dead({"w": 7}) == {}
+        assert observing.find_dead({"w": 7}) == {}
     clock.now += 5
-    assert observing.dead({"w": 7}) == {"w": 7}
+    assert observing.find_dead({"w": 7}) == {"w": 7}

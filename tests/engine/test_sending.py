@@ -13,10 +13,10 @@ import pytest
 
 from postino import Call, Done, Job, Outcome, Postino, State
 from postino.engine.call import Call as EngineCall
-from postino.engine.call import CallContext
-from postino.engine.circuits import CircuitMonitor
-from postino.engine.heartbeat import uptime
-from postino.engine.ledger import JobLedger, StopRun
+from postino.engine.call_context import CallContext
+from postino.engine.circuit_monitor import CircuitMonitor
+from postino.engine.job_ledger import JobLedger, StopRun
+from postino.engine.lease import uptime
 from postino.engine.quota_meter import QuotaMeter
 from postino.outbound.http import OutboundHttp
 from postino.stores.records import ClaimRequest, WorkerInfo
@@ -64,12 +64,12 @@ async def test_a_worker_that_may_have_been_taken_for_dead_sends_nothing(app: Pos
 
     async with RawServer(polite) as server, OutboundHttp() as outbound:
         circuits = CircuitMonitor(app.store, {}, lambda: datetime.now(UTC), lambda: None)
-        meter = QuotaMeter(app.store, {}, circuits)
+        meter = QuotaMeter(app.store, {})
         over = "The lease is over."
-        reach = CallContext(
+        context = CallContext(
             app.enqueue_spec, outbound, lambda: datetime.now(UTC), uptime, lambda: over, circuits, meter
         )
-        call = EngineCall(JobLedger(app.store, intend, claimed), reach, QUICK)  # type: ignore[arg-type]
+        call = EngineCall(JobLedger(app.store, intend, claimed), context, QUICK)  # type: ignore[arg-type]
         with pytest.raises(StopRun) as stopped:
             await call.once("post", send, server.url, found=None, resend=NEVER)
         assert (server.requests, server.connections) == ([], 0)

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from postino.engine.slots import AHEAD, UNMOVED, Run, Slots
+from postino.engine.slots import AHEAD, STUCK_AFTER, Run, Slots
 from postino.values.job import Job, Queue, State, new_id
 
 
@@ -23,7 +23,7 @@ def a_job(queue: Queue = Queue.DEFAULT) -> Job:
 
 def run_all(slots: Slots) -> list[Run]:
     runs = []
-    while (job := slots.next(abandoned=0)) is not None:
+    while (job := slots.take_next(abandoned=0)) is not None:
         runs.append(Run(job, slots.monotonic()))
         slots.running.add(runs[-1])
     return runs
@@ -31,11 +31,11 @@ def run_all(slots: Slots) -> list[Run]:
 
 def test_at_first_there_is_one_job_for_each_slot() -> None:
     slots = Slots(10, Clock())
-    assert slots.wanted(abandoned=0) == 10
-    assert slots.wanted(abandoned=3) == 7
+    assert slots.count_claimable(abandoned=0) == 10
+    assert slots.count_claimable(abandoned=3) == 7
     slots.ready.extend(a_job() for _ in range(10))
     assert len(run_all(slots)) == 10
-    assert slots.wanted(abandoned=0) == 0
+    assert slots.count_claimable(abandoned=0) == 0
 
 
 def test_short_jobs_are_fetched_ahead_and_long_ones_are_not() -> None:
@@ -45,9 +45,9 @@ def test_short_jobs_are_fetched_ahead_and_long_ones_are_not() -> None:
         for _ in range(ended):
             slots.end(Run(a_job(), clock.now))
         clock.now += 2 * AHEAD
-        slots.count()
+        slots.estimate_ahead()
         assert slots.ahead == ahead
-        assert slots.wanted(abandoned=0) == 10 + ahead
+        assert slots.count_claimable(abandoned=0) == 10 + ahead
 
 
 def test_long_jobs_that_end_together_are_no_short_ones() -> None:
@@ -55,11 +55,11 @@ def test_long_jobs_that_end_together_are_no_short_ones() -> None:
     slots = Slots(10, clock)
     runs = [Run(a_job(), clock.now) for _ in range(10)]
     clock.now += 60
-    slots.count()
+    slots.estimate_ahead()
     for run in runs:
         slots.end(run)
     clock.now += 2 * AHEAD
-    slots.count()
+    slots.estimate_ahead()
     assert slots.ahead == 0
 
 
@@ -69,9 +69,9 @@ def test_those_that_wait_in_vain_are_given_back() -> None:
     waiting = a_job()
     slots.ready.extend([a_job(), waiting])
     run_all(slots)
-    assert slots.stuck() == []
-    clock.now += UNMOVED + 0.1
-    assert slots.stuck() == [waiting]
+    assert slots.take_stuck() == []
+    clock.now += STUCK_AFTER + 0.1
+    assert slots.take_stuck() == [waiting]
     assert not slots.ready
 
 
@@ -80,18 +80,18 @@ def test_as_long_as_there_are_enough_next_ones_no_claim_is_worth_it() -> None:
     slots.ahead = 8
     slots.ready.extend(a_job() for _ in range(18))
     runs = run_all(slots)
-    assert (len(runs), slots.wanted(abandoned=0)) == (10, 0)
+    assert (len(runs), slots.count_claimable(abandoned=0)) == (10, 0)
     slots.end(runs[0])
-    assert (len(run_all(slots)), slots.wanted(abandoned=0)) == (1, 0)  # for one job
+    assert (len(run_all(slots)), slots.count_claimable(abandoned=0)) == (1, 0)  # for one job
     slots.end(runs[1])
-    assert slots.wanted(abandoned=0) == 2
+    assert slots.count_claimable(abandoned=0) == 2
 
 
 def test_those_that_wait_count_and_can_be_given_up() -> None:
     slots = Slots(1, Clock())
     low, high = a_job(Queue.LOW), a_job(Queue.HIGH)
     slots.ready.extend([low, high])
-    assert slots.low_is_running()
-    assert slots.give_up(lambda job: job is low) == [low]
-    assert not slots.low_is_running()
+    assert slots.has_low_job()
+    assert slots.take_out(lambda job: job is low) == [low]
+    assert not slots.has_low_job()
     assert list(slots.jobs()) == [high]

@@ -103,7 +103,7 @@ async def test_a_plain_handler_may_enqueue_through_the_sync_door(app: Postino) -
 
 
 async def test_a_worker_outlives_its_own_bugs(app: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "TROUBLE_AGAIN", 0.01)
+    monkeypatch.setattr(worker, "ERROR_RETRY_DELAY", 0.01)
     app.handler("work")(lambda: None)
     claim, failures = app.store.claim, iter([ValueError("a bug"), KeyError("another")])
 
@@ -118,7 +118,7 @@ async def test_a_worker_outlives_its_own_bugs(app: Postino, monkeypatch: pytest.
 
 
 async def test_what_has_ended_is_written_before_a_worker_leaves(app: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settler, "STORE_AGAIN", 0.05)
+    monkeypatch.setattr(settler, "STORE_RETRY_DELAY", 0.05)
     done = asyncio.Event()
 
     @app.handler("work")

@@ -24,7 +24,7 @@ BACK_WITHIN = 2.0  # seconds after the database accepts connections
 Start = Callable[..., "subprocess.Popen[str]"]
 Ran = Callable[[], Counter[str]]
 Logs = Sequence[Mapping[str, Any]]
-ALARMS = {"worker.trouble", "worker.dead", "worker.buried", "job.lost", "job.revoked", "job.rescued", "settle.refused"}
+ALARMS = {"worker.error", "worker.dead", "worker.replaced", "job.lost", "job.revoked", "job.rescued", "settle.refused"}
 
 
 class Flow:

@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 from postino import Done, Job, Outcome, Postino, State
-from postino.engine import enqueue as enqueuing
+from postino.engine import store_retry
 from postino.errors import StoreUnreachable
 from tests.engine.conftest import ended, settings
 from tests.outages.flow import Flow, Logs, Ran, Start, alarms, flowing, line_with
@@ -69,7 +69,7 @@ def refused(app: Postino, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
 async def test_a_full_disk_is_told_and_everything_goes_on_when_there_is_room(
     app: Postino, flow: Flow, disk: Disk, refused: asyncio.Event, logs: Logs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(enqueuing, "KEEP_TRYING", 0)
+    monkeypatch.setattr(store_retry, "KEEP_TRYING", 0)
     started, finish = asyncio.Event(), asyncio.Event()
 
     @app.handler("large")

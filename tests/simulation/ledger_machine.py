@@ -15,9 +15,10 @@ from uuid import UUID
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from postino.engine.call import Call, CallContext
-from postino.engine.circuits import CircuitMonitor
-from postino.engine.ledger import JobLedger, StopRun
+from postino.engine.call import Call
+from postino.engine.call_context import CallContext
+from postino.engine.circuit_monitor import CircuitMonitor
+from postino.engine.job_ledger import JobLedger, StopRun
 from postino.engine.quota_meter import QuotaMeter
 from postino.errors import Conflict
 from postino.rules import settlement
@@ -132,9 +133,9 @@ class Publishing(RuleBasedStateMachine):
         order = ClaimRequest(worker=worker, token=self.new_id(), free=free, poll=poll)
         for job in await self.store.claim(order):
             circuits = CircuitMonitor(self.store, {}, self.clock, lambda: None)
-            meter = QuotaMeter(self.store, {}, circuits)
-            reach = CallContext(None, Door(), self.clock, self.uptime, lambda: None, circuits, meter)  # type: ignore[arg-type]
-            call = Call(JobLedger(self.store, self.intend, job), reach, MANNERS)
+            meter = QuotaMeter(self.store, {})
+            context = CallContext(None, Door(), self.clock, self.uptime, lambda: None, circuits, meter)  # type: ignore[arg-type]
+            call = Call(JobLedger(self.store, self.intend, job), context, MANNERS)
             run = Run(worker, call, asyncio.create_task(self.publish(job, call)))
             run.task.add_done_callback(lambda _: self.network.stirred.set())
             self.runs.append(run)

@@ -66,7 +66,7 @@ class Batcher(Generic[T, R]):
         task.add_done_callback(self.writing.discard)
         return {task}
 
-    async def flushed(self) -> None:
+    async def flush(self) -> None:
         """Returns when nothing is waiting or being written."""
         while self.writing:
             await asyncio.wait(self.writing)

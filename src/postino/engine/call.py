@@ -1,16 +1,15 @@
-"""What a handler may do besides its own work: steps that are remembered, one visible call at a time, further jobs."""
+"""What a handler gets to do its work: remembered steps, one visible call at a time, child jobs, an HTTP client."""
 
 import json
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from typing import Any, Protocol
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
 
-from postino.engine.circuits import CircuitMonitor
+from postino.engine.call_context import CallContext
+from postino.engine.cooldown import start_cooldown
 from postino.engine.guarded_http import GuardedHttp
+from postino.engine.job_ledger import JobLedger, StopRun
 from postino.engine.job_spec import JobSpec
-from postino.engine.ledger import JobLedger, StopRun
-from postino.engine.quota_meter import QuotaMeter
 from postino.rules.failures import refuses
 from postino.rules.gates import told_of_gate
 from postino.rules.ledger import (
@@ -31,74 +30,51 @@ from postino.values.ledger import CallPolicy, Fact, IntentEntry, NewIntent, Sour
 from postino.values.outcome import Defer, Held, Outcome, Retry, Unknown
 from postino.values.provider import Act, Failure, HeldBack, Http, Intent, Kind, Look, NoAnswer, NotSent, Receipt, Resend
 
-
-class HttpClientFactory(Protocol):
-    """Opens the way outwards for one act."""
-
-    def open(
-        self, *, timeout: timedelta, may_send: Callable[[], str | None], visible: bool, secrets: Any, public: bool
-    ) -> Http: ...
-
-
-USUAL = CallPolicy()
-
-
-@dataclass(frozen=True, slots=True)
-class CallContext:
-    """What calls of one worker have in common. `awake` is a clock that goes on while the machine sleeps."""
-
-    enqueue: Callable[[JobSpec], Awaitable[Job]]
-    door: HttpClientFactory
-    now: Callable[[], datetime]
-    uptime: Callable[[], float]
-    may_send: Callable[[], str | None]  # why nothing may leave any more: the lease may be over
-    circuits: CircuitMonitor
-    meter: QuotaMeter
-    grace: float = 0.0  # seconds between the time limit of a step and the job's deadline
+DEFAULT_POLICY = CallPolicy()
 
 
 class Call:
-    """Handed to a handler with its job."""
+    """Passed to a handler with its job."""
 
-    def __init__(self, ledger: JobLedger, reach: CallContext, manners: CallPolicy | None = None) -> None:
+    def __init__(self, ledger: JobLedger, context: CallContext, policy: CallPolicy = DEFAULT_POLICY) -> None:
         self._ledger = ledger
-        self._reach = reach
-        self._manners = manners or USUAL
+        self._context = context
+        self._policy = policy
 
     @property
     def job(self) -> Job:
-        """As it is now."""
+        """The job as it is now."""
         return self._ledger.job
 
     @property
     def progress_at(self) -> float:
-        """When the last step began."""
+        """When the last step began, on the context's `uptime` clock."""
         return self._ledger.progress_at
 
     @property
-    def asked(self) -> bool:
-        """Whether it has called anybody through its door."""
-        return self._ledger.asked
+    def has_called_service(self) -> bool:
+        """Whether this run has sent a request through this call's HTTP client."""
+        return self._ledger.has_called_service
 
     def limit_steps(self, seconds: float) -> None:
-        """Each step may take so long, from now on."""
-        self._ledger.progress_at = self._reach.uptime()
-        self._ledger.limit = seconds + self._reach.grace
+        """Give each step this many seconds from its start."""
+        self._ledger.progress_at = self._context.uptime()
+        self._ledger.limit = seconds + self._context.grace
 
     @property
     def http(self) -> Http:
-        """The way out for what is neither remembered nor visible."""
-        return self._open(visible=False)
+        """An HTTP client for requests that are neither remembered nor visible to others."""
+        return self._open_http(visible=False)
 
-    def with_policy(self, manners: CallPolicy) -> "Call":
-        """The same call from its first step, with the manners of a network."""
+    def with_policy(self, policy: CallPolicy) -> "Call":
+        """Return this call with another policy. Its steps begin again at the first; finished ones are remembered."""
         self._ledger.entered.clear()
-        return Call(self._ledger, self._reach, manners)
+        return Call(self._ledger, self._context, policy)
 
     async def enqueue(self, type: str, payload: Any = None, **details: Any) -> Job:
-        """Enqueues a child of this job. What becomes of the child never changes its parent."""
+        """Enqueue a child of this job. What becomes of the child does not change its parent."""
         spec = JobSpec(type, payload, **details)
-        return await self._reach.enqueue(
+        return await self._context.enqueue(
             replace(
                 spec,
                 parent=self.job.id,
@@ -107,120 +83,141 @@ class Call:
         )
 
     async def step(self, name: str, act: Act, *arguments: Any) -> Any:
-        """Inert: may be repeated after a crash. What came of it is remembered, so it must be JSON."""
-        position = await self._enter(name)
-        entry = self._ledger.remembered(name)
+        """Do something that others cannot see, such as an upload, and remember its result, which must be JSON.
+
+        After a crash the step may run again.
+        """
+        position = await self._enter_step(name)
+        entry = self._ledger.find_step(name)
         if entry is not None and entry.result is not None:
             return json.loads(entry.result)
-        result = await self._inert(act, arguments)
-        entry = await self._ledger.remember(name, position, result)
+        result = await self._run_step(act, arguments)
+        entry = await self._ledger.save_step(name, position, result)
         return json.loads(entry.result or "null")  # as it would be read after a crash
 
     async def until(self, name: str, ready: Act, *arguments: Any, every: timedelta, patience: timedelta) -> Any:
-        """Asks until the answer is not None; between two questions the job is parked and holds nothing."""
-        position = await self._enter(name)
-        entry = self._ledger.remembered(name)
+        """Poll until `ready` returns something other than None, and remember it.
+
+        Between two polls the job is pending and holds neither a slot nor a lock. After `patience` the attempt fails.
+        """
+        position = await self._enter_step(name)
+        entry = self._ledger.find_step(name)
         if entry is not None and entry.result is not None:
             return json.loads(entry.result)
-        result = await self._inert(ready, arguments)
+        result = await self._run_step(ready, arguments)
         if result is not None:
-            entry = await self._ledger.remember(name, position, result)
+            entry = await self._ledger.save_step(name, position, result)
             return json.loads(entry.result or "null")
-        entry = entry or await self._ledger.remember(name, position, None, done=False)
-        now = self._reach.now()
+        entry = entry or await self._ledger.save_step(name, position, None, done=False)
+        now = self._context.now()
         if now >= entry.asked_at + patience:
-            await self._ledger.forget(name)
-            raise StopRun(Retry(f"{name}: not there after {patience}. The next attempt starts anew."))
+            await self._ledger.forget_step(name)
+            raise StopRun(Retry(f"{name}: not ready after {patience}. The next attempt starts again."))
         raise StopRun(Defer(min(now + every, entry.asked_at + patience), f"waiting until {name}"))
 
     async def once(self, name: str, act: Act, *arguments: Any, found: Look | None, resend: Resend) -> Receipt:
-        """Visible. If its answer is lost, `found` looks for it before anything is sent again, if it ever is."""
-        position = await self._enter(name)
-        tells = found is not None or resend.harmless
-        match fate(await self._ledger.read(), name):
+        """Make the call that others can see. If its response is lost, look it up with `found` before sending again.
+
+        `resend` says whether and for how long the network recognises a repetition. Without `found`, and unless a
+        repetition is harmless, a lost response needs a person.
+        """
+        position = await self._enter_step(name)
+        can_recover = found is not None or resend.harmless
+        match fate(await self._ledger.load(), name):
             case Accepted(receipt):
                 return receipt
             case InDoubt() as doubt:
-                receipt_found = await self._look(doubt, found, resend, arguments)
-                if receipt_found is not None:
-                    return await self._accept(name, doubt.intent.number, receipt_found, Source.LOOK)
-                return await self._send(name, position, doubt.number, act, arguments, tells)
+                existing = await self._look_up(doubt, found, resend, arguments)
+                if existing is not None:
+                    return await self._accept(name, doubt.intent.number, existing, Source.LOOK)
+                return await self._send(name, position, doubt.number, act, arguments, can_recover)
             case Clear(number):
-                return await self._send(name, position, number, act, arguments, tells)
+                return await self._send(name, position, number, act, arguments, can_recover)
 
     async def held_by_others(self, remote_ids: list[str]) -> set[str]:
-        """Which of these posts of this account belong to other jobs."""
+        """Return those of these remote ids that belong to other jobs of the same account."""
         return await self._ledger.store.remote_ids_of_others(self.job, remote_ids)
 
-    async def _enter(self, name: str) -> int:
-        self._ledger.progress_at = self._reach.uptime()
-        return await self._ledger.enter(name)
+    async def handle_failure(self, failure: Failure) -> Outcome:
+        """Return the outcome of a failure that a network reported. A rate limit also starts a cool-down."""
+        if failure.kind is Kind.RATE_LIMIT:
+            gate = await start_cooldown(self._ledger.store, self._context.circuits, self.job, failure)
+            failure = replace(failure, until=gate.until_at)
+        return outcome_of(failure, self._context.now())
 
-    async def _inert(self, act: Act, arguments: tuple[Any, ...]) -> Any:
+    async def _enter_step(self, name: str) -> int:
+        self._ledger.progress_at = self._context.uptime()
+        return await self._ledger.enter_step(name)
+
+    async def _run_step(self, act: Act, arguments: tuple[Any, ...]) -> Any:
         try:
             crash_point("step.before")
-            result = await act(self._open(visible=False), *arguments)
+            result = await act(self._open_http(visible=False), *arguments)
             crash_point("step.after")
         except (NotSent, NoAnswer) as error:
-            raise StopRun(self._unsent(error)) from error
+            raise StopRun(self._retry_later(error)) from error
         if isinstance(result, Failure):
-            raise StopRun(await self._outcome(result))
+            raise StopRun(await self._fail(result))
         return result
 
     async def _send(
-        self, name: str, position: int, number: int, act: Act, arguments: tuple[Any, ...], tells: bool
+        self, name: str, position: int, number: int, act: Act, arguments: tuple[Any, ...], can_recover: bool
     ) -> Receipt:
-        """Where nothing but a person ever tells what became of it, nobody waits before asking one."""
-        shut = self._reach.circuits.shut(self.job.channel)
-        if gate := shut or await self._reach.meter.reserve(self.job, name, number):
-            raise StopRun(Held(gate.until_at or self._reach.now(), told_of_gate(gate)))
-        began = self._reach.uptime()  # before the store knows of it, so that our time is over before the store's
-        manners = self._manners
-        intent = await self._ledger.intend(
-            NewIntent(
-                job_id=self.job.id,
-                token=self.job.token,
-                step=name,
-                position=position,
-                number=number,
-                send_within=manners.send_within.total_seconds(),
-                settles_within=(manners.timeout + manners.visibility).total_seconds(),
-                limit=self._ledger.limit,
-            )
-        )
-        look_at = intent.look_at if tells else None
+        """Commit the intent, make the visible call, and store its receipt."""
+        gate = self._context.circuits.find_closed_gate(self.job.channel)
+        gate = gate or await self._context.quotas.reserve(self.job, name, number)
+        if gate is not None:
+            raise StopRun(Held(gate.until_at or self._context.now(), told_of_gate(gate)))
+        policy = self._policy
+        # Before the intent is committed, so that this worker stops sending before others begin to look it up.
+        send_until = self._context.uptime() + policy.send_within.total_seconds()
+        intent = await self._ledger.record_intent(self._make_intent(name, position, number))
+        look_at = intent.look_at if can_recover else None
         try:
             crash_point("send.before")
-            result = await act(self._open(visible=True, until=began + manners.send_within.total_seconds()), *arguments)
+            result = await act(self._open_http(visible=True, until=send_until), *arguments)
             crash_point("send.after")
         except NotSent as error:
             await self._refuse(intent, str(error))
-            await self._reach.meter.give_back(self.job, name, number)
-            raise StopRun(self._unsent(error)) from error
+            await self._context.quotas.release(self.job, name, number)
+            raise StopRun(self._retry_later(error)) from error
         except Exception as error:
-            # Whatever it is, it happened after something may have left.
-            raise StopRun(Unknown(f"No answer that could be read came back: {error}", look_at)) from error
+            # Whatever it is, the request may have left.
+            raise StopRun(Unknown(f"No readable response came back: {error}", look_at)) from error
         match result:
             case Failure() if refuses(result):
                 await self._refuse(intent, result.message)
-                raise StopRun(await self._outcome(result))
+                raise StopRun(await self._fail(result))
             case Failure():
-                raise StopRun(Unknown(f"It may be out there although it was refused: {result.message}", look_at))
+                raise StopRun(Unknown(f"It may have been published despite this error: {result.message}", look_at))
             case Receipt():
                 return await self._accept(name, number, result, Source.CALL)
-        raise StopRun(Unknown(f"The answer made no sense: {result!r:.200}", look_at))
+        raise StopRun(Unknown(f"The response could not be understood: {result!r:.200}", look_at))
 
-    async def _look(
+    def _make_intent(self, name: str, position: int, number: int) -> NewIntent:
+        policy = self._policy
+        return NewIntent(
+            job_id=self.job.id,
+            token=self.job.token,
+            step=name,
+            position=position,
+            number=number,
+            send_within=policy.send_within.total_seconds(),
+            settles_within=(policy.timeout + policy.visibility).total_seconds(),
+            limit=self._ledger.limit,
+        )
+
+    async def _look_up(
         self, doubt: InDoubt, found: Look | None, resend: Resend, arguments: tuple[Any, ...]
     ) -> Receipt | None:
-        """What was found, or None where it may be sent again. Everything else ends the run."""
-        if self._reach.now() < doubt.intent.look_at:
-            raise StopRun(Unknown("It may still be on its way.", doubt.intent.look_at))
+        """Return the receipt of a lost call, or None if the call may be repeated. Otherwise end the run."""
+        if self._context.now() < doubt.intent.look_at:
+            raise StopRun(Unknown("The request may still be on its way.", doubt.intent.look_at))
         if found is None:
-            decided: Accepted | SendAgain | LookAgain | AskPerson = without_look(doubt, resend, self._reach.now())
+            decision: Accepted | SendAgain | LookAgain | AskPerson = without_look(doubt, resend, self._context.now())
         else:
-            decided = await self._asked(doubt, found, resend, arguments)
-        match decided:
+            decision = await self._ask_network(doubt, found, resend, arguments)
+        match decision:
             case Accepted(receipt):
                 return receipt
             case SendAgain():
@@ -230,64 +227,56 @@ class Call:
             case AskPerson(why):
                 raise StopRun(Unknown(why))
 
-    async def _asked(
+    async def _ask_network(
         self, doubt: InDoubt, found: Look, resend: Resend, arguments: tuple[Any, ...]
     ) -> Accepted | SendAgain | LookAgain:
-        asked_about = Intent(
+        intent = Intent(
             number=doubt.intent.number,
             intended_at=doubt.first_intended_at,
             send_before_at=doubt.intent.send_before_at,
         )
         try:
             crash_point("lookup.before")
-            sighting = await found(self._open(visible=False), asked_about, *arguments)
+            sighting = await found(self._open_http(visible=False), intent, *arguments)
             crash_point("lookup.after")
         except (NotSent, NoAnswer) as error:
-            raise StopRun(self._unsent(error)) from error
+            raise StopRun(self._retry_later(error)) from error
         if isinstance(sighting, Failure):
-            raise StopRun(await self._outcome(sighting))
-        return after_look(sighting, doubt, resend, self._reach.now())
+            raise StopRun(await self._fail(sighting))
+        return after_look(sighting, doubt, resend, self._context.now())
 
     async def _accept(self, name: str, number: int, receipt: Receipt, told_by: Source) -> Receipt:
         fact = Fact(step=name, number=number, verdict=Verdict.ACCEPTED, told_by=told_by, receipt=receipt)
-        noted = await self._ledger.note(fact)
+        noted = await self._ledger.record_receipt(fact)
         if noted.held_by is not None:
-            told = f"The network named {receipt.remote_id}, which is what job {noted.held_by} became."
-            raise StopRun(Unknown(told))
+            raise StopRun(Unknown(f"The network returned {receipt.remote_id}, which belongs to job {noted.held_by}."))
         return receipt
 
     async def _refuse(self, intent: IntentEntry, why: str) -> None:
         fact = Fact(step=intent.step, number=intent.number, verdict=Verdict.REFUSED, told_by=Source.CALL, why=why)
-        await self._ledger.note(fact)
+        await self._ledger.record_receipt(fact)
 
-    async def _outcome(self, failure: Failure) -> Outcome:
-        if self._manners.refused is not None:
-            await self._manners.refused(failure)
-        return await self.heard(failure)
+    async def _fail(self, failure: Failure) -> Outcome:
+        if self._policy.on_failure is not None:
+            await self._policy.on_failure(failure)
+        return await self.handle_failure(failure)
 
-    async def heard(self, failure: Failure) -> Outcome:
-        """What a network's no means for this job; "too many" concerns the others of its account as well."""
-        if failure.kind is Kind.RATE_LIMIT:
-            gate = await self._reach.meter.cool(self.job, failure)
-            failure = replace(failure, until=gate.until_at)
-        return outcome_of(failure, self._reach.now())
+    def _retry_later(self, error: NotSent | NoAnswer) -> Outcome:
+        """Return the outcome of a request that got no response. A gate that closed meanwhile costs no attempt."""
+        return Held(self._context.now(), str(error)) if isinstance(error, HeldBack) else Retry(str(error))
 
-    def _unsent(self, error: NotSent | NoAnswer) -> Outcome:
-        """A gate that closed meanwhile spends no attempt: it is claimed again when that opens."""
-        return Held(self._reach.now(), str(error)) if isinstance(error, HeldBack) else Retry(str(error))
-
-    def _open(self, *, visible: bool, until: float | None = None) -> Http:
+    def _open_http(self, *, visible: bool, until: float | None = None) -> Http:
         def may_send() -> str | None:
-            if until is not None and self._reach.uptime() > until:
-                return "It was too late to begin: what was intended for one moment is not sent in another."
-            return self._reach.may_send()
+            if until is not None and self._context.uptime() > until:
+                return "It is too late to send: the time in which this call had to begin is over."
+            return self._context.may_send()
 
-        manners = self._manners
-        http = self._reach.door.open(
-            timeout=manners.timeout,
+        policy = self._policy
+        http = self._context.http.open(
+            timeout=policy.timeout,
             may_send=may_send,
             visible=visible,
-            secrets=manners.secrets,
-            public=manners.public,
+            secrets=policy.secrets,
+            public=policy.public,
         )
-        return GuardedHttp(http, self._reach.circuits, self.job.channel, self._ledger.ask)
+        return GuardedHttp(http, self._context.circuits, self.job.channel, self._ledger.mark_service_called)

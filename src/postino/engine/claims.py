@@ -38,7 +38,7 @@ class Claims:
         self.full = False  # the last claim took all there was room for
         self.lost: dict[UUID, float] = {}  # claims that were never answered, and when: they may hold jobs all the same
 
-    def still_serves(self, free: int) -> bool:
+    def is_poll_fresh(self, free: int) -> bool:
         """Whether the last look is good enough: nothing can be taken, or there was more than could be."""
         return (self.full or not free) and self.monotonic() < self.looked_at + FRESH
 
@@ -80,14 +80,14 @@ class Claims:
                 self.marks[line] = max(job.run_at, self.marks.get(line, job.run_at))
         return jobs
 
-    def strays(self, held: Iterable[tuple[UUID, UUID]]) -> list[UUID]:
+    def find_strays(self, held: Iterable[tuple[UUID, UUID]]) -> list[UUID]:
         """Which of the jobs that the store says are ours we know nothing of: the answer to their claim was lost."""
-        strays = [(job_id, token) for job_id, token in held if token in self.lost]
-        found = {token for _, token in strays}
+        find_strays = [(job_id, token) for job_id, token in held if token in self.lost]
+        found = {token for _, token in find_strays}
         self.lost = {
             token: at for token, at in self.lost.items() if token in found or self.monotonic() < at + REMEMBERED
         }
-        return [job_id for job_id, _ in strays]
+        return [job_id for job_id, _ in find_strays]
 
     @staticmethod
     def time_to_next(poll: PollResult) -> timedelta | None:

@@ -1,38 +1,33 @@
-"""Writing new jobs down, once each, although the store may go away in the middle of it."""
+"""Write new jobs and posts to the store, each exactly once, even if the store goes away meanwhile."""
 
-import asyncio
-import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
 
 from postino.engine.batcher import Batcher
-from postino.errors import StoreUnreachable
+from postino.engine.store_retry import retry_store
 from postino.stores.records import EnqueuedJob, NewJob
 from postino.stores.store import Store
 from postino.values.post import NewPosts, Once, Written
 
-T = TypeVar("T")
-SHARED_PATIENCE = 0.1
-MOST_JOBS = 500
-MOST_TOGETHER = 100  # contents
-FEW = 10  # posts of one content: of more, others would have to wait
-KEEP_TRYING = 5.0
-AGAIN_AFTER = 0.25
+SHARED_LOCK_TIMEOUT = 0.1  # seconds that a batch waits for a key which an open transaction holds
+MAX_JOBS_PER_BATCH = 500
+MAX_CONTENTS_PER_BATCH = 100
+MAX_BATCHED_POSTS = 10  # posts of one content: a larger one would make others wait
 
 
-def enqueuer(store: Store) -> Batcher[NewJob, EnqueuedJob]:
-    """Jobs of several callers in one batch: a key held by somebody's open transaction delays its own caller only."""
+def make_job_batcher(store: Store) -> Batcher[NewJob, EnqueuedJob]:
+    """Return a batcher that enqueues the jobs of several callers in one transaction."""
 
     async def write(jobs: list[NewJob], again: bool = False) -> Sequence[EnqueuedJob]:
-        return await enqueue_with_retry(store, jobs, patience=shared_patience(jobs), again=again)
+        return await enqueue_with_retry(store, jobs, patience=choose_lock_timeout(jobs), again=again)
 
-    return Batcher(write, MOST_JOBS, partial(write, again=True))
+    return Batcher(write, MAX_JOBS_PER_BATCH, partial(write, again=True))
 
 
-def shared_patience(together: Sequence[object]) -> float | None:
-    return None if len(together) == 1 else SHARED_PATIENCE
+def choose_lock_timeout(batch: Sequence[object]) -> float | None:
+    """Return a short time-out for shared batches: a key held by an open transaction delays its own caller only."""
+    return None if len(batch) == 1 else SHARED_LOCK_TIMEOUT
 
 
 async def enqueue_with_retry(
@@ -42,65 +37,48 @@ async def enqueue_with_retry(
     once: Once | None = None,
     again: bool = False,
 ) -> Sequence[EnqueuedJob]:
-    """Asks again where no answer came: the ids stay, so that what got through the first time is not there twice.
+    """Enqueue these jobs; repeat the insert if the store did not answer. The ids stay, so no job is inserted twice.
 
-    What is there by the id that was offered for it, this call has created: at the first try or at another.
+    A job counts as created if it has the id that this call chose, whichever attempt inserted it.
     """
-
-    async def enqueue(again: bool) -> Sequence[EnqueuedJob]:
-        return await store.enqueue(jobs, patience=patience, again=again, once=once)
-
-    found = await retry_store(enqueue, again=again)
-    if all(one.created for one in found):
-        return found
-    return [replace(one, created=one.job.id == job.id) for one, job in zip(found, jobs, strict=True)]
+    results = await retry_store(
+        lambda again: store.enqueue(jobs, patience=patience, again=again, once=once), again=again
+    )
+    if all(result.created for result in results):
+        return results
+    return [replace(result, created=result.job.id == job.id) for result, job in zip(results, jobs, strict=True)]
 
 
 async def create_posts_with_retry(
-    store: Store, wanted: Sequence[NewPosts], patience: float | None = None, again: bool = False
+    store: Store, contents: Sequence[NewPosts], patience: float | None = None, again: bool = False
 ) -> Sequence[Sequence[Written]]:
-    """The same for posts, with what they say."""
-
-    async def create(again: bool) -> Sequence[Sequence[Written]]:
-        return await store.create_posts(wanted, again=again, patience=patience)
-
-    found = await retry_store(create, again=again)
-    return [[*map(as_created, those, one.jobs)] for those, one in zip(found, wanted, strict=True)]
+    """Create contents with their posts; repeat the insert if the store did not answer."""
+    results = await retry_store(lambda again: store.create_posts(contents, again=again, patience=patience), again=again)
+    return [[*map(mark_created, posts, content.jobs)] for posts, content in zip(results, contents, strict=True)]
 
 
-def as_created(written: Written, job: NewJob) -> Written:
+def mark_created(written: Written, job: NewJob) -> Written:
+    """Mark a post as created if it has the id that this call chose."""
     return Written(written.post, written.post.job.id == job.id)
 
 
 class PostBatcher:
-    """Many callers, few writes. What is large, a draft's, or perhaps a second click is written by itself."""
+    """Creates the posts of several requests in one transaction.
+
+    Large contents, drafts and possible duplicates get a transaction of their own.
+    """
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        rewrite = partial(self.create_together, again=True)
-        self.together: Batcher[NewPosts, Sequence[Written]] = Batcher(self.create_together, MOST_TOGETHER, rewrite)
+        rewrite = partial(self.create_batch, again=True)
+        self.batcher: Batcher[NewPosts, Sequence[Written]] = Batcher(self.create_batch, MAX_CONTENTS_PER_BATCH, rewrite)
 
-    async def create(self, wanted: NewPosts) -> Sequence[Written]:
-        alone = wanted.draft is not None or any(post.guard for post in wanted.posts)
-        if alone or len(wanted.posts) > FEW:
-            return (await create_posts_with_retry(self.store, [wanted]))[0]
-        return await self.together.put(wanted)
+    async def create(self, content: NewPosts) -> Sequence[Written]:
+        """Create a content with its posts and return them in order."""
+        alone = content.draft is not None or any(post.guard for post in content.posts)
+        if alone or len(content.posts) > MAX_BATCHED_POSTS:
+            return (await create_posts_with_retry(self.store, [content]))[0]
+        return await self.batcher.put(content)
 
-    async def create_together(self, wanted: list[NewPosts], again: bool = False) -> Sequence[Sequence[Written]]:
-        """A key held by somebody's open transaction delays its own caller only."""
-        return await create_posts_with_retry(self.store, wanted, shared_patience(wanted), again)
-
-
-async def retry_store(
-    act: Callable[[bool], Awaitable[T]], keep_trying: float | None = None, *, again: bool = False
-) -> T:
-    """Does it, again for some seconds while the store is away; tells what it does whether it is not the first time."""
-    started, patience = time.monotonic(), KEEP_TRYING if keep_trying is None else keep_trying
-    while True:
-        try:
-            return await act(again)
-        except StoreUnreachable:
-            if time.monotonic() - started > patience:
-                raise
-            again = True
-            await asyncio.sleep(AGAIN_AFTER)
+    async def create_batch(self, contents: list[NewPosts], again: bool = False) -> Sequence[Sequence[Written]]:
+        return await create_posts_with_retry(self.store, contents, choose_lock_timeout(contents), again)

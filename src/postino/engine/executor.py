@@ -1,4 +1,4 @@
-"""Runs one job's handler and turns whatever happens into what becomes of the job."""
+"""Runs the handler of one job and decides, by `rules.settlement`, what becomes of the job. Writes nothing."""
 
 import asyncio
 import traceback
@@ -10,8 +10,8 @@ import structlog
 
 from postino.engine.call import Call
 from postino.engine.handlers import Handler, UnreadablePayload
-from postino.engine.heartbeat import uptime
-from postino.engine.ledger import StopRun
+from postino.engine.job_ledger import StopRun
+from postino.engine.lease import uptime
 from postino.engine.threads import Threads
 from postino.rules.retry import Override, RetryPolicy, backoff_from, resolve
 from postino.rules.settlement import settle, unreadable
@@ -21,7 +21,11 @@ from postino.values.outcome import Held, Outcome, Retry, Unknown
 
 log = structlog.get_logger("postino.worker")
 Caught = tuple[Outcome | None, BaseException | None]
-GRACE = 1.0  # seconds a handler has to clean up after it was told to stop
+GRACE = 1.0  # seconds that a cancelled handler has to clean up
+
+
+class TimeLimitExceeded(Exception):
+    """A step took longer than the job's time limit."""
 
 
 class Executor:
@@ -42,133 +46,136 @@ class Executor:
         self.make_call = make_call
         self.now = now
         self.jitter = jitter
-        self.stubborn: set[asyncio.Task[Caught]] = set()
-        self.usual: dict[tuple[str, str], RetryPolicy] = {}  # by channel and type
+        self.abandoned: set[asyncio.Task[Caught]] = set()
+        self.policies: dict[tuple[str, str], RetryPolicy] = {}  # by channel and type
 
-    async def perform(self, job: Job, follow: Callable[[Call], None]) -> SettledJob:
-        """Runs the job to its end. Nothing a handler does gets past here, except this worker's own word to stop."""
+    async def execute(self, job: Job, attach_call: Callable[[Call], None]) -> SettledJob:
+        """Run the job's handler and return its ending. Raises only this worker's own cancellation."""
         call = self.make_call(job)
-        follow(call)
+        attach_call(call)
         try:
             handler = self.handlers.get(job.type)
-            policy = self.policy(job, handler)
+            policy = self.choose_policy(job, handler)
             if handler is None:
-                return SettledJob(job, settle(job, Retry(self.unknown_type(job)), policy, self.now(), self.jitter()))
-            payload = handler.read(job.payload)
-            outcome, failure = await self.outcome(handler, call, payload, policy)
+                reason = self.describe_unknown_type(job)
+                return SettledJob(job, settle(job, Retry(reason), policy, self.now(), self.jitter()))
+            payload = handler.parse_payload(job.payload)
+            outcome, failure = await self.run_handler(handler, call, payload, policy)
             return SettledJob(call.job, settle(call.job, outcome, policy, self.now(), self.jitter()), failure)
         except UnreadablePayload as error:
-            return SettledJob(job, unreadable(job, str(error)), failure_of(error))
+            return SettledJob(job, unreadable(job, str(error)), to_failure(error))
         except BaseException as error:
-            if stopped_by_us(error):
+            if is_own_cancellation(error):
                 raise
-            return self.broken(call.job, error)
+            return self.settle_error(call.job, error)
 
-    def broken(self, job: Job, error: BaseException) -> SettledJob:
-        """Something went wrong around the handler."""
-        return SettledJob(job, settle(job, Retry(told(error)), self.default, self.now(), 0), failure_of(error))
+    def settle_error(self, job: Job, error: BaseException) -> SettledJob:
+        """Return the ending of a job whose run failed outside its handler."""
+        return SettledJob(
+            job, settle(job, Retry(describe_error(error)), self.default, self.now(), 0), to_failure(error)
+        )
 
-    def put_off(self, job: Job, why: str) -> SettledJob:
-        """A gate closed after it was claimed: it is claimed again when that opens."""
-        return SettledJob(job, settle(job, Held(self.now(), why), self.default, self.now(), 0))
+    def settle_gated(self, job: Job, reason: str) -> SettledJob:
+        """Return the ending of a job whose gate closed after it was claimed. It costs no attempt."""
+        return SettledJob(job, settle(job, Held(self.now(), reason), self.default, self.now(), 0))
 
-    async def outcome(
+    def settle_unwritable(self, ending: SettledJob, error: Exception) -> SettledJob:
+        """Return an uncertain ending for one that the store refuses: what the handler did must not be repeated."""
+        reason = f"The handler ended, but its result could not be stored: {describe_error(error)}"
+        return SettledJob(ending.job, settle(ending.job, Unknown(reason), self.default, self.now(), 0))
+
+    async def run_handler(
         self, handler: Handler, call: Call, payload: object, policy: RetryPolicy
     ) -> tuple[Outcome, AttemptError | None]:
         try:
             work = handler.run(self.threads, call.job, payload, call)
-            return await (work if policy.time_limit is None else self.within(policy.time_limit, work, call)), None
+            if policy.time_limit is not None:
+                work = self.run_limited(policy.time_limit, work, call)
+            return await work, None
         except StopRun as stop:
             return stop.outcome, None
-        except TookTooLong as error:
-            return Retry(str(error)), failure_of(error)
+        except TimeLimitExceeded as error:
+            return Retry(str(error)), to_failure(error)
         except BaseException as error:
-            if stopped_by_us(error):
+            if is_own_cancellation(error):
                 raise
-            return Retry(told(error)), failure_of(error)  # whatever a handler raises, sys.exit() included
+            return Retry(describe_error(error)), to_failure(error)  # any exception of a handler, sys.exit() included
 
-    async def within(self, seconds: float, work: Coroutine[Any, Any, Outcome], call: Call) -> Outcome:
-        """In a task of its own, so that one that does not let itself be stopped can be left alone.
+    async def run_limited(self, seconds: float, work: Coroutine[Any, Any, Outcome], call: Call) -> Outcome:
+        """Run a handler whose steps may take this many seconds each.
 
-        The limit is that of a step: each step of a call has so long.
+        It runs in a task of its own, which can be abandoned if it ignores its cancellation.
         """
-        task = asyncio.create_task(caught(work))
+        task = asyncio.create_task(catch_exit(work))
         call.limit_steps(seconds)
         try:
             while not task.done() and (left := call.progress_at + seconds - uptime()) > 0:
                 await asyncio.wait([task], timeout=left)
         except asyncio.CancelledError:
-            await self.stop(task, call.job.type)
+            await self.cancel(task, call.job.type)
             if not task.done() or task.cancelled():
                 raise
         if not task.done():
-            await self.stop(task, call.job.type)
+            await self.cancel(task, call.job.type)
             if not task.done() or task.cancelled():
-                raise TookTooLong(f"It took longer than its time limit of {seconds} s.")
-        outcome, ended_all = task.result()
-        if ended_all is not None:
-            raise ended_all
+                raise TimeLimitExceeded(f"It took longer than its time limit of {seconds} s.")
+        outcome, exit_error = task.result()
+        if exit_error is not None:
+            raise exit_error
         assert outcome is not None
         return outcome
 
-    async def stop(self, task: "asyncio.Task[Caught]", type_: str) -> None:
+    async def cancel(self, task: "asyncio.Task[Caught]", type_: str) -> None:
+        """Cancel a handler and wait a moment for it to clean up."""
         task.cancel()
-        self.stubborn.add(task)
-        task.add_done_callback(self.stubborn.discard)
+        self.abandoned.add(task)
+        task.add_done_callback(self.abandoned.discard)
         await asyncio.wait([task], timeout=GRACE)
         if not task.done():
-            told = "it does not let itself be stopped; it keeps its slot of this worker until it returns"
-            log.warning("handler.abandoned", type=type_, next=told)
+            advice = "it ignores its cancellation; it keeps its slot of this worker until it returns"
+            log.warning("handler.abandoned", type=type_, next=advice)
 
-    def still_running(self) -> int:
-        """How many handlers go on although nobody waits for them any more."""
-        return len(self.stubborn) + self.threads.still_running()
+    def count_abandoned(self) -> int:
+        """Return how many handlers still run although no job waits for them."""
+        return len(self.abandoned) + self.threads.count_abandoned()
 
-    def unwritable(self, ending: SettledJob, error: Exception) -> SettledJob:
-        """It ended, but the store refuses to keep how. Whatever it did must not be done again by itself."""
-        why = f"The handler ended, but how could not be written down: {told(error)}"
-        return SettledJob(ending.job, settle(ending.job, Unknown(why), self.default, self.now(), 0))
-
-    def policy(self, job: Job, handler: Handler | None) -> RetryPolicy:
-        usual = self.usual.get((job.channel, job.type))
-        if usual is None:
+    def choose_policy(self, job: Job, handler: Handler | None) -> RetryPolicy:
+        """Return the retry policy of a job: its own values before its type's, its channel's and the default."""
+        policy = self.policies.get((job.channel, job.type))
+        if policy is None:
             channel, type_ = self.channels.get(job.channel), handler.override if handler else None
-            usual = self.usual[job.channel, job.type] = resolve(self.default, channel, type_)
+            policy = self.policies[job.channel, job.type] = resolve(self.default, channel, type_)
         if job.max_attempts is None and job.backoff is None and job.time_limit is None:
-            return usual
+            return policy
         backoff = backoff_from(job.backoff) if job.backoff else None
-        return resolve(usual, Override(job.max_attempts, backoff, job.time_limit))
+        return resolve(policy, Override(job.max_attempts, backoff, job.time_limit))
 
-    def unknown_type(self, job: Job) -> str:
+    def describe_unknown_type(self, job: Job) -> str:
         known = ", ".join(sorted(self.handlers)) or "none"
         return f"This worker has no handler for jobs of type {job.type} (it has: {known}). Start one that does."
 
 
-async def caught(work: Coroutine[Any, Any, Outcome]) -> Caught:
-    """What asyncio would let end the whole process, as a value."""
+async def catch_exit(work: Coroutine[Any, Any, Outcome]) -> Caught:
+    """Return SystemExit and KeyboardInterrupt as values: raised in a task, they would end the whole process."""
     try:
         return await work, None
     except (SystemExit, KeyboardInterrupt) as error:
         return None, error
 
 
-class TookTooLong(Exception):
-    """The time limit ended an attempt."""
-
-
-def stopped_by_us(error: BaseException) -> bool:
-    """A cancellation of this very task; a handler may also end with one that it met elsewhere, which is its failure."""
+def is_own_cancellation(error: BaseException) -> bool:
+    """Whether this very task was cancelled. Any other CancelledError that a handler raises is its failure."""
     task = asyncio.current_task()
     return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
 
 
-def failure_of(error: BaseException) -> AttemptError:
-    return AttemptError(type(error).__qualname__, told(error), "".join(traceback.format_exception(error)))
+def to_failure(error: BaseException) -> AttemptError:
+    return AttemptError(type(error).__qualname__, describe_error(error), "".join(traceback.format_exception(error)))
 
 
-def told(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     name = type(error).__qualname__
     try:
         return f"{name}: {error}" if str(error) else name
-    except Exception:  # noqa: BLE001 - an exception that cannot even say what it is
+    except Exception:  # noqa: BLE001 - an exception whose __str__ raises
         return name

@@ -1,22 +1,25 @@
-"""The door outwards as calls of a job see it: nobody calls a service that is left alone, and what it answers counts."""
+"""The HTTP client of a job's calls: it asks the circuit before each request and reports each response to it."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from postino.engine.circuits import CircuitMonitor
+from postino.engine.circuit_monitor import CircuitMonitor
 from postino.rules.failures import in_trouble
 from postino.rules.gates import told_of_gate
 from postino.values.provider import Answer, HeldBack, Http, NoAnswer, Unreachable
 
 
 class GuardedHttp:
-    """What is fetched from addresses that people gave says nothing about the service, and is not held back."""
+    """Refuses requests to a service whose circuit is open or that cools down.
 
-    def __init__(self, http: Http, circuits: CircuitMonitor, service: str, asked: Callable[[], None]) -> None:
+    Media fetches are not guarded: the server of a media URL is not the service.
+    """
+
+    def __init__(self, http: Http, circuits: CircuitMonitor, service: str, on_request: Callable[[], None]) -> None:
         self.http = http
         self.circuits = circuits
         self.service = service
-        self.asked = asked  # notes that the service itself can tell how it is
+        self.on_request = on_request
 
     async def request(
         self,
@@ -30,20 +33,22 @@ class GuardedHttp:
         body: bytes | None = None,
         timeout: float | None = None,
     ) -> Answer:
-        if gate := self.circuits.shut(self.service):
+        """Send a request unless a gate is closed. Raises HeldBack, NotSent or NoAnswer."""
+        if gate := self.circuits.find_closed_gate(self.service):
             raise HeldBack(told_of_gate(gate))
-        self.asked()
-        sending = {"headers": headers, "params": params, "json": json, "form": form, "body": body, "timeout": timeout}
+        self.on_request()
+        options = {"headers": headers, "params": params, "json": json, "form": form, "body": body, "timeout": timeout}
         try:
-            answer = await self.http.request(method, url, **sending)
+            response = await self.http.request(method, url, **options)
         except (Unreachable, NoAnswer) as error:
-            self.circuits.answered(self.service, False, str(error))
+            self.circuits.record_response(self.service, False, str(error))
             raise
-        trouble = in_trouble(answer.status)
-        if trouble is not None:
-            why = f"It answers with status {answer.status}." if trouble else None
-            self.circuits.answered(self.service, not trouble, why)
-        return answer
+        failing = in_trouble(response.status)
+        if failing is not None:
+            reason = f"It answers with status {response.status}." if failing else None
+            self.circuits.record_response(self.service, not failing, reason)
+        return response
 
     async def fetch(self, url: str, *, most: int) -> Answer:
+        """Download media from a URL that a person gave."""
         return await self.http.fetch(url, most=most)

@@ -36,7 +36,7 @@ class Handler:
     waits: bool  # asynchronous; a plain function runs in a thread
     adapter: TypeAdapter[Any] | None  # None: the bytes as they are
 
-    def read(self, payload: bytes) -> Any:
+    def parse_payload(self, payload: bytes) -> Any:
         if self.adapter is None:
             return payload
         try:

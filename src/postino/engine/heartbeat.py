@@ -1,47 +1,41 @@
-"""A thread beside the worker's loop: beats when the loop is too busy to, and ends a process whose loop is stuck."""
+"""A thread beside the event loop: sends heartbeats while the loop is busy, and ends a process whose loop is stuck."""
 
 import asyncio
 import contextlib
 import os
 import threading
-import time
 from collections.abc import Callable
 
 import structlog
 
+from postino.engine.lease import Lease
 from postino.stores.store import Store
 
-log = structlog.get_logger("postino.heart")
-BOOTTIME = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # where there is none, that of a machine awake
-STUCK = 70  # exit code: an internal error, restart me
-
-
-def uptime() -> float:
-    """A clock that is never set, and goes on while the machine sleeps: others bury a sleeper meanwhile."""
-    return time.clock_gettime(BOOTTIME)
+log = structlog.get_logger("postino.heartbeat")
+EXIT_CODE = 70  # EX_SOFTWARE: a supervisor should restart the process
 
 
 class Heartbeat:
-    """Silent as long as the loop beats by itself, so that an idle worker costs no second question."""
+    """Sends nothing as long as the loop sends heartbeats itself, so an idle worker makes no extra queries."""
 
     def __init__(
         self,
         worker: Callable[[], str],
         make_store: Callable[[], Store],
+        lease: Lease,
         heartbeat: float,
         stall: float,
-        monotonic: Callable[[], float],
-        end: Callable[[int], object] = os._exit,
+        exit: Callable[[int], object] = os._exit,
     ) -> None:
         self.worker = worker
         self.make_store = make_store
+        self.lease = lease
         self.heartbeat = heartbeat
         self.stall = stall
-        self.monotonic = monotonic
-        self.end = end
-        self.beaten_at = self.loop_seen_at = monotonic()
+        self.exit = exit
+        self.loop_seen_at = lease.clock()
         self.stopped = threading.Event()
-        self.thread = threading.Thread(target=lambda: asyncio.run(self.watch()), name="postino-heart", daemon=True)
+        self.thread = threading.Thread(target=lambda: asyncio.run(self.run()), name="postino-heartbeat", daemon=True)
 
     def start(self) -> None:
         self.loop = asyncio.get_running_loop()
@@ -51,35 +45,38 @@ class Heartbeat:
         self.stopped.set()
         await asyncio.to_thread(self.thread.join)
 
-    async def watch(self) -> None:
+    async def run(self) -> None:
+        """Check the loop and the last heartbeat until stopped."""
         store = self.make_store()
         try:
             while not self.stopped.is_set():
-                await self.turn(store)
+                await self.check(store)
                 await asyncio.to_thread(self.stopped.wait, self.heartbeat / 4)
         finally:
             await store.close()
 
-    async def turn(self, store: Store) -> None:
+    async def check(self, store: Store) -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed: the process is about to end
-            self.loop.call_soon_threadsafe(self.see_loop)
-        if self.monotonic() - self.loop_seen_at > self.stall:
-            told = "its jobs go to other workers; look for a handler that blocks the loop"
-            log.critical("worker.stuck", worker=self.worker(), seconds=self.stall, next=told)
-            self.end(STUCK)
-        if self.monotonic() - self.beaten_at > self.heartbeat:
-            await self.beat(store)
+            self.loop.call_soon_threadsafe(self.mark_loop_alive)
+        now = self.lease.clock()
+        if now - self.loop_seen_at > self.stall:
+            advice = "the process ends and its jobs go to other workers; look for a handler that blocks the event loop"
+            log.critical("worker.stuck", worker=self.worker(), seconds=self.stall, next=advice)
+            self.exit(EXIT_CODE)
+        if now - self.lease.renewed_at > self.heartbeat:
+            await self.send(store)
 
-    async def beat(self, store: Store) -> None:
-        before = self.monotonic()
+    async def send(self, store: Store) -> None:
+        """Send a heartbeat. A worker that was removed as dead has no row; its loop learns that from its next poll."""
+        sent_at = self.lease.clock()
         try:
             async with asyncio.timeout(self.heartbeat):
-                beaten = await store.heartbeat(self.worker())
-        except Exception as error:  # noqa: BLE001 - without a heart a busy worker would be taken for dead
-            log.warning("beat.failed", worker=self.worker(), error=str(error), next="trying again")
+                is_known = await store.heartbeat(self.worker())
+        except Exception as error:  # noqa: BLE001 - without this thread a busy worker would be taken for dead
+            log.warning("heartbeat.failed", worker=self.worker(), error=str(error), next="trying again")
         else:
-            # A worker that was buried has no beats: its loop hears of it with its next look.
-            self.beaten_at = before if beaten else self.beaten_at
+            if is_known:
+                self.lease.renewed_at = sent_at
 
-    def see_loop(self) -> None:
-        self.loop_seen_at = self.monotonic()
+    def mark_loop_alive(self) -> None:
+        self.loop_seen_at = self.lease.clock()

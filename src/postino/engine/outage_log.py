@@ -1,30 +1,32 @@
-"""A store that is away: told once, then now and then, and once more when it is back."""
+"""Logs outages of the store: once when one begins, every 30 seconds while it lasts, and once when it ends."""
 
 from collections.abc import Callable
 
 import structlog
 
 log = structlog.get_logger("postino.worker")
-REMIND_AFTER = 30.0
+REMIND_AFTER = 30.0  # seconds
 
 
 class OutageLog:
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self.monotonic = monotonic
         self.since: float | None = None
-        self.told_at = 0.0
+        self.logged_at = 0.0
 
-    def seen(self, error: Exception) -> None:
+    def record(self, error: Exception) -> None:
+        """Note that the store is unreachable."""
         now = self.monotonic()
-        if self.since is None or now - self.told_at >= REMIND_AFTER:
+        if self.since is None or now - self.logged_at >= REMIND_AFTER:
             self.since = self.since or now
-            self.told_at = now
-            log.warning("store.unreachable", error=str(error), next="asking again until it answers; nothing is lost")
+            self.logged_at = now
+            log.warning("store.unreachable", error=str(error), next="retrying until it answers; no job is lost")
 
-    def lasts(self) -> bool:
+    def has_outage(self) -> bool:
         return self.since is not None
 
-    def over(self) -> None:
+    def end(self) -> None:
+        """Note that the store answers."""
         if self.since is not None:
             log.info("store.back", after_seconds=round(self.monotonic() - self.since, 1))
             self.since = None

@@ -1,4 +1,4 @@
-"""Many who ask, few reads: whoever comes while one look is under way is answered by the next, never by an older one."""
+"""Reads for many requests at once: requests that arrive during one read share the next, never an older one."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -9,32 +9,37 @@ from postino.stores.store import Store
 from postino.values.gate import Gate
 from postino.values.post import Answer, Asked, StoredAccount
 
-MOST_TOGETHER = 500
+MAX_BATCH = 500
+GateSnapshot = tuple[Known, Sequence[Gate], datetime]
 
 
 class ReadBatcher:
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.asking: Batcher[Asked, Answer | None] = Batcher(store.stored_responses, MOST_TOGETHER)
-        self.naming: Batcher[Sequence[str], Sequence[StoredAccount]] = Batcher(self.accounts_of_all, MOST_TOGETHER)
-        self.looking: Batcher[None, tuple[Known, Sequence[Gate], datetime]] = Batcher(self.gates_for_all, MOST_TOGETHER)
+        self.responses: Batcher[Asked, Answer | None] = Batcher(store.stored_responses, MAX_BATCH)
+        self.accounts: Batcher[Sequence[str], Sequence[StoredAccount]] = Batcher(self.read_accounts, MAX_BATCH)
+        self.snapshots: Batcher[None, GateSnapshot] = Batcher(self.read_gates, MAX_BATCH)
 
-    async def stored_response(self, asked: Asked) -> Answer | None:
-        """What was answered to this request before. Raises Conflict if its key was used for another one."""
-        return await self.asking.put(asked)
+    async def stored_response(self, request: Asked) -> Answer | None:
+        """Return the response to an earlier request with this idempotency key.
+
+        Raises Conflict if the key was used for a different request.
+        """
+        return await self.responses.put(request)
 
     async def accounts_named(self, names: Sequence[str]) -> Sequence[StoredAccount]:
-        return await self.naming.put(names)
+        """Return the accounts with these ids; unknown ids are left out."""
+        return await self.accounts.put(names)
 
-    async def gates(self) -> tuple[Known, Sequence[Gate], datetime]:
-        """What a claim must know, every gate there is, and when that was."""
-        return await self.looking.put(None)
+    async def gates(self) -> GateSnapshot:
+        """Return what closes gates, every stored gate, and the time of the read."""
+        return await self.snapshots.put(None)
 
-    async def accounts_of_all(self, wanted: list[Sequence[str]]) -> list[list[StoredAccount]]:
-        names = dict.fromkeys(name for those in wanted for name in those)
-        there = {account.id: account for account in await self.store.accounts_by_id([*names])}
-        return [[there[name] for name in dict.fromkeys(those) if name in there] for those in wanted]
+    async def read_accounts(self, requests: list[Sequence[str]]) -> list[list[StoredAccount]]:
+        names = dict.fromkeys(name for request in requests for name in request)
+        accounts = {account.id: account for account in await self.store.accounts_by_id([*names])}
+        return [[accounts[name] for name in dict.fromkeys(request) if name in accounts] for request in requests]
 
-    async def gates_for_all(self, wanted: list[None]) -> list[tuple[Known, Sequence[Gate], datetime]]:
+    async def read_gates(self, requests: list[None]) -> list[GateSnapshot]:
         known, now = await self.store.known_gates()
-        return [(known, await self.store.gates(), now)] * len(wanted)
+        return [(known, await self.store.gates(), now)] * len(requests)

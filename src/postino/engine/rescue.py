@@ -1,4 +1,4 @@
-"""Noticing dead workers and taking over what they held. Every worker observes; none is special."""
+"""Finds dead workers and rescues their jobs. Every worker does this; there is no leader."""
 
 from collections.abc import Callable, Mapping
 
@@ -12,42 +12,44 @@ log = structlog.get_logger("postino.rescue")
 
 
 class Rescuer:
-    """Dead is a worker whose beats have stood still for one lease on the observer's own monotonic clock.
+    """Takes a worker for dead if its heartbeat counter stands still for one lease on this process's monotonic clock.
 
-    So a clock that steps, here or there, buries nobody.
+    Wall clocks are not compared, so a clock that is set makes no worker look dead.
     """
 
     def __init__(self, store: Store, lease: float, monotonic: Callable[[], float], poll: float = 0.0) -> None:
         self.store = store
         self.lease = lease
-        self.longest = max(lease / 2, 2 * poll)  # between two looks of a worker that is well
+        self.longest_gap = max(lease / 2, 2 * poll)  # between two polls of a healthy worker
         self.monotonic = monotonic
-        self.seen: dict[str, tuple[int, float]] = {}
-        self.looked_at = monotonic()
+        self.counters: dict[str, tuple[int, float]] = {}  # by worker: heartbeats, and since when
+        self.polled_at = monotonic()
 
-    def dead(self, heartbeats: Mapping[str, int]) -> dict[str, int]:
-        """Whose beats stand still for too long, and where."""
+    def find_dead(self, heartbeats: Mapping[str, int]) -> dict[str, int]:
+        """Return the workers whose counter has stood still for too long, with that counter."""
         now = self.monotonic()
-        unseen = now - self.looked_at
-        if unseen > self.longest:
-            # Nobody could beat while the store was away, or we were not there to see it: that time does not count.
-            self.seen = {worker: (heartbeat, since + unseen) for worker, (heartbeat, since) in self.seen.items()}
-        self.looked_at = now
-        self.seen = {
-            worker: self.seen[worker] if worker in self.seen and self.seen[worker][0] == heartbeat else (heartbeat, now)
-            for worker, heartbeat in heartbeats.items()
+        gap = now - self.polled_at
+        if gap > self.longest_gap:
+            # The store was away, or this process was suspended: nobody's silence in that time counts.
+            self.counters = {worker: (count, since + gap) for worker, (count, since) in self.counters.items()}
+        self.polled_at = now
+        self.counters = {
+            worker: self.counters[worker]
+            if worker in self.counters and self.counters[worker][0] == count
+            else (count, now)
+            for worker, count in heartbeats.items()
         }
-        return {worker: heartbeat for worker, (heartbeat, since) in self.seen.items() if now - since > self.lease}
+        return {worker: count for worker, (count, since) in self.counters.items() if now - since > self.lease}
 
-    async def observe(self, poll: PollResult) -> list[SettledJob]:
-        dead = self.dead(poll.heartbeats)
+    async def rescue(self, poll: PollResult) -> list[SettledJob]:
+        """Make the jobs of dead workers, and jobs past their deadline, available to others."""
+        dead = self.find_dead(poll.heartbeats)
         if not dead and not poll.orphaned:
             return []
         endings = await self.store.rescue(dead, settlement.rescue)
         for worker in dead:
             log.warning("worker.dead", worker=worker, next="its jobs go to other workers")
         for ending in endings:
-            log.warning(
-                "job.rescued", job=str(ending.job.id), worker=ending.job.claimed_by, state=ending.settlement.state.value
-            )
+            job, state = ending.job, ending.settlement.state.value
+            log.warning("job.rescued", job=str(job.id), worker=job.claimed_by, state=state)
         return endings

@@ -1,4 +1,4 @@
-"""What a worker has in its hands: the jobs that run, those that are next, and how many more it may take."""
+"""The slots of a worker: jobs that run, claimed jobs that wait for a slot, and how many more to claim."""
 
 import asyncio
 from collections import deque
@@ -7,33 +7,34 @@ from collections.abc import Callable, Iterator
 from postino.engine.call import Call
 from postino.values.job import Job, Queue
 
-AHEAD = 0.02  # seconds: as many jobs may wait here for a slot as are likely to get one in this time
-SHORT = 0.2  # seconds: behind longer jobs nobody waits
-UNMOVED = 1.0  # seconds without a slot after which those that wait are given back
-SAMPLE = 0.005  # seconds: how long to watch before guessing
-WORTH = 4  # a claim is worth it when a quarter of them are gone
-MOST_TOGETHER = 500
+AHEAD = 0.02  # seconds: claim as many jobs ahead as are likely to get a slot in this time
+SHORT = 0.2  # seconds: nothing is claimed ahead of longer jobs
+STUCK_AFTER = 1.0  # seconds without a free slot after which jobs claimed ahead are given back
+SAMPLE = 0.005  # seconds to count before estimating
+REFILL_SHARE = 4  # claim again when a quarter of the jobs ahead are gone
+MAX_CLAIMED = 500
 
 
 class Run:
-    """A job in this worker's hands. Not begun: it waits for its turn among those that run one at a time."""
+    """One run of a job by this worker."""
 
     __slots__ = ("begun", "call", "entered", "job", "started_at", "stopped", "task")
 
     def __init__(self, job: Job, started_at: float) -> None:
         self.job = job
         self.started_at = started_at
-        self.entered = False  # a task that is cancelled before its first step clears nothing up
-        self.begun = False
-        self.stopped = False  # by its worker
+        self.entered = False  # a task that is cancelled before its first step runs no `finally`
+        self.begun = False  # False while it waits for the lock of jobs that run alone
+        self.stopped = False  # by this worker
         self.call: Call | None = None
         self.task: asyncio.Task[None]
 
-    def follow(self, call: Call) -> None:
+    def attach_call(self, call: Call) -> None:
         self.call = call
 
-    def job_now(self) -> Job:
-        """As claimed, or as its run has made it since: something may have been sent."""
+    @property
+    def current_job(self) -> Job:
+        """The job as claimed, or as its run has changed it since: something may have been sent."""
         return self.job if self.call is None else self.call.job
 
     def stop(self) -> None:
@@ -42,19 +43,19 @@ class Run:
 
 
 class Slots:
-    """So many jobs run at once. Where they are short, the next ones are fetched before there is a slot for them.
+    """Limits how many jobs run at once. Where jobs are short, the next ones are claimed before there is a slot.
 
-    Long jobs have none waiting behind them: another worker may have a slot sooner.
+    Nothing waits behind long jobs: another worker may have a slot sooner.
     """
 
-    def __init__(self, most: int, monotonic: Callable[[], float]) -> None:
-        self.most = most
+    def __init__(self, size: int, monotonic: Callable[[], float]) -> None:
+        self.size = size
         self.monotonic = monotonic
-        self.running: set[Run] = set()  # whose handler has not ended
+        self.running: set[Run] = set()
         self.ready: deque[Job] = deque()  # claimed, and waiting for a slot
         self.ahead = 0
-        self.ended = 0
-        self.counted_at = self.moved_at = monotonic()
+        self.short_endings = 0
+        self.estimated_at = self.moved_at = monotonic()
 
     def __bool__(self) -> bool:
         return bool(self.running or self.ready)
@@ -64,39 +65,41 @@ class Slots:
         for run in self.running:
             yield run.job
 
-    def wanted(self, abandoned: int) -> int:
-        """How many to claim now: none as long as it is not worth it, because there is a next one for each slot."""
-        room = self.most + self.ahead - abandoned - len(self.running) - len(self.ready)
-        if self.ready and WORTH * room < self.ahead:
+    def count_claimable(self, abandoned: int) -> int:
+        """Return how many jobs to claim now; abandoned handlers keep their slots."""
+        room = self.size + self.ahead - abandoned - len(self.running) - len(self.ready)
+        if self.ready and REFILL_SHARE * room < self.ahead:
             return 0
-        return max(0, min(room, MOST_TOGETHER))
+        return max(0, min(room, MAX_CLAIMED))
 
-    def next(self, abandoned: int) -> Job | None:
-        if not self.ready or len(self.running) + abandoned >= self.most:
+    def take_next(self, abandoned: int) -> Job | None:
+        """Return the next job if there is a free slot for it."""
+        if not self.ready or len(self.running) + abandoned >= self.size:
             return None
         self.moved_at = self.monotonic()
         return self.ready.popleft()
 
     def end(self, run: Run) -> None:
+        """Free the slot of a run."""
         self.running.discard(run)
-        self.ended += self.monotonic() - run.started_at < SHORT
+        self.short_endings += self.monotonic() - run.started_at < SHORT
 
-    def stuck(self) -> list[Job]:
-        """Those that were claimed ahead in vain, taken out: what they wait behind is not short after all."""
-        return self.give_up(lambda _: True) if self.monotonic() - self.moved_at > UNMOVED else []
+    def take_stuck(self) -> list[Job]:
+        """Take out the jobs that were claimed ahead and got no slot in time."""
+        return self.take_out(lambda _: True) if self.monotonic() - self.moved_at > STUCK_AFTER else []
 
-    def count(self) -> None:
-        """How many are likely to end in the next moment: as many as did in the last."""
+    def estimate_ahead(self) -> None:
+        """Estimate how many slots become free in the next moment: as many as did in the last."""
         now = self.monotonic()
-        if now - self.counted_at >= SAMPLE:
-            self.ahead = min(2 * self.most, int(self.ended * AHEAD / (now - self.counted_at)))
-            self.ended, self.counted_at = 0, now
+        if now - self.estimated_at >= SAMPLE:
+            self.ahead = min(2 * self.size, int(self.short_endings * AHEAD / (now - self.estimated_at)))
+            self.short_endings, self.estimated_at = 0, now
 
-    def give_up(self, which: Callable[[Job], bool]) -> list[Job]:
-        """Takes these of the waiting ones out."""
-        given_up = [job for job in self.ready if which(job)]
+    def take_out(self, which: Callable[[Job], bool]) -> list[Job]:
+        """Take these jobs out of those that wait for a slot."""
+        taken = [job for job in self.ready if which(job)]
         self.ready = deque(job for job in self.ready if not which(job))
-        return given_up
+        return taken
 
-    def low_is_running(self) -> bool:
+    def has_low_job(self) -> bool:
         return any(job.queue is Queue.LOW for job in self.jobs())

@@ -1,4 +1,4 @@
-"""Plain functions, each in a thread of its own: one that never returns keeps nobody else from running."""
+"""Runs plain functions in threads, one thread each: a function that never returns blocks no other."""
 
 import asyncio
 import threading
@@ -14,41 +14,42 @@ class Threads:
     def __init__(self) -> None:
         self.abandoned: set[threading.Thread] = set()
 
-    def still_running(self) -> int:
-        """How many functions go on although nobody waits for them any more."""
+    def count_abandoned(self) -> int:
+        """Return how many functions still run although no job waits for them."""
         self.abandoned = {thread for thread in self.abandoned if thread.is_alive()}
         return len(self.abandoned)
 
     async def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Run a function and return its result. Cancelled, it goes on without anybody waiting for it."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
 
         def work() -> None:
-            ended: tuple[Any, BaseException | None]
+            ending: tuple[Any, BaseException | None]
             try:
-                ended = (function(*arguments), None)
-            except BaseException as error:  # noqa: BLE001 - handed to whoever waits
-                ended = (None, error)
+                ending = (function(*arguments), None)
+            except BaseException as error:  # noqa: BLE001 - raised again in the waiting task
+                ending = (None, error)
             if not loop.is_closed():
-                loop.call_soon_threadsafe(deliver, future, ended)
+                loop.call_soon_threadsafe(deliver, future, ending)
 
         # A daemon: a function that hangs must not keep the process from ending.
         thread = threading.Thread(target=work, name="postino-handler", daemon=True)
         thread.start()
         try:
-            # As a value: a future cannot carry every exception there is.
-            result, raised = await future
+            # The error comes as a value: a future cannot carry StopIteration.
+            result, error = await future
         except asyncio.CancelledError:
             if thread.is_alive():
                 self.abandoned.add(thread)
-                told = "nobody waits for it any more; it keeps its slot of this worker until it returns"
-                log.warning("handler.abandoned", function=getattr(function, "__qualname__", "?"), next=told)
+                advice = "a thread cannot be stopped; it keeps its slot of this worker until it returns"
+                log.warning("handler.abandoned", function=getattr(function, "__qualname__", "?"), next=advice)
             raise
-        if raised is not None:
-            raise raised
+        if error is not None:
+            raise error
         return result
 
 
-def deliver(future: asyncio.Future[Any], ended: tuple[Any, BaseException | None]) -> None:
+def deliver(future: asyncio.Future[Any], ending: tuple[Any, BaseException | None]) -> None:
     if not future.done():
-        future.set_result(ended)
+        future.set_result(ending)

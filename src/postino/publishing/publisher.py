@@ -96,7 +96,7 @@ class Publisher:
         if tokens.kind in (Kind.AUTH, Kind.PERMANENT):
             return await self.refused(account, tokens)
         if tokens.kind is Kind.RATE_LIMIT:
-            return await call.heard(tokens)
+            return await call.handle_failure(tokens)
         return Retry(f"{why.message} New ones could not be had: {tokens.message}", tokens.until)
 
     async def refused(self, account: Account, failure: Failure) -> Outcome:
@@ -120,7 +120,7 @@ class Publisher:
             send_within=self.send_within,
             secrets=frozenset(account.credentials.values()),
             public=True,
-            refused=refused,
+            on_failure=refused,
         )
 
 

@@ -108,7 +108,7 @@ class CallPolicy:
     secrets: frozenset[str] = frozenset()
     public: bool = False  # the address is somebody's word: on the internet, and inside only where settings say so
     # Hears of a no before it ends the run, and may end it otherwise.
-    refused: Callable[[Failure], Awaitable[None]] | None = None
+    on_failure: Callable[[Failure], Awaitable[None]] | None = None
 
 
 class GuardedCall(Call, Protocol):
@@ -119,7 +119,7 @@ class GuardedCall(Call, Protocol):
         """The way out for what is neither remembered nor visible."""
         ...
 
-    async def heard(self, failure: Failure) -> Outcome:
+    async def handle_failure(self, failure: Failure) -> Outcome:
         """What a network's no means for this job."""
         ...
 

@@ -1,0 +1,127 @@
+"""The ledger of one job while it runs: steps it has done, intents it has committed, receipts it has got.
+
+Every write is fenced by the claim's token. A write that another worker's claim forbids ends the run.
+"""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any, NoReturn
+
+import structlog
+
+from postino.engine.store_retry import retry_store
+from postino.rules.ledger import order
+from postino.stores.store import Store
+from postino.values.job import Job
+from postino.values.ledger import Fact, IntentEntry, Ledger, NewIntent, Noted, StepEntry
+from postino.values.outcome import Outcome, Reject, Retry
+
+log = structlog.get_logger("postino.ledger")
+RECEIPT_RETRY_SECONDS = 60.0  # longer than other writes: a receipt that is lost here is known nowhere else
+WriteIntent = Callable[[NewIntent], Awaitable[IntentEntry | None]]
+
+
+class StopRun(BaseException):
+    """Ends a run with this outcome. Not an Exception, so that a handler's `except Exception` does not catch it."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(outcome)
+        self.outcome = outcome
+
+
+class JobLedger:
+    """Reads and writes the ledger of one job, and holds the job as it is now."""
+
+    def __init__(self, store: Store, write_intent: WriteIntent, job: Job) -> None:
+        self.store = store
+        self.write_intent = write_intent
+        self.job = job
+        self.limit: float | None = None  # seconds from the start of a step to the job's deadline
+        self.progress_at = 0.0  # when the last step began
+        self.entered: list[str] = []  # names of this run's steps, in order
+        self.entries: Ledger | None = None
+        self.has_called_service = False
+
+    def mark_service_called(self) -> None:
+        """Note that this run has called its service through our HTTP client."""
+        self.has_called_service = True
+
+    async def load(self) -> Ledger:
+        """Return the ledger; read it from the store the first time."""
+        if self.entries is None:
+            self.entries = await retry_store(lambda _: self.store.ledger(self.job.id))
+        return self.entries
+
+    async def enter_step(self, name: str) -> int:
+        """Begin the next step and return its position. Reject the job if its steps differ from earlier runs."""
+        if name in self.entered:
+            reason = f"Two steps of {self.job.type} have the same name, {name!r}. Give each step its own name."
+            raise StopRun(Reject(reason))
+        position = len(self.entered)
+        self.entered.append(name)
+        earlier = order(await self.load())
+        if earlier.get(position, name) != name:
+            reason = f"The steps of {self.job.type} have changed since this job ran before: step {position + 1} was"
+            raise StopRun(Reject(f"{reason} {earlier[position]!r} and is now {name!r}."))
+        return position
+
+    def find_step(self, name: str) -> StepEntry | None:
+        """Return the stored entry of a step."""
+        assert self.entries is not None
+        return next((entry for entry in self.entries.steps if entry.name == name), None)
+
+    async def save_step(self, name: str, position: int, result: Any, *, done: bool = True) -> StepEntry:
+        """Store the result of a step, or only that it has been asked for."""
+        text = json.dumps(result) if done else None
+        entry = await retry_store(
+            lambda _: self.store.save_step(self.job, name, position, text, done=done, limit=self.limit)
+        )
+        if entry is None:
+            self.stop_lost_run()
+        assert self.entries is not None
+        others = tuple(other for other in self.entries.steps if other.name != name)
+        self.entries = replace(self.entries, steps=(*others, entry))
+        return entry
+
+    async def forget_step(self, name: str) -> None:
+        """Delete the entry of a step, so that the next attempt does it again."""
+        if not await retry_store(lambda _: self.store.forget_step(self.job, name)):
+            self.stop_lost_run()
+
+    async def record_intent(self, intent: NewIntent) -> IntentEntry:
+        """Commit the intent to make a visible call."""
+        entry = await retry_store(lambda _: self.write_intent(intent))
+        if entry is None:
+            self.stop_lost_run()
+        assert self.entries is not None
+        self.entries = replace(self.entries, intents=(*self.entries.intents, entry))
+        self.job = replace(self.job, sent=True, look_at=entry.look_at)
+        return entry
+
+    async def record_receipt(self, fact: Fact) -> Noted:
+        """Store what became of a visible call, even if the run is cancelled meanwhile: a lost receipt is a doubt."""
+        return await asyncio.shield(self.write_receipt(fact))
+
+    async def write_receipt(self, fact: Fact) -> Noted:
+        noted = await retry_store(
+            lambda _: self.store.record_receipt(self.job.id, fact), keep_trying=RECEIPT_RETRY_SECONDS
+        )
+        if noted.held_by is None:
+            assert self.entries is not None
+            self.entries = replace(self.entries, facts=(*self.entries.facts, fact))
+            self.job = replace(self.job, look_at=noted.look_at)
+        if noted.doubled:
+            log.error(
+                "job.duplicated",
+                job=str(self.job.id),
+                type=self.job.type,
+                step=fact.step,
+                next="nothing is sent again; remove one of the two posts by hand",
+            )
+        return noted
+
+    def stop_lost_run(self) -> NoReturn:
+        """End a run whose job another worker has claimed."""
+        raise StopRun(Retry("Another worker has claimed this job."))

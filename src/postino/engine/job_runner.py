@@ -1,0 +1,173 @@
+"""Runs the jobs that a worker has claimed: fills its slots, writes endings, and gives back what it cannot finish."""
+
+import asyncio
+import time
+from collections.abc import Callable, Collection
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import structlog
+
+from postino.config import WorkerConfig
+from postino.engine.circuit_monitor import CircuitMonitor
+from postino.engine.executor import GRACE, Executor
+from postino.engine.lease import Lease
+from postino.engine.settler import Settler
+from postino.engine.slots import Run, Slots
+from postino.engine.store_retry import retry_forever
+from postino.rules import settlement
+from postino.rules.gates import told_of_gate
+from postino.stores.crash_points import crash_point
+from postino.stores.records import AttemptError, SettledJob
+from postino.stores.store import Store
+from postino.values.job import Job
+from postino.wakeups.wakeup import Wakeup
+
+log = structlog.get_logger("postino.worker")
+MAX_UNWRITTEN = 4  # endings that wait to be written, per slot, before claiming pauses
+
+
+class JobRunner:
+    def __init__(
+        self,
+        store: Store,
+        wakeup: Wakeup,
+        settings: WorkerConfig,
+        executor: Executor,
+        circuits: CircuitMonitor,
+        lease: Lease,
+        worker_id: Callable[[], str],
+        now: Callable[[], datetime],
+    ) -> None:
+        self.store = store
+        self.wakeup = wakeup
+        self.settings = settings
+        self.executor = executor
+        self.circuits = circuits
+        self.lease = lease
+        self.worker_id = worker_id
+        self.now = now
+        self.slots = Slots(settings.concurrency, time.monotonic)
+        self.settler = Settler(store, executor.settle_unwritable, self.wake_for_endings)
+        self.capped: Collection[str] = ()  # channels with a cap, as of the last poll
+        self.alone = asyncio.Lock()
+        self.waits_for_room = False
+        self.stopping = False
+
+    @property
+    def free(self) -> int:
+        """How many more jobs to claim: none while too many endings wait to be written."""
+        if self.settler.unwritten > MAX_UNWRITTEN * self.settings.concurrency:
+            return 0
+        return self.slots.count_claimable(self.executor.count_abandoned())
+
+    def start(self, jobs: list[Job]) -> None:
+        """Start these jobs as soon as they get a slot."""
+        self.slots.ready.extend(jobs)
+        self.fill_slots()
+
+    def fill_slots(self) -> None:
+        """Start waiting jobs while there are free slots."""
+        abandoned = self.executor.count_abandoned()
+        while not self.stopping and (job := self.slots.take_next(abandoned)) is not None:
+            run = Run(job, time.monotonic())
+            self.slots.running.add(run)
+            run.task = asyncio.get_running_loop().create_task(self.run(run))
+
+    async def run(self, run: Run) -> None:
+        """Run a job and hand its ending to the settler."""
+        run.entered = True
+        try:
+            ending = await (self.execute_alone(run) if run.job.rescues else self.execute(run))
+        except BaseException as error:
+            if run.stopped:
+                raise
+            ending = self.executor.settle_error(run.current_job, error)
+        finally:
+            self.slots.end(run)
+            self.fill_slots()
+            self.wake_for_room()
+        self.settler.put(ending)
+
+    async def execute(self, run: Run) -> SettledJob:
+        if self.lease.is_expired():
+            await self.lease.wait_until_renewed()
+        run.begun = True
+        if gate := self.circuits.find_closed_gate(run.job.channel):
+            return self.executor.settle_gated(run.job, told_of_gate(gate))
+        crash_point("handler.before")
+        ending = await self.executor.execute(run.job, run.attach_call)
+        crash_point("handler.after")
+        if run.call is not None and not run.call.has_called_service:
+            self.circuits.record_ending(ending)
+        return ending
+
+    async def execute_alone(self, run: Run) -> SettledJob:
+        """Run a job whose worker died before, one at a time, so that a second death shows which job causes it."""
+        async with self.alone:
+            await retry_forever(lambda: self.store.mark_suspect(self.worker_id(), run.job.id))
+            return await self.execute(run)
+
+    def wake_for_room(self) -> None:
+        """End the worker's rest if it waits for a free slot."""
+        if self.waits_for_room and self.free:
+            self.waits_for_room = False
+            self.wakeup.nudge()
+
+    def wake_for_endings(self, endings: list[SettledJob]) -> None:
+        """Wake a worker, this one or others, if these endings let another job start."""
+        self.wake_for_room()
+        if any(self.unblocks_jobs(ending) for ending in endings):
+            self.wakeup.nudge() if self.free else self.wakeup.tell()
+
+    def unblocks_jobs(self, ending: SettledJob) -> bool:
+        """Whether a job may start now that could not before: the next of its lane or capped channel, or itself."""
+        job, retry_at = ending.job, ending.settlement.run_at
+        if job.account is not None or job.brand is not None or job.channel in self.capped:
+            return True
+        return retry_at is not None and retry_at <= self.now() + timedelta(seconds=self.settings.poll)
+
+    def drop_revoked(self, held: Collection[tuple[UUID, UUID | None]]) -> None:
+        """Stop jobs that other workers have taken over: the store would refuse their endings."""
+        revoked = [job for job in self.slots.jobs() if (job.id, job.token) not in held]
+        for job in revoked:
+            log.warning("job.revoked", job=str(job.id), type=job.type, next="another worker has it")
+        identities = set(map(id, revoked))
+        self.slots.take_out(lambda job: id(job) in identities)
+        for run in [run for run in self.slots.running if id(run.job) in identities]:
+            run.stop()
+            if not run.entered:
+                self.slots.end(run)
+        self.fill_slots()
+
+    async def stop_runs(self, which: Callable[[Run], bool]) -> None:
+        """Cancel these runs, and give back their jobs and all that wait for a slot."""
+        waiting = self.slots.take_out(lambda _: True)
+        runs = [run for run in self.slots.running if which(run)]
+        for run in runs:
+            run.stop()
+        if runs:
+            # With a limit: a handler may ignore its cancellation.
+            await asyncio.wait([run.task for run in runs], timeout=GRACE)
+        self.slots.running.difference_update(runs)
+        unended = [run.current_job for run in runs if run.task.cancelled() or not run.task.done()]
+        await self.release([*waiting, *unended])
+
+    async def release(self, jobs: list[Job]) -> None:
+        """Give claimed jobs back, so that any worker may claim them."""
+        if not jobs:
+            return
+        failure = AttemptError(None, "Its worker stopped before the job had ended.")
+        try:
+            await self.store.settle([SettledJob(job, settlement.release(job, self.now()), failure) for job in jobs])
+        except BaseException:
+            self.slots.ready.extend(jobs)  # still claimed by this worker
+            raise
+        for job in jobs:
+            log.warning("job.released", job=str(job.id), type=job.type, next="another worker starts it again")
+
+    async def wait_until_ended(self) -> None:
+        """Wait until all runs have ended and their endings are written."""
+        while self.slots.running:
+            await asyncio.wait([run.task for run in self.slots.running])
+        await self.settler.flush()
