@@ -14,7 +14,7 @@ from postino.engine.actions import check_cap, make_act, parse_gate, parse_job_id
 from postino.engine.breaker import CircuitBreaker
 from postino.engine.call_context import HttpClientFactory
 from postino.engine.channel_limits import ChannelLimits, make_breaker_policy
-from postino.engine.duties import Duties, all_duties, run_beside
+from postino.engine.duties import Duties, make_duties, run_beside
 from postino.engine.enqueue import enqueue_with_retry, make_job_batcher
 from postino.engine.gate_control import GateControl
 from postino.engine.handlers import Function, Handler, make_handler
@@ -199,7 +199,7 @@ class App:
         )
         poll = self.config.worker.poll
         beside = [Relay(self.store, listener, worker.id, poll).run() for listener in self.listeners]
-        beside.append(Duties(self.store, worker.id, all_duties(self.store, self.config)).run())
+        beside.append(Duties(self.store, worker.id, make_duties(self.store, self.config)).run())
         if stop is not None:
             beside.append(worker.stop_when(stop))
         await run_beside(worker.run(), beside)

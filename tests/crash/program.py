@@ -38,7 +38,7 @@ def application(order: dict[str, Any]) -> Postino:
     if order.get("listens"):
         add_listener(app, record)
     if order.get("dutiful"):  # a duty that could not be done is tried again within seconds, not minutes
-        duties.LOOK_EVERY, duties.HELD_FOR = 0.2, 1.0
+        duties.CHECK_EVERY, duties.LEASE = 0.2, 1.0
     return app
 
 

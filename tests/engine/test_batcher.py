@@ -18,7 +18,7 @@ async def test_what_arrives_during_a_write_is_the_next_write() -> None:
         await asyncio.sleep(0)
         return [item * 10 for item in items]
 
-    batcher = Batcher(write, most=50)
+    batcher = Batcher(write, size=50)
     results = await asyncio.gather(*(batcher.put(number) for number in range(100)))
     assert results == [number * 10 for number in range(100)]
     assert [len(items) for items in written] == [50, 50]
@@ -30,7 +30,7 @@ async def test_one_bad_item_fails_alone() -> None:
             raise ValueError("unlucky")
         return items
 
-    batcher = Batcher(write, most=100)
+    batcher = Batcher(write, size=100)
     results = await asyncio.gather(*(batcher.put(number) for number in range(40)), return_exceptions=True)
     assert [number for number, result in enumerate(results) if isinstance(result, ValueError)] == [13]
     assert [result for result in results if isinstance(result, int)] == [n for n in range(40) if n != 13]
@@ -46,7 +46,7 @@ async def test_a_blocked_item_does_not_hold_up_those_who_come_after() -> None:
             await release.wait()
         return items
 
-    batcher = Batcher(write, most=100)
+    batcher = Batcher(write, size=100)
     blocked, other = asyncio.create_task(batcher.put("blocked")), asyncio.create_task(batcher.put("other"))
     assert await other == "other"
     assert await batcher.put("later") == "later"
@@ -62,7 +62,7 @@ async def test_an_unreachable_store_is_told_to_everyone_and_nothing_is_halved() 
         calls += 1
         raise StoreUnreachable("gone")
 
-    batcher = Batcher(write, most=100)
+    batcher = Batcher(write, size=100)
     results = await asyncio.gather(*(batcher.put(number) for number in range(10)), return_exceptions=True)
     assert calls == 1
     assert all(isinstance(result, StoreUnreachable) for result in results)
@@ -73,7 +73,7 @@ async def test_a_caller_who_gives_up_harms_nobody() -> None:
         await asyncio.sleep(0.01)
         return items
 
-    batcher = Batcher(write, most=100)
+    batcher = Batcher(write, size=100)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.001):
             await batcher.put(1)
@@ -90,7 +90,7 @@ async def test_one_who_is_held_up_alone_holds_up_nobody_else(monkeypatch: pytest
             await release.wait()
         return items
 
-    batcher = Batcher(write, most=100)
+    batcher = Batcher(write, size=100)
     held = asyncio.create_task(batcher.put("held"))
     await asyncio.sleep(0)
     assert await asyncio.gather(*map(batcher.put, "abc")) == ["a", "b", "c"]
@@ -111,6 +111,6 @@ async def test_what_was_refused_together_is_written_as_what_may_be_there_already
         tries.append((items, "again"))
         return items
 
-    batcher = Batcher(write, most=100, rewrite=rewrite)
+    batcher = Batcher(write, size=100, rewrite=rewrite)
     assert await asyncio.gather(*map(batcher.put, (1, 2))) == [1, 2]
     assert tries == [([1, 2], "first"), ([1], "again"), ([2], "again")]

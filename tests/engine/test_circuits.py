@@ -134,7 +134,7 @@ async def test_a_call_outside_jobs_goes_by_the_same_circuit(app: Postino) -> Non
         with pytest.raises(OSError, match="closed"):
             await shop.breaker.call("shop", fail)
         assert await state_of(shop) is Circuit.OPEN
-        with pytest.raises(CircuitOpen, match="shop is in trouble and left alone until"):
+        with pytest.raises(CircuitOpen, match="The circuit of shop is open until"):
             await shop.breaker.call("shop", work)
         assert await shop.breaker.call("shop", work, otherwise) == "later"
         await shop.store.close_circuit("shop", AuditContext("maria", "it is open again"))
@@ -143,7 +143,7 @@ async def test_a_call_outside_jobs_goes_by_the_same_circuit(app: Postino) -> Non
 
 async def test_half_open_only_one_caller_finds_out_and_one_who_dies_frees_the_probe(app: Postino) -> None:
     async with breaking(app, failure_threshold=1, open_timeout=0.05, longest_open=0.05) as shop:
-        shop.breaker.probing = 0.3
+        shop.breaker.probe_timeout = 0.3
         await shop.breaker.record_failure("shop", "closed")
         await eventually(lambda: is_half_open(shop))
         entered = asyncio.Event()

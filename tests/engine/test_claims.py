@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from postino.engine.claims import REMEMBERED, Claims
+from postino.engine.claims import LOST_CLAIM_MEMORY, Claims
 from postino.errors import StoreUnreachable
 from postino.rules.claim_order import Head
 from postino.stores.records import ClaimRequest, PollResult
@@ -38,7 +38,7 @@ async def test_a_claim_without_an_answer_is_remembered_for_as_long_as_the_store_
     with pytest.raises(StoreUnreachable):
         await claims.claim("w", due, 10, False)
     job, token = new_id(), store.asked.token
-    clock.now += 2 * REMEMBERED  # the store was away
+    clock.now += 2 * LOST_CLAIM_MEMORY  # the store was away
     assert claims.find_strays({(job, token), (new_id(), new_id())}) == [job]
     assert token in claims.lost
     assert claims.find_strays(set()) == []

@@ -36,7 +36,7 @@ async def test_a_listener_hears_what_it_asked_for_in_order(app: Postino) -> None
 async def test_a_listener_that_fails_gets_the_same_event_again_and_then_the_next(
     app: Postino, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(relay, "AGAIN_AFTER", 0.01)
+    monkeypatch.setattr(relay, "RETRY_DELAY", 0.01)
     heard: list[object] = []
     enough = asyncio.Event()
 
@@ -89,8 +89,8 @@ async def heard_all(heard: list[object], wanted: int) -> None:
 async def test_a_slow_listener_moves_on_and_loses_its_place_to_nobody(
     app: Postino, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(relay, "HELD_FOR", 0.2)
-    monkeypatch.setattr(relay, "MOVED_EVERY", 0.05)
+    monkeypatch.setattr(relay, "CURSOR_LEASE", 0.2)
+    monkeypatch.setattr(relay, "MOVE_EVERY", 0.05)
     heard: list[object] = []
 
     async def slowly(event: Event) -> None:

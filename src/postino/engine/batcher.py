@@ -1,4 +1,4 @@
-"""Many callers, few writes: what arrives while one batch is being written is the next batch."""
+"""Writes the items of many callers in few batches: items that arrive during one write are the next batch."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -9,35 +9,36 @@ from postino.errors import StoreUnreachable
 T = TypeVar("T")
 R = TypeVar("R")
 Write = Callable[[list[T]], Awaitable[Sequence[R]]]
-OVERDUE = 0.25  # seconds: the next batch does not wait any longer, for this one may be held up by a lock of its own
+OVERDUE = 0.25  # seconds: then the next batch starts too, because this one may wait for a lock
 
 
 class Batcher(Generic[T, R]):
-    """Each caller gets the result of its own item. A batch that is refused is halved until the culprit stands alone.
+    """Gives each caller the result of its own item. A batch that fails is halved until the failing item is alone.
 
-    The halves are written by `rewrite`: part of it may be there, from a try whose answer was lost.
+    The halves are written by `rewrite`, because an earlier attempt whose response was lost may have inserted them.
     """
 
-    def __init__(self, write: Write[T, R], most: int, rewrite: Write[T, R] | None = None) -> None:
+    def __init__(self, write: Write[T, R], size: int, rewrite: Write[T, R] | None = None) -> None:
         self.write = write
         self.rewrite = rewrite or write
-        self.most = most
+        self.size = size
         self.waiting: list[tuple[T, asyncio.Future[R]]] = []
         self.writing: set[asyncio.Task[None]] = set()
         self.running = False
 
     async def put(self, item: T) -> R:
+        """Write this item with the next batch and return its result."""
         future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
         self.waiting.append((item, future))
         if not self.running:
             self.running = True
-            self.spawn(self.drain())
+            self.spawn(self.write_waiting())
         return await future
 
-    async def drain(self) -> None:
+    async def write_waiting(self) -> None:
         try:
             while self.waiting:
-                batch, self.waiting = self.waiting[: self.most], self.waiting[self.most :]
+                batch, self.waiting = self.waiting[: self.size], self.waiting[self.size :]
                 await asyncio.wait(self.spawn(self.write_batch(batch, self.write)), timeout=OVERDUE)
         finally:
             self.running = False
@@ -46,10 +47,10 @@ class Batcher(Generic[T, R]):
         try:
             results = await write([item for item, _ in batch])
         except StoreUnreachable as error:
-            refuse(batch, error)
-        except Exception as error:  # noqa: BLE001 - whoever waits for the result gets it
+            fail(batch, error)
+        except Exception as error:  # noqa: BLE001 - raised by the `put` that waits for it
             if len(batch) == 1:
-                refuse(batch, error)
+                fail(batch, error)
             else:
                 middle = len(batch) // 2
                 self.spawn(self.write_batch(batch[:middle], self.rewrite))
@@ -60,19 +61,20 @@ class Batcher(Generic[T, R]):
                     future.set_result(result)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> set[asyncio.Task[None]]:
-        """To be waited for, or not."""
+        """Start a task and return it in a set, which a caller may wait for."""
         task = asyncio.create_task(work)
         self.writing.add(task)
         task.add_done_callback(self.writing.discard)
         return {task}
 
     async def flush(self) -> None:
-        """Returns when nothing is waiting or being written."""
+        """Wait until nothing is waiting or being written."""
         while self.writing:
             await asyncio.wait(self.writing)
 
 
-def refuse(batch: Sequence[tuple[T, asyncio.Future[R]]], error: Exception) -> None:
+def fail(batch: Sequence[tuple[T, asyncio.Future[R]]], error: Exception) -> None:
+    """Raise this error in every `put` of the batch."""
     for _, future in batch:
         if not future.done():
             future.set_exception(error)

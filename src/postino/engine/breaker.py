@@ -1,4 +1,4 @@
-"""A circuit breaker for code outside jobs, on the same circuits: jobs need none, their calls are counted anyway."""
+"""A circuit breaker for code outside jobs, on the circuits that jobs use too. Calls of jobs are counted without it."""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
@@ -10,30 +10,32 @@ from postino.stores.store import Store
 from postino.values.job import new_id
 
 T = TypeVar("T")
+Fallback = Callable[[], Awaitable[T]]
 
 
 class CircuitBreaker:
-    """`await breaker.call("openai", ask, fallback)`."""
+    """`await app.breaker.call("openai", ask, fallback)`."""
 
-    def __init__(self, store: Store, policy: Callable[[str], BreakerPolicy], probing: float = 60.0) -> None:
+    def __init__(self, store: Store, policy: Callable[[str], BreakerPolicy], probe_timeout: float = 60.0) -> None:
         self.store = store
         self.policy = policy
-        self.probing = probing  # seconds after which a probe that never came back counts as gone
+        self.probe_timeout = probe_timeout  # seconds after which a probe whose caller died is free again
 
-    async def call(
-        self, service: str, action: Callable[[], Awaitable[T]], fallback: Callable[[], Awaitable[T]] | None = None
-    ) -> T:
-        """Its result, or the fallback's where the service is left alone or fails."""
+    async def call(self, service: str, action: Callable[[], Awaitable[T]], fallback: Fallback[T] | None = None) -> T:
+        """Return the action's result, or the fallback's if the circuit is open or the action fails.
+
+        Without a fallback, raises CircuitOpen or the action's own exception.
+        """
         known, now = await self.store.known_gates()
-        breaker = next((it for it in known.breakers if it.service == service), None)
-        probe = await self.admitted(breaker, now)
+        breaker = next((breaker for breaker in known.breakers if breaker.service == service), None)
+        probe = await self.admit(breaker, now)
         if probe is None:
-            return await self.instead(service, fallback, None)
+            return await self.fall_back(service, fallback, None)
         try:
             result = await action()
-        except Exception as error:  # noqa: BLE001 - whatever it is, the service did not do what it was asked
+        except Exception as error:  # noqa: BLE001 - any exception counts as a failure of the service
             await self.record_failure(service, str(error))
-            return await self.instead(service, fallback, error)
+            return await self.fall_back(service, fallback, error)
         else:
             if breaker is not None:
                 await self.record_success(service)
@@ -42,34 +44,35 @@ class CircuitBreaker:
             if probe:
                 await self.store.finish_duty(*probe)
 
-    async def instead(self, service: str, fallback: Callable[[], Awaitable[T]] | None, error: Exception | None) -> T:
+    async def fall_back(self, service: str, fallback: Fallback[T] | None, error: Exception | None) -> T:
         if fallback is not None:
             return await fallback()
         if error is not None:
             raise error
-        breaker = await self.get(service)
-        known = breaker.until_at
-        until = f"until {known:%Y-%m-%d %H:%M:%S} UTC" if known else "until somebody closes its circuit"
-        raise CircuitOpen(f"{service} is in trouble and left alone {until}. Nothing was called.")
+        until_at = (await self.get(service)).until_at
+        until = f"until {until_at:%Y-%m-%d %H:%M:%S} UTC" if until_at else "until it is closed by hand"
+        raise CircuitOpen(f"The circuit of {service} is open {until}. Nothing was called.")
 
-    async def admitted(self, breaker: Breaker | None, now: datetime) -> tuple[str, str] | tuple[()] | None:
-        """Whether it may be called; half-open, with one of few probes, which frees itself if its caller dies."""
-        most = None if breaker is None else admits(breaker, now)
-        if breaker is None or most is None:
+    async def admit(self, breaker: Breaker | None, now: datetime) -> tuple[str, str] | tuple[()] | None:
+        """Return None if no call is admitted, () if any is, or the probe that this call takes while half-open."""
+        limit = None if breaker is None else admits(breaker, now)
+        if breaker is None or limit is None:
             return ()
         holder = str(new_id())
-        for number in range(most):
+        for number in range(limit):
             probe = f"probe {number} of {breaker.service}"
-            if await self.store.take_duty(probe, holder, seconds=self.probing, every=0):
+            if await self.store.take_duty(probe, holder, seconds=self.probe_timeout, every=0):
                 await self.store.half_open_circuits([breaker.service])
                 return probe, holder
         return None
 
     async def get(self, service: str) -> Breaker:
-        found = [breaker for breaker in await self.store.circuits() if breaker.service == service]
-        return found[0] if found else Breaker(service=service)
+        """Return the stored circuit of a service; a closed one if there is none."""
+        breakers = [breaker for breaker in await self.store.circuits() if breaker.service == service]
+        return breakers[0] if breakers else Breaker(service=service)
 
     async def get_state(self, service: str) -> Circuit:
+        """Return whether the circuit is closed, open or half-open now."""
         _, now = await self.store.known_gates()
         return state_at(await self.get(service), now)
 

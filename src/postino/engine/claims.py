@@ -1,4 +1,4 @@
-"""Looking for work and taking it: what to ask the store for, and where to look next."""
+"""Polls for due jobs and claims them. Knows what to ask the store for and where to look next; runs nothing."""
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
@@ -10,18 +10,18 @@ from postino.stores.records import ClaimRequest, PollResult
 from postino.stores.store import Store
 from postino.values.job import Job, Queue, new_id
 
-SWEEP_SHARE = 100  # a sweep may cost a hundredth of the time between two of them
-FRESH = 0.05  # seconds for which one look serves further claims, as long as they come back full
-REMEMBERED = 600.0  # far longer than a statement may take
-SOONEST_SWEEP, LATEST_SWEEP = 1.0, 10.0  # seconds
+SWEEP_SHARE = 100  # a sweep may take one hundredth of the time between two sweeps
+FRESH = 0.05  # seconds for which one poll serves further claims, as long as they come back full
+LOST_CLAIM_MEMORY = 600.0  # seconds, far longer than a statement may take
+MIN_SWEEP_INTERVAL, MAX_SWEEP_INTERVAL = 1.0, 10.0  # seconds
 
 
 class Claims:
-    """Remembers where the last claims of each line ended, and looks on from there.
+    """Remembers where the last claims of each channel and queue ended, and continues from there.
 
-    Behind that mark lie only dead entries, which a long-open transaction elsewhere would make every look walk over.
-    What commits late appears behind it too: a sweep from the very beginning finds it, every second, or more rarely
-    where sweeping has become slow, but every ten.
+    Only dead index entries lie before that mark; a long transaction elsewhere would make every poll walk over them.
+    Jobs that commit late appear before the mark. A sweep from the beginning finds them, every second, or less often
+    where sweeps have become slow, but at least every ten seconds.
     """
 
     def __init__(
@@ -34,31 +34,34 @@ class Claims:
         self.marks: dict[tuple[str, Queue], datetime] = {}
         self.sweep_at = 0.0
         self.last: PollResult
-        self.looked_at = -FRESH
-        self.full = False  # the last claim took all there was room for
-        self.lost: dict[UUID, float] = {}  # claims that were never answered, and when: they may hold jobs all the same
+        self.polled_at = -FRESH
+        self.full = False  # the last claim returned as many jobs as there was room for
+        self.lost: dict[UUID, float] = {}  # tokens of claims without a response: they may hold jobs
 
     def is_poll_fresh(self, free: int) -> bool:
-        """Whether the last look is good enough: nothing can be taken, or there was more than could be."""
-        return (self.full or not free) and self.monotonic() < self.looked_at + FRESH
+        """Whether the last poll serves the next claim too: nothing can be claimed, or more was due than claimed."""
+        return (self.full or not free) and self.monotonic() < self.polled_at + FRESH
 
     async def poll(self, worker: str, *, heartbeat: bool) -> PollResult:
+        """Ask the store what is due, and sweep if it is time to."""
         started = self.monotonic()
         sweeping = started >= self.sweep_at
         poll = await self.store.poll(worker, heartbeat=heartbeat, marks={} if sweeping else self.marks)
         if sweeping:
             self.marks = {}
-            taken = self.monotonic() - started
-            self.sweep_at = self.monotonic() + min(max(SOONEST_SWEEP, SWEEP_SHARE * taken), LATEST_SWEEP)
-        self.last, self.looked_at = poll, started
+            duration = self.monotonic() - started
+            interval = min(max(MIN_SWEEP_INTERVAL, SWEEP_SHARE * duration), MAX_SWEEP_INTERVAL)
+            self.sweep_at = self.monotonic() + interval
+        self.last, self.polled_at = poll, started
         return poll
 
     async def claim(self, worker: str, poll: PollResult, free: int, low_is_running: bool) -> list[Job]:
+        """Claim up to `free` of the jobs that the poll found due."""
         self.full = False
         gates = closed(poll.known, poll.now)
         if not poll.hinted and not open_lines(poll.heads, gates, poll.now):
             return []
-        order = ClaimRequest(
+        request = ClaimRequest(
             worker=worker,
             token=new_id(),
             free=free,
@@ -69,9 +72,9 @@ class Claims:
             grace=self.grace,
         )
         try:
-            jobs = await self.store.claim(order)
+            jobs = await self.store.claim(request)
         except BaseException:
-            self.lost[order.token] = self.monotonic()
+            self.lost[request.token] = self.monotonic()
             raise
         self.full = len(jobs) == free and not poll.hinted
         for job in jobs:
@@ -81,15 +84,16 @@ class Claims:
         return jobs
 
     def find_strays(self, held: Iterable[tuple[UUID, UUID]]) -> list[UUID]:
-        """Which of the jobs that the store says are ours we know nothing of: the answer to their claim was lost."""
-        find_strays = [(job_id, token) for job_id, token in held if token in self.lost]
-        found = {token for _, token in find_strays}
+        """Return the jobs that this worker holds by a claim whose response was lost."""
+        strays = [(job_id, token) for job_id, token in held if token in self.lost]
+        tokens = {token for _, token in strays}
         self.lost = {
-            token: at for token, at in self.lost.items() if token in found or self.monotonic() < at + REMEMBERED
+            token: at for token, at in self.lost.items() if token in tokens or self.monotonic() < at + LOST_CLAIM_MEMORY
         }
-        return [job_id for job_id, _ in find_strays]
+        return [job_id for job_id, _ in strays]
 
     @staticmethod
     def time_to_next(poll: PollResult) -> timedelta | None:
+        """Return how long it takes until the next job is due."""
         due_at = next_due(poll.heads, closed(poll.known, poll.now), poll.now)
         return None if due_at is None else due_at - poll.now

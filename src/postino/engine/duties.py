@@ -1,4 +1,4 @@
-"""Periodic work, done by whichever worker comes first: no scheduler, no leader."""
+"""Periodic work, such as pruning, done by whichever worker comes first. There is no scheduler and no leader."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
@@ -11,8 +11,8 @@ from postino.config import Config, RetentionConfig
 from postino.stores.store import Store
 
 log = structlog.get_logger("postino.duty")
-LOOK_EVERY = 60.0
-HELD_FOR = 300.0
+CHECK_EVERY = 60.0  # seconds
+LEASE = 300.0  # seconds after which another worker may take over a duty
 DAY = 86400.0
 
 
@@ -20,11 +20,11 @@ DAY = 86400.0
 class Duty:
     name: str
     every: float  # seconds
-    act: Callable[[], Awaitable[None]]
+    action: Callable[[], Awaitable[None]]
 
 
 class Duties:
-    """Looks now and then whether a duty is due that nobody does."""
+    """Checks every minute which duties are due, and does those that no other worker does."""
 
     def __init__(self, store: Store, holder: str, duties: list[Duty]) -> None:
         self.store = store
@@ -34,21 +34,21 @@ class Duties:
     async def run(self) -> None:
         while True:
             for duty in self.duties:
-                await self.attempt(duty)
-            await asyncio.sleep(LOOK_EVERY)
+                await self.try_duty(duty)
+            await asyncio.sleep(CHECK_EVERY)
 
-    async def attempt(self, duty: Duty) -> None:
+    async def try_duty(self, duty: Duty) -> None:
+        """Do this duty if it is due and no other worker does it."""
         try:
-            taken = await self.store.take_duty(duty.name, self.holder, seconds=HELD_FOR, every=duty.every)
-            if taken:
-                await duty.act()
+            if await self.store.take_duty(duty.name, self.holder, seconds=LEASE, every=duty.every):
+                await duty.action()
                 await self.store.finish_duty(duty.name, self.holder)
-        except Exception as error:  # noqa: BLE001 - it is periodic work: whatever went wrong may go right next time
+        except Exception as error:  # noqa: BLE001 - any failure: the duty is tried again
             log.warning("duty.failed", duty=duty.name, error=str(error), next="tried again within minutes")
 
 
 async def run_beside(work: Awaitable[None], others: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """The work to its end, and the others as long as it lasts."""
+    """Run the work to its end, and the others until then."""
     tasks = [asyncio.create_task(other) for other in others]
     try:
         await work
@@ -58,37 +58,42 @@ async def run_beside(work: Awaitable[None], others: Iterable[Coroutine[Any, Any,
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def all_duties(store: Store, config: Config) -> list[Duty]:
-    return [pulsing(store), missing(store, config.publishing.give_up_after), pruning(store, config.retention)]
+def make_duties(store: Store, config: Config) -> list[Duty]:
+    return [
+        make_alive_duty(store),
+        make_missed_duty(store, config.publishing.give_up_after),
+        make_prune_duty(store, config.retention),
+    ]
 
 
-def pulsing(store: Store) -> Duty:
-    """So that a later look can tell a database that rested from one that was brought back from an earlier day."""
+def make_alive_duty(store: Store) -> Duty:
+    """Record that the database is in use: a restored backup is recognised by an old record."""
 
-    async def pulse() -> None:
+    async def record_alive() -> None:
         await store.record_alive()
 
-    return Duty("pulse", LOOK_EVERY / 2, pulse)
+    return Duty("record_alive", CHECK_EVERY / 2, record_alive)
 
 
-def missing(store: Store, give_up_after: float) -> Duty:
-    """Fails posts that were to be out by now, whatever keeps them from running."""
+def make_missed_duty(store: Store, give_up_after: float) -> Duty:
+    """Fail posts whose time to be published has passed."""
 
-    async def miss() -> None:
-        missed = await store.fail_missed_posts(give_up_after)
-        for job in missed:
+    async def fail_missed_posts() -> None:
+        for job in await store.fail_missed_posts(give_up_after):
             log.warning("job.missed", job=str(job.id), account=job.account, next="replay it if it still matters")
 
-    return Duty("miss", LOOK_EVERY / 2, miss)
+    return Duty("fail_missed_posts", CHECK_EVERY / 2, fail_missed_posts)
 
 
-def pruning(store: Store, kept: RetentionConfig) -> Duty:
+def make_prune_duty(store: Store, retention: RetentionConfig) -> Duty:
+    """Delete what is older than the retention settings allow."""
+
     async def prune() -> None:
         total, pruned = 0, 1
         while pruned:
-            pruned = await store.prune(kept)
+            pruned = await store.prune(retention)
             total += pruned
-            await asyncio.sleep(0)  # let others in between
+            await asyncio.sleep(0)  # let other tasks run
         log.info("duty.done", duty="prune", pruned=total)
 
     return Duty("prune", DAY, prune)

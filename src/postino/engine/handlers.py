@@ -1,4 +1,4 @@
-"""Handlers by job type: what they are called with, and how their payload is read."""
+"""Handlers of job types: how a handler's payload is parsed, how it is called, and which outcomes are accepted."""
 
 import inspect
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from postino.values.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
 
 Function = Callable[..., Any]
 DONE = Done()
-MOST_ARGUMENTS = 3  # job, payload, call
+MAX_ARGUMENTS = 3  # job, payload, call
 
 
 class UnreadablePayload(Exception):
@@ -26,71 +26,74 @@ class UnreadablePayload(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """A function for one type of job, and what its type says about queue and retries."""
+    """A function for one type of job, with the queue and the retry policy of that type."""
 
     type: str
     function: Function
     queue: Queue
     override: Override
     arguments: int
-    waits: bool  # asynchronous; a plain function runs in a thread
-    adapter: TypeAdapter[Any] | None  # None: the bytes as they are
+    is_async: bool  # a plain function runs in a thread
+    adapter: TypeAdapter[Any] | None  # None: the handler takes the stored bytes
 
     def parse_payload(self, payload: bytes) -> Any:
+        """Parse the stored bytes into the type that the handler declares. Raises UnreadablePayload."""
         if self.adapter is None:
             return payload
         try:
             return self.adapter.validate_json(payload)
         except ValidationError as error:
-            wrong = [f"{'.'.join(map(str, fault['loc'])) or 'payload'}: {fault['msg']}" for fault in error.errors()]
-            raise UnreadablePayload(f"The payload is not what {self.type} expects: {'; '.join(wrong)}.") from error
+            faults = [f"{'.'.join(map(str, fault['loc'])) or 'payload'}: {fault['msg']}" for fault in error.errors()]
+            raise UnreadablePayload(f"The payload is not what {self.type} expects: {'; '.join(faults)}.") from error
         except Exception as error:
             raise UnreadablePayload(f"The payload cannot be read as {self.type} expects it: {error!r}.") from error
 
     async def run(self, threads: Threads, *arguments: Any) -> Outcome:
+        """Call the function with as many of these arguments as it takes."""
         arguments = arguments[: self.arguments]
-        if self.waits:
+        if self.is_async:
             result = await self.function(*arguments)
         else:
             result = await threads.run(self.function, *arguments)
-        return DONE if result is None else self.sound(result)
+        return DONE if result is None else self.check_outcome(result)
 
-    def sound(self, result: object) -> Outcome:
-        """The outcome, if it is one that can be acted upon."""
+    def check_outcome(self, result: object) -> Outcome:
+        """Return the result if it is a valid outcome. Raises TypeError for anything else."""
         match result:
             case Done() | Reject(reason=str()) | Unknown(reason=str(), look_at=None):
                 return result
             case Unknown(reason=str(), look_at=at) if is_instant(at):
                 return result
             case Unknown(reason=why):
-                return Unknown(printed(why, str))  # whatever is wrong with it, what may have left must not be repeated
+                return Unknown(printed(why, str))  # even if malformed: what may have left must not be repeated
             case Retry(reason=str(), not_before=None):
                 return result
             case Retry(reason=str(), not_before=at) if is_instant(at):
                 return result
             case Defer(reason=str(), until=at) if is_instant(at):
                 return result
-        wanted = "an outcome with a text as its reason and times with a time zone, or None"
-        raise TypeError(f"The handler of {self.type} must return {wanted}, not {result!r:.200}.")
+        expected = "an outcome whose reason is a text and whose times have a time zone, or None"
+        raise TypeError(f"The handler of {self.type} must return {expected}, not {result!r:.200}.")
 
 
 def make_handler(type_: str, function: Function, queue: Queue, override: Override) -> Handler:
+    """Return the handler for a function. Raises WrongUse if the function takes other arguments."""
     parameters = list(inspect.signature(function).parameters.values())
     required = [parameter for parameter in parameters if parameter.default is parameter.empty]
-    if len(required) > MOST_ARGUMENTS or any(parameter.kind is parameter.KEYWORD_ONLY for parameter in required):
-        given = inspect.signature(function)
-        raise WrongUse(f"handler {function.__name__}: takes (job, payload, call) or fewer, not {given}.")
+    if len(required) > MAX_ARGUMENTS or any(parameter.kind is parameter.KEYWORD_ONLY for parameter in required):
+        signature = inspect.signature(function)
+        raise WrongUse(f"handler {function.__name__}: expected (job, payload, call) or fewer, not {signature}.")
     return Handler(
         type_,
         function,
         queue,
         override,
-        arguments=min(len(parameters), MOST_ARGUMENTS),
-        waits=inspect.iscoroutinefunction(function),
-        adapter=payload_adapter(function, parameters),
+        arguments=min(len(parameters), MAX_ARGUMENTS),
+        is_async=inspect.iscoroutinefunction(function),
+        adapter=make_payload_adapter(function, parameters),
     )
 
 
-def payload_adapter(function: Function, parameters: list[inspect.Parameter]) -> TypeAdapter[Any] | None:
+def make_payload_adapter(function: Function, parameters: list[inspect.Parameter]) -> TypeAdapter[Any] | None:
     annotation = get_type_hints(function).get(parameters[1].name, Any) if len(parameters) > 1 else Any
     return None if annotation is bytes else TypeAdapter(annotation)

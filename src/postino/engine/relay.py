@@ -1,4 +1,4 @@
-"""Handing events to listeners: each with its own cursor, in order, at least once."""
+"""Delivers events to listeners, in order and at least once. Each listener has its own cursor."""
 
 import asyncio
 import time
@@ -13,23 +13,23 @@ from postino.stores.store import Store
 from postino.values.event import Cursor, Event
 
 log = structlog.get_logger("postino.relay")
-TOGETHER = 200
-HELD_FOR = 30.0
-MOVED_EVERY = 1.0
-AGAIN_AFTER = 5.0
+BATCH = 200
+CURSOR_LEASE = 30.0  # seconds
+MOVE_EVERY = 1.0  # seconds
+RETRY_DELAY = 5.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Who wants to hear what. The name keeps its place in the stream, across restarts and processes."""
+    """A function that gets events of some types. Its name keeps its cursor across restarts and processes."""
 
     name: str
     types: frozenset[str]
-    hear: Callable[[Event], Awaitable[None]]
+    function: Callable[[Event], Awaitable[None]]
 
 
 class Relay:
-    """Serves one listener; of all the processes that have it, only one at a time holds its cursor."""
+    """Serves one listener. Of all processes that have this listener, one at a time holds its cursor."""
 
     def __init__(self, store: Store, listener: Listener, holder: str, poll: float) -> None:
         self.store = store
@@ -39,47 +39,47 @@ class Relay:
         self.monotonic = time.monotonic
 
     async def run(self) -> None:
-        """Serves until cancelled, and then lets others have the cursor."""
+        """Deliver events until cancelled, then release the cursor."""
         try:
             while True:
-                rest = await self.turn()
+                rest = await self.take_turn()
                 await asyncio.sleep(rest)
         finally:
             await self.store.lease_cursor(self.listener.name, self.holder, 0)
 
-    async def turn(self) -> float:
-        """Hands over what there is; how long to rest afterwards."""
+    async def take_turn(self) -> float:
+        """Deliver what there is and return how many seconds to rest."""
         try:
-            return 0 if await self.pass_on() == TOGETHER else self.poll
+            return 0 if await self.deliver_batch() == BATCH else self.poll
         except StoreUnreachable:
             return self.poll
         except Exception:
-            log.exception("listener.failed", listener=self.listener.name, next=f"same event in {AGAIN_AFTER} s")
-            return AGAIN_AFTER
+            log.exception("listener.failed", listener=self.listener.name, next=f"same event in {RETRY_DELAY} s")
+            return RETRY_DELAY
 
-    async def pass_on(self) -> int:
-        """Hands over the next events; how many were read."""
-        cursor = await self.store.lease_cursor(self.listener.name, self.holder, HELD_FOR)
+    async def deliver_batch(self) -> int:
+        """Deliver the next events and return how many were read."""
+        cursor = await self.store.lease_cursor(self.listener.name, self.holder, CURSOR_LEASE)
         if cursor is None:
             return 0
-        events = await self.store.events(cursor, TOGETHER)
-        heard, moved_at = cursor, self.monotonic()
+        events = await self.store.events(cursor, BATCH)
+        delivered, moved_at = cursor, self.monotonic()
         try:
             for event in events:
                 if not self.listener.types or event.type in self.listener.types:
                     crash_point("listener.before")
-                    await self.listener.hear(event)
+                    await self.listener.function(event)
                     crash_point("listener.after")
-                heard = event.cursor
-                if self.monotonic() - moved_at > MOVED_EVERY:
-                    cursor, moved_at = heard, self.monotonic()
-                    if not await self.move(heard):
-                        return 0  # we were too slow for our hold, and another process goes on from here
+                delivered = event.cursor
+                if self.monotonic() - moved_at > MOVE_EVERY:
+                    cursor, moved_at = delivered, self.monotonic()
+                    if not await self.move_cursor(delivered):
+                        return 0  # the lease ended, and another process goes on from here
         finally:
-            # Only past what was heard: a listener that fails gets the same event again, and no other.
-            if heard != cursor:
-                await self.move(heard)
+            # Only past delivered events: a listener that fails gets the same event again.
+            if delivered != cursor:
+                await self.move_cursor(delivered)
         return len(events)
 
-    async def move(self, heard: Cursor) -> bool:
-        return await self.store.move_cursor(self.listener.name, self.holder, heard, HELD_FOR)
+    async def move_cursor(self, cursor: Cursor) -> bool:
+        return await self.store.move_cursor(self.listener.name, self.holder, cursor, CURSOR_LEASE)

@@ -30,7 +30,7 @@ from postino.engine.lease import Lease, uptime
 from postino.engine.outage_log import OutageLog
 from postino.engine.quota_meter import QuotaMeter
 from postino.engine.rescue import Rescuer
-from postino.engine.retry_policies import channel_overrides, default_policy, time_limits
+from postino.engine.retry_policies import collect_time_limits, load_channel_overrides, load_default_policy
 from postino.engine.store_retry import retry_forever
 from postino.engine.threads import Threads
 from postino.errors import StoreUnreachable
@@ -65,9 +65,9 @@ class Worker:
         self.wakeup = wakeup
         self.settings = settings = config.worker
         self.channel_limits = channel_limits
-        default, channels = default_policy(config), channel_overrides(config)
+        default, channels = load_default_policy(config), load_channel_overrides(config)
         types = {name: handler.override for name, handler in handlers.items()}
-        self.claims = Claims(store, time.monotonic, time_limits(default, channels, types), settings.lease)
+        self.claims = Claims(store, time.monotonic, collect_time_limits(default, channels, types), settings.lease)
         self.lease = Lease(settings.lease)
         self.heartbeat = Heartbeat(lambda: self.id, make_store, self.lease, settings.heartbeat, settings.stall)
         self.rescuer = Rescuer(store, settings.lease, time.monotonic, settings.poll)
