@@ -10,24 +10,16 @@ from typing import Any, Self, TypeVar
 from uuid import UUID
 
 from postino.config import Config
-from postino.engine.actions import check_cap, make_act, parse_gate, parse_job_id, replay_each
+from postino.engine.actions import make_audit_context, parse_gate, parse_job_id, replay_each
 from postino.engine.breaker import CircuitBreaker
 from postino.engine.call_context import HttpClientFactory
 from postino.engine.channel_limits import ChannelLimits, make_breaker_policy
+from postino.engine.checks import check_cap, check_name, check_time, parse_queue, suggest
 from postino.engine.duties import Duties, make_duties, run_beside
 from postino.engine.enqueue import enqueue_with_retry, make_job_batcher
 from postino.engine.gate_control import GateControl
 from postino.engine.handlers import Function, Handler, make_handler
-from postino.engine.job_spec import (
-    JobSpec,
-    check_name,
-    check_time,
-    make_override,
-    new_job,
-    parse_queue,
-    payload_bytes,
-    suggest,
-)
+from postino.engine.job_spec import JobSpec, build_new_job, encode_payload, make_override
 from postino.engine.relay import Listener, Relay
 from postino.engine.store_retry import retry_store
 from postino.engine.sync import Sync
@@ -172,7 +164,7 @@ class App:
         self, jobs: Sequence[JobSpec | Mapping[str, Any] | Sequence[Any]], *, connection: Any = None
     ) -> list[Job]:
         """Puts many jobs in, all or none; the existing jobs where keys are known."""
-        specs = [JobSpec.of(wanted) for wanted in jobs]
+        specs = [JobSpec.parse(wanted) for wanted in jobs]
         new = [self._new(spec, job_id) for spec, job_id in zip(specs, new_ids(len(specs)), strict=True)]
         if connection is not None:
             return [enqueued.job for enqueued in await self.store.enqueue_on(connection, new)]
@@ -205,25 +197,25 @@ class App:
         await run_beside(worker.run(), beside)
 
     async def cancel(self, job_id: UUID, *, reason: str = "", actor: str = "app") -> Job:
-        return await self._by_hand(self.store.cancel_job(parse_job_id(job_id), make_act(actor, reason)))
+        return await self._by_hand(self.store.cancel_job(parse_job_id(job_id), make_audit_context(actor, reason)))
 
     async def edit(self, job_id: UUID, payload: Any, *, reason: str = "", actor: str = "app") -> Job:
         return await self._by_hand(
-            self.store.edit_job(parse_job_id(job_id), payload_bytes(payload), make_act(actor, reason))
+            self.store.edit_job(parse_job_id(job_id), encode_payload(payload), make_audit_context(actor, reason))
         )
 
     async def reschedule(self, job_id: UUID, at: datetime | None, *, reason: str = "", actor: str = "app") -> Job:
         return await self._by_hand(
-            self.store.reschedule_job(parse_job_id(job_id), check_time("at", at), make_act(actor, reason))
+            self.store.reschedule_job(parse_job_id(job_id), check_time("at", at), make_audit_context(actor, reason))
         )
 
     async def replay(
         self, job_id: UUID, *, payload: Any = None, force: bool = False, reason: str = "", actor: str = "app"
     ) -> Job:
         """Runs a failed job again: its key and its history stay."""
-        edited = None if payload is None else payload_bytes(payload)
+        edited = None if payload is None else encode_payload(payload)
         return await self._by_hand(
-            self.store.replay_dead_letter(parse_job_id(job_id), edited, force, make_act(actor, reason))
+            self.store.replay_dead_letter(parse_job_id(job_id), edited, force, make_audit_context(actor, reason))
         )
 
     async def replay_many(
@@ -235,21 +227,27 @@ class App:
         return await replay_each(await self.store.dead_letters(wanted), again)
 
     async def discard(self, job_id: UUID, *, reason: str, actor: str = "app") -> DeadLetter:
-        return await self._by_hand(self.store.discard_dead_letter(parse_job_id(job_id), make_act(actor, reason)))
+        return await self._by_hand(
+            self.store.discard_dead_letter(parse_job_id(job_id), make_audit_context(actor, reason))
+        )
 
     async def resolve(self, job_id: UUID, verdict: Done | Retry | Reject, *, reason: str, actor: str = "app") -> Job:
         """A person's word about an uncertain job: it happened, do it again, or give up."""
-        return await self._by_hand(self.store.resolve_job(parse_job_id(job_id), verdict, make_act(actor, reason)))
+        return await self._by_hand(
+            self.store.resolve_job(parse_job_id(job_id), verdict, make_audit_context(actor, reason))
+        )
 
     async def pause(self, scope: str | Scope, name: str, *, reason: str = "", actor: str = "app") -> Gate:
-        return await self._by_hand(self.store.pause(*parse_gate(scope, name), make_act(actor, reason)))
+        return await self._by_hand(self.store.pause(*parse_gate(scope, name), make_audit_context(actor, reason)))
 
     async def resume(self, scope: str | Scope, name: str, *, reason: str = "", actor: str = "app") -> Gate:
-        return await self._by_hand(self.store.resume(*parse_gate(scope, name), make_act(actor, reason)))
+        return await self._by_hand(self.store.resume(*parse_gate(scope, name), make_audit_context(actor, reason)))
 
     async def cap(self, channel: str, most: int | None, *, reason: str = "", actor: str = "app") -> int | None:
         """At most so many jobs of a channel run at once, over all workers; None is as many as usual."""
-        return await self._by_hand(self.store.set_cap(check_name(channel), check_cap(most), make_act(actor, reason)))
+        return await self._by_hand(
+            self.store.set_cap(check_name(channel), check_cap(most), make_audit_context(actor, reason))
+        )
 
     async def dispatch_due(self) -> int:
         return await self._by_hand(self.store.dispatch_due())
@@ -262,7 +260,7 @@ class App:
 
     def _new(self, spec: JobSpec, job_id: UUID | None = None) -> NewJob:
         handler = self.handlers.get(spec.type)
-        return new_job(spec, handler.queue if handler else Queue.DEFAULT, job_id)
+        return build_new_job(spec, handler.queue if handler else Queue.DEFAULT, job_id)
 
     def wake(self, jobs: Sequence[Job]) -> None:
         """Tells workers of what is due before they would look by themselves."""

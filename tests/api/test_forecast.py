@@ -79,7 +79,7 @@ async def test_what_takes_too_long_to_play_is_given_up_at_once(tmp_path: Path) -
         await app.enqueue("report", channel="mastodon", account="m1")
         await app.gate_control.pause(Scope.CHANNEL, "mastodon", reason="", actor="test")
         window = {"scope": "all", "start": "01:00", "end": "02:00", "timezone": "UTC"}
-        await app.gate_control.keep(await app.gate_control.draft(window), actor="test")
+        await app.gate_control.save_blackout(await app.gate_control.draft_blackout(window), actor="test")
         asked = ForecastRequest(
             until_at=datetime.now(UTC) + timedelta(days=300),
             workers=1000,

@@ -9,7 +9,7 @@ import pytest
 
 from postino import JobSpec, Postino, Queue, State
 from postino.engine import store_retry
-from postino.engine.job_spec import new_job
+from postino.engine.job_spec import build_new_job
 from postino.errors import StoreUnreachable
 from postino.stores.records import EnqueuedJob, JobFilter, NewJob
 from tests.engine.conftest import eventually
@@ -84,7 +84,7 @@ async def test_a_job_in_an_open_transaction_is_there_when_that_commits(app: Post
 
 
 def test_new_jobs_without_a_key_have_none() -> None:
-    assert new_job(JobSpec("t"), Queue.DEFAULT).key is None
+    assert build_new_job(JobSpec("t"), Queue.DEFAULT).key is None
 
 
 @pytest.mark.parametrize("key", [None, "k"])

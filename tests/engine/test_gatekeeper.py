@@ -124,16 +124,16 @@ async def test_a_cool_down_is_seen_and_ended_by_hand(app: Postino, gate_control:
     await app.store.start_cooldown(scope, "it", None, "too many")
     [gate] = (await gate_control.queues()).closed.gates
     assert (gate.scope, gate.name, gate.kind, gate.reason) == (scope, "it", GateKind.COOL_DOWN, "too many")
-    await gate_control.warm(scope, "it", **WHY)
+    await gate_control.end_cooldown(scope, "it", **WHY)
     assert await last_audit(app) == ("maria", "gate.resumed", f"{scope}:it", "they said so")
     assert (await gate_control.queues()).closed.gates == ()
     with pytest.raises(NotFound, match="not cooling down"):
-        await gate_control.warm(scope, "it")
+        await gate_control.end_cooldown(scope, "it")
 
 
 async def test_brands_and_queues_do_not_cool_down(gate_control: GateControl) -> None:
     with pytest.raises(WrongUse, match="only an account or a channel"):
-        await gate_control.warm(Scope.BRAND, "b")
+        await gate_control.end_cooldown(Scope.BRAND, "b")
 
 
 # Blackouts
@@ -200,15 +200,15 @@ async def test_a_preview_tells_what_moves_where_and_saves_nothing(app: Postino, 
     await app.enqueue("t", at=tomorrow + timedelta(hours=10), account="b", brand="other")
     done = await app.enqueue("t", at=tomorrow + timedelta(hours=11), **said)
     await app.cancel(done.id)
-    blackout = await gate_control.draft(day | {"start": "10:00", "end": "12:00"})
-    shifts = await gate_control.preview(blackout)
+    blackout = await gate_control.draft_blackout(day | {"start": "10:00", "end": "12:00"})
+    shifts = await gate_control.preview_blackout(blackout)
     [shift] = shifts.first
     assert (shift.job_id, shift.channel, shift.account) == (moved.id, "t", "a")
     assert (shift.goes_at, shift.moves_to) == (tomorrow + timedelta(hours=10), tomorrow + timedelta(hours=13))
     assert (shifts.more, shifts.unlooked) == (0, False)
     assert blackout not in await gate_control.blackouts()
-    await gate_control.keep(blackout)
-    assert await gate_control.preview(blackout) == shifts, "what is saved already is not counted twice"
+    await gate_control.save_blackout(blackout)
+    assert await gate_control.preview_blackout(blackout) == shifts, "what is saved already is not counted twice"
 
 
 async def test_a_long_preview_shows_the_soonest_and_counts_the_rest(
@@ -218,13 +218,13 @@ async def test_a_long_preview_shows_the_soonest_and_counts_the_rest(
     jobs = await app.enqueue_many([{"type": "t", "at": start - timedelta(minutes=number)} for number in range(9)])
     monkeypatch.setattr(desk, "PAGE", 2)
     monkeypatch.setattr(desk, "MOST_SHIFTS", 3)
-    blackout = await gate_control.draft({"scope": "all", "start": "00:00", "end": "00:00", "timezone": "UTC"})
-    shifts = await gate_control.preview(blackout)
+    blackout = await gate_control.draft_blackout({"scope": "all", "start": "00:00", "end": "00:00", "timezone": "UTC"})
+    shifts = await gate_control.preview_blackout(blackout)
     assert [shift.job_id for shift in shifts.first] == [job.id for job in reversed(jobs)][:3]
     assert {shift.moves_to for shift in shifts.first} == {None}
     assert (shifts.more, shifts.unlooked) == (6, False)
     monkeypatch.setattr(desk, "MOST_LOOKED_AT", 4)
-    shifts = await gate_control.preview(replace(blackout, id=new_id()))
+    shifts = await gate_control.preview_blackout(replace(blackout, id=new_id()))
     assert (len(shifts.first) + shifts.more, shifts.unlooked) == (4, True)
 
 

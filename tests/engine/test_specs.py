@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from postino import JobSpec, Postino, Queue, Schedule, WrongUse
-from postino.engine.job_spec import new_job
+from postino.engine.job_spec import build_new_job
 from postino.stores.records import JobFilter
 
 WRONG = [
@@ -53,23 +53,25 @@ async def test_a_wrong_call_names_its_field_and_writes_nothing(app: Postino, wro
 
 def test_an_unknown_field_names_the_nearest_one() -> None:
     with pytest.raises(WrongUse, match=r"acount: a job has no such field\. Did you mean account\?"):
-        JobSpec.of({"type": "t", "acount": "a"})
+        JobSpec.parse({"type": "t", "acount": "a"})
 
 
 @pytest.mark.parametrize("wanted", ["just a text", 7, None])
 def test_something_that_is_no_job_is_refused(wanted: Any) -> None:
     with pytest.raises(WrongUse, match=r"^jobs: expected"):
-        JobSpec.of(wanted)
+        JobSpec.parse(wanted)
 
 
 def test_times_are_kept_in_utc_and_defaults_are_filled_in() -> None:
     rome = timezone(timedelta(hours=2))
-    job = new_job(JobSpec("t", at=datetime(2026, 7, 1, 12, tzinfo=rome), backoff=Schedule([1, 5])), Queue.LOW)
+    job = build_new_job(JobSpec("t", at=datetime(2026, 7, 1, 12, tzinfo=rome), backoff=Schedule([1, 5])), Queue.LOW)
     assert (job.run_at, job.channel, job.queue, job.key) == (datetime(2026, 7, 1, 10, tzinfo=UTC), "t", Queue.LOW, None)
     assert job.backoff == "[1, 5]"
 
 
 def test_the_same_key_is_another_one_for_another_account() -> None:
-    keys = [new_job(JobSpec("t", key="k", account=account), Queue.DEFAULT).key for account in (None, "a", "b", "a")]
+    keys = [
+        build_new_job(JobSpec("t", key="k", account=account), Queue.DEFAULT).key for account in (None, "a", "b", "a")
+    ]
     assert len(set(keys)) == 3
     assert keys[1] == keys[3]

@@ -12,8 +12,8 @@ from postino.api.problems import nearest
 from postino.api.query import query_of
 from postino.api.views.accounts import render_account
 from postino.api.visibility import get_visible_account
-from postino.engine.actions import make_act
-from postino.engine.job_spec import check_name, check_text
+from postino.engine.actions import make_audit_context
+from postino.engine.checks import check_name, check_text
 from postino.errors import Conflict, WrongUse
 from postino.publishing.accounts import SANDBOX, complete
 from postino.values.post import AccountState, StoredAccount
@@ -79,7 +79,7 @@ def routes(app: Postino) -> APIRouter:
         """Asks the network whether it takes the credentials: `works`, null where that cannot be told."""
         caller = caller_of(request)
         await get_visible_account(app, account_id, caller)
-        checked = await check_account_of(app, account_id, make_act(caller.name, "checked"))
+        checked = await check_account_of(app, account_id, make_audit_context(caller.name, "checked"))
         told = {"works": checked.works, "message": checked.message}
         return JSONResponse(told | {"account": render_account(checked.account)})
 
@@ -99,7 +99,7 @@ def routes(app: Postino) -> APIRouter:
         """Its posts wait until it is resumed."""
         caller = caller_of(request)
         await get_visible_account(app, account_id, caller)
-        paused = await app.accounts.pause(account_id, make_act(caller.name, body.reason if body else ""))
+        paused = await app.accounts.pause(account_id, make_audit_context(caller.name, body.reason if body else ""))
         return JSONResponse(render_account(paused))
 
     @router.post("/{account_id}/resume")
@@ -107,7 +107,7 @@ def routes(app: Postino) -> APIRouter:
         """Its posts go again."""
         caller = caller_of(request)
         await get_visible_account(app, account_id, caller)
-        resumed = await app.accounts.resume(account_id, make_act(caller.name, body.reason if body else ""))
+        resumed = await app.accounts.resume(account_id, make_audit_context(caller.name, body.reason if body else ""))
         app.wakeup.tell()
         return JSONResponse(render_account(resumed))
 
@@ -118,7 +118,9 @@ def routes(app: Postino) -> APIRouter:
         check_address(app, body.base_url)
         remote_id: Any = body.remote_id or credentials.get("chat_id")
         how |= {"base_url": body.base_url, "brand": brand, "remote_id": remote_id}
-        return await app.accounts.add(network, handle, credentials, **how, act=make_act(caller.name, body.reason))
+        return await app.accounts.add(
+            network, handle, credentials, **how, act=make_audit_context(caller.name, body.reason)
+        )
 
     return router
 

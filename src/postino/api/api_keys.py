@@ -14,7 +14,7 @@ from postino.api.parsing import instant
 from postino.api.query import cursor_of, limit_of, query_of
 from postino.api.views.users import render_api_key
 from postino.auth.validation import parse_role
-from postino.engine.actions import make_act
+from postino.engine.actions import make_audit_context
 from postino.values.auth import ApiKey
 from postino.values.post import StoredAccount
 from postino.wiring import Postino
@@ -44,7 +44,7 @@ def routes(app: Postino) -> APIRouter:
             parse_role(body.role),
             brands=body.brands,
             expires_at=instant(body.expires_at, body.timezone, "expires_at", []),
-            act=make_act(caller_of(request).name, body.reason),
+            act=make_audit_context(caller_of(request).name, body.reason),
         )
         notes = notes_on(made, await app.store.accounts())
         return JSONResponse(render_api_key(made) | {"key": text, "notes": notes}, 201, NEVER_KEPT)
@@ -63,7 +63,7 @@ def routes(app: Postino) -> APIRouter:
         """From the next request on it lets nobody in; `reason` goes into the audit trail."""
         reason = query_of(request, "reason").get("reason", "")
         return JSONResponse(
-            render_api_key(await app.store.remove_api_key(key_id, make_act(caller_of(request).name, reason)))
+            render_api_key(await app.store.remove_api_key(key_id, make_audit_context(caller_of(request).name, reason)))
         )
 
     return router

@@ -20,7 +20,7 @@ from postino.api.query import cursor_of, limit_of, query_of
 from postino.api.views.fields import render_fields
 from postino.api.views.jobs import render_dead_letter, render_dead_letter_summary, render_job
 from postino.api.visibility import get_editable_dead_letter, get_visible_dead_letter, select_brands
-from postino.engine.actions import make_act
+from postino.engine.actions import make_audit_context
 from postino.errors import Conflict, NotFound, WrongUse
 from postino.rules.error_groups import pattern
 from postino.rules.settlement import Cause
@@ -99,7 +99,7 @@ def routes(app: Postino) -> APIRouter:
         """Runs them again, so many in a second: what became of each. With a filter, `next_cursor` goes on."""
         caller = caller_of(request)
         ids, cursor = await chosen(app, body, caller)
-        whose, now = make_act(caller.name, body.reason), await app.store.now()
+        whose, now = make_audit_context(caller.name, body.reason), await app.store.now()
         begin_at = dict(zip(ids, paced(now, len(ids), body.per_second), strict=True))
 
         async def again(job_id: UUID) -> dict[str, Any]:

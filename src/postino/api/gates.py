@@ -34,10 +34,10 @@ def routes(app: Postino) -> APIRouter:
     async def add(request: Request, body: BlackoutBody) -> JSONResponse:
         """Publishes nothing in its windows from now on: 201. With `preview=true` 200: what it would move, unsaved."""
         preview = flag_of(query_of(request, "preview"), "preview")
-        blackout = await gate_control.draft(body.model_dump(exclude_none=True))
-        shifts = of_shifts(await gate_control.preview(blackout))
+        blackout = await gate_control.draft_blackout(body.model_dump(exclude_none=True))
+        shifts = of_shifts(await gate_control.preview_blackout(blackout))
         if not preview:
-            await gate_control.keep(blackout, actor=caller_of(request).name)
+            await gate_control.save_blackout(blackout, actor=caller_of(request).name)
         return JSONResponse(of_blackout(blackout) | shifts | {"preview": preview}, 200 if preview else 201)
 
     @router.delete("/v1/blackouts/{blackout_id}")

@@ -15,7 +15,8 @@ from postino.api.post_actions import verdict_of
 from postino.api.problems import STATUS
 from postino.api.views.jobs import render_job
 from postino.api.visibility import get_editable_job, select_brands
-from postino.engine.job_spec import parse_queue, payload_bytes
+from postino.engine.checks import parse_queue
+from postino.engine.job_spec import encode_payload
 from postino.errors import Conflict, NotFound, PostinoError, WrongUse
 from postino.stores.records import JobFilter
 from postino.values.job import Job, State
@@ -48,7 +49,7 @@ class ReplayJobBody(ReplayBody):
     payload: Any = None
 
     def how(self) -> dict[str, Any]:
-        edited = payload_bytes(self.payload) if "payload" in self.model_fields_set else None
+        edited = encode_payload(self.payload) if "payload" in self.model_fields_set else None
         return {"payload": edited, "force": self.force, "reason": self.reason}
 
 

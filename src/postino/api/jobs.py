@@ -19,9 +19,10 @@ from postino.api.views.explanations import render_evaluation
 from postino.api.views.fields import to_json
 from postino.api.views.jobs import render_attempt, render_job
 from postino.api.visibility import choose_brand, get_visible_job, select_brands
+from postino.engine.checks import parse_queue
 from postino.engine.enqueue import enqueue_with_retry
 from postino.engine.explain import evaluate
-from postino.engine.job_spec import JobSpec, new_job, parse_queue
+from postino.engine.job_spec import JobSpec, build_new_job
 from postino.errors import Conflict, WrongUse
 from postino.publishing.posts import LONG_PAST
 from postino.stores.records import EnqueuedJob, JobFilter, NewJob
@@ -119,7 +120,7 @@ async def wanted(app: Postino, body: JobBody, caller: Caller) -> tuple[NewJob, l
     )
     spec = JobSpec(**said, payload=body.payload, at=run_at, brand=brand, key=body.idempotency_key)
     handler = app.handlers.get(body.type)
-    return new_job(spec, handler.queue if handler else Queue.DEFAULT), notes
+    return build_new_job(spec, handler.queue if handler else Queue.DEFAULT), notes
 
 
 async def time_of(app: Postino, text: str | None, timezone: str | None, notes: list[str]) -> datetime | None:

@@ -11,7 +11,7 @@ from postino.api.models import ChangeBody, DeedBody, NowBody, ReplayBody, Resolv
 from postino.api.parsing import content_of, timing_of
 from postino.api.views.posts import render_current_post
 from postino.api.visibility import get_editable_post
-from postino.engine.actions import make_act
+from postino.engine.actions import make_audit_context
 from postino.errors import Conflict, WrongUse
 from postino.publishing.blackouts import InBlackout
 from postino.publishing.contents import content_from
@@ -39,11 +39,15 @@ def routes(app: Postino) -> APIRouter:
         if "at" in said:
             if timing.at is None:
                 raise WrongUse("at: give a time, or use publish-now.", "at")
-            await of_a_post(post_id, app.posts.reschedule(post_id, timing.at, make_act(caller.name, body.reason)))
+            await of_a_post(
+                post_id, app.posts.reschedule(post_id, timing.at, make_audit_context(caller.name, body.reason))
+            )
         else:
             content = content_of(body, content_from(before.content))
             until_at = timing.until_at if "publish_until" in said else UNSET
-            done = app.posts.edit(post_id, content, make_act(caller.name, body.reason), publish_until_at=until_at)
+            done = app.posts.edit(
+                post_id, content, make_audit_context(caller.name, body.reason), publish_until_at=until_at
+            )
             await of_a_post(post_id, done)
         after = await app.posts.get(post_id)
         notes = [*timing.notes, *(await app.posts.notes([after]) if "at" in said else ())]
@@ -54,7 +58,7 @@ def routes(app: Postino) -> APIRouter:
         """Instead of later; refused in a blackout, with the next free instant, unless `allow_blackout` is said."""
         await get_editable_post(app, caller, post_id)
         body = body or NowBody()
-        why = make_act(caller.name, body.reason)
+        why = make_audit_context(caller.name, body.reason)
         return await told(post_id, app.posts.hurry(post_id, why, allow_blackout=body.allow_blackout))
 
     @router.post("/cancel")

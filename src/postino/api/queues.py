@@ -42,7 +42,7 @@ def routes(app: Postino) -> APIRouter:
             await gate_control.check_channel(body.name, app.config.channels)
         if scope == "account":
             known = {account.id for account in await app.store.accounts()}
-            await gate_control.check("account", body.name, known, JobFilter(account=body.name, limit=1))
+            await gate_control.check_known("account", body.name, known, JobFilter(account=body.name, limit=1))
         return told(await gate_control.pause(Scope(scope), body.name, **by(request, body)))
 
     @router.post("/gates/{scope}/resume")
@@ -53,7 +53,7 @@ def routes(app: Postino) -> APIRouter:
     @router.post("/gates/{scope}/warm")
     async def warm(request: Request, scope: Cooled, body: GateBody) -> JSONResponse:
         """Ends a cool-down before its time: the network asked for it, and may ask again."""
-        return told(await gate_control.warm(Scope(scope), body.name, **by(request, body)))
+        return told(await gate_control.end_cooldown(Scope(scope), body.name, **by(request, body)))
 
     @router.post("/channels/{channel}/cap")
     async def cap(request: Request, channel: str, body: CapBody) -> JSONResponse:

@@ -14,7 +14,7 @@ from postino.api.query import cursor_of, limit_of, query_of
 from postino.api.views.fields import render_fields
 from postino.api.views.users import render_user
 from postino.auth.validation import parse_role
-from postino.engine.actions import make_act
+from postino.engine.actions import make_audit_context
 from postino.errors import WrongUse
 from postino.stores.audit import START, entry_hash
 from postino.wiring import Postino
@@ -48,7 +48,7 @@ def routes(app: Postino) -> APIRouter:
     @router.post("/v1/users", status_code=201)
     async def add_user(request: Request, body: UserBody) -> JSONResponse:
         """A person who may come in: 201."""
-        by = make_act(caller_of(request).name, body.reason)
+        by = make_audit_context(caller_of(request).name, body.reason)
         made = await app.users.add(body.name, parse_role(body.role), password=body.password, brands=body.brands, act=by)
         return JSONResponse(render_user(made), 201)
 
@@ -73,7 +73,7 @@ def routes(app: Postino) -> APIRouter:
             raise WrongUse("Say what to change: `role`, `brands` or `password`.")
         if "role" in changes:
             changes["role"] = parse_role(changes["role"] or "")
-        changed = await app.users.change(user_id, changes, make_act(caller_of(request).name, body.reason))
+        changed = await app.users.change(user_id, changes, make_audit_context(caller_of(request).name, body.reason))
         return JSONResponse(render_user(changed))
 
     @router.delete("/v1/users/{user_id}")
@@ -81,7 +81,7 @@ def routes(app: Postino) -> APIRouter:
         """They are signed out at once; `reason` goes into the audit trail."""
         reason = query_of(request, "reason").get("reason", "")
         return JSONResponse(
-            render_user(await app.store.remove_user(user_id, make_act(caller_of(request).name, reason)))
+            render_user(await app.store.remove_user(user_id, make_audit_context(caller_of(request).name, reason)))
         )
 
     @router.get("/v1/audit")

@@ -14,7 +14,7 @@ Account = Mapping[str, Any]
 
 def account_meant(postino: "QueueApi", name: str) -> str:
     """The id of an account; or an account of an application's own, which only its jobs and gates know."""
-    from postino.engine.job_spec import check_name
+    from postino.engine.checks import check_name
 
     accounts = postino.accounts.page()["data"]
     known = any(name in (one["id"], one["network"], one["handle"]) for one in accounts)

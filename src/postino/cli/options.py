@@ -99,7 +99,7 @@ def reason_from(text: str) -> str:
 
 def payload_from(text: str | None) -> dict[str, Any]:
     """What is to be run instead, if anything is."""
-    from postino.engine.job_spec import payload_bytes
+    from postino.engine.job_spec import encode_payload
 
     if text is None:
         return {}
@@ -107,5 +107,5 @@ def payload_from(text: str | None) -> dict[str, Any]:
         payload = json.loads(text)
     except ValueError as error:
         raise WrongUse(f"payload: not JSON ({error}).", field="payload") from None
-    payload_bytes(text.encode())
+    encode_payload(text.encode())
     return {"payload": payload}

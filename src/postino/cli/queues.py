@@ -129,13 +129,13 @@ def cap(
 
 
 def cap_from(most: str) -> int | None:
-    from postino.engine.actions import MOST_CAPPED
+    from postino.engine.checks import MAX_CAP
 
     if most == "usual":
         return None
-    if most.isascii() and most.isdigit() and len(most) <= MOST_DIGITS and int(most) <= MOST_CAPPED:
+    if most.isascii() and most.isdigit() and len(most) <= MOST_DIGITS and int(most) <= MAX_CAP:
         return int(most)
-    message = f"AT_MOST: {most!r:.200} is neither a whole number from 0 to {MOST_CAPPED:,} nor the word usual."
+    message = f"AT_MOST: {most!r:.200} is neither a whole number from 0 to {MAX_CAP:,} nor the word usual."
     raise WrongUse(f"{message} Nothing was changed.", field="most")
 
 
@@ -172,7 +172,7 @@ def warm(
 def gate_from(
     queue: str | None, channel: str | None, brand: str | None, account: str | None, everything: bool = False
 ) -> tuple[Scope, str]:
-    from postino.engine.job_spec import check_text, parse_queue
+    from postino.engine.checks import check_text, parse_queue
 
     said = {Scope.QUEUE: queue, Scope.CHANNEL: channel, Scope.BRAND: brand, Scope.ACCOUNT: account}
     given = [(scope, name) for scope, name in said.items() if name is not None]

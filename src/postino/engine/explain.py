@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from postino.engine.job_spec import check_name, check_text, check_time, parse_queue
+from postino.engine.checks import check_name, check_text, check_time, parse_queue
 from postino.errors import NotFound, WrongUse
 from postino.rules import explain as rule
 from postino.rules.explain import Evaluation, Explanation
@@ -28,7 +28,7 @@ async def explain(
 ) -> Explanation:
     """As it is now, or would be at another time if nothing else happened until then."""
     around = await store.explain_input(await store.job(job_id))
-    return rule.explain(with_workers(around), now or around.now, zone)
+    return rule.explain(to_facts(around), now or around.now, zone)
 
 
 async def evaluate(
@@ -42,19 +42,21 @@ async def evaluate(
 ) -> tuple[datetime, Evaluation]:
     """Whether a job like this could run at this time, which is now if it has passed. Nothing is inserted."""
     channel, account = check_name(channel, "channel"), check_text("account", account)
-    brand = check_text("brand", brand) or await brand_of(store, account, channel)
+    brand = check_text("brand", brand) or await find_brand(store, account, channel)
     rank = Queue.DEFAULT if queue is None else parse_queue(queue)
     asked_at = check_time("run_at", run_at)
-    around = await store.explain_input(thought_of(channel, account, brand, rank, asked_at))
+    around = await store.explain_input(make_hypothetical_job(channel, account, brand, rank, asked_at))
     at = max(asked_at or around.now, around.now)
-    facts = with_workers(around)
+    facts = to_facts(around)
     facts = replace(facts, job=replace(facts.job, run_at=at))
     near = {"after_at": at - AT_THE_SAME_TIME, "before_at": at + AT_THE_SAME_TIME}
     collides = await store.has_collision(channel, account, brand, **near)
     return at, rule.evaluate(facts, collides, around.now)
 
 
-def thought_of(channel: str, account: str | None, brand: str | None, queue: Queue, run_at: datetime | None) -> Job:
+def make_hypothetical_job(
+    channel: str, account: str | None, brand: str | None, queue: Queue, run_at: datetime | None
+) -> Job:
     return Job(
         id=NOBODY,
         type=POST if account else channel,
@@ -71,7 +73,7 @@ def thought_of(channel: str, account: str | None, brand: str | None, queue: Queu
     )
 
 
-async def brand_of(store: Store, account: str | None, channel: str) -> str | None:
+async def find_brand(store: Store, account: str | None, channel: str) -> str | None:
     """The account's, where it is one that Postino publishes by; other jobs may name accounts of their own."""
     if account is None:
         return None
@@ -85,17 +87,17 @@ async def brand_of(store: Store, account: str | None, channel: str) -> str | Non
     return known.brand
 
 
-def with_workers(around: ExplainInput) -> rule.Facts:
+def to_facts(around: ExplainInput) -> rule.Facts:
     return replace(around.facts, workers=len([*living_workers(around.workers)]))
 
 
 def living_workers(workers: Iterable[WorkerInfo]) -> Iterable[WorkerInfo]:
     """Without those of this machine that have ended: others bury them, but not before their lease is over."""
     here = socket.gethostname()
-    return (worker for worker in workers if worker.host != here or is_there(worker.pid))
+    return (worker for worker in workers if worker.host != here or is_alive(worker.pid))
 
 
-def is_there(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

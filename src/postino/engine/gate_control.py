@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 from uuid import UUID
 
-from postino.engine.actions import make_act, parse_gate
-from postino.engine.job_spec import check_name, check_time, suggest, wrong_value
+from postino.engine.actions import make_audit_context, parse_gate
+from postino.engine.checks import check_name, check_time, suggest, wrong_value
 from postino.errors import Conflict, NotFound, WrongUse
 from postino.rules.blackout import Blackout, blackout_of, sentence
 from postino.rules.blackout_impact import Shift, shift_of
@@ -23,7 +23,7 @@ from postino.values.job import Queue, State, new_id
 
 T = TypeVar("T")
 OPENAI = "openai"
-COOLED = (Scope.ACCOUNT, Scope.CHANNEL)
+COOLDOWN_SCOPES = (Scope.ACCOUNT, Scope.CHANNEL)
 PAGE, MOST_LOOKED_AT, MOST_SHIFTS = 1000, 10_000, 100
 
 
@@ -57,7 +57,7 @@ class QueueOverview:
     workers: Sequence[WorkerInfo]
 
 
-def usual_policy(service: str) -> BreakerPolicy:
+def default_breaker_policy(service: str) -> BreakerPolicy:
     return policy_for(service, None)
 
 
@@ -66,7 +66,7 @@ class GateControl:
         self,
         store: Store,
         wake: Callable[[], None],
-        policy: Callable[[str], BreakerPolicy] = usual_policy,
+        policy: Callable[[str], BreakerPolicy] = default_breaker_policy,
         services: Collection[str] = (),
     ) -> None:
         self.store = store
@@ -77,25 +77,27 @@ class GateControl:
     async def queues(self) -> QueueOverview:
         known, now = await self.store.known_gates()
         known = replace(known, gates=tuple(await self.store.gates()))
-        return QueueOverview(lines_of(await self.store.queue_depths()), closed(known, now), await self.store.workers())
+        return QueueOverview(
+            to_queue_counts(await self.store.queue_depths()), closed(known, now), await self.store.workers()
+        )
 
     async def pause(self, scope: Scope, name: str, *, reason: str = "", actor: str = "app") -> Gate:
-        return await self.changed(self.store.pause(*place(scope, name), make_act(actor, reason)))
+        return await self.changed(self.store.pause(*parse_place(scope, name), make_audit_context(actor, reason)))
 
     async def resume(self, scope: Scope, name: str, *, reason: str = "", actor: str = "app") -> Gate:
         try:
-            return await self.changed(self.store.resume(*place(scope, name), make_act(actor, reason)))
+            return await self.changed(self.store.resume(*parse_place(scope, name), make_audit_context(actor, reason)))
         except NotFound:
             if scope is not Scope.ALL:
                 raise
             raise NotFound("Not everything is paused. `postino queues list` shows what is.") from None
 
-    async def warm(self, scope: Scope, name: str, *, reason: str = "", actor: str = "app") -> Gate:
+    async def end_cooldown(self, scope: Scope, name: str, *, reason: str = "", actor: str = "app") -> Gate:
         """Ends a cool-down before its time."""
-        if scope not in COOLED:
+        if scope not in COOLDOWN_SCOPES:
             raise WrongUse(f"scope: only an account or a channel cools down, not {scope.value!r}.", field="scope")
         return await self.changed(
-            self.store.end_cooldown(scope, check_name(name, scope.value), make_act(actor, reason))
+            self.store.end_cooldown(scope, check_name(name, scope.value), make_audit_context(actor, reason))
         )
 
     async def circuits(self) -> list[Breaker]:
@@ -113,30 +115,30 @@ class GateControl:
         actor: str = "app",
     ) -> Breaker:
         """Nobody asks the service from now on: until then, for so long or, with neither, until it is closed by hand."""
-        done = reasoned(actor, reason)
+        done = require_reason(actor, reason)
         _, now = await self.store.known_gates()
-        ends_at = end_of(until_at, seconds, now)
+        ends_at = choose_end(until_at, seconds, now)
         services = {*self.services, OPENAI, *(breaker.service for breaker in await self.store.circuits())}
-        await self.check("service", service, services, JobFilter(channel=service, limit=1))
+        await self.check_known("service", service, services, JobFilter(channel=service, limit=1))
         probes = self.policy(service).half_open_max_attempts
         return await self.changed(self.store.open_circuit(service, ends_at, probes, done))
 
     async def close_circuit(self, service: str, *, reason: str, actor: str = "app") -> Breaker:
         """It is asked again at once, as if it were well; what made it fail before is forgotten."""
-        done = reasoned(actor, reason)
+        done = require_reason(actor, reason)
         await self.check_circuit(service)
         return await self.changed(self.store.close_circuit(service, done))
 
     async def reset_circuit(self, service: str, *, reason: str, actor: str = "app") -> Breaker:
         """As if it had never been in trouble."""
-        done = reasoned(actor, reason)
+        done = require_reason(actor, reason)
         await self.check_circuit(service)
         return await self.changed(self.store.reset_circuit(service, done))
 
     async def blackouts(self) -> list[Blackout]:
         return [*await self.store.blackouts()]
 
-    async def draft(self, told: Mapping[str, Any]) -> Blackout:
+    async def draft_blackout(self, told: Mapping[str, Any]) -> Blackout:
         """The blackout that is meant, checked and not saved."""
         blackout = blackout_of(told, new_id())
         name = blackout.name
@@ -144,26 +146,28 @@ class GateControl:
             await self.check_channel(name)
         if blackout.scope is Scope.ACCOUNT:
             known = {account.id for account in await self.store.accounts()}
-            await self.check("account", name, known, JobFilter(account=name, limit=1))
+            await self.check_known("account", name, known, JobFilter(account=name, limit=1))
         for other in await self.store.blackouts():
             if replace(other, id=blackout.id, reason=blackout.reason) == blackout:
                 raise Conflict(f"There is that blackout already: {sentence(other)} ({other.id}). Nothing was saved.")
         return blackout
 
     async def add_blackout(self, told: Mapping[str, Any], *, reason: str = "", actor: str = "app") -> Blackout:
-        return await self.keep(await self.draft(told), reason=reason, actor=actor)
+        return await self.save_blackout(await self.draft_blackout(told), reason=reason, actor=actor)
 
-    async def keep(self, blackout: Blackout, *, reason: str = "", actor: str = "app") -> Blackout:
+    async def save_blackout(self, blackout: Blackout, *, reason: str = "", actor: str = "app") -> Blackout:
         """Saves a draft: from now on nothing of its scope starts in its windows."""
-        return await self.changed(self.store.add_blackout(blackout, make_act(actor, reason or blackout.reason or "")))
+        return await self.changed(
+            self.store.add_blackout(blackout, make_audit_context(actor, reason or blackout.reason or ""))
+        )
 
     async def remove_blackout(self, blackout_id: UUID, *, reason: str = "", actor: str = "app") -> Blackout:
-        return await self.changed(self.store.remove_blackout(blackout_id, make_act(actor, reason)))
+        return await self.changed(self.store.remove_blackout(blackout_id, make_audit_context(actor, reason)))
 
-    async def preview(self, blackout: Blackout) -> BlackoutPreview:
+    async def preview_blackout(self, blackout: Blackout) -> BlackoutPreview:
         """What would go out later than it does now, and when; of the newest jobs, where there are very many."""
         known, now = await self.store.known_gates()
-        wanted = pending_of(blackout)
+        wanted = make_pending_filter(blackout)
         others = [other for other in known.blackouts if other.id != blackout.id]
         found: list[Shift] = []
         looked_at = 0
@@ -182,9 +186,9 @@ class GateControl:
         known, _ = await self.store.known_gates()
         gated = {gate.name for gate in await self.store.gates() if gate.scope is Scope.CHANNEL}
         channels = {*self.services, *settled, *known.caps, *gated}
-        await self.check("channel", name, channels, JobFilter(channel=name, limit=1))
+        await self.check_known("channel", name, channels, JobFilter(channel=name, limit=1))
 
-    async def check(self, field: str, name: str, known: Collection[str], ever: JobFilter) -> None:
+    async def check_known(self, field: str, name: str, known: Collection[str], ever: JobFilter) -> None:
         """Refuses a name that nothing has and no job ever had: it would be a gate in front of nothing."""
         if check_name(name, field) in known or await self.store.jobs(ever):
             return
@@ -205,7 +209,7 @@ class GateControl:
         return result
 
 
-def lines_of(depths: Sequence[QueueDepth]) -> list[QueueCounts]:
+def to_queue_counts(depths: Sequence[QueueDepth]) -> list[QueueCounts]:
     lines: dict[tuple[str, Queue], dict[str, Any]] = defaultdict(dict)
     for depth in depths:
         line = lines[depth.channel, depth.queue]
@@ -215,7 +219,7 @@ def lines_of(depths: Sequence[QueueDepth]) -> list[QueueCounts]:
     return [QueueCounts(channel, queue, **counts) for (channel, queue), counts in lines.items()]
 
 
-def pending_of(blackout: Blackout) -> JobFilter:
+def make_pending_filter(blackout: Blackout) -> JobFilter:
     """The jobs that wait and may be concerned."""
     its = {scope: blackout.name if scope is blackout.scope else None for scope in Scope}
     return JobFilter(
@@ -227,18 +231,18 @@ def pending_of(blackout: Blackout) -> JobFilter:
     )
 
 
-def place(scope: Scope, name: str) -> tuple[Scope, str]:
+def parse_place(scope: Scope, name: str) -> tuple[Scope, str]:
     return (Scope.ALL, "") if scope is Scope.ALL else parse_gate(scope, name)
 
 
-def reasoned(actor: str, reason: str) -> AuditContext:
-    done = make_act(actor, reason)
+def require_reason(actor: str, reason: str) -> AuditContext:
+    done = make_audit_context(actor, reason)
     if not reason.strip():
         raise WrongUse("reason: say why; it stays in the audit trail. Nothing was changed.", field="reason")
     return done
 
 
-def end_of(until_at: datetime | None, seconds: float | None, now: datetime) -> datetime | None:
+def choose_end(until_at: datetime | None, seconds: float | None, now: datetime) -> datetime | None:
     if until_at is not None and seconds is not None:
         raise WrongUse("seconds: give either until when or for how long, not both.", field="seconds")
     if seconds is not None:

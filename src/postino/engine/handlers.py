@@ -7,7 +7,7 @@ from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from postino.engine.job_spec import is_instant
+from postino.engine.checks import is_storable_time
 from postino.engine.threads import Threads
 from postino.errors import WrongUse
 from postino.rules.retry import Override
@@ -62,15 +62,15 @@ class Handler:
         match result:
             case Done() | Reject(reason=str()) | Unknown(reason=str(), look_at=None):
                 return result
-            case Unknown(reason=str(), look_at=at) if is_instant(at):
+            case Unknown(reason=str(), look_at=at) if is_storable_time(at):
                 return result
             case Unknown(reason=why):
                 return Unknown(printed(why, str))  # even if malformed: what may have left must not be repeated
             case Retry(reason=str(), not_before=None):
                 return result
-            case Retry(reason=str(), not_before=at) if is_instant(at):
+            case Retry(reason=str(), not_before=at) if is_storable_time(at):
                 return result
-            case Defer(reason=str(), until=at) if is_instant(at):
+            case Defer(reason=str(), until=at) if is_storable_time(at):
                 return result
         expected = "an outcome whose reason is a text and whose times have a time zone, or None"
         raise TypeError(f"The handler of {self.type} must return {expected}, not {result!r:.200}.")

@@ -5,7 +5,7 @@ import threading
 from dataclasses import replace
 from datetime import timedelta
 
-from postino.engine.job_spec import suggest
+from postino.engine.checks import suggest
 from postino.errors import WrongUse
 from postino.forecast.result import Forecast
 from postino.forecast.run import ForecastRequest, ForecastRun, Progress
