@@ -17,7 +17,7 @@ import typer
 
 from postino import config, errors
 from postino.cli import cli
-from postino.providers import PROVIDERS
+from postino.providers.registry import load_built_in
 from postino.rules.lifecycle import MOVES
 from postino.rules.replay import why_not
 from postino.rules.retry import Exponential, RetryPolicy
@@ -164,7 +164,7 @@ def test_the_exit_codes_are_those_of_the_refusals() -> None:
 
 
 def test_how_long_a_message_to_telegram_may_be_on_its_way() -> None:
-    telegram = PROVIDERS["telegram"]
+    telegram = load_built_in().providers["telegram"]
     longest = timedelta(seconds=config.PublishingConfig().send_within) + telegram.timeout + telegram.visibility
     assert f"For Telegram that ends {longest.seconds} seconds after" in documents.prose(OPERATING)
 

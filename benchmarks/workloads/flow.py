@@ -8,18 +8,19 @@ from benchmarks.install import Installed
 from benchmarks.press import VISIBLE, Press
 from benchmarks.workload import Figure, Stage, Target, Workload
 from postino.config import PublishingConfig
-from postino.providers import PROVIDERS
+from postino.providers.registry import load_built_in
 from tests.gates.clock import Called
 
 POSTS, ACCOUNTS = 1_000, 200
 SLOW = {"seconds": {"min": 2, "max": 10}}
 LONGEST = 300.0
 CAP = PublishingConfig().cap
+NETWORKS = tuple(load_built_in().providers)
 
 
 def flow(stage: Stage, installed: Installed) -> Mapping[str, float]:
     """On as many networks as Postino publishes to."""
-    networks = tuple(PROVIDERS)
+    networks = NETWORKS
     accounts, each = stage.size(ACCOUNTS), POSTS // ACCOUNTS
     shared = {name: len(range(place, accounts, len(networks))) for place, name in enumerate(networks)}
     with Press(stage.server) as press:
@@ -62,7 +63,7 @@ def ideal_seconds(published: Sequence[Called], cap: int) -> float:
 WORKLOADS = (
     Workload(
         "flow",
-        f"{POSTS:,} posts with answers of 2 to 10 s, {ACCOUNTS} accounts on {len(PROVIDERS)} networks, one worker",
+        f"{POSTS:,} posts with answers of 2 to 10 s, {ACCOUNTS} accounts on {len(NETWORKS)} networks, one worker",
         ("postino",),
         (
             Figure("ideal", "time taken, in multiples of the ideal", "×", targets=(Target(1.1),)),

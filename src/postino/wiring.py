@@ -1,7 +1,7 @@
 """Build a running app from its settings. Only this file chooses implementations of stores, wake-ups and HTTP."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -19,9 +19,8 @@ from postino.engine.channel_limits import ChannelLimits, build_channel_limits
 from postino.engine.enqueue import PostBatcher
 from postino.engine.read_batcher import ReadBatcher
 from postino.errors import ConfigError, Conflict
-from postino.providers import PROVIDERS
-from postino.providers.registry import Networks, networks
-from postino.publishing.accounts import NEEDED, AccountService, CredentialCheck
+from postino.providers.registry import NetworkRegistry, load_built_in, load_registry
+from postino.publishing.accounts import AccountService, CredentialCheck
 from postino.publishing.posts import PostService
 from postino.publishing.publisher import Publisher
 from postino.rules.retry import Schedule
@@ -52,7 +51,7 @@ class Postino(App):
         self.networks = load_networks(config)
         super().__init__(build_parts(config, self.networks))
         vault = partial(load_or_create, config.data_dir / "vault.key")
-        self.accounts = AccountService(self.store, vault, config.sandbox.url, self.networks.needed, self.networks.homes)
+        self.accounts = AccountService(self.store, vault, config.sandbox.url, self.networks)
         digests, passwords = SecretDigests(partial(read_or_create, config.data_dir / "vault.key")), Passwords()
         self.users = UserService(self.store, passwords)
         self.api_keys = KeyService(self.store, digests)
@@ -60,7 +59,7 @@ class Postino(App):
         self.post_batcher, self.read_batcher = PostBatcher(self.store), ReadBatcher(self.store)
         providers, limits = self.networks.providers, self.networks.limits
         self.posts = PostService(
-            self.store, limits, tuple(providers), self.post_batcher.create, self.wake, media_url_check(config)
+            self.store, limits, self.networks.titles, self.post_batcher.create, self.wake, media_url_check(config)
         )
         publisher = Publisher(
             self.accounts,
@@ -85,7 +84,7 @@ def sandbox_accounts() -> list["SeededAccount"]:
     """Return the accounts that the sandbox has from the start, on networks that Postino publishes to."""
     from postino.sandbox.accounts import seeded
 
-    return [account for account in seeded() if account.network in PROVIDERS]
+    return [account for account in seeded() if account.network in load_built_in().providers]
 
 
 async def serve_sandbox(path: Path, host: str, port: int, *, ready: Callable[[str], None], stop: asyncio.Event) -> None:
@@ -95,21 +94,16 @@ async def serve_sandbox(path: Path, host: str, port: int, *, ready: Callable[[st
     await serve(path, host, port, ready=ready, stop=stop)
 
 
-def load_networks(config: Config) -> Networks:
-    return networks(config.networks.own, config.data_dir)
+def load_networks(config: Config) -> NetworkRegistry:
+    return load_registry(config.networks.own, config.data_dir)
 
 
-def required_credentials(config: Config) -> Mapping[str, Mapping[str, str]]:
-    """Return the credentials that accounts need, by network: their names and where to find them."""
-    return {**NEEDED, **load_networks(config).needed}
-
-
-def load_channel_limits(config: Config, known: Networks | None = None) -> ChannelLimits:
+def load_channel_limits(config: Config, known: NetworkRegistry | None = None) -> ChannelLimits:
     known = known or load_networks(config)
     return build_channel_limits(config, known.providers, known.quotas)
 
 
-def build_parts(config: Config, known: Networks) -> Parts:
+def build_parts(config: Config, known: NetworkRegistry) -> Parts:
     limits = load_channel_limits(config, known)
     path = sqlite_path(config.database_url)
     if path is None:

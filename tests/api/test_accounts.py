@@ -46,9 +46,9 @@ def test_an_account_is_added_and_its_secrets_are_shown_to_nobody(server: Server)
     ("change", "field", "words"),
     [
         ({"network": "friendster"}, "network", "friendster"),
-        ({"network": "instagram"}, "network", "does not publish on Instagram yet; it does on bluesky"),
-        ({"network": "facebook", "credentials": {}}, "network", "does not publish on Facebook yet"),
-        ({"credentials": {}}, "credentials", "An account on mastodon needs: access_token."),
+        ({"network": "instagram"}, "network", "does not publish to Instagram yet. It publishes to: bluesky"),
+        ({"network": "facebook", "credentials": {}}, "network", "does not publish to Facebook yet"),
+        ({"credentials": {}}, "credentials", "An account on Mastodon needs: access_token."),
         ({"credentials": {"token": SECRET}}, "credentials", "access_token is missing"),
         ({"credentials": {"access_token": 7}}, "credentials.access_token", "must be a text"),
         ({"credentials": SECRET}, "credentials", "must be an object"),

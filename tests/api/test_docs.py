@@ -19,7 +19,7 @@ from postino.api.refusing import FILES
 from postino.api.server import make_app
 from postino.api.views.posts import render_current_post
 from postino.config import PublishingConfig, load
-from postino.providers import PROVIDERS
+from postino.providers.registry import load_built_in
 from postino.publishing.posts import PostRequest
 from postino.rules.post_status import Flag, PostStatus
 from postino.values.content import Content
@@ -164,7 +164,7 @@ def test_every_status_and_flag_is_told() -> None:
 
 
 def test_how_long_the_quickstart_says_a_lost_answer_is_waited_for() -> None:
-    bluesky = PROVIDERS["bluesky"]
+    bluesky = load_built_in().providers["bluesky"]
     waited = timedelta(seconds=PublishingConfig().send_within) + bluesky.timeout + bluesky.visibility
     assert waited == timedelta(seconds=40)
     assert "forty seconds for\nBluesky" in (ROOT / "docs" / "quickstart.md").read_text()

@@ -28,7 +28,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     ("account", "field", "told"),
     [
         ({"credentials": {"password": "x"}}, "credentials", "token is missing. Token (your profile → Access)."),
-        ({"network": "forums"}, "network", "it does on bluesky, mastodon, telegram, forum."),
+        ({"network": "forums"}, "network", "It publishes to: bluesky, mastodon, telegram, forum."),
         ({"base_url": "http://127.0.0.1:8790"}, "base_url", "leads to this machine or a private network"),
         ({"base_url": "http://10.0.0.8:8080"}, "base_url", "leads to this machine or a private network"),
     ],

@@ -52,9 +52,9 @@ def test_credentials_are_read_from_a_file(postino: Postino, tmp_path: Path, fold
         (["mastodon", "ada"], f'{{"access_token": "{SECRET}"}}', "base_url"),
         (["mastodon", "ada", "--base-url", "social.example.org"], f'{{"access_token": "{SECRET}"}}', "https://"),
         (["myspace", "ada"], f'{{"password": "{SECRET}"}}', "bluesky, mastodon, telegram"),
-        (["instagram", "ada"], "{}", "does not publish on Instagram yet"),
+        (["instagram", "ada"], "{}", "does not publish to Instagram yet"),
         (["bluesky", "ada"], "{}", "JSON object of texts"),
-        (["instagram", "ada"], f'{{"password": "{SECRET}"}}', "does not publish on Instagram yet"),
+        (["instagram", "ada"], f'{{"password": "{SECRET}"}}', "does not publish to Instagram yet"),
         (["bluesky", "ada", "--credentials", "nowhere.json"], "", "no file nowhere.json"),
     ],
 )

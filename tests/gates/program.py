@@ -8,7 +8,7 @@ from typing import Any
 
 from postino import Postino
 from postino.config import ChannelConfig, CircuitsConfig, Config
-from postino.providers import PROVIDERS
+from postino.providers.registry import load_built_in
 from postino.rules.quota import Quota
 from postino.values.gate import Scope
 from tests.crash.publishing.program import AGAIN, MOST_ATTEMPTS
@@ -23,7 +23,7 @@ def settings(order: dict[str, Any]) -> Config:
     return replace(
         usual(order),
         circuits=CircuitsConfig(**order.get("circuits", NO_OUTAGE)),
-        channels=dict.fromkeys(PROVIDERS, channel),
+        channels=dict.fromkeys(load_built_in().providers, channel),
     )
 
 
@@ -36,6 +36,8 @@ async def work(order: dict[str, Any]) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     app = Postino(settings(order))
     if "quota" in order:
-        app.channel_limits = replace(app.channel_limits, quotas=dict.fromkeys(PROVIDERS, (quota(*order["quota"]),)))
+        app.channel_limits = replace(
+            app.channel_limits, quotas=dict.fromkeys(load_built_in().providers, (quota(*order["quota"]),))
+        )
     async with app:
         await app.work(stop=stop)

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from postino.providers import PROVIDERS
-from postino.values.content import NETWORKS
+from postino.providers.registry import load_built_in
 from tests.documents import ROOT
 
+PROVIDERS, TITLES = load_built_in().providers, load_built_in().titles
 PAGE = (ROOT / "docs" / "networks.md").read_text()
 SECTIONS = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
 
@@ -21,18 +21,18 @@ def plain(text: str) -> str:
 @pytest.mark.parametrize("name", sorted(PROVIDERS))
 def test_every_network_has_a_section_with_its_promise(name: str) -> None:
     promise = PROVIDERS[name].promise
-    section = plain(SECTIONS[NETWORKS[name]])
+    section = plain(SECTIONS[TITLES[name]])
     assert f"**Class {promise.grade}.** {promise.sentence}" in section
 
 
 def test_no_other_network_is_described() -> None:
-    described = {title for title in SECTIONS if title in NETWORKS.values()}
-    assert described == {NETWORKS[name] for name in PROVIDERS}
+    described = {title for title in SECTIONS if title in TITLES.values()}
+    assert described == {TITLES[name] for name in PROVIDERS}
 
 
 @pytest.mark.parametrize("name", sorted(PROVIDERS))
 def test_times_are_those_of_the_code(name: str) -> None:
-    provider, section = PROVIDERS[name], SECTIONS[NETWORKS[name]]
+    provider, section = PROVIDERS[name], SECTIONS[TITLES[name]]
     assert f"{provider.timeout.total_seconds():g} s" in section
     assert f"{provider.visibility.total_seconds():g} s" in section or not provider.visibility
 

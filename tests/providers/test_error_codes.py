@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postino.providers import PROVIDERS
 from postino.providers.bluesky import Bluesky
 from postino.providers.mastodon import Mastodon
+from postino.providers.registry import load_built_in
 from postino.providers.telegram import Telegram
 from postino.rules.failures import refuses
 from postino.values.provider import Answer, Failure, Kind, Provider
@@ -140,5 +140,9 @@ def test_whatever_is_said_becomes_a_failure_with_a_sentence(network: str, status
 
 
 def test_every_network_is_there_under_its_name() -> None:
-    assert {name: provider.name for name, provider in PROVIDERS.items()} == {name: name for name in NETWORKS}
-    assert all(provider.timeout > timedelta(0) <= provider.visibility for provider in PROVIDERS.values())
+    assert {name: provider.name for name, provider in load_built_in().providers.items()} == {
+        name: name for name in NETWORKS
+    }
+    assert all(
+        provider.timeout > timedelta(0) <= provider.visibility for provider in load_built_in().providers.values()
+    )

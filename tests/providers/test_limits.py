@@ -1,18 +1,20 @@
-"""The dated limits as delivered, and how they are read."""
+"""The limits that networks declare, and how they are parsed."""
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import replace
 
 import pytest
 
-from postino.providers.limits import load_limits, parse_limits
+from postino.providers.declaration import parse_limits
+from postino.providers.registry import load_built_in
 from postino.rules.limits import Limits, check
 from postino.rules.rendering import render
 from postino.rules.text_length import Length, Measure
-from postino.values.content import NETWORKS, Content, MediaKind, MediaRef, Override
+from postino.values.content import Content, MediaKind, MediaRef, Override
 
-LIMITS = load_limits()
+LIMITS = load_built_in().limits
 PICTURE = MediaRef(url="https://a.example/1.jpg")
 VIDEO = MediaRef(url="https://a.example/1.mp4")
 EVERY = pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS.keys())
@@ -20,7 +22,7 @@ EVERY = pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS.keys())
 
 @EVERY
 def test_every_network_has_a_name_a_date_and_a_source(limits: Limits) -> None:
-    assert limits.network in NETWORKS
+    assert limits.name == load_built_in().titles[limits.network]
     assert limits.checked.year >= 2026
     assert limits.source
     assert limits.text
@@ -69,14 +71,13 @@ def test_networks_take_what_they_are_known_to_take_and_no_more(network: str, fit
     assert errors(network, does_not) == 1
 
 
-WHOLE = """
-[instagram]
+DECLARED = """
 checked = 2026-11-16
 source = "somewhere"
 text = [{ measure = "characters", most = 2200 }]
 title = [{ measure = "bytes", most = 100, link = 23, short_mentions = true }]
 hashtags = 30
-[instagram.media]
+[media]
 most = 10
 least = 1
 mixed = true
@@ -84,8 +85,13 @@ image = { most = 10, types = ["jpg"], bytes = 8388608, alt = { measure = "utf16"
 """
 
 
-def test_a_network_with_everything_there_is_can_be_told() -> None:
-    limits = parse_limits(WHOLE)["instagram"]
+def parse(declared: str) -> Limits:
+    return parse_limits("instagram", "Instagram", **tomllib.loads(declared))
+
+
+def test_all_limits_are_parsed() -> None:
+    limits = parse(DECLARED)
+    assert (limits.network, limits.name) == ("instagram", "Instagram")
     assert limits.title == (Length(measure=Measure.BYTES, most=100, link=23, short_mentions=True),)
     assert limits.hashtags == 30
     assert (limits.media.least, limits.media.mixed) == (1, True)
@@ -103,6 +109,7 @@ def test_a_network_with_everything_there_is_can_be_told() -> None:
         ("most = 2200", "max = 1"),
     ],
 )
-def test_a_limit_that_is_misspelt_is_not_overlooked(right: str, wrong: str) -> None:
+def test_misspelt_limit_is_an_error(right: str, wrong: str) -> None:
+    assert right in DECLARED
     with pytest.raises((TypeError, ValueError)):
-        parse_limits(WHOLE.replace(right, wrong, 1))
+        parse(DECLARED.replace(right, wrong, 1))

@@ -1,36 +1,34 @@
-"""The dated quotas as delivered, and how they are read."""
+"""The quotas that networks declare, and how they are parsed."""
 
 from __future__ import annotations
 
 import tomllib
 from datetime import UTC, date, datetime, timedelta
-from importlib.resources import files
+from typing import Any
 
 import pytest
 
 from postino.outbound.http import OutboundHttp
-from postino.providers.bluesky import Bluesky
-from postino.providers.mastodon import Mastodon
-from postino.providers.quotas import load_quotas, parse_quotas
-from postino.providers.telegram import Telegram
+from postino.providers.declaration import parse_quotas
+from postino.providers.planned_quotas import PLANNED_QUOTAS
+from postino.providers.registry import load_built_in
 from postino.rules.quota import Calendar, Quota, Spent, cost_of, free_at
-from postino.values.content import NETWORKS
 from postino.values.gate import Scope
+from postino.values.networks import PLANNED_NETWORKS
 from postino.values.provider import Media, Provider
 from tests.providers.memory_call import MemoryCall
 from tests.providers.samples import a_post
 from tests.providers.sandbox_server import SandboxServer
 
-DELIVERED = tomllib.loads((files("postino.providers") / "quotas.toml").read_text())
-QUOTAS = load_quotas()
-PROVIDERS: list[Provider] = [Bluesky(), Mastodon(), Telegram()]
+QUOTAS = load_built_in().quotas
+PROVIDERS = list(load_built_in().providers.values())
 
 
-@pytest.mark.parametrize("network", QUOTAS)
-def test_every_network_has_a_name_a_date_and_a_source(network: str) -> None:
-    assert network in NETWORKS
-    assert date(2026, 1, 1) < DELIVERED[network]["checked"]
-    assert DELIVERED[network]["source"]
+@pytest.mark.parametrize("provider", PROVIDERS, ids=lambda provider: provider.name)
+def test_every_built_in_quota_has_a_recent_date_and_a_source(provider: Any) -> None:
+    for quota in provider.quotas:
+        assert date(2026, 1, 1) < quota["checked"]
+        assert quota["source"]
 
 
 @pytest.mark.parametrize("network", QUOTAS)
@@ -83,29 +81,42 @@ def test_the_day_of_youtube_begins_at_midnight_in_california_and_is_shared_by_al
         assert quota.whose is Scope.CHANNEL
 
 
-WHOLE = """
-[instagram]
+DECLARED = """
+[[quotas]]
+name = "posts"
+most = 25
+period = { hours = 1, minutes = 30 }
+whose = "account"
+costs = { publish = 2 }
 checked = 2026-11-16
 source = "somewhere"
-quotas = [
-    { name = "posts", most = 25, period = { hours = 1, minutes = 30 }, whose = "account", costs = { publish = 2 } },
-    { name = "units", most = 50, calendar = "month", timezone = "Europe/Rome", whose = "channel", costs = { a = 1 } },
-]
+[[quotas]]
+name = "units"
+most = 50
+calendar = "month"
+timezone = "Europe/Rome"
+whose = "channel"
+costs = { a = 1 }
+checked = 2026-11-16
+source = "somewhere"
 """
 
 
-def test_a_network_with_everything_there_is_can_be_told() -> None:
+def parse(declared: str) -> tuple[Quota, ...]:
+    return parse_quotas(tomllib.loads(declared)["quotas"])
+
+
+def test_all_quotas_are_parsed() -> None:
     posts = Quota(name="posts", most=25, period=timedelta(minutes=90), whose=Scope.ACCOUNT, costs={"publish": 2})
     units = Quota(
         name="units", most=50, calendar=Calendar.MONTH, timezone="Europe/Rome", whose=Scope.CHANNEL, costs={"a": 1}
     )
-    assert parse_quotas(WHOLE) == {"instagram": (posts, units)}
+    assert parse(DECLARED) == (posts, units)
 
 
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
-        ("[instagram]", "[instagran]"),
         ("checked = 2026-11-16", ""),
         ("checked = 2026-11-16", "checked = '2026-11-16'"),
         ("checked = 2026-11-16", "checked = 2026-11-16T00:00:00"),
@@ -119,25 +130,24 @@ def test_a_network_with_everything_there_is_can_be_told() -> None:
         ("most = 25", "most = 2.5"),
         ("most = 25", "most = true"),
         ("hours = 1", "hour = 1"),
-        ("period = { hours = 1, minutes = 30 }, ", ""),
+        ("period = { hours = 1, minutes = 30 }", ""),
         ('"month"', '"week"'),
         ("Europe/Rome", "Europe/Roma"),
-        ('timezone = "Europe/Rome", ', ""),
+        ('timezone = "Europe/Rome"', ""),
         ('whose = "account"', 'whose = "brand"'),
         ('whose = "account"', 'whose = "everybody"'),
         ("publish = 2", "publish = -2"),
         ("publish = 2", "publish = 0.5"),
         ("{ publish = 2 }", "{}"),
-        ("quotas = [", "quotas = []\nrest = ["),
-        ('whose = "channel"', 'whose = "channel", burst = 3'),
+        ('whose = "channel"', 'whose = "channel"\nburst = 3'),
     ],
 )
-def test_a_quota_that_is_misspelt_is_not_overlooked(right: str, wrong: str) -> None:
-    assert right in WHOLE
+def test_misspelt_or_impossible_quota_is_an_error(right: str, wrong: str) -> None:
+    assert right in DECLARED
     with pytest.raises((TypeError, ValueError)):
-        parse_quotas(WHOLE.replace(right, wrong, 1))
+        parse(DECLARED.replace(right, wrong, 1))
 
 
-def test_a_network_without_a_single_quota_is_left_out_instead() -> None:
-    with pytest.raises(ValueError, match="there must be quotas"):
-        parse_quotas('[x]\nchecked = 2026-11-16\nsource = "a"\nquotas = []')
+def test_planned_quotas_are_of_planned_networks() -> None:
+    assert PLANNED_QUOTAS.keys() <= PLANNED_NETWORKS.keys()
+    assert not PLANNED_NETWORKS.keys() & load_built_in().providers.keys()

@@ -13,12 +13,12 @@ from postino.api.views.posts import render_current_post
 from postino.cli.worker import check_only_posts
 from postino.config import load
 from postino.errors import ConfigError, Conflict, WrongUse
-from postino.providers import PROVIDERS
-from postino.providers.registry import networks
+from postino.providers.registry import load_built_in, load_registry
 from postino.publishing.posts import PostRequest
 from postino.values.content import Content, Override
 from postino.values.gate import Scope
-from postino.wiring import Postino, describe_unreachable, media_url_check, required_credentials
+from postino.values.provider import Credential
+from postino.wiring import Postino, describe_unreachable, media_url_check
 from tests.documents import ROOT, Block, blocks
 
 PAGE = ROOT / "docs" / "extending.md"
@@ -45,17 +45,17 @@ def test_what_the_page_shows_is_under_sixty_lines(block: Block) -> None:
 
 
 def test_nothing_named_is_nothing_more() -> None:
-    assert networks([], Path("nowhere")).providers == PROVIDERS
+    assert load_registry([], Path("nowhere")).providers == load_built_in().providers
 
 
 async def test_it_is_known_wherever_networks_are(folder: Path) -> None:
     app = postino(folder)
-    assert {*app.networks.providers} == {*PROVIDERS, "forum"}
+    assert {*app.networks.providers} == {*load_built_in().providers, "forum"}
     assert app.channel_limits.caps["forum"] == app.config.publishing.cap
     assert "forum" in app.channel_limits.circuits
     [quota] = app.channel_limits.quotas["forum"]
     assert (quota.most, quota.whose, quota.period) == (60, Scope.ACCOUNT, timedelta(hours=1, seconds=5))
-    assert required_credentials(app.config)["forum"] == {"token": "Token (your profile → Access)"}
+    assert app.networks.credentials["forum"] == {"token": Credential("Token (your profile → Access)")}
     async with app:
         account = await app.accounts.add("forum", "ada", {"token": "x"}, base_url=HERE)
         content = Content(body="Hello", overrides={"forum": Override(body="Hello, forum")})
@@ -84,9 +84,9 @@ async def test_an_account_without_an_address_needs_one_unless_the_network_has_a_
         with pytest.raises(WrongUse, match="base_url: say where the server of ada is; every forum server is another"):
             await app.accounts.add("forum", "ada", {"token": "x"})
     module = folder / f"{folder.name}_2.py"
-    module.write_text(FORUM.replace('name = "forum"', 'name = "forum"\n    home = "https://forum.example"'))
-    known = networks([f"{module.stem}:Forum"], folder)
-    assert known.homes == {"forum": "https://forum.example"}
+    module.write_text(FORUM.replace('name = "forum"', 'name = "forum"\n    default_base_url = "https://forum.example"'))
+    known = load_registry([f"{module.stem}:Forum"], folder)
+    assert known.default_base_urls["forum"] == "https://forum.example"
 
 
 @pytest.mark.parametrize(
@@ -101,10 +101,11 @@ async def test_an_account_without_an_address_needs_one_unless_the_network_has_a_
         ("{0}:Forum", "def classify", "def judge", "it has no method classify."),
         ("{0}:Forum", "    promise =", "    promised =", "it has no promise."),
         ("{0}:Forum", "timedelta(seconds=10)", "10", "its timeout must be a timedelta, not 10."),
-        ("{0}:Forum", "    needed =", "    wanted =", "it has no needed."),
+        ("{0}:Forum", "    credentials =", "    needed =", "it has no credentials."),
+        ("{0}:Forum", 'Credential("Token (your profile → Access)")', "1", "its credentials must be Credential .*1."),
         ("{0}:Forum", '"forum"', '"bluesky"', "the name 'bluesky' is taken. Give it another one."),
         ("{0}:Forum", '"forum"', '"discord"', "the name 'discord' is taken. Give it another one."),
-        ("{0}:Forum", '"forum"', '"My forum"', "its name must be of small letters, digits and _, at most 40, not .*"),
+        ("{0}:Forum", '"forum"', '"My forum"', "its name must be small letters, digits and _, at most 40, not .*"),
         ("{0}:Forum", '"most": 500', '"mots": 500', "its limits or quotas cannot be read: .*mots.*"),
         ("{0}:Forum", '"most": 60', '"most": 0', "its limits or quotas cannot be read: posts: most must be .*"),
         ("{0}:Forum", "class Forum:", "class Forum:\n    def __init__(self, a): ...\n", "it cannot be made w.*"),
@@ -116,7 +117,7 @@ def test_what_is_wrong_is_told(folder: Path, target: str, old: str, new: str, to
     named = target.format(folder.name)
     said = told.replace("{0}", re.escape(folder.name)).replace("{1}", re.escape(str(folder)))
     with pytest.raises(ConfigError) as refusal:
-        networks([named], folder)
+        load_registry([named], folder)
     assert refusal.value.field == "networks.own"
     assert re.fullmatch(f"networks.own: {re.escape(named)}: {said}", str(refusal.value)), refusal.value
 
@@ -124,7 +125,7 @@ def test_what_is_wrong_is_told(folder: Path, target: str, old: str, new: str, to
 def test_one_name_twice_is_refused(folder: Path) -> None:
     (folder / f"{folder.name}_3.py").write_text(FORUM)
     with pytest.raises(ConfigError, match="the name 'forum' is taken"):
-        networks([f"{folder.name}:Forum", f"{folder.name}_3:Forum"], folder)
+        load_registry([f"{folder.name}:Forum", f"{folder.name}_3:Forum"], folder)
 
 
 def test_an_address_inside_is_for_accounts_alone_and_only_where_the_settings_name_it(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ async def test_accounts_must_be_known_and_of_a_network_postino_publishes_to(app:
     await app.accounts.add("pinterest", "carla", {"token": "t"}, base_url="https://there")
     with pytest.raises(NotFound, match="There is no account mastodon:nobody"):
         await app.posts.schedule(wish("hello", ANNA, "mastodon:nobody"))
-    with pytest.raises(WrongUse, match="does not publish on Pinterest yet"):
+    with pytest.raises(WrongUse, match="does not publish to Pinterest yet"):
         await app.posts.schedule(wish("hello", ANNA, "pinterest:carla"))
     with pytest.raises(WrongUse, match="at least one account"):
         await app.posts.schedule(PostRequest(content=Content(body="hello"), accounts=()))

@@ -18,6 +18,7 @@ from postino.values.content import Content, MediaKind, MediaRef, Override, Probl
 PICTURE = MediaRef(url="https://a.example/1.png")
 LIMITS = Limits(
     network="mastodon",
+    network_title="Mastodon",
     checked=date(2026, 11, 16),
     source="here",
     text=(Length(measure=Measure.GRAPHEMES, most=20), Length(measure=Measure.BYTES, most=40)),

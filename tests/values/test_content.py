@@ -16,12 +16,14 @@ from postino.values.content import (
     MOST_PARTS,
     MOST_PLACEHOLDERS,
     MOST_TITLE,
-    NETWORKS,
     Content,
     MediaRef,
     Override,
     check_networks,
 )
+from postino.values.networks import PLANNED_NETWORKS
+
+KNOWN = (*PLANNED_NETWORKS, "bluesky", "mastodon", "telegram")
 
 
 @pytest.mark.parametrize(
@@ -35,7 +37,7 @@ from postino.values.content import (
         {"thread": ("a" * MOST_BODY,) * 3},
         {"thread": ("a",) * MOST_PARTS, "media": (MediaRef(url="https://a.example"),) * MOST_MEDIA},
         {"body": "{{a}} and {{b}}" * 50, "placeholders": {"a": "a" * 900, "b": "b"}},
-        {"overrides": {network: Override(body="a" * MOST_BODY) for network in NETWORKS}},
+        {"overrides": {network: Override(body="a" * MOST_BODY) for network in KNOWN}},
     ],
 )
 def test_what_is_within_the_limits_is_taken(said: dict[str, Any]) -> None:
@@ -82,10 +84,10 @@ def test_a_refusal_says_how_much_is_too_much() -> None:
 
 def test_a_misspelt_network_is_answered_with_the_nearest_one() -> None:
     with pytest.raises(WrongUse, match=r"Did you mean mastodon\?"):
-        check_networks(Content(overrides={"mastdon": Override()}))
+        check_networks(Content(overrides={"mastdon": Override()}), KNOWN)
     with pytest.raises(WrongUse, match="There are: instagram, facebook"):
-        check_networks(Content(overrides={"q": Override()}))
-    check_networks(Content(overrides={"forum": Override()}), (*NETWORKS, "forum"))
+        check_networks(Content(overrides={"q": Override()}), KNOWN)
+    check_networks(Content(overrides={"forum": Override()}), (*KNOWN, "forum"))
 
 
 def test_a_checksum_is_never_taken_for_an_address() -> None:

@@ -15,7 +15,7 @@ from postino.api.visibility import get_visible_account
 from postino.engine.actions import make_audit_context
 from postino.engine.checks import check_name, check_text
 from postino.errors import Conflict, WrongUse
-from postino.publishing.accounts import SANDBOX, complete
+from postino.publishing.accounts import SANDBOX, complete_credentials, find_remote_id
 from postino.values.post import AccountState, StoredAccount
 from postino.wiring import Postino, describe_unreachable
 from postino.wiring import check_account as check_account_of
@@ -114,9 +114,9 @@ def routes(app: Postino) -> APIRouter:
     async def connect(
         network: str, handle: str, body: ReconnectBody, caller: Caller, brand: str | None, **how: Any
     ) -> StoredAccount:
-        credentials = complete(network, handle, body.credentials, app.accounts.needed)
+        credentials = complete_credentials(network, handle, body.credentials, app.networks)
         check_address(app, body.base_url)
-        remote_id: Any = body.remote_id or credentials.get("chat_id")
+        remote_id: Any = body.remote_id or find_remote_id(credentials, app.networks.credentials[network])
         how |= {"base_url": body.base_url, "brand": brand, "remote_id": remote_id}
         return await app.accounts.add(
             network, handle, credentials, **how, act=make_audit_context(caller.name, body.reason)

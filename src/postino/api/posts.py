@@ -19,7 +19,6 @@ from postino.api.visibility import get_visible_post, list_visible_accounts, requ
 from postino.errors import WrongUse
 from postino.publishing.contents import folded
 from postino.rules.post_status import STATUS, Flag
-from postino.values.content import NETWORKS
 from postino.values.job import State
 from postino.values.post import Answer, Asked, Draft, Once, Place, PostFilter, Written
 from postino.wiring import Postino
@@ -135,7 +134,7 @@ def filter_of(query: dict[str, str], caller: Caller) -> PostFilter:
 
 
 def check_network(app: Postino, name: str | None) -> None:
-    known = sorted({*NETWORKS, *app.networks.providers})
+    known = sorted(app.networks.titles)
     if name is not None and name not in known:
         raise WrongUse(f"network: there is no network {name[:100]!r}.{nearest(name, known)}", "network")
 

@@ -9,24 +9,26 @@ import typer
 
 from postino.cli.session import Where
 from postino.errors import WrongUse
-from postino.values.content import NETWORKS
+from postino.values.provider import Credential
 
 
 def credentials_from(network: str, file: Path | None, where: Where) -> dict[str, str]:
     """A server elsewhere may have networks of its own: what they need, it says itself."""
-    from postino.publishing.accounts import NEEDED, check_network
-    from postino.wiring import required_credentials
+    from postino.providers.registry import load_built_in
+    from postino.publishing.accounts import check_network
+    from postino.wiring import load_networks
 
     elsewhere, asks = where.address() is not None, file is None and sys.stdin.isatty()
-    needed = NEEDED if elsewhere else required_credentials(where.config())
-    if asks or not elsewhere or network in NETWORKS:
-        check_network(network, needed)
-    return prompted(needed[network]) if asks else read(file)
+    networks = load_built_in() if elsewhere else load_networks(where.config())
+    if asks or not elsewhere or network in networks.titles:
+        check_network(network, networks)
+    return prompted(networks.credentials[network]) if asks else read(file)
 
 
-def prompted(needed: Mapping[str, str]) -> dict[str, str]:
-    """On stderr, so that stdout is the answer alone."""
-    return {name: typer.prompt(words, hide_input=name != "chat_id", err=True) for name, words in needed.items()}
+def prompted(credentials: Mapping[str, Credential]) -> dict[str, str]:
+    """Ask on stderr, so that stdout holds nothing but the result."""
+    asked = {name: credential for name, credential in credentials.items() if not credential.is_handle}
+    return {name: typer.prompt(it.prompt, hide_input=it.secret, err=True) for name, it in asked.items()}
 
 
 def read(file: Path | None) -> dict[str, str]:

@@ -15,7 +15,6 @@ from postino.cli.options import DatabaseUrl, DataDir
 from postino.cli.session import Where, advising
 from postino.cli.stopping import Stop
 from postino.errors import Conflict
-from postino.values.content import NETWORKS
 
 if TYPE_CHECKING:
     from postino.app import App
@@ -84,7 +83,7 @@ def tell_environment(where: Where, concurrency: int | None = None) -> None:
 async def check_only_posts(app: "Postino") -> None:
     """What it has no handler for, a worker tries in vain: better refused than attempts spent."""
     await app.open()
-    others = sorted({depth.channel for depth in await app.store.queue_depths()} - {*NETWORKS, *app.networks.providers})
+    others = sorted({depth.channel for depth in await app.store.queue_depths()} - app.networks.titles.keys())
     if others:
         raise Conflict(
             f"This queue has jobs that are no posts (of {', '.join(others)}), and a worker that knows only posts would"

@@ -17,9 +17,9 @@ from postino.rules.gates import Closed, closed
 from postino.rules.local_time import told_at
 from postino.stores.records import AuditContext, JobFilter, QueueDepth, WorkerInfo
 from postino.stores.store import Store
-from postino.values.content import NETWORKS
 from postino.values.gate import Gate, Scope
 from postino.values.job import Queue, State, new_id
+from postino.values.networks import PLANNED_NETWORKS
 
 T = TypeVar("T")
 OPENAI = "openai"
@@ -72,7 +72,7 @@ class GateControl:
         self.store = store
         self.wake = wake
         self.policy = policy
-        self.services = {*NETWORKS, *services}  # that there are, whether they were ever used or not
+        self.services = {*PLANNED_NETWORKS, *services}  # that there are, whether they were ever used or not
 
     async def queues(self) -> QueueOverview:
         known, now = await self.store.known_gates()

@@ -12,7 +12,7 @@ from postino.forecast.run import ForecastRequest, ForecastRun, Progress
 from postino.rules.local_time import told_at
 from postino.stores.records import ForecastInput
 from postino.stores.store import Store
-from postino.values.content import NETWORKS
+from postino.values.networks import PLANNED_NETWORKS
 
 LONGEST = timedelta(days=366)
 MOST_WORKERS = 1000
@@ -58,7 +58,8 @@ async def check(store: Store, asked: ForecastRequest) -> None:
         render_forecast = f"seconds_per_job: more than 0 and at most {MOST_SECONDS:.0f}, not {asked.seconds_per_job}."
         raise WrongUse(render_forecast, "seconds_per_job")
     if asked.channel is not None:
-        known = {*NETWORKS, *asked.channel_limits.circuits, *(depth.channel for depth in await store.queue_depths())}
+        queued = {depth.channel for depth in await store.queue_depths()}
+        known = {*PLANNED_NETWORKS, *asked.channel_limits.circuits, *queued}
         refuse_unknown("channel", asked.channel, known)
 
 

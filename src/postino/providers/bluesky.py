@@ -1,7 +1,7 @@
 """Bluesky: a record under a key we choose, so that sending it again is the same record."""
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any
 
 from postino.providers import atproto
@@ -16,6 +16,7 @@ from postino.values.provider import (
     Answer,
     Call,
     CannotTell,
+    Credential,
     Failure,
     Found,
     Garbled,
@@ -86,6 +87,7 @@ TABLE = (
 
 class Bluesky:
     name = "bluesky"
+    title = "Bluesky"
     promise = Promise(
         Grade.A,
         "Every post has a key that Postino chooses beforehand: after a lost answer it asks for the post by that key, "
@@ -93,6 +95,47 @@ class Bluesky:
     )
     timeout = timedelta(seconds=30)
     visibility = timedelta(seconds=5)
+    default_base_url = "https://bsky.social"
+    credentials: Mapping[str, Credential] = {
+        "identifier": Credential("User name", is_handle=True),
+        "password": Credential(
+            "App password (Settings → Privacy and security → App passwords)", unless="refresh_token"
+        ),
+    }
+    limits: Mapping[str, Any] = {
+        "checked": date(2026, 11, 16),
+        "source": "lexicons app.bsky.feed.post, app.bsky.embed.images and app.bsky.embed.video;"
+        " 301 graphemes tried on PDS 0.4.217",
+        "text": [{"measure": "graphemes", "most": 300}, {"measure": "bytes", "most": 3000}],
+        "threads": True,
+        "media": {
+            "most": 4,
+            # Servers that still have the lexicon from before April 2026 take 1,000,000 bytes.
+            "image": {"most": 4, "types": ["jpg", "png", "webp", "gif"], "bytes": 2_000_000},
+            "video": {"most": 1, "types": ["mp4"], "bytes": 300_000_000},
+        },
+    }
+    quotas: Sequence[Mapping[str, Any]] = [
+        {
+            "name": "points per hour",
+            "most": 5_000,
+            "period": {"hours": 1},
+            "whose": "account",
+            "costs": {"post": 3},
+            "checked": date(2026, 11, 16),
+            "source": "the PDS's source, repo-write-hour: three points for a new record, two for a put; three are"
+            " counted, as its documentation says",
+        },
+        {
+            "name": "points per day",
+            "most": 35_000,
+            "period": {"days": 1},
+            "whose": "account",
+            "costs": {"post": 3},
+            "checked": date(2026, 11, 16),
+            "source": "the PDS's source, repo-write-day; points as per hour",
+        },
+    ]
 
     def __init__(self, now: Clock = utc_now) -> None:
         self._now = now
@@ -266,3 +309,6 @@ def _receipt(account: Account, said: Any) -> Receipt:
 
 def _named(receipt: Receipt) -> dict[str, str]:
     return {"uri": receipt.remote_id, "cid": str(receipt.data["cid"])}
+
+
+NETWORK = Bluesky()

@@ -1,8 +1,8 @@
 """Mastodon: the server knows a key for an hour, and after that lists what is there."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ from postino.values.provider import (
     Answer,
     Call,
     CannotTell,
+    Credential,
     Failure,
     Found,
     Garbled,
@@ -119,6 +120,7 @@ class Status:
 
 class Mastodon:
     name = "mastodon"
+    title = "Mastodon"
     promise = Promise(
         Grade.B,
         "The server refuses a repetition for an hour, by its key: after a lost answer Postino looks for the post among "
@@ -126,6 +128,52 @@ class Mastodon:
     )
     timeout = timedelta(seconds=30)
     visibility = timedelta(seconds=60)  # servers whose proxy gave up have stored the status as late as this
+    credentials: Mapping[str, Credential] = {
+        "access_token": Credential("Access token (Preferences → Development → your application)")
+    }
+    limits: Mapping[str, Any] = {
+        "checked": date(2026, 11, 16),
+        "source": "https://docs.joinmastodon.org/user/posting/ and the server's own validators; a server may allow"
+        " more: /api/v2/instance",
+        "text": [{"measure": "graphemes", "most": 500, "link": 23, "short_mentions": True}],
+        "counted": ["spoiler_text"],
+        "threads": True,
+        "media": {
+            "most": 4,
+            "image": {
+                "most": 4,
+                "types": ["jpg", "png", "gif", "webp", "avif", "heic", "heif"],
+                "bytes": 16_777_216,
+                "alt": {"measure": "characters", "most": 1500},
+            },
+            "video": {
+                "most": 1,
+                "types": ["mp4", "m4v", "mov", "webm"],
+                "bytes": 103_809_024,
+                "alt": {"measure": "characters", "most": 1500},
+            },
+        },
+    }
+    quotas: Sequence[Mapping[str, Any]] = [
+        {
+            "name": "posts per 3 hours",
+            "most": 300,
+            "period": {"hours": 3},
+            "whose": "account",
+            "costs": {"post": 1},
+            "checked": date(2026, 11, 16),
+            "source": "the server's source, RateLimiter",
+        },
+        {
+            "name": "uploads per 30 minutes",
+            "most": 30,
+            "period": {"minutes": 30},
+            "whose": "account",
+            "costs": {"media": 1},
+            "checked": date(2026, 11, 16),
+            "source": "second-hand, quoted from https://docs.joinmastodon.org/api/rate-limits/",
+        },
+    ]
 
     def __init__(self, now: Clock = utc_now) -> None:
         self._now = now
@@ -290,3 +338,6 @@ def _same_shape(one: Mapping[str, Any], status: Status) -> bool:
 def _receipt(said: Mapping[str, Any]) -> Receipt:
     url = said.get("url") or said.get("uri")
     return Receipt(remote_id=str(said["id"]), url=str(url) if url else None)
+
+
+NETWORK = Mastodon()

@@ -1,95 +1,128 @@
-"""Networks that do not come with Postino: the setting `networks.own` names them, and every process knows them.
+"""Find the networks Postino publishes to: the built-in ones in this package, and plug-ins that the settings name.
 
-Beside what a `Provider` has, such a network says `needed` (what an account's credentials need, each with a word for
-who is asked for it) and `limits` (as in limits.toml); `home` and `quotas` (as in quotas.toml) if there are any.
+Both declare the same. A built-in network is a module in `postino.providers` with a `NETWORK`; a plug-in is the object
+or class that `module:attribute` names in the setting `networks.own`.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
-from functools import partial
+from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from pkgutil import iter_modules
+from typing import Any
 
+import postino.providers
 from postino.errors import ConfigError, WrongUse
 from postino.import_object import attribute, imported, parted
-from postino.providers import PROVIDERS
-from postino.providers.limits import limits_of, load_limits
-from postino.providers.quotas import load_quotas, quota_of
+from postino.providers.declaration import parse_limits, parse_quotas
+from postino.providers.planned_quotas import PLANNED_QUOTAS
 from postino.rules.limits import Limits
 from postino.rules.quota import Quota
-from postino.values.content import NETWORKS
-from postino.values.provider import Promise, Provider
+from postino.values.networks import PLANNED_NETWORKS
+from postino.values.provider import Credential, Promise, Provider
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
-VALUES = {"name": str, "promise": Promise, "timeout": timedelta, "visibility": timedelta, "needed": Mapping}
+REQUIRED = {
+    "name": str,
+    "promise": Promise,
+    "timeout": timedelta,
+    "visibility": timedelta,
+    "credentials": Mapping,
+    "limits": Mapping,
+}
 METHODS = ("publish", "refresh", "classify")
+# What a plug-in need not know about its limits and quotas. Built-in networks state both.
+UNDATED = {"checked": date.min, "source": "its own declaration"}
 
 
 @dataclass(frozen=True, slots=True)
-class Networks:
-    """What a process knows of networks, by their names."""
+class NetworkRegistry:
+    """All networks of a process, by name. `titles` and `quotas` contain planned networks too."""
 
-    providers: Mapping[str, Provider] = field(default_factory=lambda: PROVIDERS)
-    limits: Mapping[str, Limits] = field(default_factory=load_limits)
-    quotas: Mapping[str, Sequence[Quota]] = field(default_factory=load_quotas)
-    needed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # of own ones
-    homes: Mapping[str, str] = field(default_factory=dict)  # likewise
-
-
-def networks(own: Sequence[str], folder: Path) -> Networks:
-    """Those that come with Postino and, by `module:attribute`, one's own: from the folder, or installed."""
-    known = Networks()
-    for target in own:
-        known = _with(known, target, _found(target, folder))
-    return known
+    providers: Mapping[str, Provider] = field(default_factory=dict)
+    limits: Mapping[str, Limits] = field(default_factory=dict)
+    credentials: Mapping[str, Mapping[str, Credential]] = field(default_factory=dict)
+    default_base_urls: Mapping[str, str] = field(default_factory=dict)
+    quotas: Mapping[str, Sequence[Quota]] = field(default_factory=dict)
+    titles: Mapping[str, str] = field(default_factory=dict)
 
 
-def _found(target: str, folder: Path) -> Any:
-    wrong = partial(_wrong, target)
-    module_name, path = parted(target, "forum:Forum", wrong)
-    found = attribute(imported(module_name, wrong, str(folder), first=False), path, wrong, "")
-    if not isinstance(found, type):
-        return found
-    try:
-        return found()
-    except TypeError as error:
-        raise wrong(f"it cannot be made without arguments ({error}). Name an object instead of its class.") from error
+@cache
+def load_built_in() -> NetworkRegistry:
+    """Return the networks that come with Postino."""
+    package = postino.providers
+    modules = [import_module(f"{package.__name__}.{entry.name}") for entry in iter_modules(package.__path__)]
+    planned_quotas = {name: parse_quotas(quotas) for name, quotas in PLANNED_QUOTAS.items()}
+    registry = NetworkRegistry(quotas=planned_quotas, titles=PLANNED_NETWORKS)
+    for module in modules:
+        if (network := getattr(module, "NETWORK", None)) is not None:
+            registry = _add(registry, network)
+    return registry
 
 
-def _with(known: Networks, target: str, network: Any) -> Networks:
-    _check(network, partial(_wrong, target))
-    name = network.name
-    if name in {**NETWORKS, **known.providers}:
-        raise _wrong(target, f"the name {name!r} is taken. Give it another one.")
-    try:
-        limits = limits_of(name, **{"checked": date.min, "source": target, **network.limits})
-        quotas = tuple(quota_of(**told) for told in getattr(network, "quotas", ()))
-    except (TypeError, ValueError, KeyError, WrongUse) as error:
-        raise _wrong(target, f"its limits or quotas cannot be read: {error}.") from error
-    home = getattr(network, "home", None)
-    return Networks(
-        {**known.providers, name: cast(Provider, network)},
-        {**known.limits, name: limits},
-        {**known.quotas, **({name: quotas} if quotas else {})},
-        {**known.needed, name: dict(network.needed)},
-        {**known.homes, **({name: home} if home else {})},
+def load_registry(plugins: Sequence[str], folder: Path) -> NetworkRegistry:
+    """Return the built-in networks and the plug-ins, each `module:attribute`, found in the folder or installed.
+
+    Raises ConfigError if a plug-in cannot be imported or its declaration is wrong.
+    """
+    registry = load_built_in()
+    for target in plugins:
+        network = _import_plugin(target, folder)
+        _check(network, partial(_plugin_error, target))
+        if network.name in registry.titles:
+            raise _plugin_error(target, f"the name {network.name!r} is taken. Give it another one.")
+        try:
+            registry = _add(registry, network, UNDATED)
+        except (TypeError, ValueError, KeyError, WrongUse) as error:
+            raise _plugin_error(target, f"its limits or quotas cannot be read: {error}.") from error
+    return registry
+
+
+def _add(registry: NetworkRegistry, network: Any, defaults: Mapping[str, Any] | None = None) -> NetworkRegistry:
+    name, title = network.name, getattr(network, "title", network.name)
+    unknown = defaults or {}
+    quotas = parse_quotas({**unknown, **quota} for quota in getattr(network, "quotas", ()))
+    base_url = getattr(network, "default_base_url", None)
+    return NetworkRegistry(
+        providers={**registry.providers, name: network},
+        limits={**registry.limits, name: parse_limits(name, title, **{**unknown, **network.limits})},
+        credentials={**registry.credentials, name: dict(network.credentials)},
+        default_base_urls={**registry.default_base_urls, **({name: base_url} if base_url else {})},
+        quotas={**registry.quotas, **({name: quotas} if quotas else {})},
+        titles={**registry.titles, name: title},
     )
 
 
-def _check(network: Any, wrong: partial[ConfigError]) -> None:
-    for name, kind in {**VALUES, "limits": Mapping}.items():
+def _import_plugin(target: str, folder: Path) -> Any:
+    error = partial(_plugin_error, target)
+    module_name, path = parted(target, "forum:Forum", error)
+    plugin = attribute(imported(module_name, error, str(folder), first=False), path, error, "")
+    if not isinstance(plugin, type):
+        return plugin
+    try:
+        return plugin()
+    except TypeError as cause:
+        raise error(f"it cannot be made without arguments ({cause}). Name an object instead of its class.") from cause
+
+
+def _check(network: Any, error: partial[ConfigError]) -> None:
+    for name, kind in REQUIRED.items():
         if not hasattr(network, name):
-            raise wrong(f"it has no {name}.")
+            raise error(f"it has no {name}.")
         if not isinstance(getattr(network, name), kind):
-            raise wrong(f"its {name} must be a {kind.__name__}, not {getattr(network, name)!r}.")
+            raise error(f"its {name} must be a {kind.__name__}, not {getattr(network, name)!r}.")
+    for name, credential in network.credentials.items():
+        if not isinstance(credential, Credential):
+            raise error(f"its credentials must be Credential values; {name} is {credential!r}.")
     for name in METHODS:
         if not callable(getattr(network, name, None)):
-            raise wrong(f"it has no method {name}.")
+            raise error(f"it has no method {name}.")
     if not NAME.fullmatch(network.name):
-        raise wrong(f"its name must be of small letters, digits and _, at most 40, not {network.name!r}.")
+        raise error(f"its name must be small letters, digits and _, at most 40, not {network.name!r}.")
 
 
-def _wrong(target: str, said: str) -> ConfigError:
-    return ConfigError(f"networks.own: {target}: {said}", field="networks.own")
+def _plugin_error(target: str, message: str) -> ConfigError:
+    return ConfigError(f"networks.own: {target}: {message}", field="networks.own")

@@ -1,8 +1,8 @@
 """Telegram: a bot can send, and never see what it sent. After a lost answer only a person can look."""
 
 import json
-from collections.abc import Mapping
-from datetime import timedelta
+from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
 from typing import Any
 from urllib.parse import quote
 
@@ -16,6 +16,7 @@ from postino.values.provider import (
     Account,
     Answer,
     Call,
+    Credential,
     Failure,
     Garbled,
     Grade,
@@ -100,6 +101,7 @@ TABLE = (
 
 class Telegram:
     name = "telegram"
+    title = "Telegram"
     promise = Promise(
         Grade.D,
         "A bot cannot see what it has sent, and Telegram does not tell a repetition from a second message: after a "
@@ -107,6 +109,32 @@ class Telegram:
     )
     timeout = timedelta(seconds=30)
     visibility = timedelta(0)
+    default_base_url = "https://api.telegram.org"
+    credentials: Mapping[str, Credential] = {
+        "bot_token": Credential("Bot token (from @BotFather)"),
+        "chat_id": Credential("Chat id, or @channelname", secret=False, is_remote_id=True),
+    }
+    limits: Mapping[str, Any] = {
+        "checked": date(2026, 11, 16),
+        "source": "https://core.telegram.org/bots/api (sendMessage, sendPhoto, sendMediaGroup); sizes are those of"
+        " uploads",
+        "text": [{"measure": "utf16", "most": 4096}],
+        "caption": [{"measure": "utf16", "most": 1024}],
+        "threads": False,
+        "media": {"most": 10, "image": {"most": 10, "types": ["jpg", "png", "webp"], "bytes": 10_000_000}},
+    }
+    quotas: Sequence[Mapping[str, Any]] = [
+        {
+            "name": "messages per minute",
+            "most": 20,
+            "period": {"minutes": 1},
+            "whose": "account",
+            "costs": {"post": 1},
+            "checked": date(2026, 11, 16),
+            "source": "second-hand, python-telegram-bot's constants and wiki (Avoiding flood limits): about 20 in a"
+            " group, according to Telegram's support in channels too; Telegram gives no exact figure",
+        }
+    ]
 
     def __init__(self, now: Clock = utc_now) -> None:
         self._now = now
@@ -232,3 +260,6 @@ def _url(account: Account, chat: Mapping[str, Any], number: int) -> str | None:
         case {"id": int(id)} if str(id).startswith("-100"):
             return page(account.base_url, f"https://t.me/c/{str(id)[4:]}/{number}")
     return None
+
+
+NETWORK = Telegram()

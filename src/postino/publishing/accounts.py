@@ -4,30 +4,21 @@ import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from types import MappingProxyType
 
 from postino.errors import Conflict, WrongUse
+from postino.providers.registry import NetworkRegistry
 from postino.rules.gates import closed, is_closed, told_of_gate
 from postino.rules.ledger import is_out
 from postino.stores.records import AuditContext
 from postino.stores.store import Store
-from postino.values.content import NETWORKS
 from postino.values.gate import GateKind, Scope
 from postino.values.job import Job
 from postino.values.post import AccountState, StoredAccount
-from postino.values.provider import Account, Failure, Http, Kind, NoAnswer, NotSent, Provider, Tokens
+from postino.values.provider import Account, Credential, Failure, Http, Kind, NoAnswer, NotSent, Provider, Tokens
 from postino.vault.vault import Vault
 
 SANDBOX = "sandbox:"  # an address that is looked up when it is needed: the simulated networks move
-HOMES = {"bluesky": "https://bsky.social", "telegram": "https://api.telegram.org"}
-# What it takes to speak for an account, and where people find it.
-NEEDED: Mapping[str, Mapping[str, str]] = {
-    "bluesky": {"password": "App password (Settings → Privacy and security → App passwords)"},
-    "mastodon": {"access_token": "Access token (Preferences → Development → your application)"},
-    "telegram": {"bot_token": "Bot token (from @BotFather)", "chat_id": "Chat id, or @channelname"},
-}
 MOST_NAMED = 20
-NAMED_BY_HANDLE = {"bluesky": "identifier"}
 ROTATING = "Its tokens change with every use, so they are not tried for nothing. The next post shows whether they work."
 
 
@@ -40,25 +31,37 @@ class CredentialCheck:
     message: str
 
 
-Needed = Mapping[str, Mapping[str, str]]
+def check_network(network: str, networks: NetworkRegistry) -> None:
+    """Raise WrongUse unless Postino publishes to this network."""
+    if network not in networks.providers:
+        title = networks.titles.get(network)
+        known = ", ".join(networks.providers)
+        where = f"{title} yet" if title else repr(network[:100])
+        raise WrongUse(f"network: Postino does not publish to {where}. It publishes to: {known}.", field="network")
 
 
-def check_network(network: str, needed: Needed = NEEDED) -> None:
-    if network not in needed:
-        yet = f"on {NETWORKS[network]} yet" if network in NETWORKS else f"on {network[:100]!r}"
-        raise WrongUse(f"network: Postino does not publish {yet}; it does on {', '.join(needed)}.", field="network")
+def complete_credentials(
+    network: str, handle: str, credentials: Mapping[str, str], networks: NetworkRegistry
+) -> dict[str, str]:
+    """Return the credentials, with the handle where the network wants it; raise WrongUse if one is missing.
+
+    No message contains a credential's value.
+    """
+    check_network(network, networks)
+    declared = networks.credentials[network]
+    for name, credential in declared.items():
+        if credential.is_handle or credentials.get(name, "").strip() or credential.unless in credentials:
+            continue
+        needed = ", ".join(name for name, credential in declared.items() if not credential.is_handle)
+        title = networks.titles[network]
+        message = f"credentials: {name} is missing. {credential.prompt}. An account on {title} needs: {needed}."
+        raise WrongUse(message, field="credentials")
+    return {name: handle for name, credential in declared.items() if credential.is_handle} | dict(credentials)
 
 
-def complete(network: str, handle: str, credentials: Mapping[str, str], needed: Needed = NEEDED) -> dict[str, str]:
-    """With all that is needed; what is in them is in no message."""
-    check_network(network, needed)
-    for name, words in needed[network].items():
-        if not credentials.get(name, "").strip() and not ("refresh_token" in credentials and name == "password"):
-            wanted = ", ".join(needed[network])
-            told = f"credentials: {name} is missing. {words}. An account on {network} needs: {wanted}."
-            raise WrongUse(told, field="credentials")
-    identity = NAMED_BY_HANDLE.get(network)
-    return dict(credentials) if identity is None else {identity: handle, **credentials}
+def find_remote_id(credentials: Mapping[str, str], declared: Mapping[str, Credential]) -> str | None:
+    """Return the credential that is also the account's id on the network, if the network declares one."""
+    return next((credentials.get(name) for name, it in declared.items() if it.is_remote_id), None)
 
 
 def no_such_account(name: str, known: Mapping[str, StoredAccount]) -> str:
@@ -79,14 +82,12 @@ class AccountService:
         store: Store,
         make_vault: Callable[[], Vault],
         sandbox_url: str,
-        own: Needed = MappingProxyType({}),
-        own_homes: Mapping[str, str] = MappingProxyType({}),
+        networks: NetworkRegistry,
     ) -> None:
         self.store = store
         self.make_vault = make_vault
         self.sandbox_url = sandbox_url
-        self.needed = {**NEEDED, **own}
-        self.homes = {**HOMES, **own_homes}
+        self.networks = networks
 
     @cached_property
     def vault(self) -> Vault:
@@ -109,15 +110,16 @@ class AccountService:
 
         Raises Conflict if it was to be new and is not, or is of another brand than it was `before`.
         """
-        if network not in (known_names := {**NETWORKS, **self.needed}):
-            raise WrongUse(f"network: there is no {network!r}. There are: {', '.join(known_names)}.", field="network")
+        titles = self.networks.titles
+        if network not in titles:
+            raise WrongUse(f"network: there is no {network!r}. There are: {', '.join(titles)}.", field="network")
         account_id = f"{network}:{handle}"
         known = before
         if known is None and not new:
             known = next(iter(await self.store.accounts_by_id([account_id])), None)
-        address = base_url or (known.base_url if known else self.homes.get(network))
+        address = base_url or (known.base_url if known else self.networks.default_base_urls.get(network))
         if not address:
-            every = f"every {NETWORKS.get(network, network)} server is another one"
+            every = f"every {titles[network]} server is another one"
             raise WrongUse(f"base_url: say where the server of {handle} is; {every}.", field="base_url")
         account = StoredAccount(
             id=account_id,

@@ -21,7 +21,7 @@ from postino.rules.media import kind_of
 from postino.rules.rendering import Rendered, render
 from postino.stores.records import AuditContext, NewJob
 from postino.stores.store import Store
-from postino.values.content import NETWORKS, Content, Problem, Severity, check_networks
+from postino.values.content import Content, Problem, Severity, check_networks
 from postino.values.job import Job, Queue, new_id
 from postino.values.post import (
     POST,
@@ -91,14 +91,14 @@ class PostService:
         self,
         store: Store,
         limits: Mapping[str, Limits],
-        networks: Sequence[str],
+        network_titles: Mapping[str, str],
         create: Callable[[NewPosts], Awaitable[Sequence[Written]]],
         wake: Callable[[Sequence[Job]], None],
         unfetchable: Callable[[str], str | None],
     ) -> None:
         self.store = store
         self.limits = limits
-        self.networks = networks
+        self.network_titles = network_titles
         self.create = create
         self.wake = wake
         self.turn = asyncio.Lock()
@@ -233,12 +233,12 @@ class PostService:
 
     def check_networks(self, content: Content) -> Content:
         """What is said otherwise must be for networks that there are."""
-        check_networks(content, tuple(dict.fromkeys((*NETWORKS, *self.networks))))
+        check_networks(content, self.network_titles)
         return content
 
     def publishes(self, account: StoredAccount) -> StoredAccount:
-        if account.network not in self.networks:
-            told = f"Postino does not publish on {NETWORKS.get(account.network, account.network)} yet."
+        if account.network not in self.limits:
+            told = f"Postino does not publish to {self.network_titles.get(account.network, account.network)} yet."
             raise WrongUse(f"accounts: {account.id}: {told}", field="accounts")
         return account
 

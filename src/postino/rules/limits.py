@@ -8,7 +8,7 @@ from postino.rules.hashtags import tags_in
 from postino.rules.media import MediaLimits, media_problems
 from postino.rules.rendering import Rendered
 from postino.rules.text_length import Length, Measure
-from postino.values.content import NETWORKS, Problem, Severity
+from postino.values.content import Problem, Severity
 
 REMARKS = {
     Measure.GRAPHEMES: "",
@@ -23,6 +23,7 @@ class Limits:
     """What one network takes, when that was last looked up, and where."""
 
     network: str
+    network_title: str = ""
     checked: date
     source: str
     text: tuple[Length, ...]
@@ -35,7 +36,7 @@ class Limits:
 
     @property
     def name(self) -> str:
-        return NETWORKS.get(self.network, self.network)
+        return self.network_title or self.network
 
 
 def check(rendered: Rendered, limits: Limits) -> list[Problem]:

@@ -23,23 +23,6 @@ MOST_PLACEHOLDERS = 100
 MOST_TOGETHER = 100_000  # characters, if every placeholder were the longest
 BROKEN = re.compile("[\0\ud800-\udfff]")
 
-NETWORKS: Mapping[str, str] = {
-    "instagram": "Instagram",
-    "facebook": "Facebook",
-    "threads": "Threads",
-    "tiktok": "TikTok",
-    "youtube": "YouTube",
-    "x": "X",
-    "linkedin": "LinkedIn",
-    "bluesky": "Bluesky",
-    "mastodon": "Mastodon",
-    "pinterest": "Pinterest",
-    "wordpress": "WordPress",
-    "google_business": "Google Business Profile",
-    "telegram": "Telegram",
-    "discord": "Discord",
-}  # as people call them
-
 
 class MediaKind(StrEnum):
     IMAGE = "image"
@@ -161,7 +144,7 @@ def _sound(text: str, name: str) -> None:
         raise WrongUse(f"{name} holds a broken character: type it again instead of pasting it.", field=name)
 
 
-def check_networks(content: Content, known: Collection[str] = tuple(NETWORKS)) -> None:
+def check_networks(content: Content, known: Collection[str]) -> None:
     """Refuses what is said for a network that is not among these: it would be said nowhere."""
     for network in content.overrides:
         if network not in known:

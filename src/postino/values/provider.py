@@ -30,6 +30,17 @@ class Promise:
     sentence: str  # for people: what happens after an answer is lost
 
 
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """One credential an account needs: how to ask for it, and whether to hide what is typed."""
+
+    prompt: str
+    secret: bool = True
+    unless: str | None = None  # not needed if the account has this other credential
+    is_handle: bool = False  # the account's handle, unless it is given
+    is_remote_id: bool = False  # also what the network calls the account
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Media:
     """A picture or film, by its address."""

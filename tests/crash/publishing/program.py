@@ -18,7 +18,8 @@ from postino.config import (
     SandboxConfig,
     WorkerConfig,
 )
-from postino.providers import PROVIDERS, mastodon
+from postino.providers import mastodon
+from postino.providers.registry import load_built_in
 from postino.publishing.posts import PostRequest
 from postino.stores import crash_points
 from postino.values.content import Content
@@ -49,7 +50,7 @@ def settings(order: dict[str, Any]) -> Config:
             patience=order.get("patience", PATIENCE), send_within=order.get("send_within", SEND_WITHIN)
         ),
         sandbox=SandboxConfig(url=order["sandbox"]),
-        channels=dict.fromkeys(PROVIDERS, again),
+        channels=dict.fromkeys(load_built_in().providers, again),
     )
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from postino.providers import PROVIDERS
+from postino.providers.registry import load_built_in
 from postino.values.content import Content, MediaRef
 from postino.values.provider import Grade
 
@@ -24,7 +24,7 @@ class Shape:
 
     @property
     def grade(self) -> Grade:
-        return PROVIDERS[self.network].promise.grade
+        return load_built_in().providers[self.network].promise.grade
 
     def texts(self, text: str) -> tuple[str, ...]:
         return (text, *(f"{text} ({part})" for part in range(2, self.parts + 1)))
@@ -46,7 +46,7 @@ SHAPES = (
     Shape("telegram", "picture", "sendPhoto", pictures=1),
     Shape("telegram", "pictures", "sendMediaGroup", pictures=2),
 )
-NETWORKS = tuple(PROVIDERS)
+NETWORKS = tuple(load_built_in().providers)
 
 
 def shape_for(network: str, name: str = "plain") -> Shape:
