@@ -91,7 +91,7 @@ def test_an_account_changes_its_brand_when_nothing_waits_and_what_was_stays_with
     waiting = publish(before, "Waits", name, at="2035-01-01T00:00Z")
     move = {"credentials": {"password": "y"}, "brand": "after"}
     refused = server.api.ask("POST", f"/v1/accounts/{name}/reconnect", move)
-    assert (refused.status, "1 post of it is still to go out" in refused.json["detail"]) == (409, True)
+    assert (refused.status, "1 of its posts is waiting" in refused.json["detail"]) == (409, True)
     assert before.ask("PATCH", f"/v1/posts/{waiting}", {"text": "Ours"}).status == 200
     assert before.ask("POST", f"/v1/posts/{waiting}/cancel").status == 200
     assert server.api.ask("POST", f"/v1/accounts/{name}/reconnect", move).json["brand"] == "after"

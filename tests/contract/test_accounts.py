@@ -65,7 +65,7 @@ async def test_new_credentials_replace_the_old_ones_and_nothing_else(desk: Desk,
 
 
 async def test_an_account_does_not_change_its_network(desk: Desk, anna: StoredAccount) -> None:
-    with pytest.raises(Conflict, match="is one on mastodon, not on bluesky"):
+    with pytest.raises(Conflict, match="is on mastodon, not on bluesky"):
         await desk.store.save_account(account(network="bluesky"))
     assert await desk.store.account("anna") == anna
 
@@ -179,7 +179,7 @@ async def test_of_two_who_add_the_same_account_at_once_one_does(desk: Desk) -> N
 
 
 async def test_it_is_given_to_another_brand_only_when_none_of_its_posts_waits(desk: Desk, anna: StoredAccount) -> None:
-    with pytest.raises(Conflict, match=r"anna was not given to another brand: 1 post of it is .* Cancel or resolve"):
+    with pytest.raises(Conflict, match=r"anna was not given to another brand: 1 of its posts is .* cancel or resolve"):
         await desk.store.save_account(account(brand="rosso", sealed=b"new"))
     assert await desk.store.account("anna") == anna
     [job] = await desk.take()
@@ -187,7 +187,7 @@ async def test_it_is_given_to_another_brand_only_when_none_of_its_posts_waits(de
         await desk.store.save_account(account(brand="rosso"))
     await desk.end(job, Done())
     assert (await desk.store.save_account(account(brand="rosso"), before=anna)).brand == "rosso"
-    with pytest.raises(Conflict, match="was given to another brand meanwhile"):
+    with pytest.raises(Conflict, match="was given to another brand in the meantime"):
         await desk.store.save_account(account(sealed=b"new"), before=anna)
 
 

@@ -91,8 +91,8 @@ async def test_a_rescheduled_job_may_be_dispatched_again(desk: Desk, due_job: Jo
     [
         (None, "it is running now"),
         (Done(), "it is completed, and that is final"),
-        (Reject("no"), "it failed; an open dead letter can be replayed or discarded, a discarded one stays as it is"),
-        (Unknown("?"), "something may already have been sent, and a person has to say whether it was"),
+        (Reject("no"), "it failed; only an open dead letter can be replayed or discarded"),
+        (Unknown("?"), "something may already have been sent; resolve it first"),
     ],
 )
 async def test_what_is_no_longer_waiting_is_left_alone_with_a_sentence(

@@ -140,7 +140,7 @@ async def test_a_replay_is_told_audited_and_resolves_the_letter(desk: Desk) -> N
 async def test_a_letter_is_replayed_once_only(desk: Desk) -> None:
     job = await desk.run(Reject("no"))
     await desk.store.replay_dead_letter(job.id, None, True, ME)
-    with pytest.raises(Conflict, match="it is waiting for its turn, it did not fail"):
+    with pytest.raises(Conflict, match="it is waiting and has not failed"):
         await desk.store.replay_dead_letter(job.id, None, True, ME)
     assert len(await desk.take()) == 1
 

@@ -44,7 +44,7 @@ async def test_the_strongest_word_sets_the_deadline(
     assert await desk.state(job) is State.PENDING
     assert not await desk.end(job, Done()), "its worker lost it"
     (line,) = await desk.store.attempts(job.id)
-    assert line.message == "Its deadline passed, and its worker had not ended it."
+    assert line.message == "Its deadline passed before its worker ended it."
 
 
 async def test_a_job_without_a_limit_is_its_workers_as_long_as_that_lives(desk: Desk, running_job: Job) -> None:

@@ -250,7 +250,7 @@ async def test_a_replay_of_half_a_thread_goes_on_where_it_stopped_and_is_not_edi
     claimed = await desk.take_one()
     await failing(desk, claimed)
     known = await desk.store.ledger(job.id)
-    with pytest.raises(Conflict, match="cannot be edited"):
+    with pytest.raises(Conflict, match="its payload cannot change"):
         await desk.store.replay_dead_letter(job.id, b"better", True, ME)
     assert await desk.state(job) is State.FAILED
     replayed = await desk.store.replay_dead_letter(job.id, None, False, ME)

@@ -79,9 +79,9 @@ async def test_a_draft_is_kept_changed_by_one_at_a_time_and_removed(desk: Desk) 
     assert added == await desk.store.draft(draft.id)
     changed = await desk.store.change_draft(dataclasses.replace(added, said='{"text": "two"}'))
     assert (changed.version, changed.said) == (2, '{"text": "two"}')
-    with pytest.raises(Conflict, match="somebody else has changed it"):
+    with pytest.raises(Conflict, match="was changed after you read it"):
         await desk.store.change_draft(dataclasses.replace(added, said='{"text": "three"}'))
-    with pytest.raises(Conflict, match="somebody else has changed it"):
+    with pytest.raises(Conflict, match="was changed after you read it"):
         await desk.store.remove_draft(added)
     assert await desk.store.remove_draft(changed) == changed
     for gone in (desk.store.draft(draft.id), desk.store.remove_draft(changed), desk.store.change_draft(changed)):
@@ -120,7 +120,7 @@ async def test_of_a_draft_that_was_changed_meanwhile_no_posts_are_made(desk: Des
     read = await desk.store.add_draft(Draft(new_id(), None, "maria", '{"text": "old"}'))
     assert read is not None
     changed = await desk.store.change_draft(dataclasses.replace(read, said='{"text": "new"}'))
-    with pytest.raises(Conflict, match="somebody else has changed it"):
+    with pytest.raises(Conflict, match="was changed after you read it"):
         await create(desk, draft=read)
     assert await desk.store.draft(read.id) == changed
     assert await desk.store.stored_response(ASKED) is None

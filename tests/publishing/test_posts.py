@@ -229,7 +229,7 @@ async def test_a_post_is_not_moved_onto_another(app: Postino) -> None:
     soon, then = later(hours=1), later(hours=2)
     (post,) = await write(app, wish("plan", at=soon))
     await write(app, wish("plan", at=then))
-    with pytest.raises(Conflict, match="was not rescheduled: like this it would be the same as post"):
+    with pytest.raises(Conflict, match="was not rescheduled: it would be the same as post"):
         await app.posts.reschedule(post.job.id, then, ME)
     assert (await app.posts.get(post.job.id)).job.scheduled_at == soon
 

@@ -92,7 +92,7 @@ class SettledJob:
 
     job: Job
     settlement: Settlement
-    failure: AttemptError | None = None
+    error: AttemptError | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ columns_of_live = itemgetter(*(name for name in NAMES if name not in ("result", 
 columns_of_any = itemgetter(*NAMES)
 
 
-def live_jobs(found: Sequence[Row]) -> list[Job]:
+def to_live_jobs(found: Sequence[Row]) -> list[Job]:
     """Rows of the table of live jobs."""
     jobs = []
     for row in found:
@@ -31,13 +31,13 @@ def live_jobs(found: Sequence[Row]) -> list[Job]:
     return jobs
 
 
-def any_job(row: Row) -> Job:
+def to_job(row: Row) -> Job:
     """A row of the view over live and finished jobs."""
     id_, type_, channel, queue, state, *others = columns_of_any(row)
     return make_job(id_, type_, channel, Queue.named(queue), STATES[state], *others)
 
 
-def dead_letter(row: Row) -> DeadLetter:
+def to_dead_letter(row: Row) -> DeadLetter:
     job = Job(
         **{
             **{name: row[name] for name in KEPT - {"state"}},
@@ -52,13 +52,13 @@ def dead_letter(row: Row) -> DeadLetter:
         died_at=row["died_at"],
         error=row["last_error"],
         trace=row["trace"],
-        history=tuple(past_attempt(entry) for entry in json.loads(row["history"])),
+        history=tuple(to_past_attempt(entry) for entry in json.loads(row["history"])),
         resolved_at=row["resolved_at"],
         resolution=row["resolution"],
     )
 
 
-def past_attempt(entry: dict[str, Any]) -> Attempt:
+def to_past_attempt(entry: dict[str, Any]) -> Attempt:
     """An attempt as kept inside a dead letter."""
     return Attempt(
         **{
@@ -69,24 +69,24 @@ def past_attempt(entry: dict[str, Any]) -> Attempt:
     )
 
 
-def attempt(row: Row) -> Attempt:
+def to_attempt(row: Row) -> Attempt:
     return Attempt(**{name: row[name] for name in Attempt.__slots__})
 
 
-def worker(row: Row) -> WorkerInfo:
+def to_worker(row: Row) -> WorkerInfo:
     values = {name: row[name] for name in ("host", "pid", "started_at")}
     return WorkerInfo(id=row["worker"], heartbeats=row["beats"], **values)
 
 
-def audit_entry(row: Row) -> AuditEntry:
+def to_audit_entry(row: Row) -> AuditEntry:
     return AuditEntry(**{name: row[name] for name in AuditEntry.__slots__})
 
 
-def depth(row: Row) -> QueueDepth:
+def to_queue_depth(row: Row) -> QueueDepth:
     return QueueDepth(row["channel"], QUEUES[row["queue"]], State(row["state"]), row["jobs"], row["oldest_run_at"])
 
 
-def event(row: Row) -> Event:
+def to_event(row: Row) -> Event:
     return Event(
         cursor=Cursor(row["xid"], row["seq"]),
         type=row["type"],
@@ -96,6 +96,6 @@ def event(row: Row) -> Event:
     )
 
 
-def with_owner(job: Job, owner: str, now: datetime) -> Job:
+def set_owner(job: Job, owner: str, now: datetime) -> Job:
     """An uncertain job in the hands of the person who settles it."""
     return replace(job, claimed_by=owner, claimed_at=now)

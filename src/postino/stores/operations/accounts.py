@@ -1,4 +1,4 @@
-"""Accounts are added once, connected anew as often as it takes, and given to another brand when nothing waits."""
+"""Accounts: add, connect again, change state. An account with waiting posts never changes its brand."""
 
 import json
 from collections.abc import Sequence
@@ -23,77 +23,91 @@ COLUMNS = ("id", "network", "handle", "base_url", "brand", "remote_id", "sealed"
 GATE_KINDS = {AccountState.TOKEN_EXPIRED: GateKind.TOKEN, AccountState.PAUSED: GateKind.PAUSE}
 
 
-def add_account(account: StoredAccount, act: AuditContext | None = None) -> Operation[StoredAccount]:
-    written = yield ask("insert_account", **make_account_values(account))
-    if not written:
-        raise Conflict(f"Account {account.id} is there already: somebody has just added it. Nothing was changed.")
-    yield from audit_account("added", account, act)
-    return to_account(written[0])
+def add_account(account: StoredAccount, audit: AuditContext | None = None) -> Operation[StoredAccount]:
+    """Insert an account. Raises Conflict if it exists; of two that add it at once, one succeeds."""
+    rows = yield ask("insert_account", **make_account_values(account))
+    if not rows:
+        raise Conflict(f"Account {account.id} exists already. Nothing was changed.")
+    yield from audit_account("added", account, audit)
+    return to_account(rows[0])
 
 
 def save_account(
-    account: StoredAccount, act: AuditContext | None = None, *, before: StoredAccount | None = None
+    account: StoredAccount, audit: AuditContext | None = None, *, before: StoredAccount | None = None
 ) -> Operation[StoredAccount]:
-    known = yield ask("lock_account", id=account.id)
-    if known:
-        yield from check_account_change(account, known[0], before)
-    written = yield ask("upsert_account", **make_account_values(account))
-    if known and known[0]["state"] == AccountState.TOKEN_EXPIRED:
+    """Insert an account, or give a known one new credentials, which makes it active.
+
+    Raises Conflict if its brand is no longer that of `before`, or would change while posts of it are to be published.
+    """
+    locked = yield ask("lock_account", id=account.id)
+    if locked:
+        yield from check_account_change(account, locked[0], before)
+    rows = yield ask("upsert_account", **make_account_values(account))
+    if locked and locked[0]["state"] == AccountState.TOKEN_EXPIRED:
         yield from open_gate(Scope.ACCOUNT, account.id, GateKind.TOKEN)
-    yield from audit_account("reconnected" if known else "added", account, act)
-    return to_account(written[0])
+    yield from audit_account("reconnected" if locked else "added", account, audit)
+    return to_account(rows[0])
 
 
-def check_account_change(account: StoredAccount, known: Row, before: StoredAccount | None) -> Operation[None]:
-    """What was seen of it must still hold; and its posts are never left behind in the hands of another brand."""
-    if known["network"] != account.network:
-        raise Conflict(f"Account {account.id} is one on {known['network']}, not on {account.network}.")
-    if before is not None and before.brand != known["brand"]:
-        raise Conflict(f"Account {account.id} was given to another brand meanwhile. Nothing was changed.")
-    if known["brand"] == account.brand:
+def check_account_change(account: StoredAccount, stored: Row, before: StoredAccount | None) -> Operation[None]:
+    """Raise Conflict if a known account may not become the given one."""
+    if stored["network"] != account.network:
+        raise Conflict(
+            f"Account {account.id} is on {stored['network']}, not on {account.network}. Nothing was changed."
+        )
+    if before is not None and before.brand != stored["brand"]:
+        raise Conflict(f"Account {account.id} was given to another brand in the meantime. Nothing was changed.")
+    if stored["brand"] == account.brand:
         return
     [waiting] = yield ask("count_account_jobs", account=account.id)
     if count := waiting["jobs"]:
-        told = "1 post of it is" if count == 1 else f"{count} posts of it are"
+        waiting_posts = "1 of its posts is" if count == 1 else f"{count} of its posts are"
         raise Conflict(
-            f"Account {account.id} was not given to another brand: {told} still to go out, or in doubt. Nothing was"
-            " changed. Cancel or resolve them, or let them go out first."
+            f"Account {account.id} was not given to another brand: {waiting_posts} waiting or uncertain. Nothing was"
+            " changed. Publish, cancel or resolve them first."
         )
 
 
-def audit_account(done: str, account: StoredAccount, act: AuditContext | None) -> Operation[None]:
-    if act is not None:
-        yield from write_audit_entry(act, f"account.{done}", f"account:{account.id}")
+def audit_account(action: str, account: StoredAccount, audit: AuditContext | None) -> Operation[None]:
+    """Write the audit entry of a change that a person made."""
+    if audit is not None:
+        yield from write_audit_entry(audit, f"account.{action}", f"account:{account.id}")
 
 
 def make_account_values(account: StoredAccount) -> dict[str, Any]:
+    """Return the columns of an account."""
     return {name: getattr(account, name) for name in COLUMNS}
 
 
 def to_account(row: Row) -> StoredAccount:
-    told = {name: row[name] for name in StoredAccount.__slots__}
-    return StoredAccount(**{**told, "state": AccountState(row["state"])})
+    """Return the account in a row."""
+    values = {name: row[name] for name in StoredAccount.__slots__}
+    return StoredAccount(**{**values, "state": AccountState(row["state"])})
 
 
 def get_account(account_id: str) -> Operation[StoredAccount]:
-    found = yield from find_accounts([account_id])
-    if not found:
+    """Return an account. Raises NotFound."""
+    accounts = yield from find_accounts([account_id])
+    if not accounts:
         raise NotFound(no_account(account_id))
-    return found[0]
+    return accounts[0]
 
 
 def find_accounts(names: Sequence[str]) -> Operation[list[StoredAccount]]:
-    there = {row["id"]: to_account(row) for row in (yield ask("find_accounts", ids=[*names]))}
-    return [there[name] for name in dict.fromkeys(names) if name in there]
+    """Return the accounts that exist, in the order of the given ids."""
+    accounts = {row["id"]: to_account(row) for row in (yield ask("find_accounts", ids=[*names]))}
+    return [accounts[name] for name in dict.fromkeys(names) if name in accounts]
 
 
 def list_accounts() -> Operation[list[StoredAccount]]:
+    """Return all accounts."""
     return [to_account(row) for row in (yield ask("list_accounts"))]
 
 
 def set_account_state(
-    account_id: str, state: AccountState, reason: str | None, act: AuditContext
+    account_id: str, state: AccountState, reason: str | None, audit: AuditContext
 ) -> Operation[StoredAccount]:
+    """Set an account's state and its gate: posts wait while the account is not active."""
     before = yield from get_account(account_id)
     reason = clean_text(reason)
     marked = yield ask("set_account_state", id=account_id, state=state, reason=reason)
@@ -101,7 +115,7 @@ def set_account_state(
         yield from open_gate(Scope.ACCOUNT, account_id, GATE_KINDS[before.state])
     elif state is not AccountState.ACTIVE:
         yield from close_gate(Scope.ACCOUNT, account_id, GATE_KINDS[state], reason=reason)
-    told = {"account": account_id, "state": state, "reason": reason or ""}
-    yield from insert_event(EventType.ACCOUNT_MARKED, None, told)
-    yield from write_audit_entry(act, EventType.ACCOUNT_MARKED, f"account:{account_id}", json.dumps(told))
+    data = {"account": account_id, "state": state, "reason": reason or ""}
+    yield from insert_event(EventType.ACCOUNT_MARKED, None, data)
+    yield from write_audit_entry(audit, EventType.ACCOUNT_MARKED, f"account:{account_id}", json.dumps(data))
     return to_account(marked[0])

@@ -1,4 +1,4 @@
-"""Closing and opening gates: by people, with a line in the audit trail, and by what networks say."""
+"""Blackouts: windows of local time in which nothing is published, added by people or by the settings."""
 
 import json
 from collections.abc import Sequence
@@ -15,16 +15,18 @@ from postino.stores.statement import Operation, ask, each
 from postino.values.event import EventType
 
 
-def add_blackout(blackout: Blackout, act: AuditContext) -> Operation[Blackout]:
-    said = json.dumps(told_of(blackout))
-    yield ask("insert_blackout", id=blackout.id, told=said)
+def add_blackout(blackout: Blackout, audit: AuditContext) -> Operation[Blackout]:
+    """Insert a blackout and write an audit entry."""
+    text = json.dumps(told_of(blackout))
+    yield ask("insert_blackout", id=blackout.id, told=text)
     yield from hint_lanes(blackout.scope, blackout.name)
     yield from insert_event(EventType.BLACKOUT_ADDED, None, told_of(blackout))
-    yield from write_audit_entry(act, EventType.BLACKOUT_ADDED, f"blackout:{blackout.id}", said)
+    yield from write_audit_entry(audit, EventType.BLACKOUT_ADDED, f"blackout:{blackout.id}", text)
     return blackout
 
 
-def remove_blackout(blackout_id: UUID, act: AuditContext) -> Operation[Blackout]:
+def remove_blackout(blackout_id: UUID, audit: AuditContext) -> Operation[Blackout]:
+    """Delete a blackout and write an audit entry. Raises NotFound."""
     yield ask("lock_hints")
     removed = yield ask("delete_blackout", id=blackout_id)
     if not removed:
@@ -32,14 +34,15 @@ def remove_blackout(blackout_id: UUID, act: AuditContext) -> Operation[Blackout]
     blackout = to_blackout(removed[0]["told"])
     yield from hint_lanes(blackout.scope, blackout.name)
     yield from insert_event(EventType.BLACKOUT_REMOVED, None, told_of(blackout))
-    yield from write_audit_entry(act, EventType.BLACKOUT_REMOVED, f"blackout:{blackout_id}", removed[0]["told"])
+    yield from write_audit_entry(audit, EventType.BLACKOUT_REMOVED, f"blackout:{blackout_id}", removed[0]["told"])
     return blackout
 
 
-def set_configured_blackouts(usual: Sequence[Blackout]) -> Operation[None]:
+def set_configured_blackouts(configured: Sequence[Blackout]) -> Operation[None]:
+    """Replace the blackouts of the settings by these."""
     yield ask("lock_hints")
-    dropped = yield ask("delete_configured_blackouts", ids=[blackout.id for blackout in usual])
-    new = [{"id": blackout.id, "told": json.dumps(told_of(blackout))} for blackout in usual]
+    dropped = yield ask("delete_configured_blackouts", ids=[blackout.id for blackout in configured])
+    new = [{"id": blackout.id, "told": json.dumps(told_of(blackout))} for blackout in configured]
     added = yield each("insert_configured_blackouts", new)
     for row in (*dropped, *added):
         changed = to_blackout(row["told"])
@@ -47,10 +50,12 @@ def set_configured_blackouts(usual: Sequence[Blackout]) -> Operation[None]:
 
 
 def list_blackouts() -> Operation[list[Blackout]]:
+    """Return all blackouts."""
     return [to_blackout(row["told"]) for row in (yield ask("list_blackouts"))]
 
 
-@lru_cache(4096)  # every look meets the same ones
-def to_blackout(told: str) -> Blackout:
-    said = json.loads(told)
-    return blackout_of({name: value for name, value in said.items() if name != "id"}, UUID(said["id"]))
+@lru_cache(4096)
+def to_blackout(text: str) -> Blackout:
+    """Return the blackout in its stored JSON; every poll reads the same few, so they are cached."""
+    values = json.loads(text)
+    return blackout_of({name: value for name, value in values.items() if name != "id"}, UUID(values["id"]))

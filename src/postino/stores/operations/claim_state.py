@@ -1,4 +1,4 @@
-"""Taking jobs: one transaction, one winner, closed gates left alone."""
+"""The state of one claim while its statements run."""
 
 import json
 from collections import Counter
@@ -14,37 +14,38 @@ from postino.values.job import Job, Queue
 
 @dataclass(slots=True)
 class ClaimState:
-    """One claim under way: what was asked for, what may not be taken, how much room is left, and what was taken."""
+    """One claim under way: the request, the closed gates, the room left on capped channels, the jobs claimed."""
 
-    order: ClaimRequest
-    known: Known
+    request: ClaimRequest
+    gate_state: Known
     now: datetime
     closed: Closed
     room: dict[str, int] = field(default_factory=dict)  # of capped channels
     running: Counter[tuple[str, str]] = field(default_factory=Counter)  # of capped channels, by brand
-    taken: list[Job] = field(default_factory=list)
+    claimed: list[Job] = field(default_factory=list)
 
-    def take(self, jobs: Sequence[Job]) -> None:
-        self.taken += jobs
+    def add_jobs(self, jobs: Sequence[Job]) -> None:
+        """Count claimed jobs against the room of their channels."""
+        self.claimed += jobs
         for job in jobs:
             if job.channel in self.room:
                 self.room[job.channel] -= 1
                 self.running[job.channel, job.brand or ""] += 1
 
-    def terms(self) -> dict[str, Any]:
-        """What every claiming statement has to know."""
-        order = self.order
+    def make_claim_params(self) -> dict[str, Any]:
+        """Return the parameters of every statement that claims."""
+        request = self.request
         return {
-            "worker": order.worker,
-            "token": order.token,
-            "limits": json.dumps(order.limits) if order.limits else None,
-            "grace": order.grace,
-            "taken": [job.id for job in self.taken],
+            "worker": request.worker,
+            "token": request.token,
+            "limits": json.dumps(request.limits) if request.limits else None,
+            "grace": request.grace,
+            "taken": [job.id for job in self.claimed],
         }
 
-    def shut_in_earnest(self) -> dict[str, Any]:
-        """What is closed to those that need not mind blackouts."""
-        shut = closed(replace(self.known, blackouts=()), self.now)
+    def make_begun_params(self) -> dict[str, Any]:
+        """Return the gates that also hold jobs that ignore blackouts, as query parameters."""
+        shut = closed(replace(self.gate_state, blackouts=()), self.now)
         return {
             "shut_all": shut.everything is not None,
             "shut_channel": list(shut.channels),
@@ -52,8 +53,8 @@ class ClaimState:
             "shut_brand": list(shut.brands),
         }
 
-    def shut(self) -> dict[str, list[Any]]:
-        """What is closed to lanes, and until when."""
+    def make_lane_params(self) -> dict[str, list[Any]]:
+        """Return the closed brands and accounts, and until when, as query parameters."""
         return {
             "shut_brand": list(self.closed.brands),
             "brand_until_at": list(self.closed.brands.values()),

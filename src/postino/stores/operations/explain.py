@@ -1,4 +1,4 @@
-"""Looking things up, and the small bookkeeping of workers and listeners: one statement each."""
+"""What `explain` needs to know about a job. It reads; `rules.blockers` decides."""
 
 from collections import defaultdict
 from dataclasses import replace
@@ -6,23 +6,26 @@ from uuid import UUID
 
 from postino.rules.blockers import MOST_AHEAD, Busy, Doubt, Facts
 from postino.rules.settlement import Cause
-from postino.stores import rows
 from postino.stores.operations.gates import read_gate_state, to_gate_state
 from postino.stores.records import (
     AuditEntry,
     ExplainInput,
     WorkerInfo,
 )
+from postino.stores.rows import to_audit_entry
 from postino.stores.statement import Operation, Row, ask
 from postino.values.event import EventType
 from postino.values.job import Job, State
 
 
 def read_explain_input(job: Job) -> Operation[ExplainInput]:
-    """Counted by the statement that claims count with."""
-    known, now = yield from read_gate_state()
+    """Return all that may keep a job from running, for a stored job or for one only thought of.
+
+    Running jobs are counted by the statement that claims use.
+    """
+    gate_state, now = yield from read_gate_state()
     counted = yield ask("count_running_jobs", channels=[job.channel])
-    found = yield ask(
+    rows = yield ask(
         "get_circumstances",
         id=job.id,
         channel=job.channel,
@@ -34,12 +37,12 @@ def read_explain_input(job: Job) -> Operation[ExplainInput]:
         most_ahead=MOST_AHEAD + 1,
     )
     kinds: dict[str, list[Row]] = defaultdict(list)
-    for row in found:
+    for row in rows:
         kinds[row["kind"]].append(row)
     cause, cancelled = yield from find_ending(job)
     facts = Facts(
         job=job,
-        known=replace(known, gates=(*known.gates, *to_gate_state(kinds).gates)),
+        known=replace(gate_state, gates=(*gate_state.gates, *to_gate_state(kinds).gates)),
         running={row["brand"]: row["running"] for row in counted},
         doubts=tuple(Doubt(row["detail"], row["name"], row["due_at"]) for row in kinds["doubt"]),
         busy=next((Busy(UUID(row["name"]), row["detail"], row["due_at"]) for row in kinds["busy"]), None),
@@ -53,15 +56,16 @@ def read_explain_input(job: Job) -> Operation[ExplainInput]:
 
 
 def find_ending(job: Job) -> Operation[tuple[Cause | None, str | None]]:
-    """Why it failed, or who cancelled it and why."""
+    """Return why a job failed, or who cancelled it and why."""
     if job.state is State.FAILED:
-        found = yield ask("get_dead_letter_cause", id=job.id, generation=job.generation)
-        return (Cause(found[0]["cause"]) if found else None), None
+        rows = yield ask("get_dead_letter_cause", id=job.id, generation=job.generation)
+        return (Cause(rows[0]["cause"]) if rows else None), None
     if job.state is State.CANCELLED:
-        found = yield ask("find_audit_entry", subject=str(job.id), action=EventType.CANCELLED.value)
-        return None, describe_action(rows.audit_entry(found[0])) if found else None
+        rows = yield ask("find_audit_entry", subject=str(job.id), action=EventType.CANCELLED.value)
+        return None, describe_action(to_audit_entry(rows[0])) if rows else None
     return None, None
 
 
 def describe_action(entry: AuditEntry) -> str:
+    """Name the person who acted, with the reason."""
     return f"by {entry.actor} ({entry.reason.rstrip('.')})" if entry.reason else f"by {entry.actor}"

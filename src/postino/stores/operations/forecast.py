@@ -1,4 +1,4 @@
-"""From a store at work to one in which the days ahead are only played: what is read there, and written here."""
+"""Copy what a forecast needs out of a store, and load it into an empty one. The source is only read."""
 
 import json
 from collections import defaultdict
@@ -26,8 +26,8 @@ COPIED_COLUMNS = (
 
 
 def read_forecast_input(until_at: datetime, most: int) -> Operation[ForecastInput]:
-    """Reads only."""
-    known, now = yield from read_gate_state()
+    """Return at most `most` jobs that may run by a time, and all that may hold them up."""
+    gate_state, now = yield from read_gate_state()
     due = yield ask("list_jobs_due_by", until_at=until_at, most=most)
     finished = yield ask("list_durations")
     served = yield ask("list_brand_turns")
@@ -39,7 +39,7 @@ def read_forecast_input(until_at: datetime, most: int) -> Operation[ForecastInpu
         gates=tuple((yield from list_gates())),
         blackouts=tuple((yield from list_blackouts())),
         circuits=tuple((yield from list_circuits())),
-        caps=known.caps,
+        caps=gate_state.caps,
         served={(row["channel"], row["brand"]): row["at"] for row in served},
         spent=tuple((row["channel"], row["account"], row["quota"], Spent(row["at"], row["cost"])) for row in spent),
         lasted=compute_usual_durations(finished),
@@ -47,60 +47,67 @@ def read_forecast_input(until_at: datetime, most: int) -> Operation[ForecastInpu
 
 
 def to_job_copy(row: Row) -> Job:
-    said: dict[str, Any] = {name: row[name] for name in COPIED_COLUMNS}
+    """Return the job in a row, without its payload."""
+    values: dict[str, Any] = {name: row[name] for name in COPIED_COLUMNS}
     key = str(row["id"])
-    return Job(queue=Queue(row["queue"]), state=State(row["state"]), payload=b"", idempotency_key=key, **said)
+    return Job(queue=Queue(row["queue"]), state=State(row["state"]), payload=b"", idempotency_key=key, **values)
 
 
 def compute_usual_durations(finished: Sequence[Row]) -> dict[str, timedelta]:
-    """By channel, the median of those that worked lately."""
+    """Return the median duration of recently completed jobs, by channel."""
     seconds: dict[str, list[float]] = defaultdict(list)
     for row in finished:
         seconds[row["channel"]].append(max((row["finished_at"] - row["claimed_at"]).total_seconds(), 0.0))
-    return {channel: timedelta(seconds=median(known)) for channel, known in seconds.items()}
+    return {channel: timedelta(seconds=median(durations)) for channel, durations in seconds.items()}
 
 
-def load_forecast(outlook: ForecastInput, workers: Sequence[str]) -> Operation[list[Job]]:
-    """Writes all of it into an empty store. What runs there runs here too, and comes back as these workers hold it."""
-    held = [
+def load_forecast(forecast: ForecastInput, workers: Sequence[str]) -> Operation[list[Job]]:
+    """Write a forecast's input into an empty store; return the running jobs, claimed by these workers."""
+    running = [
         replace(job, claimed_by=workers[number % len(workers)], token=new_id())
-        for number, job in enumerate(job for job in outlook.jobs if job.state is State.RUNNING)
+        for number, job in enumerate(job for job in forecast.jobs if job.state is State.RUNNING)
     ]
-    waiting = [replace(job, claimed_at=None) for job in outlook.jobs if job.state is not State.RUNNING]
-    yield each("load_jobs", [make_job_row(job) for job in (*held, *waiting)])
-    yield each("load_posts", make_post_rows(outlook))
-    served = [{"channel": channel, "brand": brand, "at": at} for (channel, brand), at in outlook.served.items()]
+    waiting = [replace(job, claimed_at=None) for job in forecast.jobs if job.state is not State.RUNNING]
+    yield each("load_jobs", [make_job_row(job) for job in (*running, *waiting)])
+    yield each("load_posts", make_post_rows(forecast))
+    served = [{"channel": channel, "brand": brand, "at": at} for (channel, brand), at in forecast.served.items()]
     yield each("load_brand_turns", served)
-    yield each("load_quota_usage", make_spent_rows(outlook))
-    for gate in outlook.gates:
-        if is_closed(gate, outlook.now):
+    yield each("load_quota_usage", make_spent_rows(forecast))
+    for gate in forecast.gates:
+        if is_closed(gate, forecast.now):
             yield from close_gate(gate.scope, gate.name, gate.kind, gate.until_at, gate.reason)
-    yield from set_default_caps(outlook.caps)
-    for breaker in outlook.circuits:
+    yield from set_default_caps(forecast.caps)
+    for breaker in forecast.circuits:
         yield from lock_breaker(breaker.service)
         yield from write_breaker(breaker, breaker)
-    yield each("insert_blackout", [{"id": it.id, "told": json.dumps(told_of(it))} for it in outlook.blackouts])
-    return held
+    yield each(
+        "insert_blackout",
+        [{"id": blackout.id, "told": json.dumps(told_of(blackout))} for blackout in forecast.blackouts],
+    )
+    return running
 
 
 def make_job_row(job: Job) -> dict[str, Any]:
-    said = {name: getattr(job, name) for name in COPIED_COLUMNS}
+    """Return the columns of a job."""
+    values = {name: getattr(job, name) for name in COPIED_COLUMNS}
     lane = lane_of(job.account, job.brand)
-    return said | {
+    return values | {
         "queue": job.queue, "state": job.state.value, "lane": lane, "claimed_by": job.claimed_by, "token": job.token,
     }  # fmt: skip
 
 
-def make_post_rows(outlook: ForecastInput) -> list[Mapping[str, Any]]:
+def make_post_rows(forecast: ForecastInput) -> list[Mapping[str, Any]]:
+    """Return the columns of the jobs that are posts."""
     return [
-        {"id": job.id, "channel": job.channel, "account": job.account or "", "publish_until_at": outlook.posts[job.id]}
-        for job in outlook.jobs
-        if job.id in outlook.posts
+        {"id": job.id, "channel": job.channel, "account": job.account or "", "publish_until_at": forecast.posts[job.id]}
+        for job in forecast.jobs
+        if job.id in forecast.posts
     ]
 
 
-def make_spent_rows(outlook: ForecastInput) -> list[Mapping[str, Any]]:
+def make_spent_rows(forecast: ForecastInput) -> list[Mapping[str, Any]]:
+    """Return the columns of what was spent of quotas."""
     return [
         {"number": number, "spent_on": channel, "account": account, "quota": quota, "cost": spent.cost, "at": spent.at}
-        for number, (channel, account, quota, spent) in enumerate(outlook.spent)
+        for number, (channel, account, quota, spent) in enumerate(forecast.spent)
     ]

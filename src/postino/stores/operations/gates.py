@@ -1,4 +1,4 @@
-"""Closing and opening gates: by people, with a line in the audit trail, and by what networks say."""
+"""Gates: pauses, cooldowns, caps, and the state of all gates that claims and `explain` go by."""
 
 import json
 from collections import defaultdict
@@ -21,80 +21,91 @@ from postino.values.event import EventType
 from postino.values.gate import Gate, GateKind, Scope
 
 
-def pause_scope(scope: Scope, name: str, act: AuditContext) -> Operation[Gate]:
-    gate = yield from close_gate(scope, name, GateKind.PAUSE, reason=act.reason)
-    yield from insert_event(EventType.PAUSED, None, {"scope": scope, "name": name, "reason": act.reason})
-    yield from write_audit_entry(act, EventType.PAUSED, f"{scope}:{name}")
+def pause_scope(scope: Scope, name: str, audit: AuditContext) -> Operation[Gate]:
+    """Close the pause gate of a queue, channel, brand, account or everything."""
+    gate = yield from close_gate(scope, name, GateKind.PAUSE, reason=audit.reason)
+    yield from insert_event(EventType.PAUSED, None, {"scope": scope, "name": name, "reason": audit.reason})
+    yield from write_audit_entry(audit, EventType.PAUSED, f"{scope}:{name}")
     return gate
 
 
-def resume_scope(scope: Scope, name: str, act: AuditContext) -> Operation[Gate]:
+def resume_scope(scope: Scope, name: str, audit: AuditContext) -> Operation[Gate]:
+    """Open a pause gate. Raises NotFound if it is not closed."""
     gate = yield from open_gate(scope, name, GateKind.PAUSE)
     if gate is None:
         raise NotFound(f"The {scope} {name} is not paused. `postino queues list` shows what is.")
     if scope is Scope.ACCOUNT:
         yield ask("unpause_account", id=name)
     yield from insert_event(EventType.RESUMED, None, {"scope": scope, "name": name})
-    yield from write_audit_entry(act, EventType.RESUMED, f"{scope}:{name}")
+    yield from write_audit_entry(audit, EventType.RESUMED, f"{scope}:{name}")
     return gate
 
 
 def close_gate(
     scope: Scope, name: str, kind: GateKind, until_at: datetime | None = None, reason: str | None = None, times: int = 1
 ) -> Operation[Gate]:
-    said = {"scope": scope, "name": name, "kind": kind, "times": times}
-    [row] = yield ask("close_gate", until_at=until_at or FOREVER, reason=clean_text(reason) or None, **said)
+    """Close a gate until a time, or until somebody opens it."""
+    values = {"scope": scope, "name": name, "kind": kind, "times": times}
+    [row] = yield ask("close_gate", until_at=until_at or FOREVER, reason=clean_text(reason) or None, **values)
     yield from hint_lanes(scope, name)
     return to_gate(row)
 
 
 def open_gate(scope: Scope, name: str, kind: GateKind) -> Operation[Gate | None]:
+    """Open a gate; return it as it was, or None if it was open."""
     yield ask("lock_hints")
-    found = yield ask("open_gate", scope=scope, name=name, kind=kind)
+    rows = yield ask("open_gate", scope=scope, name=name, kind=kind)
     yield from hint_lanes(scope, name)
-    return to_gate(found[0]) if found else None
+    return to_gate(rows[0]) if rows else None
 
 
 def start_cooldown(scope: Scope, name: str, asked_until_at: datetime | None, reason: str) -> Operation[Gate]:
+    """Close the cooldown gate of an account or channel that a network limits the rate of."""
     clock = yield ask("get_time")
-    found = [row for row in (yield ask("get_gates", scope=scope, name=name)) if row["kind"] == GateKind.COOL_DOWN]
-    times, last = (found[0]["times"], found[0]["until_at"]) if found else (0, None)
+    rows = [row for row in (yield ask("get_gates", scope=scope, name=name)) if row["kind"] == GateKind.COOL_DOWN]
+    times, last = (rows[0]["times"], rows[0]["until_at"]) if rows else (0, None)
     until_at, times = cooled_until(asked_until_at, times, last, clock[0]["now_at"])
     gate = yield from close_gate(scope, name, GateKind.COOL_DOWN, until_at, reason, times)
-    said = {"scope": scope, "name": name, "until_at": until_at.isoformat(), "reason": gate.reason or ""}
-    yield from insert_event(EventType.COOLED, None, said)
+    values = {"scope": scope, "name": name, "until_at": until_at.isoformat(), "reason": gate.reason or ""}
+    yield from insert_event(EventType.COOLED, None, values)
     return gate
 
 
-def end_cooldown(scope: Scope, name: str, act: AuditContext) -> Operation[Gate]:
+def end_cooldown(scope: Scope, name: str, audit: AuditContext) -> Operation[Gate]:
+    """Open a cooldown gate by hand. Raises NotFound if it is not closed."""
     gate = yield from open_gate(scope, name, GateKind.COOL_DOWN)
     if gate is None:
         raise NotFound(f"The {scope} {name} is not cooling down. `postino queues list` shows what is.")
     yield from insert_event(EventType.RESUMED, None, {"scope": scope, "name": name})
-    yield from write_audit_entry(act, EventType.RESUMED, f"{scope}:{name}", GateKind.COOL_DOWN)
+    yield from write_audit_entry(audit, EventType.RESUMED, f"{scope}:{name}", GateKind.COOL_DOWN)
     return gate
 
 
-def set_cap(channel: str, most: int | None, act: AuditContext) -> Operation[int | None]:
+def set_cap(channel: str, most: int | None, audit: AuditContext) -> Operation[int | None]:
+    """Limit how many jobs of a channel run at once; None restores the default. Return the cap that holds now."""
     [row] = yield ask("set_cap", channel=channel, most=most)
-    yield from write_audit_entry(act, "gate.capped", f"{Scope.CHANNEL}:{channel}", str(most))
+    yield from write_audit_entry(audit, "gate.capped", f"{Scope.CHANNEL}:{channel}", str(most))
     holds: int | None = row["cap"]
     return holds
 
 
 def set_default_caps(caps: Mapping[str, int]) -> Operation[None]:
+    """Set the caps that hold where no person has set one."""
     yield each("set_default_caps", [{"channel": channel, "usual": most} for channel, most in sorted(caps.items())])
 
 
 def list_gates() -> Operation[list[Gate]]:
+    """Return all gates that were closed and not opened by hand, also those whose time is over."""
     return [to_gate(row) for row in (yield ask("list_gates"))]
 
 
 def list_gates_for(scope: Scope, name: str) -> Operation[list[Gate]]:
+    """Return the gates of one scope and name."""
     return [to_gate(row) for row in (yield ask("get_gates", scope=scope, name=name))]
 
 
 def read_gate_state() -> Operation[tuple[Known, datetime]]:
+    """Return all that may close a gate, as a claim would read it now, and the database's time."""
     kinds: dict[str, list[Row]] = defaultdict(list)
     for row in (yield ask("load_gates")):
         kinds[row["kind"]].append(row)
@@ -102,7 +113,7 @@ def read_gate_state() -> Operation[tuple[Known, datetime]]:
 
 
 def to_gate_state(kinds: Mapping[str, list[Row]]) -> Known:
-    """As surveys and claims read them: the details in JSON."""
+    """Return the gate state in rows of a poll or a claim, whose details are JSON."""
     return Known(
         tuple(to_gate(decode_detail(row["detail"])) for row in kinds["gate"]),
         tuple(to_blackout(row["detail"]) for row in kinds["blackout"]),
@@ -112,12 +123,14 @@ def to_gate_state(kinds: Mapping[str, list[Row]]) -> Known:
 
 
 def decode_detail(detail: str) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(detail)
-    instants = {name: datetime.fromisoformat(at) for name, at in told.items() if name.endswith("_at") and at}
-    return told | instants
+    """Return the fields in a JSON detail, with instants as datetimes."""
+    values: dict[str, Any] = json.loads(detail)
+    instants = {name: datetime.fromisoformat(at) for name, at in values.items() if name.endswith("_at") and at}
+    return values | instants
 
 
 def to_gate(row: Mapping[str, Any]) -> Gate:
+    """Return the gate in a row."""
     until_at = None if row["until_at"] >= FOREVER else row["until_at"]
     return Gate(
         scope=Scope(row["scope"]),

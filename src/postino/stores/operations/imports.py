@@ -1,4 +1,4 @@
-"""Files of posts: rows are saved in batches, each in one transaction with how far the file has come."""
+"""Imports: rows of a file are saved in batches, each in one transaction with the file's progress."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -13,42 +13,47 @@ KEPT_DAYS = 7
 
 
 def save_import(new: Import) -> Operation[Import]:
+    """Insert an import, or check the same file of the same caller again, unless its rows are just being saved."""
     yield ask("prune_imports", days=KEPT_DAYS)
     names = ("id", "caller", "author", "token", "file", "timezone", "rows", "faults")
-    found = yield ask("upsert_import", **{name: getattr(new, name) for name in names})
-    if not found:
-        found = yield ask("find_import", caller=new.caller, token=new.token)
-    return to_import(found[0])
+    rows = yield ask("upsert_import", **{name: getattr(new, name) for name in names})
+    if not rows:
+        rows = yield ask("find_import", caller=new.caller, token=new.token)
+    return to_import(rows[0])
 
 
 def get_import(import_id: UUID) -> Operation[Import]:
-    found = yield ask("get_import", id=import_id)
-    if not found:
+    """Return an import. Raises NotFound."""
+    rows = yield ask("get_import", id=import_id)
+    if not rows:
         raise NotFound(no_import(import_id))
-    return to_import(found[0])
+    return to_import(rows[0])
 
 
 def find_import_by_token(caller: str, token: str) -> Operation[Import | None]:
-    found = yield ask("find_import", caller=caller, token=token)
-    return to_import(found[0]) if found else None
+    """Return a caller's import of this file, if any."""
+    rows = yield ask("find_import", caller=caller, token=token)
+    return to_import(rows[0]) if rows else None
 
 
-def save_import_rows(known: Import, upto: int, faults: str, rows: Sequence[NewRow]) -> Operation[bool]:
-    """The rows from where it stands up to here; False if somebody else has done them."""
-    taken = yield ask("advance_import", id=known.id, looked=known.looked, upto=upto, faults=faults)
-    if not taken:
+def save_import_rows(stored: Import, upto: int, faults: str, rows: Sequence[NewRow]) -> Operation[bool]:
+    """Save the rows up to a line, all or none; return False if another process has saved them."""
+    advanced = yield ask("advance_import", id=stored.id, looked=stored.looked, upto=upto, faults=faults)
+    if not advanced:
         return False
-    wanted = [NewPosts(content=row.content, posts=row.posts, jobs=row.jobs) for row in rows]
-    made = [one for those in (yield from insert_posts(wanted, False)) for one in those]
-    created = sum(one.created for one in made)
-    yield ask("add_import_counts", id=known.id, created=created, known=len(made) - created)
+    requests = [NewPosts(content=row.content, posts=row.posts, jobs=row.jobs) for row in rows]
+    posts = [post for batch in (yield from insert_posts(requests, False)) for post in batch]
+    created = sum(post.created for post in posts)
+    yield ask("add_import_counts", id=stored.id, created=created, known=len(posts) - created)
     return True
 
 
 def finish_import(import_id: UUID, faults: str) -> Operation[Import]:
-    found = yield ask("finish_import", id=import_id, faults=faults)
-    return to_import(found[0])
+    """Record that all rows are saved."""
+    rows = yield ask("finish_import", id=import_id, faults=faults)
+    return to_import(rows[0])
 
 
 def to_import(row: Row) -> Import:
+    """Return the import in a row."""
     return Import(**{name: row[name] for name in Import.__slots__})

@@ -1,4 +1,4 @@
-"""What a person does: compare-and-set, with a line in the audit trail in the same transaction."""
+"""Actions of a person on one job: each compares and sets, and writes an audit entry in the same transaction."""
 
 from datetime import datetime
 from typing import NoReturn
@@ -7,13 +7,13 @@ from uuid import UUID
 from postino.errors import Conflict, WrongUse
 from postino.rules.ledger import doubts, unanswered
 from postino.rules.settlement import verdict as verdict_on
-from postino.stores import rows
 from postino.stores.operations.audit import write_audit_entry
 from postino.stores.operations.events import insert_event
 from postino.stores.operations.jobs import get_job
 from postino.stores.operations.ledger import claim_remote_id, get_ledger, record_receipt
 from postino.stores.operations.settle import settle
 from postino.stores.records import AttemptError, AuditContext, SettledJob
+from postino.stores.rows import set_owner, to_live_jobs
 from postino.stores.statement import Operation, ask
 from postino.values.event import EventType
 from postino.values.job import Job, State
@@ -23,56 +23,62 @@ from postino.values.post import POST
 from postino.values.provider import Receipt
 
 
-def cancel_job(job_id: UUID, act: AuditContext) -> Operation[Job]:
+def cancel_job(job_id: UUID, audit: AuditContext) -> Operation[Job]:
+    """Cancel a job of which nothing was sent. Raises Conflict otherwise."""
     yield ask("clear_may_be_live", id=job_id)
-    done = yield ask("cancel_job", id=job_id)
-    if not done:
+    rows = yield ask("cancel_job", id=job_id)
+    if not rows:
         yield from refuse_action(job_id, "cancelled")
-    return (yield from record_action(job_id, EventType.CANCELLED, act))
+    return (yield from record_action(job_id, EventType.CANCELLED, audit))
 
 
-def edit_job(job_id: UUID, payload: bytes, act: AuditContext) -> Operation[Job]:
+def edit_job(job_id: UUID, payload: bytes, audit: AuditContext) -> Operation[Job]:
+    """Replace the payload of a job of which nothing was sent, and forget its steps. Raises Conflict otherwise."""
     yield ask("clear_may_be_live", id=job_id)
-    done = yield ask("set_payload", id=job_id, payload=payload)
-    if not done:
+    rows = yield ask("set_payload", id=job_id, payload=payload)
+    if not rows:
         yield from refuse_action(job_id, "edited")
     yield ask("delete_steps", job_id=job_id)
-    return (yield from record_action(job_id, EventType.EDITED, act))
+    return (yield from record_action(job_id, EventType.EDITED, audit))
 
 
 def reschedule_job(
-    job_id: UUID, run_at: datetime | None, act: AuditContext, regardless: bool = False
+    job_id: UUID, run_at: datetime | None, audit: AuditContext, regardless: bool = False
 ) -> Operation[Job]:
-    """`regardless` of blackouts, if a person says so of this very time."""
+    """Move a job of which nothing was sent to another time, or to now. Raises Conflict otherwise.
+
+    `regardless` lets it run in blackouts, until it is rescheduled again.
+    """
     yield ask("clear_may_be_live", id=job_id)
-    done = yield ask("reschedule_job", id=job_id, run_at=run_at, regardless=regardless)
-    if not done:
+    rows = yield ask("reschedule_job", id=job_id, run_at=run_at, regardless=regardless)
+    if not rows:
         yield from refuse_action(job_id, "rescheduled")
-    return (yield from record_action(job_id, EventType.RESCHEDULED, act))
+    return (yield from record_action(job_id, EventType.RESCHEDULED, audit))
 
 
-def resolve_job(job_id: UUID, verdict: Done | Retry | Reject, act: AuditContext) -> Operation[Job]:
+def resolve_job(job_id: UUID, verdict: Done | Retry | Reject, audit: AuditContext) -> Operation[Job]:
+    """Settle an uncertain job as a person decided. Raises Conflict if it is not uncertain."""
     locked = yield ask("lock_job", id=job_id)
     if not locked or locked[0]["state"] != State.UNCERTAIN:
         yield from refuse_action(job_id, "resolved")
     clock = yield ask("get_time")
-    job = rows.live_jobs(locked)[0]
-    goes_on = yield from record_verdict(job, verdict, act)
-    # With the answer in the ledger the job goes on by itself: nothing is sent that is out there, and what follows is.
-    # Sent again it is only when nothing can be on its way any more.
+    job = to_live_jobs(locked)[0]
+    goes_on = yield from record_verdict(job, verdict, audit)
+    # With the verdict in the ledger the job goes on by itself: it skips what is live and sends what follows. It sends
+    # again only when no earlier request can still arrive.
     now = clock[0]["now_at"]
     at = max(now, job.look_at or now) if isinstance(verdict, Retry) else now
     settlement = verdict_on(Retry("") if goes_on else verdict, at, job.last_error or job.deferred)
-    said = f"{act.actor} decided: {act.reason}" if act.reason else f"{act.actor} decided."
-    taken = rows.with_owner(job, f"person:{act.actor}", now)
-    yield from settle([SettledJob(taken, settlement, AttemptError(None, said))])
-    return (yield from record_action(job_id, EventType.RESOLVED, act))
+    message = f"{audit.actor} decided: {audit.reason}" if audit.reason else f"{audit.actor} decided."
+    owned = set_owner(job, f"person:{audit.actor}", now)
+    yield from settle([SettledJob(owned, settlement, AttemptError(None, message))])
+    return (yield from record_action(job_id, EventType.RESOLVED, audit))
 
 
-def record_verdict(job: Job, verdict: Done | Retry | Reject, act: AuditContext) -> Operation[bool]:
-    """A person's word in the place of the network's, about each visible call that is in doubt."""
-    known = yield from get_ledger(job.id)
-    in_doubt = doubts(known)
+def record_verdict(job: Job, verdict: Done | Retry | Reject, audit: AuditContext) -> Operation[bool]:
+    """Record a person's verdict on the visible calls in doubt; return whether the job goes on by itself."""
+    ledger = yield from get_ledger(job.id)
+    in_doubt = doubts(ledger)
     if not in_doubt and isinstance(verdict, Done) and verdict.remote_id and job.account is not None:
         held_by = yield from claim_remote_id(job, verdict.remote_id)
         if held_by != job.id:
@@ -81,40 +87,42 @@ def record_verdict(job: Job, verdict: Done | Retry | Reject, act: AuditContext) 
         return False
     if isinstance(verdict, Done):
         if not verdict.remote_id:
-            told = f"remote_id: say which post job {job.id} became, by its id on the network. Nothing was changed."
-            raise WrongUse(told, field="remote_id")
+            message = f"remote_id: say which post job {job.id} became, by its id on the network. Nothing was changed."
+            raise WrongUse(message, field="remote_id")
         step, number = in_doubt[-1].step, in_doubt[-1].number
-        facts = [make_person_fact(step, number, act, Receipt(remote_id=verdict.remote_id))]
+        facts = [make_person_fact(step, number, audit, Receipt(remote_id=verdict.remote_id))]
     else:
-        facts = [make_person_fact(intent.step, intent.number, act) for intent in unanswered(known)]
+        facts = [make_person_fact(intent.step, intent.number, audit) for intent in unanswered(ledger)]
     for fact in facts:
-        noted = yield from record_receipt(job.id, fact)
-        if noted.held_by is not None:
-            raise Conflict(f"That remote post belongs to job {noted.held_by}, not to {job.id}. Nothing was changed.")
+        recorded = yield from record_receipt(job.id, fact)
+        if recorded.held_by is not None:
+            raise Conflict(f"That remote post belongs to job {recorded.held_by}, not to {job.id}. Nothing was changed.")
     return True
 
 
-def make_person_fact(step: str, number: int, act: AuditContext, receipt: Receipt | None = None) -> Fact:
+def make_person_fact(step: str, number: int, audit: AuditContext, receipt: Receipt | None = None) -> Fact:
+    """Return the fact that a person states: accepted with a receipt, otherwise refused."""
     verdict = Verdict.REFUSED if receipt is None else Verdict.ACCEPTED
-    why = act.reason or None
+    why = audit.reason or None
     return Fact(step=step, number=number, verdict=verdict, told_by=Source.PERSON, receipt=receipt, why=why)
 
 
-def record_action(job_id: UUID, done: EventType, act: AuditContext) -> Operation[Job]:
-    yield from insert_event(done, job_id, {"actor": act.actor, "reason": act.reason})
-    yield from write_audit_entry(act, done, str(job_id))
+def record_action(job_id: UUID, event: EventType, audit: AuditContext) -> Operation[Job]:
+    """Insert the event and the audit entry of an action; return the job as it is now."""
+    yield from insert_event(event, job_id, {"actor": audit.actor, "reason": audit.reason})
+    yield from write_audit_entry(audit, event, str(job_id))
     return (yield from get_job(job_id))
 
 
-def refuse_action(job_id: UUID, wanted: str) -> Operation[NoReturn]:
-    """Says why not, from what the job is now."""
+def refuse_action(job_id: UUID, action: str) -> Operation[NoReturn]:
+    """Raise Conflict with the reason, taken from the job's state."""
     job = yield from get_job(job_id)
     because = {
-        State.PENDING: "it has already sent something" if job.sent else "it is waiting for its turn, it did not fail",
+        State.PENDING: "it has already sent something" if job.sent else "it is waiting and has not failed",
         State.RUNNING: "it is running now",
-        State.UNCERTAIN: "something may already have been sent, and a person has to say whether it was",
+        State.UNCERTAIN: "something may already have been sent; resolve it first",
         State.COMPLETED: f"it is {'published' if job.type == POST else 'completed'}, and that is final",
-        State.FAILED: "it failed; an open dead letter can be replayed or discarded, a discarded one stays as it is",
+        State.FAILED: "it failed; only an open dead letter can be replayed or discarded",
         State.CANCELLED: "it was cancelled, and that is final",
     }[job.state]
-    raise Conflict(f"Job {job_id} cannot be {wanted}: {because}. Nothing was changed.")
+    raise Conflict(f"Job {job_id} cannot be {action}: {because}. Nothing was changed.")

@@ -1,4 +1,4 @@
-"""Taking jobs: one transaction, one winner, closed gates left alone."""
+"""Lane hints: rows that say "this lane may be due earlier or later". Writers insert them; claims fold them."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -11,7 +11,7 @@ from postino.values.job import Queue
 
 
 def read_hints() -> Operation[Sequence[Row]]:
-    """Takes the notes saying "look at this lane again", and the lanes they tell of."""
+    """Take all hints and return the locked lanes they point to."""
     yield ask("lock_hints_shared")
     yield ask("insert_hinted_lanes")
     lanes = yield ask("lock_hinted_lanes")
@@ -19,17 +19,17 @@ def read_hints() -> Operation[Sequence[Row]]:
     return lanes
 
 
-def fold_hints(taking: ClaimState, lanes: Sequence[Row]) -> Operation[list[Head]]:
-    """Finds out when each of these lanes is next due."""
-    armed = yield each("update_lane_due", lanes, **taking.shut())
+def fold_hints(state: ClaimState, lanes: Sequence[Row]) -> Operation[list[Head]]:
+    """Compute when each of these lanes is next due; return the first due time of each line."""
+    updated = yield each("update_lane_due", lanes, **state.make_lane_params())
     first: dict[tuple[str, Queue], datetime] = {}
-    for row in armed:
+    for row in updated:
         line = row["channel"], Queue(row["queue"])
         first[line] = min(row["due_at"], first.get(line, row["due_at"]))
     return [Head(channel, queue, due_at, lanes=True) for (channel, queue), due_at in first.items()]
 
 
 def hint_lanes(scope: Scope, name: str) -> Operation[None]:
-    """What is closed to accounts and brands is in the times of their lanes."""
+    """Hint at the lanes of an account or a brand, whose due times depend on its gates."""
     if scope in (Scope.ACCOUNT, Scope.BRAND):
         yield ask("insert_hints", scope=scope, name=name)

@@ -1,4 +1,7 @@
-"""What is remembered about steps, and what is known about visible calls."""
+"""The ledger: results of steps, intents to send, and receipts.
+
+A step or an intent is written only by the worker that holds the job; a receipt is accepted from anyone, at any time.
+"""
 
 import json
 from collections.abc import Sequence
@@ -8,8 +11,8 @@ from typing import Any
 from uuid import UUID
 
 from postino.rules.ledger import doubled, doubts
-from postino.stores import rows
 from postino.stores.operations.text import clean_text
+from postino.stores.rows import to_job
 from postino.stores.statement import Operation, Row, ask, each
 from postino.values.event import EventType
 from postino.values.job import Job
@@ -18,6 +21,7 @@ from postino.values.provider import Receipt
 
 
 def get_ledger(job_id: UUID) -> Operation[Ledger]:
+    """Return the steps, intents and receipts of a job."""
     steps = yield ask("list_steps", job_id=job_id)
     intents = yield ask("list_intents", job_id=job_id)
     receipts = yield ask("list_receipts", job_id=job_id)
@@ -31,77 +35,89 @@ def get_ledger(job_id: UUID) -> Operation[Ledger]:
 def save_step(
     job: Job, name: str, position: int, result: str | None, *, done: bool, limit: float | None = None
 ) -> Operation[StepEntry | None]:
-    kept = yield ask(
+    """Store the result of a step; return None if the worker no longer holds the job."""
+    rows = yield ask(
         "save_step",
         job_id=job.id, token=job.token, name=name, position=position, result=result, done=done, limit=limit,
     )  # fmt: skip
-    return StepEntry(**kept[0]) if kept else None
+    return StepEntry(**rows[0]) if rows else None
 
 
 def forget_step(job: Job, name: str) -> Operation[bool]:
+    """Forget a step, and all others if nothing was sent yet, so that the next run starts anew."""
     return bool((yield ask("delete_step", job_id=job.id, token=job.token, name=name)))
 
 
 def record_intents(intents: Sequence[NewIntent]) -> Operation[list[IntentEntry | None]]:
+    """Store intents to send. The job counts as sent from here on.
+
+    None for an intent whose worker no longer holds the job. An intent that exists stays as it is.
+    """
     names = NewIntent.__slots__
-    found = yield each("insert_intents", [{name: getattr(intent, name) for name in names} for intent in intents])
-    written = {(row["job_id"], row["step"], row["number"]): to_intent(row) for row in found}
-    return [written.get((intent.job_id, intent.step, intent.number)) for intent in intents]
+    rows = yield each("insert_intents", [{name: getattr(intent, name) for name in names} for intent in intents])
+    entries = {(row["job_id"], row["step"], row["number"]): to_intent(row) for row in rows}
+    return [entries.get((intent.job_id, intent.step, intent.number)) for intent in intents]
 
 
 def record_receipt(job_id: UUID, fact: Fact) -> Operation[Noted]:
-    """Under the job's lock, if it is live, so that what is known is not written down by two at once."""
+    """Store a fact about a visible call, under the job's lock if it is live.
+
+    An uncertain job becomes due for its next lookup at once. A remote id that belongs to another job is not stored.
+    """
     yield ask("lock_job", id=job_id)
-    found = yield ask("get_job", id=job_id)
-    job = rows.any_job(found[0]) if found else None
+    rows = yield ask("get_job", id=job_id)
+    job = to_job(rows[0]) if rows else None
     fact = clean_fact(fact)
     receipt = fact.receipt
     if receipt is not None and job is not None:
         held_by = yield from claim_remote_id(job, receipt.remote_id)
         if held_by != job_id:
             return Noted(job.look_at, held_by=held_by)
-    written = yield ask("insert_receipt", job_id=job_id, **make_fact_values(fact))
-    known = yield from get_ledger(job_id)
-    twice = bool(written) and doubled(known, fact)
-    if twice:
+    rows = yield ask("insert_receipt", job_id=job_id, **make_fact_values(fact))
+    ledger = yield from get_ledger(job_id)
+    is_duplicate = bool(rows) and doubled(ledger, fact)
+    if is_duplicate:
         yield ask(
             "insert_event",
             type=EventType.DUPLICATED,
             job_id=job_id,
-            data=json.dumps(describe_duplicate(known, fact.step)),
+            data=json.dumps(describe_duplicate(ledger, fact.step)),
         )
-    look_at = get_lookup_time(known)
+    look_at = get_lookup_time(ledger)
     yield ask("requeue_uncertain", job_id=job_id, look_at=look_at)
-    return Noted(look_at, doubled=twice)
+    return Noted(look_at, doubled=is_duplicate)
 
 
 def claim_remote_id(job: Job, remote_id: str) -> Operation[UUID]:
-    held = yield ask(
+    """Claim a remote id for a job; return the job that has it."""
+    rows = yield ask(
         "claim_remote_id", channel=job.channel, account=job.account or "", remote_id=remote_id, job_id=job.id
     )
-    holder: UUID = held[0]["job_id"]
+    holder: UUID = rows[0]["job_id"]
     return holder
 
 
 def find_remote_ids_of_others(job: Job, remote_ids: Sequence[str]) -> Operation[set[str]]:
-    wanted = {"channel": job.channel, "account": job.account or "", "job_id": job.id}
-    named = {clean_text(remote_id): remote_id for remote_id in remote_ids}
-    found = yield ask("find_foreign_remote_ids", remote_ids=list(named), **wanted)
-    return {named[row["remote_id"]] for row in found}
+    """Return those of the remote ids that belong to other jobs of the account."""
+    scope = {"channel": job.channel, "account": job.account or "", "job_id": job.id}
+    names = {clean_text(remote_id): remote_id for remote_id in remote_ids}
+    rows = yield ask("find_foreign_remote_ids", remote_ids=list(names), **scope)
+    return {names[row["remote_id"]] for row in rows}
 
 
-def get_lookup_time(known: Ledger) -> datetime | None:
-    """When the network may be asked about all that is in doubt; None: nothing is."""
-    return max((intent.look_at for intent in doubts(known)), default=None)
+def get_lookup_time(ledger: Ledger) -> datetime | None:
+    """Return when the network may be asked about all that is in doubt; None if nothing is."""
+    return max((intent.look_at for intent in doubts(ledger)), default=None)
 
 
-def describe_duplicate(known: Ledger, step: str) -> dict[str, Any]:
-    ids = {fact.receipt.remote_id for fact in known.facts if fact.step == step and fact.receipt is not None}
+def describe_duplicate(ledger: Ledger, step: str) -> dict[str, Any]:
+    """Return the event data of a step with two remote ids."""
+    ids = {fact.receipt.remote_id for fact in ledger.facts if fact.step == step and fact.receipt is not None}
     return {"step": step, "remote_ids": sorted(ids)}
 
 
 def clean_fact(fact: Fact) -> Fact:
-    """A network may say anything, and no answer may be lost because a database cannot keep it."""
+    """Return a fact that every database can store, whatever the network said."""
     receipt = fact.receipt
     if receipt is not None:
         receipt = replace(receipt, remote_id=clean_text(receipt.remote_id) or "", url=clean_text(receipt.url))
@@ -109,6 +125,7 @@ def clean_fact(fact: Fact) -> Fact:
 
 
 def make_fact_values(fact: Fact) -> dict[str, Any]:
+    """Return the columns of a fact."""
     receipt = fact.receipt
     return {
         "step": fact.step,
@@ -123,6 +140,7 @@ def make_fact_values(fact: Fact) -> dict[str, Any]:
 
 
 def to_fact(row: Row) -> Fact:
+    """Return the fact in a row."""
     receipt = Receipt(remote_id=row["remote_id"], url=row["url"], data=json.loads(row["data"]))
     return Fact(
         step=row["step"],
@@ -136,4 +154,5 @@ def to_fact(row: Row) -> Fact:
 
 
 def to_intent(row: Row) -> IntentEntry:
+    """Return the intent in a row."""
     return IntentEntry(**{name: row[name] for name in IntentEntry.__slots__})

@@ -1,4 +1,4 @@
-"""Taking jobs: one transaction, one winner, closed gates left alone."""
+"""A worker's poll: one round trip for due lines, gates and heartbeats."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ Marks = Mapping[tuple[str, Queue], datetime]
 def poll(worker: str | None, *, heartbeat: bool = False, marks: Marks | None = None) -> Operation[PollResult]:
     """Read due lines, gates and workers' heartbeats; with `heartbeat`, also count one for this worker."""
     marks = marks or {}
-    found = yield ask(
+    rows = yield ask(
         "survey",
         worker=worker,
         beat=heartbeat,
@@ -26,7 +26,7 @@ def poll(worker: str | None, *, heartbeat: bool = False, marks: Marks | None = N
         mark_since_at=list(marks.values()),
     )
     kinds: dict[str, list[Row]] = defaultdict(list)
-    for row in found:
+    for row in rows:
         kinds[row["kind"]].append(row)
     return PollResult(
         now=kinds["clock"][0]["due_at"],

@@ -1,4 +1,4 @@
-"""Finding posts: by the index that fits best, and never through more posts than one answer is worth."""
+"""Contents and posts, inserted together with the jobs that carry them."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -7,10 +7,10 @@ from uuid import UUID
 
 from postino.errors import Conflict, NotFound
 from postino.rules.idempotency import SAME_WITHIN
-from postino.stores import rows
 from postino.stores.operations.drafts import remove_draft
 from postino.stores.operations.enqueue import enqueue
 from postino.stores.operations.stored_responses import find_responses, reserve_responses, store_responses
+from postino.stores.rows import to_job
 from postino.stores.statement import Operation, Row, ask, each
 from postino.values.job import Job
 from postino.values.post import (
@@ -26,25 +26,27 @@ from postino.values.post import (
 
 
 def get_post(post_id: UUID) -> Operation[StoredPost]:
-    found = yield from find_posts([post_id])
-    if not found:
+    """Return a post. Raises NotFound."""
+    posts = yield from find_posts([post_id])
+    if not posts:
         raise NotFound(no_post(post_id))
-    return found[0]
+    return posts[0]
 
 
 def find_posts(ids: Sequence[UUID]) -> Operation[list[StoredPost]]:
-    """In the order of their ids as they were asked for."""
+    """Return the posts that exist, in the order of the given ids."""
     if not ids:
         return []
     jobs = {row["id"]: row for row in (yield ask("find_jobs", ids=[*ids]))}
-    beside = yield ask("find_posts", ids=[*ids])
-    there = {row["id"]: to_stored_post(jobs[row["id"]], row) for row in beside if row["id"] in jobs}
-    return [there[post_id] for post_id in ids if post_id in there]
+    rows = yield ask("find_posts", ids=[*ids])
+    posts = {row["id"]: to_stored_post(jobs[row["id"]], row) for row in rows if row["id"] in jobs}
+    return [posts[post_id] for post_id in ids if post_id in posts]
 
 
 def to_stored_post(job: Row, row: Row) -> StoredPost:
+    """Return the post in a job's row and a post's row."""
     return StoredPost(
-        job=rows.any_job(job),
+        job=to_job(job),
         content_id=row["content_id"],
         content=row["content"],
         version=row["version"],
@@ -53,67 +55,79 @@ def to_stored_post(job: Row, row: Row) -> StoredPost:
     )
 
 
-def create_posts(wanted: Sequence[NewPosts], again: bool = False) -> Operation[list[list[Written]]]:
-    """In one order, answers, twins, keys: two who bring the same never wait for each other in a circle."""
-    todo = yield from reserve_requests(wanted)
-    made = yield from insert_posts([wanted[number] for number in todo], again)
-    there = dict(zip(todo, made, strict=True))
-    for number, posts in there.items():
-        if (draft := wanted[number].draft) is not None and not was_created_before(wanted[number], posts):
+def create_posts(requests: Sequence[NewPosts], again: bool = False) -> Operation[list[list[Written]]]:
+    """Insert contents, posts, jobs, keys and stored responses.
+
+    Locks are taken in one order: responses, duplicates, keys. Two equal requests never wait for each other in a circle.
+    """
+    todo = yield from reserve_requests(requests)
+    inserted = yield from insert_posts([requests[number] for number in todo], again)
+    posts_by_request = dict(zip(todo, inserted, strict=True))
+    for number, posts in posts_by_request.items():
+        if (draft := requests[number].draft) is not None and not was_created_before(requests[number], posts):
             yield from remove_draft(draft)
-    told = [(once, posts) for number, posts in there.items() if (once := wanted[number].once) is not None]
-    yield from store_responses(told)
-    return [there.get(number, []) for number in range(len(wanted))]
+    results = [
+        (once, posts) for number, posts in posts_by_request.items() if (once := requests[number].once) is not None
+    ]
+    yield from store_responses(results)
+    return [posts_by_request.get(number, []) for number in range(len(requests))]
 
 
-def was_created_before(wanted: NewPosts, posts: Sequence[Written]) -> bool:
-    """By an earlier try of the same call, whose answer was lost: the draft went with it."""
-    return any(not one.created and one.post.job.id == job.id for one, job in zip(posts, wanted.jobs, strict=True))
+def was_created_before(request: NewPosts, posts: Sequence[Written]) -> bool:
+    """Return whether an earlier attempt of this call, whose response was lost, inserted the posts."""
+    return any(
+        not written.created and written.post.job.id == job.id for written, job in zip(posts, request.jobs, strict=True)
+    )
 
 
-def reserve_requests(wanted: Sequence[NewPosts]) -> Operation[list[int]]:
-    """Where in the list those are that nobody has answered before."""
-    asked = {number: one.once.asked for number, one in enumerate(wanted) if one.once is not None}
-    taken = {id(one) for one in (yield from reserve_responses([*asked.values()]))}
-    others = {number for number, one in asked.items() if id(one) not in taken}
+def reserve_requests(requests: Sequence[NewPosts]) -> Operation[list[int]]:
+    """Return the positions of the requests that nobody has answered before."""
+    keyed = {number: posts.once.asked for number, posts in enumerate(requests) if posts.once is not None}
+    reserved = {id(request) for request in (yield from reserve_responses([*keyed.values()]))}
+    others = {number for number, request in keyed.items() if id(request) not in reserved}
     if others:
-        yield from find_responses([asked[number] for number in sorted(others)])
-    return [number for number in range(len(wanted)) if number not in others]
+        yield from find_responses([keyed[number] for number in sorted(others)])
+    return [number for number in range(len(requests)) if number not in others]
 
 
-def insert_posts(wanted: Sequence[NewPosts], again: bool) -> Operation[list[list[Written]]]:
-    posts = {post.id: (one.content, post) for one in wanted for post in one.posts}
+def insert_posts(requests: Sequence[NewPosts], again: bool) -> Operation[list[list[Written]]]:
+    """Insert posts with their jobs; return for each request the posts that have its keys."""
+    posts = {post.id: (request.content, post) for request in requests for post in request.posts}
     guarded = [post for _, post in posts.values() if post.guard]
     if guarded:
         yield ask("lock_fingerprints", names=sorted(f"{post.account} {post.fingerprint}" for post in guarded))
-    enqueued = yield from enqueue([job for one in wanted for job in one.jobs], again)
-    created = {found.job.id for found in enqueued if found.created}
-    twins = yield from find_duplicates([post for post in guarded if post.id in created])
-    if twins:
-        # Raised after the jobs were written, so all of it is undone.
-        raise Conflict(describe_duplicates(twins))
+    enqueued = yield from enqueue([job for request in requests for job in request.jobs], again)
+    created = {result.job.id for result in enqueued if result.created}
+    duplicates = yield from find_duplicates([post for post in guarded if post.id in created])
+    if duplicates:
+        # Raised inside the transaction, so the jobs are rolled back.
+        raise Conflict(describe_duplicates(duplicates))
     new = [posts[post_id] for post_id in posts if post_id in created]
     states = yield from write_posts(new)
-    fresh = {found.job.id: found.job for found in enqueued if found.job.id in states}
-    there = {post_id: make_stored_post(job, *posts[post_id], states[post_id]) for post_id, job in fresh.items()}
-    there |= yield from read_existing_posts([found.job.id for found in enqueued if found.job.id not in there])
-    found_all = iter(enqueued)
-    return [[Written(there[one.job.id], one.created) for one in islice(found_all, len(those.jobs))] for those in wanted]
+    fresh = {result.job.id: result.job for result in enqueued if result.job.id in states}
+    stored = {post_id: make_stored_post(job, *posts[post_id], states[post_id]) for post_id, job in fresh.items()}
+    existing = [result.job.id for result in enqueued if result.job.id not in stored]
+    stored |= yield from read_existing_posts(existing)
+    results = iter(enqueued)
+    return [
+        [Written(stored[result.job.id], result.created) for result in islice(results, len(request.jobs))]
+        for request in requests
+    ]
 
 
 def write_posts(new: Sequence[tuple[NewContent, NewPost]]) -> Operation[dict[UUID, AccountState | None]]:
-    """With their contents; and how the accounts stand of those that are now as they were wanted."""
+    """Insert contents and posts; return the account's state for posts that are stored exactly as requested."""
     yield from write_contents([*{content.id: content for content, _ in new}.values()])
-    pressing = [post.id for _, post in new if post.regardless]
-    if pressing:
-        yield ask("ignore_blackouts", ids=pressing)
-    found = yield each("insert_posts", [make_post_values(post) | {"content_id": content.id} for content, post in new])
-    states = {row["id"]: row["account_state"] for row in found if row["id"] not in pressing}
+    ignoring_blackouts = [post.id for _, post in new if post.regardless]
+    if ignoring_blackouts:
+        yield ask("ignore_blackouts", ids=ignoring_blackouts)
+    rows = yield each("insert_posts", [make_post_values(post) | {"content_id": content.id} for content, post in new])
+    states = {row["id"]: row["account_state"] for row in rows if row["id"] not in ignoring_blackouts}
     return {post_id: None if state is None else AccountState(state) for post_id, state in states.items()}
 
 
 def make_stored_post(job: Job, content: NewContent, post: NewPost, state: AccountState | None) -> StoredPost:
-    """The post as it was just written, without reading it back."""
+    """Return a post as just inserted, without reading it."""
     return StoredPost(
         job=job,
         content_id=content.id,
@@ -125,32 +139,37 @@ def make_stored_post(job: Job, content: NewContent, post: NewPost, state: Accoun
 
 
 def read_existing_posts(ids: Sequence[UUID]) -> Operation[dict[UUID, StoredPost]]:
-    there = {post.job.id: post for post in (yield from find_posts(ids))}
+    """Return posts by id. Raises NotFound if one is missing."""
+    posts = {post.job.id: post for post in (yield from find_posts(ids))}
     for post_id in ids:
-        if post_id not in there:
+        if post_id not in posts:
             raise NotFound(no_post(post_id))
-    return there
+    return posts
 
 
 def find_duplicates(posts: Sequence[NewPost]) -> Operation[list[Twin]]:
-    wanted = [{"account": post.account, "fingerprint": post.fingerprint} for post in posts]
-    found = yield each("find_duplicates", wanted, seconds=SAME_WITHIN.total_seconds())
-    return [Twin(row["id"], row["account"]) for row in found]
+    """Return posts with the same content by the same account within the last minutes."""
+    fingerprints = [{"account": post.account, "fingerprint": post.fingerprint} for post in posts]
+    rows = yield each("find_duplicates", fingerprints, seconds=SAME_WITHIN.total_seconds())
+    return [Twin(row["id"], row["account"]) for row in rows]
 
 
-def describe_duplicates(twins: Sequence[Twin]) -> str:
-    others = ", ".join(f"post {twin.id} ({twin.account})" for twin in twins)
+def describe_duplicates(duplicates: Sequence[Twin]) -> str:
+    """Say which posts are the same, and how to publish anyway."""
+    others = ", ".join(f"post {duplicate.id} ({duplicate.account})" for duplicate in duplicates)
     return (
-        f"The same was published now by the same account within the last ten minutes: {others}. Nothing was queued."
-        " If it is meant to appear twice, say so with `allow_duplicate`."
+        f"The account published the same content within the last ten minutes: {others}. Nothing was queued."
+        " To publish it twice, set `allow_duplicate`."
     )
 
 
 def write_contents(contents: Sequence[NewContent], version: int = 1) -> Operation[None]:
+    """Insert contents."""
     names = ("id", "text", "words", "brand", "user_id")
-    said = [{name: getattr(content, name) for name in names} | {"version": version} for content in contents]
-    yield each("insert_contents", said)
+    values = [{name: getattr(content, name) for name in names} | {"version": version} for content in contents]
+    yield each("insert_contents", values)
 
 
 def make_post_values(post: NewPost) -> dict[str, Any]:
+    """Return the columns of a post."""
     return {name: getattr(post, name) for name in ("id", "network", "account", "fingerprint", "publish_until_at")}

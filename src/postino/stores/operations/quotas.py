@@ -1,4 +1,4 @@
-"""What networks let one publish in a period: reserved before a call, taken back if it never left."""
+"""Quotas: a visible call's cost is reserved before its intent and released if the call never left."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -14,15 +14,15 @@ from postino.values.job import Job
 
 
 def reserve_quota(job: Job, step: str, number: int, quotas: Sequence[Quota]) -> Operation[Gate | None]:
-    """None: it is reserved. Otherwise the gate that is closed until there is room, and nothing is."""
+    """Reserve the cost of a call and return None; or reserve nothing and return the gate closed until there is room."""
     if any(quota.whose is Scope.CHANNEL for quota in quotas):
         yield ask("lock_quotas", channel=job.channel)
     now = (yield ask("get_time"))[0]["now_at"]
-    ours = {"job_id": job.id, "step": step, "number": number, "spent_on": job.channel}
-    wanted = [make_quota_params(quota, job, step, now) for quota in quotas]
-    full = {row["quota"] for row in (yield each("find_full_quotas", wanted, **ours))}
+    call = {"job_id": job.id, "step": step, "number": number, "spent_on": job.channel}
+    params = [make_quota_params(quota, job, step, now) for quota in quotas]
+    full = {row["quota"] for row in (yield each("find_full_quotas", params, **call))}
     if not full:
-        yield each("insert_quota_usage", wanted, **ours)
+        yield each("insert_quota_usage", params, **call)
         return None
     last: Gate | None = None
     for quota in quotas:
@@ -33,10 +33,12 @@ def reserve_quota(job: Job, step: str, number: int, quotas: Sequence[Quota]) -> 
 
 
 def get_end(gate: Gate) -> datetime:
+    """Return when a gate opens."""
     return gate.until_at or FOREVER
 
 
 def make_quota_params(quota: Quota, job: Job, step: str, now: datetime) -> dict[str, Any]:
+    """Return one quota's cost for a step as query parameters."""
     return {
         "quota": quota.name,
         "account": get_payer(quota, job),
@@ -47,28 +49,31 @@ def make_quota_params(quota: Quota, job: Job, step: str, now: datetime) -> dict[
 
 
 def get_payer(quota: Quota, job: Job) -> str:
-    """Whose it is: an account's, or that of all together."""
+    """Return the account that a quota is counted for; empty if all accounts share it."""
     return (job.account or "") if quota.whose is Scope.ACCOUNT else ""
 
 
 def close_quota_gate(quota: Quota, job: Job, step: str, now: datetime) -> Operation[Gate]:
-    wanted = make_quota_params(quota, job, step, now)
-    asked = {name: wanted[name] for name in ("quota", "account", "since_at")}
-    spent = [Spent(row["at"], row["cost"]) for row in (yield ask("list_quota_usage", spent_on=job.channel, **asked))]
-    until_at = free_at(quota, spent, wanted["cost"], now)
+    """Close the gate of a used-up quota until it has room for the call."""
+    params = make_quota_params(quota, job, step, now)
+    scope = {name: params[name] for name in ("quota", "account", "since_at")}
+    spent = [Spent(row["at"], row["cost"]) for row in (yield ask("list_quota_usage", spent_on=job.channel, **scope))]
+    until_at = free_at(quota, spent, params["cost"], now)
     name = job.account if quota.whose is Scope.ACCOUNT and job.account else job.channel
-    reason = f"{quota.name}: {quota.most} is all there is in this period."
+    reason = f"Quota {quota.name} is used up: {quota.most} in this period."
     return (yield from close_gate(quota.whose, name, GateKind.QUOTA, until_at, reason))
 
 
 def release_quota(job: Job, step: str, number: int) -> Operation[None]:
+    """Release what was reserved for a call that never left."""
     yield ask("delete_quota_usage", job_id=job.id, step=step, number=number)
 
 
-def read_quota_usage(wanted: Sequence[QuotaUsageFilter]) -> Operation[list[list[Spent]]]:
+def read_quota_usage(filters: Sequence[QuotaUsageFilter]) -> Operation[list[list[Spent]]]:
+    """Return what was spent of each quota since its time."""
     all_spent = []
-    for one in wanted:
-        asked = {"quota": one.quota, "account": one.account, "since_at": one.since_at}
-        rows = yield ask("list_quota_usage", spent_on=one.channel, **asked)
+    for filter_ in filters:
+        params = {"quota": filter_.quota, "account": filter_.account, "since_at": filter_.since_at}
+        rows = yield ask("list_quota_usage", spent_on=filter_.channel, **params)
         all_spent.append([Spent(row["at"], row["cost"]) for row in rows])
     return all_spent

@@ -1,4 +1,4 @@
-"""Writing what became of jobs: fenced by the claim's token; history, events and dead letters with it."""
+"""Settle jobs: write state, attempt, event, dead letter and lane hint together, fenced by the claim's token."""
 
 import json
 from collections.abc import Sequence
@@ -16,47 +16,49 @@ from postino.values.event import EventType
 from postino.values.job import Job, State
 
 
-def settle(endings: Sequence[SettledJob], again: bool = False) -> Operation[set[UUID]]:
-    done, finished, live = group_by_kind(endings)
-    settled: set[UUID] = set()
-    if done:
-        found = yield ask(
+def settle(jobs: Sequence[SettledJob], again: bool = False) -> Operation[set[UUID]]:
+    """Settle jobs and return the ids of those the claim still held."""
+    completed, finished, live = group_by_kind(jobs)
+    held: set[UUID] = set()
+    if completed:
+        rows = yield ask(
             "settle_completed",
-            id=[ending.job.id for ending in done],
-            token=[ending.job.token for ending in done],
-            remote_id=to_array([clean_text(ending.settlement.remote_id) for ending in done]),
-            result=to_array([clean_text(ending.settlement.result) for ending in done]),
-            data=[make_success_data(ending) for ending in done],
+            id=[settled.job.id for settled in completed],
+            token=[settled.job.token for settled in completed],
+            remote_id=to_array([clean_text(settled.settlement.remote_id) for settled in completed]),
+            result=to_array([clean_text(settled.settlement.result) for settled in completed]),
+            data=[make_success_data(settled) for settled in completed],
         )
-        settled.update(row["id"] for row in found)
+        held.update(row["id"] for row in rows)
     if finished:
-        settled |= {
-            row["id"] for row in (yield each("settle_finished", [make_finished_row(ending) for ending in finished]))
+        held |= {
+            row["id"] for row in (yield each("settle_finished", [make_finished_row(settled) for settled in finished]))
         }
     if live:
-        settled |= {row["id"] for row in (yield each("settle_live", [make_live_row(ending) for ending in live]))}
+        held |= {row["id"] for row in (yield each("settle_live", [make_live_row(settled) for settled in live]))}
     if again:
-        missing = [make_attempt_row(ending) for ending in endings if ending.job.id not in settled]
-        settled |= {row["id"] for row in (yield each("find_settled", missing))}
-    return settled
+        missing = [make_attempt_row(settled) for settled in jobs if settled.job.id not in held]
+        held |= {row["id"] for row in (yield each("find_settled", missing))}
+    return held
 
 
-def group_by_kind(endings: Sequence[SettledJob]) -> tuple[list[SettledJob], list[SettledJob], list[SettledJob]]:
-    """Those that a worker completed, those that end otherwise, and those that go on. Each kind is one statement."""
-    done: list[SettledJob] = []
+def group_by_kind(jobs: Sequence[SettledJob]) -> tuple[list[SettledJob], list[SettledJob], list[SettledJob]]:
+    """Return jobs a worker completed, jobs that end otherwise, and jobs that go on. Each kind is one statement."""
+    completed: list[SettledJob] = []
     finished: list[SettledJob] = []
     live: list[SettledJob] = []
-    for ending in endings:
-        state, job = ending.settlement.state, ending.job
-        if ending.settlement.event is EventType.COMPLETED and job.state is State.RUNNING and job.token is not None:
-            done.append(ending)
+    for settled in jobs:
+        state, job = settled.settlement.state, settled.job
+        if settled.settlement.event is EventType.COMPLETED and job.state is State.RUNNING and job.token is not None:
+            completed.append(settled)
         else:
-            (finished if state.is_final else live).append(ending)
-    return done, finished, live
+            (finished if state.is_final else live).append(settled)
+    return completed, finished, live
 
 
-def make_attempt_row(ending: SettledJob) -> dict[str, Any]:
-    job, settlement, failure = ending.job, ending.settlement, ending.failure
+def make_attempt_row(settled: SettledJob) -> dict[str, Any]:
+    """Return the columns that all kinds share. Raises WrongUse for a move that the lifecycle forbids."""
+    job, settlement, error = settled.job, settled.settlement, settled.error
     if not may_move(job.state, settlement.state):
         raise WrongUse(f"Job {job.id} is {job.state} and cannot become {settlement.state}.", field="state")
     return {
@@ -68,39 +70,41 @@ def make_attempt_row(ending: SettledJob) -> dict[str, Any]:
         "started_at": job.claimed_at,
         "worker": job.claimed_by,
         "outcome": (settlement.event or EventType.RESCUED).value.partition(".")[2],
-        "error_class": clean_text(failure.error_class) if failure else None,
-        "message": clean_text(failure.message if failure else settlement.error),
-        "trace": clean_text(failure.trace) if failure else None,
+        "error_class": clean_text(error.error_class) if error else None,
+        "message": clean_text(error.message if error else settlement.error),
+        "trace": clean_text(error.trace) if error else None,
         "event": settlement.event,
         "data": make_event_data(job, settlement),
     }
 
 
-def make_finished_row(ending: SettledJob) -> dict[str, Any]:
-    settlement = ending.settlement
-    return make_attempt_row(ending) | {
+def make_finished_row(settled: SettledJob) -> dict[str, Any]:
+    """Return the columns of a job that ends other than completed by a worker."""
+    settlement = settled.settlement
+    return make_attempt_row(settled) | {
         "remote_id": clean_text(settlement.remote_id),
         "result": clean_text(settlement.result),
         "cause": settlement.cause,
     }
 
 
-def make_live_row(ending: SettledJob) -> dict[str, Any]:
-    settlement = ending.settlement
-    return make_attempt_row(ending) | {
+def make_live_row(settled: SettledJob) -> dict[str, Any]:
+    """Return the columns of a job that goes on."""
+    settlement = settled.settlement
+    return make_attempt_row(settled) | {
         "run_at": settlement.run_at,
         "refund": settlement.refund,
         "rescued": settlement.rescued,
         "deferred": clean_text(settlement.deferred),
         "limited": settlement.limited,
-        # A deferral or a claim given back is no attempt, so it leaves no line in the history.
+        # A deferral or a claim given back is no attempt, so it leaves no row in the history.
         "recorded": settlement.event not in (None, EventType.DEFERRED),
     }
 
 
 def make_event_data(job: Job, settlement: Settlement) -> str:
-    """What the event tells, beyond its type and its job."""
-    told = {
+    """Return the event's data: what it says beyond its type and its job."""
+    data = {
         "type": job.type,
         "channel": job.channel,
         "attempts": job.attempts,
@@ -110,17 +114,18 @@ def make_event_data(job: Job, settlement: Settlement) -> str:
         "remote_id": clean_text(settlement.remote_id),
         "run_at": settlement.run_at.isoformat() if settlement.run_at else None,
     }
-    return json.dumps({name: value for name, value in told.items() if value is not None})
+    return json.dumps({name: value for name, value in data.items() if value is not None})
 
 
-def make_success_data(ending: SettledJob) -> str:
-    """The same words for most jobs of a type."""
-    job, settlement = ending.job, ending.settlement
-    known_as = settlement.remote_id or job.remote_id
-    return encode_success(job.type, job.channel, job.attempts, clean_text(known_as))
+def make_success_data(settled: SettledJob) -> str:
+    """Return the data of a completed job's event."""
+    job, settlement = settled.job, settled.settlement
+    remote_id = settlement.remote_id or job.remote_id
+    return encode_success(job.type, job.channel, job.attempts, clean_text(remote_id))
 
 
 @lru_cache(1024)
 def encode_success(type_: str, channel: str, attempts: int, remote_id: str | None) -> str:
-    told = {"type": type_, "channel": channel, "attempts": attempts, "remote_id": remote_id}
-    return json.dumps({name: value for name, value in told.items() if value is not None})
+    """Encode the data of a completed job's event; most jobs of a type share it."""
+    data = {"type": type_, "channel": channel, "attempts": attempts, "remote_id": remote_id}
+    return json.dumps({name: value for name, value in data.items() if value is not None})

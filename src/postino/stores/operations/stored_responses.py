@@ -1,4 +1,4 @@
-"""Answers that were given once and are given again: kept with what the request made, in the same transaction."""
+"""Stored responses: what an Idempotency-Key was answered, kept in the transaction that made the result."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,60 +8,68 @@ from postino.stores.statement import Operation, Row, each
 from postino.values.post import Answer, Asked, Once
 
 
-def find_response(asked: Asked, *, keep: bool = False) -> Operation[Answer | None]:
-    """What was answered before. With `keep` this is the one who answers, if nobody was before."""
-    if keep and (yield from reserve_responses([asked])):
+def find_response(request: Asked, *, keep: bool = False) -> Operation[Answer | None]:
+    """Return the response stored for this request, if any.
+
+    With `keep`, reserve the key instead when nobody has used it: None then means that the caller must answer.
+    """
+    if keep and (yield from reserve_responses([request])):
         return None
-    return (yield from find_responses([asked]))[0]
+    return (yield from find_responses([request]))[0]
 
 
-def reserve_responses(asked: Sequence[Asked]) -> Operation[list[Asked]]:
-    """Those that nobody has answered, which this is to answer: of several with the same key the first."""
-    kept = {
+def reserve_responses(requests: Sequence[Asked]) -> Operation[list[Asked]]:
+    """Reserve the keys that nobody has used and return their requests; the first of several with one key wins."""
+    reserved = {
         (row["caller"], row["key"])
-        for row in (yield each("reserve_responses", [make_request_values(one) for one in asked]))
+        for row in (yield each("reserve_responses", [make_request_values(request) for request in requests]))
     }
-    first = {(one.caller, one.key): one for one in reversed(asked)}
-    return [one for name, one in first.items() if name in kept]
+    first = {(request.caller, request.key): request for request in reversed(requests)}
+    return [request for key, request in first.items() if key in reserved]
 
 
-def find_responses(asked: Sequence[Asked]) -> Operation[list[Answer | None]]:
-    """What was answered to each. Raises Conflict where a key was used for another request."""
-    names = {(one.caller, one.key) for one in asked}
-    found = yield each("find_responses", [{"caller": caller, "key": key} for caller, key in sorted(names)])
-    there = {(row["caller"], row["key"]): row for row in found}
-    return [to_response(one, there.get((one.caller, one.key))) for one in asked]
+def find_responses(requests: Sequence[Asked]) -> Operation[list[Answer | None]]:
+    """Return the stored response of each request. Raises Conflict where a key was used for another request."""
+    keys = {(request.caller, request.key) for request in requests}
+    rows = yield each("find_responses", [{"caller": caller, "key": key} for caller, key in sorted(keys)])
+    rows_by_key = {(row["caller"], row["key"]): row for row in rows}
+    return [to_response(request, rows_by_key.get((request.caller, request.key))) for request in requests]
 
 
-def to_response(asked: Asked, row: Row | None) -> Answer | None:
+def to_response(request: Asked, row: Row | None) -> Answer | None:
+    """Return the response in a row. Raises Conflict if the row belongs to another request."""
     if row is None:
         return None
-    if row["request"] != asked.request:
-        raise Conflict(describe_reuse(asked, row))
+    if row["request"] != request.request:
+        raise Conflict(describe_reuse(request, row))
     return Answer(row["status"], row["body"])
 
 
-def store_response(once: Once, made: Any) -> Operation[None]:
-    yield from store_responses([(once, made)])
+def store_response(once: Once, result: Any) -> Operation[None]:
+    """Store the response to one request, made from its result."""
+    yield from store_responses([(once, result)])
 
 
-def store_responses(made: Sequence[tuple[Once, Any]]) -> Operation[None]:
-    told = [(once.asked, once.told(what)) for once, what in made]
+def store_responses(results: Sequence[tuple[Once, Any]]) -> Operation[None]:
+    """Store the responses to several requests, each made from its result."""
+    responses = [(once.asked, once.told(result)) for once, result in results]
     yield each("save_responses", [
-        {"caller": asked.caller, "key": asked.key, "status": answer.status, "body": answer.body}
-        for asked, answer in told
+        {"caller": request.caller, "key": request.key, "status": response.status, "body": response.body}
+        for request, response in responses
     ])  # fmt: skip
 
 
-def make_request_values(asked: Asked) -> dict[str, Any]:
-    return {name: getattr(asked, name) for name in Asked.__slots__}
+def make_request_values(request: Asked) -> dict[str, Any]:
+    """Return the columns of a request."""
+    return {name: getattr(request, name) for name in Asked.__slots__}
 
 
-def describe_reuse(asked: Asked, first: Row) -> str:
+def describe_reuse(request: Asked, first: Row) -> str:
+    """Say that a key was used before, for which request, and what to do."""
     at = f"{first['created_at']:%Y-%m-%d %H:%M:%S} UTC"
     before = f"{first['what']} with the body {first['request'][:12]}"
-    now = f"{asked.what} with the body {asked.request[:12]}"
+    now = f"{request.what} with the body {request.request[:12]}"
     return (
-        f"Idempotency-Key {asked.key!r} was used at {at} for {before}; this is {now} (each the start of its SHA-256)."
-        " Nothing was changed. Send the first again to hear what was answered to it, or give this one a key of its own."
+        f"Idempotency-Key {request.key!r} was used at {at} for {before}; this is {now} (each the start of its SHA-256)."
+        " Nothing was changed. Repeat the first request to get its response again, or use another key for this one."
     )

@@ -1,4 +1,4 @@
-"""People and programs: keys, users, sessions, and who guesses. Each change with its line in the audit trail."""
+"""Users. Every change writes an audit entry in its transaction."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -13,80 +13,93 @@ from postino.stores.statement import Operation, Row, ask
 from postino.values.auth import ApiKey, Role, User
 
 
-def add_user(user: User, act: AuditContext) -> Operation[User]:
-    said = {name: getattr(user, name) for name in ("id", "name", "password", "created_by")}
-    written = yield ask("insert_user", **said, role=user.role.value, brands=encode_brands(user.brands))
-    if not written:
+def add_user(user: User, audit: AuditContext) -> Operation[User]:
+    """Insert a user. Raises Conflict if the name is taken."""
+    values = {name: getattr(user, name) for name in ("id", "name", "password", "created_by")}
+    rows = yield ask("insert_user", **values, role=user.role.value, brands=encode_brands(user.brands))
+    if not rows:
         raise Conflict(f"There is a user {user.name} already. Nothing was changed.")
-    made = to_user(written[0])
-    yield from write_audit_entry(act, "user.added", f"user:{user.name}", describe_user(made))
-    return made
+    added = to_user(rows[0])
+    yield from write_audit_entry(audit, "user.added", f"user:{user.name}", describe_user(added))
+    return added
 
 
-def change_user(user: User, changed: Sequence[str], act: AuditContext) -> Operation[User]:
-    found = yield ask("lock_user", id=user.id)
-    if not found:
+def change_user(user: User, changed: Sequence[str], audit: AuditContext) -> Operation[User]:
+    """Change the named fields of a user; a new password ends all sessions of the user. Raises NotFound."""
+    rows = yield ask("lock_user", id=user.id)
+    if not rows:
         raise make_user_not_found(user.id)
-    wanted = replace(to_user(found[0]), **{name: getattr(user, name) for name in changed})
-    said = {"id": user.id, "password": wanted.password, "role": wanted.role.value}
-    written = yield ask("update_user", **said, brands=encode_brands(wanted.brands))
+    changed_user = replace(to_user(rows[0]), **{name: getattr(user, name) for name in changed})
+    values = {"id": user.id, "password": changed_user.password, "role": changed_user.role.value}
+    rows = yield ask("update_user", **values, brands=encode_brands(changed_user.brands))
     if "password" in changed:
         yield ask("delete_sessions", user_id=user.id)
-    now = to_user(written[0])
-    yield from write_audit_entry(act, "user.changed", f"user:{now.name}", describe_user(now, changed=sorted(changed)))
+    now = to_user(rows[0])
+    yield from write_audit_entry(audit, "user.changed", f"user:{now.name}", describe_user(now, changed=sorted(changed)))
     return now
 
 
-def remove_user(user_id: UUID, act: AuditContext) -> Operation[User]:
+def remove_user(user_id: UUID, audit: AuditContext) -> Operation[User]:
+    """Delete a user and end the user's sessions. Raises NotFound."""
     removed = yield ask("delete_user", id=user_id)
     if not removed:
         raise make_user_not_found(user_id)
     yield ask("delete_sessions", user_id=user_id)
     user = to_user(removed[0])
-    yield from write_audit_entry(act, "user.removed", f"user:{user.name}", describe_user(user))
+    yield from write_audit_entry(audit, "user.removed", f"user:{user.name}", describe_user(user))
     return user
 
 
 def update_password_hash(user_id: UUID, password: str) -> Operation[None]:
+    """Store the same password under a newer hash."""
     yield ask("set_password", id=user_id, password=password)
 
 
 def get_user(user_id: UUID) -> Operation[User]:
-    found = yield ask("get_user", id=user_id)
-    if not found:
+    """Return a user. Raises NotFound."""
+    rows = yield ask("get_user", id=user_id)
+    if not rows:
         raise make_user_not_found(user_id)
-    return to_user(found[0])
+    return to_user(rows[0])
 
 
 def find_user_by_name(name: str) -> Operation[User | None]:
-    found = yield ask("find_user", name=name)
-    return to_user(found[0]) if found else None
+    """Return the user of this name, if any."""
+    rows = yield ask("find_user", name=name)
+    return to_user(rows[0]) if rows else None
 
 
 def list_users(after: UUID | None, limit: int) -> Operation[list[User]]:
+    """Return users in the order of their ids."""
     return [to_user(row) for row in (yield ask("list_users", after=after, limit=limit))]
 
 
 def make_user_not_found(user_id: UUID) -> NotFound:
+    """Return the error for a user that does not exist."""
     return NotFound(f"There is no user {user_id}. The list of users shows those there are.")
 
 
 def encode_brands(brands: Iterable[str] | None) -> str | None:
+    """Return brands as stored: JSON, or None for all."""
     return None if brands is None else json.dumps(sorted(brands))
 
 
 def decode_brands(text: str | None) -> frozenset[str] | None:
+    """Return brands from their stored form."""
     return None if text is None else frozenset(json.loads(text))
 
 
 def describe_user(user: User, **more: Any) -> str:
+    """Return what the audit trail records about a user, without the password."""
     return json.dumps({**describe_rights(user), **more})
 
 
-def describe_rights(one: ApiKey | User) -> dict[str, Any]:
-    return {"role": one.role.value, "brands": None if one.brands is None else sorted(one.brands)}
+def describe_rights(holder: ApiKey | User) -> dict[str, Any]:
+    """Return role and brands for the audit trail."""
+    return {"role": holder.role.value, "brands": None if holder.brands is None else sorted(holder.brands)}
 
 
 def to_user(row: Row) -> User:
-    told = {name: row[name] for name in User.__slots__}
-    return User(**{**told, "role": Role(row["role"]), "brands": decode_brands(row["brands"])})
+    """Return the user in a row."""
+    values = {name: row[name] for name in User.__slots__}
+    return User(**{**values, "role": Role(row["role"]), "brands": decode_brands(row["brands"])})
