@@ -43,7 +43,7 @@ def peers(names: str) -> list[str]:
 
 def write(folder: Path, results: Sequence[Result], about: dict[str, object]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    told = {"at": datetime.now(UTC).isoformat(), **about, "results": [result.told() for result in results]}
+    told = {"at": datetime.now(UTC).isoformat(), **about, "results": [result.to_json() for result in results]}
     name = "results-large.json" if any(result.workload.large for result in results) else "results.json"
     (folder / name).write_text(json.dumps(told, indent=1))
     for result in results:

@@ -46,10 +46,10 @@ def with_pip(subject: Subject) -> Installed:
     ready = folder / "ready"
     if not ready.exists():
         shutil.rmtree(folder, ignore_errors=True)
-        done(interpreter(subject), "-m", "venv", str(folder))
-        done(str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *subject.pip)
+        run_command(interpreter(subject), "-m", "venv", str(folder))
+        run_command(str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *subject.pip)
         ready.touch()
-    shown = done(str(python), "-m", "pip", "show", subject.pip[0])
+    shown = run_command(str(python), "-m", "pip", "show", subject.pip[0])
     version = next(line.split()[1] for line in shown.splitlines() if line.startswith("Version:"))
     return Installed(subject, (str(python), "-m", f"benchmarks.peers.{subject.name}"), version)
 
@@ -63,7 +63,7 @@ def with_npm(subject: Subject) -> Installed:
         npm = shutil.which("npm")
         if npm is None:
             raise Missing(f"{subject.title} needs npm, which is not installed here.")
-        done(npm, "install", "--no-audit", "--no-fund", "--prefix", str(folder), *subject.npm)
+        run_command(npm, "install", "--no-audit", "--no-fund", "--prefix", str(folder), *subject.npm)
         ready.touch()
     modules = folder / "node_modules"
     version = json.loads((modules / subject.npm[0].partition("@")[0] / "package.json").read_text())["version"]
@@ -86,6 +86,6 @@ def interpreter(subject: Subject) -> str:
     raise Missing(f"{subject.title} needs Python {wanted} or newer, and there is none on the PATH.")
 
 
-def done(*command: str) -> str:
+def run_command(*command: str) -> str:
     ran = subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE, cwd=ROOT)
     return ran.stdout

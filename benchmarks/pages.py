@@ -21,23 +21,25 @@ SOMEBODY = f"INSERT INTO postino.workers (id, host, pid, started_at) VALUES ('{W
 Plan = dict[str, Any]
 
 
-def pages_touched(url: str, share: int, since: datetime = LONG_AGO) -> dict[str, int]:
+def count_touched_pages(url: str, share: int, since: datetime = LONG_AGO) -> dict[str, int]:
     """Pages for a look and a claim of `share` jobs, and for settling them, planned as Postino's own connections do;
     nothing is changed."""
     most = {"claim": 0, "settle": 0}
     for plans in ("force_custom_plan", "force_generic_plan"):
-        with undone(url) as connection:
+        with rollback(url) as connection:
             for setting, value in {**PLANNED, "plan_cache_mode": plans}.items():
                 connection.execute(f"SET {setting} = {value}".encode())
             token, now = new_id(), datetime.now(UTC) + timedelta(seconds=1)
-            claim = counted(connection, poll(now, since)) + counted(connection, claim_of(share, token, now, since))
-            ended = counted(connection, settling(connection, token, now, share))
+            claim = count_pages(connection, poll(now, since)) + count_pages(
+                connection, make_claim(share, token, now, since)
+            )
+            ended = count_pages(connection, make_settle(connection, token, now, share))
         most = {"claim": max(most["claim"], claim), "settle": max(most["settle"], ended)}
     return most
 
 
 @contextmanager
-def undone(url: str) -> Iterator[psycopg.Connection[Any]]:
+def rollback(url: str) -> Iterator[psycopg.Connection[Any]]:
     with psycopg.connect(url, cursor_factory=psycopg.ClientCursor) as connection:
         connection.execute("SET jit = off")
         connection.execute(NOBODY)
@@ -51,7 +53,7 @@ def poll(now: datetime, since: datetime) -> Query:
     return Query("survey", {"worker": WORKER, "beat": False, "now": now, **marks})
 
 
-def claim_of(share: int, token: UUID, now: datetime, since: datetime) -> Query:
+def make_claim(share: int, token: UUID, now: datetime, since: datetime) -> Query:
     line = {"channel": CHANNEL, "share": share, "since_at": since}
     told = {
         "queue": Queue.DEFAULT.value, "queue_name": "default", "counted": [], "limits": None, "grace": 0.0,
@@ -60,7 +62,7 @@ def claim_of(share: int, token: UUID, now: datetime, since: datetime) -> Query:
     return Query("claim_bulk_jobs", told, [line])
 
 
-def settling(connection: psycopg.Connection[Any], token: UUID, now: datetime, share: int) -> Query:
+def make_settle(connection: psycopg.Connection[Any], token: UUID, now: datetime, share: int) -> Query:
     ids = [row[0] for row in connection.execute("SELECT id FROM postino.jobs WHERE token = %s", [token])]
     assert len(ids) == share, f"claimed {len(ids)} of {share}"
     tokens, data = [token] * share, ["{}"] * share
@@ -69,7 +71,7 @@ def settling(connection: psycopg.Connection[Any], token: UUID, now: datetime, sh
     })  # fmt: skip
 
 
-def counted(connection: psycopg.Connection[Any], query: Query) -> int:
+def count_pages(connection: psycopg.Connection[Any], query: Query) -> int:
     """Does it, as a prepared statement, the way workers do."""
     sql = statement("postgres", query.name)
     marks = ", ".join(["%s"] * len(sql.names))
@@ -78,18 +80,18 @@ def counted(connection: psycopg.Connection[Any], query: Query) -> int:
     with connection.cursor(row_factory=scalar_row) as cursor:
         cursor.execute(asked.encode(), columns(query, sql.names))
         [explained] = cursor.fetchall()
-    return touched(explained[0]["Plan"])
+    return sum_pages(explained[0]["Plan"])
 
 
-def touched(plan: Plan) -> int:
+def sum_pages(plan: Plan) -> int:
     """The statement's pages: those of its top, and those of the writes nothing reads from, which are done after it."""
-    nodes = list(every_node(plan))
+    nodes = list(walk_plan(plan))
     read_from = {node.get("CTE Name") for node in nodes}
     after = [node for node in nodes if node.get("Subplan Name", "").removeprefix("CTE ") not in read_from | {""}]
     return sum(node["Shared Hit Blocks"] + node["Shared Read Blocks"] for node in [plan, *after])
 
 
-def every_node(plan: Plan) -> Iterator[Plan]:
+def walk_plan(plan: Plan) -> Iterator[Plan]:
     yield plan
     for child in plan.get("Plans", []):
-        yield from every_node(child)
+        yield from walk_plan(child)

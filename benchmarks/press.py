@@ -15,7 +15,7 @@ from typing import Any, Self
 import psutil
 
 from benchmarks.install import ROOT
-from benchmarks.trial import Failed, outliving_nobody
+from benchmarks.trial import Failed, die_with_parent
 from postino import Postino
 from postino.config import Config, load
 from postino.publishing.posts import PostRequest
@@ -100,7 +100,7 @@ class Press:
 
     def start(self) -> None:
         postino = str(Path(sys.executable).with_name("postino"))
-        command = [*outliving_nobody(), postino, "worker", "--data-dir", str(self.folder)]
+        command = [*die_with_parent(), postino, "worker", "--data-dir", str(self.folder)]
         with (self.folder / "log").open("ab") as log:
             self.workers.append(subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log))
 
@@ -111,17 +111,17 @@ class Press:
         while self.books.ask(LEFT.format(channels=channels))[0][0]:
             self.check()
             if time.monotonic() > deadline:
-                raise Failed(f"not all was published within {seconds:.0f} s: {self.last_words()}")
+                raise Failed(f"not all was published within {seconds:.0f} s: {self.read_log_tail()}")
             time.sleep(LOOK_EVERY)
 
     def check(self) -> None:
         if any(worker.poll() is not None for worker in self.workers):
-            raise Failed(f"a worker ended: {self.last_words()}")
+            raise Failed(f"a worker ended: {self.read_log_tail()}")
         with contextlib.suppress(psutil.NoSuchProcess):
             memory = sum(psutil.Process(worker.pid).memory_info().rss for worker in self.workers) / 1e6
             self.most_memory = max(self.most_memory, memory)
 
-    def last_words(self) -> str:
+    def read_log_tail(self) -> str:
         return (self.folder / "log").read_text().strip()[-600:]
 
     def visible(self, *networks: str) -> list[Called]:

@@ -53,15 +53,15 @@ class Result:
         medians = [median for peer in peers if (median := self.median(peer, figure)) is not None]
         return (max if figure.more_is_better else min)(medians, default=None)
 
-    def told(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "workload": self.workload.name,
             "title": self.workload.title,
             "missing": self.missing,
-            "figures": [self.told_figure(figure) for figure in self.workload.figures],
+            "figures": [self.figure_to_json(figure) for figure in self.workload.figures],
         }
 
-    def told_figure(self, figure: Figure) -> dict[str, Any]:
+    def figure_to_json(self, figure: Figure) -> dict[str, Any]:
         return {
             "figure": figure.key,
             "title": figure.title,

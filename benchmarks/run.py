@@ -18,16 +18,16 @@ Say = Callable[[str], None]
 def run(
     workloads: Sequence[Workload], peers: Sequence[str], rounds: int, scale: float, say: Say
 ) -> tuple[list[Result], dict[str, Any]]:
-    wanted = {name for workload in workloads for name in workload.contestants if taking_part(name, peers)}
+    wanted = {name for workload in workloads for name in workload.contestants if takes_part(name, peers)}
     ready, missing = prepare([name for name in SUBJECTS if name in wanted], say)
     with BenchServer() as server:
-        about = {"machine": machine(), "postgresql": server.shown(), "scale": scale, "rounds": rounds}
+        about = {"machine": machine(), "postgresql": server.read_settings(), "scale": scale, "rounds": rounds}
         stage = Stage(server, scale)
         results = [measure(workload, stage, ready, missing, rounds, say) for workload in workloads]
     return results, about | {"versions": {name: installed.version for name, installed in ready.items()}}
 
 
-def taking_part(name: str, peers: Sequence[str]) -> bool:
+def takes_part(name: str, peers: Sequence[str]) -> bool:
     return name in peers or SUBJECTS[name].role is not Role.PEER
 
 

@@ -13,7 +13,7 @@ class BenchServer(PostgresServer):
         super().__init__(durable=True)
         self._settings = self._settings | SETTINGS | settings
 
-    def shown(self) -> dict[str, str]:
+    def read_settings(self) -> dict[str, str]:
         """The settings in force, as the server itself tells them."""
         with psycopg.connect(self.url) as connection:
             return {name: connection.execute("SELECT current_setting(%s)", [name]).fetchall()[0][0] for name in SHOWN}

@@ -17,7 +17,7 @@ from typing import Any, Self
 import psutil
 
 from benchmarks.install import ROOT
-from benchmarks.trial import Failed, Store, outliving_nobody
+from benchmarks.trial import Failed, Store, die_with_parent
 from postino import Postino
 from postino.config import Config, load
 from postino.values.post import StoredAccount
@@ -88,40 +88,40 @@ class Service:
     def start_sandbox(self) -> str:
         """The simulated networks; before whoever publishes to them."""
         command = [sys.executable, "-m", "postino.sandbox", "--data-dir", str(self.folder), "--port", "0"]
-        url = str(self.started("sandbox", command)["url"])
+        url = str(self.start_process("sandbox", command)["url"])
         self.tell(SANDBOX.format(sandbox=url))
         return url
 
     def start(self) -> str:
         """The API."""
-        self.url = str(self.started("server", self.postino("server", "--port", "0", "--json"))["url"])
+        self.url = str(self.start_process("server", self.postino("server", "--port", "0", "--json"))["url"])
         return self.url
 
     def start_limit(self) -> str:
         """A bare API beside which Postino's is measured, on the same database."""
         command = [sys.executable, "-m", "benchmarks.peers.raw_api"]
-        return str(self.started("server", command, BENCH_URL=self.database)["url"])
+        return str(self.start_process("server", command, BENCH_URL=self.database)["url"])
 
     def start_worker(self) -> None:
-        self.spawned("worker", self.postino("worker"))
+        self.spawn("worker", self.postino("worker"))
 
     def postino(self, *words: str) -> list[str]:
         return [sys.executable, "-m", "postino", *words, "--data-dir", str(self.folder)]
 
-    def started(self, name: str, command: list[str], **more: str) -> dict[str, Any]:
+    def start_process(self, name: str, command: list[str], **more: str) -> dict[str, Any]:
         """With what it says in its first line, when it is ready."""
-        process = self.spawned(name, command, **more)
+        process = self.spawn(name, command, **more)
         assert process.stdout is not None
         line = process.stdout.readline()
         if not line:
-            raise Failed(f"{name} did not start: {self.last_words()}")
+            raise Failed(f"{name} did not start: {self.read_log_tail()}")
         told: dict[str, Any] = json.loads(line)
         return told
 
-    def spawned(self, name: str, command: list[str], **more: str) -> "subprocess.Popen[str]":
+    def spawn(self, name: str, command: list[str], **more: str) -> "subprocess.Popen[str]":
         with (self.folder / "log").open("a") as log:
             self.processes[name] = subprocess.Popen(
-                [*outliving_nobody(), *command], env=environment() | more, cwd=ROOT,
+                [*die_with_parent(), *command], env=environment() | more, cwd=ROOT,
                 stdout=subprocess.PIPE, stderr=log, text=True,
             )  # fmt: skip
         return self.processes[name]
@@ -180,7 +180,7 @@ class Service:
         """Resident megabytes of one of the processes."""
         return float(psutil.Process(self.processes[name].pid).memory_info().rss) / 1e6
 
-    def rested(self, name: str) -> float:
+    def wait_until_idle(self, name: str) -> float:
         """The same once it does nothing any more."""
         process = psutil.Process(self.processes[name].pid)
         for _ in range(10):
@@ -193,13 +193,13 @@ class Service:
     def check(self) -> None:
         for name, process in self.processes.items():
             if process.poll() is not None:
-                raise Failed(f"{name} ended: {self.last_words()}")
+                raise Failed(f"{name} ended: {self.read_log_tail()}")
 
-    def last_words(self) -> str:
+    def read_log_tail(self) -> str:
         return (self.folder / "log").read_text().strip()[-600:]
 
 
-def called(part: str, **wanted: Any) -> dict[str, Any]:
+def run_client(part: str, **wanted: Any) -> dict[str, Any]:
     """What a process of the clients' own found out: the server is measured, not whoever asks it."""
     command = [sys.executable, "-m", f"benchmarks.clients.{part}", json.dumps(wanted)]
     ran = subprocess.run(

@@ -71,7 +71,7 @@ class Trial:
     def start(self, concurrency: int, workers: int = 1) -> None:
         """Starts workers, and lets them go when all have loaded what they need."""
         for _ in range(workers):
-            command = [*outliving_nobody(), *self.installed.command, "work", json.dumps({"concurrency": concurrency})]
+            command = [*die_with_parent(), *self.installed.command, "work", json.dumps({"concurrency": concurrency})]
             with (self.folder / "log").open("a") as log:
                 worker = subprocess.Popen(
                     command, env=self.environment(), cwd=ROOT, text=True,
@@ -81,7 +81,7 @@ class Trial:
         for worker in self.workers[-workers:]:
             assert worker.stdout is not None
             if worker.stdout.readline() != "ready\n":
-                raise Failed(self.last_words())
+                raise Failed(self.read_log_tail())
         for worker in self.workers[-workers:]:
             assert worker.stdin is not None
             worker.stdin.write("go\n")
@@ -89,9 +89,9 @@ class Trial:
 
     def check(self) -> None:
         if any(worker.poll() is not None for worker in self.workers):
-            raise Failed(self.last_words())
+            raise Failed(self.read_log_tail())
 
-    def last_words(self) -> str:
+    def read_log_tail(self) -> str:
         return f"{self.installed.subject.title}: the worker ended: {(self.folder / 'log').read_text().strip()[-600:]}"
 
     def kill(self) -> None:
@@ -108,7 +108,7 @@ class Trial:
         """Resident megabytes of the workers."""
         return sum(psutil.Process(worker.pid).memory_info().rss for worker in self.workers) / 1e6
 
-    def left(self) -> int:
+    def count_unfinished(self) -> int:
         """How many jobs have no end in the store yet."""
         if self.store == "sqlite":
             with contextlib.closing(sqlite3.connect(self.file, timeout=5)) as connection:
@@ -117,10 +117,10 @@ class Trial:
             self.counter = psycopg.connect(self.url, autocommit=True)
         return int(self.counter.execute(self.counting.encode()).fetchall()[0][0])
 
-    def acknowledged(self, seconds: float) -> tuple[int, float]:
+    def wait_until_finished(self, seconds: float) -> tuple[int, float]:
         """Waits until nothing is left: how many still are, and when that was."""
         deadline = time.monotonic() + seconds
-        while (left := self.left()) and time.monotonic() < deadline:
+        while (left := self.count_unfinished()) and time.monotonic() < deadline:
             self.check()
             time.sleep(0.005)
         return left, time.time()
@@ -131,6 +131,6 @@ class Trial:
         return kept | told
 
 
-def outliving_nobody() -> list[str]:
+def die_with_parent() -> list[str]:
     """A run that is killed takes its workers along."""
     return ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []

@@ -37,7 +37,7 @@ def watch(name: str) -> None:
         psycopg.connect(trial.url, autocommit=True) as connection,
     ):
         connection.execute("CREATE EXTENSION pg_stat_statements")
-        process = started(trial, name)
+        process = start_process(trial, name)
         try:
             connection.execute("SELECT pg_stat_statements_reset()")
             samples = trial.folder / "samples"
@@ -45,16 +45,16 @@ def watch(name: str) -> None:
             profiler = subprocess.Popen(
                 [*command, "--nonblocking", "-o", str(samples)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
             )
-            tell_shares(process.pid, server.pid)
-            tell_statements(connection)
+            print_shares(process.pid, server.pid)
+            print_statements(connection)
             profiler.wait(60)
-            tell_functions(samples.read_text())
+            print_functions(samples.read_text())
         finally:
             process.kill()
             process.communicate()
 
 
-def started(trial: Trial, name: str) -> "subprocess.Popen[str]":
+def start_process(trial: Trial, name: str) -> "subprocess.Popen[str]":
     """The process to look at, busy for some seconds."""
     if name == "drain":
         trial.ask("bulk", count=JOBS)
@@ -69,27 +69,27 @@ def started(trial: Trial, name: str) -> "subprocess.Popen[str]":
     return process
 
 
-def tell_shares(client: int, server: int) -> None:
-    before, began = (spent(client), spent(server)), time.monotonic()
+def print_shares(client: int, server: int) -> None:
+    before, began = (read_cpu_seconds(client), read_cpu_seconds(server)), time.monotonic()
     time.sleep(SECONDS)
     taken = time.monotonic() - began
     for name, pid, spent_before in zip(("client", "server"), (client, server), before, strict=True):
-        print(f"{name}: {(spent(pid) - spent_before) / taken:.0%} of a processor")
+        print(f"{name}: {(read_cpu_seconds(pid) - spent_before) / taken:.0%} of a processor")
 
 
-def spent(pid: int) -> float:
+def read_cpu_seconds(pid: int) -> float:
     process = psutil.Process(pid)
     times = [member.cpu_times() for member in [process, *process.children(recursive=True)]]
     return sum(time.user + time.system for time in times)
 
 
-def tell_statements(connection: psycopg.Connection[Any]) -> None:
+def print_statements(connection: psycopg.Connection[Any]) -> None:
     print("\n   calls        ms     rows  WAL/row  statement")
     for calls, milliseconds, rows, wal, text in connection.execute(STATEMENTS).fetchall():
         print(f"{calls:8} {milliseconds:9,.0f} {rows:8} {wal / max(1, rows):8.0f}  {text}")
 
 
-def tell_functions(samples: str) -> None:
+def print_functions(samples: str) -> None:
     alone: Counter[str] = Counter()
     within: Counter[str] = Counter()
     for line in samples.splitlines():

@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 import uvloop
 
-from benchmarks.clients.words import text_of
+from benchmarks.clients.words import make_text
 from benchmarks.workload import percentile
 
 AHEAD = "2027-{:02}-{:02}T{:02}:00:00Z"
@@ -23,7 +23,7 @@ async def run(wanted: dict[str, Any]) -> dict[str, float]:
     connector = aiohttp.TCPConnector(limit=wanted["clients"])
     numbers, taken = itertools.count(wanted["first"]), []
     async with aiohttp.ClientSession(wanted["url"], headers=headers, connector=connector) as session:
-        await asyncio.gather(*(connected(session) for _ in range(wanted["clients"])))
+        await asyncio.gather(*(connect(session) for _ in range(wanted["clients"])))
         if wanted["what"] == "posts":  # what is done for the first time only is not counted
             await asyncio.gather(*(post(session, wanted, next(numbers)) for _ in range(wanted["clients"])))
         began = time.perf_counter()
@@ -32,7 +32,7 @@ async def run(wanted: dict[str, Any]) -> dict[str, float]:
         async def ask() -> None:
             while (asked := time.perf_counter()) < until:
                 if wanted["what"] == "health":
-                    await connected(session)
+                    await connect(session)
                 else:
                     await post(session, wanted, next(numbers))
                 taken.append(time.perf_counter() - asked)
@@ -47,14 +47,14 @@ async def run(wanted: dict[str, Any]) -> dict[str, float]:
     }
 
 
-async def connected(session: aiohttp.ClientSession) -> None:
+async def connect(session: aiohttp.ClientSession) -> None:
     async with session.get(HEALTH) as answer:
         await answer.read()
 
 
 async def post(session: aiohttp.ClientSession, wanted: dict[str, Any], number: int) -> None:
     accounts = wanted["accounts"]
-    body = {"text": text_of(number), "accounts": [accounts[number % len(accounts)]]}
+    body = {"text": make_text(number), "accounts": [accounts[number % len(accounts)]]}
     if not wanted["now"]:
         body["at"] = AHEAD.format(number % 12 + 1, number % 28 + 1, number % 24)
     headers = {"Idempotency-Key": f"order {number}"} if wanted["keyed"] else {}

@@ -22,7 +22,7 @@ async def run(wanted: dict[str, Any]) -> dict[str, Any]:
                 began = time.perf_counter()
                 found = await answer(session, asked["path"], asked["key"])
                 taken[name].append(1000 * (time.perf_counter() - began))
-                rows[name] += counted(found)
+                rows[name] += count_rows(found)
     return {
         name: {
             "p50": percentile(times, 0.5), "p99": percentile(times, 0.99), "worst": max(times), "first": times[0],
@@ -40,7 +40,7 @@ async def answer(session: aiohttp.ClientSession, path: str, key: str) -> Any:
         return json.loads(said)
 
 
-def counted(found: Any) -> int:
+def count_rows(found: Any) -> int:
     return sum(len(one["posts"]) if "posts" in one else 1 for one in found["data"])
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 import uvloop
 
-from benchmarks.clients.words import text_of
+from benchmarks.clients.words import make_text
 from benchmarks.workload import percentile
 
 QUIET = 5.0  # seconds without anything new, after which what is missing is missed
@@ -37,7 +37,7 @@ class Listeners:
                     now, late = time.perf_counter(), time.time()
                     said = json.loads(line[6:])
                     late -= datetime.fromisoformat(said["at"]).timestamp()
-                    self.heard[number].append((name_of(said["job_id"], said["type"]), now, late))
+                    self.heard[number].append((event_key(said["job_id"], said["type"]), now, late))
 
     async def until_quiet(self, expected: int) -> None:
         """Until everybody has heard everything, or nothing comes any more."""
@@ -55,7 +55,7 @@ class Listeners:
         await asyncio.gather(*self.tasks, return_exceptions=True)
 
 
-def name_of(job_id: str, kind: str) -> str:
+def event_key(job_id: str, kind: str) -> str:
     return f"{job_id} {kind}"
 
 
@@ -63,31 +63,31 @@ async def run(wanted: dict[str, Any]) -> dict[str, float]:
     headers = {"Authorization": f"Bearer {wanted['key']}"}
     connector = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(wanted["url"], headers=headers, connector=connector) as session:
-        posts = await made(session, wanted["accounts"], wanted["events"] // 2)
+        posts = await create_posts(session, wanted["accounts"], wanted["events"] // 2)
         listeners = Listeners(session, wanted["listeners"])
         await asyncio.gather(*(ready.wait() for ready in listeners.ready))
         await asyncio.sleep(0.5)
-        answered = await happening(session, posts, 1 / wanted["rate"])
+        answered = await change_posts(session, posts, 1 / wanted["rate"])
         await listeners.until_quiet(len(answered))
         await listeners.close()
-    return told(answered, listeners.heard)
+    return summarise(answered, listeners.heard)
 
 
-async def made(session: aiohttp.ClientSession, accounts: list[str], count: int) -> list[str]:
+async def create_posts(session: aiohttp.ClientSession, accounts: list[str], count: int) -> list[str]:
     posts = []
     for number in range(count):
-        body = {"text": text_of(number), "accounts": [accounts[number % len(accounts)]], "at": AT.format(1)}
+        body = {"text": make_text(number), "accounts": [accounts[number % len(accounts)]], "at": AT.format(1)}
         async with session.post("/v1/posts", json=body) as answer:
             answer.raise_for_status()
             posts.append((await answer.json())["id"])
     return posts
 
 
-async def happening(session: aiohttp.ClientSession, posts: list[str], gap: float) -> dict[str, float]:
+async def change_posts(session: aiohttp.ClientSession, posts: list[str], gap: float) -> dict[str, float]:
     """Each post is moved to another day, and cancelled; and when that was answered."""
     answered: dict[str, float] = {}
 
-    async def deed(post_id: str, kind: str) -> None:
+    async def change(post_id: str, kind: str) -> None:
         if kind == "job.cancelled":
             asked = session.post(f"/v1/posts/{post_id}/cancel", json={})
         else:
@@ -95,19 +95,19 @@ async def happening(session: aiohttp.ClientSession, posts: list[str], gap: float
         async with asked as answer:
             if answer.status != 200:
                 raise SystemExit(f"{kind} of {post_id}: {answer.status}: {await answer.text()}")
-            answered[name_of(post_id, kind)] = time.perf_counter()
+            answered[event_key(post_id, kind)] = time.perf_counter()
 
     following, deeds = time.perf_counter(), []
     for number in range(2 * len(posts)):
         kind = ("job.rescheduled", "job.cancelled")[number * 2 // (2 * len(posts))]
-        deeds.append(asyncio.create_task(deed(posts[number % len(posts)], kind)))
+        deeds.append(asyncio.create_task(change(posts[number % len(posts)], kind)))
         following += gap
         await asyncio.sleep(max(0, following - time.perf_counter()))
     await asyncio.gather(*deeds)
     return answered
 
 
-def told(answered: dict[str, float], heard: list[Heard]) -> dict[str, float]:
+def summarise(answered: dict[str, float], heard: list[Heard]) -> dict[str, float]:
     """By its own time an event happened when its transaction began. One heard before its request is answered took none
     from there."""
     late = [1000 * late for mine in heard for _, _, late in mine]

@@ -14,7 +14,7 @@ RARE = "saffron"  # in one of a thousand
 FEWEST, MOST = 12, 32
 
 
-def text_of(number: int) -> str:
+def make_text(number: int) -> str:
     chosen = random.Random(number)
     said = chosen.choices(WORDS, k=chosen.randint(FEWEST, MOST))
     if number % 1000 == 0:

@@ -67,30 +67,30 @@ async def nap(number: int, stamp: float) -> None:
 
 async def bulk(contestant: Contestant, **wanted: Any) -> dict[str, float]:
     batch = Batch(**wanted)
-    started = time.perf_counter()
+    started_at = time.perf_counter()
     for first in range(0, batch.count, AT_ONCE):
         count = min(AT_ONCE, batch.count - first)
         await contestant.enqueue_many(Batch(count, batch.kind, first, batch.at, batch.keyed, batch.accounts))
-    return {"jobs": batch.count, "seconds": time.perf_counter() - started}
+    return {"jobs": batch.count, "seconds": time.perf_counter() - started_at}
 
 
 async def single(contestant: Contestant, callers: int, seconds: float, most: int) -> dict[str, float]:
     """So many callers at once, each waiting for its job to be committed before it asks for the next."""
-    started, done = time.perf_counter(), 0
+    started_at, done = time.perf_counter(), 0
 
     async def call(caller: int) -> None:
         nonlocal done
         for number in range(caller, most, callers):
             await contestant.enqueue(number, time.time())
             done += 1
-            if time.perf_counter() - started > seconds:
+            if time.perf_counter() - started_at > seconds:
                 break
 
     await asyncio.gather(*(call(caller) for caller in range(callers)))
-    return {"jobs": done, "seconds": time.perf_counter() - started}
+    return {"jobs": done, "seconds": time.perf_counter() - started_at}
 
 
-async def paced(contestant: Contestant, count: int, gap: float) -> dict[str, float]:
+async def enqueue_paced(contestant: Contestant, count: int, gap: float) -> dict[str, float]:
     following = time.time()
     for number in range(count):
         await contestant.enqueue(number, time.time())
@@ -106,7 +106,11 @@ async def obey(contestant: Contestant, verb: str, wanted: dict[str, Any]) -> dic
     if verb == "work":
         await contestant.work(**wanted)
         return {}
-    verbs: dict[str, Callable[..., Awaitable[dict[str, float]]]] = {"bulk": bulk, "single": single, "paced": paced}
+    verbs: dict[str, Callable[..., Awaitable[dict[str, float]]]] = {
+        "bulk": bulk,
+        "single": single,
+        "paced": enqueue_paced,
+    }
     await contestant.open()
     try:
         return await verbs[verb](contestant, **wanted)

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from benchmarks.install import Installed
-from benchmarks.service import Service, called
+from benchmarks.service import Service, run_client
 from benchmarks.trial import Store
 from benchmarks.workload import Figure, Stage, Target, Workload
 
@@ -19,30 +19,30 @@ def accept(stage: Stage, installed: Installed, store: Store) -> Mapping[str, flo
     with Service(stage.server, store) as service:
         if installed.subject.name == "raw_api":
             service.url = service.start_limit()
-            return told("keyed", posting(service, seconds, 0, ["a"], keyed=False)) | floor(service, seconds)
+            return name_figures("keyed", run_posts(service, seconds, 0, ["a"], keyed=False)) | floor(service, seconds)
         accounts = service.open_accounts(stage.size(EACH), BRANDS)
         service.start()
-        idle = service.rested("server")
-        keyed = posting(service, seconds, 1, accounts, keyed=True)
-        plain = posting(service, seconds, 2, accounts, keyed=False)
-        measured = told("keyed", keyed) | told("plain", plain) | floor(service, seconds)
+        idle = service.wait_until_idle("server")
+        keyed = run_posts(service, seconds, 1, accounts, keyed=True)
+        plain = run_posts(service, seconds, 2, accounts, keyed=False)
+        measured = name_figures("keyed", keyed) | name_figures("plain", plain) | floor(service, seconds)
         service.check()
-        return measured | {"idle": idle, "after": service.rested("server")}
+        return measured | {"idle": idle, "after": service.wait_until_idle("server")}
 
 
-def posting(service: Service, seconds: float, turn: int, accounts: list[str], *, keyed: bool) -> dict[str, Any]:
+def run_posts(service: Service, seconds: float, turn: int, accounts: list[str], *, keyed: bool) -> dict[str, Any]:
     asked = {"url": service.url, "key": service.key, "clients": CLIENTS, "first": turn * APART, "now": False}
-    return called("accept", what="posts", seconds=seconds, accounts=accounts, keyed=keyed, **asked)
+    return run_client("accept", what="posts", seconds=seconds, accounts=accounts, keyed=keyed, **asked)
 
 
 def floor(service: Service, seconds: float) -> dict[str, float]:
     """What the same server answers when there is nothing to do."""
     asked = {"url": service.url, "key": service.key, "clients": CLIENTS, "first": 0, "now": False}
-    done = called("accept", what="health", seconds=seconds / 2, accounts=[], keyed=False, **asked)
+    done = run_client("accept", what="health", seconds=seconds / 2, accounts=[], keyed=False, **asked)
     return {"health": done["rate"]}
 
 
-def told(name: str, done: Mapping[str, float]) -> dict[str, float]:
+def name_figures(name: str, done: Mapping[str, float]) -> dict[str, float]:
     return {f"{name}-{figure}": done[figure] for figure in ("rate", "p50", "p99")}
 
 

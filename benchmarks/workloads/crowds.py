@@ -10,7 +10,7 @@ from typing import LiteralString
 import psycopg
 
 from benchmarks.install import Installed
-from benchmarks.pages import LONG_AGO, pages_touched
+from benchmarks.pages import LONG_AGO, count_touched_pages
 from benchmarks.trial import Failed, Trial
 from benchmarks.workload import Figure, Stage, Target, Workload
 
@@ -47,16 +47,16 @@ CROWDS: dict[str, tuple[LiteralString, ...]] = {"future": (FUTURE,), "finished":
 def crowds(stage: Stage, installed: Installed) -> Mapping[str, float]:
     empty = beside(stage, installed, (), 0)
     found = {name: beside(stage, installed, fills, stage.size(CROWD)) for name, fills in CROWDS.items()}
-    return compared(empty, found)
+    return compare(empty, found)
 
 
-def held_open(stage: Stage, installed: Installed) -> Mapping[str, float]:
+def measure_with_open_transaction(stage: Stage, installed: Installed) -> Mapping[str, float]:
     """The transaction is opened before the churn, so that none of the churn's dead rows can be cleared away."""
     crowd = stage.size(LARGE_CROWD)
     if shutil.disk_usage(tempfile.gettempdir()).free < crowd * BYTES_EACH + WAL:
         raise Failed(f"{crowd:,} rows need {(crowd * BYTES_EACH + WAL) / 1e9:.0f} GB free in {tempfile.gettempdir()}.")
     empty = beside(stage, installed, (), 0)
-    return compared(empty, {"finished": beside(stage, installed, CROWDS["finished"], crowd, held=True)})
+    return compare(empty, {"finished": beside(stage, installed, CROWDS["finished"], crowd, held=True)})
 
 
 def beside(
@@ -70,12 +70,12 @@ def beside(
         if not held:
             trial.ask("bulk", count=ready)
             tidy(trial.url)
-            return pages_touched(trial.url, min(CLAIMED, ready))
+            return count_touched_pages(trial.url, min(CLAIMED, ready))
         tidy(trial.url)
         with open_transaction(trial.url):
             mark = churn(trial, stage.size(CHURN))
             trial.ask("bulk", count=ready)
-            return pages_touched(trial.url, min(CLAIMED, ready), mark)
+            return count_touched_pages(trial.url, min(CLAIMED, ready), mark)
 
 
 def churn(trial: Trial, count: int) -> datetime:
@@ -83,10 +83,10 @@ def churn(trial: Trial, count: int) -> datetime:
     trial.ask("bulk", count=count)
     trial.start(concurrency=200)
     if trial.marks.wait_for(count, CHURNING, trial.check):
-        trial.acknowledged(CHURNING)
+        trial.wait_until_finished(CHURNING)
     trial.kill()
-    if trial.left():
-        raise Failed(f"{trial.left()} of {count} jobs were not done in {CHURNING:.0f} s.")
+    if trial.count_unfinished():
+        raise Failed(f"{trial.count_unfinished()} of {count} jobs were not done in {CHURNING:.0f} s.")
     with psycopg.connect(trial.url) as connection:
         [[mark]] = connection.execute("SELECT max(run_at) FROM postino.finished WHERE token IS NOT NULL").fetchall()
     return mark or LONG_AGO
@@ -106,7 +106,7 @@ def open_transaction(url: str) -> Iterator[None]:
         connection.rollback()
 
 
-def compared(empty: Mapping[str, int], found: Mapping[str, Mapping[str, int]]) -> Mapping[str, float]:
+def compare(empty: Mapping[str, int], found: Mapping[str, Mapping[str, int]]) -> Mapping[str, float]:
     told: dict[str, float] = {f"empty-{verb}": pages for verb, pages in empty.items()}
     for name, pages in found.items():
         told |= {f"{name}-{verb}": pages[verb] / empty[verb] for verb in empty}
@@ -136,7 +136,7 @@ WORKLOADS = (
         "10,000,000 finished rows and a transaction held open since before: pages touched",
         ("postino",),
         figures("finished"),
-        held_open,
+        measure_with_open_transaction,
         most_rounds=1,
         large=True,
     ),

@@ -21,12 +21,12 @@ def drain(
     count = stage.size(JOBS)
     with Trial(stage.server, installed, store) as trial:
         trial.ask("bulk", count=count, **batch)
-        trial.left()  # connects, so that counting begins at once when the time comes
+        trial.count_unfinished()  # connects, so that counting begins at once when the time comes
         trial.start(CONCURRENCY, workers)
         if not trial.marks.wait_for(1, TO_BEGIN, trial.check):
             raise Failed(f"{installed.subject.title} began nothing within {TO_BEGIN:.0f} s.")
-        seconds_for_acknowledging = LONGEST if trial.marks.wait_for(count, LONGEST, trial.check) else 0
-        left, ended_at = trial.acknowledged(seconds_for_acknowledging)
+        seconds_to_finish = LONGEST if trial.marks.wait_for(count, LONGEST, trial.check) else 0
+        left, ended_at = trial.wait_until_finished(seconds_to_finish)
         marks = trial.marks.read()
     first_at = min(mark.started_at for mark in marks)
     return {"rate": (count - left) / (ended_at - first_at), "twice": len(marks) - len({mark.number for mark in marks})}

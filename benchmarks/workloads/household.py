@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from benchmarks.install import Installed
-from benchmarks.service import STORES, Service, called
+from benchmarks.service import STORES, Service, run_client
 from benchmarks.trial import Failed, Store
 from benchmarks.workload import Figure, Stage, Target, Workload
 
@@ -23,8 +23,8 @@ def household(stage: Stage, installed: Installed, store: Store) -> Mapping[str, 
         service.start()
         service.start_worker()
         wait_for_worker(service)
-        idle = {f"{name}-idle": service.rested(name) for name in PROCESSES}
-        done = called(
+        idle = {f"{name}-idle": service.wait_until_idle(name) for name in PROCESSES}
+        done = run_client(
             "accept", what="posts", url=service.url, key=service.key, clients=CLIENTS, first=0, now=True, keyed=True,
             accounts=accounts, seconds=max(0.5, SECONDS * min(1, stage.scale)),
         )  # fmt: skip

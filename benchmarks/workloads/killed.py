@@ -14,7 +14,7 @@ BEFORE = 1.5  # seconds of work before the kill
 TO_BEGIN, LONGEST = 30.0, 60.0
 
 
-def killed(stage: Stage, installed: Installed) -> Mapping[str, float]:
+def kill_worker(stage: Stage, installed: Installed) -> Mapping[str, float]:
     count = stage.size(JOBS)
     with Trial(stage.server, installed) as trial:
         trial.ask("bulk", count=count, kind="nap")
@@ -43,7 +43,7 @@ WORKLOADS = (
             Figure("unrun", "jobs not run after 60 s", "jobs", targets=(Target(0),)),
             Figure("seconds", "last job run after the restart", "s", targets=(Target(WorkerConfig().lease + 5),)),
         ),
-        killed,
+        kill_worker,
         most_rounds=1,
     ),
 )

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 from benchmarks.archive import Account, fill
 from benchmarks.clients.words import RARE
 from benchmarks.install import Installed
-from benchmarks.service import STORES, Service, called
+from benchmarks.service import STORES, Service, run_client
 from benchmarks.trial import Failed, Store
 from benchmarks.workload import Figure, Stage, Target, Workload
 
@@ -41,28 +41,28 @@ QUESTIONS = {
 
 def lists(stage: Stage, installed: Installed, store: Store) -> Mapping[str, float]:
     with Service(stage.server, store) as service:
-        accounts = opened(service, max(3 * BRANDS, stage.size(ACCOUNTS)))
+        accounts = open_accounts(service, max(3 * BRANDS, stage.size(ACCOUNTS)))
         asyncio.run(fill(service.database, stage.size(POSTS), accounts))
         service.start()
-        idle = service.rested("server")
+        idle = service.wait_until_idle("server")
         asked = questions(service, accounts)
         times = max(5, int(TIMES * min(1, stage.scale)))
-        found = called("lists", url=service.url, questions=asked, times=times)
+        found = run_client("lists", url=service.url, questions=asked, times=times)
         empty = [name for name, told in found.items() if not told["rows"] and name != "none"]
         if empty and stage.scale >= 1:
             raise Failed(f"nothing was found: {', '.join(empty)}")
         measured = {f"{name}-{figure}": told[figure] for name, told in found.items() for figure in ("p50", "p99")}
         first = max(told["first"] for told in found.values())
-        return measured | {"first": first, "idle": idle, "after": service.rested("server")}
+        return measured | {"first": first, "idle": idle, "after": service.wait_until_idle("server")}
 
 
-def opened(service: Service, count: int) -> list[Account]:
+def open_accounts(service: Service, count: int) -> list[Account]:
     """Each brand on all networks."""
 
-    def known(name: str) -> Account:
+    def make_account(name: str) -> Account:
         return Account(name, name.partition(":")[0], f"brand {int(name.rpartition('account')[2]) % BRANDS}")
 
-    return [*map(known, service.open_accounts(-(-count // 3), BRANDS)[:count])]
+    return [*map(make_account, service.open_accounts(-(-count // 3), BRANDS)[:count])]
 
 
 def questions(service: Service, accounts: list[Account]) -> dict[str, list[dict[str, str]]]:
@@ -70,7 +70,7 @@ def questions(service: Service, accounts: list[Account]) -> dict[str, list[dict[
     own = service.ask("POST", "/v1/api-keys", {"name": "own", "role": "viewer", "brands": ["brand 3"]})["key"]
     now = datetime.now(UTC)
 
-    def listed(key: str = service.key, **filters: str) -> dict[str, str]:
+    def list_query(key: str = service.key, **filters: str) -> dict[str, str]:
         return {"path": f"/v1/posts?{urlencode({'limit': '50'} | filters)}", "key": key}
 
     def days(first: datetime, last: datetime, key: str = service.key, **more: str) -> dict[str, str]:
@@ -87,20 +87,21 @@ def questions(service: Service, accounts: list[Account]) -> dict[str, list[dict[
     spread = range(20)
     some = [accounts[number * len(accounts) // len(spread)].id for number in spread]
     return {
-        "list": [listed()],
-        "status": [listed(status=status) for status in ("scheduled", "published", "failed", "cancelled")],
-        "network": [listed(network=network) for network in ("bluesky", "mastodon", "telegram")],
-        "account": [listed(account=name) for name in some],
-        "brand": [listed(brand=f"brand {number}") for number in spread],
-        "time": [listed(**{"from": moment(25 * number + 1), "to": moment(25 * number)}) for number in spread],
+        "list": [list_query()],
+        "status": [list_query(status=status) for status in ("scheduled", "published", "failed", "cancelled")],
+        "network": [list_query(network=network) for network in ("bluesky", "mastodon", "telegram")],
+        "account": [list_query(account=name) for name in some],
+        "brand": [list_query(brand=f"brand {number}") for number in spread],
+        "time": [list_query(**{"from": moment(25 * number + 1), "to": moment(25 * number)}) for number in spread],
         "account-time": [
-            listed(**{"account": some[number], "from": moment(90 + number), "to": moment(number)}) for number in spread
+            list_query(**{"account": some[number], "from": moment(90 + number), "to": moment(number)})
+            for number in spread
         ],
-        "text": [listed(text=word) for word in ("coffee", "spring collection", "quiet")],
-        "rare": [listed(text=RARE)],
-        "none": [listed(text="zwieback")],
-        "deep": [listed(cursor=deep(service, listed()))],
-        "own": [listed(own)],
+        "text": [list_query(text=word) for word in ("coffee", "spring collection", "quiet")],
+        "rare": [list_query(text=RARE)],
+        "none": [list_query(text="zwieback")],
+        "deep": [list_query(cursor=deep(service, list_query()))],
+        "own": [list_query(own)],
         "week": [days(now - timedelta(days=7 * number + 6), now - timedelta(days=7 * number)) for number in spread],
         "month": [month(30 * number) for number in range(2, 18)],
         "busiest": [month(0)],

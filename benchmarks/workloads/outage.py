@@ -14,12 +14,12 @@ LONGEST = 120.0
 
 def outage(stage: Stage, installed: Installed) -> Mapping[str, float]:
     """Both in every round, so that what disturbs the machine disturbs both."""
-    usual, beside = published(stage, fails=False), published(stage, fails=True)
+    usual, beside = publish_beside(stage, fails=False), publish_beside(stage, fails=True)
     return {"usual": usual["rate"], "beside": beside["rate"], "share": beside["rate"] / usual["rate"],
             "asked": beside["asked"]}  # fmt: skip
 
 
-def published(stage: Stage, *, fails: bool) -> dict[str, float]:
+def publish_beside(stage: Stage, *, fails: bool) -> dict[str, float]:
     """The network in question has as much to publish as the others, or nothing but errors to say."""
     accounts = stage.size(ACCOUNTS)
     with Press(stage.server) as press:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from benchmarks.install import Installed
-from benchmarks.service import STORES, Service, called
+from benchmarks.service import STORES, Service, run_client
 from benchmarks.trial import Store
 from benchmarks.workload import Figure, Stage, Target, Workload
 
@@ -16,7 +16,7 @@ def stream(stage: Stage, installed: Installed, store: Store) -> Mapping[str, flo
     with Service(stage.server, store) as service:
         accounts = service.open_accounts(ACCOUNTS, BRANDS)
         service.start()
-        heard = called(
+        heard = run_client(
             "stream",
             url=service.url,
             key=service.key,
@@ -26,7 +26,7 @@ def stream(stage: Stage, installed: Installed, store: Store) -> Mapping[str, flo
             rate=RATE,
         )
         service.check()
-        return heard | {"after": service.rested("server")}
+        return heard | {"after": service.wait_until_idle("server")}
 
 
 FIGURES = (

@@ -12,7 +12,7 @@ from rich.console import Console
 from benchmarks.__main__ import main, write
 from benchmarks.catalogue import WORKLOADS, chosen
 from benchmarks.install import ROOT, Missing, install
-from benchmarks.pages import touched
+from benchmarks.pages import sum_pages
 from benchmarks.results import Result
 from benchmarks.run import measure
 from benchmarks.subjects import SUBJECTS, Role, Subject
@@ -116,7 +116,7 @@ def test_pages_of_writes_that_nothing_reads_from_are_counted_and_others_only_onc
 
     gone = node(30, Subplan_Name="CTE gone")
     finished = node(12, node(0, CTE_Name="gone"), Subplan_Name="CTE finished")
-    assert touched(node(31, gone, finished, CTE_Name="gone")) == 31 + 12
+    assert sum_pages(node(31, gone, finished, CTE_Name="gone")) == 31 + 12
 
 
 def test_a_percentile_is_one_of_the_values() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.archive import Account, fill
 from benchmarks.catalogue import WORKLOADS
-from benchmarks.clients.stream import told
+from benchmarks.clients.stream import summarise
 from benchmarks.install import install
 from benchmarks.service import Service
 from benchmarks.subjects import SUBJECTS
@@ -57,6 +57,6 @@ async def test_an_archive_is_found_by_the_store_as_if_it_had_been_published(
 def test_what_a_listener_did_not_hear_or_heard_twice_is_counted() -> None:
     answered = {"a": 1.0, "b": 2.0}
     heard = [[("a", 1.5, 0.25), ("b", 2.25, 0.75)], [("a", 0.5, 0.25), ("a", 1.0, 0.25)]]
-    counted = told(answered, heard)
+    counted = summarise(answered, heard)
     assert (counted["missed"], counted["doubled"]) == (1, 1)
     assert (counted["p50"], counted["p99"], counted["answer-p99"]) == (250, 750, 500)
