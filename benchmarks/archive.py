@@ -13,7 +13,7 @@ from uuid import UUID
 import apsw
 import asyncpg
 
-from benchmarks.clients.words import text_of
+from benchmarks.clients.words import make_text
 from postino.publishing.contents import text_of as written
 from postino.publishing.publisher import PostPayload
 from postino.values.content import Content
@@ -43,7 +43,7 @@ class Account:
 def archive(count: int, accounts: Sequence[Account], now: datetime) -> Iterator[tuple[str, Record]]:
     """Rows by their tables. Posts are made in the order of their times, each content for two accounts of a brand."""
     chosen = random.Random(7)
-    texts = [text_of(number) for number in range(min(TEXTS, count))]
+    texts = [make_text(number) for number in range(min(TEXTS, count))]
     for place, at in enumerate(sorted(instants(count // 2, now, chosen))):
         made_at = min(at, now) - timedelta(seconds=chosen.uniform(0, PLANNED_BEFORE))
         text, content_id = f"{texts[place % len(texts)]}{place}", id_at(made_at, 4 * place)
