@@ -14,8 +14,8 @@ import apsw
 import asyncpg
 
 from benchmarks.clients.words import make_text
-from postino.publishing.contents import text_of as written
-from postino.publishing.publisher import PostPayload
+from postino.publishing.contents import dump_content as written
+from postino.publishing.post_payload import PostPayload
 from postino.values.content import Content
 from postino.values.post import POST
 

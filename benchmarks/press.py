@@ -18,7 +18,7 @@ from benchmarks.install import ROOT
 from benchmarks.trial import Failed, die_with_parent
 from postino import Postino
 from postino.config import Config, load
-from postino.publishing.posts import PostRequest
+from postino.publishing.post_request import PostRequest
 from postino.values.content import Content
 from tests.crash.books import Books
 from tests.crash.publishing.oracle import Oracle

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from postino import Job, Postino, Retry, State, Unknown
 from postino.config import load
-from postino.publishing.posts import PostRequest
+from postino.publishing.post_request import PostRequest
 from postino.rules.gates import Known
 from postino.rules.retry import RetryPolicy
 from postino.rules.settlement import settle

@@ -21,6 +21,7 @@ from postino.engine.read_batcher import ReadBatcher
 from postino.errors import ConfigError, Conflict
 from postino.providers.registry import NetworkRegistry, load_built_in, load_registry
 from postino.publishing.accounts import AccountService, CredentialCheck
+from postino.publishing.post_validation import PostValidator
 from postino.publishing.posts import PostService
 from postino.publishing.publisher import Publisher
 from postino.rules.retry import Schedule
@@ -58,9 +59,8 @@ class Postino(App):
         self.sign_in = SignInService(self.store, digests, passwords)
         self.post_batcher, self.read_batcher = PostBatcher(self.store), ReadBatcher(self.store)
         providers, limits = self.networks.providers, self.networks.limits
-        self.posts = PostService(
-            self.store, limits, self.networks.titles, self.post_batcher.create, self.wake, media_url_check(config)
-        )
+        self.post_validator = PostValidator(self.store, limits, self.networks.titles, media_url_check(config))
+        self.posts = PostService(self.store, self.post_validator, self.post_batcher.create, self.wake)
         publisher = Publisher(
             self.accounts,
             providers,

@@ -56,7 +56,7 @@ def test_an_account_is_added_and_its_secrets_are_shown_to_nobody(server: Server)
         ({"base_url": "http://127.0.0.1:1"}, "base_url", "cannot be used"),
         ({"base_url": "http://[::1]/"}, "base_url", "cannot be used"),
         ({"base_url": "sandbox:/mastodon"}, "base_url", "must begin with"),
-        ({"base_url": None}, "base_url", "say where"),
+        ({"base_url": None}, "base_url", "give the server"),
         ({"handle": ""}, "handle", "at least 1"),
         ({"brand": 3}, "brand", "must be a text"),
     ],

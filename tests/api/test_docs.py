@@ -20,7 +20,7 @@ from postino.api.server import make_app
 from postino.api.views.posts import render_current_post
 from postino.config import PublishingConfig, load
 from postino.providers.registry import load_built_in
-from postino.publishing.posts import PostRequest
+from postino.publishing.post_request import PostRequest
 from postino.rules.post_status import Flag, PostStatus
 from postino.values.content import Content
 from postino.wiring import Postino

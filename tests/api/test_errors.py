@@ -74,7 +74,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"accounts": [7]}, "accounts[0]", "must be a text"),
     ({"accounts": ["bluesky:ada.example.com"]}, "accounts", f"Did you mean {BLUESKY}?"),
     ({"accounts": ["bluesky"]}, "accounts", f"Did you mean {BLUESKY}?"),
-    ({"accounts": ["myspace"]}, "accounts", f"There are: {BLUESKY}"),
+    ({"accounts": ["myspace"]}, "accounts", f"Use one of: {BLUESKY}"),
     ({"accounts": [BLUESKY] * 101}, "accounts", "100 are the most"),
     ({"at": 1767225600}, "at", "must be a text"),
     ({"at": "tomorrow"}, "at", "is no time"),

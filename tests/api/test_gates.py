@@ -162,7 +162,7 @@ def test_now_in_a_blackout_is_409_with_the_next_free_instant_unless_it_is_allowe
     wanted = {"text": "Right now", "accounts": [BLUESKY, MASTODON]}
     refused = up.api.ask("POST", "/v1/posts", wanted)
     assert (refused.status, refused.json["field"]) == (409, "at")
-    assert f"The next free instant is {ends_at:%Y-%m-%dT%H:%M:00Z}" in refused.json["detail"]
+    assert f"The next free time is {ends_at:%Y-%m-%dT%H:%M:00Z}" in refused.json["detail"]
     assert "Right now" not in up.texts()
     later = up.api.ask("POST", f"/v1/posts/{planned['id']}/publish-now")
     assert (later.status, later.json["field"]) == (409, "at")

@@ -170,7 +170,7 @@ def test_nobody_publishes_for_another_brand(office: Office, path: str) -> None:
     body = {"text": "Not mine", "accounts": [VERDE], "at": "2035-05-05T05:05Z"}
     reply = office.rosso.ask("POST", path, body)
     told = reply.json["detail"] if path == "/v1/posts" else reply.json["problems"][0]["message"]
-    assert "there is no account 'mastodon:verde'" in told
+    assert "Account 'mastodon:verde' does not exist" in told
     assert texts(office.api, text="Not mine") == []
 
 

@@ -39,7 +39,7 @@ def test_a_look_where_nobody_can_look_says_so_and_changes_nothing(up: Up) -> Non
     up.settled(post["id"], "uncertain")
     looked = up.api.ask("POST", f"/v1/uncertain/{post['id']}/look").json
     assert (looked["sighting"], looked["why"]) == (
-        "cannot_tell", "The network offers no way to ask whether it arrived.",
+        "cannot_tell", "The network has no way to ask whether the post arrived.",
     )  # fmt: skip
     [told] = up.api.get("/v1/uncertain?channel=telegram")["data"]
     assert told["in_doubt"] == ["post 1, try 1"]

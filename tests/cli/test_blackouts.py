@@ -211,7 +211,7 @@ def test_publishing_now_in_a_blackout_is_refused_with_the_next_free_instant(
     assert postino("blackouts", "add", "--brand", "acme", *window, "--reason", "launch", "--yes").code == 0
     refused = postino("post", "Hello", "--to", bruno)
     assert refused.code == 4
-    free = f"next free instant is {end:%Y-%m-%dT%H:%M:00Z}"
+    free = f"next free time is {end:%Y-%m-%dT%H:%M:00Z}"
     for words in ("in a blackout window", "launch", free, "--at", "--allow-blackout"):
         assert words in refused.err
     assert json.loads(postino("post", "Hello", "--to", bruno, "--json").err)["error"]["field"] == "at"

@@ -91,7 +91,7 @@ def test_a_line_is_told_all_that_is_wrong_with_it(file: Path, desk: Desk, postin
     file.write_text("text;accounts;at\n;bluesky:bob;2035-06-01T12:00Z;more\n")
     answer = postino("posts", "import", file)
     assert answer.code == 1
-    for words in ("Put quotes around what has semicolons in it", "there is no account 'bluesky:bob'"):
+    for words in ("Put quotes around values that contain semicolons", "Account 'bluesky:bob' does not exist"):
         assert words in answer.out
     file.write_text("text;accounts;at\n;bluesky:bob;2035-06-01T12:00Z\n")
     answer = postino("posts", "import", file)

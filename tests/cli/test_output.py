@@ -16,7 +16,7 @@ from postino import Postino, Reject, Retry
 from postino.cli import output
 from postino.cli.post_list import layout_for
 from postino.engine.claims import Claims
-from postino.publishing.posts import PostRequest
+from postino.publishing.post_request import PostRequest
 from postino.rules.retry import RetryPolicy
 from postino.rules.settlement import settle
 from postino.stores.records import SettledJob, WorkerInfo

@@ -11,7 +11,7 @@ import pytest
 
 from postino import Postino as App
 from postino.cli.played_list import first_words
-from postino.publishing.posts import PostRequest
+from postino.publishing.post_request import PostRequest
 from postino.values.content import Content
 from tests.cli.conftest import Postino
 from tests.cli.desk import Desk

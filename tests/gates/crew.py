@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from postino.publishing.posts import PostRequest
+from postino.publishing.post_request import PostRequest
 from postino.values.content import Content
 from postino.values.post import StoredAccount
 from tests.crash.publishing.office import Office

@@ -14,7 +14,7 @@ from postino.cli.worker import check_only_posts
 from postino.config import load
 from postino.errors import ConfigError, Conflict, WrongUse
 from postino.providers.registry import load_built_in, load_registry
-from postino.publishing.posts import PostRequest
+from postino.publishing.post_request import PostRequest
 from postino.values.content import Content, Override
 from postino.values.gate import Scope
 from postino.values.provider import Credential
@@ -59,10 +59,10 @@ async def test_it_is_known_wherever_networks_are(folder: Path) -> None:
     async with app:
         account = await app.accounts.add("forum", "ada", {"token": "x"}, base_url=HERE)
         content = Content(body="Hello", overrides={"forum": Override(body="Hello, forum")})
-        [preview] = await app.posts.preview(PostRequest(content=content, accounts=(account.id,)))
+        [preview] = await app.post_validator.preview(PostRequest(content=content, accounts=(account.id,)))
         assert preview.rendered.parts == ("Hello, forum",)
         long = PostRequest(content=Content(body="a" * 501), accounts=(account.id,))
-        [problem] = (await app.posts.preview(long))[0].problems
+        [problem] = (await app.post_validator.preview(long))[0].problems
         assert problem.message.startswith("The text is 1 character too long for forum: it has 501, and 500 are")
         opened = await app.gate_control.open_circuit("forum", seconds=60, reason="maintenance")
         assert opened.service == "forum"
@@ -76,12 +76,12 @@ async def test_a_content_can_still_be_read_when_its_network_is_no_longer_named(f
     async with Postino(load(folder, environment={})) as app:
         assert (await render_current_post(app, await app.posts.get(written.post.job.id)))["text"] == "Hello"
         with pytest.raises(WrongUse, match="overrides: there is no network 'forum'"):
-            await app.posts.preview(PostRequest(content=content, accounts=(account.id,)))
+            await app.post_validator.preview(PostRequest(content=content, accounts=(account.id,)))
 
 
 async def test_an_account_without_an_address_needs_one_unless_the_network_has_a_home(folder: Path) -> None:
     async with postino(folder) as app:
-        with pytest.raises(WrongUse, match="base_url: say where the server of ada is; every forum server is another"):
+        with pytest.raises(WrongUse, match="base_url: give the server of ada. forum has many servers"):
             await app.accounts.add("forum", "ada", {"token": "x"})
     module = folder / f"{folder.name}_2.py"
     module.write_text(FORUM.replace('name = "forum"', 'name = "forum"\n    default_base_url = "https://forum.example"'))

@@ -11,7 +11,7 @@ import pytest
 
 from postino import Postino, State
 from postino.publishing.blackouts import InBlackout
-from postino.publishing.posts import PostRequest
+from postino.publishing.post_request import PostRequest
 from postino.stores.records import JobFilter
 from postino.values.content import Content
 from postino.values.gate import Scope
@@ -100,7 +100,7 @@ async def test_the_next_free_instant_is_in_no_other_blackout_either(app: Postino
 
 async def test_where_nothing_is_ever_free_it_says_so(app: Postino) -> None:
     await app.gate_control.add_blackout({"scope": "all", "start": "00:00", "end": "00:00", "timezone": "UTC"})
-    with pytest.raises(InBlackout, match="no free time in a year") as refused:
+    with pytest.raises(InBlackout, match="no free time within a year") as refused:
         await app.posts.schedule(wish())
     assert refused.value.free_at is None
 
@@ -143,18 +143,20 @@ async def test_a_plan_is_kept_and_told_when_it_really_goes_out(app: Postino) -> 
     at = datetime(2035, 6, 1, 21, tzinfo=UTC)
     post = await write(app, wish(at=at))
     assert post.job.run_at == at, "blackouts do not move what was asked for"
-    [note] = await app.posts.notes([post])
+    [note] = await app.posts.describe_blackouts([post])
     assert "it goes out at 2035-06-02T05:00:00Z" in note
     assert "people sleep" in note
-    assert await app.posts.notes([await write(app, wish(at=at - timedelta(hours=2)))]) == []
+    assert await app.posts.describe_blackouts([await write(app, wish(at=at - timedelta(hours=2)))]) == []
     allowed = await write(app, wish("special", at=at, allow_blackout=True))
-    assert (await app.posts.notes([allowed]), allowed.job.regardless) == ([], True)
+    assert (await app.posts.describe_blackouts([allowed]), allowed.job.regardless) == ([], True)
 
 
 async def test_a_plan_whose_last_time_lies_in_the_blackout_is_told_to_be_missed(app: Postino) -> None:
     at = datetime(2035, 6, 1, 12, tzinfo=UTC)
     await app.gate_control.add_blackout({"scope": "all", "start": "12:00", "end": "14:00", "timezone": "UTC"})
-    [note] = await app.posts.notes([await write(app, wish(at=at, publish_until_at=at + timedelta(hours=1)))])
+    [note] = await app.posts.describe_blackouts(
+        [await write(app, wish(at=at, publish_until_at=at + timedelta(hours=1)))]
+    )
     assert "it will be missed" in note
 
 
@@ -162,12 +164,12 @@ async def test_a_planned_post_is_not_published_now_in_a_blackout(app: Postino) -
     at = datetime(2035, 6, 1, 12, tzinfo=UTC)
     post = await write(app, wish(at=at))
     ends_at = await shut(app, scope="account", account=ANNA)
-    with pytest.raises(InBlackout, match="reschedule it") as refused:
-        await app.posts.check_now(post.job.id)
+    with pytest.raises(InBlackout, match="reschedule the post") as refused:
+        await app.posts.check_can_publish_now(post.job.id)
     assert refused.value.free_at == ends_at
     for blackout in await app.gate_control.blackouts():
         await app.gate_control.remove_blackout(blackout.id)
-    await app.posts.check_now(post.job.id)
+    await app.posts.check_can_publish_now(post.job.id)
 
 
 async def test_what_a_blackout_does_not_concern_is_left_to_other_refusals(app: Postino) -> None:
@@ -175,5 +177,5 @@ async def test_what_a_blackout_does_not_concern_is_left_to_other_refusals(app: P
     cancelled, allowed = await write(app, wish(at=at)), await write(app, wish("other", at=at, allow_blackout=True))
     await app.cancel(cancelled.job.id)
     await shut(app)
-    await app.posts.check_now(cancelled.job.id)
-    await app.posts.check_now(allowed.job.id)
+    await app.posts.check_can_publish_now(cancelled.job.id)
+    await app.posts.check_can_publish_now(allowed.job.id)

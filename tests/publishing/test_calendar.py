@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postino.errors import WrongUse
-from postino.publishing.calendar import day_from, days_between, window_of
+from postino.publishing.calendar import list_dates, parse_day, to_window
 from postino.values.time_zones import zone_names
 
 HOUR = timedelta(hours=1)
@@ -26,24 +26,24 @@ HOUR = timedelta(hours=1)
     ],
 )
 def test_a_day_has_as_many_hours_as_its_clocks_show(day: str, zone: str, hours: int) -> None:
-    window = window_of(date.fromisoformat(day), zone)
+    window = to_window(date.fromisoformat(day), zone)
     assert window.to_at - window.from_at == hours * HOUR
 
 
 @given(st.dates(date(2025, 1, 1), date(2037, 1, 1)), st.sampled_from(sorted(zone_names())))
 def test_days_follow_each_other_without_a_gap(day: date, zone: str) -> None:
-    today, tomorrow = window_of(day, zone), window_of(day + timedelta(days=1), zone)
+    today, tomorrow = to_window(day, zone), to_window(day + timedelta(days=1), zone)
     assert today.to_at == tomorrow.from_at
     assert today.from_at <= today.to_at
 
 
 def test_a_calendar_has_at_most_a_hundred_days() -> None:
     first = date(2026, 1, 1)
-    assert len(days_between(first, first)) == 1
-    assert len(days_between(first, first + timedelta(days=99))) == 100
+    assert len(list_dates(first, first)) == 1
+    assert len(list_dates(first, first + timedelta(days=99))) == 100
     for last in (first + timedelta(days=100), first - timedelta(days=1)):
         with pytest.raises(WrongUse, match="to: ") as refusal:
-            days_between(first, last)
+            list_dates(first, last)
         assert refusal.value.field == "to"
 
 
@@ -52,5 +52,5 @@ def test_a_calendar_has_at_most_a_hundred_days() -> None:
 )
 def test_what_is_no_day_is_named(text: str | None) -> None:
     with pytest.raises(WrongUse, match="2026-03-29") as refusal:
-        day_from(text, "from")
+        parse_day(text, "from")
     assert refusal.value.field == "from"

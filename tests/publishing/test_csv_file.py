@@ -6,19 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postino.publishing.csv_file import COLUMNS, MOST_ROWS, CsvRow, read, split, words
+from postino.publishing.csv_file import COLUMNS, MAX_ROWS, CsvRow, parse_csv, split_list, split_words
 
 HEAD = "text,accounts,at\n"
 
 
 def rows(file: bytes | str) -> list[CsvRow]:
-    lines, faults = read(file if isinstance(file, bytes) else file.encode())
+    lines, faults = parse_csv(file if isinstance(file, bytes) else file.encode())
     assert faults == []
     return lines
 
 
 def only_fault(file: bytes) -> tuple[int, str | None, str]:
-    lines, [fault] = read(file)
+    lines, [fault] = parse_csv(file)
     assert lines == []
     return fault.line, fault.column, fault.message
 
@@ -56,10 +56,10 @@ def test_what_is_left_out_at_the_end_of_a_row_is_empty() -> None:
         (b"", 1, None, "The file is empty"),
         (b"\xff\xfet\x00", 1, None, "UTF-16"),
         (b"text,accounts,at,txt\n", 1, "txt", "Did you mean text?"),
-        (b"text,accounts,at,at\n", 1, "at", "two columns at"),
+        (b"text,accounts,at,at\n", 1, "at", "column at appears twice"),
         (b"text,accounts\n", 1, "at", "The column at is missing"),
-        (b'text,accounts,at\n"never closed', 2, None, "Look at the quotes"),
-        (HEAD.encode() + b"x,y,z\n" * (MOST_ROWS + 1), MOST_ROWS + 2, None, "more than 10,000 rows"),
+        (b'text,accounts,at\n"never closed', 2, None, "Check the quotes"),
+        (HEAD.encode() + b"x,y,z\n" * (MAX_ROWS + 1), MAX_ROWS + 2, None, "more than 10,000 rows"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_told_with_the_line(file: bytes, line: int, column: str, told: str) -> None:
@@ -69,29 +69,33 @@ def test_a_file_that_cannot_be_read_is_told_with_the_line(file: bytes, line: int
 
 
 def test_bytes_that_are_not_utf8_are_told_by_their_line_and_the_other_rows_are_read() -> None:
-    lines, faults = read(HEAD.encode() + b'good,a,b\n"one\ncaf\xe9",a,b\nfine,a,b\n')
+    lines, faults = parse_csv(HEAD.encode() + b'good,a,b\n"one\ncaf\xe9",a,b\nfine,a,b\n')
     assert faults == []
-    assert [len(line.faults) for line in lines] == [0, 1, 0]
-    [fault] = lines[1].faults
+    assert [len(line.problems) for line in lines] == [0, 1, 0]
+    [fault] = lines[1].problems
     assert (fault.line, fault.column, fault.value) == (4, "text", "one\ncaf\ufffd")
 
 
 def test_a_row_with_too_many_values_is_told() -> None:
     [line] = rows(HEAD + "a,b,c,d\n")
-    assert "4 values for 3 columns" in line.faults[0].message
+    assert "4 values for 3 columns" in line.problems[0].message
 
 
 def test_several_in_one_field() -> None:
-    assert split(" bluesky:ada.test ; mastodon:ada|telegram:x,\n") == ["bluesky:ada.test", "mastodon:ada", "telegram:x"]
-    assert words("#one #two") == ["#one", "#two"]
-    assert words("https://a/b,c.png https://a/d.png") == ["https://a/b,c.png", "https://a/d.png"]
-    assert words("") == split("") == []
+    assert split_list(" bluesky:ada.test ; mastodon:ada|telegram:x,\n") == [
+        "bluesky:ada.test",
+        "mastodon:ada",
+        "telegram:x",
+    ]
+    assert split_words("#one #two") == ["#one", "#two"]
+    assert split_words("https://a/b,c.png https://a/d.png") == ["https://a/b,c.png", "https://a/d.png"]
+    assert split_words("") == split_list("") == []
 
 
 @given(st.binary(max_size=300))
 def test_whatever_comes_is_read_or_told(noise: bytes) -> None:
     for file in (noise, HEAD.encode() + noise):
-        lines, faults = read(file)
+        lines, faults = parse_csv(file)
         assert all(set(line.values) <= {*COLUMNS} for line in lines)
         assert all(fault.line >= 1 for fault in faults)
         assert all(told.encode() is not None for line in lines for told in line.values.values())

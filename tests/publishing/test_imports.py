@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from postino import Postino
-from postino.publishing.imports import AT_ONCE, MOST_UNKNOWN, Importer
-from postino.publishing.suggestions import MOST_MEANT, AccountSuggestions
+from postino.publishing.import_rows import MAX_UNKNOWN
+from postino.publishing.imports import MAX_CONCURRENT, Importer
+from postino.publishing.suggestions import MAX_COMPARED_NAMES, AccountSuggestions
 from postino.values.post import StoredAccount
 from tests.publishing.tiny import Tiny, publishing
 
@@ -22,13 +23,13 @@ class Watched(Importer):
     most = 0
     lock = threading.Lock()
 
-    def checked(self, file: bytes, timezone: str | None, known: Mapping[str, StoredAccount]) -> tuple[int, str, str]:
+    def check_file(self, file: bytes, timezone: str | None, known: Mapping[str, StoredAccount]) -> tuple[int, str, str]:
         assert threading.current_thread() is not threading.main_thread()
         with self.lock:
             self.at_work += 1
             self.most = max(self.most, self.at_work)
         try:
-            return super().checked(file, timezone, known)
+            return super().check_file(file, timezone, known)
         finally:
             with self.lock:
                 self.at_work -= 1
@@ -47,22 +48,22 @@ def file_of(accounts: str, rows: int, word: str = "row") -> bytes:
 
 
 async def test_many_files_are_looked_at_one_after_another_and_beside_the_loop(app: Postino) -> None:
-    importer = Watched(app.store, app.posts)
+    importer = Watched(app.store, app.post_validator)
     known = {account.id: account for account in await app.store.accounts()}
     files = [file_of("mastodon:anna", 20, word) for word in "abcdef"]
     found = await asyncio.gather(*(importer.check(file, None, known, "api", "api") for file in files))
     assert [(each.rows, json.loads(each.faults)["bad"]) for each in found] == [(20, 0)] * 6
-    assert importer.most == AT_ONCE
+    assert importer.most == MAX_CONCURRENT
 
 
 async def test_of_a_row_with_many_names_that_nobody_has_the_first_are_told(app: Postino) -> None:
     names = "|".join(f"mastodon:ana{number}" for number in range(80))
     known = {account.id: account for account in await app.store.accounts()}
-    found = await Importer(app.store, app.posts).check(file_of(names, 3), None, known, "api", "api")
+    found = await Importer(app.store, app.post_validator).check(file_of(names, 3), None, known, "api", "api")
     faults = json.loads(found.faults)["faults"]
     assert json.loads(found.faults)["bad"] == 3
-    assert len(faults) == 3 * (MOST_UNKNOWN + 1)
-    assert faults[MOST_UNKNOWN]["message"] == f"{80 - MOST_UNKNOWN} more of these accounts are not there."
+    assert len(faults) == 3 * (MAX_UNKNOWN + 1)
+    assert faults[MAX_UNKNOWN]["message"] == f"{80 - MAX_UNKNOWN} more of these accounts do not exist."
 
 
 async def test_what_was_meant_is_looked_for_once_for_each_of_the_first_names(app: Postino) -> None:
@@ -75,7 +76,7 @@ async def test_what_was_meant_is_looked_for_once_for_each_of_the_first_names(app
 
     unknown = AccountSuggestions({account.id: account for account in await app.store.accounts()})
     unknown.known = counted = Counted(unknown.known)
-    told = [unknown.told(f"mastodon:ann{number % 50}") for number in range(1000)]
-    assert told[0] == "there is no account 'mastodon:ann0'. Did you mean mastodon:anna?"
-    assert told[-1] == "there is no account 'mastodon:ann49'."
-    assert counted.looked == MOST_MEANT
+    told = [unknown.describe(f"mastodon:ann{number % 50}") for number in range(1000)]
+    assert told[0] == "Account 'mastodon:ann0' does not exist. Did you mean mastodon:anna?"
+    assert told[-1] == "Account 'mastodon:ann49' does not exist."
+    assert counted.looked == MAX_COMPARED_NAMES

@@ -12,8 +12,10 @@ import pytest
 
 from postino import Postino, Queue, State
 from postino.errors import Conflict, NotFound, WrongUse
-from postino.publishing.contents import content_from
-from postino.publishing.posts import InvalidPost, PostRequest, posts_of
+from postino.publishing.contents import load_content
+from postino.publishing.post_builder import build_posts
+from postino.publishing.post_request import PostRequest
+from postino.publishing.post_validation import InvalidPost
 from postino.rules.limits import Limits
 from postino.stores.records import AuditContext, JobFilter
 from postino.values.content import Content, Override
@@ -77,7 +79,7 @@ async def test_what_one_network_would_refuse_is_queued_for_none(app: Postino) ->
 
 
 async def test_a_preview_shows_how_it_would_look_and_queues_nothing(app: Postino) -> None:
-    previews = await app.posts.preview(wish("x" * 400, ANNA, BRUNO, key="k"))
+    previews = await app.post_validator.preview(wish("x" * 400, ANNA, BRUNO, key="k"))
     assert [(preview.account.id, bool(preview.problems)) for preview in previews] == [(ANNA, False), (BRUNO, True)]
     assert previews[0].rendered.parts == ("x" * 400,)
     assert await nothing_is_queued(app)
@@ -256,18 +258,18 @@ class Counted(dict[str, Limits]):
 async def test_what_accounts_of_one_network_have_in_common_is_looked_at_once(app: Postino) -> None:
     (anna,), (bruno,) = await app.store.accounts_by_id([ANNA]), await app.store.accounts_by_id([BRUNO])
     many = [*(replace(anna, id=f"mastodon:anna{number}") for number in range(50)), bruno]
-    app.posts.limits = counted = Counted(app.posts.limits)
-    previews = await app.posts.preview(wish("x" * 400, *(account.id for account in many)), many)
+    app.post_validator.limits = counted = Counted(app.post_validator.limits)
+    previews = await app.post_validator.preview(wish("x" * 400, *(account.id for account in many)), many)
     assert [preview.account for preview in previews] == many
     assert [bool(preview.problems) for preview in previews] == [False] * 50 + [True]
     assert counted.looked == 2
-    payloads = [job.payload for _, job in posts_of(wish(), previews)]
+    payloads = [job.payload for _, job in build_posts(wish(), previews)]
     assert len({id(payload) for payload in payloads}) == 2
 
 
 async def test_contents_of_posts_that_belong_together_are_read_once(app: Postino) -> None:
     posts = await write(app, wish("hello", ANNA, BRUNO))
-    first, second = (content_from(post.content) for post in posts)
+    first, second = (load_content(post.content) for post in posts)
     assert first is second
 
 
@@ -282,6 +284,6 @@ async def test_others_have_their_turn_between_many_that_come_together(app: Posti
             await asyncio.sleep(0)
 
     beside = asyncio.create_task(others())
-    await asyncio.gather(*(app.posts.preview(wish(str(number)), [anna]) for number in range(40)))
+    await asyncio.gather(*(app.post_validator.preview(wish(str(number)), [anna]) for number in range(40)))
     beside.cancel()
     assert turns >= 40

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from postino import Done, Job, Postino, State
-from postino.publishing.posts import PostRequest
+from postino.publishing.post_request import PostRequest
 from postino.rules.settlement import Cause
 from postino.values.content import Content
 from postino.values.gate import Scope
@@ -188,5 +188,5 @@ async def test_a_post_of_the_sandbox_waits_for_a_sandbox(tmp_path: Path) -> None
     async with publishing(tmp_path, network) as app, working(app):
         await app.accounts.add("mastodon", "anna", OLD, base_url="sandbox:/mastodon")
         job = await ended(app, await write(app))
-    assert "is one of the sandbox, and none runs" in (job.last_error or "")
+    assert "belongs to the sandbox, which is not running" in (job.last_error or "")
     assert network.sends == []

@@ -26,7 +26,7 @@ def routes(app: Postino) -> APIRouter:
         if "brand" in query:
             brands = frozenset([query["brand"]] if caller.sees(query["brand"]) else [])
         most = limit_of({"limit": query.get("limit", USUAL)})
-        days = await calendar.show(first, last, timezone, brands, most)
+        days = await calendar.list_days(first, last, timezone, brands, most)
         return JSONResponse({"timezone": timezone, "data": days, "next_cursor": None})
 
     return router

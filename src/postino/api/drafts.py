@@ -80,7 +80,7 @@ def routes(app: Postino) -> APIRouter:
 
 async def drafted(app: Postino, caller: Caller, body: DraftBody, before: Draft) -> Draft:
     """As far as it is said, it has to be right."""
-    app.posts.check_networks(content_of(body))
+    app.post_validator.check_networks(content_of(body))
     timing_of(body)
     accounts = await require_accounts(app, caller, body.accounts or [])
     said = json.dumps({name: value for name, value in changes(body).items() if value is not None}, ensure_ascii=False)

@@ -12,7 +12,7 @@ from postino.api.query import query_of, truth_of
 from postino.api.views.fields import to_json
 from postino.api.visibility import list_visible_accounts
 from postino.errors import NotFound, WrongUse
-from postino.publishing.imports import Importer, token_of
+from postino.publishing.imports import Importer, compute_token
 from postino.values.imports import Import, no_import
 from postino.values.time_zones import zone
 from postino.wiring import Postino
@@ -26,7 +26,7 @@ ANOTHER = "token: this is not the file that was checked under it. Check this one
 
 def routes(app: Postino) -> APIRouter:
     router = APIRouter(prefix="/v1/imports", tags=["imports"])
-    importer = Importer(app.store, app.posts)
+    importer = Importer(app.store, app.post_validator)
 
     @router.post("", openapi_extra=FILE, status_code=201)
     async def import_posts(request: Request, caller: Asking) -> JSONResponse:
@@ -61,7 +61,7 @@ async def checked(app: Postino, caller: Caller, query: dict[str, str], file: byt
     known = await app.store.import_by_token(caller.key, query["token"])
     if known is None:
         raise WrongUse(NOT_CHECKED, "token")
-    if file and token_of(file, known.timezone) != known.token:
+    if file and compute_token(file, known.timezone) != known.token:
         raise WrongUse(ANOTHER, "token")
     return known
 

@@ -24,7 +24,7 @@ from postino.engine.enqueue import enqueue_with_retry
 from postino.engine.explain import evaluate
 from postino.engine.job_spec import JobSpec, build_new_job
 from postino.errors import Conflict, WrongUse
-from postino.publishing.posts import LONG_PAST
+from postino.publishing.post_request import PAST_TOLERANCE
 from postino.stores.records import EnqueuedJob, JobFilter, NewJob
 from postino.values.job import Job, Queue, State
 from postino.values.post import POST, Answer, Asked, Once
@@ -126,7 +126,7 @@ async def wanted(app: Postino, body: JobBody, caller: Caller) -> tuple[NewJob, l
 async def time_of(app: Postino, text: str | None, timezone: str | None, notes: list[str]) -> datetime | None:
     """When it is to run. Raises WrongUse where that is over."""
     run_at = instant(text, timezone, "run_at", notes)
-    if run_at is not None and run_at < await app.store.now() - LONG_PAST:
+    if run_at is not None and run_at < await app.store.now() - PAST_TOLERANCE:
         raise WrongUse(f"run_at: {to_json(run_at)} is over. Leave it out to run it now. Nothing was queued.", "run_at")
     return run_at
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from postino.api.models import MOST_ACCOUNTS, ContentBody, MediaBody, OverrideBody, PostBody
 from postino.errors import WrongUse
-from postino.publishing.posts import PostRequest
+from postino.publishing.post_request import PostRequest
 from postino.rules.local_time import parse_at
 from postino.values.content import Content, MediaRef, Override
 from postino.values.time_zones import zone

@@ -14,8 +14,8 @@ from postino.api.visibility import get_editable_post
 from postino.engine.actions import make_audit_context
 from postino.errors import Conflict, WrongUse
 from postino.publishing.blackouts import InBlackout
-from postino.publishing.contents import content_from
-from postino.publishing.posts import UNSET
+from postino.publishing.contents import load_content
+from postino.publishing.post_request import UNSET
 from postino.values.outcome import Done, Reject, Retry
 from postino.wiring import Postino
 
@@ -43,14 +43,14 @@ def routes(app: Postino) -> APIRouter:
                 post_id, app.posts.reschedule(post_id, timing.at, make_audit_context(caller.name, body.reason))
             )
         else:
-            content = content_of(body, content_from(before.content))
+            content = content_of(body, load_content(before.content))
             until_at = timing.until_at if "publish_until" in said else UNSET
             done = app.posts.edit(
                 post_id, content, make_audit_context(caller.name, body.reason), publish_until_at=until_at
             )
             await of_a_post(post_id, done)
         after = await app.posts.get(post_id)
-        notes = [*timing.notes, *(await app.posts.notes([after]) if "at" in said else ())]
+        notes = [*timing.notes, *(await app.posts.describe_blackouts([after]) if "at" in said else ())]
         return JSONResponse(await render_current_post(app, after) | {"notes": notes})
 
     @router.post("/publish-now")
@@ -59,7 +59,7 @@ def routes(app: Postino) -> APIRouter:
         await get_editable_post(app, caller, post_id)
         body = body or NowBody()
         why = make_audit_context(caller.name, body.reason)
-        return await told(post_id, app.posts.hurry(post_id, why, allow_blackout=body.allow_blackout))
+        return await told(post_id, app.posts.publish_now(post_id, why, allow_blackout=body.allow_blackout))
 
     @router.post("/cancel")
     async def cancel_post(post_id: UUID, caller: Asking, body: DeedBody | None = None) -> JSONResponse:

@@ -17,7 +17,7 @@ from postino.api.validation import judged
 from postino.api.views.posts import PostViews, describe_existing, render_created_posts, render_preview
 from postino.api.visibility import get_visible_post, list_visible_accounts, require_accounts
 from postino.errors import WrongUse
-from postino.publishing.contents import folded
+from postino.publishing.contents import normalize_search_text
 from postino.rules.post_status import STATUS, Flag
 from postino.values.job import State
 from postino.values.post import Answer, Asked, Draft, Once, Place, PostFilter, Written
@@ -71,8 +71,8 @@ async def previewed(app: Postino, body: PostBody, caller: Caller) -> JSONRespons
     timing = timing_of(body)
     wish = wish_of(body, timing)
     await require_accounts(app, caller, body.accounts)
-    previews = await app.posts.preview(wish)
-    notes = [*timing.notes, *await app.posts.objections(wish, previews)]
+    previews = await app.post_validator.preview(wish)
+    notes = [*timing.notes, *await app.posts.describe_objections(wish, previews)]
     return JSONResponse({"preview": True, "posts": [*map(render_preview, previews)], "notes": notes})
 
 
@@ -87,7 +87,7 @@ async def created(
         wish = wish_of(body, timing)
         accounts = await require_accounts(app, caller, body.accounts)
         written = await app.posts.schedule(wish, once=once, draft=draft, accounts=accounts)
-        await app.posts.come_to_turn()  # many are written together, and then all are to be told of
+        await app.post_validator.turns.wait()  # many are written together, and then all are to be told of
         return written
 
     def told(written: Sequence[Written]) -> Answer:
@@ -148,7 +148,7 @@ def words_of(text: str | None) -> str | None:
         return None
     if not 0 < len(text.strip()) <= MOST_WORDS:
         raise WrongUse(f"text: give 1 to {MOST_WORDS} characters to look for, not {len(text.strip())}.", "text")
-    return folded(text.strip())
+    return normalize_search_text(text.strip())
 
 
 def states_of(text: str | None) -> tuple[State, ...]:

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from postino.api.authorization import ROWS
 from postino.api.views.posts import render_problems
 from postino.errors import Conflict, NotFound, PostinoError, StoreError, WrongUse
-from postino.publishing.posts import InvalidPost
+from postino.publishing.post_validation import InvalidPost
 
 log = structlog.get_logger("postino.api")
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)

@@ -13,7 +13,7 @@ from postino.api.views.jobs import render_attempt, render_job
 from postino.api.views.posts import get_last_error, needs_person, render_history
 from postino.api.visibility import get_editable_job, get_visible_job, select_brands
 from postino.errors import Conflict
-from postino.publishing.lookup import LookupResult, look
+from postino.publishing.lookup import LookupResult, look_up_post
 from postino.rules.ledger import doubts
 from postino.stores.records import JobFilter
 from postino.values.job import Job, State
@@ -57,7 +57,7 @@ def routes(app: Postino) -> APIRouter:
         job = await get_editable_job(app, job_id, caller_of(request))
         check_uncertain(job)
         async with open_http(app) as open_door:
-            sight = await look(app.store, app.accounts, app.networks.providers, open_door, job)
+            sight = await look_up_post(app.store, app.accounts, app.networks.providers, open_door, job)
         return JSONResponse(of_sight(sight))
 
     async def told(job: Job) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from postino.api.caller import Caller
 from postino.errors import Conflict, NotFound, WrongUse
-from postino.publishing.accounts import no_such_account
+from postino.publishing.suggestions import describe_unknown_account
 from postino.stores.records import DeadLetter
 from postino.values.job import Job
 from postino.values.post import POST, Draft, StoredAccount, StoredPost, no_draft, no_post
@@ -118,5 +118,5 @@ async def require_accounts(app: Postino, caller: Caller, names: list[str]) -> li
     for number, name in enumerate(names):
         if name not in known:
             others = await list_visible_accounts(app, caller)
-            raise WrongUse(f"accounts[{number}]: {no_such_account(name, others)}", "accounts")
+            raise WrongUse(f"accounts[{number}]: {describe_unknown_account(name, others)}", "accounts")
     return [known[name] for name in names]

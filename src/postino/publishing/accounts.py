@@ -1,6 +1,5 @@
-"""Accounts: who speaks on which network, with credentials that are sealed until the moment of the call."""
+"""Accounts on networks: connect them, open their sealed credentials, check them, pause and resume them."""
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,14 +16,13 @@ from postino.values.post import AccountState, StoredAccount
 from postino.values.provider import Account, Credential, Failure, Http, Kind, NoAnswer, NotSent, Provider, Tokens
 from postino.vault.vault import Vault
 
-SANDBOX = "sandbox:"  # an address that is looked up when it is needed: the simulated networks move
-MOST_NAMED = 20
-ROTATING = "Its tokens change with every use, so they are not tried for nothing. The next post shows whether they work."
+SANDBOX = "sandbox:"  # prefix of an address below the sandbox, whose URL changes with every start
+ROTATING = "Its tokens change with every use, so Postino does not test them. The next post shows whether they work."
 
 
 @dataclass(frozen=True, slots=True)
 class CredentialCheck:
-    """Whether a network takes an account's credentials; None: it could not be told, and why."""
+    """Whether a network accepts an account's credentials. `works` is None if that could not be found out."""
 
     account: StoredAccount
     works: bool | None
@@ -64,18 +62,6 @@ def find_remote_id(credentials: Mapping[str, str], declared: Mapping[str, Creden
     return next((credentials.get(name) for name, it in declared.items() if it.is_remote_id), None)
 
 
-def no_such_account(name: str, known: Mapping[str, StoredAccount]) -> str:
-    """With what was probably meant: the one of a network or a handle, or one that is written alike."""
-    told = f"there is no account {name[:100]!r}."
-    fitting = [account.id for account in known.values() if name in (account.network, account.handle)]
-    close = fitting or difflib.get_close_matches(name[:100], [*known], n=1)
-    if len(close) == 1:
-        return f"{told} Did you mean {close[0]}?"
-    there = [*(close or known)]
-    more = f" and {len(there) - MOST_NAMED} more" if len(there) > MOST_NAMED else ""
-    return f"{told} There are: {', '.join(there[:MOST_NAMED])}{more}." if there else f"{told} There are none yet."
-
-
 class AccountService:
     def __init__(
         self,
@@ -106,21 +92,21 @@ class AccountService:
         new: bool = False,
         before: StoredAccount | None = None,
     ) -> StoredAccount:
-        """Adds an account, or connects a known one anew: what is not said about it stays as it was.
+        """Add an account, or reconnect a known one: an argument that is None keeps its value.
 
-        Raises Conflict if it was to be new and is not, or is of another brand than it was `before`.
+        With `new` a known account is a Conflict; with `before`, one whose brand has changed since then.
         """
         titles = self.networks.titles
         if network not in titles:
-            raise WrongUse(f"network: there is no {network!r}. There are: {', '.join(titles)}.", field="network")
+            raise WrongUse(f"network: {network!r} is unknown. Use one of: {', '.join(titles)}.", field="network")
         account_id = f"{network}:{handle}"
         known = before
         if known is None and not new:
             known = next(iter(await self.store.accounts_by_id([account_id])), None)
         address = base_url or (known.base_url if known else self.networks.default_base_urls.get(network))
         if not address:
-            every = f"every {titles[network]} server is another one"
-            raise WrongUse(f"base_url: say where the server of {handle} is; {every}.", field="base_url")
+            message = f"base_url: give the server of {handle}. {titles[network]} has many servers."
+            raise WrongUse(message, field="base_url")
         account = StoredAccount(
             id=account_id,
             network=network,
@@ -135,97 +121,97 @@ class AccountService:
         return await self.store.save_account(account, act, before=known)
 
     async def open(self, account_id: str) -> Account:
-        """With everything it takes to speak for it, for as long as that takes."""
+        """Return the account with its credentials unsealed. Raises NotFound, VaultError."""
         stored = await self.store.account(account_id)
         return Account(
             id=stored.id,
             network=stored.network,
             handle=stored.handle,
-            base_url=self.address_of(stored),
+            base_url=self.resolve_address(stored),
             credentials=self.vault.open(stored.sealed, stored.id),
             brand=stored.brand,
             remote_id=stored.remote_id,
         )
 
     async def renew(self, account: Account, tokens: Tokens) -> Account:
-        """Keeps new credentials before anybody uses them."""
-        if dict(tokens.credentials) != dict(account.credentials) and await self.still_has(account):
+        """Store new credentials before anyone uses them, and return the account with them."""
+        if dict(tokens.credentials) != dict(account.credentials) and await self.has_credentials(account):
             stored = await self.store.account(account.id)
             sealed = self.vault.seal(tokens.credentials, account.id)
             await self.store.save_account(replace(stored, sealed=sealed))
         return replace(account, credentials=tokens.credentials)
 
-    async def still_has(self, account: Account) -> bool:
-        """Whether these are still its credentials: a person may have connected it anew while they were tried."""
+    async def has_credentials(self, account: Account) -> bool:
+        """Return whether these are still its credentials: a person may have reconnected it in the meantime."""
         return dict((await self.open(account.id)).credentials) == dict(account.credentials)
 
-    async def is_out(self, job: Job) -> bool:
-        """Whether something of it is out there, or may be."""
+    async def may_be_published(self, job: Job) -> bool:
+        """Return whether a part of the post is published, or may be."""
         return job.sent and is_out(await self.store.ledger(job.id))
 
-    def address_of(self, account: StoredAccount) -> str:
+    def resolve_address(self, account: StoredAccount) -> str:
         if not account.base_url.startswith(SANDBOX):
             return account.base_url
         if not self.sandbox_url:
-            told = f"account {account.id} is one of the sandbox, and none runs. `postino up` starts one."
-            raise WrongUse(told, field="sandbox.url")
+            message = f"Account {account.id} belongs to the sandbox, which is not running. Start it with `postino up`."
+            raise WrongUse(message, field="sandbox.url")
         return self.sandbox_url.rstrip("/") + account.base_url.removeprefix(SANDBOX)
 
     async def check(
-        self, account_id: str, network: Provider, open_door: Callable[[Account], Http], act: AuditContext
+        self, account_id: str, network: Provider, open_http: Callable[[Account], Http], act: AuditContext
     ) -> CredentialCheck:
-        """Asks the network whether it takes the credentials: refused, its posts wait; taken again, they go."""
+        """Ask the network whether it accepts the credentials, and set the account's state accordingly."""
         stored = await self.store.account(account_id)
         account = await self.open(account_id)
         if "refresh_token" in account.credentials:
             return CredentialCheck(stored, None, ROTATING)
-        if told := await self.left_alone(stored):
-            return CredentialCheck(stored, None, told)
+        if blocker := await self.describe_blocker(stored):
+            return CredentialCheck(stored, None, blocker)
         try:
-            said = await network.refresh(account, open_door(account))
+            result = await network.refresh(account, open_http(account))
         except (NotSent, NoAnswer) as error:
             return CredentialCheck(stored, None, str(error))
-        if isinstance(said, Failure) and said.kind is Kind.RATE_LIMIT:
-            await self.store.start_cooldown(Scope.ACCOUNT, account_id, said.until, said.message)
-        if isinstance(said, Failure) and said.kind is not Kind.AUTH:
-            return CredentialCheck(stored, None, said.message)
-        if not await self.still_has(account):
-            return CredentialCheck(stored, None, f"{account_id} was connected anew meanwhile. Check it again.")
-        if isinstance(said, Failure):
+        if isinstance(result, Failure) and result.kind is Kind.RATE_LIMIT:
+            await self.store.start_cooldown(Scope.ACCOUNT, account_id, result.until, result.message)
+        if isinstance(result, Failure) and result.kind is not Kind.AUTH:
+            return CredentialCheck(stored, None, result.message)
+        if not await self.has_credentials(account):
+            return CredentialCheck(stored, None, f"{account_id} was reconnected in the meantime. Check it again.")
+        if isinstance(result, Failure):
             if stored.state is AccountState.ACTIVE:
-                stored = await self.store.set_account_state(account_id, AccountState.TOKEN_EXPIRED, said.message, act)
-            return CredentialCheck(stored, False, said.message)
+                stored = await self.store.set_account_state(account_id, AccountState.TOKEN_EXPIRED, result.message, act)
+            return CredentialCheck(stored, False, result.message)
         if stored.state is AccountState.TOKEN_EXPIRED:
             stored = await self.store.set_account_state(account_id, AccountState.ACTIVE, None, act)
-        return CredentialCheck(stored, True, "Its network takes its credentials.")
+        return CredentialCheck(stored, True, "The network accepts the credentials.")
 
-    async def left_alone(self, account: StoredAccount) -> str | None:
-        """Why nobody asks the network about this account now: it is in trouble, or wants fewer calls."""
+    async def describe_blocker(self, account: StoredAccount) -> str | None:
+        """Return why the network must not be asked about this account now: an open circuit or a rate limit."""
         known, now = await self.store.known_gates()
-        own = await self.store.gates_for(Scope.ACCOUNT, account.id)
-        for gate in (*closed(known, now).gates, *own):
-            concerned = (gate.scope, gate.name) in ((Scope.CHANNEL, account.network), (Scope.ACCOUNT, account.id))
-            if concerned and gate.kind in (GateKind.BREAKER, GateKind.COOL_DOWN) and is_closed(gate, now):
-                until = f" It is asked again from {gate.until_at:%Y-%m-%d %H:%M:%S} UTC on." if gate.until_at else ""
+        account_gates = await self.store.gates_for(Scope.ACCOUNT, account.id)
+        for gate in (*closed(known, now).gates, *account_gates):
+            concerns = (gate.scope, gate.name) in ((Scope.CHANNEL, account.network), (Scope.ACCOUNT, account.id))
+            if concerns and gate.kind in (GateKind.BREAKER, GateKind.COOL_DOWN) and is_closed(gate, now):
+                until = f" Try again after {gate.until_at:%Y-%m-%d %H:%M:%S} UTC." if gate.until_at else ""
                 return f"{told_of_gate(gate)}{until}"
         return None
 
     async def pause(self, account_id: str, act: AuditContext) -> StoredAccount:
-        """Its posts wait until somebody resumes it."""
+        """Hold the account's posts until a person resumes it."""
         stored = await self.store.account(account_id)
         if stored.state is AccountState.TOKEN_EXPIRED:
-            raise Conflict(f"Account {account_id} waits for new credentials already. Nothing was changed.")
+            raise Conflict(f"Account {account_id} already waits for new credentials. Nothing was changed.")
         return await self.store.set_account_state(account_id, AccountState.PAUSED, act.reason or None, act)
 
     async def resume(self, account_id: str, act: AuditContext) -> StoredAccount:
         stored = await self.store.account(account_id)
         if stored.state is not AccountState.PAUSED:
-            told = "it is active" if stored.state is AccountState.ACTIVE else "it needs new credentials: reconnect it"
-            raise Conflict(f"Account {account_id} is not paused, {told}. Nothing was changed.")
+            state = "it is active" if stored.state is AccountState.ACTIVE else "it needs new credentials: reconnect it"
+            raise Conflict(f"Account {account_id} is not paused: {state}. Nothing was changed.")
         return await self.store.set_account_state(account_id, AccountState.ACTIVE, None, act)
 
-    async def hold(self, account_id: str, reason: str) -> None:
-        """Its credentials are refused: its posts wait until somebody connects it again."""
+    async def mark_expired(self, account_id: str, reason: str) -> None:
+        """Hold the account's posts until a person reconnects it: the network refuses its credentials."""
         await self.store.set_account_state(
             account_id, AccountState.TOKEN_EXPIRED, reason, AuditContext("postino", reason)
         )

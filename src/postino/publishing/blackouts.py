@@ -1,4 +1,4 @@
-"""What people are told about a post that meets a blackout: when it goes out instead."""
+"""Find the blackouts that hold a post, and describe when it is published instead."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from postino.values.post import StoredPost
 
 @dataclass(frozen=True, slots=True)
 class BlackoutConflict:
-    """Whose post meets which blackout, until when that lasts, and when no other one is in the way either."""
+    """A blackout that holds an account's post: until when, and when no other blackout holds it either."""
 
     account: str
     blackout: Blackout
@@ -23,65 +23,72 @@ class BlackoutConflict:
 
 
 class InBlackout(Conflict):
-    """It was to go out now, and nothing may. `free_at` is the first instant at which all of it may."""
+    """A post cannot be published now because of a blackout. `free_at` is the first time at which all of it can."""
 
     field = "at"
 
-    def __init__(self, met: Sequence[BlackoutConflict], free_at: datetime | None, otherwise: str, undone: str) -> None:
-        windows = " ".join(f"{window_of(meeting)}." for meeting in met)
-        then = "There is no free time in a year" if free_at is None else f"The next free instant is {written(free_at)}"
-        super().__init__(f"{undone} {windows} {then}: {otherwise}")
+    def __init__(
+        self, conflicts: Sequence[BlackoutConflict], free_at: datetime | None, advice: str, consequence: str
+    ) -> None:
+        windows = " ".join(f"{describe_conflict(conflict)}." for conflict in conflicts)
+        then = (
+            "There is no free time within a year"
+            if free_at is None
+            else f"The next free time is {format_time(free_at)}"
+        )
+        super().__init__(f"{consequence} {windows} {then}: {advice}")
         self.free_at = free_at
 
 
-def meetings(blackouts: Sequence[Blackout], jobs: Iterable[Job | NewJob], at: datetime) -> list[BlackoutConflict]:
-    """Which of these are in a blackout at this instant; each with the one that lasts longest."""
-    met = []
+def find_blackouts(blackouts: Sequence[Blackout], jobs: Iterable[Job | NewJob], at: datetime) -> list[BlackoutConflict]:
+    """Return, for each job that is in a blackout at this time, the one that lasts longest."""
+    conflicts = []
     for job in jobs:
-        theirs = those_of(blackouts, job.channel, job.brand, job.account)
-        found = [(each, window) for each in theirs if (window := window_at(each, at)) is not None]
-        if found:
-            longest, window = max(found, key=lambda it: (it[1].until_at is None, it[1].until_at or at))
-            met.append(BlackoutConflict(job.account or job.channel, longest, window.until_at, free_after(theirs, at)))
-    return met
+        relevant = those_of(blackouts, job.channel, job.brand, job.account)
+        active = [(each, window) for each in relevant if (window := window_at(each, at)) is not None]
+        if active:
+            longest, window = max(active, key=lambda pair: (pair[1].until_at is None, pair[1].until_at or at))
+            account = job.account or job.channel
+            conflicts.append(BlackoutConflict(account, longest, window.until_at, free_after(relevant, at)))
+    return conflicts
 
 
-def free_for_all(blackouts: Sequence[Blackout], jobs: Iterable[Job | NewJob], at: datetime) -> datetime | None:
-    """The first instant at which none of these is in a blackout."""
-    theirs = [each for job in jobs for each in those_of(blackouts, job.channel, job.brand, job.account)]
-    return free_after({each.id: each for each in theirs}.values(), at)
+def find_common_free_time(blackouts: Sequence[Blackout], jobs: Iterable[Job | NewJob], at: datetime) -> datetime | None:
+    """Return the first time at which none of these jobs is in a blackout; None if there is none within a year."""
+    relevant = [each for job in jobs for each in those_of(blackouts, job.channel, job.brand, job.account)]
+    return free_after({each.id: each for each in relevant}.values(), at)
 
 
-def notes_of(blackouts: Sequence[Blackout], posts: Iterable[StoredPost], now: datetime) -> list[str]:
-    """For plans: they are kept, and go out later than they say."""
+def describe_delays(blackouts: Sequence[Blackout], posts: Iterable[StoredPost], now: datetime) -> list[str]:
+    """Return a note for each scheduled post that a blackout delays: when it is published instead."""
     return [
-        note_of(meeting, post.publish_until_at)
+        describe_delay(conflict, post.publish_until_at)
         for post in posts
-        if post.job.run_at is not None and minds(post.job)
-        for meeting in meetings(blackouts, [post.job], max(post.job.run_at, now))
+        if post.job.run_at is not None and respects_blackouts(post.job)
+        for conflict in find_blackouts(blackouts, [post.job], max(post.job.run_at, now))
     ]
 
 
-def minds(job: Job) -> bool:
-    """Whether a blackout holds it up: not what has begun to go out, nor what a person wants out all the same."""
+def respects_blackouts(job: Job) -> bool:
+    """Return whether blackouts hold this job: it has sent nothing yet, and no person allowed it to be published."""
     return job.state is State.PENDING and not job.sent and not job.regardless
 
 
-def note_of(meeting: BlackoutConflict, publish_until_at: datetime | None) -> str:
-    window, free_at = f"At that time {window_of(meeting)}", meeting.free_at
+def describe_delay(conflict: BlackoutConflict, publish_until_at: datetime | None) -> str:
+    window, free_at = f"At that time {describe_conflict(conflict)}", conflict.free_at
     if free_at is None:
-        return f"{window}, and nothing is free within a year: it does not go out unless that changes."
+        return f"{window}, and there is no free time within a year: it does not go out unless that changes."
     if publish_until_at is not None and free_at >= publish_until_at:
-        late = f"publish_until is {written(publish_until_at)}: it will be missed"
-        return f"{window}: it could go out at {written(free_at)}, but {late}."
-    return f"{window}: it goes out at {written(free_at)}."
+        missed = f"publish_until is {format_time(publish_until_at)}: it will be missed"
+        return f"{window}: it could go out at {format_time(free_at)}, but {missed}."
+    return f"{window}: it goes out at {format_time(free_at)}."
 
 
-def window_of(meeting: BlackoutConflict) -> str:
-    until = "" if meeting.until_at is None else f", until {written(meeting.until_at)}"
-    why = f" — {meeting.blackout.reason}" if meeting.blackout.reason else ""
-    return f"{meeting.account} is in a blackout window ({sentence(meeting.blackout)}{why}){until}"
+def describe_conflict(conflict: BlackoutConflict) -> str:
+    until = "" if conflict.until_at is None else f", until {format_time(conflict.until_at)}"
+    why = f" — {conflict.blackout.reason}" if conflict.blackout.reason else ""
+    return f"{conflict.account} is in a blackout window ({sentence(conflict.blackout)}{why}){until}"
 
 
-def written(at: datetime) -> str:
+def format_time(at: datetime) -> str:
     return at.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,4 +1,4 @@
-"""The calendar: local days, each with its first posts and how many there are."""
+"""The calendar: local days, each with its first posts and the number of all its posts."""
 
 import re
 from collections.abc import Sequence
@@ -6,94 +6,94 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from postino.errors import WrongUse
-from postino.publishing.contents import body_of
+from postino.publishing.contents import load_body
 from postino.rules.local_time import resolve
 from postino.rules.post_status import STATUS
 from postino.stores.store import Store
 from postino.values.post import Day, Entry, Window
 from postino.values.time_zones import zone
 
-MOST_DAYS = 100
-MOST_ENTRIES = 1_000  # in one answer
-MOST_COUNTED = 1_000  # a day has more than anybody counts
-EXCERPT = 120
+MAX_DAYS = 100
+MAX_ENTRIES = 1_000  # in one response
+MAX_COUNT = 1_000  # posts of one day are counted up to this number
+EXCERPT_LENGTH = 120
 FIRST_DAY, LAST_DAY = date(1970, 1, 2), date(9998, 12, 30)
 ONE_DAY = timedelta(days=1)
-WRITTEN = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+ISO_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 class CalendarService:
     def __init__(self, store: Store) -> None:
         self.store = store
 
-    async def show(
-        self, first: date, last: date, timezone: str, brands: frozenset[str] | None, most: int
+    async def list_days(
+        self, first: date, last: date, timezone: str, brands: frozenset[str] | None, limit: int
     ) -> list[dict[str, Any]]:
-        """All days from the first to the last, both included."""
-        days = days_between(first, last)
-        windows = [window_of(day, timezone) for day in days]
-        found = await self.store.calendar(windows, brands, min(most, MOST_ENTRIES // len(days)))
-        return [told(day, window, those, timezone) for day, window, those in zip(days, windows, found, strict=True)]
+        """Return all days from the first to the last, both included, each with at most `limit` posts."""
+        days = list_dates(first, last)
+        windows = [to_window(day, timezone) for day in days]
+        rows = await self.store.calendar(windows, brands, min(limit, MAX_ENTRIES // len(days)))
+        return [render_day(day, window, row, timezone) for day, window, row in zip(days, windows, rows, strict=True)]
 
 
-def days_between(first: date, last: date) -> list[date]:
+def list_dates(first: date, last: date) -> list[date]:
     if last < first:
         raise WrongUse(f"to: {last} is before {first}, which is `from`.", field="to")
-    if (last - first).days >= MOST_DAYS:
-        told = f"{first} to {last} are {(last - first).days + 1} days"
-        raise WrongUse(f"to: {told}; a calendar shows at most {MOST_DAYS} at once.", field="to")
+    if (last - first).days >= MAX_DAYS:
+        message = f"{first} to {last} are {(last - first).days + 1} days"
+        raise WrongUse(f"to: {message}; a calendar shows at most {MAX_DAYS} at once.", field="to")
     return [first + ONE_DAY * number for number in range((last - first).days + 1)]
 
 
-def window_of(day: date, timezone: str) -> Window:
-    """From its midnight to the next one, as the clocks there show it: a day may have 23 hours, or 25, or none."""
-    return Window(midnight(day, timezone), midnight(day + ONE_DAY, timezone))
+def to_window(day: date, timezone: str) -> Window:
+    """Return the instants from midnight to midnight, local time. A day may have 23 or 25 hours, or none."""
+    return Window(find_midnight(day, timezone), find_midnight(day + ONE_DAY, timezone))
 
 
-def midnight(day: date, timezone: str) -> datetime:
+def find_midnight(day: date, timezone: str) -> datetime:
     return resolve(datetime.combine(day, time()), timezone).at
 
 
-def told(day: date, window: Window, found: Day, timezone: str) -> dict[str, Any]:
+def render_day(day: date, window: Window, row: Day, timezone: str) -> dict[str, Any]:
     return {
         "date": day.isoformat(),
-        "from": instant(window.from_at),
-        "to": instant(window.to_at),
-        "count": min(found.posts, MOST_COUNTED),
-        "count_is_exact": found.posts <= MOST_COUNTED,
-        "has_more": found.posts > len(found.entries),
-        "posts": [of_entry(entry, timezone) for entry in found.entries],
+        "from": format_instant(window.from_at),
+        "to": format_instant(window.to_at),
+        "count": min(row.posts, MAX_COUNT),
+        "count_is_exact": row.posts <= MAX_COUNT,
+        "has_more": row.posts > len(row.entries),
+        "posts": [render_entry(entry, timezone) for entry in row.entries],
     }
 
 
-def of_entry(entry: Entry, timezone: str) -> dict[str, Any]:
-    text = body_of(entry.content)
+def render_entry(entry: Entry, timezone: str) -> dict[str, Any]:
+    text = load_body(entry.content)
     return {
         "id": str(entry.id),
         "status": STATUS[entry.state].value,
         "network": entry.network,
         "account": entry.account,
-        "scheduled_at": instant(entry.scheduled_at),
+        "scheduled_at": format_instant(entry.scheduled_at),
         "local_time": entry.scheduled_at.astimezone(zone(timezone)).isoformat(timespec="seconds"),
-        "text": text if len(text) <= EXCERPT else f"{text[: EXCERPT - 1]}…",
+        "text": text if len(text) <= EXCERPT_LENGTH else f"{text[: EXCERPT_LENGTH - 1]}…",
     }
 
 
-def instant(at: datetime) -> str:
+def format_instant(at: datetime) -> str:
     return at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def parse_days(first: str | None, last: str | None) -> Sequence[date]:
-    return [day_from(first, "from"), day_from(last, "to")]
+    return [parse_day(first, "from"), parse_day(last, "to")]
 
 
-def day_from(text: str | None, field: str) -> date:
+def parse_day(text: str | None, field: str) -> date:
     if text is None:
-        raise WrongUse(f"{field} is missing: a day such as 2026-03-29.", field=field)
+        raise WrongUse(f"{field} is missing: give a day such as 2026-03-29.", field=field)
     try:
-        day = date.fromisoformat(text) if WRITTEN.fullmatch(text) else None
+        day = date.fromisoformat(text) if ISO_DATE.fullmatch(text) else None
     except ValueError:
         day = None
     if day is None or not FIRST_DAY <= day <= LAST_DAY:
-        raise WrongUse(f"{field}: {text[:40]!r} is no day: write it like 2026-03-29.", field=field)
+        raise WrongUse(f"{field}: {text[:40]!r} is not a day: write it like 2026-03-29.", field=field)
     return day

@@ -1,4 +1,4 @@
-"""Contents as they are kept: JSON, and back; and the words they are found by."""
+"""Contents as stored: to JSON and back, and the text that a search looks through."""
 
 import dataclasses
 import json
@@ -10,36 +10,37 @@ from pydantic import TypeAdapter
 from postino.values.content import Content, Override
 
 
-def text_of(content: Content) -> str:
+def dump_content(content: Content) -> str:
     return json.dumps(dataclasses.asdict(content), ensure_ascii=False)
 
 
-def words_of(content: Content) -> str:
-    """All that is said, in one case and one spelling: what a search looks through, letter by letter."""
-    parts = [*said_in(content), *(part for override in content.overrides.values() for part in said_in(override))]
-    return folded("\n".join(part for part in parts if part))
-
-
-def said_in(said: Content | Override) -> list[str | None]:
-    return [said.title, said.body, *(said.thread or ()), *(said.hashtags or ())]
-
-
-def folded(text: str) -> str:
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
-
-
 @lru_cache(maxsize=16)
-def content_from(text: str) -> Content:
-    """Posts of one content are mostly looked at together, and its text may be long."""
-    return _contents().validate_json(text)
+def load_content(text: str) -> Content:
+    """Parse a stored content. Cached, because posts of one content are usually read together."""
+    return _content_type().validate_json(text)
 
 
-def body_of(text: str) -> str:
-    """Only its first part: many are shown at once where that is enough."""
+def load_body(text: str) -> str:
+    """Return only the body of a stored content: lists of many posts need no more."""
     body: str = json.loads(text)["body"]
     return body
 
 
+def extract_search_text(content: Content) -> str:
+    """Return all text of a content and its overrides, normalized for substring search."""
+    sources: list[Content | Override] = [content, *content.overrides.values()]
+    return normalize_search_text("\n".join(part for source in sources for part in list_texts(source) if part))
+
+
+def list_texts(source: Content | Override) -> list[str | None]:
+    return [source.title, source.body, *(source.thread or ()), *(source.hashtags or ())]
+
+
+def normalize_search_text(text: str) -> str:
+    """Return the text composed and without case, so that a search finds either spelling."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+
+
 @cache
-def _contents() -> TypeAdapter[Content]:
+def _content_type() -> TypeAdapter[Content]:
     return TypeAdapter(Content)

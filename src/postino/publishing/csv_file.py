@@ -1,4 +1,4 @@
-"""A CSV file as spreadsheets write it, with commas or semicolons. Its lines keep their numbers."""
+"""Parse a CSV file as spreadsheets write it, with commas, semicolons or tabs. Problems name their line and column."""
 
 import csv
 import difflib
@@ -11,22 +11,23 @@ from typing import Any
 from postino.values.content import Severity
 
 COLUMNS = ("text", "title", "hashtags", "media", "accounts", "at", "timezone", "first_comment", "publish_until")
-OFFERED = tuple(name for name in COLUMNS if name != "first_comment")  # it is known, and has to be empty yet
-NEEDED = ("text", "accounts", "at")
-SIGNS = {",": "commas", ";": "semicolons", "\t": "tabs"}
-MOST_ROWS = 10_000
-MOST_SHOWN = 100
-MOST_COLUMNS = 100
-MARKS = (b"\xff\xfe", b"\xfe\xff")
-NOT_UTF8 = "This line is not UTF-8 text. Save the file as `CSV UTF-8`, and it is."
+OFFERED = tuple(name for name in COLUMNS if name != "first_comment")  # not supported yet: it has to be empty
+REQUIRED = ("text", "accounts", "at")
+DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+MAX_ROWS = 10_000
+MAX_EXCERPT = 100  # characters of a value that a message repeats
+MAX_COLUMNS = 100
+UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+NOT_UTF8 = "This line is not UTF-8 text. Save the file as `CSV UTF-8`."
 EMPTY = f"The file is empty. Its first line names the columns: {', '.join(OFFERED)}."
 NO_ROWS = "The first line names the columns, and there is no post below it."
 UTF16 = "The file is UTF-16. Save it as `CSV UTF-8`."
+Record = tuple[int, list[str], int]  # first line, values, last line
 
 
 @dataclass(frozen=True, slots=True)
 class CsvProblem:
-    """What is wrong, where, and what would be right."""
+    """A problem in a file: where it is, and how to correct it."""
 
     line: int
     column: str | None
@@ -34,8 +35,7 @@ class CsvProblem:
     message: str
     severity: Severity = Severity.ERROR
 
-    @property
-    def told(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         return {
             "line": self.line,
             "column": self.column,
@@ -47,117 +47,120 @@ class CsvProblem:
 
 @dataclass(frozen=True, slots=True)
 class CsvRow:
-    """A row: the number of its first line in the file, and what its columns hold."""
+    """A row of the file: the number of its first line, and its values by column."""
 
     number: int
     values: Mapping[str, str]
-    faults: Sequence[CsvProblem] = ()
+    problems: Sequence[CsvProblem] = ()
 
-    def fault(self, column: str, message: str, severity: Severity = Severity.ERROR) -> CsvProblem:
+    def report(self, column: str, message: str, severity: Severity = Severity.ERROR) -> CsvProblem:
+        """Return a problem in this column."""
         value = self.values.get(column)
-        return CsvProblem(self.number, column, None if value is None else sound(value)[:MOST_SHOWN], message, severity)
+        return CsvProblem(self.number, column, None if value is None else make_excerpt(value), message, severity)
 
 
-def read(file: bytes) -> tuple[list[CsvRow], list[CsvProblem]]:
-    """All rows that say something; and what is wrong with the file as a whole, of which then nothing is read."""
-    if file.startswith(MARKS):
+def parse_csv(file: bytes) -> tuple[list[CsvRow], list[CsvProblem]]:
+    """Return all rows that are not empty. If the file as a whole has problems, return those instead of rows."""
+    if file.startswith(UTF16_MARKS):
         return [], [CsvProblem(1, None, None, UTF16)]
     text = file.removeprefix(b"\xef\xbb\xbf").decode(errors="surrogateescape")
-    marked = re.match(r"sep=(.)\r?\n", text)  # a spreadsheet's own first line
+    marked = re.match(r"sep=(.)\r?\n", text)  # Excel writes its delimiter into a first line of its own
     skipped = 0 if marked is None else 1
     text = text[marked.end() :] if marked else text
     head = text.partition("\n")[0]
     delimiter = marked[1] if marked else max(",;\t", key=head.count)
-    rows = numbered(text, delimiter, skipped)
-    first = next(rows, None)
+    records = read_records(text, delimiter, skipped)
+    first = next(records, None)
     if first is None or isinstance(first, CsvProblem):
         return [], [first or CsvProblem(1, None, None, EMPTY)]
-    if len(first[1]) > MOST_COLUMNS:
-        return [], [CsvProblem(1, None, None, f"{len(first[1]):,} columns are too many. There are: {listed(OFFERED)}.")]
+    if len(first[1]) > MAX_COLUMNS:
+        message = f"The file has {len(first[1]):,} columns. Use only these: {', '.join(OFFERED)}."
+        return [], [CsvProblem(1, None, None, message)]
     names = [name.strip().lower() for name in first[1]]
-    faults = [*headed(names, first[0])]
-    if faults:
-        return [], faults
-    return lines_of(rows, names, delimiter)
+    problems = [*check_header(names, first[0])]
+    if problems:
+        return [], problems
+    return parse_rows(records, names, delimiter)
 
 
-def numbered(text: str, delimiter: str, skipped: int) -> Iterator[tuple[int, list[str], int] | CsvProblem]:
-    """Each row with the numbers of its first and last line."""
+def read_records(text: str, delimiter: str, skipped: int) -> Iterator[Record | CsvProblem]:
+    """Yield each record with the numbers of its first and last line."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     before = skipped
     while True:
         try:
-            row = next(reader)
+            values = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
-            yield CsvProblem(
-                before + 1, None, None, f"From here on the file cannot be read: {error}. Look at the quotes."
-            )
+            message = f"The file cannot be read from here on: {error}. Check the quotes."
+            yield CsvProblem(before + 1, None, None, message)
             return
         first, before = before + 1, reader.line_num + skipped
-        yield first, row, before
+        yield first, values, before
 
 
-def headed(names: Sequence[str], line: int) -> Iterator[CsvProblem]:
+def check_header(names: Sequence[str], line: int) -> Iterator[CsvProblem]:
     for name in names:
         if name not in COLUMNS:
             close = difflib.get_close_matches(name, OFFERED, n=1)
-            hint = f"Did you mean {close[0]}?" if close else f"There are: {listed(OFFERED)}."
-            shown = sound(name)[:MOST_SHOWN]
-            yield CsvProblem(line, shown, None, f"There is no column {shown!r}. {hint}")
+            hint = f"Did you mean {close[0]}?" if close else f"Use one of: {', '.join(OFFERED)}."
+            excerpt = make_excerpt(name)
+            yield CsvProblem(line, excerpt, None, f"There is no column {excerpt!r}. {hint}")
     for name in sorted({name for name in names if names.count(name) > 1} & {*COLUMNS}):
-        yield CsvProblem(line, name, None, f"There are two columns {name}. Leave one.")
-    for name in NEEDED:
+        yield CsvProblem(line, name, None, f"The column {name} appears twice. Remove one.")
+    for name in REQUIRED:
         if name not in names:
-            yield CsvProblem(line, name, None, f"The column {name} is missing. It has to be there: {listed(NEEDED)}.")
+            message = f"The column {name} is missing. Required columns: {', '.join(REQUIRED)}."
+            yield CsvProblem(line, name, None, message)
 
 
-def lines_of(
-    rows: Iterator[tuple[int, list[str], int] | CsvProblem], names: Sequence[str], delimiter: str
+def parse_rows(
+    records: Iterator[Record | CsvProblem], names: Sequence[str], delimiter: str
 ) -> tuple[list[CsvRow], list[CsvProblem]]:
-    lines: list[CsvRow] = []
-    for row in rows:
-        if isinstance(row, CsvProblem):
-            return lines, [row]
-        number, values, last = row
+    rows: list[CsvRow] = []
+    for record in records:
+        if isinstance(record, CsvProblem):
+            return rows, [record]
+        number, values, last = record
         if not any(value.strip() for value in values):
             continue
-        if len(lines) == MOST_ROWS:
-            return [], [
-                CsvProblem(number, None, None, f"The file has more than {MOST_ROWS:,} rows. Split it into several.")
-            ]
-        lines.append(line_of(number, last, values, names, delimiter))
-    return lines, [] if lines else [CsvProblem(1, None, None, NO_ROWS)]
+        if len(rows) == MAX_ROWS:
+            message = f"The file has more than {MAX_ROWS:,} rows. Split it into several files."
+            return [], [CsvProblem(number, None, None, message)]
+        rows.append(parse_row(number, last, values, names, delimiter))
+    return rows, [] if rows else [CsvProblem(1, None, None, NO_ROWS)]
 
 
-def line_of(number: int, last: int, values: Sequence[str], names: Sequence[str], delimiter: str) -> CsvRow:
-    faults = []
-    broken = [column for column, value in zip(names, values, strict=False) if sound(value) != value]
-    for column in broken:
+def parse_row(number: int, last: int, values: Sequence[str], names: Sequence[str], delimiter: str) -> CsvRow:
+    problems = []
+    undecodable = [column for column, value in zip(names, values, strict=False) if replace_undecodable(value) != value]
+    for column in undecodable:
         value = values[names.index(column)]
         at = number + value[: re.search("[\ud800-\udfff]", value).start()].count("\n")  # type: ignore[union-attr]
-        faults.append(CsvProblem(min(at, last), column, sound(value)[:MOST_SHOWN], NOT_UTF8))
+        problems.append(CsvProblem(min(at, last), column, make_excerpt(value), NOT_UTF8))
     if len(values) > len(names):
-        told = f"This line has {len(values)} values for {len(names)} columns. Put quotes around what has"
-        told += f" {SIGNS.get(delimiter, repr(delimiter))} in it."
-        faults.append(CsvProblem(number, None, sound(values[len(names)])[:MOST_SHOWN], told))
-    return CsvRow(number, {name: sound(value) for name, value in zip(names, values, strict=False)}, faults)
+        message = f"This line has {len(values)} values for {len(names)} columns. Put quotes around values that contain"
+        message += f" {DELIMITERS.get(delimiter, repr(delimiter))}."
+        problems.append(CsvProblem(number, None, make_excerpt(values[len(names)]), message))
+    decoded = {name: replace_undecodable(value) for name, value in zip(names, values, strict=False)}
+    return CsvRow(number, decoded, problems)
 
 
-def sound(text: str) -> str:
-    """With a sign in the place of what cannot be read."""
+def replace_undecodable(text: str) -> str:
+    """Return the text with U+FFFD in place of bytes that are not UTF-8."""
     return re.sub("[\ud800-\udfff]", "\ufffd", text)
 
 
-def split(text: str) -> list[str]:
-    """Several in one field."""
+def make_excerpt(value: str) -> str:
+    return replace_undecodable(value)[:MAX_EXCERPT]
+
+
+def split_list(text: str) -> list[str]:
+    """Split a field with several names, separated by commas, semicolons, bars or new lines."""
     return [part.strip() for part in re.split(r"[,;|\n]", text) if part.strip()]
 
 
-def words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
+    """Split a field with several hashtags or URLs, which may contain commas themselves."""
     return [part for part in re.split(r"[\s|]+|,\s*(?=#|https?:)", text) if part]
-
-
-def listed(names: Sequence[str]) -> str:
-    return ", ".join(names)

@@ -1,17 +1,14 @@
-"""Asks a network what became of a post that may be out there, without sending anything and without writing it down."""
+"""Ask a network what became of a post that may have been published. Nothing is sent and nothing is stored."""
 
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cache
 from typing import Any, NoReturn
-
-from pydantic import TypeAdapter
 
 from postino.errors import NotFound, WrongUse
 from postino.publishing.accounts import AccountService
-from postino.publishing.publisher import PostPayload, post_of
+from postino.publishing.post_payload import load_payload, to_provider_post
 from postino.rules.ledger import Accepted, InDoubt, fate
 from postino.stores.store import Store
 from postino.values.job import Job
@@ -34,14 +31,14 @@ from postino.values.provider import (
 )
 from postino.vault.vault import VaultError
 
-NOT_SEEN = "It is not to be seen there, which does not prove that it is not there."
-NO_WAY = "The network offers no way to ask whether it arrived."
-OpenDoor = Callable[[Provider, Account], Http]
+NOT_FOUND = "The network does not list it, which does not prove that it was not published."
+NO_LOOKUP = "The network has no way to ask whether the post arrived."
+OpenHttp = Callable[[Provider, Account], Http]
 
 
 @dataclass(frozen=True, slots=True)
 class LookupResult:
-    """What a look showed: `found`, `not_found` or `cannot_tell`, and in words why."""
+    """The result of a lookup: `found`, `not_found` or `cannot_tell`, and why."""
 
     kind: str
     why: str | None = None
@@ -49,19 +46,19 @@ class LookupResult:
 
 
 class LookupEnded(BaseException):
-    """Ends the look, past whatever a network's own code catches."""
+    """Carries the result out of a provider's code. A BaseException, so that no provider catches it."""
 
-    def __init__(self, sight: LookupResult) -> None:
-        super().__init__(sight.kind)
-        self.sight = sight
+    def __init__(self, result: LookupResult) -> None:
+        super().__init__(result.kind)
+        self.result = result
 
 
-def cannot_tell(why: str) -> NoReturn:
+def end_without_result(why: str) -> NoReturn:
     raise LookupEnded(LookupResult("cannot_tell", why))
 
 
 class ReadOnlyCall:
-    """A `Call` that remembers and looks, and does nothing: it ends at the first visible call that is in doubt."""
+    """A `Call` that replays stored steps and ends at the first visible call in doubt, with a lookup instead of it."""
 
     def __init__(self, store: Store, job: Job, ledger: Ledger, http: Http) -> None:
         self.store, self.job, self.ledger, self.http = store, job, ledger, http
@@ -70,7 +67,7 @@ class ReadOnlyCall:
         for entry in self.ledger.steps:
             if entry.name == name and entry.done_at is not None:
                 return None if entry.result is None else json.loads(entry.result)
-        return cannot_tell(f"What is needed to look for it was never done: {name}.")
+        return end_without_result(f"The step {name} did not complete, and the lookup needs its result.")
 
     async def until(self, name: str, ready: Act, *arguments: Any, every: timedelta, patience: timedelta) -> Any:
         return await self.step(name, ready, *arguments)
@@ -80,9 +77,9 @@ class ReadOnlyCall:
         if isinstance(doubt, Accepted):
             return doubt.receipt
         if not isinstance(doubt, InDoubt):
-            return cannot_tell("Nothing of it is in doubt: it goes on by itself, or waits for a person's word.")
+            return end_without_result("Nothing is in doubt: the post continues by itself, or waits for a decision.")
         if found is None:
-            return cannot_tell(NO_WAY)
+            return end_without_result(NO_LOOKUP)
         intent = Intent(
             number=doubt.intent.number,
             intended_at=doubt.first_intended_at,
@@ -92,39 +89,35 @@ class ReadOnlyCall:
             case Found(receipt):
                 raise LookupEnded(LookupResult("found", None, (receipt,)))
             case CannotTell(why):
-                return cannot_tell(why)
+                return end_without_result(why)
             case Failure(_, message):
-                return cannot_tell(message)
+                return end_without_result(message)
             case _:
-                raise LookupEnded(LookupResult("not_found", NOT_SEEN))
+                raise LookupEnded(LookupResult("not_found", NOT_FOUND))
 
     async def held_by_others(self, remote_ids: list[str]) -> set[str]:
         return await self.store.remote_ids_of_others(self.job, remote_ids)
 
 
-async def look(
-    store: Store, accounts: AccountService, networks: Mapping[str, Provider], open_door: OpenDoor, job: Job
+async def look_up_post(
+    store: Store, accounts: AccountService, networks: Mapping[str, Provider], open_http: OpenHttp, job: Job
 ) -> LookupResult:
+    """Return whether the network has the post of this job."""
     network = networks.get(job.channel)
     if job.type != POST or network is None or job.account is None:
-        return LookupResult("cannot_tell", "Only of posts does Postino know whom to ask.")
+        return LookupResult("cannot_tell", "Postino can look up posts only.")
     try:
         account = await accounts.open(job.account)
-        told = await accounts.left_alone(await store.account(job.account))
+        blocker = await accounts.describe_blocker(await store.account(job.account))
     except (NotFound, VaultError, WrongUse) as error:
         return LookupResult("cannot_tell", str(error))
-    if told is not None:
-        return LookupResult("cannot_tell", told)
-    onlooker = ReadOnlyCall(store, job, await store.ledger(job.id), open_door(network, account))
+    if blocker is not None:
+        return LookupResult("cannot_tell", blocker)
+    call = ReadOnlyCall(store, job, await store.ledger(job.id), open_http(network, account))
     try:
-        await network.publish(post_of(job, letters().validate_json(job.payload), account), onlooker)
-    except LookupEnded as seen:
-        return seen.sight
+        await network.publish(to_provider_post(job, load_payload(job.payload), account), call)
+    except LookupEnded as ended:
+        return ended.result
     except (NotSent, NoAnswer) as error:
         return LookupResult("cannot_tell", str(error))
-    return LookupResult("cannot_tell", "All of it is known to be out there.")
-
-
-@cache
-def letters() -> TypeAdapter[PostPayload]:
-    return TypeAdapter(PostPayload)
+    return LookupResult("cannot_tell", "All parts of the post are known to be published.")

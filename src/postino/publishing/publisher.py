@@ -1,40 +1,25 @@
-"""The handler of posts: opens the account, and lets its network publish through the ledger."""
+"""The handler of posts: open the account, and let its network's provider publish through the ledger.
+
+It decides what a failure of the credentials means: refresh them once, or hold the account's posts until it is
+reconnected.
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from postino.errors import NotFound, WrongUse
 from postino.publishing.accounts import AccountService
+from postino.publishing.post_payload import PostPayload, to_provider_post
 from postino.rules.settlement import TOO_LATE
 from postino.values.job import Job
 from postino.values.ledger import CallPolicy, GuardedCall
 from postino.values.outcome import Defer, Done, Outcome, Reject, Retry
-from postino.values.provider import Account, Failure, Kind, Media, NoAnswer, NotSent, Post, Provider, Tokens
+from postino.values.provider import Account, Failure, Kind, NoAnswer, NotSent, Provider, Tokens
 from postino.vault.vault import VaultError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MediaPayload:
-    url: str
-    kind: str = "image"
-    alt: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PostPayload:
-    """What a post's job carries: the finished text, and what goes with it."""
-
-    parts: tuple[str, ...]
-    title: str | None = None
-    media: tuple[MediaPayload, ...] = ()
-    options: Mapping[str, Any] = field(default_factory=dict)
-    publish_until_at: datetime | None = None
-
-
 class TokenRefused(BaseException):
-    """The network does not take the account's credentials. Past whatever a network's own code catches."""
+    """The network refuses the account's credentials. A BaseException, so that no provider's code catches it."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.message)
@@ -51,66 +36,68 @@ class Publisher:
         self.send_within = timedelta(seconds=send_within)
 
     async def publish(self, job: Job, payload: PostPayload, call: GuardedCall) -> Outcome:
-        if is_too_late(job, payload.publish_until_at) and not await self.accounts.is_out(job):
+        if is_too_late(job, payload.publish_until_at) and not await self.accounts.may_be_published(job):
             return Reject(TOO_LATE, missed=True)
         network = self.networks.get(job.channel)
         if network is None or job.account is None:
-            return Retry(f"This worker knows no network {job.channel!r}. Start one that does.")
+            return Retry(f"This worker cannot publish to {job.channel!r}. Start a worker that has this network.")
         try:
             account = await self.accounts.open(job.account)
         except NotFound as error:
             return Reject(str(error))
         except VaultError as error:
-            return await self.held(job.account, str(error))
+            return await self.hold_account(job.account, str(error))
         except WrongUse as error:
             return Retry(str(error))
         try:
             return await self.publish_as(account, network, job, payload, call)
-        except TokenRefused as refused:
-            fresh = await self.refreshed(account, network, refused.failure, call)
-        if not isinstance(fresh, Account):
-            return fresh
+        except TokenRefused as refusal:
+            refreshed = await self.refresh_credentials(account, network, refusal.failure, call)
+        if not isinstance(refreshed, Account):
+            return refreshed
         try:
-            return await self.publish_as(fresh, network, job, payload, call)
-        except TokenRefused as refused:
-            return await self.refused(fresh, refused.failure)
+            return await self.publish_as(refreshed, network, job, payload, call)
+        except TokenRefused as refusal:
+            return await self.handle_refusal(refreshed, refusal.failure)
 
     async def publish_as(
         self, account: Account, network: Provider, job: Job, payload: PostPayload, call: GuardedCall
     ) -> Outcome:
-        published = await network.publish(
-            post_of(job, payload, account), call.with_policy(self.manners(network, account))
-        )
+        post = to_provider_post(job, payload, account)
+        published = await network.publish(post, call.with_policy(self.build_policy(network, account)))
         return Done({"url": published.url}, published.remote_id)
 
-    async def refreshed(
+    async def refresh_credentials(
         self, account: Account, network: Provider, why: Failure, call: GuardedCall
     ) -> Account | Outcome:
-        """Once in an attempt. New tokens are kept before they are used; a failure that may pass disconnects nobody."""
+        """Return the account with new credentials, stored before anyone uses them, or how the attempt ends.
+
+        Called once in an attempt. Only a definite refusal holds the account; other failures are retried.
+        """
         try:
-            tokens = await network.refresh(account, call.with_policy(self.manners(network, account)).http)
+            tokens = await network.refresh(account, call.with_policy(self.build_policy(network, account)).http)
         except (NotSent, NoAnswer) as error:
-            return Retry(f"{why.message} New ones could not be had: {error}")
+            return Retry(f"{why.message} The credentials could not be refreshed: {error}")
         if isinstance(tokens, Tokens):
             return await self.accounts.renew(account, tokens)
         if tokens.kind in (Kind.AUTH, Kind.PERMANENT):
-            return await self.refused(account, tokens)
+            return await self.handle_refusal(account, tokens)
         if tokens.kind is Kind.RATE_LIMIT:
             return await call.handle_failure(tokens)
-        return Retry(f"{why.message} New ones could not be had: {tokens.message}", tokens.until)
+        return Retry(f"{why.message} The credentials could not be refreshed: {tokens.message}", tokens.until)
 
-    async def refused(self, account: Account, failure: Failure) -> Outcome:
-        if not await self.accounts.still_has(account):
-            return Defer(datetime.now(UTC), f"{account.id} was connected anew meanwhile.")
-        return await self.held(account.id, failure.message)
+    async def handle_refusal(self, account: Account, failure: Failure) -> Outcome:
+        if not await self.accounts.has_credentials(account):
+            return Defer(datetime.now(UTC), f"{account.id} was reconnected in the meantime.")
+        return await self.hold_account(account.id, failure.message)
 
-    async def held(self, account: str, why: str) -> Outcome:
-        """Not failed: connected again, the account publishes what waits for it."""
-        await self.accounts.hold(account, why)
-        return Defer(datetime.now(UTC), f"{why} Posts of {account} wait until it is connected again.")
+    async def hold_account(self, account: str, why: str) -> Outcome:
+        """Mark the account as expired and defer the post. Its posts are published once it is reconnected."""
+        await self.accounts.mark_expired(account, why)
+        return Defer(datetime.now(UTC), f"{why} Posts of {account} wait until it is reconnected.")
 
-    def manners(self, network: Provider, account: Account) -> CallPolicy:
-        async def refused(failure: Failure) -> None:
+    def build_policy(self, network: Provider, account: Account) -> CallPolicy:
+        async def raise_token_refused(failure: Failure) -> None:
             if failure.kind is Kind.AUTH:
                 raise TokenRefused(failure)
 
@@ -120,22 +107,10 @@ class Publisher:
             send_within=self.send_within,
             secrets=frozenset(account.credentials.values()),
             public=True,
-            on_failure=refused,
+            on_failure=raise_token_refused,
         )
 
 
-def post_of(job: Job, payload: PostPayload, account: Account) -> Post:
-    return Post(
-        id=job.id,
-        account=account,
-        parts=payload.parts,
-        title=payload.title,
-        media=tuple(Media(url=media.url, kind=media.kind, alt=media.alt) for media in payload.media),
-        created_at=job.created_at,
-        options=payload.options,
-    )
-
-
 def is_too_late(job: Job, until: datetime | None) -> bool:
-    """By the store's clock. What a person replays is wanted all the same."""
+    """Return whether `publish_until` had passed when the job was claimed. A replay ignores it."""
     return until is not None and job.generation == 1 and (job.claimed_at or until) > until

@@ -1,22 +1,40 @@
-"""Names that no account has: what was probably meant is looked for once, and for the first few only."""
+"""Suggest an account for a name that no account has.
 
+Comparing names is expensive, so that only the first names are compared, with the first accounts, and each only once.
+"""
+
+import difflib
 from collections.abc import Mapping
 from itertools import islice
 
-from postino.publishing.accounts import no_such_account
 from postino.values.post import StoredAccount
 
-MOST_MEANT = 10  # names, each compared with every account
-MOST_COMPARED = 1_000  # accounts
-MOST_SHOWN = 100  # characters
+MAX_COMPARED_NAMES = 10
+MAX_COMPARED_ACCOUNTS = 1_000
+MAX_LISTED = 20  # accounts
+MAX_NAME = 100  # characters of a name that a message repeats
 
 
 class AccountSuggestions:
     def __init__(self, known: Mapping[str, StoredAccount]) -> None:
-        self.known = dict(islice(known.items(), MOST_COMPARED))
-        self.meant: dict[str, str] = {}
+        self.known = dict(islice(known.items(), MAX_COMPARED_ACCOUNTS))
+        self.messages: dict[str, str] = {}
 
-    def told(self, name: str) -> str:
-        if name not in self.meant and len(self.meant) < MOST_MEANT:
-            self.meant[name] = no_such_account(name, self.known)
-        return self.meant.get(name) or f"there is no account {name[:MOST_SHOWN]!r}."
+    def describe(self, name: str) -> str:
+        """Return a message that the account does not exist, with a suggestion for the first few names."""
+        if name not in self.messages and len(self.messages) < MAX_COMPARED_NAMES:
+            self.messages[name] = describe_unknown_account(name, self.known)
+        return self.messages.get(name) or f"Account {name[:MAX_NAME]!r} does not exist."
+
+
+def describe_unknown_account(name: str, known: Mapping[str, StoredAccount]) -> str:
+    """Return a message with a suggestion: an account with this handle or on this network, or one spelled alike."""
+    message = f"Account {name[:MAX_NAME]!r} does not exist."
+    fitting = [account.id for account in known.values() if name in (account.network, account.handle)]
+    close = fitting or difflib.get_close_matches(name[:MAX_NAME], [*known], n=1)
+    if len(close) == 1:
+        return f"{message} Did you mean {close[0]}?"
+    names = [*(close or known)]
+    more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
+    listed = f"Use one of: {', '.join(names[:MAX_LISTED])}{more}."
+    return f"{message} {listed}" if names else f"{message} Add one with `postino accounts add`."

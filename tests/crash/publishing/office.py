@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from postino import Postino
-from postino.publishing.posts import PostRequest
+from postino.publishing.post_request import PostRequest
 from postino.values.post import StoredAccount, StoredPost
 from tests.crash.books import Books, identity
 from tests.crash.evidence import last_words, lines

@@ -20,7 +20,7 @@ from postino.config import (
 )
 from postino.providers import mastodon
 from postino.providers.registry import load_built_in
-from postino.publishing.posts import PostRequest
+from postino.publishing.post_request import PostRequest
 from postino.stores import crash_points
 from postino.values.content import Content
 from tests.crash.record import Record

@@ -9,9 +9,9 @@ from uuid import UUID
 
 from postino.api.views.fields import omit, render_fields, to_json
 from postino.errors import NotFound
-from postino.publishing.blackouts import notes_of
-from postino.publishing.contents import content_from
-from postino.publishing.posts import PostPreview, errors
+from postino.publishing.blackouts import describe_delays
+from postino.publishing.contents import load_content
+from postino.publishing.post_validation import PostPreview
 from postino.rules.blackout import Blackout
 from postino.rules.gates import closed, holds, is_closed, told_of_gate
 from postino.rules.post_status import (
@@ -58,7 +58,7 @@ class PostViews:
 
     def list_notes(self, posts: Sequence[StoredPost]) -> list[str]:
         """Return what people should know about the times of new posts."""
-        return notes_of(self.blackouts, posts, self.now)
+        return describe_delays(self.blackouts, posts, self.now)
 
     async def load_page(
         self, criteria: PostFilter, flags: frozenset[Flag] = frozenset()
@@ -136,7 +136,7 @@ def render_post(post: StoredPost, standing: Standing) -> dict[str, Any]:
         "publish_until": post.publish_until_at,
         "version": post.version,
         "created_at": job.created_at,
-        "text": content_from(post.content).body,
+        "text": load_content(post.content).body,
     }
     return {name: to_json(value) for name, value in view.items()}
 
@@ -158,7 +158,7 @@ def render_receipt(fact: Fact) -> dict[str, Any]:
 
 
 def render_content(content_id: UUID, stored: str) -> dict[str, Any]:
-    content = content_from(stored)
+    content = load_content(stored)
     return {
         "id": str(content_id),
         **render_content_fields(content),
@@ -190,7 +190,7 @@ def render_preview(preview: PostPreview) -> dict[str, Any]:
     return {
         "account": preview.account.id,
         "network": preview.account.network,
-        "publishable": not errors(preview),
+        "publishable": not preview.errors,
         "parts": list(rendered.parts),
         "title": rendered.title,
         "media": [render_media(media) for media in rendered.media],

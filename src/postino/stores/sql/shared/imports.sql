@@ -23,7 +23,8 @@ RETURNING id
 UPDATE postino.imports SET created = created + :created, known = known + :known WHERE id = :id
 
 -- name: finish_import
-UPDATE postino.imports SET state = 'saved', file = substr(file, 1, 0), faults = :faults, changed_at = :now WHERE id = :id RETURNING *
+-- SQLite returns NULL for a part of an empty blob.
+UPDATE postino.imports SET state = 'saved', file = coalesce(substr(file, 1, 0), file), faults = :faults, changed_at = :now WHERE id = :id RETURNING *
 
 -- name: prune_imports
 -- Checked long ago, and never saved.
