@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import TypeAdapter
 
-from postino.client.job_shapes import Event
+from postino.client.types.events import EventView
 from postino.values.event import EventType
 from tests.api import openapi_check
 from tests.api.processes import Client, Server
@@ -42,4 +42,4 @@ def test_it_begins_and_goes_on_as_announced(server: Server) -> None:
         cancelled(server.api, brand="acme")
         told = dict(ear.next())
     assert told.pop("event") == EventType.CANCELLED
-    TypeAdapter(Event).validate_python(told, strict=True, extra="forbid")
+    TypeAdapter(EventView).validate_python(told, strict=True, extra="forbid")

@@ -13,7 +13,7 @@ from postino.client import ApiUnavailable, NotAllowed
 from postino.errors import WrongUse
 from tests.api.processes import Server
 from tests.client.conftest import Kind
-from tests.client.test_trouble import in_turn, saying
+from tests.client.test_failures import in_turn, saying
 from tests.outbound.raw_server import RawServer, Visit
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"

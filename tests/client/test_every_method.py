@@ -11,9 +11,40 @@ from uuid import uuid4
 import pytest
 from pydantic import TypeAdapter
 
-from postino.client import Client, RetryOptions, house_shapes, job_shapes, people_shapes, shapes
+from postino.client import Client, RetryOptions
 from postino.client.api import Api
 from postino.client.endpoints import EndpointMethod, Resource
+from postino.client.types.accounts import AccountCheckView, AccountView
+from postino.client.types.audit import AuditEntryView
+from postino.client.types.auth import ApiKeyView, CallerView, CreatedApiKeyView, SignInLinkView, UserView
+from postino.client.types.calendar import CalendarDayView, CalendarPostView
+from postino.client.types.dead_letters import DeadLetterDetailsView, DeadLetterView
+from postino.client.types.drafts import DraftView
+from postino.client.types.events import EventView
+from postino.client.types.explain import BlockerView, ExplanationView
+from postino.client.types.gates import (
+    BlackoutView,
+    ChannelCapView,
+    CircuitView,
+    CreatedBlackoutView,
+    DispatchResultView,
+    GateView,
+    QueuesView,
+    QueueView,
+)
+from postino.client.types.imports import ImportView
+from postino.client.types.jobs import EvaluationView, JobDetailsView, JobEvaluationView, JobView, QueuedJobView
+from postino.client.types.posts import (
+    ContentView,
+    EditedPostView,
+    PostDetailsView,
+    PostPreviewView,
+    PostView,
+    PreviewResultView,
+    ValidationResultView,
+)
+from postino.client.types.stats import StatsView
+from postino.client.types.uncertain import LookupResultView, UncertainJobDetailsView, UncertainJobView
 from postino.errors import NotFound, StoreUnreachable
 from postino.values.job import Job
 from postino.values.outcome import Outcome, Reject, Unknown
@@ -63,24 +94,24 @@ async def test_posts(kind: Kind, server: Server) -> None:
         said = {"text": f"Hello {uuid4()}", "accounts": [who]}
         made = await ask(lambda c: c.posts.create(**said, at=LATER))
         [post] = made["posts"]
-        fits(post, shapes.Post)
+        fits(post, PostView)
         assert {"content_id", "status", "posts", "notes"} <= set(made)
-        fits(await ask(lambda c: c.posts.preview(**said)), shapes.Previewed)
+        fits(await ask(lambda c: c.posts.preview(**said)), PreviewResultView)
         judged = await ask(lambda c: c.posts.validate(**said))
-        fits(judged, shapes.Judged)
-        fits(judged["posts"][0], shapes.Preview)
+        fits(judged, ValidationResultView)
+        fits(judged["posts"][0], PostPreviewView)
         details = await ask(lambda c: c.posts.get(post["id"]))
-        fits(details, shapes.PostDetails)
-        fits(await ask(lambda c: c.posts.content(post["content_id"])), shapes.Content)
+        fits(details, PostDetailsView)
+        fits(await ask(lambda c: c.posts.content(post["content_id"])), ContentView)
         explained = await ask(lambda c: c.posts.explain(post["id"], timezone="Europe/Rome"))
-        fits(explained, shapes.Explained)
-        fits(explained["blockers"][0], shapes.Blocker)
+        fits(explained, ExplanationView)
+        fits(explained["blockers"][0], BlockerView)
         changed = await ask(lambda c: c.posts.edit(post["id"], text="Otherwise", publish_until=None, reason="typo"))
-        fits(changed, shapes.ChangedPost)
+        fits(changed, EditedPostView)
         assert (changed["text"], changed["version"]) == ("Otherwise", 2)
-        fits(await ask(lambda c: c.posts.publish_now(post["id"], reason="hurry")), shapes.Post)
+        fits(await ask(lambda c: c.posts.publish_now(post["id"], reason="hurry")), PostView)
         await worked(server, lambda _: Reject("The network says no."))
-        fits(await ask(lambda c: c.posts.replay(post["id"], force=True)), shapes.Post)
+        fits(await ask(lambda c: c.posts.replay(post["id"], force=True)), PostView)
         await worked(server, lambda _: Unknown("The answer was lost."))
         resolved = await ask(lambda c: c.posts.resolve(post["id"], "live", reason="seen", remote_id=f"r-{uuid4()}"))
         assert resolved["status"] == "published"
@@ -102,15 +133,15 @@ async def test_lists_are_one_page_or_all_of_them(kind: Kind, server: Server) -> 
         wanted = {"account": who, "limit": 2, "status": "scheduled,failed", "from_at": "2031-01-01T00:00:00Z"}
         assert sorted(one["id"] for one in await ask.every(lambda c: c.posts.each(**wanted))) == sorted(made)
         days = await ask(lambda c: c.calendar("2031-03-01", "2031-03-02", timezone="Europe/Rome", brand="acme"))
-        fits(days["data"][0], house_shapes.Day)
-        fits(days["data"][0]["posts"][0], house_shapes.Entry)
+        fits(days["data"][0], CalendarDayView)
+        fits(days["data"][0]["posts"][0], CalendarPostView)
 
 
 async def test_drafts(kind: Kind, server: Server) -> None:
     async with kind.of(server) as ask:
         who = (await account_of(ask))["id"]
         draft = await ask(lambda c: c.drafts.create(text=f"Some day {uuid4()}", title="T", accounts=[who]))
-        fits(draft, shapes.Draft)
+        fits(draft, DraftView)
         assert (await ask(lambda c: c.drafts.get(draft["id"])))["id"] == draft["id"]
         assert (await ask(lambda c: c.drafts.edit(draft["id"], title=None))).get("title") is None
         page = await ask(lambda c: c.drafts.page(limit=1))
@@ -128,23 +159,23 @@ async def test_jobs(kind: Kind, server: Server) -> None:
     async with kind.of(server) as ask:
         channel = uuid4().hex
         job = await ask(lambda c: c.jobs.create("report", channel=channel, payload={"n": 1}, run_at=LATER))
-        fits(job, job_shapes.QueuedJob)
+        fits(job, QueuedJobView)
         assert (await ask(lambda c: c.jobs.preview("report", channel=channel)))["preview"]
         tested = await ask(lambda c: c.jobs.test(channel, run_at=LATER))
-        fits(tested, job_shapes.Evaluated)
-        fits(tested["evaluation"], job_shapes.Evaluation)
-        fits(await ask(lambda c: c.jobs.get(job["id"])), job_shapes.JobDetails)
-        fits(await ask(lambda c: c.jobs.explain(job["id"])), shapes.Explained)
+        fits(tested, JobEvaluationView)
+        fits(tested["evaluation"], EvaluationView)
+        fits(await ask(lambda c: c.jobs.get(job["id"])), JobDetailsView)
+        fits(await ask(lambda c: c.jobs.explain(job["id"])), ExplanationView)
         [only] = (await ask(lambda c: c.jobs.page(channel=channel)))["data"]
-        fits(only, job_shapes.Job)
+        fits(only, JobView)
         other = await ask(lambda c: c.jobs.create("report", channel=channel, run_at=LATER))
         found = await ask.every(lambda c: c.jobs.each(channel=channel, limit=1))
         assert [one["id"] for one in found] == [other["id"], job["id"]]
-        fits(await ask(lambda c: c.jobs.cancel(job["id"], reason="over")), job_shapes.Job)
+        fits(await ask(lambda c: c.jobs.cancel(job["id"], reason="over")), JobView)
         [result] = (await ask(lambda c: c.jobs.change("cancel", ids=[other["id"]])))["data"]
         assert result["done"]
         [failed] = await failing(server, ask, Reject("It is too long."))
-        fits(await ask(lambda c: c.jobs.replay(failed, force=True)), job_shapes.Job)
+        fits(await ask(lambda c: c.jobs.replay(failed, force=True)), JobView)
         [doubtful] = await failing(server, ask, Unknown("The answer was lost."))
         resolved = await ask(lambda c: c.jobs.resolve(doubtful, "give_up", reason="over"))
         assert resolved["state"] == "failed"
@@ -155,32 +186,32 @@ async def test_what_failed_and_what_is_uncertain(kind: Kind, server: Server) -> 
         letters = await failing(server, ask, Reject("It is too long."), 4)
         first = letters[0]
         page = await ask(lambda c: c.dead_letters.page(type="report", limit=1))
-        fits(page["data"][0], job_shapes.Letter)
+        fits(page["data"][0], DeadLetterView)
         assert {*letters} <= {one["id"] for one in await ask.every(lambda c: c.dead_letters.each(limit=2))}
         assert (await ask(lambda c: c.dead_letters.groups()))["data"]
-        fits(await ask(lambda c: c.dead_letters.get(first)), job_shapes.LetterDetails)
-        fits(await ask(lambda c: c.dead_letters.replay(first, payload={"n": 2}, reason="shorter")), job_shapes.Job)
-        fits(await ask(lambda c: c.dead_letters.discard(letters[1], reason="over")), job_shapes.LetterDetails)
+        fits(await ask(lambda c: c.dead_letters.get(first)), DeadLetterDetailsView)
+        fits(await ask(lambda c: c.dead_letters.replay(first, payload={"n": 2}, reason="shorter")), JobView)
+        fits(await ask(lambda c: c.dead_letters.discard(letters[1], reason="over")), DeadLetterDetailsView)
         again = await ask(lambda c: c.dead_letters.replay_many(ids=[letters[2]], per_second=1, force=True))
         assert again["data"][0]["done"]
         aside = await ask(lambda c: c.dead_letters.discard_many(ids=[letters[3]], reason="over"))
         assert aside["data"][0]["done"]
         [doubtful] = await failing(server, ask, Unknown("The answer was lost."))
         [told] = (await ask(lambda c: c.uncertain.page(limit=1)))["data"]
-        fits(told, job_shapes.UncertainJob)
+        fits(told, UncertainJobView)
         assert doubtful in [one["id"] for one in await ask.every(lambda c: c.uncertain.each())]
-        fits(await ask(lambda c: c.uncertain.get(doubtful)), job_shapes.UncertainDetails)
-        fits(await ask(lambda c: c.uncertain.look(doubtful)), job_shapes.Sight)
+        fits(await ask(lambda c: c.uncertain.get(doubtful)), UncertainJobDetailsView)
+        fits(await ask(lambda c: c.uncertain.look(doubtful)), LookupResultView)
 
 
 async def test_accounts_and_gates(kind: Kind, server: Server) -> None:
     async with kind.of(server) as ask:
         account = await account_of(ask)
         who = account["id"]
-        fits(account, house_shapes.Account)
+        fits(account, AccountView)
         assert who in [one["id"] for one in (await ask(lambda c: c.accounts.page(network="mastodon")))["data"]]
         assert (await ask(lambda c: c.accounts.get(who)))["id"] == who
-        fits(await ask(lambda c: c.accounts.check(who)), house_shapes.Checked)
+        fits(await ask(lambda c: c.accounts.check(who)), AccountCheckView)
         where = {"base_url": "sandbox:/mastodon", "reason": "changed"}
         await ask(lambda c: c.accounts.reconnect(who, {"access_token": "new"}, **where))
         assert (await ask(lambda c: c.accounts.pause(who, reason="holiday")))["state"] == "paused"
@@ -188,11 +219,11 @@ async def test_accounts_and_gates(kind: Kind, server: Server) -> None:
         night = {"scope": "account", "account": who, "start": "22:00", "end": "07:00", "timezone": "UTC", "days": [0]}
         assert (await ask(lambda c: c.blackouts.preview(**night)))["preview"]
         added = await ask(lambda c: c.blackouts.add(**night))
-        fits(added, house_shapes.AddedBlackout)
+        fits(added, CreatedBlackoutView)
         assert [one["id"] for one in (await ask(lambda c: c.blackouts.page()))["data"]] == [added["id"]]
-        fits(await ask(lambda c: c.blackouts.remove(added["id"], reason="morning")), house_shapes.Blackout)
+        fits(await ask(lambda c: c.blackouts.remove(added["id"], reason="morning")), BlackoutView)
         opened = await ask(lambda c: c.circuits.open("linkedin", reason="they said so", seconds=60))
-        fits(opened, house_shapes.Circuit)
+        fits(opened, CircuitView)
         assert (await ask(lambda c: c.circuits.close("linkedin", reason="well again")))["state"] == "closed"
         assert (await ask(lambda c: c.circuits.reset("linkedin", reason="well again")))["trips"] == 0
         assert (await ask(lambda c: c.circuits.page()))["data"]
@@ -202,30 +233,30 @@ async def test_what_may_start(kind: Kind, server: Server) -> None:
     async with kind.of(server) as ask:
         brand = uuid4().hex
         paused = await ask(lambda c: c.gates.pause("brand", brand, reason="recall"))
-        fits(paused, house_shapes.Gate)
+        fits(paused, GateView)
         assert (paused["scope"], paused["name"], paused["reason"]) == ("brand", brand, "recall")
         assert (await ask(lambda c: c.gates.resume("brand", brand)))["name"] == brand
         with pytest.raises(NotFound):
             await ask(lambda c: c.gates.warm("channel", "mastodon"))
-        fits(await ask(lambda c: c.gates.cap("mastodon", 2, reason="slowly")), house_shapes.Cap)
+        fits(await ask(lambda c: c.gates.cap("mastodon", 2, reason="slowly")), ChannelCapView)
         assert await ask(lambda c: c.gates.cap("mastodon", None)) == {"channel": "mastodon", "cap": None}
-        fits(await ask(lambda c: c.dispatch_due()), house_shapes.Dispatched)
+        fits(await ask(lambda c: c.dispatch_due()), DispatchResultView)
 
 
 async def test_who_may_come_in(kind: Kind, server: Server) -> None:
     async with kind.of(server) as ask:
         name = uuid4().hex[:12]
         key = await ask(lambda c: c.api_keys.add(name, "viewer", brands=["acme"], expires_at=LATER, reason="a page"))
-        fits(key, people_shapes.NewApiKey)
+        fits(key, CreatedApiKeyView)
         assert key["id"] in [one["id"] for one in await ask.every(lambda c: c.api_keys.each(limit=1))]
-        fits(await ask(lambda c: c.api_keys.remove(key["id"], reason="over")), people_shapes.ApiKey)
+        fits(await ask(lambda c: c.api_keys.remove(key["id"], reason="over")), ApiKeyView)
         user = await ask(lambda c: c.users.add(name, "editor", brands=["acme"]))
         who = user["id"]
         assert who in [one["id"] for one in await ask.every(lambda c: c.users.each(limit=1))]
-        fits(await ask(lambda c: c.users.get(who)), people_shapes.User)
+        fits(await ask(lambda c: c.users.get(who)), UserView)
         assert (await ask(lambda c: c.users.change(who, brands=None, reason="all of it")))["brands"] is None
         link = await ask(lambda c: c.users.link(who))
-        fits(link, people_shapes.SignInLink)
+        fits(link, SignInLinkView)
         assert server.api.ask("GET", link["path"]).status == 303
         assert (await ask(lambda c: c.users.remove(who)))["id"] == who
 
@@ -235,7 +266,7 @@ async def test_a_file_of_posts(kind: Kind, server: Server) -> None:
         who = (await account_of(ask))["id"]
         file = f"text,accounts,at\n{uuid4()},{who},{LATER}\n".encode()
         checked = await ask(lambda c: c.imports.check(file, timezone="Europe/Rome"))
-        fits(checked, house_shapes.Import)
+        fits(checked, ImportView)
         saved = await ask(lambda c: c.imports.save(checked["token"]))
         assert (saved["rows"], saved["created"], saved["faults"]) == (1, 1, [])
         assert (await ask(lambda c: c.imports.get(checked["id"])))["state"] == saved["state"]
@@ -264,20 +295,20 @@ async def test_the_whole_house(kind: Kind, server: Server) -> None:
         await account_of(ask)
         await ask(lambda c: c.jobs.create("report", channel=uuid4().hex, run_at=LATER))
         queues = await ask(lambda c: c.queues())
-        assert set(queues) == set(house_shapes.Queues.__annotations__)
-        fits(queues["data"][0], house_shapes.Waiting)
+        assert set(queues) == set(QueuesView.__annotations__)
+        fits(queues["data"][0], QueueView)
         assert (await ask(lambda c: c.workers()))["next_cursor"] is None
         assert "acme" in [one["brand"] for one in (await ask(lambda c: c.brands()))["data"]]
         assert await ask.every(lambda c: c.quotas(limit=1))
-        fits(await ask(lambda c: c.stats()), house_shapes.Stats)
+        fits(await ask(lambda c: c.stats()), StatsView)
         lines = await ask.every(lambda c: c.audit(limit=2))
-        fits(lines[0], house_shapes.AuditLine)
+        fits(lines[0], AuditEntryView)
         assert [one["seq"] for one in lines] == [*range(len(lines), 0, -1)]
         assert (await ask(lambda c: c.verify_audit()))["verified"]
         assert "ran" in await ask(lambda c: c.simulate("2026-12-01T00:00:00Z", from_at="2026-11-30T00:00:00Z"))
-        fits(await ask(lambda c: c.me()), people_shapes.Me)
+        fits(await ask(lambda c: c.me()), CallerView)
         [event] = await ask.every(lambda c: c.events(after="0-0"), 1)
-        fits(event, job_shapes.Event)
+        fits(event, EventView)
 
 
 def test_no_method_is_left_out() -> None:

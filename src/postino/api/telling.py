@@ -10,11 +10,12 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from postino.api.answers import ANSWERS, EVENTS
 from postino.api.refusing import FREE, REASONS, SIGNS_IN, refusals_of
-from postino.client.shapes import Refusal
+from postino.client.types.errors import ProblemDetailsView
 
 Told = dict[str, Any]
 PLACE = "#/components/schemas/{model}"
 PAGE = re.compile(r"\bPage_(\w+?)_")
+VIEW = re.compile(r"^(#/components/schemas/)?(\w+)View(Page)?$")
 # What FastAPI would say of refusals is none of its own here: 422 is one of ours, told below.
 RESPONSES: dict[int | str, Told] = {"default": {"description": "A refusal."}}
 WHOLE = {"type": "integer", "minimum": 0}
@@ -49,7 +50,7 @@ class Plainly(GenerateJsonSchema):
 def told_shapes() -> tuple[dict[int, Told], dict[str, Told]]:
     """Each shape as it is pointed to, by its identity, and all of them by their names."""
     every = [shape for shapes in ANSWERS.values() for shape in shapes.values() if shape not in (None, EVENTS)]
-    every.append(Refusal)
+    every.append(ProblemDetailsView)
     adapters = [(id(shape), "serialization", TypeAdapter(shape)) for shape in every]
     pointers, found = TypeAdapter.json_schemas(
         adapters,  # type: ignore[arg-type]
@@ -65,13 +66,18 @@ def renamed(told: Any) -> Any:
     match told:
         case dict():
             parts = [(name, part) for name, part in told.items() if name != "title" or not isinstance(part, str)]
-            return {PAGE.sub(r"\1Page", name): renamed(part) for name, part in parts}
+            return {schema_name(name): renamed(part) for name, part in parts}
         case list():
             return [renamed(part) for part in told]
         case str():
-            return PAGE.sub(r"\1Page", told)
+            return schema_name(told)
         case _:
             return told
+
+
+def schema_name(name: str) -> str:
+    """Return the public name of a response type: `PostPage` for `Page[PostView]`."""
+    return VIEW.sub(r"\1\2\3", PAGE.sub(r"\1Page", name))
 
 
 def components() -> dict[str, Told]:
@@ -103,7 +109,7 @@ def answer(path: str, status: int, shape: Any) -> Told:
 
 
 def refusal(path: str, status: int) -> Told:
-    schema = {"$ref": PLACE.format(model=Refusal.__name__)}
+    schema = {"$ref": PLACE.format(model=schema_name(ProblemDetailsView.__name__))}
     content = {"application/problem+json": {"schema": schema}}
     return {"description": REASONS[status][1], "headers": headers_of(path, status), "content": content}
 

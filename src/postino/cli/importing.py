@@ -20,7 +20,7 @@ from postino.errors import WrongUse
 
 if TYPE_CHECKING:
     from postino.cli.session import QueueApi
-    from postino.client.house_shapes import Import
+    from postino.client.types.imports import ImportView
 
 Fault = Mapping[str, Any]
 QUOTED, TIMES = re.compile("'[^']*'"), ("at", "publish_until")
@@ -57,10 +57,10 @@ def read(file: Path) -> bytes:
         raise WrongUse(f"FILE: {file} cannot be read: {error.strerror}.", field="file") from None
 
 
-def saved(postino: "QueueApi", checked: "Import", where: Where) -> "Import":
+def saved(postino: "QueueApi", checked: "ImportView", where: Where) -> "ImportView":
     """Where it takes long and somebody waits, another one saves, and this one looks how far that is."""
 
-    def save() -> "Import":
+    def save() -> "ImportView":
         with house(where) as other:
             return other.imports.save(checked["token"])
 

@@ -14,7 +14,7 @@ from postino.errors import NotFound
 
 if TYPE_CHECKING:
     from postino.cli.session import QueueApi
-    from postino.client.people_shapes import User
+    from postino.client.types.auth import UserView
 
 commands = typer.Typer(help="People who may sign in: add, list, password, link, remove.", no_args_is_help=True)
 COLUMNS = ("ID", "NAME", "ROLE", "BRANDS", "PASSWORD", "CREATED_AT", "CREATED_BY")
@@ -105,7 +105,7 @@ def remove(name: Name, reason: Reason = "", as_json: Json = False, *, where: Whe
     output.answer(user, f"{user['name']} is removed, and signed out.", as_json=as_json)
 
 
-def named(postino: "QueueApi", name: str, *, first: bool = False) -> "User":
+def named(postino: "QueueApi", name: str, *, first: bool = False) -> "UserView":
     """Whoever has this name, however it is written; the first owner is made, without a password."""
     from postino.auth.validation import normalize_name
 

@@ -1,26 +1,35 @@
-"""Everything a server can be asked: its rooms, and what is about the whole house."""
+"""All resources of the API, and the methods that belong to none of them."""
 
 from __future__ import annotations
 
 from datetime import date, timedelta
 from typing import Any
 
+from postino.client.accounts import Accounts
+from postino.client.api_keys import ApiKeys
 from postino.client.endpoints import Resource, SessionT, call, paginate, stream
-from postino.client.gates import Accounts, Blackouts, Circuits, Gates
-from postino.client.house_shapes import Audit, AuditLine, Brand, Calendar, Dispatched, Queues, Quota, Stats, Worker
-from postino.client.job_shapes import Event
+from postino.client.gates import Blackouts, Circuits, Gates
 from postino.client.jobs import DeadLetters, Jobs, Uncertain
 from postino.client.messages import ApiRequest, get, post
-from postino.client.people import ApiKeys, Users
-from postino.client.people_shapes import Me
 from postino.client.posts import Drafts, Imports, Posts
 from postino.client.sandbox import Sandbox
-from postino.client.simulation_shapes import Simulated
-from postino.client.wishes import Instant
-from postino.client.words import Page
+from postino.client.types.accounts import BrandView, QuotaView
+from postino.client.types.audit import AuditEntryView, VerifiedAuditView
+from postino.client.types.auth import CallerView
+from postino.client.types.calendar import CalendarView
+from postino.client.types.common import Page
+from postino.client.types.events import EventView
+from postino.client.types.forecast import ForecastView
+from postino.client.types.gates import DispatchResultView, QueuesView
+from postino.client.types.requests import Instant
+from postino.client.types.stats import StatsView
+from postino.client.types.workers import WorkerView
+from postino.client.users import Users
 
 
 class Api(Resource[SessionT]):
+    """The Postino API. `Client` and `AsyncClient` are the two ways to use it."""
+
     def __init__(self, session: SessionT) -> None:
         super().__init__(session)
         self.posts = Posts(session)
@@ -46,54 +55,54 @@ class Api(Resource[SessionT]):
         timezone: str | None = None,
         brand: str | None = None,
         limit: int | None = None,
-    ) -> ApiRequest[Calendar]:
-        """Local days with their posts; both days are included."""
+    ) -> ApiRequest[CalendarView]:
+        """Return the local days from `from_day` to `to_day`, both included, with their posts."""
         days = {"from": from_day, "to": to_day}
         return get("calendar", **days, timezone=timezone, brand=brand, limit=limit)
 
     @call
-    def queues(self) -> ApiRequest[Queues]:
-        """How much waits and runs where, what is closed, and who works."""
+    def queues(self) -> ApiRequest[QueuesView]:
+        """Return the unfinished jobs of each queue, closed gates, caps and workers."""
         return get("queues")
 
     @call
-    def dispatch_due(self) -> ApiRequest[Dispatched]:
-        """Tells the workers of every due job, once."""
+    def dispatch_due(self) -> ApiRequest[DispatchResultView]:
+        """Wake the workers for every due job, once."""
         return post("dispatch-due")
 
     @call
-    def workers(self) -> ApiRequest[Page[Worker]]:
-        """Who does the work, in one page."""
+    def workers(self) -> ApiRequest[Page[WorkerView]]:
+        """Return all workers in one page."""
         return get("workers")
 
     @call
-    def brands(self) -> ApiRequest[Page[Brand]]:
-        """Each brand with its accounts and its posts by status."""
+    def brands(self) -> ApiRequest[Page[BrandView]]:
+        """Return each brand with its number of accounts and of posts by status."""
         return get("brands")
 
     @paginate
     def quotas(
         self, *, account: str | None = None, network: str | None = None, limit: int | None = None
-    ) -> ApiRequest[Page[Quota]]:
-        """How much is left of what each account's network takes, one after the other."""
+    ) -> ApiRequest[Page[QuotaView]]:
+        """Iterate over the quotas of all accounts, with what is left of each."""
         return get("quotas", account=account, network=network, limit=limit)
 
     @call
     def stats(
         self, *, window: timedelta | None = None, network: str | None = None, brand: str | None = None
-    ) -> ApiRequest[Stats]:
-        """How posts went lately: in the last day, or another `window`."""
+    ) -> ApiRequest[StatsView]:
+        """Return publishing statistics of the last day, or of another `window`."""
         seconds = None if window is None else int(window.total_seconds())
         return get("stats", window=seconds, network=network, brand=brand)
 
     @paginate
-    def audit(self, *, limit: int | None = None) -> ApiRequest[Page[AuditLine]]:
-        """What everybody did, the newest first."""
+    def audit(self, *, limit: int | None = None) -> ApiRequest[Page[AuditEntryView]]:
+        """Iterate over the audit trail, newest entry first."""
         return get("audit", limit=limit)
 
     @call
-    def verify_audit(self) -> ApiRequest[Audit]:
-        """Whether any line of it was tampered with: `verified`, and `broken_at`."""
+    def verify_audit(self) -> ApiRequest[VerifiedAuditView]:
+        """Verify the hashes of the audit trail: see `verified` and `broken_at`."""
         return get("audit", limit=1, verify=True)
 
     @call
@@ -108,25 +117,27 @@ class Api(Resource[SessionT]):
         workers: int | None = None,
         seconds_per_job: float | None = None,
         picture: bool = False,
-    ) -> ApiRequest[Simulated]:
-        """What would run when; nothing is queued. With `picture` also drawn, as SVG."""
-        how: dict[str, Any] = {
+    ) -> ApiRequest[ForecastView]:
+        """Return which jobs would run when, without queueing anything. `picture` adds an SVG image."""
+        options: dict[str, Any] = {
             "from": from_at,
             "timezone": timezone,
             "workers": workers,
             "seconds_per_job": seconds_per_job,
             "picture": picture or None,
         }
-        return post("simulate", until=until, channel=channel, brand=brand, **how)
+        return post("simulate", until=until, channel=channel, brand=brand, **options)
 
     @call
-    def me(self) -> ApiRequest[Me]:
-        """Whose key this is."""
+    def me(self) -> ApiRequest[CallerView]:
+        """Return the name, role and brands of the API key."""
         return get("me")
 
     @stream
-    def events(self, *, types: tuple[str, ...] | None = None, after: str | None = None) -> ApiRequest[Event]:
-        """What happens, as it happens, from now on or `after` an event's id. A connection that is lost is made again
-        where it ended; before the first event there is no such place, and what happens meanwhile is missed.
+    def events(self, *, types: tuple[str, ...] | None = None, after: str | None = None) -> ApiRequest[EventView]:
+        """Yield events as they happen, from now on or `after` an event's id.
+
+        A lost connection is opened again after the last event received. Events between the call and the first
+        position that the server sends are missed if that very first connection is lost.
         """
         return get("events", types=types, after=after)

@@ -18,12 +18,12 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from postino.client.errors import parse_response
-from postino.client.job_shapes import Event
 from postino.client.messages import ApiRequest
 from postino.client.retry import RetryOptions, retry_delay
 from postino.client.sse import EventReader
 from postino.client.transport import Transport
-from postino.client.words import Page
+from postino.client.types.common import Page
+from postino.client.types.events import EventView
 
 if TYPE_CHECKING:
     from postino.client.async_transport import AsyncHttpTransport
@@ -58,7 +58,7 @@ class HttpSession:
             yield from page["data"]
             following = next_page(following, page["next_cursor"])
 
-    def stream(self, request: ApiRequest[Event]) -> Generator[Event, None, None]:
+    def stream(self, request: ApiRequest[EventView]) -> Generator[EventView, None, None]:
         reader = EventReader(request)
         while True:
             with closing(self.transport.stream(reader.request)) as chunks:
@@ -98,7 +98,7 @@ class AsyncHttpSession:
                 yield item
             following = next_page(following, page["next_cursor"])
 
-    async def stream(self, request: ApiRequest[Event]) -> AsyncGenerator[Event, None]:
+    async def stream(self, request: ApiRequest[EventView]) -> AsyncGenerator[EventView, None]:
         reader = EventReader(request)
         while True:
             async with aclosing(self.transport.stream(reader.request)) as chunks:

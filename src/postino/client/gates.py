@@ -1,102 +1,47 @@
-"""Accounts, and what keeps their posts back."""
+"""Blackouts, circuit breakers, pauses, cooldowns and caps."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal, Unpack
 
 from postino.client.endpoints import Resource, SessionT, call
-from postino.client.house_shapes import Account, AddedBlackout, Blackout, Cap, Checked, Circuit, Gate
 from postino.client.messages import ApiRequest, build_query, delete, get, post, send
-from postino.client.wishes import Id, Instant, NewBlackout
-from postino.client.words import Page
-
-
-class Accounts(Resource[SessionT]):
-    @call
-    def page(
-        self, *, network: str | None = None, brand: str | None = None, state: str | None = None
-    ) -> ApiRequest[Page[Account]]:
-        """All of them, in one page."""
-        return get("accounts", network=network, brand=brand, state=state)
-
-    @call
-    def get(self, account_id: str) -> ApiRequest[Account]:
-        return get("accounts", account_id)
-
-    @call
-    def add(
-        self,
-        network: str,
-        handle: str,
-        credentials: Mapping[str, str],
-        *,
-        base_url: str | None = None,
-        brand: str | None = None,
-        remote_id: str | None = None,
-        reason: str = "",
-    ) -> ApiRequest[Account]:
-        """Its credentials are sealed, and never shown again."""
-        where = {"base_url": base_url, "brand": brand, "remote_id": remote_id, "reason": reason}
-        return post("accounts", network=network, handle=handle, credentials=dict(credentials), **where)
-
-    @call
-    def check(self, account_id: str) -> ApiRequest[Checked]:
-        """Asks the network whether it takes the credentials."""
-        return post("accounts", account_id, "check")
-
-    @call
-    def reconnect(
-        self,
-        account_id: str,
-        credentials: Mapping[str, str],
-        *,
-        base_url: str | None = None,
-        brand: str | None = None,
-        remote_id: str | None = None,
-        reason: str = "",
-    ) -> ApiRequest[Account]:
-        """New credentials: what waited for them goes out."""
-        where = {"base_url": base_url, "brand": brand, "remote_id": remote_id, "reason": reason}
-        return post("accounts", account_id, "reconnect", credentials=dict(credentials), **where)
-
-    @call
-    def pause(self, account_id: str, *, reason: str = "") -> ApiRequest[Account]:
-        """Its posts wait."""
-        return post("accounts", account_id, "pause", reason=reason)
-
-    @call
-    def resume(self, account_id: str, *, reason: str = "") -> ApiRequest[Account]:
-        """Its posts go again."""
-        return post("accounts", account_id, "resume", reason=reason)
+from postino.client.types.common import Page
+from postino.client.types.gates import BlackoutView, ChannelCapView, CircuitView, CreatedBlackoutView, GateView
+from postino.client.types.requests import BlackoutFields, Id, Instant
 
 
 class Blackouts(Resource[SessionT]):
+    """Time windows in which Postino publishes nothing."""
+
     @call
-    def page(self) -> ApiRequest[Page[Blackout]]:
-        """All of them, in one page."""
+    def page(self) -> ApiRequest[Page[BlackoutView]]:
+        """Return all blackouts in one page."""
         return get("blackouts")
 
     @call
-    def add(self, **fields: Unpack[NewBlackout]) -> ApiRequest[AddedBlackout]:
-        """Publishes nothing in its windows from now on; with the `shifts` it makes."""
+    def add(self, **fields: Unpack[BlackoutFields]) -> ApiRequest[CreatedBlackoutView]:
+        """Add a blackout, effective at once. `shifts` lists the jobs that it delays."""
         return send("POST", "blackouts", body=fields)
 
     @call
-    def preview(self, **fields: Unpack[NewBlackout]) -> ApiRequest[AddedBlackout]:
-        """What it would move; nothing is saved."""
+    def preview(self, **fields: Unpack[BlackoutFields]) -> ApiRequest[CreatedBlackoutView]:
+        """Return the jobs that a blackout would delay, without saving it."""
         return replace(send("POST", "blackouts", body=fields), query=build_query({"preview": True}))
 
     @call
-    def remove(self, blackout_id: Id, *, reason: str = "") -> ApiRequest[Blackout]:
+    def remove(self, blackout_id: Id, *, reason: str = "") -> ApiRequest[BlackoutView]:
+        """Remove a blackout."""
         return delete("blackouts", blackout_id, reason=reason)
 
 
 class Circuits(Resource[SessionT]):
+    """Circuit breakers, one for each service."""
+
     @call
-    def page(self) -> ApiRequest[Page[Circuit]]:
-        """The services that were ever in trouble, in one page."""
+    def page(self) -> ApiRequest[Page[CircuitView]]:
+        """Return the circuit of every service that has ever failed, in one page."""
         return get("circuits")
 
     @call
@@ -108,43 +53,45 @@ class Circuits(Resource[SessionT]):
         until: Instant | None = None,
         timezone: str | None = None,
         seconds: float | None = None,
-    ) -> ApiRequest[Circuit]:
-        """Leaves it alone until then, for so long or, with neither, until somebody closes it."""
-        how_long: dict[str, Any] = {"until": until, "timezone": timezone, "seconds": seconds}
-        return post("circuits", service, "open", reason=reason, **how_long)
+    ) -> ApiRequest[CircuitView]:
+        """Open a circuit `until` a time, for `seconds`, or until somebody closes it."""
+        duration: dict[str, Any] = {"until": until, "timezone": timezone, "seconds": seconds}
+        return post("circuits", service, "open", reason=reason, **duration)
 
     @call
-    def close(self, service: str, *, reason: str) -> ApiRequest[Circuit]:
-        """Asks it again at once."""
+    def close(self, service: str, *, reason: str) -> ApiRequest[CircuitView]:
+        """Close a circuit: requests to the service resume at once."""
         return post("circuits", service, "close", reason=reason)
 
     @call
-    def reset(self, service: str, *, reason: str) -> ApiRequest[Circuit]:
-        """The same, as if it had never been in trouble."""
+    def reset(self, service: str, *, reason: str) -> ApiRequest[CircuitView]:
+        """Close a circuit and forget its failures."""
         return post("circuits", service, "reset", reason=reason)
 
 
 class Gates(Resource[SessionT]):
+    """Pauses, cooldowns and caps."""
+
     @call
     def pause(
         self, scope: Literal["all", "queue", "channel", "brand", "account"], name: str = "", *, reason: str = ""
-    ) -> ApiRequest[Gate]:
-        """Lets nothing of it start; `all` has no name."""
+    ) -> ApiRequest[GateView]:
+        """Keep jobs from starting. The scope `all` has no name."""
         return post("gates", scope, "pause", name=name, reason=reason)
 
     @call
     def resume(
         self, scope: Literal["all", "queue", "channel", "brand", "account"], name: str = "", *, reason: str = ""
-    ) -> ApiRequest[Gate]:
-        """Lets it start again."""
+    ) -> ApiRequest[GateView]:
+        """End a pause."""
         return post("gates", scope, "resume", name=name, reason=reason)
 
     @call
-    def warm(self, scope: Literal["channel", "account"], name: str, *, reason: str = "") -> ApiRequest[Gate]:
-        """Ends a cool-down before its time."""
+    def warm(self, scope: Literal["channel", "account"], name: str, *, reason: str = "") -> ApiRequest[GateView]:
+        """End a cooldown early."""
         return post("gates", scope, "warm", name=name, reason=reason)
 
     @call
-    def cap(self, channel: str, most: int | None, *, reason: str = "") -> ApiRequest[Cap]:
-        """At most so many jobs of a channel run at once; None: as many as usual."""
+    def cap(self, channel: str, most: int | None, *, reason: str = "") -> ApiRequest[ChannelCapView]:
+        """Let at most `most` jobs of a channel run at once. None removes the limit."""
         return send("POST", "channels", channel, "cap", body={"most": most, "reason": reason})

@@ -1,4 +1,4 @@
-"""The simulated networks, where some run beside the server."""
+"""The sandbox: simulated networks that run beside the server."""
 
 from __future__ import annotations
 
@@ -7,28 +7,38 @@ from typing import Any
 
 from postino.client.endpoints import Resource, SessionT, call
 from postino.client.messages import ApiRequest, delete, get, post
-from postino.client.sandbox_shapes import Calls, Epoch, Fault, Faults, Networks, Record, Removed
+from postino.client.types.sandbox import (
+    FaultsView,
+    FaultView,
+    RemovedFaultsView,
+    SandboxCallsView,
+    SandboxEpochView,
+    SandboxNetworksView,
+    SandboxPostsView,
+)
 
 
 class Sandbox(Resource[SessionT]):
+    """Inspect the simulated networks and inject faults."""
+
     @call
-    def published(self) -> ApiRequest[Record]:
-        """The networks' own record of what is out."""
+    def published(self) -> ApiRequest[SandboxPostsView]:
+        """Return all posts that are visible on the simulated networks."""
         return get("sandbox", "published")
 
     @call
-    def networks(self) -> ApiRequest[Networks]:
-        """What is simulated, and how it can go wrong."""
+    def networks(self) -> ApiRequest[SandboxNetworksView]:
+        """Return the simulated networks and the kinds of fault."""
         return get("sandbox", "networks")
 
     @call
-    def calls(self) -> ApiRequest[Calls]:
-        """How often they were called."""
+    def calls(self) -> ApiRequest[SandboxCallsView]:
+        """Return how often the simulated networks were called."""
         return get("sandbox", "calls")
 
     @call
-    def faults(self) -> ApiRequest[Faults]:
-        """What shall go wrong."""
+    def faults(self) -> ApiRequest[FaultsView]:
+        """Return all active faults."""
         return get("sandbox", "faults")
 
     @call
@@ -41,21 +51,22 @@ class Sandbox(Resource[SessionT]):
         times: int | None = None,
         rate: float | None = None,
         params: Mapping[str, Any] | None = None,
-    ) -> ApiRequest[Fault]:
-        """Lets something go wrong: so many times, or at a rate from 0 to 1."""
-        how: dict[str, Any] = {"endpoint": endpoint, "times": times, "rate": rate, "params": params}
-        return post("sandbox", "faults", network=network, fault=fault, **how)
+    ) -> ApiRequest[FaultView]:
+        """Inject a fault into the next `times` calls, or into a share of all calls (`rate`, 0 to 1)."""
+        options: dict[str, Any] = {"endpoint": endpoint, "times": times, "rate": rate, "params": params}
+        return post("sandbox", "faults", network=network, fault=fault, **options)
 
     @call
-    def remove_fault(self, fault_id: int) -> ApiRequest[Removed]:
+    def remove_fault(self, fault_id: int) -> ApiRequest[RemovedFaultsView]:
+        """Remove one fault."""
         return delete("sandbox", "faults", fault_id)
 
     @call
-    def remove_faults(self) -> ApiRequest[Removed]:
-        """Nothing shall go wrong any more."""
+    def remove_faults(self) -> ApiRequest[RemovedFaultsView]:
+        """Remove all faults."""
         return delete("sandbox", "faults")
 
     @call
-    def reset(self) -> ApiRequest[Epoch]:
-        """Begins anew, as if nothing had been published."""
+    def reset(self) -> ApiRequest[SandboxEpochView]:
+        """Start a new epoch, as if nothing had been published."""
         return post("sandbox", "reset")

@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from postino.client.errors import ApiUnavailable
-from postino.client.job_shapes import Event
 from postino.client.messages import ApiRequest, ApiResponse, NoResponse
 from postino.client.retry import RetryOptions, retry_delay
+from postino.client.types.events import EventView
 
 ENDED = NoResponse("the connection ended")
 MAX_EVENT_BYTES = 4_000_000
@@ -26,7 +26,7 @@ class EventReader:
     ended: ApiResponse | NoResponse = ENDED
     buffer: bytes = b""
 
-    def read(self, chunk: bytes | ApiResponse | NoResponse) -> Iterator[Event]:
+    def read(self, chunk: bytes | ApiResponse | NoResponse) -> Iterator[EventView]:
         """Yield the events that `chunk` completes."""
         if not isinstance(chunk, bytes):
             self.ended, self.buffer = chunk, b""
@@ -53,13 +53,13 @@ def parse_fields(frame: bytes) -> dict[str, str]:
     return {name: text for name, _, text in lines}
 
 
-def parse_event(fields: Mapping[str, str]) -> Event | None:
+def parse_event(fields: Mapping[str, str]) -> EventView | None:
     """Return None for frames that carry no event: heartbeats, positions and the server's shutdown notice."""
     if "id" not in fields or "data" not in fields:
         return None
     try:
         body = json.loads(fields["data"])
-        return Event(
+        return EventView(
             id=fields["id"],
             type=body["type"],
             at=body["at"],

@@ -1,29 +1,8 @@
-"""The words answers are made of: texts of a certain form, and those of which there is a closed number."""
+"""Texts with a closed set of values. A test compares each with the enum of the domain."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Annotated, Any, Generic, Literal, TypeAlias, TypeVar
-
-from typing_extensions import TypedDict
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """How a text is written, as openapi.json tells it."""
-
-    name: str
-
-    def __get_pydantic_json_schema__(self, told: Any, handler: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-        return handler(told) | {"format": self.name}
-
-
-At: TypeAlias = Annotated[str, Form("date-time")]
-Day: TypeAlias = Annotated[str, Form("date")]
-Uuid: TypeAlias = Annotated[str, Form("uuid")]
+from typing import Literal, TypeAlias
 
 Role: TypeAlias = Literal["owner", "editor", "viewer"]
 State: TypeAlias = Literal["pending", "running", "uncertain", "completed", "failed", "cancelled"]
@@ -47,10 +26,3 @@ CallVerdict: TypeAlias = Literal["accepted", "refused"]
 Source: TypeAlias = Literal["call", "look", "person"]
 CalendarWindow: TypeAlias = Literal["hour", "day", "month"]
 ImportState: TypeAlias = Literal["checked", "saving", "saved"]
-
-
-class Page(TypedDict, Generic[T]):
-    """Some of a list; `next_cursor` asks for those that follow, null where there are none."""
-
-    data: list[T]
-    next_cursor: str | None

@@ -1,4 +1,4 @@
-"""What programs ask for, field by field; what is left out is not said."""
+"""Fields of API requests. Postino treats an absent field as not given; null clears a field where that is possible."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from uuid import UUID
 
 Instant: TypeAlias = str | datetime
 Id: TypeAlias = str | UUID
-Verdict: TypeAlias = Literal["live", "send_again", "give_up"]
+Resolution: TypeAlias = Literal["live", "send_again", "give_up"]
 
 
-class Said(TypedDict, total=False):
-    """What a post says and when it goes out; what is left out is not said."""
+class ContentFields(TypedDict, total=False):
+    """What to publish, and when."""
 
     text: str | None
     thread: Sequence[str] | None
@@ -27,22 +27,28 @@ class Said(TypedDict, total=False):
     publish_until: Instant | None
 
 
-class NewPost(Said, total=False):
+class PostFields(ContentFields, total=False):
+    """Fields of a new post."""
+
     allow_duplicate: bool
     allow_blackout: bool
 
 
-class Changes(Said, total=False):
+class PostChanges(ContentFields, total=False):
+    """Fields of an edit."""
+
     reason: str
 
 
-class DraftSaid(Said, total=False):
+class DraftFields(ContentFields, total=False):
+    """Fields of a draft."""
+
     accounts: Sequence[str] | None
     brand: str | None
 
 
-class PostsWanted(TypedDict, total=False):
-    """`from_at` and `to_at` are `from` and `to` of the API; several statuses and flags are one text with commas."""
+class PostFilter(TypedDict, total=False):
+    """`from_at` and `to_at` are `from` and `to` of the API. Separate several statuses or flags with commas."""
 
     status: str
     network: str
@@ -57,7 +63,9 @@ class PostsWanted(TypedDict, total=False):
     cursor: str
 
 
-class JobsWanted(TypedDict, total=False):
+class JobFilter(TypedDict, total=False):
+    """Which jobs to list."""
+
     state: str
     type: str
     channel: str
@@ -69,7 +77,9 @@ class JobsWanted(TypedDict, total=False):
     cursor: str
 
 
-class LettersWanted(TypedDict, total=False):
+class DeadLetterFilter(TypedDict, total=False):
+    """Which dead letters to list."""
+
     type: str
     channel: str
     account: str
@@ -80,7 +90,9 @@ class LettersWanted(TypedDict, total=False):
     cursor: str
 
 
-class UncertainWanted(TypedDict, total=False):
+class UncertainFilter(TypedDict, total=False):
+    """Which uncertain jobs to list."""
+
     type: str
     channel: str
     account: str
@@ -89,7 +101,9 @@ class UncertainWanted(TypedDict, total=False):
     cursor: str
 
 
-class NewJob(TypedDict, total=False):
+class JobFields(TypedDict, total=False):
+    """Fields of a new job."""
+
     channel: str
     payload: Any
     run_at: Instant
@@ -104,7 +118,7 @@ class NewJob(TypedDict, total=False):
 
 
 class UserChanges(TypedDict, total=False):
-    """`brands` None means all of them."""
+    """Fields of a user to change. `brands` None means all brands."""
 
     role: str
     password: str
@@ -112,15 +126,17 @@ class UserChanges(TypedDict, total=False):
     reason: str
 
 
-class Again(TypedDict, total=False):
-    """How a failed job is run again; without a `payload` with that it had."""
+class ReplayOptions(TypedDict, total=False):
+    """How to replay a failed job. Without `payload` it runs with the payload it had."""
 
     payload: Any
     force: bool
     reason: str
 
 
-class NewBlackout(TypedDict, total=False):
+class BlackoutFields(TypedDict, total=False):
+    """Fields of a new blackout."""
+
     scope: Literal["all", "channel", "brand", "account"]
     channel: str
     brand: str

@@ -1,0 +1,58 @@
+"""Accounts, brands and quotas."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from typing_extensions import TypedDict
+
+from postino.client.types.common import Doc, Timestamp
+from postino.client.types.literals import AccountState, CalendarWindow, Status
+
+
+class AccountView(TypedDict):
+    """An account on a network, without its credentials."""
+
+    id: Annotated[str, Doc("Id of the account: `network:handle`.")]
+    network: Annotated[str, Doc("Name of the network.")]
+    handle: Annotated[str, Doc("Handle on the network.")]
+    state: Annotated[AccountState, Doc("Whether the account can publish.")]
+    reason: Annotated[str | None, Doc("Why the account cannot publish.")]
+    brand: Annotated[str | None, Doc("Brand that the account belongs to.")]
+    remote_id: Annotated[str | None, Doc("Id of the account on the network.")]
+    base_url: Annotated[str, Doc("Address of the network's API.")]
+    sandbox: Annotated[bool, Doc("True if the account publishes to the sandbox.")]
+    created_at: Annotated[Timestamp, Doc("When the account was added.")]
+
+
+class AccountCheckView(TypedDict):
+    """Whether the network accepts the credentials of an account."""
+
+    works: Annotated[bool | None, Doc("True if it does, false if not, null if the check had no result.")]
+    message: Annotated[str, Doc("The result in one sentence.")]
+    account: Annotated[AccountView, Doc("The account after the check.")]
+
+
+class BrandView(TypedDict):
+    """A brand with the number of its accounts and posts."""
+
+    brand: Annotated[str, Doc("Name of the brand.")]
+    accounts: Annotated[int, Doc("Number of accounts.")]
+    posts: Annotated[dict[Status, int], Doc("Number of posts by status.")]
+    counted_at_most: Annotated[int, Doc("Numbers of posts stop at this value.")]
+
+
+class QuotaView(TypedDict):
+    """How many calls or posts a network allows an account, and how many are left."""
+
+    account: Annotated[str, Doc("Id of the account.")]
+    network: Annotated[str, Doc("Network of the account.")]
+    quota: Annotated[str, Doc("Name of the quota.")]
+    whose: Annotated[Literal["account", "channel"], Doc("Whether each account has its own quota or all share one.")]
+    most: Annotated[int, Doc("Maximum in one period.")]
+    left: Annotated[int, Doc("What is left of it now.")]
+    free_at: Annotated[Timestamp | None, Doc("When the quota allows the next post; null if it does now.")]
+    period_seconds: Annotated[float | None, Doc("Length of a rolling period; null for a calendar period.")]
+    calendar: Annotated[CalendarWindow | None, Doc("Calendar period; null for a rolling period.")]
+    timezone: Annotated[str | None, Doc("Time zone of the calendar period.")]
+    costs: Annotated[dict[str, int], Doc("What each action takes from the quota.")]

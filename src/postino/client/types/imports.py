@@ -1,0 +1,39 @@
+"""Imports of CSV files."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from typing_extensions import TypedDict
+
+from postino.client.types.common import Doc, Timestamp, Uuid
+from postino.client.types.literals import ImportState, Severity
+
+
+class ImportProblemView(TypedDict):
+    """A problem with one line of the file."""
+
+    line: Annotated[int, Doc("Number of the line.")]
+    column: Annotated[str | None, Doc("Name of the column.")]
+    value: Annotated[str | None, Doc("The value at fault.")]
+    severity: Annotated[Severity, Doc("An error prevents publishing; a warning does not.")]
+    message: Annotated[str, Doc("What is wrong.")]
+
+
+class ImportView(TypedDict):
+    """A CSV file of posts and how far its import has come."""
+
+    id: Annotated[Uuid, Doc("Id of the import.")]
+    state: Annotated[ImportState, Doc("Checked, saving or saved.")]
+    token: Annotated[str, Doc("Pass it to save the posts of the checked file.")]
+    timezone: Annotated[str | None, Doc("Time zone of times without an offset.")]
+    rows: Annotated[int, Doc("Number of rows.")]
+    looked: Annotated[int, Doc("Number of rows that are saved so far.")]
+    created: Annotated[int, Doc("Number of posts created.")]
+    known: Annotated[int, Doc("Number of posts that an earlier import had created.")]
+    posts: Annotated[int, Doc("Number of posts that the file makes.")]
+    bad: Annotated[int, Doc("Number of rows with errors.")]
+    faults: Annotated[list[ImportProblemView], Doc("The first problems.")]
+    more_faults: Annotated[int, Doc("Number of further problems.")]
+    created_at: Annotated[Timestamp, Doc("When the file was checked.")]
+    changed_at: Annotated[Timestamp, Doc("When the import last made progress.")]
