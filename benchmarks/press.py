@@ -17,7 +17,7 @@ import psutil
 from benchmarks.install import ROOT
 from benchmarks.trial import Failed, die_with_parent
 from postino import Postino
-from postino.config import Config, load
+from postino.config import Config, load_config
 from postino.publishing.post_request import PostRequest
 from postino.values.content import Content
 from tests.crash.books import Books
@@ -66,7 +66,7 @@ class Press:
 
     @property
     def settings(self) -> Config:
-        return load(self.folder, environment={})
+        return load_config(self.folder, environment={})
 
     def hand_in(self, accounts: Mapping[str, int], each: int) -> None:
         """So many accounts on each network, and so many posts of each account."""

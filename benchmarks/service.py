@@ -19,7 +19,7 @@ import psutil
 from benchmarks.install import ROOT
 from benchmarks.trial import Failed, Store, die_with_parent
 from postino import Postino
-from postino.config import Config, load
+from postino.config import Config, load_config
 from postino.values.post import StoredAccount
 from tests.servers.postgres import PostgresServer
 
@@ -73,7 +73,7 @@ class Service:
 
     @property
     def settings(self) -> Config:
-        return load(self.folder, environment={})
+        return load_config(self.folder, environment={})
 
     @property
     def key(self) -> str:

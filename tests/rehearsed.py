@@ -11,11 +11,11 @@ from pathlib import Path
 from uuid import UUID
 
 from postino import Job, Postino, Retry, State, Unknown
-from postino.config import load
+from postino.config import load_config
 from postino.publishing.post_request import PostRequest
-from postino.rules.gates import Known
+from postino.rules.gates import GateSources
 from postino.rules.retry import RetryPolicy
-from postino.rules.settlement import settle
+from postino.rules.settlement import settle_job
 from postino.stores.operations import claims, gates
 from postino.stores.records import AuditContext, ClaimRequest, JobFilter, SettledJob, WorkerInfo
 from postino.stores.statement import Operation
@@ -36,7 +36,7 @@ def settled_jobs(data_dir: Path, type_: str, many: int) -> list[Job]:
 
 async def settled(data_dir: Path, type_: str, many: int) -> list[Job]:
     end = time.monotonic() + PATIENCE
-    async with Postino(load(data_dir, environment={})) as app:
+    async with Postino(load_config(data_dir, environment={})) as app:
         while True:
             jobs = await app.store.jobs(JobFilter(type=type_, limit=2 * many))
             now = datetime.now(UTC)
@@ -50,7 +50,7 @@ async def settled(data_dir: Path, type_: str, many: int) -> list[Job]:
 async def post_for(data_dir: Path, command: str) -> UUID:
     """One that is planned for later or, by an account that is paused, was missed."""
     missed = command == "posts replay"
-    async with Postino(load(data_dir, environment={})) as app:
+    async with Postino(load_config(data_dir, environment={})) as app:
         account = await app.accounts.add("telegram", CHANNEL, {"bot_token": "none"})
         await app.pause("account", account.id)
         soon = datetime.now(UTC) + timedelta(seconds=0.2)
@@ -69,7 +69,7 @@ async def post_for(data_dir: Path, command: str) -> UUID:
 async def prepared_job(data_dir: Path, command: str) -> UUID:
     """Made by hand, on a paused channel, so that no worker of the page gets it first."""
     state = STATES.get(command, State.FAILED)
-    async with Postino(load(data_dir, environment={})) as app:
+    async with Postino(load_config(data_dir, environment={})) as app:
         await app.pause("channel", CHANNEL)
         job = await app.enqueue(CHANNEL, {"made": "for the page"})
         if state is State.PENDING:
@@ -77,10 +77,10 @@ async def prepared_job(data_dir: Path, command: str) -> UUID:
         await app.store.register_worker(WorkerInfo(id="rehearsal", host="page", pid=os.getpid()))
         poll = await app.store.poll("rehearsal")
         heads = tuple(head for head in poll.heads if head.channel == CHANNEL)
-        ours = replace(poll, heads=heads, known=Known(), hinted=False)
+        ours = replace(poll, heads=heads, known=GateSources(), hinted=False)
         order = ClaimRequest(worker="rehearsal", token=new_id(), free=100, poll=ours)
         outcome = Unknown("No answer came back.") if state is State.UNCERTAIN else Retry("The other side was down.")
-        decided = settle(job, outcome, RetryPolicy(max_attempts=0), poll.now, jitter=0)
+        decided = settle_job(job, outcome, RetryPolicy(max_attempts=0), poll.now, jitter=0)
         assert isinstance(app.store, Store)
         held = [claimed for claimed in await app.store.driver.transact(claim_alone(order)) if claimed.id == job.id]
         await app.store.settle([SettledJob(claimed, decided) for claimed in held])

@@ -4,40 +4,40 @@ from pathlib import Path
 
 import pytest
 
-from postino.config import load
+from postino.config import load_config
 from postino.errors import ConfigError
 
 
 def test_flags_beat_the_environment_and_the_environment_beats_the_file(tmp_path: Path) -> None:
     (tmp_path / "postino.toml").write_text("[worker]\nconcurrency = 1\nlease = 30\n[queue]\nmax_attempts = 9\n")
-    config = load(
+    config = load_config(
         tmp_path, {"worker": {"concurrency": 3}}, {"POSTINO_WORKER_CONCURRENCY": "2", "POSTINO_WORKER_LEASE": "40"}
     )
     assert (config.worker.concurrency, config.worker.lease, config.queue.max_attempts) == (3, 40.0, 9)
 
 
 def test_without_anything_the_defaults_work(tmp_path: Path) -> None:
-    config = load(tmp_path, environment={})
+    config = load_config(tmp_path, environment={})
     assert config.database_url == f"sqlite:///{tmp_path}/postino.db"
     assert (config.queue.max_attempts, config.queue.retry_backoff) == (5, {"base": 60, "factor": 2, "max": 3600})
 
 
 def test_the_data_directory_comes_from_the_environment(tmp_path: Path) -> None:
-    assert load(environment={"POSTINO_DATA_DIR": str(tmp_path)}).data_dir == tmp_path
-    assert load(environment={"XDG_DATA_HOME": str(tmp_path)}).data_dir == tmp_path / "postino"
+    assert load_config(environment={"POSTINO_DATA_DIR": str(tmp_path)}).data_dir == tmp_path
+    assert load_config(environment={"XDG_DATA_HOME": str(tmp_path)}).data_dir == tmp_path / "postino"
 
 
 def test_a_home_in_the_data_directory_is_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "queue").mkdir()
     (tmp_path / "queue" / "postino.toml").write_text("[worker]\nconcurrency = 7\n")
-    config = load(environment={"POSTINO_DATA_DIR": "~/queue"})
+    config = load_config(environment={"POSTINO_DATA_DIR": "~/queue"})
     assert (config.data_dir, config.worker.concurrency) == (tmp_path / "queue", 7)
 
 
 def test_a_table_may_come_from_file_and_environment(tmp_path: Path) -> None:
     (tmp_path / "postino.toml").write_text("[channels.instagram]\nmax_attempts = 2\nretry_backoff = {base = 1}\n")
-    config = load(tmp_path, environment={"POSTINO_QUEUE_RETRY_BACKOFF": '{"base": 5, "factor": 3, "max": 50}'})
+    config = load_config(tmp_path, environment={"POSTINO_QUEUE_RETRY_BACKOFF": '{"base": 5, "factor": 3, "max": 50}'})
     assert config.queue.retry_backoff == {"base": 5, "factor": 3, "max": 50}
     assert config.channels["instagram"].max_attempts == 2
 
@@ -68,4 +68,4 @@ def test_a_table_may_come_from_file_and_environment(tmp_path: Path) -> None:
 def test_what_is_wrong_is_named(tmp_path: Path, file: str, environment: dict[str, str], told: str) -> None:
     (tmp_path / "postino.toml").write_text(file)
     with pytest.raises(ConfigError, match=told):
-        load(tmp_path, environment=environment)
+        load_config(tmp_path, environment=environment)

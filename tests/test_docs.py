@@ -19,9 +19,9 @@ from postino import config, errors
 from postino.cli import cli
 from postino.providers.registry import load_built_in
 from postino.rules.lifecycle import MOVES
-from postino.rules.replay import why_not
+from postino.rules.replay import explain_refusal
 from postino.rules.retry import Exponential, RetryPolicy
-from postino.rules.settlement import Cause, settle
+from postino.rules.settlement import DeadLetterCause, settle_job
 from postino.stores.migrations import migrations
 from postino.values.event import EventType
 from postino.values.job import Job, Queue, State
@@ -88,7 +88,7 @@ def test_what_becomes_of_each_outcome_is_what_the_rule_decides() -> None:
         assert code(name) == f"{type(outcome).__name__}({', '.join(entry.name for entry in fields(outcome))})"
     for row in rows:
         outcome, attempts = ENDINGS[row["outcome"]]
-        decided = settle(claimed(attempts), outcome, POLICY, NOW, jitter=0)
+        decided = settle_job(claimed(attempts), outcome, POLICY, NOW, jitter=0)
         told = codes(row["state"])
         assert told == [decided.state] + ([decided.cause] if decided.cause else []), row
         assert row["attempt"] == ("given back" if decided.refund else "spent"), row
@@ -98,11 +98,11 @@ def test_what_becomes_of_each_outcome_is_what_the_rule_decides() -> None:
 def test_the_causes_of_dead_letters_and_which_may_be_replayed_as_they_are() -> None:
     letters = table(LIFECYCLE, "cause", "meaning", "replay as it is?")
     rows = {code(row["cause"]): row["replay as it is?"] for row in letters}
-    assert set(rows) == set(Cause)
-    for cause in Cause:
-        assert (rows[cause] == "yes") == (why_not(cause, edited=False, force=False) is None), cause
-        assert why_not(cause, edited=True, force=False) is None
-        assert why_not(cause, edited=False, force=True) is None
+    assert set(rows) == set(DeadLetterCause)
+    for cause in DeadLetterCause:
+        assert (rows[cause] == "yes") == (explain_refusal(cause, edited=False, force=False) is None), cause
+        assert explain_refusal(cause, edited=True, force=False) is None
+        assert explain_refusal(cause, edited=False, force=True) is None
 
 
 def test_the_events_are_all_there_and_no_others() -> None:
@@ -139,7 +139,7 @@ def test_every_settings_file_shown_can_be_loaded(page: Path, tmp_path: Path) -> 
     for block in blocks(page, "toml"):
         (tmp_path / "postino.toml").write_text(block.text)
         assert tomllib.loads(block.text)
-        config.load(tmp_path, environment={})
+        config.load_config(tmp_path, environment={})
 
 
 def test_every_line_the_engine_logs_is_explained_and_no_other() -> None:

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from postino import Postino, State
-from postino.config import load
+from postino.config import load_config
 
 ENQUEUE_AND_WAIT = """
 import asyncio, sys, time
@@ -49,7 +49,7 @@ def enqueue_and_die(folder: Path, url: str) -> UUID:
 
 @pytest.mark.crash
 async def test_an_accepted_job_is_there_after_kill_9_of_whoever_enqueued_it(url: str, tmp_path: Path) -> None:
-    app = Postino(load(tmp_path, {"database": {"url": url}}, environment={}))
+    app = Postino(load_config(tmp_path, {"database": {"url": url}}, environment={}))
     await app.store.migrate()
     accepted = enqueue_and_die(tmp_path, url)
     async with app:

@@ -10,7 +10,7 @@ import uvloop
 
 from benchmarks.peers.protocol import URL, Batch, main, mark, nap
 from postino import Job, JobSpec, Postino
-from postino.config import load
+from postino.config import load_config
 
 POSTGRES_LEFT = "SELECT count(*) FROM postino.jobs"
 SQLITE_LEFT = "SELECT count(*) FROM postino_jobs"
@@ -21,7 +21,7 @@ class Ours:
 
     def app(self, **worker: Any) -> Postino:
         folder = Path(urlsplit(URL).path).parent if URL.startswith("sqlite") else Path("/nonexistent")
-        return Postino(load(folder, {"database": {"url": URL}, "worker": worker}, {}))
+        return Postino(load_config(folder, {"database": {"url": URL}, "worker": worker}, {}))
 
     async def setup(self) -> None:
         app = self.app()

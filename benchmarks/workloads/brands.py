@@ -9,7 +9,7 @@ from benchmarks.install import Installed
 from benchmarks.trial import Failed, Trial
 from benchmarks.workload import Figure, Stage, Target, Workload
 from postino import JobSpec, Postino
-from postino.config import load
+from postino.config import load_config
 
 BACKLOG, ACCOUNTS, TOGETHER = 100_000, 500, 10_000
 CHANNEL, CAP, CONCURRENCY = "posts", 50, 200
@@ -50,7 +50,7 @@ async def enqueue_one(url: str) -> float:
 
 
 def app_on(url: str) -> Postino:
-    return Postino(load(Path("/nonexistent"), {"database": {"url": url}}, {}))
+    return Postino(load_config(Path("/nonexistent"), {"database": {"url": url}}, {}))
 
 
 def spec(number: int, brand: str) -> JobSpec:

@@ -14,7 +14,7 @@ from typing import Any
 from postino.errors import ConfigError
 
 ENVIRONMENT = "POSTINO_"
-LEAST_BACKOFF = {"base": 0, "factor": 1, "max": 0}
+MIN_BACKOFF = {"base": 0, "factor": 1, "max": 0}
 ORIGIN = re.compile(r"https?://(\[[0-9a-f:.]+\]|[\w.-]+)(:[0-9]{1,5})?", re.IGNORECASE)
 NOT_SETTINGS = frozenset({"POSTINO_DATA_DIR", "POSTINO_APP", "POSTINO_CRASH", "POSTINO_SERVER", "POSTINO_API_KEY"})
 
@@ -136,59 +136,59 @@ SECTIONS: dict[str, type] = {
 }
 
 
-def load(
+def load_config(
     data_dir: Path | None = None,
     flags: Mapping[str, Mapping[str, Any]] | None = None,
     environment: Mapping[str, str] = os.environ,
 ) -> Config:
     """The settings in force. `flags` are given as sections of keys, like the file."""
-    folder = data_dir or Path(environment.get("POSTINO_DATA_DIR") or user_data_dir(environment))
+    folder = data_dir or Path(environment.get("POSTINO_DATA_DIR") or get_user_data_dir(environment))
     folder = folder.expanduser().absolute()
-    config = from_file(Config(folder), folder / "postino.toml")
-    for section, key, text in from_environment(environment):
+    config = _read_file(Config(folder), folder / "postino.toml")
+    for section, key, text in _read_environment(environment):
         name = f"{ENVIRONMENT}{section}_{key}".upper()
-        config = set_key(config, section, key, parsed(text, getattr(getattr(config, section), key), name), name)
+        config = _set_key(config, section, key, _parse_value(text, getattr(getattr(config, section), key), name), name)
     for section, keys in (flags or {}).items():
         for key, value in keys.items():
             if value is not None:
-                config = set_key(config, section, key, value, f"{section}.{key}")
-    return checked(config)
+                config = _set_key(config, section, key, value, f"{section}.{key}")
+    return _check_config(config)
 
 
-def without_secrets(url: str) -> str:
+def redact_url(url: str) -> str:
     """An address as it may be shown: neither user nor password, nor what follows a question mark."""
     scheme, _, rest = url.partition("://")
     return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}"
 
 
-def from_file(config: Config, path: Path) -> Config:
+def _read_file(config: Config, path: Path) -> Config:
     try:
         told = tomllib.loads(path.read_text())
     except FileNotFoundError:
         return config
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}.") from error
-    channels = table(told.pop("channels", {}), f"channels in {path}")
+    channels = _require_table(told.pop("channels", {}), f"channels in {path}")
     for section, keys in told.items():
-        known(section, SECTIONS, f"section [{section}] in {path}")
-        for key, value in table(keys, f"{section} in {path}").items():
-            config = set_key(config, section, key, value, f"{section}.{key} in {path}")
-    return replace(config, channels={name: channel(name, keys, path) for name, keys in channels.items()})
+        _check_known(section, SECTIONS, f"section [{section}] in {path}")
+        for key, value in _require_table(keys, f"{section} in {path}").items():
+            config = _set_key(config, section, key, value, f"{section}.{key} in {path}")
+    return replace(config, channels={name: _read_channel(name, keys, path) for name, keys in channels.items()})
 
 
-def table(value: Any, name: str) -> dict[str, Any]:
+def _require_table(value: Any, name: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ConfigError(f"{name} must be a table of settings, not {value!r}.", field=name)
     return value
 
 
-def channel(name: str, keys: Any, path: Path) -> ChannelConfig:
-    for key in table(keys, f"channels.{name} in {path}"):
-        known(key, [entry.name for entry in fields(ChannelConfig)], f"channels.{name}.{key} in {path}")
+def _read_channel(name: str, keys: Any, path: Path) -> ChannelConfig:
+    for key in _require_table(keys, f"channels.{name} in {path}"):
+        _check_known(key, [entry.name for entry in fields(ChannelConfig)], f"channels.{name}.{key} in {path}")
     return ChannelConfig(**keys)
 
 
-def from_environment(environment: Mapping[str, str]) -> list[tuple[str, str, str]]:
+def _read_environment(environment: Mapping[str, str]) -> list[tuple[str, str, str]]:
     found = []
     settings = {
         f"{ENVIRONMENT}{section}_{entry.name}".upper(): (section, entry.name)
@@ -197,34 +197,34 @@ def from_environment(environment: Mapping[str, str]) -> list[tuple[str, str, str
     }
     for name, text in environment.items():
         if name.startswith(ENVIRONMENT) and name not in NOT_SETTINGS:
-            known(name, settings, name)
+            _check_known(name, settings, name)
             found.append((*settings[name], text))
     return found
 
 
-def set_key(config: Config, section: str, key: str, value: Any, name: str) -> Config:
+def _set_key(config: Config, section: str, key: str, value: Any, name: str) -> Config:
     old = getattr(config, section)
-    known(key, [entry.name for entry in fields(old)], name)
+    _check_known(key, [entry.name for entry in fields(old)], name)
     wanted = type(getattr(old, key))
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if not isinstance(value, wanted) or isinstance(value, bool):
-        raise ConfigError(f"{name} must be {described(wanted)}, not {value!r}.", field=key)
+        raise ConfigError(f"{name} must be {_describe_type(wanted)}, not {value!r}.", field=key)
     return replace(config, **{section: replace(old, **{key: value})})
 
 
-def parsed(text: str, old: Any, name: str) -> Any:
+def _parse_value(text: str, old: Any, name: str) -> Any:
     try:
         return json.loads(text) if isinstance(old, dict | list) else type(old)(text)
     except ValueError as error:
-        raise ConfigError(f"{name} must be {described(type(old))}, not {text!r}.", field=name) from error
+        raise ConfigError(f"{name} must be {_describe_type(type(old))}, not {text!r}.", field=name) from error
 
 
-def described(wanted: type) -> str:
+def _describe_type(wanted: type) -> str:
     return {int: "a whole number", float: "a number", str: "a text", dict: "a table of numbers", list: "a list"}[wanted]
 
 
-def known(name: str, names: Any, where: str) -> None:
+def _check_known(name: str, names: Any, where: str) -> None:
     if name in names:
         return
     bare = {full.removeprefix(ENVIRONMENT): full for full in names}  # what all have in common makes nothing alike
@@ -233,7 +233,7 @@ def known(name: str, names: Any, where: str) -> None:
     raise ConfigError(f"Unknown setting {where}.{hint}", field=name)
 
 
-def checked(config: Config) -> Config:
+def _check_config(config: Config) -> Config:
     worker, queue = config.worker, config.queue
     for name, value in (
         ("database.connections", config.database.connections),
@@ -255,7 +255,7 @@ def checked(config: Config) -> Config:
     ):
         if value <= 0:
             raise ConfigError(f"{name} must be greater than 0, not {value}.", field=name)
-    at_least(config.api.rate, 0, "api.rate")
+    _check_minimum(config.api.rate, 0, "api.rate")
     if not 0 < worker.poll <= 1:
         raise ConfigError(f"worker.poll must be above 0 and at most 1 second, not {worker.poll}.", field="worker.poll")
     if worker.heartbeat >= worker.lease / 3:
@@ -268,8 +268,8 @@ def checked(config: Config) -> Config:
         (f"channels.{name}", entry.retry_backoff) for name, entry in config.channels.items() if entry.retry_backoff
     ]:
         for key, value in backoff.items():
-            known(key, LEAST_BACKOFF, f"{where}.retry_backoff.{key}")
-            at_least(value, LEAST_BACKOFF[key], f"{where}.retry_backoff.{key}")
+            _check_known(key, MIN_BACKOFF, f"{where}.retry_backoff.{key}")
+            _check_minimum(value, MIN_BACKOFF[key], f"{where}.retry_backoff.{key}")
     for setting, said in (("networks.own", config.networks.own), ("networks.inside", config.networks.inside)):
         if not all(isinstance(text, str) for text in said):
             raise ConfigError(f"{setting} must be a list of texts, not {said!r}.", field=setting)
@@ -282,12 +282,12 @@ def checked(config: Config) -> Config:
     return config
 
 
-def at_least(value: Any, least: float, name: str) -> None:
+def _check_minimum(value: Any, least: float, name: str) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or value < least:
         raise ConfigError(f"{name} must be a number of at least {least}, not {value!r}.", field=name)
 
 
-def user_data_dir(environment: Mapping[str, str]) -> Path:
+def get_user_data_dir(environment: Mapping[str, str]) -> Path:
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support" / "postino"
     if sys.platform == "win32":

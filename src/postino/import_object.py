@@ -10,12 +10,12 @@ from types import ModuleType
 
 from postino.errors import ConfigError, PostinoError
 
-NOT_THEIRS = (*(sysconfig.get_path(name) for name in ("stdlib", "purelib")), str(Path(__file__).parent), "<")
+LIBRARY_PATHS = (*(sysconfig.get_path(name) for name in ("stdlib", "purelib")), str(Path(__file__).parent), "<")
 
 Refusal = Callable[[str], PostinoError]
 
 
-def parted(target: str, example: str, wrong: Refusal) -> tuple[str, str]:
+def split_target(target: str, example: str, wrong: Refusal) -> tuple[str, str]:
     """The module's name and the attribute's."""
     module_name, colon, path = target.partition(":")
     if not module_name or not colon or not path:
@@ -26,7 +26,7 @@ def parted(target: str, example: str, wrong: Refusal) -> tuple[str, str]:
     return module_name, path
 
 
-def imported(name: str, wrong: Refusal, folder: str, *, first: bool) -> ModuleType:
+def import_target(name: str, wrong: Refusal, folder: str, *, first: bool) -> ModuleType:
     """Looked for in the folder, too: before or after everywhere else."""
     if folder not in sys.path:
         sys.path.insert(0 if first else len(sys.path), folder)
@@ -35,29 +35,29 @@ def imported(name: str, wrong: Refusal, folder: str, *, first: bool) -> ModuleTy
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
             raise wrong(f"there is no module {error.name}. Looked in {folder} and in Python's own path.") from None
-        raise failed(name, error, wrong) from error
+        raise _make_import_error(name, error, wrong) from error
     except ConfigError:
         raise  # its own settings are wrong, and it says which
     except Exception as error:
-        raise failed(name, error, wrong) from error
+        raise _make_import_error(name, error, wrong) from error
 
 
-def failed(name: str, error: Exception, wrong: Refusal) -> PostinoError:
+def _make_import_error(name: str, error: Exception, wrong: Refusal) -> PostinoError:
     said = f"{type(error).__qualname__}: {error.msg if isinstance(error, SyntaxError) else error}".rstrip(".")
-    return wrong(f"importing {name} failed at {place(error)}: {said}.")
+    return wrong(f"importing {name} failed at {_locate_error(error)}: {said}.")
 
 
-def place(error: Exception) -> str:
+def _locate_error(error: Exception) -> str:
     """Where in their own code: the libraries that it calls are seldom to blame."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename} line {error.lineno}"
     frames = traceback.extract_tb(error.__traceback__)
-    theirs = [frame for frame in frames if not frame.filename.startswith(NOT_THEIRS)]
+    theirs = [frame for frame in frames if not frame.filename.startswith(LIBRARY_PATHS)]
     where = (theirs or frames)[-1]
     return f"{where.filename} line {where.lineno}"
 
 
-def attribute(module: ModuleType, path: str, wrong: Refusal, hint: str) -> object:
+def get_attribute(module: ModuleType, path: str, wrong: Refusal, hint: str) -> object:
     found: object = module
     for name in path.split("."):
         if not hasattr(found, name):

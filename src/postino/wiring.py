@@ -48,7 +48,7 @@ class Postino(App):
     """A queue of durable jobs: `Postino("postgresql://…")`, `Postino(config)`, or the default data directory."""
 
     def __init__(self, where: str | Config | None = None) -> None:
-        config = where if isinstance(where, Config) else configuration.load(flags={"database": {"url": where}})
+        config = where if isinstance(where, Config) else configuration.load_config(flags={"database": {"url": where}})
         self.networks = load_networks(config)
         super().__init__(build_parts(config, self.networks))
         vault = partial(load_or_create, config.data_dir / "vault.key")

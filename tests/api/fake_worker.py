@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from postino.rules.retry import Exponential, RetryPolicy
-from postino.rules.settlement import settle
+from postino.rules.settlement import settle_job
 from postino.stores.records import ClaimRequest, SettledJob, WorkerInfo
 from postino.stores.sqlite import Sqlite
 from postino.stores.store import Store
@@ -33,7 +33,7 @@ async def worked(household: Process, ending: Callable[[Job], Outcome]) -> list[J
         order = ClaimRequest(worker=WORKER, token=new_id(), free=500, poll=await store.poll(WORKER))
         jobs = await store.claim(order)
         now = datetime.now(UTC)
-        await store.settle([SettledJob(job, settle(job, ending(job), POLICY, now, 0)) for job in jobs])
+        await store.settle([SettledJob(job, settle_job(job, ending(job), POLICY, now, 0)) for job in jobs])
         await store.unregister_worker(WORKER)
         return jobs
     finally:

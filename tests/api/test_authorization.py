@@ -21,7 +21,7 @@ from starlette.routing import BaseRoute, Route
 from postino.api.authentication import NO_KEY, SAFE
 from postino.api.authorization import RANK, ROWS
 from postino.api.server import make_app
-from postino.config import load
+from postino.config import load_config
 from postino.values.auth import Role
 from postino.values.outcome import Reject, Unknown
 from tests.api.browser import add_user, browser, log_in, with_key
@@ -49,7 +49,7 @@ ASKED = {"/v1/calendar": f"?from={NOW:%Y-%m-%d}&to={NOW + timedelta(days=3):%Y-%
 def routes() -> tuple[tuple[str, str], ...]:
     """Method and path of all that the application answers."""
     with tempfile.TemporaryDirectory() as folder:
-        app = make_app(load(Path(folder), environment={}))
+        app = make_app(load_config(Path(folder), environment={}))
     found = [(method, route.path) for route in leaves(app.routes) for method in sorted(route.methods or ())]
     return tuple((method, path) for method, path in found if method != "HEAD")
 

@@ -18,7 +18,7 @@ from postino.api.query import MOST, USUAL
 from postino.api.refusing import FILES
 from postino.api.server import make_app
 from postino.api.views.posts import render_current_post
-from postino.config import PublishingConfig, load
+from postino.config import PublishingConfig, load_config
 from postino.providers.registry import load_built_in
 from postino.publishing.post_request import PostRequest
 from postino.rules.post_status import Flag, PostStatus
@@ -42,7 +42,7 @@ COMMON = {"GET": ASKED, "DELETE": CHANGED, "POST": WITH_BODY, "PATCH": WITH_BODY
 @cache
 def announced() -> dict[str, Any]:
     with TemporaryDirectory() as folder:
-        return make_app(load(Path(folder), environment={})).openapi()
+        return make_app(load_config(Path(folder), environment={})).openapi()
 
 
 def requests() -> dict[str, dict[str, Any]]:
@@ -152,7 +152,7 @@ def test_every_field_is_told_and_no_other(tmp_path: Path) -> None:
 
 
 async def a_post(folder: Path) -> dict[str, object]:
-    async with Postino(load(folder, environment={})) as app:
+    async with Postino(load_config(folder, environment={})) as app:
         account = await app.accounts.add("bluesky", "ada.example.org", {"password": "x"})
         [written] = await app.posts.schedule(PostRequest(content=Content(body="Hello"), accounts=(account.id,)))
         return await render_current_post(app, written.post)

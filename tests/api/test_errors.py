@@ -13,7 +13,7 @@ import pytest
 
 from postino import Postino
 from postino.api.models import PostBody
-from postino.config import load
+from postino.config import load_config
 from tests.api.processes import Client, Server
 
 ACCOUNTS = {
@@ -28,7 +28,7 @@ GOOD = {"text": "Hello", "accounts": [BLUESKY]}
 @pytest.fixture(scope="module", autouse=True)
 def _accounts(server: Server) -> None:
     async def add(folder: Path) -> None:
-        async with Postino(load(folder, environment={})) as app:
+        async with Postino(load_config(folder, environment={})) as app:
             for network, (handle, credentials, base_url) in ACCOUNTS.items():
                 await app.accounts.add(network, handle, credentials, base_url=base_url)
 

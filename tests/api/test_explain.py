@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from postino import Postino
-from postino.config import load
+from postino.config import load_config
 from postino.values.job import Job
 from tests.api.processes import Server
 
@@ -27,7 +27,7 @@ def job(server: Server) -> Job:
     """One of an application; and the account of all posts."""
 
     async def prepare(folder: Path) -> Job:
-        async with Postino(load(folder, environment={})) as app:
+        async with Postino(load_config(folder, environment={})) as app:
             await app.accounts.add("bluesky", "ada.example.org", {"password": "abcd-efgh"}, brand="acme")
             return await app.enqueue("letter", at=LATER)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from postino import Job, Postino
-from postino.config import load
+from postino.config import load_config
 from postino.forecast.forecast import make_forecast
 from postino.forecast.run import ForecastRequest
 from postino.values.gate import Scope
@@ -26,7 +26,7 @@ def soon(**later: float) -> str:
 @pytest.fixture(scope="module")
 def jobs(server: Server) -> list[Job]:
     async def put(folder: Path) -> list[Job]:
-        async with Postino(load(folder, environment={})) as app:
+        async with Postino(load_config(folder, environment={})) as app:
             at = datetime.now(UTC) + timedelta(hours=1)
             return [await app.enqueue("report", channel="mastodon", account="m1", at=at) for _ in range(2)]
 
@@ -75,7 +75,7 @@ def test_what_is_wrong_is_refused_by_its_name(
 async def test_what_takes_too_long_to_play_is_given_up_at_once(tmp_path: Path) -> None:
     """A thousand workers that look every night for what may not run would be busy for hours, and nobody waits."""
     played: list[int] = []
-    async with Postino(load(tmp_path, environment={})) as app:
+    async with Postino(load_config(tmp_path, environment={})) as app:
         await app.enqueue("report", channel="mastodon", account="m1")
         await app.gate_control.pause(Scope.CHANNEL, "mastodon", reason="", actor="test")
         window = {"scope": "all", "start": "01:00", "end": "02:00", "timezone": "UTC"}

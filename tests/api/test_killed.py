@@ -26,7 +26,7 @@ import pytest
 from postino import Postino
 from postino.api.authentication import read_or_create
 from postino.cli.up import add_sandbox_accounts
-from postino.config import load
+from postino.config import load_config
 from tests.api.processes import DEADLINE, Client, Process, Reply, Server, eventually, surroundings
 
 pytestmark = [pytest.mark.slow, pytest.mark.crash]
@@ -145,7 +145,7 @@ def house(request: pytest.FixtureRequest, folder: Path) -> Iterator[House]:
 
 
 async def prepare(folder: Path, url: str) -> None:
-    app = Postino(load(folder, {"database": {"url": url}}, environment={}))
+    app = Postino(load_config(folder, {"database": {"url": url}}, environment={}))
     try:
         await app.store.migrate()
         await add_sandbox_accounts(app)

@@ -11,16 +11,16 @@ from postino.api.answers import ANSWERS
 from postino.api.openapi import document, written
 from postino.api.refusing import CONFLICTS, REASONS, refusals_of
 from postino.client.types import literals as words
-from postino.rules.blockers import Why
-from postino.rules.circuit_breaker import Circuit
+from postino.rules.blockers import BlockerKind
+from postino.rules.circuit_breaker import CircuitState
 from postino.rules.post_status import ContentStatus, Flag, PostStatus
-from postino.rules.quota import Calendar
-from postino.rules.settlement import Cause
+from postino.rules.quota import CalendarPeriod
+from postino.rules.settlement import DeadLetterCause
 from postino.values.auth import Role
 from postino.values.content import MediaKind, Severity
 from postino.values.gate import GateKind, Scope
 from postino.values.job import Queue, State
-from postino.values.ledger import Source, Verdict
+from postino.values.ledger import ReceiptSource, Verdict
 from postino.values.post import AccountState
 from tests.api.test_authorization import routes
 from tests.documents import ROOT
@@ -117,15 +117,15 @@ def test_every_shape_is_described_and_closed_words_are_told(told: Any) -> None:
         (words.Flag, Flag),
         (words.Severity, Severity),
         (words.MediaKind, MediaKind),
-        (words.Cause, Cause),
+        (words.Cause, DeadLetterCause),
         (words.AccountState, AccountState),
-        (words.CircuitState, Circuit),
+        (words.CircuitState, CircuitState),
         (words.Scope, Scope),
         (words.GateKind, GateKind),
-        (words.BlockerKind, Why),
+        (words.BlockerKind, BlockerKind),
         (words.CallVerdict, Verdict),
-        (words.Source, Source),
-        (words.CalendarWindow, Calendar),
+        (words.Source, ReceiptSource),
+        (words.CalendarWindow, CalendarPeriod),
         (words.QueueName, [queue.label for queue in Queue]),
         (words.BlackoutScope, {*Scope} - {Scope.QUEUE}),
     ],

@@ -13,7 +13,7 @@ import pytest
 
 from postino import Postino
 from postino.auth.sign_in import create_sign_in_url
-from postino.config import load
+from postino.config import load_config
 from postino.stores.records import AuditContext
 from tests.api.browser import PASSWORD, add_user, browser, cookie_of, log_in
 from tests.api.processes import Client, Server
@@ -27,7 +27,7 @@ def perform(server: Server, work: Callable[[Postino], Awaitable[T]]) -> T:
     """As another process on the same data."""
 
     async def run() -> T:
-        async with Postino(load(server.folder, environment={})) as app:
+        async with Postino(load_config(server.folder, environment={})) as app:
             return await work(app)
 
     return asyncio.run(run())

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from postino import Postino
-from postino.config import load
+from postino.config import load_config
 from tests.api.browser import log_in, with_key
 from tests.api.processes import Server, eventually
 from tests.servers.postgres import PostgresServer
 
 
 async def migrate(folder: Path, url: str) -> None:
-    app = Postino(load(folder, {"database": {"url": url}}, environment={}))
+    app = Postino(load_config(folder, {"database": {"url": url}}, environment={}))
     await app.store.migrate()
     await app.close()
 

@@ -19,7 +19,7 @@ from postino.auth.sign_in import (
     derive_csrf_token,
     group_address,
 )
-from postino.rules.login_throttle import USER
+from postino.rules.login_throttle import USER_POLICY
 from postino.values.auth import Role, User
 from tests.auth.harness import ME, AuthHarness, open_auth, read_all_files
 
@@ -127,7 +127,7 @@ async def test_logout_ends_one_session_only(auth: AuthHarness, ada: User) -> Non
 
 async def test_five_of_a_hundred_concurrent_guesses_are_verified(auth: AuthHarness, ada: User) -> None:
     ends = await asyncio.gather(*(auth.sign_in.login("ada", f"guess {turn:06}", HERE) for turn in range(100)))
-    assert sum(isinstance(end, SignInRefused) for end in ends) == USER.free
+    assert sum(isinstance(end, SignInRefused) for end in ends) == USER_POLICY.free
     assert {end.seconds for end in ends if isinstance(end, SignInThrottled)} == {1}
     assert isinstance(await auth.sign_in.login("ada", PASSWORD, THERE), SignInThrottled)
     auth.clock.turn(seconds=1)
@@ -137,7 +137,7 @@ async def test_five_of_a_hundred_concurrent_guesses_are_verified(auth: AuthHarne
 async def test_successful_sign_ins_are_not_throttled(auth: AuthHarness, ada: User) -> None:
     for _ in range(30):
         await sign_in(auth)
-    for _ in range(USER.free - 1):
+    for _ in range(USER_POLICY.free - 1):
         assert isinstance(await auth.sign_in.login("ada", "wrong wrong", HERE), SignInRefused)
     await sign_in(auth)
     assert isinstance(await auth.sign_in.login("ada", "wrong wrong", HERE), SignInRefused)

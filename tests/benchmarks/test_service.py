@@ -16,7 +16,7 @@ from benchmarks.trial import Store
 from benchmarks.workload import Stage
 from postino import Postino
 from postino.values.job import State
-from postino.values.post import PostFilter, Window
+from postino.values.post import DayBounds, PostFilter
 from tests.servers.postgres import PostgresServer
 
 TINY = 1 / 500
@@ -46,7 +46,9 @@ async def test_an_archive_is_found_by_the_store_as_if_it_had_been_published(
             all_posts = await app.store.posts(PostFilter(limit=1000))
             ended = await app.store.posts(PostFilter(states=(State.COMPLETED,), limit=1000))
             now = datetime.now(UTC)
-            [day] = await app.store.calendar([Window(now - timedelta(days=700), now + timedelta(days=700))], None, 10)
+            [day] = await app.store.calendar(
+                [DayBounds(now - timedelta(days=700), now + timedelta(days=700))], None, 10
+            )
     finally:
         service.__exit__(None, None, None)
     assert len(all_posts) == day.posts == 400

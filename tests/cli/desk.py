@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from postino import Job, Outcome, Postino
-from postino.config import load
+from postino.config import load_config
 from postino.engine.claims import Claims
 from postino.rules.retry import RetryPolicy
-from postino.rules.settlement import settle
+from postino.rules.settlement import settle_job
 from postino.stores.records import AttemptError, SettledJob, WorkerInfo
 from postino.values.job import new_id
 
@@ -50,7 +50,7 @@ class Desk:
 
     def perform(self, work: Callable[[Postino], Awaitable[T]]) -> T:
         async def run() -> T:
-            async with Postino(load(self.folder, environment={})) as app:
+            async with Postino(load_config(self.folder, environment={})) as app:
                 return await work(app)
 
         return asyncio.run(run())
@@ -69,7 +69,7 @@ class Desk:
             claimed = await Claims(app.store, time.monotonic).claim(worker, poll, 100, False)
             policy = RetryPolicy(max_attempts=1)
             await app.store.settle(
-                [SettledJob(it, settle(it, outcome, policy, poll.now, 0), failure) for it in claimed]
+                [SettledJob(it, settle_job(it, outcome, policy, poll.now, 0), failure) for it in claimed]
             )
             return await app.store.job(job.id)
 

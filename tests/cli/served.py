@@ -14,7 +14,7 @@ from typing import Self
 import uvicorn
 
 from postino.api.server import make_app
-from postino.config import load
+from postino.config import load_config
 
 DEADLINE = 20.0
 KEYS = ("api.key", "vault.key")  # which the server has read
@@ -23,7 +23,7 @@ KEYS = ("api.key", "vault.key")  # which the server has read
 class Served:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.app = make_app(load(folder, environment={}))
+        self.app = make_app(load_config(folder, environment={}))
         self.loop = asyncio.new_event_loop()
         self.socket = socket.create_server(("127.0.0.1", 0))
         self.server = uvicorn.Server(uvicorn.Config(self.app, log_config=None, access_log=False, lifespan="off"))

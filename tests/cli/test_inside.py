@@ -7,13 +7,13 @@ from pathlib import Path
 from postino.api.caller import Caller, Known
 from postino.api.server import app_for
 from postino.cli.inside import ANSWERED_BY
-from postino.config import load
+from postino.config import load_config
 from postino.wiring import Postino
 from tests.api.test_authorization import leaves, routes
 
 
 def test_every_part_that_is_put_together_alone_answers_all_there_is_under_its_word(tmp_path: Path) -> None:
-    app, check = Postino(load(tmp_path, environment={})), Known(Caller("nobody", "cli"))
+    app, check = Postino(load_config(tmp_path, environment={})), Known(Caller("nobody", "cli"))
     for word, parts in ANSWERED_BY.items():
         alone = {(method, it.path) for it in leaves(app_for(app, check, parts).routes) for method in it.methods or ()}
         wanted = {(method, path) for method, path in routes() if path.split("/")[1:3] == ["v1", word]}

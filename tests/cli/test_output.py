@@ -18,7 +18,7 @@ from postino.cli.post_list import layout_for
 from postino.engine.claims import Claims
 from postino.publishing.post_request import PostRequest
 from postino.rules.retry import RetryPolicy
-from postino.rules.settlement import settle
+from postino.rules.settlement import settle_job
 from postino.stores.records import SettledJob, WorkerInfo
 from postino.values.content import Content
 from postino.values.job import new_id
@@ -108,7 +108,7 @@ def posts(desk: Desk) -> list[str]:
         await app.store.register_worker(WorkerInfo(id=worker, host="elsewhere", pid=1))
         poll = await app.store.poll(worker)
         [job] = await Claims(app.store, time.monotonic).claim(worker, poll, 1, False)
-        settlement = settle(job, Reject("The network says no " * 20), RetryPolicy(max_attempts=1), poll.now, 0)
+        settlement = settle_job(job, Reject("The network says no " * 20), RetryPolicy(max_attempts=1), poll.now, 0)
         await app.store.settle([SettledJob(job, settlement)])
         await app.pause("brand", "acme")
         await app.accounts.add("mastodon", "b", {"access_token": "x"}, base_url="https://b.example", brand="acme")

@@ -15,7 +15,15 @@ from postino.stores.records import AttemptError, AuditContext, ClaimRequest, New
 from postino.stores.store import Store
 from postino.values.event import Cursor, Event
 from postino.values.job import Job, Queue, State, new_id
-from postino.values.ledger import Fact, IntentEntry, NewIntent, Noted, Source, StepEntry, Verdict
+from postino.values.ledger import (
+    IntentEntry,
+    NewIntent,
+    ReceiptEntry,
+    ReceiptSource,
+    RecordedReceipt,
+    StepEntry,
+    Verdict,
+)
 from postino.values.outcome import Outcome
 from postino.values.provider import Receipt
 from tests.contract.databases import Clock, Database
@@ -92,14 +100,14 @@ class Desk:
         return await self.store.save_step(job, name, position, result, done=result is not None)
 
     async def accept(
-        self, job: Job, remote_id: str, step: str = "post", number: int = 1, told_by: Source = Source.CALL
-    ) -> Noted:
+        self, job: Job, remote_id: str, step: str = "post", number: int = 1, told_by: ReceiptSource = ReceiptSource.CALL
+    ) -> RecordedReceipt:
         receipt = Receipt(remote_id=remote_id, url=f"https://there/{remote_id}", data={"seen": [1, "ü"]})
-        fact = Fact(step=step, number=number, verdict=Verdict.ACCEPTED, told_by=told_by, receipt=receipt)
+        fact = ReceiptEntry(step=step, number=number, verdict=Verdict.ACCEPTED, told_by=told_by, receipt=receipt)
         return await self.store.record_receipt(job.id, fact)
 
-    async def refuse(self, job: Job, step: str = "post", number: int = 1, why: str = "no") -> Noted:
-        fact = Fact(step=step, number=number, verdict=Verdict.REFUSED, told_by=Source.CALL, why=why)
+    async def refuse(self, job: Job, step: str = "post", number: int = 1, why: str = "no") -> RecordedReceipt:
+        fact = ReceiptEntry(step=step, number=number, verdict=Verdict.REFUSED, told_by=ReceiptSource.CALL, why=why)
         return await self.store.record_receipt(job.id, fact)
 
     async def lost_answer(self, **said: Any) -> Job:
@@ -121,7 +129,7 @@ class Desk:
         self, job: Job, outcome: Outcome, failure: AttemptError | None = None, policy: RetryPolicy = POLICY
     ) -> bool:
         """Whether the ending was written: only the holder of the claim's token may."""
-        return await self.settle(job, settlement.settle(job, outcome, policy, self.clock(), 0.0), failure)
+        return await self.settle(job, settlement.settle_job(job, outcome, policy, self.clock(), 0.0), failure)
 
     async def run(self, outcome: Outcome, **said: Any) -> Job:
         """A job from enqueue to this outcome; comes back as it is afterwards."""
@@ -134,7 +142,7 @@ class Desk:
     async def kill(self, worker: str = "w1") -> list[SettledJob]:
         """The worker stops beating, and another rescues what it held."""
         poll = await self.store.poll("observer", heartbeat=True)
-        return await self.store.rescue({worker: poll.heartbeats[worker]}, settlement.rescue)
+        return await self.store.rescue({worker: poll.heartbeats[worker]}, settlement.rescue_job)
 
     async def state(self, job: Job) -> State:
         return (await self.store.job(job.id)).state

@@ -9,9 +9,9 @@ from uuid import uuid4
 import pytest
 
 from postino.errors import NotFound
-from postino.rules.blackout import Blackout, told_of
-from postino.rules.claim_order import next_due
-from postino.rules.gates import closed
+from postino.rules.blackout import Blackout, render_blackout
+from postino.rules.claim_order import find_next_due_time
+from postino.rules.gates import compute_closed_gates
 from postino.values.event import EventType
 from postino.values.gate import Scope
 from tests.contract.desk import ME, Desk, ids
@@ -111,7 +111,9 @@ async def test_the_next_look_is_at_its_end(desk: Desk, noon: datetime, scope: Sc
     desk.clock.now = noon + timedelta(minutes=80)
     assert await desk.take() == []
     poll = await desk.store.poll("w1")
-    assert next_due(poll.heads, closed(poll.known, poll.now), poll.now) == noon + timedelta(hours=2)
+    assert find_next_due_time(poll.heads, compute_closed_gates(poll.known, poll.now), poll.now) == noon + timedelta(
+        hours=2
+    )
 
 
 async def test_forty_covered_accounts_keep_no_slot_from_one_that_is_free(desk: Desk, noon: datetime) -> None:
@@ -142,7 +144,10 @@ async def test_they_are_told_and_audited(desk: Desk) -> None:
     added = await desk.store.add_blackout(blackout(Scope.BRAND, reason="a quiet hour"), ME)
     await desk.store.remove_blackout(added.id, ME)
     told = [(event.type, event.data) for event in await desk.events()]
-    assert told == [(EventType.BLACKOUT_ADDED, told_of(added)), (EventType.BLACKOUT_REMOVED, told_of(added))]
+    assert told == [
+        (EventType.BLACKOUT_ADDED, render_blackout(added)),
+        (EventType.BLACKOUT_REMOVED, render_blackout(added)),
+    ]
     lines = [(line.action, line.subject, line.actor, line.reason) for line in await desk.store.audit()]
     subject = f"blackout:{added.id}"
     assert lines == [

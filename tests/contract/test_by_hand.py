@@ -9,7 +9,7 @@ from typing import Protocol
 import pytest
 
 from postino.errors import Conflict, NotFound, WrongUse
-from postino.rules.settlement import Cause, Settlement
+from postino.rules.settlement import DeadLetterCause, Settlement
 from postino.stores.records import AuditContext, DeadLetterFilter, SettledJob
 from postino.stores.store import Store
 from postino.values.event import EventType
@@ -131,7 +131,7 @@ async def test_who_cancelled_it_and_why_is_told_with_it(desk: Desk, due_job: Job
 async def test_why_it_failed_is_told_with_it(desk: Desk, running_job: Job) -> None:
     assert await desk.end(running_job, Reject("no"))
     around = await desk.store.explain_input(await desk.store.job(running_job.id))
-    assert (around.facts.cause, around.facts.cancelled) == (Cause.PERMANENT, None)
+    assert (around.facts.cause, around.facts.cancelled) == (DeadLetterCause.PERMANENT, None)
 
 
 @pytest.mark.parametrize("deed", BEFORE_SENDING)
@@ -195,7 +195,7 @@ async def test_an_uncertain_job_is_given_up_and_becomes_a_dead_letter(desk: Desk
     resolved = await desk.store.resolve_job(job.id, Reject("nobody saw it"), ME)
     assert (resolved.state, resolved.last_error) == (State.FAILED, "no answer. Given up: nobody saw it")
     (letter,) = await desk.store.dead_letters(DeadLetterFilter())
-    assert letter.cause is Cause.GIVEN_UP
+    assert letter.cause is DeadLetterCause.GIVEN_UP
     assert [line.worker for line in letter.history] == ["w1", "person:maria"]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from postino.rules.circuit_breaker import Breaker, BreakerPolicy, Circuit
+from postino.rules.circuit_breaker import Breaker, BreakerPolicy, CircuitState
 from postino.stores.records import AuditContext
 from postino.values.event import Event, EventType
 from postino.values.job import Job, State
@@ -48,10 +48,10 @@ async def half_opened(desk: Desk, policy: BreakerPolicy = POLICY, path: str = "b
 async def test_after_so_many_failures_nothing_is_claimed_from_it_and_others_go_on(desk: Desk, path: str) -> None:
     waiting = await put_some(desk, path)
     other = await desk.put(channel="exports", account="acme0")
-    assert (await fail(desk, times=2)).state is Circuit.CLOSED
+    assert (await fail(desk, times=2)).state is CircuitState.CLOSED
     breaker = await fail(desk, times=1)
     opened_at = desk.clock()
-    assert (breaker.state, breaker.since_at, breaker.until_at) == (Circuit.OPEN, opened_at, opened_at + OPEN_FOR)
+    assert (breaker.state, breaker.since_at, breaker.until_at) == (CircuitState.OPEN, opened_at, opened_at + OPEN_FOR)
     assert ids(await desk.take()) == {other.id}
     desk.clock.now = opened_at + OPEN_FOR - timedelta(microseconds=1)
     assert await desk.take() == []
@@ -73,7 +73,7 @@ async def test_failures_seen_by_several_stores_at_once_all_count(desk: Desk) -> 
     policy = BreakerPolicy(failure_threshold=9)
     await asyncio.gather(*(stores[turn % 3].record_response("reports", False, policy, "down") for turn in range(9)))
     (breaker,) = await desk.store.circuits()
-    assert (breaker.state, len(breaker.failures)) == (Circuit.OPEN, 9)
+    assert (breaker.state, len(breaker.failures)) == (CircuitState.OPEN, 9)
     assert [event.type for event in await told(desk)] == [EventType.CIRCUIT_OPENED]
 
 
@@ -116,7 +116,7 @@ async def test_while_nothing_waits_for_it_nobody_half_opens_it(desk: Desk) -> No
     desk.clock.turn(minutes=5)
     await desk.put(channel="exports")
     assert len(await desk.take()) == 1
-    assert (await desk.store.circuits())[0].state is Circuit.OPEN
+    assert (await desk.store.circuits())[0].state is CircuitState.OPEN
 
 
 async def test_a_probe_that_ends_makes_room_for_the_next(desk: Desk) -> None:
@@ -154,7 +154,7 @@ async def test_one_good_answer_closes_it_and_all_of_it_flows(desk: Desk) -> None
     await half_opened(desk)
     (probe,) = await desk.take()
     breaker = await desk.store.record_response("reports", True, POLICY, None)
-    assert (breaker.state, breaker.failures, breaker.trips) == (Circuit.CLOSED, (), 0)
+    assert (breaker.state, breaker.failures, breaker.trips) == (CircuitState.CLOSED, (), 0)
     assert len(await desk.take()) == 5
     assert [event.type for event in await told(desk)][2:] == [EventType.CIRCUIT_CLOSED]
     assert await desk.end(probe, Done())
@@ -164,7 +164,7 @@ async def test_a_bad_answer_opens_it_for_twice_as_long(desk: Desk) -> None:
     at = await half_opened(desk)
     await desk.take()
     breaker = await fail(desk, times=1)
-    assert (breaker.state, breaker.until_at) == (Circuit.OPEN, at + 2 * OPEN_FOR)
+    assert (breaker.state, breaker.until_at) == (CircuitState.OPEN, at + 2 * OPEN_FOR)
     desk.clock.now = at + 2 * OPEN_FOR - timedelta(microseconds=1)
     assert await desk.take() == []
     assert [event.type for event in await told(desk)][2:] == [EventType.CIRCUIT_OPENED]
@@ -181,8 +181,8 @@ async def test_a_person_opens_it_and_no_answer_closes_it_before_its_time(desk: D
     await put_some(desk, "bulk")
     until_at = desk.clock.later(hours=2)
     breaker = await desk.store.open_circuit("reports", until_at, 2, AuditContext("maria", "their maintenance"))
-    assert (breaker.state, breaker.until_at, breaker.reason) == (Circuit.OPEN, until_at, "their maintenance")
-    assert (await desk.store.record_response("reports", True, POLICY, None)).state is Circuit.OPEN
+    assert (breaker.state, breaker.until_at, breaker.reason) == (CircuitState.OPEN, until_at, "their maintenance")
+    assert (await desk.store.record_response("reports", True, POLICY, None)).state is CircuitState.OPEN
     assert await desk.take() == []
     desk.clock.now = until_at
     assert len(await desk.take()) == 2
@@ -193,29 +193,29 @@ async def test_opened_without_a_time_it_stays_open_until_a_person_closes_it(desk
     await desk.store.open_circuit("reports", None, 1, ME)
     desk.clock.turn(days=30)
     assert await desk.take() == []
-    assert (await desk.store.close_circuit("reports", ME)).state is Circuit.CLOSED
+    assert (await desk.store.close_circuit("reports", ME)).state is CircuitState.CLOSED
     assert len(await desk.take()) == 6
 
 
 ACTS: list[Any] = [
-    pytest.param("open_circuit", (None, 1), Circuit.OPEN, id="open"),
-    pytest.param("close_circuit", (), Circuit.CLOSED, id="close"),
-    pytest.param("reset_circuit", (), Circuit.CLOSED, id="reset"),
+    pytest.param("open_circuit", (None, 1), CircuitState.OPEN, id="open"),
+    pytest.param("close_circuit", (), CircuitState.CLOSED, id="close"),
+    pytest.param("reset_circuit", (), CircuitState.CLOSED, id="reset"),
 ]
 
 
 @pytest.mark.parametrize(("act", "arguments", "state"), ACTS)
 async def test_what_people_do_with_it_is_told_and_audited(
-    desk: Desk, act: str, arguments: tuple[Any, ...], state: Circuit
+    desk: Desk, act: str, arguments: tuple[Any, ...], state: CircuitState
 ) -> None:
-    before = Circuit.CLOSED if state is Circuit.OPEN else Circuit.OPEN
-    if before is Circuit.OPEN:
+    before = CircuitState.CLOSED if state is CircuitState.OPEN else CircuitState.OPEN
+    if before is CircuitState.OPEN:
         await fail(desk)
     breaker = await getattr(desk.store, act)("reports", *arguments, ME)
     assert (breaker.service, breaker.state) == ("reports", state)
     (line,) = await desk.store.audit()
     assert (line.actor, line.action, line.subject, line.reason) == (
-        "maria", f"circuit.{'opened' if state is Circuit.OPEN else 'closed'}", "circuit:reports", "because"
+        "maria", f"circuit.{'opened' if state is CircuitState.OPEN else 'closed'}", "circuit:reports", "because"
     )  # fmt: skip
     assert (await told(desk))[-1].type == line.action
 
@@ -233,5 +233,5 @@ async def test_closed_by_hand_it_still_remembers_how_often_it_opened_and_reset_i
 async def test_whatever_a_service_said_is_kept_as_far_as_a_database_can(desk: Desk, why: str | None) -> None:
     for _ in range(3):
         await desk.store.record_response("reports", False, POLICY, why)
-    assert (await desk.store.circuits())[0].state is Circuit.OPEN
+    assert (await desk.store.circuits())[0].state is CircuitState.OPEN
     assert await desk.take() == []

@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from postino.errors import NotFound
-from postino.rules.claim_order import next_due
-from postino.rules.gates import closed
+from postino.rules.claim_order import find_next_due_time
+from postino.rules.gates import compute_closed_gates
 from postino.values.event import EventType
 from postino.values.gate import Gate, GateKind, Scope
 from postino.values.job import Job, State
@@ -47,7 +47,7 @@ async def test_a_cooled_accounts_lane_is_due_again_at_the_very_instant(desk: Des
     await desk.store.start_cooldown(Scope.ACCOUNT, "acme", until_at, "429")
     assert await desk.take() == []
     poll = await desk.store.poll("w1")
-    assert next_due(poll.heads, closed(poll.known, poll.now), poll.now) == until_at
+    assert find_next_due_time(poll.heads, compute_closed_gates(poll.known, poll.now), poll.now) == until_at
 
 
 @WHOSE

@@ -6,7 +6,7 @@ import pytest
 
 from postino.errors import Conflict, NotFound
 from postino.rules.retry import RetryPolicy
-from postino.rules.settlement import Cause, failed
+from postino.rules.settlement import DeadLetterCause, make_failure
 from postino.stores.records import AttemptError, AuditContext, DeadLetterFilter, JobFilter
 from postino.values.event import EventType
 from postino.values.job import Queue, State, new_id
@@ -35,7 +35,7 @@ async def test_a_dead_letter_has_everything_about_its_job_and_all_attempts(desk:
     letter = await desk.store.dead_letter(job.id)
     for name, value in asked.items():
         assert getattr(letter.job, "idempotency_key" if name == "key" else name) == value, name
-    assert (letter.cause, letter.error, letter.trace) == (Cause.EXHAUSTED, "still busy", "trace two")
+    assert (letter.cause, letter.error, letter.trace) == (DeadLetterCause.EXHAUSTED, "still busy", "trace two")
     assert (letter.died_at, letter.job.finished_at, letter.job.created_at) == (died_at, died_at, job.created_at)
     assert (letter.job.state, letter.job.attempts) == (State.FAILED, 2)
     assert [(line.number, line.started_at, line.ended_at) for line in letter.history] == [
@@ -48,10 +48,10 @@ async def test_a_dead_letter_has_everything_about_its_job_and_all_attempts(desk:
     assert (letter.resolved_at, letter.resolution) == (None, None)
 
 
-@pytest.mark.parametrize("cause", list(Cause))
-async def test_every_cause_is_kept(desk: Desk, cause: Cause) -> None:
+@pytest.mark.parametrize("cause", list(DeadLetterCause))
+async def test_every_cause_is_kept(desk: Desk, cause: DeadLetterCause) -> None:
     job = await desk.put()
-    assert await desk.settle(await desk.take_one(), failed("why", cause))
+    assert await desk.settle(await desk.take_one(), make_failure("why", cause))
     assert (await desk.store.dead_letter(job.id)).cause is cause
     assert len(await desk.store.dead_letters(DeadLetterFilter(cause=cause))) == 1
 
@@ -61,7 +61,7 @@ async def test_a_poison_payload_is_kept_byte_for_byte_all_the_way_round(desk: De
     job = await desk.put(payload=every_byte, key="k")
     claimed = await desk.take_one()
     assert claimed.payload == every_byte
-    assert await desk.settle(claimed, failed("unreadable", Cause.POISON))
+    assert await desk.settle(claimed, make_failure("unreadable", DeadLetterCause.POISON))
     assert (await desk.store.job(job.id)).payload == every_byte
     assert (await desk.store.dead_letter(job.id)).job.payload == every_byte
     assert (await desk.store.replay_dead_letter(job.id, None, True, ME)).payload == every_byte
@@ -101,14 +101,15 @@ async def test_a_job_that_fails_again_after_a_replay_has_one_open_letter_with_al
 
 
 @pytest.mark.parametrize(
-    ("cause", "sentence"), [(Cause.PERMANENT, "unchanged it must fail again"), (Cause.POISON, "could not be read")]
+    ("cause", "sentence"),
+    [(DeadLetterCause.PERMANENT, "unchanged it must fail again"), (DeadLetterCause.POISON, "could not be read")],
 )
 async def test_what_cannot_work_unchanged_is_replayed_only_edited_or_by_force(
-    desk: Desk, cause: Cause, sentence: str
+    desk: Desk, cause: DeadLetterCause, sentence: str
 ) -> None:
     first, second = await desk.put_many(2)
     for claimed in await desk.take():
-        assert await desk.settle(claimed, failed("why", cause))
+        assert await desk.settle(claimed, make_failure("why", cause))
     with pytest.raises(Conflict, match=sentence):
         await desk.store.replay_dead_letter(first.id, None, False, ME)
     assert await desk.state(first) is State.FAILED
@@ -118,10 +119,10 @@ async def test_what_cannot_work_unchanged_is_replayed_only_edited_or_by_force(
     assert ids(await desk.take()) == {first.id, second.id}
 
 
-@pytest.mark.parametrize("cause", [Cause.EXHAUSTED, Cause.QUARANTINED])
-async def test_what_may_work_next_time_is_replayed_as_it_is(desk: Desk, cause: Cause) -> None:
+@pytest.mark.parametrize("cause", [DeadLetterCause.EXHAUSTED, DeadLetterCause.QUARANTINED])
+async def test_what_may_work_next_time_is_replayed_as_it_is(desk: Desk, cause: DeadLetterCause) -> None:
     job = await desk.put()
-    assert await desk.settle(await desk.take_one(), failed("why", cause))
+    assert await desk.settle(await desk.take_one(), make_failure("why", cause))
     assert (await desk.store.replay_dead_letter(job.id, None, False, ME)).state is State.PENDING
 
 
@@ -191,7 +192,7 @@ async def test_letters_are_listed_by_type_channel_cause_and_page(desk: Desk) -> 
 
     assert await found(DeadLetterFilter(channel="a")) == [("a", "x"), ("a", "y")]
     assert await found(DeadLetterFilter(type="x")) == [("a", "x"), ("b", "x")]
-    assert await found(DeadLetterFilter(cause=Cause.EXHAUSTED)) == []
+    assert await found(DeadLetterFilter(cause=DeadLetterCause.EXHAUSTED)) == []
     everything = await desk.store.dead_letters(DeadLetterFilter())
     assert len(everything) == 3
     (first,) = await desk.store.dead_letters(DeadLetterFilter(limit=1))

@@ -36,10 +36,10 @@ async def test_the_strongest_word_sets_the_deadline(
     job = await take(desk)
     desk.clock.turn(seconds=limit + GRACE - 1)
     assert not (await desk.store.poll("w1", heartbeat=True)).orphaned
-    assert await desk.store.rescue({}, settlement.rescue) == []
+    assert await desk.store.rescue({}, settlement.rescue_job) == []
     desk.clock.turn(seconds=2)
     assert (await desk.store.poll("w1", heartbeat=True)).orphaned
-    (ending,) = await desk.store.rescue({}, settlement.rescue)
+    (ending,) = await desk.store.rescue({}, settlement.rescue_job)
     assert ending.job == job
     assert await desk.state(job) is State.PENDING
     assert not await desk.end(job, Done()), "its worker lost it"
@@ -49,16 +49,16 @@ async def test_the_strongest_word_sets_the_deadline(
 
 async def test_a_job_without_a_limit_is_its_workers_as_long_as_that_lives(desk: Desk, running_job: Job) -> None:
     desk.clock.turn(days=400)
-    assert await desk.store.rescue({}, settlement.rescue) == []
+    assert await desk.store.rescue({}, settlement.rescue_job) == []
 
 
 async def test_a_job_that_ended_in_time_has_no_deadline_any_more(desk: Desk) -> None:
     await desk.put()
     job = await take(desk)
-    assert await desk.settle(job, settlement.release(job, desk.clock.now))
+    assert await desk.settle(job, settlement.release_job(job, desk.clock.now))
     await desk.take()
     desk.clock.turn(seconds=1000)
-    assert await desk.store.rescue({}, settlement.rescue) == []
+    assert await desk.store.rescue({}, settlement.rescue_job) == []
 
 
 async def test_one_that_waits_for_its_turn_behind_a_suspect_is_taken_but_not_blamed(desk: Desk) -> None:
@@ -70,5 +70,5 @@ async def test_one_that_waits_for_its_turn_behind_a_suspect_is_taken_but_not_bla
     running, waiting = await desk.store.claim(order)
     await desk.store.mark_suspect("w2", running.id)
     desk.clock.turn(seconds=31)
-    await desk.store.rescue({}, settlement.rescue)
+    await desk.store.rescue({}, settlement.rescue_job)
     assert [(await desk.store.job(job.id)).rescues for job in (running, waiting)] == [2, 1]

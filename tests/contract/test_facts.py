@@ -10,7 +10,7 @@ import pytest
 
 from postino.values.event import EventType
 from postino.values.job import Job, State, new_id
-from postino.values.ledger import Fact, Source, Verdict
+from postino.values.ledger import ReceiptEntry, ReceiptSource, Verdict
 from postino.values.outcome import Done, Reject, Retry, Unknown
 from postino.values.provider import Receipt
 from tests.contract.desk import ME, Desk, ids
@@ -26,8 +26,8 @@ async def test_a_fact_clears_the_doubt_and_is_kept_as_it_was_told(desk: Desk, ru
     assert (await desk.store.job(running_job.id)).look_at is None
     (fact,) = (await desk.store.ledger(running_job.id)).facts
     receipt = Receipt(remote_id="r1", url="https://there/r1", data={"seen": [1, "ü"]})
-    assert fact == Fact(
-        step="post", number=1, verdict=Verdict.ACCEPTED, told_by=Source.CALL, receipt=receipt, at=told_at
+    assert fact == ReceiptEntry(
+        step="post", number=1, verdict=Verdict.ACCEPTED, told_by=ReceiptSource.CALL, receipt=receipt, at=told_at
     )
 
 
@@ -52,9 +52,9 @@ async def test_a_fact_told_twice_is_one_fact(desk: Desk, running_job: Job) -> No
     await desk.intend(running_job)
     await desk.accept(running_job, "r1")
     desk.clock.turn(minutes=1)
-    assert not (await desk.accept(running_job, "r1", told_by=Source.LOOK)).doubled
+    assert not (await desk.accept(running_job, "r1", told_by=ReceiptSource.LOOK)).doubled
     (fact,) = (await desk.store.ledger(running_job.id)).facts
-    assert fact.told_by is Source.CALL
+    assert fact.told_by is ReceiptSource.CALL
     assert await desk.told(running_job.id) == []
 
 
@@ -70,7 +70,7 @@ async def test_a_refusal_is_kept_whatever_the_network_said(desk: Desk, running_j
 async def test_a_receipt_is_kept_whatever_it_contains(desk: Desk, running_job: Job) -> None:
     await desk.intend(running_job)
     receipt = Receipt(remote_id="r\x001\ud83d", url="https://there/\x00", data={"nul": "\x00", "half": "\ud83d"})
-    fact = Fact(step="post", number=1, verdict=Verdict.ACCEPTED, told_by=Source.CALL, receipt=receipt)
+    fact = ReceiptEntry(step="post", number=1, verdict=Verdict.ACCEPTED, told_by=ReceiptSource.CALL, receipt=receipt)
     assert (await desk.store.record_receipt(running_job.id, fact)).look_at is None
     (known,) = (await desk.store.ledger(running_job.id)).facts
     assert known.receipt is not None
@@ -100,7 +100,7 @@ async def test_a_fact_is_accepted_after_the_job_has_ended(desk: Desk, running_jo
 
 async def test_a_fact_about_a_job_that_is_kept_no_more_is_kept_all_the_same(desk: Desk) -> None:
     gone = new_id()
-    fact = Fact(step="post", number=1, verdict=Verdict.REFUSED, told_by=Source.CALL)
+    fact = ReceiptEntry(step="post", number=1, verdict=Verdict.REFUSED, told_by=ReceiptSource.CALL)
     assert (await desk.store.record_receipt(gone, fact)).look_at is None
     assert len((await desk.store.ledger(gone)).facts) == 1
 
@@ -171,7 +171,9 @@ async def test_of_two_that_claim_one_remote_post_at_once_one_gets_it(desk: Desk)
 
     async def claim(store_number: int) -> UUID | None:
         receipt = Receipt(remote_id="r1")
-        fact = Fact(step="post", number=1, verdict=Verdict.ACCEPTED, told_by=Source.CALL, receipt=receipt)
+        fact = ReceiptEntry(
+            step="post", number=1, verdict=Verdict.ACCEPTED, told_by=ReceiptSource.CALL, receipt=receipt
+        )
         return (await others[store_number].record_receipt(jobs[store_number].id, fact)).held_by
 
     held_by = await asyncio.gather(claim(0), claim(1))

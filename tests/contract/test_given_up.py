@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from postino.rules.circuit_breaker import BreakerPolicy
-from postino.rules.settlement import Cause
+from postino.rules.settlement import DeadLetterCause
 from postino.stores.records import AuditContext
 from postino.values.gate import GateKind, Scope
 from postino.values.job import State
@@ -33,7 +33,7 @@ async def test_it_fails_once_the_trouble_has_lasted_long_enough(desk: Desk) -> N
     job = await desk.store.job(made.job.id)
     assert job.state is State.FAILED
     assert "its network was in trouble, and after 6 hours" in (job.last_error or "")
-    assert (await desk.store.dead_letter(job.id)).cause is Cause.MISSED
+    assert (await desk.store.dead_letter(job.id)).cause is DeadLetterCause.MISSED
 
 
 async def test_what_waited_for_something_else_is_not_failed_by_a_moment_of_trouble(desk: Desk) -> None:

@@ -161,10 +161,10 @@ async def test_what_was_sent_stays_sent(desk: Desk, running_job: Job) -> None:
 async def test_steps_and_intents_move_the_deadline_on(desk: Desk, running_job: Job) -> None:
     await desk.store.save_step(running_job, "container", 0, "1", done=True, limit=30.0)
     desk.clock.turn(seconds=29)
-    assert await desk.store.rescue({}, settlement.rescue) == []
+    assert await desk.store.rescue({}, settlement.rescue_job) == []
     await desk.store.record_intents([intent_of(running_job, position=1, limit=30.0)])
     desk.clock.turn(seconds=29)
-    assert await desk.store.rescue({}, settlement.rescue) == []
+    assert await desk.store.rescue({}, settlement.rescue_job) == []
     desk.clock.turn(seconds=2)
-    (ending,) = await desk.store.rescue({}, settlement.rescue)
+    (ending,) = await desk.store.rescue({}, settlement.rescue_job)
     assert (ending.job.id, ending.settlement.state) == (running_job.id, State.UNCERTAIN)

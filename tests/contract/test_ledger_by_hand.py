@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from postino.errors import Conflict, WrongUse
-from postino.rules.ledger import Accepted, Clear, InDoubt, fate
-from postino.rules.settlement import Cause, failed
+from postino.rules.ledger import Accepted, ReadyToSend, Uncertain, get_step_status
+from postino.rules.settlement import DeadLetterCause, make_failure
 from postino.values.event import EventType
 from postino.values.job import Job, State
-from postino.values.ledger import Fact, Ledger, Source, Verdict
+from postino.values.ledger import Ledger, ReceiptEntry, ReceiptSource, Verdict
 from postino.values.outcome import Defer, Done, Reject, Retry, Unknown
 from tests.contract.desk import ME, Desk, ids
 
@@ -38,8 +38,8 @@ async def half_a_thread(desk: Desk) -> Job:
     return await desk.store.job(job.id)
 
 
-async def failing(desk: Desk, job: Job, cause: Cause = Cause.EXHAUSTED) -> None:
-    assert await desk.settle(await desk.store.job(job.id), failed("why", cause))
+async def failing(desk: Desk, job: Job, cause: DeadLetterCause = DeadLetterCause.EXHAUSTED) -> None:
+    assert await desk.settle(await desk.store.job(job.id), make_failure("why", cause))
 
 
 # Edit, reschedule, cancel
@@ -102,7 +102,7 @@ async def test_it_is_live_puts_a_persons_receipt_in_the_place_of_the_networks(de
     resolved = await desk.store.resolve_job(job.id, Done(remote_id="r1"), ME)
     assert (resolved.state, resolved.run_at, resolved.look_at, resolved.sent) == (State.PENDING, said_at, None, True)
     (fact,) = (await desk.store.ledger(job.id)).facts
-    assert (fact.step, fact.number, fact.verdict, fact.told_by) == ("post", 1, Verdict.ACCEPTED, Source.PERSON)
+    assert (fact.step, fact.number, fact.verdict, fact.told_by) == ("post", 1, Verdict.ACCEPTED, ReceiptSource.PERSON)
     assert (fact.why, fact.at) == ("because", said_at)
     assert fact.receipt is not None
     assert fact.receipt.remote_id == "r1"
@@ -140,9 +140,9 @@ async def test_it_is_live_in_the_middle_of_a_thread_lets_the_rest_follow(desk: D
     assert (await desk.store.resolve_job(job.id, Done(remote_id="r2"), ME)).state is State.PENDING
     known = await desk.store.ledger(job.id)
     assert [step.name for step in known.steps] == ["picture"]
-    assert isinstance(fate(known, "part 1"), Accepted)
-    assert isinstance(fate(known, "part 2"), Accepted)
-    assert fate(known, "part 3") == Clear(1)
+    assert isinstance(get_step_status(known, "part 1"), Accepted)
+    assert isinstance(get_step_status(known, "part 2"), Accepted)
+    assert get_step_status(known, "part 3") == ReadyToSend(1)
 
 
 async def test_send_again_says_no_for_every_unanswered_call_of_the_step_in_doubt_and_no_other(desk: Desk) -> None:
@@ -150,10 +150,10 @@ async def test_send_again_says_no_for_every_unanswered_call_of_the_step_in_doubt
     resolved = await desk.store.resolve_job(job.id, Retry("again"), ME)
     assert (resolved.state, resolved.look_at) == (State.PENDING, None)
     known = await desk.store.ledger(job.id)
-    said = [fact for fact in known.facts if fact.told_by is Source.PERSON]
+    said = [fact for fact in known.facts if fact.told_by is ReceiptSource.PERSON]
     assert [(fact.step, fact.number, fact.verdict) for fact in said] == [("part 2", 1, Verdict.REFUSED)]
-    assert fate(known, "part 2") == Clear(2)
-    assert isinstance(fate(known, "part 1"), Accepted)
+    assert get_step_status(known, "part 2") == ReadyToSend(2)
+    assert isinstance(get_step_status(known, "part 1"), Accepted)
 
 
 async def test_sent_again_it_is_only_when_nothing_can_be_on_its_way_any_more(desk: Desk) -> None:
@@ -180,9 +180,9 @@ async def test_send_again_answers_several_lost_calls_of_one_step(desk: Desk) -> 
     assert (resolved.state, resolved.look_at, resolved.sent) == (State.PENDING, None, True)
     known = await desk.store.ledger(job.id)
     assert [(fact.number, fact.told_by) for fact in sorted(known.facts, key=number_of)] == [
-        (1, Source.PERSON), (2, Source.CALL), (3, Source.PERSON),
+        (1, ReceiptSource.PERSON), (2, ReceiptSource.CALL), (3, ReceiptSource.PERSON),
     ]  # fmt: skip
-    assert fate(known, "post") == Clear(4)
+    assert get_step_status(known, "post") == ReadyToSend(4)
 
 
 async def test_it_is_live_with_several_lost_calls_is_about_the_last(desk: Desk) -> None:
@@ -202,8 +202,8 @@ async def test_giving_up_says_nothing_about_the_network(desk: Desk) -> None:
     assert (resolved.state, resolved.sent) == (State.FAILED, True)
     known = await desk.store.ledger(job.id)
     assert known.facts == ()
-    assert isinstance(fate(known, "post"), InDoubt)
-    assert (await desk.store.dead_letter(job.id)).cause is Cause.GIVEN_UP
+    assert isinstance(get_step_status(known, "post"), Uncertain)
+    assert (await desk.store.dead_letter(job.id)).cause is DeadLetterCause.GIVEN_UP
 
 
 @pytest.mark.parametrize("verdict", [Done(remote_id="r9"), Retry("again"), Reject("no")])
@@ -240,7 +240,7 @@ async def test_a_replay_starts_anew_where_nothing_is_out_there(desk: Desk, runni
     job = await desk.store.replay_dead_letter(running_job.id, b"better", False, ME)
     known = await desk.store.ledger(job.id)
     assert known.steps == ()
-    assert fate(known, "post") == Clear(2), "what was refused stays refused"
+    assert get_step_status(known, "post") == ReadyToSend(2), "what was refused stays refused"
     assert (job.payload, job.sent, job.look_at) == (b"better", True, None)
 
 
@@ -277,8 +277,8 @@ async def test_a_replay_after_a_late_receipt_finds_it(desk: Desk) -> None:
     assert await desk.state(job) is State.FAILED
     replayed = await desk.store.replay_dead_letter(job.id, None, True, ME)
     assert replayed.look_at is None
-    assert isinstance(fate(await desk.store.ledger(job.id), "post"), Accepted)
+    assert isinstance(get_step_status(await desk.store.ledger(job.id), "post"), Accepted)
 
 
-def number_of(fact: Fact) -> int:
+def number_of(fact: ReceiptEntry) -> int:
     return fact.number

@@ -9,8 +9,8 @@ from datetime import timedelta
 import pytest
 
 from postino.forecast.memory_driver import memory_store
-from postino.rules.blackout import blackout_of
-from postino.rules.quota import Quota, Spent
+from postino.rules.blackout import parse_blackout
+from postino.rules.quota import Quota, QuotaUse
 from postino.stores.store import Store
 from postino.values.gate import Scope
 from postino.values.job import State, new_id
@@ -44,7 +44,7 @@ async def world(desk: Desk) -> None:
     await desk.store.open_circuit("x", desk.clock.later(minutes=10), 2, ME)
     await desk.store.set_cap("x", 3, ME)
     said = {"scope": "all", "start": "09:00", "end": "10:00", "timezone": "Europe/Rome"}
-    await desk.store.add_blackout(blackout_of(said, new_id()), ME)
+    await desk.store.add_blackout(parse_blackout(said, new_id()), ME)
 
 
 async def test_it_holds_what_may_run_by_then_and_all_that_holds_it_up(desk: Desk) -> None:
@@ -62,7 +62,7 @@ async def test_it_holds_what_may_run_by_then_and_all_that_holds_it_up(desk: Desk
     assert (seen.caps, len(seen.blackouts)) == ({"x": 3}, 1)
     assert set(seen.served) == {("x", "acme")}
     assert seen.lasted == {"x": timedelta(0)}
-    assert seen.spent == (("x", "a3", "a day", Spent(desk.clock(), 2)),)
+    assert seen.spent == (("x", "a3", "a day", QuotaUse(desk.clock(), 2)),)
     assert len((await desk.store.forecast_input(desk.clock.later(hours=1), 2)).jobs) == 2
 
 

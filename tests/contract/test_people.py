@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from postino.errors import Conflict, NotFound
-from postino.rules.login_throttle import ADDRESS, USER, Patience
+from postino.rules.login_throttle import ADDRESS_POLICY, USER_POLICY, ThrottlePolicy
 from postino.stores.audit import first_broken
 from postino.stores.store import Store
 from postino.values.auth import ApiKey, Role, Session, User
@@ -195,13 +195,13 @@ async def test_a_link_is_followed_once_however_many_follow_it_at_once(desk: Desk
 
 async def test_guesses_at_once_are_all_counted(desk: Desk) -> None:
     stores = [desk.store, await desk.another_store(), await desk.another_store()]
-    tries = {"ada": USER, "here": ADDRESS}
+    tries = {"ada": USER_POLICY, "here": ADDRESS_POLICY}
     told = await asyncio.gather(*(stores[turn % 3].begin_login(tries) for turn in range(30)))
-    assert sum(one is None for one in told) == USER.free
+    assert sum(one is None for one in told) == USER_POLICY.free
 
 
 async def test_a_wait_outlives_the_process_and_ends(desk: Desk) -> None:
-    patience = {"ada": Patience(free=2, first=timedelta(minutes=1), longest=timedelta(minutes=3))}
+    patience = {"ada": ThrottlePolicy(free=2, first=timedelta(minutes=1), longest=timedelta(minutes=3))}
     assert [await desk.store.begin_login(patience) for _ in range(2)] == [None, None]
     again = await desk.another_store()
     assert await again.begin_login(patience) == desk.clock.later(minutes=1)
@@ -213,16 +213,16 @@ async def test_a_wait_outlives_the_process_and_ends(desk: Desk) -> None:
 
 async def test_a_good_try_is_held_against_nobody(store: Store, database: Database) -> None:
     for _ in range(3):
-        await store.begin_login({"ada": USER, "here": ADDRESS})
+        await store.begin_login({"ada": USER_POLICY, "here": ADDRESS_POLICY})
     await store.forgive_login("ada", "here")
     assert database.sql("SELECT subject, failures FROM {throttles}") == [("here", 2)]
 
 
 async def test_old_guesses_are_forgotten(store: Store, database: Database, clock: Clock) -> None:
     for number in range(4):
-        await store.begin_login({f"user {number}": USER})
+        await store.begin_login({f"user {number}": USER_POLICY})
     clock.turn(days=2)
-    await store.begin_login({"ada": USER})
+    await store.begin_login({"ada": USER_POLICY})
     assert database.sql("SELECT subject, failures FROM {throttles}") == [("ada", 1)]
 
 

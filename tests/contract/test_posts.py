@@ -10,7 +10,7 @@ import pytest
 
 from postino.config import RetentionConfig
 from postino.errors import Conflict, NotFound
-from postino.rules.settlement import Cause
+from postino.rules.settlement import DeadLetterCause
 from postino.values.event import EventType
 from postino.values.job import State, new_id
 from postino.values.outcome import Done, Reject, Retry
@@ -191,7 +191,7 @@ async def test_what_was_to_be_out_by_now_and_has_sent_nothing_fails_as_missed(de
     job = await desk.store.job(late.job.id)
     assert (job.state, job.finished_at) == (State.FAILED, missed_at)
     assert "missed" in (job.last_error or "")
-    assert (await desk.store.dead_letter(job.id)).cause is Cause.MISSED
+    assert (await desk.store.dead_letter(job.id)).cause is DeadLetterCause.MISSED
     assert await desk.told(job.id) == [EventType.FAILED]
     (line,) = await desk.store.attempts(job.id)
     assert (line.worker, line.outcome, line.number) == ("postino", "failed", 0)

@@ -10,27 +10,27 @@ import pytest
 
 from postino.errors import Conflict, NotFound
 from postino.values.job import new_id
-from postino.values.post import Answer, Asked, Draft, Once
+from postino.values.post import Draft, IdempotentRequest, ResponseRecorder, StoredResponse
 from tests.contract.desk import Desk
 from tests.contract.posting import new_posts, rows, wanted
 
-ASKED = Asked("key:1", "order 7", "a" * 64, "POST /v1/posts")
+ASKED = IdempotentRequest("key:1", "order 7", "a" * 64, "POST /v1/posts")
 
 
-def told(made: Any) -> Answer:
-    return Answer(201, " ".join(f"{post.job.id} {created}" for post, created in made))
+def told(made: Any) -> StoredResponse:
+    return StoredResponse(201, " ".join(f"{post.job.id} {created}" for post, created in made))
 
 
-async def create(desk: Desk, asked: Asked = ASKED, **how: Any) -> list[Any]:
+async def create(desk: Desk, asked: IdempotentRequest = ASKED, **how: Any) -> list[Any]:
     store, draft = how.pop("store", desk.store), how.pop("draft", None)
-    [made] = await store.create_posts([new_posts(wanted(), once=Once(asked, told), draft=draft)], **how)
+    [made] = await store.create_posts([new_posts(wanted(), once=ResponseRecorder(asked, told), draft=draft)], **how)
     return [one.post for one in made]
 
 
 async def test_the_answer_is_written_with_the_posts_it_tells_of(desk: Desk) -> None:
     assert await desk.store.stored_response(ASKED) is None
     [made] = await create(desk)
-    assert await desk.store.stored_response(ASKED) == Answer(201, f"{made.job.id} True")
+    assert await desk.store.stored_response(ASKED) == StoredResponse(201, f"{made.job.id} True")
 
 
 async def test_the_same_request_makes_nothing_and_has_the_first_answer(desk: Desk) -> None:
@@ -129,9 +129,9 @@ async def test_of_a_draft_that_was_changed_meanwhile_no_posts_are_made(desk: Des
 
 
 async def test_a_draft_made_with_a_key_is_made_once(desk: Desk) -> None:
-    once = Once(ASKED, lambda draft: Answer(201, str(draft.id)))
+    once = ResponseRecorder(ASKED, lambda draft: StoredResponse(201, str(draft.id)))
     added = await desk.store.add_draft(Draft(new_id(), None, "maria", "{}"), once=once)
     assert added is not None
     assert await desk.store.add_draft(Draft(new_id(), None, "maria", "{}"), once=once) is None
-    assert await desk.store.stored_response(ASKED) == Answer(201, str(added.id))
+    assert await desk.store.stored_response(ASKED) == StoredResponse(201, str(added.id))
     assert len(await desk.store.drafts(None, None, 10)) == 1

@@ -13,7 +13,7 @@ import pytest
 from postino.stores.operations import pagination, post_lists
 from postino.values.job import State
 from postino.values.outcome import Done, Reject
-from postino.values.post import PostFilter, StoredPost, Window
+from postino.values.post import DayBounds, PostFilter, StoredPost
 from tests.contract.desk import ME, Desk
 from tests.contract.posting import content, create, wanted
 
@@ -154,7 +154,7 @@ def test_the_rarer_what_is_wanted_the_further_the_next_look_goes(
 
 async def test_the_calendar_has_the_first_posts_of_each_day_and_counts_them(desk: Desk) -> None:
     day = desk.clock.later(days=1)
-    days = [Window(day + timedelta(days=number), day + timedelta(days=number + 1)) for number in range(3)]
+    days = [DayBounds(day + timedelta(days=number), day + timedelta(days=number + 1)) for number in range(3)]
     for number in range(5):
         at = day + timedelta(hours=5 - number)
         await create(desk.store, wanted("anna", fingerprint=str(number), run_at=at, brand="rosso"))
@@ -172,7 +172,7 @@ async def test_the_calendar_has_the_first_posts_of_each_day_and_counts_them(desk
 
 async def test_the_calendar_knows_how_posts_ended(desk: Desk) -> None:
     (made,) = await create(desk.store, wanted("anna"))
-    window = Window(desk.clock.later(days=-1), desk.clock.later(days=1))
+    window = DayBounds(desk.clock.later(days=-1), desk.clock.later(days=1))
 
     async def state() -> State:
         (day,) = await desk.store.calendar([window], None, 5)

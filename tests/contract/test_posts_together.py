@@ -13,23 +13,23 @@ from postino.engine.enqueue import PostBatcher
 from postino.errors import Conflict, StoreUnreachable
 from postino.stores.records import AuditContext
 from postino.values.job import new_id
-from postino.values.post import AccountState, Answer, Asked, Draft, NewPosts, Once
+from postino.values.post import AccountState, Draft, IdempotentRequest, NewPosts, ResponseRecorder, StoredResponse
 from tests.contract.desk import Desk
 from tests.contract.posting import account, content, new_posts, rows, wanted
 
 LATER = datetime(2030, 1, 1, tzinfo=UTC)
 
 
-def told(made: Any) -> Answer:
-    return Answer(201, " ".join(f"{post.content} {created}" for post, created in made))
+def told(made: Any) -> StoredResponse:
+    return StoredResponse(201, " ".join(f"{post.content} {created}" for post, created in made))
 
 
-def asked(key: str, request: str = "a") -> Asked:
-    return Asked("key:1", key, request * 64, "POST /v1/posts")
+def asked(key: str, request: str = "a") -> IdempotentRequest:
+    return IdempotentRequest("key:1", key, request * 64, "POST /v1/posts")
 
 
 def keyed(key: str, text: str, request: str = "a") -> NewPosts:
-    return new_posts(wanted(run_at=LATER), said=content(text), once=Once(asked(key, request), told))
+    return new_posts(wanted(run_at=LATER), said=content(text), once=ResponseRecorder(asked(key, request), told))
 
 
 async def test_each_gets_its_own_and_what_is_told_is_what_is_stored(desk: Desk) -> None:
@@ -54,8 +54,8 @@ async def test_two_with_the_same_plan_are_one_post(desk: Desk) -> None:
 async def test_of_two_with_the_same_key_the_first_makes_it_and_the_other_finds_its_answer(desk: Desk) -> None:
     made = await desk.store.create_posts([keyed("k", "one"), keyed("k", "two"), keyed("l", "three")])
     assert [len(those) for those in made] == [1, 0, 1]
-    assert await desk.store.stored_response(asked("k")) == Answer(201, "one True")
-    assert await desk.store.stored_response(asked("l")) == Answer(201, "three True")
+    assert await desk.store.stored_response(asked("k")) == StoredResponse(201, "one True")
+    assert await desk.store.stored_response(asked("l")) == StoredResponse(201, "three True")
     assert rows(desk) == (2, 2, 2, 0)
 
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from postino.rules import settlement
-from postino.rules.settlement import Cause
+from postino.rules.settlement import DeadLetterCause
 from postino.stores.postgres import Postgres
 from postino.values.event import EventType
 from postino.values.job import Job, State
@@ -44,7 +44,7 @@ async def test_a_rescue_leaves_a_line_in_the_history(desk: Desk, running_job: Jo
 async def test_a_worker_that_beat_meanwhile_is_not_buried(desk: Desk, running_job: Job) -> None:
     seen = (await desk.store.poll(None, heartbeat=True)).heartbeats
     await desk.store.poll("w1", heartbeat=True)
-    assert await desk.store.rescue(seen, settlement.rescue) == []
+    assert await desk.store.rescue(seen, settlement.rescue_job) == []
     assert await desk.store.job(running_job.id) == running_job
     assert [worker.id for worker in await desk.store.workers()] == ["w1"]
     assert await desk.end(running_job, Done())
@@ -68,7 +68,7 @@ async def test_a_buried_worker_claims_nothing(desk: Desk, running_job: Job) -> N
 
 async def test_what_a_retired_worker_still_held_is_rescued_by_the_next_look(desk: Desk, running_job: Job) -> None:
     await desk.store.unregister_worker("w1")
-    (ending,) = await desk.store.rescue({}, settlement.rescue)
+    (ending,) = await desk.store.rescue({}, settlement.rescue_job)
     assert ending.job == running_job
 
 
@@ -100,7 +100,7 @@ async def test_a_second_death_counts_only_against_the_job_that_was_running(desk:
     await desk.take(worker="w2")
     await desk.store.mark_suspect("w2", guilty.id)
     poll = await desk.store.poll("w2", heartbeat=True)
-    await desk.store.rescue({"w2": poll.heartbeats["w2"]}, settlement.rescue)
+    await desk.store.rescue({"w2": poll.heartbeats["w2"]}, settlement.rescue_job)
     assert (await desk.store.job(guilty.id)).rescues == 2
     assert (await desk.store.job(innocent.id)).rescues == 1
 
@@ -115,7 +115,7 @@ async def test_a_job_that_kills_three_workers_is_quarantined(desk: Desk, due_job
         await desk.kill(worker)
     assert await desk.state(due_job) is State.FAILED
     letter = await desk.store.dead_letter(due_job.id)
-    assert (letter.cause, letter.error) == (Cause.QUARANTINED, (await desk.store.job(due_job.id)).last_error)
+    assert (letter.cause, letter.error) == (DeadLetterCause.QUARANTINED, (await desk.store.job(due_job.id)).last_error)
     assert [line.worker for line in letter.history] == ["victim0", "victim1", "victim2"]
     assert await desk.told(due_job.id) == [EventType.RESCUED, EventType.RESCUED, EventType.FAILED]
 
@@ -128,7 +128,7 @@ async def test_observers_that_rescue_at_once_decide_about_each_job_once(desk: De
     if found == "gone":
         await desk.store.unregister_worker("w1")
     others = [desk.store, await desk.another_store(), await desk.another_store()]
-    rescues = await asyncio.gather(*(store.rescue(heartbeats, settlement.rescue) for store in others))
+    rescues = await asyncio.gather(*(store.rescue(heartbeats, settlement.rescue_job) for store in others))
     rescued = [ending.job.id for endings in rescues for ending in endings]
     assert sorted(rescued) == sorted(ids(jobs))
     assert {(await desk.store.job(job.id)).rescues for job in jobs} == {1}
@@ -142,9 +142,9 @@ async def test_a_job_that_another_observer_is_deciding_about_is_left_to_it(desk:
     await desk.store.unregister_worker("w1")
     async with desk.store.driver.lone_connection() as observer, observer.transaction():
         await observer.execute("SELECT FROM postino.jobs WHERE id = $1 FOR UPDATE", taken.id)
-        (ending,) = await desk.store.rescue({}, settlement.rescue)
+        (ending,) = await desk.store.rescue({}, settlement.rescue_job)
         assert ending.job.id == free.id
-    (ending,) = await desk.store.rescue({}, settlement.rescue)
+    (ending,) = await desk.store.rescue({}, settlement.rescue_job)
     assert ending.job.id == taken.id
 
 

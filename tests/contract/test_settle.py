@@ -57,7 +57,7 @@ async def test_the_history_has_one_line_for_each_attempt(desk: Desk) -> None:
 @pytest.mark.parametrize("outcome", EVERY_OUTCOME)
 async def test_job_attempt_and_event_are_written_together(desk: Desk, outcome: Outcome) -> None:
     job = await desk.run(outcome)
-    written = settlement.settle(job, outcome, RetryPolicy(), desk.clock(), 0)
+    written = settlement.settle_job(job, outcome, RetryPolicy(), desk.clock(), 0)
     assert job.state is written.state
     assert [attempt.outcome for attempt in await desk.store.attempts(job.id)] == [
         str(written.event).removeprefix("job.")
@@ -111,7 +111,7 @@ async def test_a_batch_is_settled_whole_and_tells_which_were_lost(desk: Desk) ->
     ]  # fmt: skip
     assert await desk.end(jobs[5], Done())
     endings = [
-        SettledJob(job, settlement.settle(job, outcome, RetryPolicy(), desk.clock(), 0))
+        SettledJob(job, settlement.settle_job(job, outcome, RetryPolicy(), desk.clock(), 0))
         for job, outcome in zip(jobs, outcomes, strict=True)
     ]
     assert await desk.store.settle(endings) == ids(jobs[:5])
@@ -141,7 +141,7 @@ async def test_a_deferral_spends_no_attempt_and_leaves_no_history(desk: Desk, la
 
 async def test_a_job_given_back_is_as_before_and_its_history_says_what_happened(desk: Desk, due_job: Job) -> None:
     claimed = await desk.take_one()
-    assert await desk.settle(claimed, settlement.release(claimed, desk.clock()))
+    assert await desk.settle(claimed, settlement.release_job(claimed, desk.clock()))
     assert await desk.store.job(due_job.id) == due_job
     assert [attempt.outcome for attempt in await desk.store.attempts(due_job.id)] == ["released"]
     assert await desk.told(due_job.id) == [EventType.RELEASED]

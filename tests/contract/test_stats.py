@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from postino.rules.quota import Spent
+from postino.rules.quota import QuotaUse
 from postino.rules.retry import Exponential, RetryPolicy
-from postino.rules.settlement import WORKED, settle
-from postino.rules.stats import summary
+from postino.rules.settlement import COMPLETED, settle_job
+from postino.rules.stats import summarize
 from postino.stores.records import AuditContext, DeadLetterFilter, JobFilter, QuotaUsageFilter, SettledJob
 from postino.values.event import Cursor
 from postino.values.job import Job, State
@@ -26,7 +26,7 @@ async def end(desk: Desk, brand: str | None = None, *, error: str | None = None,
     """A post of a brand that ends: well, or with an error."""
     await desk.put(type=POST, channel=channel, brand=brand, account=f"{channel}:{brand}")
     [job] = await desk.take()
-    settlement = WORKED if error is None else settle(job, Reject(error), POLICY, desk.clock(), 0)
+    settlement = COMPLETED if error is None else settle_job(job, Reject(error), POLICY, desk.clock(), 0)
     assert await desk.store.settle([SettledJob(job, settlement)]) == {job.id}
     return job
 
@@ -37,13 +37,13 @@ async def test_posts_that_ended_are_told_with_how_late_they_were(desk: Desk) -> 
     await desk.put(type=POST, channel="mastodon", account="mastodon:b", brand="other")
     desk.clock.turn(seconds=90)
     [late] = await desk.take()
-    await desk.store.settle([SettledJob(late, WORKED)])
+    await desk.store.settle([SettledJob(late, COMPLETED)])
     await end(desk, "acme", error="no")
     found = await desk.store.finished_posts(since, 100)
     assert [(one.network, one.state, round(one.late_by)) for one in found] == [
         ("bluesky", State.FAILED, 0), ("mastodon", State.COMPLETED, 90), ("bluesky", State.COMPLETED, 0),
     ]  # fmt: skip
-    assert summary(found, timedelta(minutes=2)).on_time_rate == 0.5
+    assert summarize(found, timedelta(minutes=2)).on_time_rate == 0.5
     assert len(await desk.store.finished_posts(since, 2)) == 2
     assert [one.network for one in await desk.store.finished_posts(since, 100, network="mastodon")] == ["mastodon"]
     assert len(await desk.store.finished_posts(since, 100, brands=["acme"])) == 2
@@ -119,7 +119,7 @@ async def test_what_was_spent_is_told_for_each_quota(desk: Desk) -> None:
     )
     wanted = QuotaUsageFilter(channel="instagram", quota="posts", account="a", since_at=desk.clock.later(hours=-1))
     found = await desk.store.quota_usage([wanted, replace(wanted, account="b")])
-    assert [list(one) for one in found] == [[Spent(desk.clock(), 3)], []]
+    assert [list(one) for one in found] == [[QuotaUse(desk.clock(), 3)], []]
 
 
 async def test_the_last_event_is_where_events_end(desk: Desk) -> None:

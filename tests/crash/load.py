@@ -10,7 +10,7 @@ from uuid import UUID
 
 from postino import Conflict, Done, Job, NotFound, Postino, Reject, Retry, State
 from postino.errors import StoreUnreachable
-from postino.rules.settlement import Cause
+from postino.rules.settlement import DeadLetterCause
 from postino.stores.records import DeadLetterFilter, JobFilter
 
 MOST_LIVE = 400
@@ -115,7 +115,7 @@ class Load:
             verdicts: list[Done | Retry | Reject] = [Done(), Retry("again"), Reject("given up")]
             await self.app.resolve(job.id, self.person.choice(verdicts), reason="chance")
             self.accepted.resolved += 1
-        for letter in await self.app.store.dead_letters(DeadLetterFilter(cause=Cause.QUARANTINED, limit=100)):
+        for letter in await self.app.store.dead_letters(DeadLetterFilter(cause=DeadLetterCause.QUARANTINED, limit=100)):
             await self.app.replay(letter.job.id, reason="it was not its fault")
             self.accepted.replayed += 1
 

@@ -6,22 +6,22 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from postino import Call, Done, Job, Outcome, Postino, State
-from postino.values.ledger import CallPolicy, Source, Verdict
+from postino.values.ledger import CallPolicy, ReceiptSource, Verdict
 from postino.values.provider import (
     NEVER,
     Failure,
+    FailureKind,
     Found,
-    Garbled,
     Http,
     Intent,
-    Kind,
-    Look,
-    NoAnswer,
+    Lookup,
+    LookupResult,
+    NoResponse,
     NotFound,
     NotSent,
     Receipt,
     Resend,
-    Sighting,
+    UnreadableResponse,
 )
 from tests.engine.conftest import eventually
 
@@ -32,22 +32,22 @@ QUICK = CallPolicy(
 PUBLISHED = {"accepted", "lost", "error", "conflict", "garbled", "nonsense", "bug", "hanging"}
 ANSWERS: dict[str, Any] = {
     "not sent": NotSent("Nothing left."),
-    "lost": NoAnswer("No answer came."),
-    "gone": NoAnswer("No answer came, and nothing arrived."),
-    "garbled": Garbled("<html>"),
+    "lost": NoResponse("No answer came."),
+    "gone": NoResponse("No answer came, and nothing arrived."),
+    "garbled": UnreadableResponse("<html>"),
     "bug": KeyError("id"),
     "nonsense": {"ok": True},
-    "refused": Failure(Kind.PERMANENT, "Too long."),
-    "limited": Failure(Kind.RATE_LIMIT, "Slow down."),
-    "error": Failure(Kind.TRANSIENT, "Internal error."),
-    "conflict": Failure(Kind.DOUBT, "Duplicate."),
+    "refused": Failure(FailureKind.PERMANENT, "Too long."),
+    "limited": Failure(FailureKind.RATE_LIMIT, "Slow down."),
+    "error": Failure(FailureKind.TRANSIENT, "Internal error."),
+    "conflict": Failure(FailureKind.DOUBT, "Duplicate."),
 }
 
 
 class Network:
     """`answers` come one after the other, then all is well."""
 
-    def __init__(self, *answers: str, seen: Sighting | Failure | None = None) -> None:
+    def __init__(self, *answers: str, seen: LookupResult | Failure | None = None) -> None:
         self.answers = list(answers)
         self.seen = seen  # what a look says; None: the truth
         self.posts: list[str] = []
@@ -71,7 +71,7 @@ class Network:
             return replace(said, until=datetime.now(UTC) + timedelta(milliseconds=50))
         return said
 
-    async def find(self, http: Http, intent: Intent, text: str) -> Sighting | Failure:
+    async def find(self, http: Http, intent: Intent, text: str) -> LookupResult | Failure:
         self.looks.append(datetime.now(UTC))
         self.intents.append(intent)
         if self.seen is not None:
@@ -84,7 +84,7 @@ class Network:
 
 def publishes(app: Postino, network: Network, *, look: bool = True, resend: Resend = NEVER, **options: Any) -> None:
     """Jobs of type `publish` send their payload to this network."""
-    found: Look | None = network.find if look else None
+    found: Lookup | None = network.find if look else None
 
     @app.handler("publish", **options)
     async def publish(job: Job, payload: str, call: Call) -> Outcome:
@@ -92,7 +92,7 @@ def publishes(app: Postino, network: Network, *, look: bool = True, resend: Rese
         return Done(None, receipt.remote_id)
 
 
-async def facts_of(app: Postino, job: Job) -> list[tuple[int, Verdict, Source]]:
+async def facts_of(app: Postino, job: Job) -> list[tuple[int, Verdict, ReceiptSource]]:
     return [(fact.number, fact.verdict, fact.told_by) for fact in (await app.store.ledger(job.id)).facts]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from postino import Call, Done, Job, Outcome, Postino
 from postino.config import Config, DatabaseConfig, QueueConfig, WorkerConfig
 from postino.values.ledger import CallPolicy
-from postino.values.provider import NEVER, SAME_HANDLE, Found, Http, Intent, NotFound, Receipt, Sighting
+from postino.values.provider import NEVER, SAME_HANDLE, Found, Http, Intent, LookupResult, NotFound, Receipt
 
 MANNERS = CallPolicy(timeout=timedelta(seconds=1), visibility=timedelta(seconds=0.2), send_within=timedelta(seconds=1))
 
@@ -41,7 +41,7 @@ async def post(http: Http, server: str, picture: str) -> Receipt:
     return Receipt(remote_id=answer.json()["id"])
 
 
-async def find(http: Http, intent: Intent, server: str, picture: str) -> Sighting:
+async def find(http: Http, intent: Intent, server: str, picture: str) -> LookupResult:
     for known in (await http.request("GET", f"{server}/posts")).json():
         if known["picture"] == picture:
             return Found(Receipt(remote_id=known["id"]))

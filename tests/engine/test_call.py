@@ -8,9 +8,9 @@ import pytest
 
 from postino import Call, Defer, Done, Job, Outcome, Postino, State, Unknown
 from postino.rules import settlement
-from postino.rules.settlement import Cause
+from postino.rules.settlement import DeadLetterCause
 from postino.values.ledger import Ledger
-from postino.values.provider import NEVER, Failure, Http, Kind, NoAnswer, NotSent
+from postino.values.provider import NEVER, Failure, FailureKind, Http, NoResponse, NotSent
 from tests.engine.conftest import ended, working
 from tests.engine.network import QUICK, Network, parked, waiting_for_a_person
 
@@ -77,16 +77,16 @@ async def test_a_step_that_ends_with_nothing_has_ended(app: Postino, nothing: An
 @pytest.mark.parametrize(
     ("said", "state", "cause"),
     [
-        (NotSent("no way"), State.FAILED, Cause.EXHAUSTED),
-        (NoAnswer("silence"), State.FAILED, Cause.EXHAUSTED),
-        (Failure(Kind.TRANSIENT, "busy"), State.FAILED, Cause.EXHAUSTED),
-        (Failure(Kind.DOUBT, "odd"), State.FAILED, Cause.EXHAUSTED),
-        (Failure(Kind.PERMANENT, "never"), State.FAILED, Cause.PERMANENT),
-        (Failure(Kind.AUTH, "who are you"), State.FAILED, Cause.PERMANENT),
+        (NotSent("no way"), State.FAILED, DeadLetterCause.EXHAUSTED),
+        (NoResponse("silence"), State.FAILED, DeadLetterCause.EXHAUSTED),
+        (Failure(FailureKind.TRANSIENT, "busy"), State.FAILED, DeadLetterCause.EXHAUSTED),
+        (Failure(FailureKind.DOUBT, "odd"), State.FAILED, DeadLetterCause.EXHAUSTED),
+        (Failure(FailureKind.PERMANENT, "never"), State.FAILED, DeadLetterCause.PERMANENT),
+        (Failure(FailureKind.AUTH, "who are you"), State.FAILED, DeadLetterCause.PERMANENT),
     ],
 )
 async def test_what_goes_wrong_in_an_inert_step_is_never_a_doubt(
-    app: Postino, said: Any, state: State, cause: Cause
+    app: Postino, said: Any, state: State, cause: DeadLetterCause
 ) -> None:
     shop = Workshop(said)
 
@@ -98,12 +98,14 @@ async def test_what_goes_wrong_in_an_inert_step_is_never_a_doubt(
         job = await ended(app, await app.enqueue("work", ""))
     assert (job.state, job.sent) == (state, False)
     assert (await app.store.dead_letter(job.id)).cause is cause
-    assert len(shop.asked) == (3 if cause is Cause.EXHAUSTED else 1)
+    assert len(shop.asked) == (3 if cause is DeadLetterCause.EXHAUSTED else 1)
 
 
 @only_sqlite
 async def test_a_limit_met_in_a_step_defers_the_job_and_spends_nothing(app: Postino) -> None:
-    shop = Workshop(Failure(Kind.RATE_LIMIT, "slow down", until=datetime.now(UTC) + timedelta(seconds=0.1)), "c1")
+    shop = Workshop(
+        Failure(FailureKind.RATE_LIMIT, "slow down", until=datetime.now(UTC) + timedelta(seconds=0.1)), "c1"
+    )
 
     @app.handler("work")
     async def work(job: Job, payload: str, call: Call) -> None:
@@ -155,7 +157,7 @@ async def test_a_step_with_another_name_than_before_stops_loudly(app: Postino) -
 
     async with working(app):
         job = await ended(app, await app.enqueue("work", ""))
-    assert (await app.store.dead_letter(job.id)).cause is Cause.PERMANENT
+    assert (await app.store.dead_letter(job.id)).cause is DeadLetterCause.PERMANENT
     assert job.last_error == (
         "The steps of work have changed since this job ran before: step 1 was 'container' and is now 'basket'."
     )
@@ -296,7 +298,9 @@ async def test_whoever_lost_its_job_remembers_and_sends_nothing(app: Postino, ve
     async def lose(job: Job) -> None:
         """Another worker takes this one for dead."""
         heartbeats = (await app.store.poll(None, heartbeat=True)).heartbeats
-        await app.store.rescue(heartbeats, lambda job, now, _: settlement.failed("taken", Cause.QUARANTINED))
+        await app.store.rescue(
+            heartbeats, lambda job, now, _: settlement.make_failure("taken", DeadLetterCause.QUARANTINED)
+        )
         lost.set()
 
     @app.handler("work")

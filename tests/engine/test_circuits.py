@@ -13,7 +13,7 @@ from postino import Done, Job, Outcome, Postino, Retry, State
 from postino.config import ChannelConfig
 from postino.engine.call import Call
 from postino.errors import CircuitOpen
-from postino.rules.circuit_breaker import Circuit
+from postino.rules.circuit_breaker import CircuitState
 from postino.stores.records import AuditContext
 from postino.values.event import Cursor, EventType
 from postino.values.gate import Scope
@@ -31,7 +31,7 @@ async def breaking(app: Postino, channel: str = "shop", **told: Any) -> AsyncIte
         yield other
 
 
-async def state_of(app: Postino, service: str = "shop") -> Circuit:
+async def state_of(app: Postino, service: str = "shop") -> CircuitState:
     return await app.breaker.get_state(service)
 
 
@@ -60,14 +60,14 @@ async def test_a_service_that_fails_too_often_is_left_alone_and_tried_again_by_o
             well = True
             for job in jobs:
                 assert (await ended(shop, job)).state is State.COMPLETED
-        assert await state_of(shop) is Circuit.CLOSED
+        assert await state_of(shop) is CircuitState.CLOSED
         told = await events_of(shop)
         assert told[:2] == [EventType.CIRCUIT_OPENED, EventType.CIRCUIT_HALF_OPENED]
         assert told[-1] == EventType.CIRCUIT_CLOSED
 
 
 async def is_open(app: Postino) -> bool:
-    found = [breaker for breaker in await app.store.circuits() if breaker.state is Circuit.OPEN]
+    found = [breaker for breaker in await app.store.circuits() if breaker.state is CircuitState.OPEN]
     return bool(found)
 
 
@@ -84,7 +84,7 @@ async def test_others_go_on_meanwhile(app: Postino) -> None:
             await eventually(lambda: is_open(shop))
             other = await shop.enqueue("order", channel="market")
             assert (await ended(shop, other)).state is State.COMPLETED
-        assert await state_of(shop) is Circuit.OPEN
+        assert await state_of(shop) is CircuitState.OPEN
 
 
 @pytest.mark.parametrize(("status", "opens"), [(500, True), (503, True), (404, False), (429, False), (200, False)])
@@ -133,7 +133,7 @@ async def test_a_call_outside_jobs_goes_by_the_same_circuit(app: Postino) -> Non
         assert await shop.breaker.call("shop", fail, otherwise) == "later"
         with pytest.raises(OSError, match="closed"):
             await shop.breaker.call("shop", fail)
-        assert await state_of(shop) is Circuit.OPEN
+        assert await state_of(shop) is CircuitState.OPEN
         with pytest.raises(CircuitOpen, match="The circuit of shop is open until"):
             await shop.breaker.call("shop", work)
         assert await shop.breaker.call("shop", work, otherwise) == "later"
@@ -167,13 +167,13 @@ async def test_half_open_only_one_caller_finds_out_and_one_who_dies_frees_the_pr
             return await shop.breaker.call("shop", work, otherwise) == "done"
 
         await eventually(freed)
-        assert await state_of(shop) is Circuit.CLOSED
+        assert await state_of(shop) is CircuitState.CLOSED
         prober.cancel()
         await asyncio.gather(prober, return_exceptions=True)
 
 
 async def is_half_open(app: Postino) -> bool:
-    return await state_of(app) is Circuit.HALF_OPEN
+    return await state_of(app) is CircuitState.HALF_OPEN
 
 
 async def test_what_a_network_wants_fewer_of_is_left_alone_for_all_of_its_accounts_jobs(app: Postino) -> None:

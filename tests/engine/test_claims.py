@@ -7,7 +7,7 @@ import pytest
 
 from postino.engine.claims import LOST_CLAIM_MEMORY, Claims
 from postino.errors import StoreUnreachable
-from postino.rules.claim_order import Head
+from postino.rules.claim_order import ClaimSource
 from postino.stores.records import ClaimRequest, PollResult
 from postino.stores.store import Store
 from postino.values.job import Queue, new_id
@@ -34,7 +34,7 @@ async def test_a_claim_without_an_answer_is_remembered_for_as_long_as_the_store_
     clock, store = Clock(), Away()
     claims = Claims(cast(Store, store), clock)
     now = datetime.now(UTC)
-    due = PollResult(now=now, heads=(Head("c", Queue.DEFAULT, now),))
+    due = PollResult(now=now, heads=(ClaimSource("c", Queue.DEFAULT, now),))
     with pytest.raises(StoreUnreachable):
         await claims.claim("w", due, 10, False)
     job, token = new_id(), store.asked.token

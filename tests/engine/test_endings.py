@@ -14,7 +14,7 @@ from pydantic import BaseModel, model_validator
 
 from postino import Defer, Done, Job, Outcome, Postino, Reject, Retry, Schedule, State, Unknown
 from postino.engine import executor
-from postino.rules.settlement import Cause
+from postino.rules.settlement import DeadLetterCause
 from postino.stores.records import SettledJob
 from tests.engine.conftest import ended, eventually, working
 
@@ -72,7 +72,7 @@ async def test_a_job_that_never_works_ends_among_the_dead_letters_with_its_whole
     async with working(app):
         job = await ended(app, await app.enqueue("broken", user_id="u1", correlation_id="c1"))
     letter = await app.store.dead_letter(job.id)
-    assert (letter.cause, letter.error) == (Cause.EXHAUSTED, "RuntimeError: no\\x00luck")
+    assert (letter.cause, letter.error) == (DeadLetterCause.EXHAUSTED, "RuntimeError: no\\x00luck")
     assert (letter.job.user_id, letter.job.correlation_id, letter.job.attempts) == ("u1", "c1", 3)
     assert [attempt.number for attempt in letter.history] == [1, 2, 3]
     assert "RuntimeError" in (letter.trace or "")
@@ -86,7 +86,7 @@ async def test_a_payload_that_cannot_be_read_is_kept_byte_for_byte_and_not_tried
         async with working(app):
             job = await ended(app, await app.enqueue("snap", poison))
         letter = await app.store.dead_letter(job.id)
-        assert (letter.cause, letter.job.payload, job.attempts) == (Cause.POISON, poison, 1)
+        assert (letter.cause, letter.job.payload, job.attempts) == (DeadLetterCause.POISON, poison, 1)
 
 
 async def test_a_type_nobody_handles_is_retried_and_then_told(app: Postino) -> None:
@@ -227,7 +227,7 @@ async def test_a_bug_in_reading_a_payload_is_poison_too(app: Postino) -> None:
 
     async with working(app):
         job = await ended(app, await app.enqueue("strict", {}))
-    assert (await app.store.dead_letter(job.id)).cause is Cause.POISON
+    assert (await app.store.dead_letter(job.id)).cause is DeadLetterCause.POISON
 
 
 async def test_functions_that_hang_keep_their_slots_and_nobody_elses(app: Postino) -> None:

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from postino.engine.explain import explain
 from postino.rules.blackout import Blackout
-from postino.rules.blockers import OF_WORKERS, when_free
-from postino.rules.explain import Explanation, Why
-from postino.rules.settlement import WORKED
+from postino.rules.blockers import WORKER_BLOCKERS, estimate_start
+from postino.rules.explain import BlockerKind, Explanation
+from postino.rules.settlement import COMPLETED
 from postino.stores.operations import gates
 from postino.stores.records import JobFilter, NewJob
 from postino.values.gate import GateKind, Scope
@@ -190,7 +190,7 @@ async def take_all(desk: Desk) -> set[Any]:
     while jobs := await desk.take():
         taken |= {job.id for job in jobs}
         for job in jobs:
-            assert await desk.settle(job, WORKED)
+            assert await desk.settle(job, COMPLETED)
     return taken
 
 
@@ -203,7 +203,7 @@ async def check(database: Database, world: World) -> None:
         await build(desk, world)
         jobs = [job for job in await store.jobs(EVERY_JOB) if job.state is not State.RUNNING]
         told = {job.id: await explain(store, job.id) for job in jobs}
-        free_at = {job.id: when_free((await store.explain_input(job)).facts, NOON) for job in jobs}
+        free_at = {job.id: estimate_start((await store.explain_input(job)).facts, NOON) for job in jobs}
         runnable = {job_id for job_id, it in told.items() if it.runnable}
         for job_id, explanation in told.items():
             agrees(explanation, free_at[job_id])
@@ -215,9 +215,9 @@ async def check(database: Database, world: World) -> None:
 
 def agrees(told: Explanation, free_at: datetime | None) -> None:
     """The parts of an explanation do not contradict each other."""
-    assert told.runnable == all(blocker.kind in OF_WORKERS for blocker in told.blockers)
+    assert told.runnable == all(blocker.kind in WORKER_BLOCKERS for blocker in told.blockers)
     if told.eta is None:
-        passing = any(blocker.kind is Why.CAP and blocker.until_at is None for blocker in told.blockers)
+        passing = any(blocker.kind is BlockerKind.CAP and blocker.until_at is None for blocker in told.blockers)
         assert free_at is None or (free_at == NOON and passing)
     else:
         assert told.eta == free_at
@@ -228,7 +228,7 @@ async def check_etas(desk: Desk, free_at: dict[Any, datetime | None]) -> None:
     """Once what runs has ended, each is taken at its time: not a moment earlier, and not later."""
     for job in await desk.store.jobs(EVERY_JOB):
         if job.state is State.RUNNING:
-            assert await desk.settle(job, WORKED)
+            assert await desk.settle(job, COMPLETED)
     assert await take_all(desk) == {job_id for job_id, at in free_at.items() if at == NOON}
     ahead = sorted({at for at in free_at.values() if at is not None and NOON < at <= NOON + SOON})
     for at in ahead:

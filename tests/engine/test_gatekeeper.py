@@ -12,7 +12,7 @@ from postino import Postino
 from postino.engine import gate_control as desk
 from postino.engine.gate_control import GateControl
 from postino.errors import Conflict, NotFound, WrongUse
-from postino.rules.circuit_breaker import Circuit
+from postino.rules.circuit_breaker import CircuitState
 from postino.values.gate import GateKind, Scope
 from postino.values.job import new_id
 
@@ -42,7 +42,7 @@ async def test_a_circuit_is_opened_closed_and_reset_by_hand_with_a_reason(
     app: Postino, gate_control: GateControl, told: list[str]
 ) -> None:
     opened = await gate_control.open_circuit("instagram", seconds=600, **WHY)
-    assert (opened.state, opened.by_hand, opened.reason) == (Circuit.OPEN, True, "they said so")
+    assert (opened.state, opened.by_hand, opened.reason) == (CircuitState.OPEN, True, "they said so")
     assert opened.since_at is not None
     assert opened.until_at is not None
     assert timedelta(seconds=599) < opened.until_at - opened.since_at <= timedelta(seconds=600)
@@ -50,7 +50,7 @@ async def test_a_circuit_is_opened_closed_and_reset_by_hand_with_a_reason(
     assert [(gate.name, gate.kind) for gate in (await gate_control.queues()).closed.gates] == [
         ("instagram", GateKind.BREAKER)
     ]
-    assert (await gate_control.close_circuit("instagram", **WHY)).state is Circuit.CLOSED
+    assert (await gate_control.close_circuit("instagram", **WHY)).state is CircuitState.CLOSED
     assert (await gate_control.queues()).closed.gates == ()
     assert (await gate_control.reset_circuit("instagram", **WHY)).since_at is None
     assert [breaker.service for breaker in await gate_control.circuits()] == ["instagram"]
@@ -60,7 +60,7 @@ async def test_a_circuit_is_opened_closed_and_reset_by_hand_with_a_reason(
 async def test_an_opening_whose_time_is_over_is_told_as_half_open(app: Postino, gate_control: GateControl) -> None:
     await gate_control.open_circuit("instagram", seconds=0.001, **WHY)
     [breaker] = await gate_control.circuits()
-    assert breaker.state is Circuit.HALF_OPEN
+    assert breaker.state is CircuitState.HALF_OPEN
     assert (await gate_control.queues()).closed.caps == {"instagram": 1}
 
 
@@ -96,7 +96,7 @@ async def test_a_wrong_opening_is_refused_by_its_field_and_changes_nothing(
 
 async def test_a_channel_that_had_a_job_once_is_a_service(app: Postino, gate_control: GateControl) -> None:
     await app.cancel((await app.enqueue("report.daily")).id)
-    assert (await gate_control.open_circuit("report.daily", **WHY)).state is Circuit.OPEN
+    assert (await gate_control.open_circuit("report.daily", **WHY)).state is CircuitState.OPEN
 
 
 async def test_what_was_never_in_trouble_cannot_be_closed_or_reset(gate_control: GateControl) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from postino import Call, Done, Job, Outcome, Postino, State
-from postino.rules.settlement import FEWEST_LOOKS
-from postino.values.ledger import Fact, Noted, Source, Verdict
+from postino.rules.settlement import MIN_LOOKUPS
+from postino.values.ledger import ReceiptEntry, ReceiptSource, RecordedReceipt, Verdict
 from postino.values.provider import NEVER, SAME_HANDLE, NotFound
 from tests.engine.conftest import ended, eventually, working
 from tests.engine.network import QUICK, Network, facts_of, publishes, waiting_for_a_person
@@ -43,7 +43,7 @@ async def test_a_fact_is_written_although_its_run_is_told_to_stop_meanwhile(app:
     network, note = Network(), app.store.record_receipt
     writing, go_on = asyncio.Event(), asyncio.Event()
 
-    async def slowly(job_id: Any, fact: Fact) -> Noted:
+    async def slowly(job_id: Any, fact: ReceiptEntry) -> RecordedReceipt:
         writing.set()
         await go_on.wait()
         return await note(job_id, fact)
@@ -57,7 +57,7 @@ async def test_a_fact_is_written_although_its_run_is_told_to_stop_meanwhile(app:
     go_on.set()
 
     async def known() -> bool:
-        return await facts_of(app, job) == [(1, Verdict.ACCEPTED, Source.CALL)]
+        return await facts_of(app, job) == [(1, Verdict.ACCEPTED, ReceiptSource.CALL)]
 
     await eventually(known)
     async with working(app):
@@ -124,7 +124,7 @@ async def test_one_that_catches_everything_is_not_believed_when_it_says_done(app
 
     async with working(app):
         await waiting_for_a_person(app, await app.enqueue("publish", "hello"))
-    assert (network.sends, len(network.looks)) == (1, FEWEST_LOOKS - 1)
+    assert (network.sends, len(network.looks)) == (1, MIN_LOOKUPS - 1)
 
 
 async def test_two_visible_calls_at_once_each_leave_their_trace(app: Postino) -> None:

@@ -5,21 +5,21 @@ from datetime import timedelta
 import pytest
 
 from postino import Call, Done, Job, Outcome, Postino, Reject, Retry, State
-from postino.rules.settlement import FEWEST_LOOKS, Cause
-from postino.values.ledger import Source, Verdict
+from postino.rules.settlement import MIN_LOOKUPS, DeadLetterCause
+from postino.values.ledger import ReceiptSource, Verdict
 from postino.values.provider import (
     DUPLICATE_RULE,
     NEVER,
     SAME_HANDLE,
     CannotTell,
     Failure,
+    FailureKind,
     Found,
-    Kind,
+    LookupResult,
     NotFound,
     Receipt,
     Resend,
-    Sighting,
-    same_key,
+    resend_with_key,
 )
 from tests.engine.conftest import ended, working
 from tests.engine.network import QUICK, Network, facts_of, publishes, waiting_for_a_person
@@ -82,8 +82,8 @@ async def test_a_certain_refusal_fails_the_job_and_leaves_no_doubt(app: Postino)
     async with working(app):
         job = await ended(app, await app.enqueue("publish", "hello"))
     assert (job.state, job.last_error) == (State.FAILED, "Too long.")
-    assert (await app.store.dead_letter(job.id)).cause is Cause.PERMANENT
-    assert await facts_of(app, job) == [(1, Verdict.REFUSED, Source.CALL)]
+    assert (await app.store.dead_letter(job.id)).cause is DeadLetterCause.PERMANENT
+    assert await facts_of(app, job) == [(1, Verdict.REFUSED, ReceiptSource.CALL)]
 
 
 @only_sqlite
@@ -126,10 +126,10 @@ async def test_an_answer_that_is_none_is_looked_into_after_the_quarantine(app: P
     assert len(network.looks) == 1
     assert network.looks[0] >= intent.look_at > intent.send_before_at > intent.intended_at
     assert (network.intents[0].number, network.intents[0].intended_at) == (1, intent.intended_at)
-    assert await facts_of(app, job) == [(1, Verdict.ACCEPTED, Source.LOOK)]
+    assert await facts_of(app, job) == [(1, Verdict.ACCEPTED, ReceiptSource.LOOK)]
 
 
-HARMLESS = [SAME_HANDLE, DUPLICATE_RULE, same_key(DAY)]
+HARMLESS = [SAME_HANDLE, DUPLICATE_RULE, resend_with_key(DAY)]
 
 
 @only_sqlite
@@ -142,7 +142,7 @@ async def test_what_is_not_found_is_sent_again_where_that_is_harmless(app: Posti
         job = await ended(app, await app.enqueue("publish", "hello"))
     assert (job.state, network.posts, network.sends) == (State.COMPLETED, ["hello"], 2)
     assert len(network.looks) == look
-    assert await facts_of(app, job) == [(2, Verdict.ACCEPTED, Source.CALL)]
+    assert await facts_of(app, job) == [(2, Verdict.ACCEPTED, ReceiptSource.CALL)]
 
 
 @only_sqlite
@@ -150,22 +150,22 @@ async def test_what_is_not_found_is_sent_again_where_that_is_harmless(app: Posti
     ("seen", "resend"),
     [
         (NotFound(), NEVER),
-        (NotFound(), same_key(timedelta(seconds=0.3))),
+        (NotFound(), resend_with_key(timedelta(seconds=0.3))),
         (CannotTell("there are two"), NEVER),
         (CannotTell("there are two"), SAME_HANDLE),
-        (Failure(Kind.TRANSIENT, "busy"), SAME_HANDLE),
-        (Failure(Kind.PERMANENT, "not allowed"), SAME_HANDLE),
+        (Failure(FailureKind.TRANSIENT, "busy"), SAME_HANDLE),
+        (Failure(FailureKind.PERMANENT, "not allowed"), SAME_HANDLE),
     ],
 )
 async def test_otherwise_a_person_is_asked_once_the_looks_are_used_up(
-    app: Postino, seen: Sighting | Failure, resend: Resend
+    app: Postino, seen: LookupResult | Failure, resend: Resend
 ) -> None:
     network = Network("lost", seen=seen)
     publishes(app, network, resend=resend)
     async with working(app):
         job = await waiting_for_a_person(app, await app.enqueue("publish", "hello"))
     assert (network.sends, network.posts) == (1, ["hello"])
-    assert len(network.looks) == (1 if seen == Failure(Kind.PERMANENT, "not allowed") else FEWEST_LOOKS - 1)
+    assert len(network.looks) == (1 if seen == Failure(FailureKind.PERMANENT, "not allowed") else MIN_LOOKUPS - 1)
     assert job.last_error is not None
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from postino import Job, Postino, State
-from postino.rules.settlement import Cause
+from postino.rules.settlement import DeadLetterCause
 from postino.stores.records import ClaimRequest, JobFilter, WorkerInfo
 from postino.values.job import new_id
 from tests.engine.conftest import ended, eventually
@@ -177,7 +177,7 @@ async def test_a_job_that_kills_its_workers_is_quarantined_and_its_neighbours_ar
         quarantined = asyncio.create_task(ended(app, killer))
         await asyncio.wait([waiting, quarantined], return_when=asyncio.FIRST_COMPLETED)
         quarantined.cancel()
-    assert (await app.store.dead_letter(killer.id)).cause is Cause.QUARANTINED
+    assert (await app.store.dead_letter(killer.id)).cause is DeadLetterCause.QUARANTINED
     for job in neighbours:
         done = await ended(app, job)
         assert (done.state, done.rescues <= 1) == (State.COMPLETED, True)

@@ -21,7 +21,7 @@ from postino.engine.quota_meter import QuotaMeter
 from postino.outbound.http import OutboundHttp
 from postino.stores.records import ClaimRequest, WorkerInfo
 from postino.values.job import new_id
-from postino.values.ledger import NewIntent, Source, Verdict
+from postino.values.ledger import NewIntent, ReceiptSource, Verdict
 from postino.values.provider import NEVER, Http, Receipt
 from tests.engine.conftest import ended, working
 from tests.engine.network import QUICK, facts_of, waiting_for_a_person
@@ -49,7 +49,10 @@ async def test_what_was_intended_for_one_moment_is_not_sent_in_another(app: Post
         async with working(app):
             job = await ended(app, await app.enqueue("publish", ""))
         assert (job.state, job.attempts, len(server.requests)) == (State.COMPLETED, 2, 1)
-    assert await facts_of(app, job) == [(1, Verdict.REFUSED, Source.CALL), (2, Verdict.ACCEPTED, Source.CALL)]
+    assert await facts_of(app, job) == [
+        (1, Verdict.REFUSED, ReceiptSource.CALL),
+        (2, Verdict.ACCEPTED, ReceiptSource.CALL),
+    ]
 
 
 @only_sqlite
@@ -74,7 +77,7 @@ async def test_a_worker_that_may_have_been_taken_for_dead_sends_nothing(app: Pos
             await call.once("post", send, server.url, found=None, resend=NEVER)
         assert (server.requests, server.connections) == ([], 0)
     assert "The lease is over." in str(stopped.value.outcome)
-    assert await facts_of(app, job) == [(1, Verdict.REFUSED, Source.CALL)]
+    assert await facts_of(app, job) == [(1, Verdict.REFUSED, ReceiptSource.CALL)]
 
 
 @only_sqlite

@@ -13,7 +13,7 @@ from postino.engine.channel_limits import ChannelLimits
 from postino.forecast.forecast import make_forecast
 from postino.forecast.result import Forecast
 from postino.forecast.run import ForecastRequest
-from postino.rules.blackout import blackout_of
+from postino.rules.blackout import parse_blackout
 from postino.rules.circuit_breaker import BreakerPolicy
 from postino.stores.records import AuditContext, NewJob
 from postino.stores.store import Store
@@ -47,7 +47,7 @@ class Day:
 
     async def blackout(self, start: str, end: str, **told: Any) -> None:
         said = {"scope": "all", "start": start, "end": end, "timezone": "UTC", **told}
-        await self.store.add_blackout(blackout_of(said, new_id()), ME)
+        await self.store.add_blackout(parse_blackout(said, new_id()), ME)
 
     async def simulated(self, until: str, **asked: Any) -> Forecast:
         said = {"workers": 1, "slots": 20, "seconds_per_job": 10.0, "channel_limits": LIMITS, **asked}

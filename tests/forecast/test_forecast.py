@@ -167,7 +167,9 @@ async def test_a_job_in_doubt_is_looked_at_and_one_that_a_person_must_settle_is_
     claimed = await day.store.claim(ClaimRequest(worker="w", token=new_id(), free=5, poll=poll))
     look_at = {looked.id: at("08:20"), asked.id: None}
     endings = [
-        SettledJob(job, settlement.settle(job, Unknown("no answer", look_at[job.id]), RetryPolicy(), day.clock(), 0.0))
+        SettledJob(
+            job, settlement.settle_job(job, Unknown("no answer", look_at[job.id]), RetryPolicy(), day.clock(), 0.0)
+        )
         for job in claimed
     ]
     await day.store.settle(endings)
@@ -213,7 +215,7 @@ async def test_jobs_take_as_long_as_those_of_their_channel_took_lately(day: Day)
         poll = await day.store.poll("w")
         [job] = await day.store.claim(ClaimRequest(worker="w", token=new_id(), free=5, poll=poll))
         day.clock.turn(seconds=seconds)
-        await day.store.settle([SettledJob(job, settlement.WORKED)])
+        await day.store.settle([SettledJob(job, settlement.COMPLETED)])
     await day.put("reports", "08:10")
     await day.put("unheard-of", "08:10")
     played = await day.simulated("08:30", seconds_per_job=None)

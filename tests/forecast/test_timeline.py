@@ -14,10 +14,10 @@ from postino.forecast.result import Forecast, ForecastJob, UnstartedJob, WaitRea
 from postino.forecast.timeline import GUTTER, MARGIN, WIDTH, Timeline, duration, render_svg
 from postino.values.gate import Gate, GateKind, Scope
 from postino.values.job import Queue, new_id
-from postino.values.time_zones import zone
+from postino.values.time_zones import get_zone
 from tests.forecast.days import ME, MORNING, Day, at, day_in, fill
 
-ROME, UTC = zone("Europe/Rome"), zone("UTC")
+ROME, UTC = get_zone("Europe/Rome"), get_zone("UTC")
 SVG = "{http://www.w3.org/2000/svg}"
 
 

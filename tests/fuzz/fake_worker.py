@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from postino.config import load
+from postino.config import load_config
 from postino.rules.retry import Exponential, RetryPolicy
-from postino.rules.settlement import Cause, Settlement, failed, settle
+from postino.rules.settlement import DeadLetterCause, Settlement, make_failure, settle_job
 from postino.stores.records import ClaimRequest, SettledJob, WorkerInfo
 from postino.values.gate import Scope
 from postino.values.job import Job, new_id
@@ -25,15 +25,15 @@ ENDINGS: Mapping[str, Any] = {
     "exhausted": Retry("The network was busy, 3 times."),
     "permanent": Reject("The network does not want it."),
     "missed": Reject("It was to be out by a time that has passed.", missed=True),
-    "poison": failed("Its payload cannot be read.", Cause.POISON),
-    "quarantined": failed("The worker died under this job 3 times.", Cause.QUARANTINED),
+    "poison": make_failure("Its payload cannot be read.", DeadLetterCause.POISON),
+    "quarantined": make_failure("The worker died under this job 3 times.", DeadLetterCause.QUARANTINED),
     "uncertain": Unknown("The answer was lost."),
 }
 
 
 async def work(target: Target, endings: Mapping[str, str]) -> None:
     """Ends each job as is said by its id; one that `stays` is begun, and never ended."""
-    async with Postino(load(target.folder, environment=target.settings)) as app:
+    async with Postino(load_config(target.folder, environment=target.settings)) as app:
         store = app.store
         await store.register_worker(WorkerInfo(id=WORKER, host="elsewhere", pid=1))
         while True:
@@ -51,4 +51,4 @@ def ending_of(job: Job, word: str) -> Settlement:
     ending = ENDINGS[word]
     if isinstance(ending, Settlement):
         return ending
-    return settle(job, ending, OFTEN if word == "tries again" else ONCE, datetime.now(UTC), 0)
+    return settle_job(job, ending, OFTEN if word == "tries again" else ONCE, datetime.now(UTC), 0)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from postino import Job, Postino, State
-from postino.rules.settlement import Cause
+from postino.rules.settlement import DeadLetterCause
 from tests.engine.conftest import ended, settings, working
 from tests.outages.flow import Ran, Start
 
@@ -29,7 +29,7 @@ async def test_a_handler_that_eats_all_memory_fails_its_attempt_and_its_worker_g
         for job in neighbours:
             assert (await ended(app, job)).state is State.COMPLETED
         letter = await app.store.dead_letter(eater.id)
-    assert (letter.cause, letter.error, eater.rescues) == (Cause.EXHAUSTED, "MemoryError", 0)
+    assert (letter.cause, letter.error, eater.rescues) == (DeadLetterCause.EXHAUSTED, "MemoryError", 0)
     assert ran() == {str(job.id): 1 for job in [eater, *neighbours]}
 
 

@@ -9,16 +9,17 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from postino.outbound.http import OutboundHttp
-from postino.rules.failures import refuses
+from postino.rules.failures import is_definite_refusal
 from postino.values.provider import (
     Account,
-    Act,
+    Action,
     CannotTell,
     Failure,
     Found,
     Intent,
-    Look,
-    NoAnswer,
+    Lookup,
+    LookupResult,
+    NoResponse,
     NotFound,
     NotSent,
     Post,
@@ -26,7 +27,6 @@ from postino.values.provider import (
     Published,
     Receipt,
     Resend,
-    Sighting,
 )
 
 POLL = 0.05  # seconds between two questions, however long anybody else would wait
@@ -57,14 +57,14 @@ class MemoryCall:
     intents: dict[str, Intent] = field(default_factory=dict)
     receipts: dict[str, Receipt] = field(default_factory=dict)
     others: set[str] = field(default_factory=set)
-    sightings: list[Sighting | Failure] = field(default_factory=list)
+    sightings: list[LookupResult | Failure] = field(default_factory=list)
     sent: int = 0
 
     def open(self, *, visible: bool) -> Any:
         secrets = list(self.account.credentials.values())
         return self.outbound.open(timeout=self.provider.timeout, visible=visible, secrets=secrets)
 
-    async def step(self, name: str, act: Act, *arguments: Any) -> Any:
+    async def step(self, name: str, act: Action, *arguments: Any) -> Any:
         if name not in self.steps:
             result = await act(self.open(visible=False), *arguments)
             if isinstance(result, Failure):
@@ -72,7 +72,7 @@ class MemoryCall:
             self.steps[name] = json.dumps(result)
         return json.loads(self.steps[name])
 
-    async def until(self, name: str, ready: Act, *arguments: Any, every: timedelta, patience: timedelta) -> Any:
+    async def until(self, name: str, ready: Action, *arguments: Any, every: timedelta, patience: timedelta) -> Any:
         assert timedelta() < every < patience
         while name not in self.steps:
             result = await ready(self.open(visible=False), *arguments)
@@ -84,7 +84,7 @@ class MemoryCall:
                 self.steps[name] = json.dumps(result)
         return json.loads(self.steps[name])
 
-    async def once(self, name: str, act: Act, *arguments: Any, found: Look | None, resend: Resend) -> Receipt:
+    async def once(self, name: str, act: Action, *arguments: Any, found: Lookup | None, resend: Resend) -> Receipt:
         if name in self.receipts:
             return self.receipts[name]
         if intent := self.intents.get(name):
@@ -97,7 +97,7 @@ class MemoryCall:
     async def held_by_others(self, remote_ids: list[str]) -> set[str]:
         return self.others.intersection(remote_ids)
 
-    async def _look(self, intent: Intent, found: Look | None, resend: Resend, *arguments: Any) -> Receipt | None:
+    async def _look(self, intent: Intent, found: Lookup | None, resend: Resend, *arguments: Any) -> Receipt | None:
         if found is None:
             raise PersonNeeded("nobody can look")
         sighting = await found(self.open(visible=False), intent, *arguments)
@@ -115,7 +115,7 @@ class MemoryCall:
                     raise PersonNeeded(resend.because)
         return None
 
-    async def _send(self, name: str, act: Act, *arguments: Any) -> Receipt:
+    async def _send(self, name: str, act: Action, *arguments: Any) -> Receipt:
         before = self.intents.get(name)
         now = datetime.now(UTC)
         number = before.number + 1 if before else 1
@@ -127,13 +127,13 @@ class MemoryCall:
             if before is None:
                 del self.intents[name]
             raise
-        except NoAnswer as lost:
+        except NoResponse as lost:
             raise StepUncertain(str(lost)) from lost
         if isinstance(result, Receipt):
             self.receipts[name] = result
             return result
         assert isinstance(result, Failure)
-        if not refuses(result):
+        if not is_definite_refusal(result):
             raise StepUncertain(result.message)
         if before is None:
             del self.intents[name]
@@ -145,7 +145,7 @@ async def publish_until_done(provider: Provider, post: Post, call: MemoryCall, t
     for left in reversed(range(tries)):
         try:
             return await provider.publish(post, call)
-        except (StepUncertain, NotSent, NoAnswer):
+        except (StepUncertain, NotSent, NoResponse):
             if not left:
                 raise
     raise AssertionError

@@ -12,7 +12,18 @@ import pytest
 
 from postino.outbound.http import OutboundHttp
 from postino.providers.bluesky import Bluesky
-from postino.values.provider import Account, CannotTell, Failure, Found, Kind, Media, NotFound, NotSent, Receipt, Tokens
+from postino.values.provider import (
+    Account,
+    CannotTell,
+    Failure,
+    FailureKind,
+    Found,
+    Media,
+    NotFound,
+    NotSent,
+    Receipt,
+    Tokens,
+)
 from tests.providers.memory_call import MemoryCall, PersonNeeded, StepRefused, StepUncertain, publish_until_done
 from tests.providers.proxy import LossyProxy
 from tests.providers.samples import a_post
@@ -240,7 +251,7 @@ async def test_a_wrong_password_says_how_to_reconnect(
     wrong = replace(account, credentials=dict(account.credentials) | {"password": "wrong"})
     with pytest.raises(StepRefused, match=r"(?i)reconnect") as raised:
         await bluesky.publish(a_post(wrong, "one"), MemoryCall(outbound, bluesky, wrong))
-    assert raised.value.failure.kind is Kind.AUTH
+    assert raised.value.failure.kind is FailureKind.AUTH
     assert isinstance(await bluesky.refresh(wrong, outbound.open(timeout=bluesky.timeout, visible=True)), Failure)
 
 
@@ -276,7 +287,7 @@ async def test_a_token_the_network_does_not_know_asks_for_a_reconnect(
     ours = replace(account, credentials={"access_token": token, "refresh_token": token})
     with pytest.raises(StepRefused, match=r"(?i)reconnect") as raised:
         await bluesky.publish(a_post(ours, "one"), MemoryCall(outbound, bluesky, ours))
-    assert raised.value.failure.kind is Kind.AUTH
+    assert raised.value.failure.kind is FailureKind.AUTH
     assert isinstance(await bluesky.refresh(ours, outbound.open(timeout=bluesky.timeout, visible=True)), Failure)
 
 
@@ -289,7 +300,7 @@ async def test_what_is_too_long_is_refused_for_good_in_plain_words(
 ) -> None:
     with pytest.raises(StepRefused, match="too long for Bluesky") as raised:
         await bluesky.publish(a_post(account, text), call)
-    assert raised.value.failure.kind is Kind.PERMANENT
+    assert raised.value.failure.kind is FailureKind.PERMANENT
     assert call.intents == {}
 
 
@@ -302,7 +313,7 @@ async def test_a_picture_the_network_does_not_take_is_refused_in_plain_words(
     directly = replace(account, base_url=pds.url)
     with pytest.raises(StepRefused, match=message) as raised:
         await bluesky.publish(a_post(directly, "one", media=(Media(url=f"{picture_host}/{name}"),)), call)
-    assert raised.value.failure.kind is Kind.PERMANENT
+    assert raised.value.failure.kind is FailureKind.PERMANENT
 
 
 async def test_a_film_is_shown(
@@ -318,13 +329,13 @@ async def test_a_film_is_shown(
 @pytest.mark.parametrize(
     ("name", "kind", "message"),
     [
-        ("missing", Kind.PERMANENT, "not there any more"),
-        ("page", Kind.PERMANENT, "Choose another one"),
-        ("broken", Kind.TRANSIENT, "tries again"),
+        ("missing", FailureKind.PERMANENT, "not there any more"),
+        ("page", FailureKind.PERMANENT, "Choose another one"),
+        ("broken", FailureKind.TRANSIENT, "tries again"),
     ],
 )
 async def test_a_picture_that_cannot_be_had_is_told_before_anything_is_sent(
-    account: Account, bluesky: Bluesky, call: MemoryCall, picture_host: str, name: str, kind: Kind, message: str
+    account: Account, bluesky: Bluesky, call: MemoryCall, picture_host: str, name: str, kind: FailureKind, message: str
 ) -> None:
     with pytest.raises(StepRefused, match=message) as raised:
         await bluesky.publish(a_post(account, "one", media=(Media(url=f"{picture_host}/{name}"),)), call)
@@ -337,7 +348,7 @@ async def test_a_picture_from_inside_is_refused(
 ) -> None:
     with pytest.raises(StepRefused, match="this machine or a private network") as raised:
         await bluesky.publish(a_post(account, "one", media=(Media(url=f"{pds.url}/xrpc/_health"),)), call)
-    assert raised.value.failure.kind is Kind.PERMANENT
+    assert raised.value.failure.kind is FailureKind.PERMANENT
 
 
 async def test_so_many_pictures_are_refused_in_plain_words(

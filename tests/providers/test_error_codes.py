@@ -14,8 +14,8 @@ from postino.providers.bluesky import Bluesky
 from postino.providers.mastodon import Mastodon
 from postino.providers.registry import load_built_in
 from postino.providers.telegram import Telegram
-from postino.rules.failures import refuses
-from postino.values.provider import Answer, Failure, Kind, Provider
+from postino.rules.failures import is_definite_refusal
+from postino.values.provider import Answer, Failure, FailureKind, Provider
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 NETWORKS: dict[str, Provider] = {
@@ -40,52 +40,61 @@ def telegram(status: int, description: str, **parameters: int) -> dict[str, Any]
 @pytest.mark.parametrize(
     ("network", "status", "body", "kind", "words"),
     [
-        ("bluesky", 400, bluesky("ExpiredToken", "Token has expired"), Kind.AUTH, "reconnect"),
-        ("bluesky", 400, bluesky("InvalidToken"), Kind.AUTH, "reconnect"),
-        ("bluesky", 401, bluesky("AuthenticationRequired"), Kind.AUTH, "app password"),
-        ("bluesky", 401, bluesky("AuthFactorTokenRequired"), Kind.AUTH, "app password"),
-        ("bluesky", 401, bluesky("AccountTakedown"), Kind.PERMANENT, "suspended"),
-        ("bluesky", 400, bluesky("InvalidSwap", "Record was at bafy"), Kind.DOUBT, "looks"),
-        ("bluesky", 400, bluesky("BlobNotFound"), Kind.PERMANENT, "Upload it again"),
-        ("bluesky", 413, bluesky("PayloadTooLarge", "request entity too large"), Kind.PERMANENT, "smaller"),
-        ("bluesky", 500, bluesky("InternalServerError"), Kind.TRANSIENT, "trouble"),
-        ("bluesky", 502, bluesky("InvalidSwap"), Kind.TRANSIENT, "trouble"),
-        ("bluesky", 400, bluesky("InvalidRequest", "Input/record is odd"), Kind.PERMANENT, "Input/record is odd"),
-        ("bluesky", 404, b"<html>gone</html>", Kind.PERMANENT, "status 404"),
-        ("bluesky", 400, b'{"error": "RecordNo', Kind.DOUBT, "looks"),
-        ("mastodon", 401, {"error": "The access token is invalid"}, Kind.AUTH, "Reconnect"),
-        ("mastodon", 403, {"error": "This action is outside the authorized scopes"}, Kind.AUTH, "Allow it to write"),
-        ("mastodon", 403, {"error": "Your login is currently disabled"}, Kind.PERMANENT, "blocked"),
-        ("mastodon", 403, {"error": "This action is not allowed"}, Kind.PERMANENT, "This action is not allowed"),
-        ("mastodon", 422, {"error": "Validation failed: Text character limit of 500"}, Kind.PERMANENT, "Shorten"),
-        ("mastodon", 422, {"error": "Validation failed: Text can't be blank"}, Kind.PERMANENT, "needs a text"),
-        ("mastodon", 422, {"error": "Cannot attach files that have not finished processing."}, Kind.TRANSIENT, "busy"),
-        ("mastodon", 422, {"error": "Cannot attach more than 4 files"}, Kind.PERMANENT, "Take some out"),
-        ("mastodon", 422, {"error": "Validation failed: File content type is invalid"}, Kind.PERMANENT, "another type"),
-        ("mastodon", 413, b"<html>nginx</html>", Kind.PERMANENT, "smaller"),
-        ("mastodon", 422, b'{"error": "Cannot att', Kind.DOUBT, "looks"),
-        ("mastodon", 409, {"error": "Duplicate"}, Kind.DOUBT, "looks"),
-        ("mastodon", 503, b"", Kind.TRANSIENT, "trouble"),
-        ("mastodon", 504, b"<html>", Kind.TRANSIENT, "trouble"),
-        ("mastodon", 301, b"", Kind.PERMANENT, "status 301"),
-        ("telegram", 401, telegram(401, "Unauthorized"), Kind.AUTH, "@BotFather"),
-        ("telegram", 404, telegram(404, "Not Found"), Kind.AUTH, "@BotFather"),
-        ("telegram", 403, telegram(403, "Forbidden: bot was blocked by the user"), Kind.PERMANENT, "removed"),
-        ("telegram", 400, telegram(400, "Bad Request: chat not found"), Kind.PERMANENT, "does not know this chat"),
+        ("bluesky", 400, bluesky("ExpiredToken", "Token has expired"), FailureKind.AUTH, "reconnect"),
+        ("bluesky", 400, bluesky("InvalidToken"), FailureKind.AUTH, "reconnect"),
+        ("bluesky", 401, bluesky("AuthenticationRequired"), FailureKind.AUTH, "app password"),
+        ("bluesky", 401, bluesky("AuthFactorTokenRequired"), FailureKind.AUTH, "app password"),
+        ("bluesky", 401, bluesky("AccountTakedown"), FailureKind.PERMANENT, "suspended"),
+        ("bluesky", 400, bluesky("InvalidSwap", "Record was at bafy"), FailureKind.DOUBT, "looks"),
+        ("bluesky", 400, bluesky("BlobNotFound"), FailureKind.PERMANENT, "Upload it again"),
+        ("bluesky", 413, bluesky("PayloadTooLarge", "request entity too large"), FailureKind.PERMANENT, "smaller"),
+        ("bluesky", 500, bluesky("InternalServerError"), FailureKind.TRANSIENT, "trouble"),
+        ("bluesky", 502, bluesky("InvalidSwap"), FailureKind.TRANSIENT, "trouble"),
+        ("bluesky", 400, bluesky("InvalidRequest", "Input/record is odd"), FailureKind.PERMANENT,
+         "Input/record is odd"),
+        ("bluesky", 404, b"<html>gone</html>", FailureKind.PERMANENT, "status 404"),
+        ("bluesky", 400, b'{"error": "RecordNo', FailureKind.DOUBT, "looks"),
+        ("mastodon", 401, {"error": "The access token is invalid"}, FailureKind.AUTH, "Reconnect"),
+        ("mastodon", 403, {"error": "This action is outside the authorized scopes"}, FailureKind.AUTH,
+         "Allow it to write"),
+        ("mastodon", 403, {"error": "Your login is currently disabled"}, FailureKind.PERMANENT, "blocked"),
+        ("mastodon", 403, {"error": "This action is not allowed"}, FailureKind.PERMANENT, "This action is not allowed"),
+        ("mastodon", 422, {"error": "Validation failed: Text character limit of 500"}, FailureKind.PERMANENT,
+         "Shorten"),
+        ("mastodon", 422, {"error": "Validation failed: Text can't be blank"}, FailureKind.PERMANENT, "needs a text"),
+        ("mastodon", 422, {"error": "Cannot attach files that have not finished processing."}, FailureKind.TRANSIENT,
+         "busy"),
+        ("mastodon", 422, {"error": "Cannot attach more than 4 files"}, FailureKind.PERMANENT, "Take some out"),
+        ("mastodon", 422, {"error": "Validation failed: File content type is invalid"}, FailureKind.PERMANENT,
+         "another type"),
+        ("mastodon", 413, b"<html>nginx</html>", FailureKind.PERMANENT, "smaller"),
+        ("mastodon", 422, b'{"error": "Cannot att', FailureKind.DOUBT, "looks"),
+        ("mastodon", 409, {"error": "Duplicate"}, FailureKind.DOUBT, "looks"),
+        ("mastodon", 503, b"", FailureKind.TRANSIENT, "trouble"),
+        ("mastodon", 504, b"<html>", FailureKind.TRANSIENT, "trouble"),
+        ("mastodon", 301, b"", FailureKind.PERMANENT, "status 301"),
+        ("telegram", 401, telegram(401, "Unauthorized"), FailureKind.AUTH, "@BotFather"),
+        ("telegram", 404, telegram(404, "Not Found"), FailureKind.AUTH, "@BotFather"),
+        ("telegram", 403, telegram(403, "Forbidden: bot was blocked by the user"), FailureKind.PERMANENT, "removed"),
+        ("telegram", 400, telegram(400, "Bad Request: chat not found"), FailureKind.PERMANENT,
+         "does not know this chat"),
         ("telegram", 400, telegram(400, "Bad Request: not enough rights to send text messages to the chat"),
-         Kind.PERMANENT, "administrator"),
-        ("telegram", 400, telegram(400, "Bad Request: message is too long"), Kind.PERMANENT, "The text is too long"),
-        ("telegram", 400, telegram(400, "Bad Request: message caption is too long"), Kind.PERMANENT, "under a picture"),
+         FailureKind.PERMANENT, "administrator"),
+        ("telegram", 400, telegram(400, "Bad Request: message is too long"), FailureKind.PERMANENT,
+         "The text is too long"),
+        ("telegram", 400, telegram(400, "Bad Request: message caption is too long"), FailureKind.PERMANENT,
+         "under a picture"),
         ("telegram", 400, telegram(400, "Bad Request: group chat was upgraded to a supergroup chat",
-                                   migrate_to_chat_id=-1001), Kind.PERMANENT, "Reconnect"),
-        ("telegram", 400, telegram(400, "Bad Request: PHOTO_INVALID_DIMENSIONS"), Kind.PERMANENT, "Choose another"),
-        ("telegram", 413, telegram(413, "Request Entity Too Large"), Kind.PERMANENT, "smaller"),
-        ("telegram", 502, b"<html>", Kind.TRANSIENT, "trouble"),
-        ("telegram", 400, telegram(400, "Bad Request: something new"), Kind.PERMANENT, "something new"),
+                                   migrate_to_chat_id=-1001), FailureKind.PERMANENT, "Reconnect"),
+        ("telegram", 400, telegram(400, "Bad Request: PHOTO_INVALID_DIMENSIONS"), FailureKind.PERMANENT,
+         "Choose another"),
+        ("telegram", 413, telegram(413, "Request Entity Too Large"), FailureKind.PERMANENT, "smaller"),
+        ("telegram", 502, b"<html>", FailureKind.TRANSIENT, "trouble"),
+        ("telegram", 400, telegram(400, "Bad Request: something new"), FailureKind.PERMANENT, "something new"),
     ],
 )  # fmt: skip
 def test_a_networks_no_is_told_in_words_for_people(
-    network: str, status: int, body: Any, kind: Kind, words: str
+    network: str, status: int, body: Any, kind: FailureKind, words: str
 ) -> None:
     failure = said(network, status, body)
     assert failure.kind is kind
@@ -108,9 +117,9 @@ def test_a_limit_ends_when_the_network_says(
     network: str, body: Any, headers: dict[str, str], seconds: int | None
 ) -> None:
     failure = said(network, 429, body, **headers)
-    assert failure.kind is Kind.RATE_LIMIT
+    assert failure.kind is FailureKind.RATE_LIMIT
     assert failure.until == (None if seconds is None else NOW + timedelta(seconds=seconds))
-    assert refuses(failure)
+    assert is_definite_refusal(failure)
 
 
 def test_a_wait_is_asked_for_only_where_waiting_helps() -> None:
@@ -136,7 +145,7 @@ def test_whatever_is_said_becomes_a_failure_with_a_sentence(network: str, status
     failure = said(network, status, body)
     assert failure.message.strip()
     if status in (408, 409, 425) or status >= 500:
-        assert not refuses(failure)
+        assert not is_definite_refusal(failure)
 
 
 def test_every_network_is_there_under_its_name() -> None:

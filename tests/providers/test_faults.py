@@ -14,7 +14,17 @@ from postino.providers.mastodon import Mastodon
 from postino.providers.telegram import Telegram
 from postino.sandbox.faults import faults_by_endpoint
 from postino.sandbox.networks import networks
-from postino.values.provider import Account, Failure, Kind, Media, NoAnswer, NotSent, Provider, Published, Tokens
+from postino.values.provider import (
+    Account,
+    Failure,
+    FailureKind,
+    Media,
+    NoResponse,
+    NotSent,
+    Provider,
+    Published,
+    Tokens,
+)
 from tests.providers.memory_call import MemoryCall, PersonNeeded, StepRefused, StepUncertain
 from tests.providers.samples import a_post
 from tests.providers.sandbox_server import SandboxServer
@@ -52,11 +62,11 @@ async def run(provider: Provider, post: Any, call: MemoryCall) -> Published | Fa
             return await provider.publish(post, call)
         except StepRefused as refused:
             ending = refused.failure
-            if ending.kind in (Kind.PERMANENT, Kind.AUTH):
+            if ending.kind in (FailureKind.PERMANENT, FailureKind.AUTH):
                 return ending
         except PersonNeeded as asked:
             return f"a person is asked: {asked}"
-        except (StepUncertain, NotSent, NoAnswer) as trouble:
+        except (StepUncertain, NotSent, NoResponse) as trouble:
             ending = str(trouble)
     return ending
 
@@ -102,11 +112,11 @@ async def test_a_refresh_ends_with_tokens_or_a_reason(
     ended: Tokens | Failure | Exception
     try:
         ended = await provider.refresh(account, http)
-    except (NotSent, NoAnswer) as trouble:
+    except (NotSent, NoResponse) as trouble:
         ended = trouble
     said = str(ended)
     assert not any(secret in said for secret in account.credentials.values() if secret != account.handle)
-    assert not isinstance(ended, Failure) or ended.kind in (Kind.TRANSIENT, Kind.RATE_LIMIT)
+    assert not isinstance(ended, Failure) or ended.kind in (FailureKind.TRANSIENT, FailureKind.RATE_LIMIT)
 
 
 async def with_tokens(sandbox: SandboxServer, outbound: OutboundHttp) -> Account:
@@ -129,7 +139,7 @@ async def test_a_limit_says_when_it_ends_if_the_network_does(
     with pytest.raises(StepRefused) as raised:
         await provider.publish(a_post(account, "one"), call)
     failure = raised.value.failure
-    assert failure.kind is Kind.RATE_LIMIT
+    assert failure.kind is FailureKind.RATE_LIMIT
     assert (failure.until is None) == ("none" in params)
     assert call.intents == {}  # a limit is a refusal: nothing is out
 
@@ -147,7 +157,7 @@ async def test_a_session_that_ended_is_renewed_within_the_attempt_and_only_once(
     sandbox.post(f"accounts/bluesky/{account.handle}", {"token_expired": True})
     with pytest.raises(StepRefused) as raised:
         await bluesky.publish(a_post(account, "three"), MemoryCall(outbound, bluesky, account))
-    assert raised.value.failure.kind is Kind.AUTH
+    assert raised.value.failure.kind is FailureKind.AUTH
 
 
 @pytest.mark.parametrize("network", ["bluesky", "mastodon", "telegram"])
@@ -158,5 +168,5 @@ async def test_a_blocked_account_is_told_so_for_good(
     sandbox.post(f"accounts/{network}/{account.handle}", {"blocked": True})
     with pytest.raises(StepRefused) as raised:
         await provider.publish(a_post(account, "one"), MemoryCall(outbound, provider, account))
-    assert raised.value.failure.kind is Kind.PERMANENT
+    assert raised.value.failure.kind is FailureKind.PERMANENT
     assert raised.value.failure.message.endswith(("again.", "it."))

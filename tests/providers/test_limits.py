@@ -9,10 +9,10 @@ import pytest
 
 from postino.providers.declaration import parse_limits
 from postino.providers.registry import load_built_in
-from postino.rules.limits import Limits, check
-from postino.rules.rendering import render
-from postino.rules.text_length import Length, Measure
-from postino.values.content import Content, MediaKind, MediaRef, Override
+from postino.rules.limits import NetworkLimits, check_limits
+from postino.rules.rendering import render_content
+from postino.rules.text_length import LengthLimit, Measure
+from postino.values.content import Content, ContentOverride, MediaKind, MediaRef
 
 LIMITS = load_built_in().limits
 PICTURE = MediaRef(url="https://a.example/1.jpg")
@@ -21,7 +21,7 @@ EVERY = pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS.keys())
 
 
 @EVERY
-def test_every_network_has_a_name_a_date_and_a_source(limits: Limits) -> None:
+def test_every_network_has_a_name_a_date_and_a_source(limits: NetworkLimits) -> None:
     assert limits.name == load_built_in().titles[limits.network]
     assert limits.checked.year >= 2026
     assert limits.source
@@ -29,7 +29,7 @@ def test_every_network_has_a_name_a_date_and_a_source(limits: Limits) -> None:
 
 
 @EVERY
-def test_what_a_network_takes_makes_sense(limits: Limits) -> None:
+def test_what_a_network_takes_makes_sense(limits: NetworkLimits) -> None:
     lengths = [*limits.text, *limits.caption, *limits.title]
     assert all(length.most > 0 for length in lengths)
     assert limits.media.most <= sum(kind.most for kind in limits.media.kinds.values())
@@ -38,15 +38,15 @@ def test_what_a_network_takes_makes_sense(limits: Limits) -> None:
         files = [MediaRef(url=f"https://a.example/1.{ending}", kind=kind) for ending in taken.types]
         assert files
         for ref in files:
-            assert check(render(Content(body="a", media=(ref,)), limits.network), limits) == []
+            assert check_limits(render_content(Content(body="a", media=(ref,)), limits.network), limits) == []
 
 
 def errors(network: str, content: Content) -> int:
-    return len(check(render(content, network), LIMITS[network]))
+    return len(check_limits(render_content(content, network), LIMITS[network]))
 
 
 def with_warning(content: Content) -> Content:
-    return replace(content, overrides={"mastodon": Override(options={"spoiler_text": "eyes"})})
+    return replace(content, overrides={"mastodon": ContentOverride(options={"spoiler_text": "eyes"})})
 
 
 @pytest.mark.parametrize(
@@ -85,17 +85,17 @@ image = { most = 10, types = ["jpg"], bytes = 8388608, alt = { measure = "utf16"
 """
 
 
-def parse(declared: str) -> Limits:
+def parse(declared: str) -> NetworkLimits:
     return parse_limits("instagram", "Instagram", **tomllib.loads(declared))
 
 
 def test_all_limits_are_parsed() -> None:
     limits = parse(DECLARED)
     assert (limits.network, limits.name) == ("instagram", "Instagram")
-    assert limits.title == (Length(measure=Measure.BYTES, most=100, link=23, short_mentions=True),)
+    assert limits.title == (LengthLimit(measure=Measure.BYTES, most=100, link=23, short_mentions=True),)
     assert limits.hashtags == 30
     assert (limits.media.least, limits.media.mixed) == (1, True)
-    assert limits.media.kinds[MediaKind.IMAGE].alt == Length(measure=Measure.UTF16, most=100)
+    assert limits.media.kinds[MediaKind.IMAGE].alt == LengthLimit(measure=Measure.UTF16, most=100)
     assert MediaKind.VIDEO not in limits.media.kinds
 
 

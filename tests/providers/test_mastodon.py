@@ -14,13 +14,13 @@ from postino.values.provider import (
     Account,
     CannotTell,
     Failure,
+    FailureKind,
     Found,
     Intent,
-    Kind,
+    LookupResult,
     Media,
-    NoAnswer,
+    NoResponse,
     NotFound,
-    Sighting,
     Tokens,
 )
 from tests.providers.memory_call import MemoryCall, PersonNeeded, StepRefused, StepUncertain, publish_until_done
@@ -162,7 +162,7 @@ async def test_after_the_hour_of_the_key_a_person_is_asked(
 
 async def find(
     mastodon: Mastodon, call: MemoryCall, status: Status, intended_at: datetime | None = None
-) -> Sighting | Failure:
+) -> LookupResult | Failure:
     at = intended_at or datetime.now(UTC) - timedelta(seconds=5)
     intent = Intent(number=1, intended_at=at, send_before_at=at + timedelta(seconds=5))
     return await mastodon.find(call.held_by_others, call.open(visible=False), intent, status)
@@ -243,7 +243,7 @@ async def test_a_list_that_fails_says_nothing_about_the_post(
 ) -> None:
     assert isinstance(await find(mastodon, call, replace(status, account_id="0")), Failure)
     wire_to_mastodon.lose("answer", "/statuses?")
-    with pytest.raises(NoAnswer):
+    with pytest.raises(NoResponse):
         await find(mastodon, call, status)
 
 
@@ -256,7 +256,7 @@ async def test_a_token_that_was_withdrawn_asks_for_a_reconnect(
     ours = replace(account, credentials={"access_token": "withdrawn"})
     with pytest.raises(StepRefused, match="Reconnect") as raised:
         await mastodon.publish(a_post(ours, text), MemoryCall(outbound, mastodon, ours))
-    assert raised.value.failure.kind is Kind.AUTH
+    assert raised.value.failure.kind is FailureKind.AUTH
     http = outbound.open(timeout=mastodon.timeout, visible=False)
     assert isinstance(await mastodon.refresh(ours, http), Failure)
     assert await mastodon.refresh(account, http) == Tokens(credentials=account.credentials)
@@ -267,5 +267,5 @@ async def test_what_is_too_long_is_refused_for_good_in_plain_words(
 ) -> None:
     with pytest.raises(StepRefused, match="too long") as raised:
         await mastodon.publish(a_post(account, "x" * 501), call)
-    assert raised.value.failure.kind is Kind.PERMANENT
+    assert raised.value.failure.kind is FailureKind.PERMANENT
     assert call.intents == {}

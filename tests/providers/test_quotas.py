@@ -12,7 +12,7 @@ from postino.outbound.http import OutboundHttp
 from postino.providers.declaration import parse_quotas
 from postino.providers.planned_quotas import PLANNED_QUOTAS
 from postino.providers.registry import load_built_in
-from postino.rules.quota import Calendar, Quota, Spent, cost_of, free_at
+from postino.rules.quota import CalendarPeriod, Quota, QuotaUse, find_refill_time, get_cost
 from postino.values.gate import Scope
 from postino.values.networks import PLANNED_NETWORKS
 from postino.values.provider import Media, Provider
@@ -36,7 +36,7 @@ def test_there_is_always_room_for_one_at_last(network: str) -> None:
     now = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
     for quota in QUOTAS[network]:
         for operation in quota.costs:
-            free = free_at(quota, [Spent(now, quota.most)], cost_of(quota, operation), now)
+            free = find_refill_time(quota, [QuotaUse(now, quota.most)], get_cost(quota, operation), now)
             assert free is not None
             assert now < free <= now + timedelta(days=1)
 
@@ -52,9 +52,9 @@ async def test_what_costs_is_what_its_network_does(
     done = [*call.steps, *call.receipts]
     for quota in QUOTAS[provider.name]:
         for operation in quota.costs:
-            assert any(step.startswith(f"{operation} ") and cost_of(quota, step) for step in done), operation
+            assert any(step.startswith(f"{operation} ") and get_cost(quota, step) for step in done), operation
     # Whatever is visible costs something.
-    assert all(any(cost_of(quota, step) for quota in QUOTAS[provider.name]) for step in call.receipts)
+    assert all(any(get_cost(quota, step) for quota in QUOTAS[provider.name]) for step in call.receipts)
 
 
 @pytest.mark.parametrize(
@@ -70,13 +70,13 @@ async def test_what_costs_is_what_its_network_does(
 )
 def test_figures_are_those_the_networks_publish(network: str, name: str, operation: str, cost: int, most: int) -> None:
     quota = next(quota for quota in QUOTAS[network] if quota.name == name)
-    assert (cost_of(quota, operation), quota.most) == (cost, most)
+    assert (get_cost(quota, operation), quota.most) == (cost, most)
 
 
 def test_the_day_of_youtube_begins_at_midnight_in_california_and_is_shared_by_all_accounts() -> None:
     for quota in QUOTAS["youtube"]:
-        used_up = [Spent(datetime(2026, 11, 1, 8, 0, tzinfo=UTC), quota.most)]
-        free = free_at(quota, used_up, 1, datetime(2026, 11, 2, 7, 30, tzinfo=UTC))  # a day of 25 hours
+        used_up = [QuotaUse(datetime(2026, 11, 1, 8, 0, tzinfo=UTC), quota.most)]
+        free = find_refill_time(quota, used_up, 1, datetime(2026, 11, 2, 7, 30, tzinfo=UTC))  # a day of 25 hours
         assert free == datetime(2026, 11, 2, 8, 0, tzinfo=UTC)
         assert quota.whose is Scope.CHANNEL
 
@@ -109,7 +109,12 @@ def parse(declared: str) -> tuple[Quota, ...]:
 def test_all_quotas_are_parsed() -> None:
     posts = Quota(name="posts", most=25, period=timedelta(minutes=90), whose=Scope.ACCOUNT, costs={"publish": 2})
     units = Quota(
-        name="units", most=50, calendar=Calendar.MONTH, timezone="Europe/Rome", whose=Scope.CHANNEL, costs={"a": 1}
+        name="units",
+        most=50,
+        calendar=CalendarPeriod.MONTH,
+        timezone="Europe/Rome",
+        whose=Scope.CHANNEL,
+        costs={"a": 1},
     )
     assert parse(DECLARED) == (posts, units)
 

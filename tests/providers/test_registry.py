@@ -11,11 +11,11 @@ import pytest
 
 from postino.api.views.posts import render_current_post
 from postino.cli.worker import check_only_posts
-from postino.config import load
+from postino.config import load_config
 from postino.errors import ConfigError, Conflict, WrongUse
 from postino.providers.registry import load_built_in, load_registry
 from postino.publishing.post_request import PostRequest
-from postino.values.content import Content, Override
+from postino.values.content import Content, ContentOverride
 from postino.values.gate import Scope
 from postino.values.provider import Credential
 from postino.wiring import Postino, describe_unreachable, media_url_check
@@ -36,7 +36,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def postino(folder: Path, **said: str) -> Postino:
     own = {"POSTINO_NETWORKS_OWN": f'["{folder.name}:Forum"]'}
-    return Postino(load(folder, environment=own | said))
+    return Postino(load_config(folder, environment=own | said))
 
 
 @pytest.mark.parametrize("block", [block for block in blocks(PAGE, "python") if block.file], ids=lambda it: it.file)
@@ -58,7 +58,7 @@ async def test_it_is_known_wherever_networks_are(folder: Path) -> None:
     assert app.networks.credentials["forum"] == {"token": Credential("Token (your profile → Access)")}
     async with app:
         account = await app.accounts.add("forum", "ada", {"token": "x"}, base_url=HERE)
-        content = Content(body="Hello", overrides={"forum": Override(body="Hello, forum")})
+        content = Content(body="Hello", overrides={"forum": ContentOverride(body="Hello, forum")})
         [preview] = await app.post_validator.preview(PostRequest(content=content, accounts=(account.id,)))
         assert preview.rendered.parts == ("Hello, forum",)
         long = PostRequest(content=Content(body="a" * 501), accounts=(account.id,))
@@ -71,9 +71,9 @@ async def test_it_is_known_wherever_networks_are(folder: Path) -> None:
 async def test_a_content_can_still_be_read_when_its_network_is_no_longer_named(folder: Path) -> None:
     async with postino(folder) as app:
         account = await app.accounts.add("bluesky", "ada.example.org", {"password": "x"})
-        content = Content(body="Hello", overrides={"forum": Override(body="Hello, forum")})
+        content = Content(body="Hello", overrides={"forum": ContentOverride(body="Hello, forum")})
         [written] = await app.posts.schedule(PostRequest(content=content, accounts=(account.id,)))
-    async with Postino(load(folder, environment={})) as app:
+    async with Postino(load_config(folder, environment={})) as app:
         assert (await render_current_post(app, await app.posts.get(written.post.job.id)))["text"] == "Hello"
         with pytest.raises(WrongUse, match="overrides: there is no network 'forum'"):
             await app.post_validator.preview(PostRequest(content=content, accounts=(account.id,)))
@@ -129,7 +129,10 @@ def test_one_name_twice_is_refused(folder: Path) -> None:
 
 
 def test_an_address_inside_is_for_accounts_alone_and_only_where_the_settings_name_it(tmp_path: Path) -> None:
-    plain, told = load(tmp_path, environment={}), load(tmp_path, environment={"POSTINO_NETWORKS_INSIDE": f'["{HERE}"]'})
+    plain, told = (
+        load_config(tmp_path, environment={}),
+        load_config(tmp_path, environment={"POSTINO_NETWORKS_INSIDE": f'["{HERE}"]'}),
+    )
     assert describe_unreachable(plain, HERE) is not None
     assert describe_unreachable(told, HERE) is None
     assert describe_unreachable(told, f"{HERE}/any/path") is None
@@ -151,7 +154,7 @@ def test_an_address_inside_is_for_accounts_alone_and_only_where_the_settings_nam
 )
 def test_a_setting_that_cannot_be_is_refused(tmp_path: Path, setting: str, said: str, told: str) -> None:
     with pytest.raises(ConfigError, match=told):
-        load(tmp_path, environment={f"POSTINO_NETWORKS_{setting}": said})
+        load_config(tmp_path, environment={f"POSTINO_NETWORKS_{setting}": said})
 
 
 async def test_a_worker_that_does_not_know_it_does_not_start_while_something_of_it_waits(folder: Path) -> None:
@@ -159,6 +162,6 @@ async def test_a_worker_that_does_not_know_it_does_not_start_while_something_of_
         account = await app.accounts.add("forum", "ada", {"token": "x"}, base_url=HERE)
         await app.posts.schedule(PostRequest(content=Content(body="Hello"), accounts=(account.id,)))
         await check_only_posts(app)
-    async with Postino(load(folder, environment={})) as app:
+    async with Postino(load_config(folder, environment={})) as app:
         with pytest.raises(Conflict, match=r"\(of forum\).* a network of your own is named in the setting"):
             await check_only_posts(app)

@@ -9,7 +9,7 @@ import pytest
 
 from postino.outbound.http import OutboundHttp
 from postino.providers.telegram import Telegram
-from postino.values.provider import Account, Answer, Failure, Kind, Media, NotSent, Tokens
+from postino.values.provider import Account, Answer, Failure, FailureKind, Media, NotSent, Tokens
 from tests.providers.memory_call import MemoryCall, PersonNeeded, StepRefused, StepUncertain
 from tests.providers.proxy import LossyProxy
 from tests.providers.samples import a_post
@@ -92,7 +92,7 @@ async def test_a_limit_is_kept_until_it_ends(
     with pytest.raises(StepRefused) as raised:
         await telegram.publish(a_post(account, "Hello"), call)
     failure = raised.value.failure
-    assert failure.kind is Kind.RATE_LIMIT
+    assert failure.kind is FailureKind.RATE_LIMIT
     assert failure.until is not None
     assert timedelta(seconds=30) < failure.until - datetime.now(UTC) <= timedelta(seconds=38)
     sandbox.reset()
@@ -104,7 +104,7 @@ async def test_a_thread_is_refused_before_anything_is_sent(
 ) -> None:
     with pytest.raises(StepRefused, match="Telegram has no threads") as raised:
         await telegram.publish(a_post(account, "one", "two"), call)
-    assert raised.value.failure.kind is Kind.PERMANENT
+    assert raised.value.failure.kind is FailureKind.PERMANENT
     assert call.sent == 0
 
 
@@ -123,7 +123,7 @@ async def test_what_telegram_refuses_is_told_in_plain_words(
 ) -> None:
     with pytest.raises(StepRefused, match=message) as raised:
         await telegram.publish(a_post(account, text, media=pictures[:media]), call)
-    assert raised.value.failure.kind is Kind.PERMANENT
+    assert raised.value.failure.kind is FailureKind.PERMANENT
 
 
 async def test_a_bot_that_was_thrown_out_is_told_kindly(
@@ -132,7 +132,7 @@ async def test_a_bot_that_was_thrown_out_is_told_kindly(
     sandbox.post(f"accounts/telegram/{account.handle}", {"blocked": True})
     with pytest.raises(StepRefused, match="Make it an administrator") as raised:
         await telegram.publish(a_post(account, "Hello"), call)
-    assert raised.value.failure.kind is Kind.PERMANENT
+    assert raised.value.failure.kind is FailureKind.PERMANENT
 
 
 @pytest.mark.parametrize("token", ["123:wrong", ""])
@@ -142,7 +142,7 @@ async def test_a_token_nobody_knows_asks_for_a_reconnect(
     ours = replace(account, credentials=dict(account.credentials) | {"bot_token": token})
     with pytest.raises(StepRefused, match="reconnect") as raised:
         await telegram.publish(a_post(ours, "Hello"), MemoryCall(outbound, telegram, ours))
-    assert raised.value.failure.kind is Kind.AUTH
+    assert raised.value.failure.kind is FailureKind.AUTH
     http = outbound.open(timeout=telegram.timeout, visible=False)
     assert isinstance(await telegram.refresh(ours, http), Failure)
     assert await telegram.refresh(account, http) == Tokens(credentials=account.credentials)
@@ -181,4 +181,4 @@ async def test_the_token_in_the_address_is_never_said(
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 429])
 def test_a_page_that_is_not_telegrams_own_tells_nothing(telegram: Telegram, status: int) -> None:
     """Somebody in between may have answered, after the message went through."""
-    assert telegram.classify(Answer(status, {}, b"<html>no</html>")).kind is Kind.DOUBT
+    assert telegram.classify(Answer(status, {}, b"<html>no</html>")).kind is FailureKind.DOUBT

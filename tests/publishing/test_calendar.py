@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from postino.errors import WrongUse
 from postino.publishing.calendar import list_dates, parse_day, to_window
-from postino.values.time_zones import zone_names
+from postino.values.time_zones import list_zone_names
 
 HOUR = timedelta(hours=1)
 
@@ -30,7 +30,7 @@ def test_a_day_has_as_many_hours_as_its_clocks_show(day: str, zone: str, hours: 
     assert window.to_at - window.from_at == hours * HOUR
 
 
-@given(st.dates(date(2025, 1, 1), date(2037, 1, 1)), st.sampled_from(sorted(zone_names())))
+@given(st.dates(date(2025, 1, 1), date(2037, 1, 1)), st.sampled_from(sorted(list_zone_names())))
 def test_days_follow_each_other_without_a_gap(day: date, zone: str) -> None:
     today, tomorrow = to_window(day, zone), to_window(day + timedelta(days=1), zone)
     assert today.to_at == tomorrow.from_at

@@ -16,9 +16,9 @@ from postino.publishing.contents import load_content
 from postino.publishing.post_builder import build_posts
 from postino.publishing.post_request import PostRequest
 from postino.publishing.post_validation import InvalidPost
-from postino.rules.limits import Limits
+from postino.rules.limits import NetworkLimits
 from postino.stores.records import AuditContext, JobFilter
-from postino.values.content import Content, Override
+from postino.values.content import Content, ContentOverride
 from postino.values.post import PostFilter, StoredPost
 from tests.publishing.tiny import Tiny, publishing
 
@@ -63,7 +63,7 @@ async def test_now_is_urgent_and_a_plan_waits_for_its_time(app: Postino) -> None
 
 
 async def test_one_content_for_two_accounts_is_two_posts_each_in_its_networks_words(app: Postino) -> None:
-    content = Content(body="everywhere", overrides={"bluesky": Override(body="here")})
+    content = Content(body="everywhere", overrides={"bluesky": ContentOverride(body="here")})
     posts = await write(app, PostRequest(content=content, accounts=(ANNA, BRUNO, ANNA)))
     assert [json.loads(post.job.payload)["parts"] for post in posts] == [["everywhere"], ["here"]]
     assert len({post.content_id for post in posts}) == 1
@@ -245,12 +245,12 @@ async def test_a_post_is_not_moved_past_the_time_it_was_to_be_out_by(app: Postin
 # Many at once
 
 
-class Counted(dict[str, Limits]):
+class Counted(dict[str, NetworkLimits]):
     """How often somebody looked."""
 
     looked = 0
 
-    def __getitem__(self, network: str) -> Limits:
+    def __getitem__(self, network: str) -> NetworkLimits:
         self.looked += 1
         return super().__getitem__(network)
 

@@ -8,11 +8,11 @@ import pytest
 
 from postino import Done, Job, Postino, State
 from postino.publishing.post_request import PostRequest
-from postino.rules.settlement import Cause
+from postino.rules.settlement import DeadLetterCause
 from postino.values.content import Content
 from postino.values.gate import Scope
 from postino.values.post import AccountState
-from postino.values.provider import Failure, Kind, NoAnswer, Tokens
+from postino.values.provider import Failure, FailureKind, NoResponse, Tokens
 from tests.contract.databases import SqliteDatabase
 from tests.engine.conftest import ended, eventually, working
 from tests.engine.network import parked, waiting_for_a_person
@@ -89,7 +89,7 @@ async def test_one_that_stays_refused_holds_the_accounts_posts_until_it_is_conne
     assert network.sends[sends:] == ["new", "new"], "nothing was tried meanwhile"
 
 
-@pytest.mark.parametrize("passing", [Failure(Kind.TRANSIENT, "Busy."), AWAY, NoAnswer("Silence.")])
+@pytest.mark.parametrize("passing", [Failure(FailureKind.TRANSIENT, "Busy."), AWAY, NoResponse("Silence.")])
 async def test_a_refresh_that_may_work_later_disconnects_nobody(tmp_path: Path, passing: Failure | Exception) -> None:
     network = Tiny(good="new", refreshes=passing)
     async with publishing(tmp_path, network) as app, working(app):
@@ -97,7 +97,7 @@ async def test_a_refresh_that_may_work_later_disconnects_nobody(tmp_path: Path, 
         job = await ended(app, await write(app))
         assert (await app.store.account("mastodon:anna")).state is AccountState.ACTIVE
         letter = await app.store.dead_letter(job.id)
-    assert (letter.cause, letter.job.attempts, network.refreshed) == (Cause.EXHAUSTED, 3, 3)
+    assert (letter.cause, letter.job.attempts, network.refreshed) == (DeadLetterCause.EXHAUSTED, 3, 3)
 
 
 async def test_a_token_refused_while_looking_holds_the_doubt_and_the_look_follows_the_reconnect(
@@ -149,7 +149,7 @@ async def test_a_post_whose_time_has_passed_is_not_even_tried(tmp_path: Path) ->
         async with working(app):
             missed = await ended(app, job)
         assert (missed.state, missed.sent) == (State.FAILED, False)
-        assert (await app.store.dead_letter(job.id)).cause is Cause.MISSED
+        assert (await app.store.dead_letter(job.id)).cause is DeadLetterCause.MISSED
     assert network.sends == []
 
 

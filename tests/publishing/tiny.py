@@ -18,19 +18,19 @@ from postino.values.provider import (
     Answer,
     Call,
     Failure,
+    FailureKind,
     Found,
     Grade,
     Http,
     Intent,
-    Kind,
-    NoAnswer,
+    LookupResult,
+    NoResponse,
     NotFound,
     NotSent,
     Post,
     Promise,
     Published,
     Receipt,
-    Sighting,
     Tokens,
 )
 from tests.engine.conftest import settings
@@ -49,7 +49,7 @@ class Tiny:
     def __init__(self, *answers: str, good: str = "old", refreshes: Tokens | Failure | Exception | None = None) -> None:
         self.answers = list(answers)
         self.good = good
-        self.refreshes = refreshes or Failure(Kind.AUTH, "Log in again.")
+        self.refreshes = refreshes or Failure(FailureKind.AUTH, "Log in again.")
         self.posts: list[str] = []
         self.sends: list[str] = []  # the tokens they came with
         self.looks = 0
@@ -71,18 +71,18 @@ class Tiny:
         token = account.credentials["token"]
         self.sends.append(token)
         if token != self.good:
-            return Failure(Kind.AUTH, "The token is refused.")
+            return Failure(FailureKind.AUTH, "The token is refused.")
         answer = self.answers.pop(0) if self.answers else "accepted"
         if answer != "gone":
             self.posts.append(text)
         if answer != "accepted":
-            raise NoAnswer("No answer came.")
+            raise NoResponse("No answer came.")
         return Receipt(remote_id=f"id of {text}", url=f"https://there/{text}")
 
-    async def find(self, http: Http, intent: Intent, account: Account, text: str) -> Sighting | Failure:
+    async def find(self, http: Http, intent: Intent, account: Account, text: str) -> LookupResult | Failure:
         self.looks += 1
         if account.credentials["token"] != self.good:
-            return Failure(Kind.AUTH, "The token is refused.")
+            return Failure(FailureKind.AUTH, "The token is refused.")
         return Found(Receipt(remote_id=f"id of {text}")) if text in self.posts else NotFound()
 
     async def refresh(self, account: Account, http: Http) -> Tokens | Failure:
@@ -92,7 +92,7 @@ class Tiny:
         return self.refreshes
 
     def classify(self, answer: Answer) -> Failure:
-        return Failure(Kind.PERMANENT, "no")
+        return Failure(FailureKind.PERMANENT, "no")
 
 
 AWAY = NotSent("Nothing was sent.")

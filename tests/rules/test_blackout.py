@@ -16,17 +16,17 @@ from hypothesis import strategies as st
 from postino.errors import WrongUse
 from postino.rules.blackout import (
     Blackout,
-    Window,
+    BlackoutWindow,
     applies_to,
-    blackout_of,
-    free_after,
-    sentence,
-    told_of,
-    window_at,
-    windows_between,
+    describe_blackout,
+    find_free_time,
+    find_window,
+    list_windows,
+    parse_blackout,
+    render_blackout,
 )
 from postino.values.gate import Scope
-from postino.values.time_zones import zone
+from postino.values.time_zones import get_zone
 from tests.rules.transitions import Transition, transitions
 
 ID = UUID(int=7)
@@ -46,11 +46,11 @@ def at(text: str) -> datetime:
 def blackout(hours: str, timezone: str = "Europe/Rome", days: Iterable[int] = ()) -> Blackout:
     start, end = hours.split("-")
     told = {"scope": "all", "start": start, "end": end, "timezone": timezone, "days": list(days)}
-    return blackout_of(told, ID)
+    return parse_blackout(told, ID)
 
 
-def window(since: str, until: str) -> Window:
-    return Window(at(since), at(until))
+def window(since: str, until: str) -> BlackoutWindow:
+    return BlackoutWindow(at(since), at(until))
 
 
 @pytest.mark.parametrize(
@@ -80,9 +80,9 @@ def window(since: str, until: str) -> Window:
     ],
 )
 def test_a_window_has_its_start_and_lacks_its_end(
-    hours: str, days: list[int], instant: str, found: Window | None
+    hours: str, days: list[int], instant: str, found: BlackoutWindow | None
 ) -> None:
-    assert window_at(blackout(hours, days=days), at(instant)) == found
+    assert find_window(blackout(hours, days=days), at(instant)) == found
 
 
 @pytest.mark.parametrize(
@@ -117,20 +117,20 @@ def test_a_window_has_its_start_and_lacks_its_end(
     ],
 )
 def test_where_the_clocks_change_a_window_covers_all_that_shows_a_time_of_it(
-    timezone: str, hours: str, instant: str, found: Window | None
+    timezone: str, hours: str, instant: str, found: BlackoutWindow | None
 ) -> None:
-    assert window_at(blackout(hours, timezone), at(instant)) == found
+    assert find_window(blackout(hours, timezone), at(instant)) == found
 
 
 def test_days_on_either_side_of_one_left_out_adjoin() -> None:
     but_fridays = blackout("00:00-00:00", "Pacific/Apia", [0, 1, 2, 3, 4, 6])
     found = window("2011-12-24T10:00", "2012-01-05T10:00")
-    assert window_at(but_fridays, at("2011-12-30T09:59")) == window_at(but_fridays, at("2011-12-30T10:00")) == found
+    assert find_window(but_fridays, at("2011-12-30T09:59")) == find_window(but_fridays, at("2011-12-30T10:00")) == found
 
 
 def test_a_window_of_the_day_before_yesterday_may_come_again() -> None:
     friday = blackout("23:45-23:30", "America/St_Johns", [5])
-    assert window_at(friday, at("2010-11-07T02:30:30")) == window("2010-11-06T02:15", "2010-11-07T03:00")
+    assert find_window(friday, at("2010-11-07T02:30:30")) == window("2010-11-06T02:15", "2010-11-07T03:00")
 
 
 @pytest.mark.parametrize("days", [[], range(7)])
@@ -139,14 +139,14 @@ def test_whole_days_on_every_day_have_no_end(hours: str, days: Iterable[int]) ->
     always = blackout(hours, days=days)
     instant = at("2026-03-29T00:59")
     for hour in range(-24, 24):
-        found = window_at(always, instant + hour * HOUR)
+        found = find_window(always, instant + hour * HOUR)
         assert found is not None
         assert found.until_at is None
         assert found.since_at <= instant + hour * HOUR < found.since_at + 25 * HOUR
-    assert list(windows_between(always, instant, instant + 9 * DAY)) == [window_at(always, instant)]
-    assert free_after([always], instant) is None
-    midnights = {window_at(blackout("00:00-00:00"), at(text)) for text in ("2026-01-06T23:00", "2026-01-07T22:59")}
-    assert midnights == {Window(at("2026-01-06T23:00"), None)}
+    assert list(list_windows(always, instant, instant + 9 * DAY)) == [find_window(always, instant)]
+    assert find_free_time([always], instant) is None
+    midnights = {find_window(blackout("00:00-00:00"), at(text)) for text in ("2026-01-06T23:00", "2026-01-07T22:59")}
+    assert midnights == {BlackoutWindow(at("2026-01-06T23:00"), None)}
 
 
 def covered(rule: Blackout, locals_: list[datetime]) -> list[bool]:
@@ -165,7 +165,7 @@ def covered(rule: Blackout, locals_: list[datetime]) -> list[bool]:
 
 
 def shown_from(since_at: datetime, step: timedelta, count: int, timezone: str) -> list[datetime]:
-    place = zone(timezone)
+    place = get_zone(timezone)
     return [(since_at + index * step).astimezone(place).replace(tzinfo=None, fold=0) for index in range(count)]
 
 
@@ -178,12 +178,12 @@ def check(rule: Blackout, shown_at: datetime, step: timedelta, locals_: list[dat
     until_at = since_at + len(inside) * step
     runs = [list(run) for _, run in itertools.groupby(range(len(inside)), key=inside.__getitem__)]
     expected = [(since_at + run[0] * step, since_at + (run[-1] + 1) * step) for run in runs if inside[run[0]]]
-    found = list(windows_between(rule, since_at, until_at))
+    found = list(list_windows(rule, since_at, until_at))
     ends = [(max(it.since_at, since_at), min(it.until_at or until_at, until_at)) for it in found]
     assert ends == expected, rule
     for place, is_inside in enumerate(inside):
         instant = since_at + place * step
-        here = window_at(rule, instant)
+        here = find_window(rule, instant)
         assert (here is not None) == is_inside, (rule, instant)
         assert here is None or here.until_at is None or here in found, (rule, instant)
 
@@ -246,14 +246,14 @@ NIGHT_AND_DAY = [blackout("22:00-07:00"), blackout("07:00-22:00")]
 @given(st.lists(BLACKOUTS, max_size=4), MINUTES)
 @example(NIGHT_AND_DAY, at("2026-01-07T12:00"))
 def test_the_next_free_instant_is_free_and_no_minute_before_it_is(rules: list[Blackout], instant: datetime) -> None:
-    free_at = free_after(rules, instant)
+    free_at = find_free_time(rules, instant)
     if free_at is not None:
         assert free_at >= instant
-        assert not any(window_at(rule, free_at) for rule in rules)
+        assert not any(find_window(rule, free_at) for rule in rules)
     minutes = 7 * 24 * 60 if free_at is None else (free_at - instant) // MINUTE
     for minute in range(0, minutes, 1 if minutes < 24 * 60 else 7):
-        assert any(window_at(rule, instant + minute * MINUTE) for rule in rules)
-    assert free_at is None or free_at == instant or any(window_at(rule, free_at - INSTANT) for rule in rules)
+        assert any(find_window(rule, instant + minute * MINUTE) for rule in rules)
+    assert free_at is None or free_at == instant or any(find_window(rule, free_at - INSTANT) for rule in rules)
 
 
 @pytest.mark.parametrize(
@@ -270,7 +270,7 @@ def test_the_next_free_instant_is_free_and_no_minute_before_it_is(rules: list[Bl
     ],
 )
 def test_the_next_free_instant(rules: list[Blackout], instant: str, free: str | None) -> None:
-    assert free_after(rules, at(instant)) == (None if free is None else at(free))
+    assert find_free_time(rules, at(instant)) == (None if free is None else at(free))
 
 
 def test_windows_of_a_time_are_whole_and_in_order() -> None:
@@ -285,25 +285,25 @@ def test_windows_of_a_time_are_whole_and_in_order() -> None:
         ("2026-01-09T23:00", "2026-01-05T23:00", []),
     ]
     for since, until, expected in between:
-        assert list(windows_between(night, at(since), at(until))) == [window(*it) for it in expected], (since, until)
+        assert list(list_windows(night, at(since), at(until))) == [window(*it) for it in expected], (since, until)
 
 
 @pytest.mark.parametrize("timezone", ["Pacific/Kiritimati", "Pacific/Niue", "Etc/UTC"])
 @pytest.mark.parametrize("instant", [FIRST_AT, FIRST_AT + DAY, LAST_AT - 2 * DAY, LAST_AT - DAY, LAST_AT])
 def test_the_ends_of_the_calendar_are_free_of_errors(instant: datetime, timezone: str) -> None:
-    window_at(blackout("22:00-07:00", timezone), instant)
-    assert free_after([blackout("22:00-07:00", timezone)], instant) is not None
-    assert window_at(blackout("00:00-00:00", timezone), instant) is not None
+    find_window(blackout("22:00-07:00", timezone), instant)
+    assert find_free_time([blackout("22:00-07:00", timezone)], instant) is not None
+    assert find_window(blackout("00:00-00:00", timezone), instant) is not None
 
 
 def test_an_instant_may_be_told_in_any_zone_but_not_without_one() -> None:
     night, instant = blackout("22:00-07:00"), at("2026-01-07T22:00")
-    elsewhere = instant.astimezone(zone("Asia/Kolkata"))
-    assert window_at(night, elsewhere) == window_at(night, instant)
-    free_at = free_after([], elsewhere)
+    elsewhere = instant.astimezone(get_zone("Asia/Kolkata"))
+    assert find_window(night, elsewhere) == find_window(night, instant)
+    free_at = find_free_time([], elsewhere)
     assert free_at == instant
     assert free_at.tzinfo is UTC
-    for call in (lambda it: window_at(night, it), lambda it: free_after([], it)):
+    for call in (lambda it: find_window(night, it), lambda it: find_free_time([], it)):
         with pytest.raises(ValueError, match="an instant has a zone"):
             call(instant.replace(tzinfo=None))
 
@@ -341,7 +341,7 @@ def test_there_is_no_blackout_for_a_queue_or_for_nobody(scope: Scope, name: str)
     ],
 )
 def test_a_blackout_in_words(told: dict[str, Any], said: str) -> None:
-    assert sentence(blackout_of(RIGHT | told, ID)) == said
+    assert describe_blackout(parse_blackout(RIGHT | told, ID)) == said
 
 
 RIGHT = {"scope": "brand", "brand": "acme", "start": "09:05", "end": "17:00", "timezone": "Europe/Rome"}
@@ -359,10 +359,10 @@ RIGHT = {"scope": "brand", "brand": "acme", "start": "09:05", "end": "17:00", "t
     ],
 )
 def test_what_is_told_comes_back(told: dict[str, Any]) -> None:
-    rule = blackout_of(RIGHT | told, ID)
-    back = json.loads(json.dumps(told_of(rule)))
+    rule = parse_blackout(RIGHT | told, ID)
+    back = json.loads(json.dumps(render_blackout(rule)))
     assert back.pop("id") == str(ID)
-    assert blackout_of(back, ID) == rule
+    assert parse_blackout(back, ID) == rule
     assert back["days"] == sorted(set(told.get("days") or []))
 
 
@@ -409,7 +409,7 @@ WRONG = [
 @pytest.mark.parametrize(("told", "field", "said"), WRONG)
 def test_what_is_wrong_is_refused_with_field_and_value(told: dict[str, Any], field: str | None, said: str) -> None:
     with pytest.raises(WrongUse) as refused:
-        blackout_of(RIGHT | told, ID)
+        parse_blackout(RIGHT | told, ID)
     assert said in str(refused.value)
     assert refused.value.field == field
     assert len(str(refused.value)) < 300

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from postino.rules.blackout import Blackout
-from postino.rules.blackout_impact import AHEAD, shift_of
+from postino.rules.blackout_impact import AHEAD, compute_impact
 from postino.values.gate import Scope
 from postino.values.job import Job, Queue, State
 
@@ -52,7 +52,7 @@ def at(hour: int, day: int = 2) -> datetime:
 def test_a_job_moves_to_the_first_instant_that_is_in_no_blackout(
     run_at: datetime, others: list[Blackout], added: Blackout, moves: tuple[datetime, datetime | None] | None
 ) -> None:
-    shift = shift_of(job(run_at), others, added, NOW)
+    shift = compute_impact(job(run_at), others, added, NOW)
     assert (None if shift is None else (shift.goes_at, shift.moves_to)) == moves
 
 
@@ -61,14 +61,14 @@ def test_a_job_moves_to_the_first_instant_that_is_in_no_blackout(
     [{"sent": True}, {"regardless": True}, {"state": State.RUNNING}, {"state": State.UNCERTAIN}],
 )
 def test_what_minds_no_blackout_is_not_moved(left_alone: dict[str, Any]) -> None:
-    assert shift_of(job(at(23)), [], blackout(22, 7), NOW) is not None
-    assert shift_of(job(at(23), **left_alone), [], blackout(22, 7), NOW) is None
+    assert compute_impact(job(at(23)), [], blackout(22, 7), NOW) is not None
+    assert compute_impact(job(at(23), **left_alone), [], blackout(22, 7), NOW) is None
 
 
 @pytest.mark.parametrize(("scope", "name"), [(Scope.CHANNEL, "bluesky"), (Scope.BRAND, "b"), (Scope.ACCOUNT, "a")])
 def test_only_those_it_is_for_are_moved_and_only_their_other_blackouts_count(scope: Scope, name: str) -> None:
-    assert shift_of(job(at(23)), [], blackout(22, 7, scope, f"not {name}"), NOW) is None
+    assert compute_impact(job(at(23)), [], blackout(22, 7, scope, f"not {name}"), NOW) is None
     of_another = blackout(6, 9, scope, f"not {name}")
-    shift = shift_of(job(at(23)), [of_another], blackout(22, 7, scope, name), NOW)
+    shift = compute_impact(job(at(23)), [of_another], blackout(22, 7, scope, name), NOW)
     assert shift is not None
     assert shift.moves_to == at(7, 3)

@@ -13,21 +13,21 @@ from hypothesis import strategies as st
 
 from postino.errors import WrongUse
 from postino.rules.circuit_breaker import (
-    ADR013,
-    NETWORKS,
-    OPENAI,
+    ADR013_POLICY,
+    DEFAULT_POLICY,
+    OPENAI_POLICY,
     PROFILES,
     Breaker,
     BreakerPolicy,
-    Circuit,
-    admits,
-    after,
-    closed_by_hand,
-    open_for,
-    opened,
-    policy_for,
-    reset,
-    state_at,
+    CircuitState,
+    _compute_open_duration,
+    close_manually,
+    get_call_limit,
+    get_state,
+    open_manually,
+    parse_policy,
+    record_result,
+    reset_breaker,
 )
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
@@ -38,10 +38,12 @@ def at(seconds: float) -> datetime:
     return NOW + timedelta(seconds=seconds)
 
 
-def told(answers: Iterable[tuple[float, bool]], policy: BreakerPolicy = NETWORKS, breaker: Breaker = NEW) -> Breaker:
+def told(
+    answers: Iterable[tuple[float, bool]], policy: BreakerPolicy = DEFAULT_POLICY, breaker: Breaker = NEW
+) -> Breaker:
     """After these answers, each at its second."""
     for second, healthy in answers:
-        breaker = after(breaker, healthy, policy, at(second), f"failed at {second}")
+        breaker = record_result(breaker, healthy, policy, at(second), f"failed at {second}")
     return breaker
 
 
@@ -50,26 +52,30 @@ def bad(*seconds: float) -> list[tuple[float, bool]]:
 
 
 OPENED = told(bad(0, 1, 2, 3, 4))  # until second 124
-HALF = replace(OPENED, state=Circuit.HALF_OPEN, until_at=None)
+HALF = replace(OPENED, state=CircuitState.HALF_OPEN, until_at=None)
 
 
 @pytest.mark.parametrize(
     ("policy", "answers", "state"),
     [
-        (NETWORKS, [], Circuit.CLOSED), (NETWORKS, bad(0, 1, 2, 3), Circuit.CLOSED),
-        (NETWORKS, bad(0, 1, 2, 3, 4), Circuit.OPEN), (NETWORKS, bad(0, 0, 0, 0, 0), Circuit.OPEN),
-        (NETWORKS, bad(0, 15, 30, 45, 60), Circuit.OPEN), (NETWORKS, bad(0, 15, 30, 45, 60.001), Circuit.CLOSED),
-        (NETWORKS, bad(0, 15, 30, 45, 61, 62), Circuit.OPEN), (NETWORKS, bad(*range(0, 1000, 16)), Circuit.CLOSED),
-        (NETWORKS, [*bad(0, 1, 2, 3), (4, True), *bad(5)], Circuit.OPEN),
-        (OPENAI, bad(0, 1), Circuit.CLOSED), (OPENAI, bad(0, 1, 2), Circuit.OPEN),
-        (ADR013, bad(0, 1000, 2000, 3000), Circuit.CLOSED), (ADR013, bad(0, 1000, 2000, 3000, 4000), Circuit.OPEN),
-        (ADR013, [*bad(0, 1, 2, 3), (4, True), *bad(5)], Circuit.CLOSED),
-        (ADR013, [*bad(0, 1, 2, 3), (4, True), *bad(5, 6, 7, 8, 9)], Circuit.OPEN),
-        (BreakerPolicy(failure_threshold=1), bad(0), Circuit.OPEN),
+        (DEFAULT_POLICY, [], CircuitState.CLOSED), (DEFAULT_POLICY, bad(0, 1, 2, 3), CircuitState.CLOSED),
+        (DEFAULT_POLICY, bad(0, 1, 2, 3, 4), CircuitState.OPEN),
+        (DEFAULT_POLICY, bad(0, 0, 0, 0, 0), CircuitState.OPEN),
+        (DEFAULT_POLICY, bad(0, 15, 30, 45, 60), CircuitState.OPEN),
+        (DEFAULT_POLICY, bad(0, 15, 30, 45, 60.001), CircuitState.CLOSED),
+        (DEFAULT_POLICY, bad(0, 15, 30, 45, 61, 62), CircuitState.OPEN),
+        (DEFAULT_POLICY, bad(*range(0, 1000, 16)), CircuitState.CLOSED),
+        (DEFAULT_POLICY, [*bad(0, 1, 2, 3), (4, True), *bad(5)], CircuitState.OPEN),
+        (OPENAI_POLICY, bad(0, 1), CircuitState.CLOSED), (OPENAI_POLICY, bad(0, 1, 2), CircuitState.OPEN),
+        (ADR013_POLICY, bad(0, 1000, 2000, 3000), CircuitState.CLOSED),
+        (ADR013_POLICY, bad(0, 1000, 2000, 3000, 4000), CircuitState.OPEN),
+        (ADR013_POLICY, [*bad(0, 1, 2, 3), (4, True), *bad(5)], CircuitState.CLOSED),
+        (ADR013_POLICY, [*bad(0, 1, 2, 3), (4, True), *bad(5, 6, 7, 8, 9)], CircuitState.OPEN),
+        (BreakerPolicy(failure_threshold=1), bad(0), CircuitState.OPEN),
     ],
 )  # fmt: skip
 def test_enough_failures_within_the_window_or_in_a_row_open_it(
-    policy: BreakerPolicy, answers: list[tuple[float, bool]], state: Circuit
+    policy: BreakerPolicy, answers: list[tuple[float, bool]], state: CircuitState
 ) -> None:
     assert told(answers, policy).state is state
 
@@ -77,28 +83,28 @@ def test_enough_failures_within_the_window_or_in_a_row_open_it(
 @pytest.mark.parametrize(
     ("breaker", "second", "state", "calls"),
     [
-        (NEW, 0, Circuit.CLOSED, None),
-        (OPENED, 4, Circuit.OPEN, 0),
-        (OPENED, 123.999, Circuit.OPEN, 0),
-        (OPENED, 124, Circuit.HALF_OPEN, 1),
-        (OPENED, 9e6, Circuit.HALF_OPEN, 1),
-        (replace(OPENED, probes=2), 124, Circuit.HALF_OPEN, 2),
-        (HALF, -9e6, Circuit.HALF_OPEN, 1),
-        (replace(OPENED, until_at=None), 9e6, Circuit.OPEN, 0),
-        (replace(OPENED, since_at=None), 0, Circuit.OPEN, 0),
+        (NEW, 0, CircuitState.CLOSED, None),
+        (OPENED, 4, CircuitState.OPEN, 0),
+        (OPENED, 123.999, CircuitState.OPEN, 0),
+        (OPENED, 124, CircuitState.HALF_OPEN, 1),
+        (OPENED, 9e6, CircuitState.HALF_OPEN, 1),
+        (replace(OPENED, probes=2), 124, CircuitState.HALF_OPEN, 2),
+        (HALF, -9e6, CircuitState.HALF_OPEN, 1),
+        (replace(OPENED, until_at=None), 9e6, CircuitState.OPEN, 0),
+        (replace(OPENED, since_at=None), 0, CircuitState.OPEN, 0),
     ],
 )
 def test_an_open_one_admits_nothing_until_its_time_is_over_and_then_only_probes(
-    breaker: Breaker, second: float, state: Circuit, calls: int | None
+    breaker: Breaker, second: float, state: CircuitState, calls: int | None
 ) -> None:
-    assert (state_at(breaker, at(second)), admits(breaker, at(second))) == (state, calls)
+    assert (get_state(breaker, at(second)), get_call_limit(breaker, at(second))) == (state, calls)
 
 
 def test_an_opening_says_since_when_until_when_and_why() -> None:
     breaker = told(bad(0, 1, 2, 3, 4))
     assert breaker == Breaker(
         service="bluesky",
-        state=Circuit.OPEN,
+        state=CircuitState.OPEN,
         since_at=at(4),
         until_at=at(124),
         failures=tuple(at(second) for second in range(5)),
@@ -109,27 +115,29 @@ def test_an_opening_says_since_when_until_when_and_why() -> None:
 
 @pytest.mark.parametrize("breaker", [OPENED, HALF, replace(OPENED, probes=2)])
 def test_one_good_answer_closes_a_half_open_one_and_forgets_the_rest(breaker: Breaker) -> None:
-    assert after(breaker, True, NETWORKS, at(130)) == replace(NEW, since_at=at(130), probes=breaker.probes)
+    assert record_result(breaker, True, DEFAULT_POLICY, at(130)) == replace(
+        NEW, since_at=at(130), probes=breaker.probes
+    )
 
 
 @pytest.mark.parametrize("breaker", [OPENED, HALF])
 def test_one_bad_answer_opens_a_half_open_one_for_twice_as_long(breaker: Breaker) -> None:
-    again = after(breaker, False, NETWORKS, at(130), "still down")
-    assert (again.state, again.since_at, again.until_at) == (Circuit.OPEN, at(130), at(370))
+    again = record_result(breaker, False, DEFAULT_POLICY, at(130), "still down")
+    assert (again.state, again.since_at, again.until_at) == (CircuitState.OPEN, at(130), at(370))
     assert (again.trips, again.reason, again.failures) == (2, "still down", (at(130),))
 
 
 def test_of_several_probes_that_fail_only_the_first_makes_the_opening_longer() -> None:
-    first = after(OPENED, False, ADR013, at(130))
-    assert after(first, False, ADR013, at(130)) is first
+    first = record_result(OPENED, False, ADR013_POLICY, at(130))
+    assert record_result(first, False, ADR013_POLICY, at(130)) is first
 
 
 @pytest.mark.parametrize(
     ("policy", "durations"),
     [
-        (NETWORKS, [120, 240, 300, 300]),
-        (OPENAI, [180, 300, 300]),
-        (ADR013, [300, 300, 300]),
+        (DEFAULT_POLICY, [120, 240, 300, 300]),
+        (OPENAI_POLICY, [180, 300, 300]),
+        (ADR013_POLICY, [300, 300, 300]),
         (BreakerPolicy(open_timeout=timedelta(seconds=600)), [600, 600]),
         (BreakerPolicy(open_timeout=timedelta(seconds=1)), [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]),
     ],
@@ -139,9 +147,9 @@ def test_each_opening_in_a_row_lasts_twice_as_long_up_to_the_longest(
 ) -> None:
     breaker, now, lasted = NEW, NOW, []
     for _ in range(policy.failure_threshold - 1):
-        breaker = after(breaker, False, policy, now)
+        breaker = record_result(breaker, False, policy, now)
     for _ in durations:
-        breaker = after(breaker, False, policy, now)
+        breaker = record_result(breaker, False, policy, now)
         assert breaker.since_at is not None
         assert breaker.until_at is not None
         lasted.append((breaker.until_at - breaker.since_at).total_seconds())
@@ -152,44 +160,49 @@ def test_each_opening_in_a_row_lasts_twice_as_long_up_to_the_longest(
 def test_after_closing_well_it_opens_for_the_shortest_time_again() -> None:
     answers = [*bad(124), (364, True), *bad(400, 401, 402, 403, 404)]
     again = told(answers, breaker=OPENED)
-    assert (again.state, again.until_at, again.trips) == (Circuit.OPEN, at(524), 1)
+    assert (again.state, again.until_at, again.trips) == (CircuitState.OPEN, at(524), 1)
 
 
-BY_HAND = opened(NEW, NOW, until_at=at(200), reason="maintenance", probes=1)
+BY_HAND = open_manually(NEW, NOW, until_at=at(200), reason="maintenance", probes=1)
 
 
 @pytest.mark.parametrize("healthy", [True, False])
 @pytest.mark.parametrize("breaker", [OPENED, BY_HAND, replace(BY_HAND, until_at=None)])
 def test_answers_to_what_was_asked_before_it_opened_change_nothing(breaker: Breaker, healthy: bool) -> None:
-    assert after(breaker, healthy, NETWORKS, at(100)) is breaker
+    assert record_result(breaker, healthy, DEFAULT_POLICY, at(100)) is breaker
 
 
 @pytest.mark.parametrize(
     ("breaker", "policy"),
-    [(NEW, NETWORKS), (NEW, ADR013), (told(bad(0, 1)), NETWORKS), (told([*bad(0), (1, True)], ADR013), ADR013)],
+    [
+        (NEW, DEFAULT_POLICY),
+        (NEW, ADR013_POLICY),
+        (told(bad(0, 1)), DEFAULT_POLICY),
+        (told([*bad(0), (1, True)], ADR013_POLICY), ADR013_POLICY),
+    ],
 )
 def test_a_good_answer_of_a_closed_one_is_nothing_to_write(breaker: Breaker, policy: BreakerPolicy) -> None:
-    assert after(breaker, True, policy, at(9)) is breaker
+    assert record_result(breaker, True, policy, at(9)) is breaker
 
 
 def test_opened_by_hand_without_an_end_it_waits_for_a_person() -> None:
-    breaker = opened(told(bad(0, 1)), at(5), until_at=None, reason="maintenance", probes=2)
-    assert admits(breaker, at(9e7)) == 0
-    assert after(breaker, True, NETWORKS, at(9e7)) is breaker
+    breaker = open_manually(told(bad(0, 1)), at(5), until_at=None, reason="maintenance", probes=2)
+    assert get_call_limit(breaker, at(9e7)) == 0
+    assert record_result(breaker, True, DEFAULT_POLICY, at(9e7)) is breaker
     assert (breaker.since_at, breaker.reason, breaker.by_hand) == (at(5), "maintenance", True)
-    assert closed_by_hand(breaker, at(6)) == replace(NEW, since_at=at(6), probes=2)
+    assert close_manually(breaker, at(6)) == replace(NEW, since_at=at(6), probes=2)
 
 
 def test_opened_by_hand_it_is_probed_after_its_end_like_any_other() -> None:
-    breaker = opened(NEW, NOW, until_at=at(1000), reason="maintenance", probes=2)
-    assert [admits(breaker, at(second)) for second in (-9e6, 0, 999.9, 1000)] == [0, 0, 0, 2]
-    assert after(breaker, True, NETWORKS, at(1000)) == replace(NEW, since_at=at(1000), probes=2)
-    again = after(breaker, False, NETWORKS, at(1000), "still down")
+    breaker = open_manually(NEW, NOW, until_at=at(1000), reason="maintenance", probes=2)
+    assert [get_call_limit(breaker, at(second)) for second in (-9e6, 0, 999.9, 1000)] == [0, 0, 0, 2]
+    assert record_result(breaker, True, DEFAULT_POLICY, at(1000)) == replace(NEW, since_at=at(1000), probes=2)
+    again = record_result(breaker, False, DEFAULT_POLICY, at(1000), "still down")
     assert (again.until_at, again.by_hand, again.reason) == (at(1120), False, "still down")
 
 
 def test_closed_by_hand_it_opens_for_longer_until_the_service_has_answered_well() -> None:
-    breaker = closed_by_hand(OPENED, at(10))
+    breaker = close_manually(OPENED, at(10))
     assert breaker == replace(NEW, since_at=at(10), trips=1)
     assert told(bad(11, 12, 13, 14, 15), breaker=breaker).until_at == at(15 + 240)
     assert told([(10, True), *bad(11, 12, 13, 14, 15)], breaker=breaker).until_at == at(15 + 120)
@@ -197,27 +210,29 @@ def test_closed_by_hand_it_opens_for_longer_until_the_service_has_answered_well(
 
 def test_closing_a_closed_one_by_hand_forgets_its_failures_and_nothing_else() -> None:
     closed = replace(NEW, since_at=at(-50))
-    assert closed_by_hand(closed, NOW) is closed
-    assert closed_by_hand(replace(closed, failures=(NOW,)), NOW) == closed
+    assert close_manually(closed, NOW) is closed
+    assert close_manually(replace(closed, failures=(NOW,)), NOW) == closed
 
 
-@pytest.mark.parametrize("breaker", [NEW, OPENED, HALF, opened(OPENED, NOW, until_at=None, reason="x", probes=9)])
+@pytest.mark.parametrize(
+    "breaker", [NEW, OPENED, HALF, open_manually(OPENED, NOW, until_at=None, reason="x", probes=9)]
+)
 def test_reset_makes_it_as_new(breaker: Breaker) -> None:
-    assert reset(breaker) == NEW
+    assert reset_breaker(breaker) == NEW
 
 
 @pytest.mark.parametrize(
     ("answers", "state", "counted"),
     [
-        (bad(0.002, 0.001, 0), Circuit.CLOSED, (0, 0.001, 0.002)),
-        (bad(0.004, 0.003, 0.002, 0.001, 0), Circuit.OPEN, (0, 0.001, 0.002, 0.003, 0.004)),
-        (bad(3600, 3601, 3602, 3603, 0), Circuit.CLOSED, (0,)),
-        (bad(0, 20, 40, 60, -1), Circuit.CLOSED, (-1, 0, 20, 40)),
-        (bad(0, 55, 10), Circuit.CLOSED, (0, 10, 55)),
+        (bad(0.002, 0.001, 0), CircuitState.CLOSED, (0, 0.001, 0.002)),
+        (bad(0.004, 0.003, 0.002, 0.001, 0), CircuitState.OPEN, (0, 0.001, 0.002, 0.003, 0.004)),
+        (bad(3600, 3601, 3602, 3603, 0), CircuitState.CLOSED, (0,)),
+        (bad(0, 20, 40, 60, -1), CircuitState.CLOSED, (-1, 0, 20, 40)),
+        (bad(0, 55, 10), CircuitState.CLOSED, (0, 10, 55)),
     ],
 )
 def test_a_clock_that_goes_back_neither_loses_failures_nor_keeps_them_for_ever(
-    answers: list[tuple[float, bool]], state: Circuit, counted: tuple[float, ...]
+    answers: list[tuple[float, bool]], state: CircuitState, counted: tuple[float, ...]
 ) -> None:
     breaker = told(answers)
     assert (breaker.state, breaker.failures) == (state, tuple(at(second) for second in counted))
@@ -225,35 +240,41 @@ def test_a_clock_that_goes_back_neither_loses_failures_nor_keeps_them_for_ever(
 
 @pytest.mark.parametrize(
     ("second", "state"),
-    [(3.9, Circuit.OPEN), (-116, Circuit.OPEN), (-117, Circuit.HALF_OPEN), (-36000, Circuit.HALF_OPEN)],
+    [
+        (3.9, CircuitState.OPEN),
+        (-116, CircuitState.OPEN),
+        (-117, CircuitState.HALF_OPEN),
+        (-36000, CircuitState.HALF_OPEN),
+    ],
 )
-def test_a_clock_set_back_by_more_than_the_opening_does_not_keep_it_open(second: float, state: Circuit) -> None:
-    assert state_at(OPENED, at(second)) is state
+def test_a_clock_set_back_by_more_than_the_opening_does_not_keep_it_open(second: float, state: CircuitState) -> None:
+    assert get_state(OPENED, at(second)) is state
 
 
 @pytest.mark.parametrize(
     ("service", "settings", "policy"),
     [
-        ("bluesky", None, NETWORKS), ("bluesky", {}, NETWORKS), ("openai", None, OPENAI), ("openai", {}, OPENAI),
-        ("openai", {"profile": "default"}, NETWORKS),
-        ("bluesky", {"profile": "adr013"}, ADR013),
-        ("openai", {"window": 30}, replace(OPENAI, window=timedelta(seconds=30))),
+        ("bluesky", None, DEFAULT_POLICY), ("bluesky", {}, DEFAULT_POLICY), ("openai", None, OPENAI_POLICY),
+        ("openai", {}, OPENAI_POLICY),
+        ("openai", {"profile": "default"}, DEFAULT_POLICY),
+        ("bluesky", {"profile": "adr013"}, ADR013_POLICY),
+        ("openai", {"window": 30}, replace(OPENAI_POLICY, window=timedelta(seconds=30))),
         (
             "bluesky",
             {"half_open_max_attempts": 3, "profile": "adr013", "consecutive": False},
-            replace(ADR013, half_open_max_attempts=3, consecutive=False),
+            replace(ADR013_POLICY, half_open_max_attempts=3, consecutive=False),
         ),
         (
             "bluesky",
             {"failure_threshold": 7, "open_timeout": 0.5, "longest_open": 8},
-            replace(NETWORKS, failure_threshold=7, open_timeout=at(0.5) - NOW, longest_open=at(8) - NOW),
+            replace(DEFAULT_POLICY, failure_threshold=7, open_timeout=at(0.5) - NOW, longest_open=at(8) - NOW),
         ),
     ],
 )  # fmt: skip
 def test_the_service_then_the_profile_then_each_key_make_the_policy(
     service: str, settings: dict[str, Any] | None, policy: BreakerPolicy
 ) -> None:
-    assert policy_for(service, settings) == policy
+    assert parse_policy(service, settings) == policy
 
 
 def test_the_profiles_are_those_that_were_promised() -> None:
@@ -285,7 +306,7 @@ WRONG = {
 )
 def test_a_wrong_value_is_refused_with_its_field(field: str, value: Any, wanted: str) -> None:
     with pytest.raises(WrongUse) as refused:
-        policy_for("bluesky", {field: value})
+        parse_policy("bluesky", {field: value})
     assert str(refused.value) == f"{field} of bluesky: expected {wanted}, not {value!r}."
     assert refused.value.field == field
 
@@ -306,12 +327,12 @@ def test_a_wrong_value_is_refused_with_its_field(field: str, value: Any, wanted:
 )
 def test_what_is_unknown_is_refused_with_the_nearest_that_is(settings: Any, field: str, message: str) -> None:
     with pytest.raises(WrongUse) as refused:
-        policy_for("bluesky", settings)
+        parse_policy("bluesky", settings)
     assert (str(refused.value), refused.value.field) == (message, field)
 
 
 DURATIONS = st.floats(0.001, 400).map(lambda seconds: timedelta(seconds=seconds))
-POLICIES = st.sampled_from([NETWORKS, OPENAI, ADR013]) | st.builds(
+POLICIES = st.sampled_from([DEFAULT_POLICY, OPENAI_POLICY, ADR013_POLICY]) | st.builds(
     BreakerPolicy,
     failure_threshold=st.integers(1, 8),
     window=DURATIONS,
@@ -330,7 +351,7 @@ def course(answers: list[tuple[float, bool]], policy: BreakerPolicy) -> Iterable
     for pause, healthy in answers:
         now += timedelta(seconds=pause)
         yield breaker, healthy, now
-        breaker = after(breaker, healthy, policy, now)
+        breaker = record_result(breaker, healthy, policy, now)
 
 
 @given(POLICIES, ANSWERS)
@@ -339,15 +360,15 @@ def test_an_opening_needs_as_many_failures_as_the_threshold_in_one_window_or_a_b
 ) -> None:
     seen: list[datetime] = []
     for before, healthy, now in course(answers, policy):
-        state, then = state_at(before, now), after(before, healthy, policy, now)
-        if state is Circuit.CLOSED:
+        state, then = get_state(before, now), record_result(before, healthy, policy, now)
+        if state is CircuitState.CLOSED:
             seen = ([] if policy.consecutive else seen) if healthy else [*seen, now]
-        if then.state is Circuit.OPEN and state is Circuit.CLOSED:
+        if then.state is CircuitState.OPEN and state is CircuitState.CLOSED:
             counted = then.failures
             assert len(counted) == policy.failure_threshold
             assert all(seen.count(one) >= counted.count(one) for one in counted)
             assert policy.consecutive or max(counted) - min(counted) <= policy.window
-        if then.state is not Circuit.CLOSED or state is not Circuit.CLOSED:
+        if then.state is not CircuitState.CLOSED or state is not CircuitState.CLOSED:
             seen = []
 
 
@@ -356,14 +377,14 @@ def test_whatever_is_answered_an_open_one_stays_as_it_is_and_admits_nothing(
     policy: BreakerPolicy, answers: list[tuple[float, bool]]
 ) -> None:
     for before, healthy, now in course(answers, policy):
-        then = after(before, healthy, policy, now)
-        if state_at(before, now) is Circuit.OPEN:
+        then = record_result(before, healthy, policy, now)
+        if get_state(before, now) is CircuitState.OPEN:
             assert then is before
-            assert admits(before, now) == 0
-        if then.state is Circuit.OPEN and then is not before:
+            assert get_call_limit(before, now) == 0
+        if then.state is CircuitState.OPEN and then is not before:
             assert then.until_at is not None
-            assert admits(then, now) == 0
-            assert admits(then, then.until_at) == policy.half_open_max_attempts
+            assert get_call_limit(then, now) == 0
+            assert get_call_limit(then, then.until_at) == policy.half_open_max_attempts
 
 
 @given(POLICIES, ANSWERS)
@@ -371,12 +392,12 @@ def test_whatever_is_answered_what_is_kept_is_bounded_and_only_a_change_is_writt
     policy: BreakerPolicy, answers: list[tuple[float, bool]]
 ) -> None:
     for before, healthy, now in course(answers, policy):
-        then = after(before, healthy, policy, now)
+        then = record_result(before, healthy, policy, now)
         assert (then is before) == (then == before)
         assert len(then.failures) <= policy.failure_threshold
         assert list(then.failures) == sorted(then.failures)
-        assert len(then.failures) < policy.failure_threshold or then.state is Circuit.OPEN
-        assert (then.until_at is None) == (then.state is Circuit.CLOSED) == (then.trips == 0)
+        assert len(then.failures) < policy.failure_threshold or then.state is CircuitState.OPEN
+        assert (then.until_at is None) == (then.state is CircuitState.CLOSED) == (then.trips == 0)
 
 
 @given(POLICIES, ANSWERS)
@@ -384,15 +405,15 @@ def test_whatever_happened_it_is_half_open_in_time_and_one_good_answer_closes_it
     policy: BreakerPolicy, answers: list[tuple[float, bool]]
 ) -> None:
     for before, healthy, now in course(answers, policy):
-        then = after(before, healthy, policy, now)
+        then = record_result(before, healthy, policy, now)
         later = now + 2 * max(policy.longest_open, policy.open_timeout)  # twice: the clock may have gone back
-        assert state_at(then, later) is not Circuit.OPEN
-        assert after(then, True, policy, later).state is Circuit.CLOSED
+        assert get_state(then, later) is not CircuitState.OPEN
+        assert record_result(then, True, policy, later).state is CircuitState.CLOSED
 
 
 @given(POLICIES, st.integers(1, 10**9))
 @example(BreakerPolicy(open_timeout=timedelta(days=366), longest_open=timedelta(days=366)), 10**6)
 def test_openings_never_get_shorter_and_never_longer_than_the_longest(policy: BreakerPolicy, trips: int) -> None:
-    assert open_for(1, policy) == policy.open_timeout
-    assert policy.open_timeout <= open_for(trips, policy) <= open_for(trips + 1, policy)
-    assert open_for(trips + 1, policy) <= max(policy.longest_open, policy.open_timeout)
+    assert _compute_open_duration(1, policy) == policy.open_timeout
+    assert policy.open_timeout <= _compute_open_duration(trips, policy) <= _compute_open_duration(trips + 1, policy)
+    assert _compute_open_duration(trips + 1, policy) <= max(policy.longest_open, policy.open_timeout)

@@ -8,8 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postino.rules.claim_order import Head, Turn, brand_room, in_turn, next_due, open_lines, portions, shares, turns
-from postino.rules.gates import Closed
+from postino.rules.claim_order import (
+    BrandTurn,
+    ClaimSource,
+    compute_brand_room,
+    divide_share,
+    divide_slots,
+    find_next_due_time,
+    list_open_sources,
+    order_brands,
+    order_queues,
+)
+from postino.rules.gates import ClosedGates
 from postino.values.job import Queue
 
 NOW = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
@@ -17,34 +27,38 @@ LATER = NOW + timedelta(hours=1)
 HIGH, DEFAULT, LOW = Queue
 
 
-def head(channel: str, queue: Queue = DEFAULT, waited: float = 1, *, begun: bool = False) -> Head:
-    return Head(channel, queue, NOW - timedelta(seconds=waited), begun=begun)
+def head(channel: str, queue: Queue = DEFAULT, waited: float = 1, *, begun: bool = False) -> ClaimSource:
+    return ClaimSource(channel, queue, NOW - timedelta(seconds=waited), begun=begun)
 
 
-def turn(brand: str, served: float | None = None, channel: str = "x") -> Turn:
-    return Turn(channel, brand, None if served is None else NOW - timedelta(seconds=served))
+def turn(brand: str, served: float | None = None, channel: str = "x") -> BrandTurn:
+    return BrandTurn(channel, brand, None if served is None else NOW - timedelta(seconds=served))
 
 
 @pytest.mark.parametrize(
     ("heads", "closed", "expected"),
     [
-        ([], Closed(), []),
-        ([head("a", waited=0)], Closed(), ["a"]),
-        ([head("a", waited=-0.001)], Closed(), []),
-        ([head("a", waited=1), head("b", waited=3), head("c", waited=2)], Closed(), ["b", "c", "a"]),
-        ([head("a"), head("b")], Closed(channels={"a": LATER}), ["b"]),
-        ([head("a", HIGH), head("b", LOW)], Closed(queues={"high": LATER}), ["b"]),
-        ([head("a"), head("b")], Closed(channels={"z": LATER}, brands={"a": LATER}), ["a", "b"]),
-        ([head("a"), head("b")], Closed(everything=LATER), []),
-        ([head("a", begun=True), head("b", begun=True)], Closed(everything=LATER, channels={"a": LATER}), ["a", "b"]),
-        ([head("a", begun=True)], Closed(queues={"high": LATER, "default": LATER}), ["a"]),
-        ([head("a", begun=True), head("b", begun=True)], Closed(to_sent=frozenset({"a"})), ["b"]),
+        ([], ClosedGates(), []),
+        ([head("a", waited=0)], ClosedGates(), ["a"]),
+        ([head("a", waited=-0.001)], ClosedGates(), []),
+        ([head("a", waited=1), head("b", waited=3), head("c", waited=2)], ClosedGates(), ["b", "c", "a"]),
+        ([head("a"), head("b")], ClosedGates(channels={"a": LATER}), ["b"]),
+        ([head("a", HIGH), head("b", LOW)], ClosedGates(queues={"high": LATER}), ["b"]),
+        ([head("a"), head("b")], ClosedGates(channels={"z": LATER}, brands={"a": LATER}), ["a", "b"]),
+        ([head("a"), head("b")], ClosedGates(everything=LATER), []),
+        (
+            [head("a", begun=True), head("b", begun=True)],
+            ClosedGates(everything=LATER, channels={"a": LATER}),
+            ["a", "b"],
+        ),
+        ([head("a", begun=True)], ClosedGates(queues={"high": LATER, "default": LATER}), ["a"]),
+        ([head("a", begun=True), head("b", begun=True)], ClosedGates(to_sent=frozenset({"a"})), ["b"]),
     ],
 )
 def test_open_lines_are_due_and_not_closed_the_longest_waiting_first(
-    heads: list[Head], closed: Closed, expected: list[str]
+    heads: list[ClaimSource], closed: ClosedGates, expected: list[str]
 ) -> None:
-    assert [line.channel for line in open_lines(heads, closed, NOW)] == expected
+    assert [line.channel for line in list_open_sources(heads, closed, NOW)] == expected
 
 
 @pytest.mark.parametrize(
@@ -60,9 +74,9 @@ def test_open_lines_are_due_and_not_closed_the_longest_waiting_first(
     ],
 )
 def test_queues_take_turns_by_rank_and_low_gets_one_slot_after_a_minute(
-    lines: list[Head], low_is_running: bool, expected: list[tuple[Queue, int]]
+    lines: list[ClaimSource], low_is_running: bool, expected: list[tuple[Queue, int]]
 ) -> None:
-    assert turns(lines, 9, NOW, low_is_running) == expected
+    assert order_queues(lines, 9, NOW, low_is_running) == expected
 
 
 @pytest.mark.parametrize(
@@ -84,7 +98,7 @@ def test_lines_share_evenly_and_a_cap_passes_its_rest_on(
     left: int, channels: str, room: dict[str, int], expected: list[int]
 ) -> None:
     kept = dict(room)
-    given = shares(left, [head(channel) for channel in channels], room)
+    given = divide_slots(left, [head(channel) for channel in channels], room)
     assert given == expected
     assert sum(given) <= left
     assert room == kept
@@ -93,40 +107,42 @@ def test_lines_share_evenly_and_a_cap_passes_its_rest_on(
 @pytest.mark.parametrize(
     ("heads", "closed", "expected"),
     [
-        ([], Closed(), None),
-        ([head("a", waited=5)], Closed(), None),
-        ([head("a", waited=5), head("b", waited=-7), head("c", waited=-3)], Closed(), 3),
-        ([head("b", waited=-7), head("c", waited=-3)], Closed(channels={"c": LATER}), 7),
-        ([head("b", LOW, -7), head("c", HIGH, -3)], Closed(queues={"high": LATER, "low": LATER}), 3600),
-        ([head("a", waited=5)], Closed(channels={"a": NOW + timedelta(seconds=2)}), 2),
-        ([head("a", waited=5)], Closed(channels={"a": NOW + timedelta(seconds=2)}, everything=LATER), 3600),
-        ([head("a", waited=5, begun=True)], Closed(everything=LATER), None),  # may go on at once
+        ([], ClosedGates(), None),
+        ([head("a", waited=5)], ClosedGates(), None),
+        ([head("a", waited=5), head("b", waited=-7), head("c", waited=-3)], ClosedGates(), 3),
+        ([head("b", waited=-7), head("c", waited=-3)], ClosedGates(channels={"c": LATER}), 7),
+        ([head("b", LOW, -7), head("c", HIGH, -3)], ClosedGates(queues={"high": LATER, "low": LATER}), 3600),
+        ([head("a", waited=5)], ClosedGates(channels={"a": NOW + timedelta(seconds=2)}), 2),
+        ([head("a", waited=5)], ClosedGates(channels={"a": NOW + timedelta(seconds=2)}, everything=LATER), 3600),
+        ([head("a", waited=5, begun=True)], ClosedGates(everything=LATER), None),  # may go on at once
         (
             [head("a", waited=5, begun=True)],
-            Closed(channels={"a": NOW + timedelta(seconds=2)}, to_sent=frozenset({"a"})),
+            ClosedGates(channels={"a": NOW + timedelta(seconds=2)}, to_sent=frozenset({"a"})),
             2,
         ),
     ],
 )
 def test_the_next_look_is_when_a_line_gets_both_due_and_open(
-    heads: list[Head], closed: Closed, expected: float | None
+    heads: list[ClaimSource], closed: ClosedGates, expected: float | None
 ) -> None:
     due_at = None if expected is None else NOW + timedelta(seconds=expected)
-    assert next_due(heads, closed, NOW) == due_at
+    assert find_next_due_time(heads, closed, NOW) == due_at
 
 
 @pytest.mark.parametrize(
     ("ready", "closed", "expected"),
     [
-        ([], Closed(), []),
-        ([turn("a", 1), turn("b", 9), turn("c")], Closed(), ["c", "b", "a"]),
-        ([turn("b"), turn("a"), turn("")], Closed(), ["", "a", "b"]),
-        ([turn("", 1), turn("a", 2)], Closed(), ["a", ""]),
-        ([turn("a"), turn("b")], Closed(brands={"a": LATER}), ["b"]),
+        ([], ClosedGates(), []),
+        ([turn("a", 1), turn("b", 9), turn("c")], ClosedGates(), ["c", "b", "a"]),
+        ([turn("b"), turn("a"), turn("")], ClosedGates(), ["", "a", "b"]),
+        ([turn("", 1), turn("a", 2)], ClosedGates(), ["a", ""]),
+        ([turn("a"), turn("b")], ClosedGates(brands={"a": LATER}), ["b"]),
     ],
 )
-def test_the_brand_served_least_recently_goes_first(ready: list[Turn], closed: Closed, expected: list[str]) -> None:
-    assert [it.brand for it in in_turn(ready, closed)] == expected
+def test_the_brand_served_least_recently_goes_first(
+    ready: list[BrandTurn], closed: ClosedGates, expected: list[str]
+) -> None:
+    assert [it.brand for it in order_brands(ready, closed)] == expected
 
 
 @pytest.mark.parametrize(
@@ -147,7 +163,7 @@ def test_the_brand_served_least_recently_goes_first(ready: list[Turn], closed: C
 def test_a_channels_share_is_divided_evenly_among_the_brands_whose_turn_it_is(
     share: int, brands: str, room: dict[str, int], expected: dict[str, int]
 ) -> None:
-    given = portions(share, [turn(brand) for brand in brands], {("x", brand): most for brand, most in room.items()})
+    given = divide_share(share, [turn(brand) for brand in brands], {("x", brand): most for brand, most in room.items()})
     assert {it.brand: most for it, most in given} == expected
 
 
@@ -160,7 +176,9 @@ def test_portions_give_all_there_is_room_for_and_nobody_more_than_another_could_
     share: int, brands: set[str], room: dict[str, int]
 ) -> None:
     waiting = [turn(brand) for brand in sorted(brands)]
-    given = {it.brand: most for it, most in portions(share, waiting, {("x", it): most for it, most in room.items()})}
+    given = {
+        it.brand: most for it, most in divide_share(share, waiting, {("x", it): most for it, most in room.items()})
+    }
     most = {brand: max(0, room.get(brand, share)) for brand in brands}
     assert sum(given.values()) == min(share, sum(most.values()))
     assert all(0 < amount <= most[brand] for brand, amount in given.items())
@@ -184,5 +202,5 @@ def test_portions_give_all_there_is_room_for_and_nobody_more_than_another_could_
 def test_a_brand_leaves_one_slot_of_a_capped_channel_to_the_others(
     cap: int | None, running: int, brand: str, expected: int | None
 ) -> None:
-    room = brand_room({} if cap is None else {"x": cap}, {("x", brand): running}, [turn(brand)])
+    room = compute_brand_room({} if cap is None else {"x": cap}, {("x", brand): running}, [turn(brand)])
     assert room.get(("x", brand)) == expected

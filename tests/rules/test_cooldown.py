@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postino.rules.cooldown import LONGEST_GUESS, cooled_until
-from postino.rules.failures import LONGEST_WAIT
+from postino.rules.cooldown import MAX_DEFAULT_WAIT, extend_cooldown
+from postino.rules.failures import MAX_WAIT
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 MONTH = timedelta(days=30)
@@ -34,7 +34,7 @@ def minutes(count: float) -> timedelta:
 def test_without_a_word_a_minute_doubles_with_each_in_a_row_up_to_an_hour(
     times: int, until: timedelta, count: int
 ) -> None:
-    assert cooled_until(None, times, NOW - seconds(5) if times else None, NOW) == (NOW + until, count)
+    assert extend_cooldown(None, times, NOW - seconds(5) if times else None, NOW) == (NOW + until, count)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_without_a_word_a_minute_doubles_with_each_in_a_row_up_to_an_hour(
 def test_after_its_own_length_and_at_least_ten_minutes_of_calm_it_counts_from_one_again(
     times: int, ended: timedelta, count: int
 ) -> None:
-    assert cooled_until(None, times, NOW - ended, NOW)[1] == count
+    assert extend_cooldown(None, times, NOW - ended, NOW)[1] == count
 
 
 @pytest.mark.parametrize(
@@ -64,15 +64,15 @@ def test_after_its_own_length_and_at_least_ten_minutes_of_calm_it_counts_from_on
         (seconds(1), seconds(1)),  # sooner than a guess: the network knows best
         (seconds(90), seconds(90)),
         (minutes(600), minutes(600)),  # longer than any guess
-        (LONGEST_WAIT, LONGEST_WAIT),
-        (LONGEST_WAIT + INSTANT, LONGEST_WAIT),
-        (timedelta(days=9999), LONGEST_WAIT),
+        (MAX_WAIT, MAX_WAIT),
+        (MAX_WAIT + INSTANT, MAX_WAIT),
+        (timedelta(days=9999), MAX_WAIT),
         (seconds(0), seconds(4)),  # "at once", for the third time in a row
         (-minutes(5), seconds(4)),
     ],
 )
 def test_what_the_network_asks_for_is_kept(asked: timedelta, until: timedelta) -> None:
-    assert cooled_until(NOW + asked, 2, NOW - minutes(1), NOW) == (NOW + until, 3)
+    assert extend_cooldown(NOW + asked, 2, NOW - minutes(1), NOW) == (NOW + until, 3)
 
 
 @pytest.mark.parametrize(
@@ -81,12 +81,12 @@ def test_what_the_network_asks_for_is_kept(asked: timedelta, until: timedelta) -
 )
 def test_answers_to_calls_that_had_left_before_are_the_same_too_many(asked: timedelta | None, until: timedelta) -> None:
     wanted = None if asked is None else NOW + asked
-    assert cooled_until(wanted, 2, NOW + minutes(3), NOW) == (NOW + until, 2)
+    assert extend_cooldown(wanted, 2, NOW + minutes(3), NOW) == (NOW + until, 2)
 
 
 def test_one_that_was_never_counted_is_not_cut_short_either() -> None:
-    assert cooled_until(None, 0, NOW + minutes(3), NOW) == (NOW + minutes(3), 1)
-    assert cooled_until(None, 0, NOW + seconds(3), NOW) == (NOW + seconds(60), 1)
+    assert extend_cooldown(None, 0, NOW + minutes(3), NOW) == (NOW + minutes(3), 1)
+    assert extend_cooldown(None, 0, NOW + seconds(3), NOW) == (NOW + seconds(60), 1)
 
 
 around_now = st.timedeltas(-MONTH, MONTH).map(lambda away: NOW + away)
@@ -96,14 +96,14 @@ around_now = st.timedeltas(-MONTH, MONTH).map(lambda away: NOW + away)
 def test_nothing_is_ever_sent_sooner_than_somebody_asked(
     asked: datetime | None, times: int, last_until_at: datetime | None
 ) -> None:
-    until_at, count = cooled_until(asked, times, last_until_at, NOW)
+    until_at, count = extend_cooldown(asked, times, last_until_at, NOW)
     assert until_at > NOW
     assert 1 <= count <= times + 1
     if asked is not None:
-        assert until_at >= min(asked, NOW + LONGEST_WAIT)
+        assert until_at >= min(asked, NOW + MAX_WAIT)
     if last_until_at is not None:
         assert until_at >= last_until_at
-    longest = NOW + (LONGEST_GUESS if asked is None else LONGEST_WAIT)
+    longest = NOW + (MAX_DEFAULT_WAIT if asked is None else MAX_WAIT)
     assert until_at <= max(longest, last_until_at or longest)
 
 
@@ -114,7 +114,7 @@ def test_a_cool_down_only_ever_grows_while_it_lasts(story: list[tuple[int, int |
     for later, asked in story:
         now += seconds(later)
         before = until_at
-        until_at, times = cooled_until(None if asked is None else now + seconds(asked), times, before, now)
+        until_at, times = extend_cooldown(None if asked is None else now + seconds(asked), times, before, now)
         assert until_at > now
         if before is not None:
             assert until_at >= before

@@ -10,14 +10,23 @@ from uuid import UUID
 import pytest
 
 from postino.rules.blackout import Blackout
-from postino.rules.circuit_breaker import Breaker, Circuit
-from postino.rules.explain import Busy, Doubt, Evaluation, Explanation, Facts, Why, evaluate, explain
-from postino.rules.gates import Known
-from postino.rules.settlement import Cause
+from postino.rules.circuit_breaker import Breaker, CircuitState
+from postino.rules.explain import (
+    BlockerKind,
+    Evaluation,
+    Explanation,
+    JobSnapshot,
+    RunningJob,
+    UncertainJob,
+    evaluate_job,
+    explain_job,
+)
+from postino.rules.gates import GateSources
+from postino.rules.settlement import DeadLetterCause
 from postino.values.gate import Gate, GateKind, Scope
 from postino.values.job import Job, Queue, State
 from postino.values.post import POST
-from postino.values.time_zones import zone
+from postino.values.time_zones import get_zone
 from tests.documents import ROOT, code, table
 
 NOW = datetime(2026, 3, 2, 10, 3, tzinfo=UTC)
@@ -48,12 +57,12 @@ def blackout(start: str, end: str, scope: Scope = Scope.ALL, name: str = "") -> 
 
 
 OPEN = Breaker(
-    service="bluesky", state=Circuit.OPEN, since_at=at("10:02"), until_at=at("10:04"), reason="It answered 503."
+    service="bluesky", state=CircuitState.OPEN, since_at=at("10:02"), until_at=at("10:04"), reason="It answered 503."
 )
 
 
-def told(job: Job | None = None, *, now: datetime = NOW, known: Known | None = None, **said: Any) -> Explanation:
-    return explain(Facts(job=job or post(), known=known or Known(), **said), now)
+def told(job: Job | None = None, *, now: datetime = NOW, known: GateSources | None = None, **said: Any) -> Explanation:
+    return explain_job(JobSnapshot(job=job or post(), known=known or GateSources(), **said), now)
 
 
 def kinds(explanation: Explanation) -> list[str]:
@@ -61,21 +70,22 @@ def kinds(explanation: Explanation) -> list[str]:
 
 
 SENTENCES: list[tuple[str, Explanation, str]] = [
-    ("breaker", told(known=Known(breakers=(OPEN,))),
+    ("breaker", told(known=GateSources(breakers=(OPEN,))),
      ("This post for bluesky:ada waits because the channel bluesky is in trouble and left alone, since 2026-03-02 10:02"
      " UTC; it goes on at 10:04 UTC.")),
-    ("pause", told(known=Known(gates=(gate(GateKind.PAUSE, Scope.BRAND, "acme", reason="recall"),))),
+    ("pause", told(known=GateSources(gates=(gate(GateKind.PAUSE, Scope.BRAND, "acme", reason="recall"),))),
      ("This post for bluesky:ada waits because the brand acme is paused, since 2026-03-02 10:02 UTC; it waits until"
      " somebody resumes it.")),
-    ("token", told(known=Known(gates=(gate(GateKind.TOKEN, Scope.ACCOUNT, ADA),))),
+    ("token", told(known=GateSources(gates=(gate(GateKind.TOKEN, Scope.ACCOUNT, ADA),))),
      ("This post for bluesky:ada waits because the account bluesky:ada has to be connected again"
      ", since 2026-03-02 10:02 UTC; it waits until the account is connected again.")),
-    ("blackout", told(known=Known(blackouts=(blackout("22:00", "11:30"),))),
+    ("blackout", told(known=GateSources(blackouts=(blackout("22:00", "11:30"),))),
      ("This post for bluesky:ada waits because everything is in a blackout window, since 2026-03-01 22:00 UTC;"
      " it goes on at 11:30 UTC.")),
     ("not due", told(post(run_at=at("18:00", day=5))),
      "This post for bluesky:ada is due at 2026-03-05 18:00 UTC."),
-    ("not due, in a blackout", told(post(run_at=at("23:00")), known=Known(blackouts=(blackout("22:00", "07:00"),))),
+    ("not due, in a blackout", told(post(run_at=at("23:00")), known=GateSources(blackouts=(blackout("22:00",
+     "07:00"),))),
      ("This post for bluesky:ada is due at 23:00 UTC, but then everything is in a blackout window, since"
      " 2026-03-02 22:00 UTC; it goes on at 2026-03-03 07:00 UTC.")),
     ("tried again", told(post(run_at=at("10:05"), attempts=1, last_error="It answered 500.")),
@@ -84,7 +94,7 @@ SENTENCES: list[tuple[str, Explanation, str]] = [
      "Nobody knows yet whether this post for bluesky:ada is out; the network is asked at 10:04:10 UTC."),
     ("a person", told(post(state=State.UNCERTAIN, sent=True, run_at=None)),
      "Nobody but a person can tell whether this post for bluesky:ada is out: look, and say so."),
-    ("cap", told(known=Known(caps={"bluesky": 2}), running={"acme": 1, "": 1}),
+    ("cap", told(known=GateSources(caps={"bluesky": 2}), running={"acme": 1, "": 1}),
      ("This post for bluesky:ada waits because as many as may run on bluesky at once are running: 2; it goes"
      " on as soon as there is room.")),
     ("no worker", told(workers=0),
@@ -102,7 +112,8 @@ SENTENCES: list[tuple[str, Explanation, str]] = [
     ("failed", told(post(state=State.FAILED, finished_at=at("09:00"), last_error="Too long.")),
      ("This post for bluesky:ada failed at 2026-03-02 09:00 UTC: Too long. It stays so unless it is replayed:"
      f" `postino posts replay {ID} --reason WHY`.")),
-    ("rejected", told(post(state=State.FAILED, finished_at=at("09:00"), last_error="Blocked."), cause=Cause.PERMANENT),
+    ("rejected", told(post(state=State.FAILED, finished_at=at("09:00"), last_error="Blocked."),
+     cause=DeadLetterCause.PERMANENT),
      ("This post for bluesky:ada failed at 2026-03-02 09:00 UTC: Blocked. Unchanged it must fail again; if what stood"
      f" in its way is gone, replay it: `postino posts replay {ID} --force --reason WHY`.")),
     ("cancelled by somebody", told(post(state=State.CANCELLED, finished_at=at("09:00")), cancelled="by maria (recall)"),
@@ -121,8 +132,8 @@ def test_it_is_told_in_one_plain_sentence(explanation: Explanation, sentence: st
 
 
 def test_times_are_told_of_the_zone_one_asks_for() -> None:
-    facts = Facts(job=post(), known=Known(breakers=(OPEN,)))
-    assert explain(facts, NOW, zone("Asia/Tokyo")).sentence.endswith(
+    facts = JobSnapshot(job=post(), known=GateSources(breakers=(OPEN,)))
+    assert explain_job(facts, NOW, get_zone("Asia/Tokyo")).sentence.endswith(
         "left alone, since 2026-03-02 19:02 Asia/Tokyo; it goes on at 19:04 Asia/Tokyo."
     )
 
@@ -130,7 +141,7 @@ def test_times_are_told_of_the_zone_one_asks_for() -> None:
 def test_what_is_in_the_way_is_ranked_as_people_should_hear_of_it() -> None:
     shut = [gate(kind, until_at=at("12:00")) for kind in (GateKind.QUOTA, GateKind.COOL_DOWN, GateKind.PAUSE)]
     shut.append(gate(GateKind.TOKEN, Scope.ACCOUNT, ADA))
-    known = Known(tuple(shut), (blackout("09:00", "13:00"),), (OPEN,), {"bluesky": 1})
+    known = GateSources(tuple(shut), (blackout("09:00", "13:00"),), (OPEN,), {"bluesky": 1})
     explanation = told(known=known, running={"": 1}, workers=0)
     ranked = ["pause", "blackout", "breaker", "cool_down", "quota", "cap", "token", "no_worker"]
     assert kinds(explanation) == ranked
@@ -139,7 +150,7 @@ def test_what_is_in_the_way_is_ranked_as_people_should_hear_of_it() -> None:
 
 
 def test_each_has_its_times_its_cause_and_what_would_help() -> None:
-    [found] = told(known=Known(breakers=(OPEN,))).blockers
+    [found] = told(known=GateSources(breakers=(OPEN,))).blockers
     assert (found.since_at, found.until_at, found.cause) == (at("10:02"), at("10:04"), "It answered 503.")
     assert found.unblock == "If bluesky is well again, say so: `postino circuits close bluesky --reason WHY`."
 
@@ -156,13 +167,13 @@ REMEDIES = [
 
 @pytest.mark.parametrize(("shut", "words"), REMEDIES)
 def test_what_one_can_do_is_told_with_its_command(shut: Gate, words: str) -> None:
-    [found] = told(post(brand="two words"), known=Known((shut,))).blockers
+    [found] = told(post(brand="two words"), known=GateSources((shut,))).blockers
     assert words in (found.unblock or "")
 
 
 def test_a_blackout_is_removed_by_its_id() -> None:
     windows = (replace(blackout("12:00", "13:00"), id=UUID(int=8)), blackout("09:00", "13:00"))
-    [found] = told(known=Known(blackouts=windows)).blockers
+    [found] = told(known=GateSources(blackouts=windows)).blockers
     assert found.unblock == (
         f"If it may be published all the same, remove the window: `postino blackouts remove {UUID(int=9)}`."
     )
@@ -172,52 +183,54 @@ def test_a_blackout_is_removed_by_its_id() -> None:
 @pytest.mark.parametrize(("type_", "words"), [(POST, "posts resolve"), ("report", "jobs resolve")])
 def test_what_only_a_person_can_tell_says_how(type_: str, words: str) -> None:
     [found] = told(post(type=type_, state=State.UNCERTAIN, sent=True, run_at=None, last_error="No answer.")).blockers
-    assert (found.kind, found.until_at, found.cause) == (Why.QUARANTINE, None, "No answer.")
+    assert (found.kind, found.until_at, found.cause) == (BlockerKind.QUARANTINE, None, "No answer.")
     assert f"`postino {words} {ID} --live REMOTE_ID --reason WHY`" in (found.unblock or "")
 
 
 def test_what_has_been_sent_is_held_by_networks_only() -> None:
     shut = (gate(GateKind.PAUSE), gate(GateKind.COOL_DOWN, until_at=at("11:00")))
-    known = Known(shut, (blackout("09:00", "13:00"),))
+    known = GateSources(shut, (blackout("09:00", "13:00"),))
     assert kinds(told(post(sent=True), known=known)) == ["cool_down"]
     assert told(post(sent=True), known=known).eta == at("11:00")
 
 
 def test_what_has_no_lane_is_held_by_all_gates_even_if_sent() -> None:
     bulk = post(sent=True, account=None, brand=None)
-    assert kinds(told(bulk, known=Known((gate(GateKind.PAUSE),)))) == ["pause"]
+    assert kinds(told(bulk, known=GateSources((gate(GateKind.PAUSE),)))) == ["pause"]
 
 
 def test_who_wants_it_out_in_spite_of_a_blackout_gets_it_out() -> None:
-    assert told(post(regardless=True), known=Known(blackouts=(blackout("09:00", "13:00"),))).runnable
+    assert told(post(regardless=True), known=GateSources(blackouts=(blackout("09:00", "13:00"),))).runnable
 
 
 def test_what_ends_before_it_is_due_is_not_in_its_way() -> None:
-    explanation = told(post(run_at=at("11:00")), known=Known(breakers=(OPEN,), caps={"bluesky": 1}), running={"": 1})
+    explanation = told(
+        post(run_at=at("11:00")), known=GateSources(breakers=(OPEN,), caps={"bluesky": 1}), running={"": 1}
+    )
     assert kinds(explanation) == ["not_due"]
     assert explanation.eta == at("11:00")
 
 
 def test_a_breaker_that_ends_inside_a_blackout_waits_for_the_end_of_that() -> None:
-    known = Known(breakers=(OPEN,), blackouts=(blackout("10:03:30"[:5], "10:30"), blackout("10:30", "11:00")))
+    known = GateSources(breakers=(OPEN,), blackouts=(blackout("10:03:30"[:5], "10:30"), blackout("10:30", "11:00")))
     assert told(known=known).eta == at("11:00")
 
 
 def test_windows_that_leave_no_gap_have_no_end() -> None:
     windows = (blackout("00:00", "12:00"), blackout("12:00", "00:00"))
-    assert told(known=Known(blackouts=windows)).eta is None
+    assert told(known=GateSources(blackouts=windows)).eta is None
 
 
 def test_what_runs_now_is_taken_to_have_ended_by_then() -> None:
     cool = gate(GateKind.COOL_DOWN, until_at=at("10:20"))
-    explanation = told(known=Known((cool,), caps={"bluesky": 1}), running={"": 1})
+    explanation = told(known=GateSources((cool,), caps={"bluesky": 1}), running={"": 1})
     assert kinds(explanation) == ["cool_down", "cap"]
     assert explanation.eta == at("10:20")
 
 
 def test_an_account_with_one_running_or_under_way_waits() -> None:
-    busy = Busy(UUID(int=3), "w1", at("10:01"))
-    doubts = (Doubt("acme", f"@{ADA}", at("10:10")), Doubt("acme", "@another", at("10:50")))
+    busy = RunningJob(UUID(int=3), "w1", at("10:01"))
+    doubts = (UncertainJob("acme", f"@{ADA}", at("10:10")), UncertainJob("acme", "@another", at("10:50")))
     explanation = told(busy=busy, doubts=doubts)
     assert kinds(explanation) == ["cap", "cap"]
     assert explanation.blockers[0].cause == f"{UUID(int=3)}, on worker w1"
@@ -225,8 +238,8 @@ def test_an_account_with_one_running_or_under_way_waits() -> None:
 
 
 def test_what_is_under_way_takes_room_until_it_cannot_be_any_more() -> None:
-    doubts = tuple(Doubt("", None, at(text)) for text in ("10:30", "10:10", "10:20"))
-    known, running = Known(caps={"bluesky": 2}), {"": 3}
+    doubts = tuple(UncertainJob("", None, at(text)) for text in ("10:30", "10:10", "10:20"))
+    known, running = GateSources(caps={"bluesky": 2}), {"": 3}
     explanation = told(known=known, running=running, doubts=doubts)
     assert kinds(explanation) == ["cap"]
     assert explanation.eta == explanation.blockers[0].until_at == at("10:20")
@@ -246,14 +259,14 @@ def test_what_is_under_way_takes_room_until_it_cannot_be_any_more() -> None:
 def test_a_channel_is_full_and_a_brand_has_its_share(
     cap: int, running: dict[str, int], brand: str | None, waits: bool
 ) -> None:
-    explanation = told(post(brand=brand), known=Known(caps={"bluesky": cap}), running=running)
+    explanation = told(post(brand=brand), known=GateSources(caps={"bluesky": cap}), running=running)
     assert kinds(explanation) == (["cap"] if waits else [])
     assert explanation.runnable is not waits
 
 
 def test_a_network_that_was_in_trouble_is_tried_carefully() -> None:
-    half = replace(OPEN, state=Circuit.HALF_OPEN)
-    explanation = told(known=Known(breakers=(half,), caps={"bluesky": 50}), running={"": 1})
+    half = replace(OPEN, state=CircuitState.HALF_OPEN)
+    explanation = told(known=GateSources(breakers=(half,), caps={"bluesky": 50}), running={"": 1})
     assert explanation.blockers[0].sentence == (
         "The channel bluesky was in trouble, and is tried with no more than 1 at once."
     )
@@ -282,18 +295,18 @@ def test_without_a_worker_nobody_can_tell_when() -> None:
 
 
 def test_whether_it_could_run_at_a_time_counts_what_holds_then() -> None:
-    known = Known((gate(GateKind.COOL_DOWN, until_at=at("10:20")),), (blackout("12:00", "13:00"),))
+    known = GateSources((gate(GateKind.COOL_DOWN, until_at=at("10:20")),), (blackout("12:00", "13:00"),))
     when = {"10:19": ["cool_down"], "10:20": [], "12:30": ["blackout"], "13:00": []}
     for text, expected in when.items():
-        found = evaluate(Facts(job=post(run_at=at(text)), known=known, workers=0), False, NOW)
+        found = evaluate_job(JobSnapshot(job=post(run_at=at(text)), known=known, workers=0), False, NOW)
         assert [blocker.kind.value for blocker in found.blockers] == expected, text
         assert (found.runnable, found.in_blackout) == (not expected, "blackout" in expected)
 
 
 def test_a_collision_is_told_beside() -> None:
-    assert evaluate(Facts(job=post()), True, NOW) == Evaluation(True, False, True)
+    assert evaluate_job(JobSnapshot(job=post()), True, NOW) == Evaluation(True, False, True)
 
 
 def test_the_docs_tell_of_each_thing_that_may_be_in_the_way_in_their_order() -> None:
     rows = table(ROOT / "docs" / "operating.md", "in the way", "meaning", "what lets it go")
-    assert [code(row["in the way"]) for row in rows] == list(Why)
+    assert [code(row["in the way"]) for row in rows] == list(BlockerKind)

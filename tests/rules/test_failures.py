@@ -9,8 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postino.rules.failures import LONGEST_WAIT, after, by_status, instant, refuses, retry_after
-from postino.values.provider import Failure, Kind
+from postino.rules.failures import (
+    MAX_WAIT,
+    add_wait,
+    classify_status,
+    is_definite_refusal,
+    parse_reset_time,
+    parse_retry_after,
+)
+from postino.values.provider import Failure, FailureKind
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 
@@ -18,32 +25,32 @@ NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("statuses", "kind"),
     [
-        ([400, 403, 404, 405, 410, 413, 415, 422], Kind.PERMANENT),
-        ([301, 307, 308], Kind.PERMANENT),
-        ([408, 423, 425, 500, 502, 503, 504, 599], Kind.TRANSIENT),
-        ([429], Kind.RATE_LIMIT),
-        ([401], Kind.AUTH),
-        ([409, 302, 303], Kind.DOUBT),
-        ([200, 201, 204, 100, 600, 999], Kind.DOUBT),
+        ([400, 403, 404, 405, 410, 413, 415, 422], FailureKind.PERMANENT),
+        ([301, 307, 308], FailureKind.PERMANENT),
+        ([408, 423, 425, 500, 502, 503, 504, 599], FailureKind.TRANSIENT),
+        ([429], FailureKind.RATE_LIMIT),
+        ([401], FailureKind.AUTH),
+        ([409, 302, 303], FailureKind.DOUBT),
+        ([200, 201, 204, 100, 600, 999], FailureKind.DOUBT),
     ],
 )
-def test_the_status_decides_where_nothing_else_does(statuses: list[int], kind: Kind) -> None:
-    assert {status: Kind(by_status(status)) for status in statuses} == dict.fromkeys(statuses, kind)
+def test_the_status_decides_where_nothing_else_does(statuses: list[int], kind: FailureKind) -> None:
+    assert {status: FailureKind(classify_status(status)) for status in statuses} == dict.fromkeys(statuses, kind)
 
 
 @pytest.mark.parametrize("status", [408, 409, 425, 500, 502, 503, 504, 200, 302, 303])
 def test_what_may_have_been_accepted_is_no_refusal(status: int) -> None:
-    assert not refuses(Failure(Kind(by_status(status)), "It said so."))
+    assert not is_definite_refusal(Failure(FailureKind(classify_status(status)), "It said so."))
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422, 429])
 def test_a_plain_no_is_a_refusal(status: int) -> None:
-    assert refuses(Failure(Kind(by_status(status)), "It said so."))
+    assert is_definite_refusal(Failure(FailureKind(classify_status(status)), "It said so."))
 
 
 def test_only_three_kinds_are_a_refusal() -> None:
-    refusals = {kind for kind in Kind if refuses(Failure(kind, "It said so."))}
-    assert refusals == {Kind.AUTH, Kind.PERMANENT, Kind.RATE_LIMIT}
+    refusals = {kind for kind in FailureKind if is_definite_refusal(Failure(kind, "It said so."))}
+    assert refusals == {FailureKind.AUTH, FailureKind.PERMANENT, FailureKind.RATE_LIMIT}
 
 
 @pytest.mark.parametrize(
@@ -52,11 +59,11 @@ def test_only_three_kinds_are_a_refusal() -> None:
         ("120", NOW + timedelta(minutes=2)),
         (" 0.5 ", NOW + timedelta(seconds=0.5)),
         ("0", NOW),
-        ("999999999999", NOW + LONGEST_WAIT),
+        ("999999999999", NOW + MAX_WAIT),
         ("Mon, 16 Nov 2026 12:05:00 GMT", NOW + timedelta(minutes=5)),
         ("Mon, 16 Nov 2026 13:05:00 +0100", NOW + timedelta(minutes=5)),
         ("Mon, 16 Nov 2026 11:00:00 GMT", NOW),
-        ("Fri, 01 Jan 2999 00:00:00 GMT", NOW + LONGEST_WAIT),
+        ("Fri, 01 Jan 2999 00:00:00 GMT", NOW + MAX_WAIT),
         ("-5", None),
         ("soon", None),
         ("", None),
@@ -65,22 +72,22 @@ def test_only_three_kinds_are_a_refusal() -> None:
     ],
 )
 def test_retry_after_is_read_in_seconds_or_as_a_date(said: str, until: datetime | None) -> None:
-    assert retry_after({"retry-after": said}, NOW) == until
+    assert parse_retry_after({"retry-after": said}, NOW) == until
 
 
 def test_who_says_nothing_asks_for_no_wait() -> None:
-    assert retry_after({}, NOW) is None
+    assert parse_retry_after({}, NOW) is None
 
 
 @given(st.text() | st.integers().map(str) | st.datetimes().map(lambda it: format_datetime(it.replace(tzinfo=UTC))))
 def test_whatever_is_said_the_wait_is_neither_past_nor_absurd(said: str) -> None:
-    for until in (retry_after({"retry-after": said}, NOW), instant(said, NOW)):
-        assert until is None or NOW <= until <= NOW + LONGEST_WAIT
+    for until in (parse_retry_after({"retry-after": said}, NOW), parse_reset_time(said, NOW)):
+        assert until is None or NOW <= until <= NOW + MAX_WAIT
 
 
 @given(st.floats(allow_nan=False))
 def test_a_number_of_seconds_is_bounded(seconds: float) -> None:
-    assert NOW <= after(seconds, NOW) <= NOW + LONGEST_WAIT
+    assert NOW <= add_wait(seconds, NOW) <= NOW + MAX_WAIT
 
 
 @pytest.mark.parametrize(
@@ -97,4 +104,4 @@ def test_a_number_of_seconds_is_bounded(seconds: float) -> None:
     ],
 )
 def test_the_end_of_a_limit_is_a_date_or_seconds_since_1970(said: str | None, until: datetime | None) -> None:
-    assert instant(said, NOW) == until
+    assert parse_reset_time(said, NOW) == until

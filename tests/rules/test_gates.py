@@ -10,8 +10,18 @@ from uuid import UUID
 import pytest
 
 from postino.rules.blackout import Blackout
-from postino.rules.circuit_breaker import Breaker, Circuit
-from postino.rules.gates import EVEN_IF_SENT, FOREVER, NOTHING, SHUT_BY, Closed, Known, closed, holds, told_of_gate
+from postino.rules.circuit_breaker import Breaker, CircuitState
+from postino.rules.gates import (
+    BLOCKS_STARTED,
+    DESCRIPTIONS,
+    FOREVER,
+    NO_CLOSED_GATES,
+    ClosedGates,
+    GateSources,
+    compute_closed_gates,
+    describe_closed_gate,
+    is_blocking,
+)
 from postino.values.gate import Gate, GateKind, Scope
 from postino.values.job import Job, Queue, State
 
@@ -28,7 +38,7 @@ def blackout(scope: Scope, name: str, start: int, end: int) -> Blackout:
 
 
 def open_breaker(until_at: datetime | None, probes: int = 1) -> Breaker:
-    return Breaker(service="x", state=Circuit.OPEN, since_at=EARLIER, until_at=until_at, probes=probes)
+    return Breaker(service="x", state=CircuitState.OPEN, since_at=EARLIER, until_at=until_at, probes=probes)
 
 
 @pytest.mark.parametrize(
@@ -58,8 +68,8 @@ def open_breaker(until_at: datetime | None, probes: int = 1) -> Breaker:
     ],
 )
 def test_a_gate_is_closed_until_its_time_and_the_latest_wins(gates: list[Gate], expected: dict[str, Any]) -> None:
-    found = closed(Known(tuple(gates)), NOW)
-    assert replace(found, gates=()) == Closed(**expected)
+    found = compute_closed_gates(GateSources(tuple(gates)), NOW)
+    assert replace(found, gates=()) == ClosedGates(**expected)
     assert set(found.gates) == {it for it in gates if it.until_at is None or it.until_at > NOW}
 
 
@@ -81,8 +91,8 @@ def test_a_gate_is_closed_until_its_time_and_the_latest_wins(gates: list[Gate], 
 def test_a_blackout_closes_what_it_names_to_the_end_of_its_window(
     blackouts: list[Blackout], expected: dict[str, Any]
 ) -> None:
-    found = closed(Known(blackouts=tuple(blackouts)), NOW)
-    assert replace(found, gates=()) == Closed(**expected)
+    found = compute_closed_gates(GateSources(blackouts=tuple(blackouts)), NOW)
+    assert replace(found, gates=()) == ClosedGates(**expected)
     assert all(it.kind is GateKind.BLACKOUT and it.reason for it in found.gates)
     assert bool(found.gates) is bool(expected)
 
@@ -99,20 +109,20 @@ def test_a_blackout_closes_what_it_names_to_the_end_of_its_window(
         (open_breaker(NOW, probes=3), 50, {}, {"x": 3}),
         (open_breaker(NOW, probes=3), 2, {}, {"x": 2}),
         (open_breaker(NOW, probes=3), 0, {}, {"x": 0}),
-        (Breaker(service="x", state=Circuit.HALF_OPEN, probes=2), 50, {}, {"x": 2}),
+        (Breaker(service="x", state=CircuitState.HALF_OPEN, probes=2), 50, {}, {"x": 2}),
     ],
 )
 def test_an_open_breaker_is_a_gate_and_a_half_open_one_a_cap(
     breaker: Breaker, cap: int | None, channels: dict[str, datetime], caps: dict[str, int]
 ) -> None:
-    found = closed(Known(breakers=(breaker,), caps={} if cap is None else {"x": cap}), NOW)
+    found = compute_closed_gates(GateSources(breakers=(breaker,), caps={} if cap is None else {"x": cap}), NOW)
     assert (found.channels, found.caps) == (channels, caps)
     assert found.to_sent == channels.keys()
 
 
 def test_nothing_known_closes_nothing() -> None:
-    assert closed(Known(), NOW) is NOTHING
-    assert closed(Known(caps={"x": 0}), NOW) == Closed(caps={"x": 0})
+    assert compute_closed_gates(GateSources(), NOW) is NO_CLOSED_GATES
+    assert compute_closed_gates(GateSources(caps={"x": 0}), NOW) == ClosedGates(caps={"x": 0})
 
 
 JOB = Job(
@@ -129,17 +139,20 @@ JOB = Job(
 def test_a_gate_stands_in_the_way_of_those_it_names_and_fewer_of_what_has_begun(
     scope: Scope, ours: str, kind: GateKind
 ) -> None:
-    assert holds(gate(scope, ours, kind), JOB)
-    assert holds(gate(scope, ours, kind), replace(JOB, sent=True)) is (kind in EVEN_IF_SENT)
-    assert holds(gate(scope, ours, kind), replace(JOB, regardless=True)) is (kind is not GateKind.BLACKOUT)
+    assert is_blocking(gate(scope, ours, kind), JOB)
+    assert is_blocking(gate(scope, ours, kind), replace(JOB, sent=True)) is (kind in BLOCKS_STARTED)
+    assert is_blocking(gate(scope, ours, kind), replace(JOB, regardless=True)) is (kind is not GateKind.BLACKOUT)
     if scope is not Scope.ALL:
-        assert not holds(gate(scope, "another", kind), JOB)
-        assert not holds(gate(scope, "", kind), replace(JOB, account=None, brand=None))
+        assert not is_blocking(gate(scope, "another", kind), JOB)
+        assert not is_blocking(gate(scope, "", kind), replace(JOB, account=None, brand=None))
     if scope in (Scope.ALL, Scope.QUEUE, Scope.CHANNEL):
-        assert holds(gate(scope, ours, kind), replace(JOB, account=None, brand=None, sent=True))
+        assert is_blocking(gate(scope, ours, kind), replace(JOB, account=None, brand=None, sent=True))
 
 
 @pytest.mark.parametrize("kind", GateKind)
 def test_every_gate_is_told_in_a_sentence(kind: GateKind) -> None:
-    assert told_of_gate(gate(Scope.BRAND, "shoes", kind)) == f"The brand shoes {SHUT_BY[kind]}."
-    assert told_of_gate(replace(gate(Scope.ALL, "", kind), reason="a sale")) == f"Everything {SHUT_BY[kind]}: a sale"
+    assert describe_closed_gate(gate(Scope.BRAND, "shoes", kind)) == f"The brand shoes {DESCRIPTIONS[kind]}."
+    assert (
+        describe_closed_gate(replace(gate(Scope.ALL, "", kind), reason="a sale"))
+        == f"Everything {DESCRIPTIONS[kind]}: a sale"
+    )

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postino.rules.hashtags import appended, tag_of, tag_problems, tags_in, tags_of
+from postino.rules.hashtags import append_tags, check_tags, find_tags, normalize_tag, normalize_tags
 
 TAGS = st.lists(st.text(alphabet="abAB éß", max_size=5), max_size=6)
 
@@ -18,11 +18,14 @@ TAGS = st.lists(st.text(alphabet="abAB éß", max_size=5), max_size=6)
     [("#rome", "rome"), (" ## Rome ", "Rome"), ("＃東京", "東京"), ("new york", "newyork"), ("#", "")],
 )
 def test_a_hashtag_is_written_without_sign_and_spaces(written: str, tag: str) -> None:
-    assert tag_of(written) == tag
+    assert normalize_tag(written) == tag
 
 
 def test_a_hashtag_in_two_spellings_is_one_and_the_first_counts() -> None:
-    assert tags_of(["Rome", "#rome", "", "ROME", "café", unicodedata.normalize("NFD", "Café")]) == ("Rome", "café")
+    assert normalize_tags(["Rome", "#rome", "", "ROME", "café", unicodedata.normalize("NFD", "Café")]) == (
+        "Rome",
+        "café",
+    )
 
 
 @pytest.mark.parametrize(
@@ -37,7 +40,7 @@ def test_a_hashtag_in_two_spellings_is_one_and_the_first_counts() -> None:
     ],
 )
 def test_hashtags_are_found_where_networks_find_them(text: str, tags: tuple[str, ...]) -> None:
-    assert tags_in(text) == tags
+    assert find_tags(text) == tags
 
 
 @pytest.mark.parametrize(
@@ -54,16 +57,16 @@ def test_hashtags_are_found_where_networks_find_them(text: str, tags: tuple[str,
     ],
 )
 def test_hashtags_are_appended_without_saying_any_twice(parts: list[str], tags: list[str], result: str) -> None:
-    assert appended(parts, tags) == result
+    assert append_tags(parts, tags) == result
 
 
 @given(st.text(alphabet="ab# \n", max_size=20), TAGS)
 def test_every_hashtag_is_in_the_text_and_none_is_appended_twice(text: str, written: list[str]) -> None:
-    tags = tags_of(written)
-    result = appended([text], tags)
+    tags = normalize_tags(written)
+    result = append_tags([text], tags)
     assert result.startswith(text)
-    assert {tag.casefold() for tag in tags} <= {tag.casefold() for tag in tags_in(result)}
-    assert appended([result], tags) == result
+    assert {tag.casefold() for tag in tags} <= {tag.casefold() for tag in find_tags(result)}
+    assert append_tags([result], tags) == result
 
 
 @pytest.mark.parametrize(
@@ -77,11 +80,11 @@ def test_every_hashtag_is_in_the_text_and_none_is_appended_twice(text: str, writ
     ],
 )
 def test_a_hashtag_that_would_not_work_is_a_warning(tag: str, said: str) -> None:
-    (problem,) = tag_problems([tag], "hashtags")
+    (problem,) = check_tags([tag], "hashtags")
     assert said in problem.message
     assert f"“#{tag}”" in problem.message
 
 
 @pytest.mark.parametrize("tag", ["rome", "new_york", "2026goals", "東京", "हिन्दी", "", "#ok"])
 def test_a_hashtag_that_works_is_none(tag: str) -> None:
-    assert tag_problems([tag], "hashtags") == []
+    assert check_tags([tag], "hashtags") == []

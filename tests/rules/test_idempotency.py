@@ -11,8 +11,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from postino.rules.idempotency import caption_hash, content_key, fingerprint, job_key, media_hash, plan_key
-from postino.values.content import Content, MediaRef, Override
+from postino.rules.idempotency import (
+    hash_caption,
+    hash_media,
+    make_content_key,
+    make_fingerprint,
+    make_job_key,
+    make_plan_key,
+)
+from postino.values.content import Content, ContentOverride, MediaRef
 
 PAIRS = [
     ("k", None), ("k", "a"), ("ka", None), ("", "ka"), ("", "k"), ("a", "k"), ("K", "a"), ("k", "à"), ("k ", "a"),
@@ -47,7 +54,7 @@ NOON = datetime(2026, 12, 24, 12, tzinfo=UTC)
 
 def test_no_two_pairs_run_together_into_one_key() -> None:
     for one, other in itertools.combinations(PAIRS, 2):
-        assert job_key(*one) != job_key(*other), (one, other)
+        assert make_job_key(*one) != make_job_key(*other), (one, other)
 
 
 def hashed(*parts: str) -> str:
@@ -56,45 +63,45 @@ def hashed(*parts: str) -> str:
 
 def test_a_key_is_the_same_for_ever() -> None:
     expected = hashlib.sha256(b"\0\0\0\0\0\0\0\x05order\0\0\0\0\0\0\0\x04acme").hexdigest()
-    assert job_key("order", "acme") == expected
+    assert make_job_key("order", "acme") == expected
 
 
 def test_a_key_without_an_account_is_that_of_the_empty_account() -> None:
-    assert job_key("order", None) == job_key("order", "")
+    assert make_job_key("order", None) == make_job_key("order", "")
 
 
 def test_a_plan_s_key_is_the_same_for_ever() -> None:
-    key = plan_key(brand="acme", channel="x", account="a-1", scheduled_at=NOON, media_hash="m", caption_hash="c")
+    key = make_plan_key(brand="acme", channel="x", account="a-1", scheduled_at=NOON, media_hash="m", caption_hash="c")
     assert key == hashed("acme", "x", "a-1", "2026-12-24T12:00:00.000000+00:00", "m", "c")
 
 
 def test_the_hashes_of_captions_and_media_are_the_same_for_ever() -> None:
-    assert media_hash(["m", "n"]) == hashed("2", "m", "n")
-    assert caption_hash("Ciao {{name}}", {"name": "Ada"}) == hashed("Ciao {{name}}", "2", "name", "Ada", "0", "", "0")
-    assert fingerprint("a", ("b", "c"), ["d"]) == hashed("a", "2", "b", "c", "1", "d")
+    assert hash_media(["m", "n"]) == hashed("2", "m", "n")
+    assert hash_caption("Ciao {{name}}", {"name": "Ada"}) == hashed("Ciao {{name}}", "2", "name", "Ada", "0", "", "0")
+    assert make_fingerprint("a", ("b", "c"), ["d"]) == hashed("a", "2", "b", "c", "1", "d")
 
 
 @given(PLANS, PLANS)
 def test_no_two_plans_run_together(one: dict[str, Any], other: dict[str, Any]) -> None:
-    assert (plan_key(**one) == plan_key(**other)) == (one == other)
+    assert (make_plan_key(**one) == make_plan_key(**other)) == (one == other)
 
 
 @given(PLANS, st.sampled_from(["brand", "channel", "account", "media_hash", "caption_hash"]), TEXTS)
 def test_every_part_of_a_plan_counts(plan: dict[str, Any], part: str, said: str) -> None:
     assume(plan[part] != said)
-    assert plan_key(**plan) != plan_key(**plan | {part: said})
+    assert make_plan_key(**plan) != make_plan_key(**plan | {part: said})
 
 
 @given(PLANS, st.permutations(["brand", "channel", "account", "media_hash", "caption_hash"]))
 def test_what_is_said_in_another_place_is_another_plan(plan: dict[str, Any], order: list[str]) -> None:
     moved = plan | {name: plan[place] for name, place in zip(sorted(order), order, strict=True)}
-    assert (plan_key(**plan) == plan_key(**moved)) == (plan == moved)
+    assert (make_plan_key(**plan) == make_plan_key(**moved)) == (plan == moved)
 
 
 @given(PLANS, st.integers(-14 * 60, 14 * 60))
 def test_an_instant_is_the_same_in_every_zone(plan: dict[str, Any], minutes: int) -> None:
     elsewhere = plan["scheduled_at"].astimezone(timezone(timedelta(minutes=minutes)))
-    assert plan_key(**plan) == plan_key(**plan | {"scheduled_at": elsewhere})
+    assert make_plan_key(**plan) == make_plan_key(**plan | {"scheduled_at": elsewhere})
 
 
 def test_a_plan_at_no_certain_instant_is_refused() -> None:
@@ -104,33 +111,33 @@ def test_a_plan_at_no_certain_instant_is_refused() -> None:
 
 @given(TEXTS, TEXTS, PLANS)
 def test_a_caller_s_key_is_never_that_of_a_plan(caller_key: str, account: str, plan: dict[str, Any]) -> None:
-    assert job_key(caller_key, account) != plan_key(**plan)
+    assert make_job_key(caller_key, account) != make_plan_key(**plan)
 
 
 @given(CAPTIONS, CAPTIONS)
 def test_no_two_captions_run_together(one: dict[str, Any], other: dict[str, Any]) -> None:
-    assert (caption_hash(**one) == caption_hash(**other)) == (one == other)
+    assert (hash_caption(**one) == hash_caption(**other)) == (one == other)
 
 
 @given(CAPTIONS)
 def test_placeholders_count_in_whatever_order_they_are_given(caption: dict[str, Any]) -> None:
     turned = dict(reversed(caption["placeholders"].items()))
-    assert caption_hash(**caption) == caption_hash(**caption | {"placeholders": turned})
+    assert hash_caption(**caption) == hash_caption(**caption | {"placeholders": turned})
 
 
 @given(LISTS, LISTS)
 def test_no_two_lists_of_media_run_together(one: list[str], other: list[str]) -> None:
-    assert (media_hash(one) == media_hash(other)) == (one == other)
+    assert (hash_media(one) == hash_media(other)) == (one == other)
 
 
 @given(st.tuples(TEXTS, LISTS.map(tuple), LISTS), st.tuples(TEXTS, LISTS.map(tuple), LISTS))
 def test_no_two_fingerprints_run_together(one: Any, other: Any) -> None:
-    assert (fingerprint(*one) == fingerprint(*other)) == (one == other)
+    assert (make_fingerprint(*one) == make_fingerprint(*other)) == (one == other)
 
 
 def key(content: Content, **changed: Any) -> str:
     plan: dict[str, Any] = {"brand": "acme", "channel": "mastodon", "account": "a", "scheduled_at": NOON}
-    return content_key(content, **plan | changed)
+    return make_content_key(content, **plan | changed)
 
 
 BODY = Content(body="Ciao {{name}}", placeholders={"name": "Ada"})
@@ -140,8 +147,12 @@ BODY = Content(body="Ciao {{name}}", placeholders={"name": "Ada"})
     "same",
     [
         Content(body="Ciao {{name}}", placeholders={"name": "Ada", "unused": "x"}),
-        Content(body="elsewhere", placeholders={"name": "Ada"}, overrides={"mastodon": Override(body="Ciao {{name}}")}),
-        Content(body="Ciao {{name}}", placeholders={"name": "Ada"}, overrides={"x": Override(body="other")}),
+        Content(
+            body="elsewhere",
+            placeholders={"name": "Ada"},
+            overrides={"mastodon": ContentOverride(body="Ciao {{name}}")},
+        ),
+        Content(body="Ciao {{name}}", placeholders={"name": "Ada"}, overrides={"x": ContentOverride(body="other")}),
     ],
 )
 def test_a_content_s_key_is_what_is_said_on_that_channel(same: Content) -> None:
@@ -157,7 +168,9 @@ def test_a_content_s_key_is_what_is_said_on_that_channel(same: Content) -> None:
         Content(body="Ciao {{name}}", placeholders={"name": "Ada"}, title="more"),
         Content(body="Ciao {{name}}", placeholders={"name": "Ada"}, hashtags=("more",)),
         Content(body="Ciao {{name}}", placeholders={"name": "Ada"}, media=(MediaRef(url="http://a.example/1.png"),)),
-        Content(body="Ciao {{name}}", placeholders={"name": "Ada"}, overrides={"mastodon": Override(body="other")}),
+        Content(
+            body="Ciao {{name}}", placeholders={"name": "Ada"}, overrides={"mastodon": ContentOverride(body="other")}
+        ),
     ],
 )
 def test_anything_else_said_there_is_another_job(other: Content) -> None:

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from postino.rules.lifecycle import MOVES, may_move
+from postino.rules.lifecycle import MOVES, can_move
 from postino.values.job import State
 
 LEGAL = {
@@ -19,7 +19,7 @@ LEGAL = {
 
 @pytest.mark.parametrize(("current", "wanted"), list(itertools.product(State, State)))
 def test_a_job_makes_the_legal_moves_and_no_others(current: State, wanted: State) -> None:
-    assert may_move(current, wanted) == ((current.value, wanted.value) in LEGAL)
+    assert can_move(current, wanted) == ((current.value, wanted.value) in LEGAL)
 
 
 def test_the_table_knows_every_state() -> None:

@@ -9,30 +9,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postino.rules.limits import Limits, check
-from postino.rules.media import KindLimits, MediaLimits
-from postino.rules.rendering import render
-from postino.rules.text_length import Length, Measure
-from postino.values.content import Content, MediaKind, MediaRef, Override, Problem, Severity
+from postino.rules.limits import NetworkLimits, check_limits
+from postino.rules.media import MediaKindLimits, MediaLimits
+from postino.rules.rendering import render_content
+from postino.rules.text_length import LengthLimit, Measure
+from postino.values.content import Content, ContentOverride, MediaKind, MediaRef, Problem, Severity
 
 PICTURE = MediaRef(url="https://a.example/1.png")
-LIMITS = Limits(
+LIMITS = NetworkLimits(
     network="mastodon",
     network_title="Mastodon",
     checked=date(2026, 11, 16),
     source="here",
-    text=(Length(measure=Measure.GRAPHEMES, most=20), Length(measure=Measure.BYTES, most=40)),
+    text=(LengthLimit(measure=Measure.GRAPHEMES, most=20), LengthLimit(measure=Measure.BYTES, most=40)),
     threads=True,
-    media=MediaLimits(most=1, kinds={MediaKind.IMAGE: KindLimits(most=1, types=("png",))}),
+    media=MediaLimits(most=1, kinds={MediaKind.IMAGE: MediaKindLimits(most=1, types=("png",))}),
 )
-SHORT_CAPTION = replace(LIMITS, caption=(Length(measure=Measure.UTF16, most=5),))
+SHORT_CAPTION = replace(LIMITS, caption=(LengthLimit(measure=Measure.UTF16, most=5),))
 
 
-def problems(content: Content, limits: Limits = LIMITS) -> list[Problem]:
-    return check(render(content, limits.network), limits)
+def problems(content: Content, limits: NetworkLimits = LIMITS) -> list[Problem]:
+    return check_limits(render_content(content, limits.network), limits)
 
 
-def the_problem(content: Content, limits: Limits = LIMITS) -> Problem:
+def the_problem(content: Content, limits: NetworkLimits = LIMITS) -> Problem:
     (problem,) = problems(content, limits)
     return problem
 
@@ -95,14 +95,14 @@ def test_a_caption_has_its_own_length_and_only_with_media() -> None:
 
 
 def test_links_are_counted_as_the_network_does_and_that_is_said() -> None:
-    limits = replace(LIMITS, text=(Length(measure=Measure.GRAPHEMES, most=30, link=23),))
+    limits = replace(LIMITS, text=(LengthLimit(measure=Measure.GRAPHEMES, most=30, link=23),))
     assert problems(Content(body="look: https://a.example/" + "x" * 100), limits) == []
     assert "(every link counts as 23)" in the_problem(Content(body="look here: https://a.example"), limits).message
 
 
 def test_an_option_that_counts_as_part_of_the_text_is_measured_with_it() -> None:
     limits = replace(LIMITS, counted=("spoiler_text",))
-    said = {"mastodon": Override(options={"spoiler_text": "spoilers", "language": "it"})}
+    said = {"mastodon": ContentOverride(options={"spoiler_text": "spoilers", "language": "it"})}
     assert problems(Content(body="a" * 12, overrides=said), limits) == []
     assert the_problem(Content(body="a", thread=("a" * 13,), overrides=said), limits).message.startswith(
         "Part 2 of the thread with spoiler_text is 1 character too long for Mastodon: it has 21, and 20 are the most."
@@ -129,7 +129,7 @@ def test_a_title_where_there_is_none_is_a_warning() -> None:
 
 
 def test_a_title_where_there_is_one_has_a_length() -> None:
-    limits = replace(LIMITS, title=(Length(measure=Measure.CHARACTERS, most=3),))
+    limits = replace(LIMITS, title=(LengthLimit(measure=Measure.CHARACTERS, most=3),))
     assert problems(Content(body="a", title="Sal"), limits) == []
     assert the_problem(Content(body="a", title="Sale"), limits).message == (
         "The title is 1 character too long for Mastodon: it has 4, and 3 are the most."
@@ -145,7 +145,7 @@ def test_hashtags_are_counted_wherever_they_are() -> None:
 
 
 def test_a_problem_says_where_it_was_written() -> None:
-    said = Override(body="a" * 21, media=(PICTURE, PICTURE), title="T")
+    said = ContentOverride(body="a" * 21, media=(PICTURE, PICTURE), title="T")
     content = Content(body="a", thread=("b" * 21,), overrides={"mastodon": said})
     assert [problem.field for problem in problems(content)] == [
         "overrides.mastodon.text",
@@ -163,7 +163,7 @@ def test_what_rendering_met_with_is_told_too_and_errors_come_first() -> None:
 
 @given(st.text(alphabet="aè😀\n ", max_size=60))
 def test_a_text_has_an_error_exactly_if_it_is_beyond_a_measure(body: str) -> None:
-    (text,) = render(Content(body=body), "mastodon").parts
+    (text,) = render_content(Content(body=body), "mastodon").parts
     fits = bool(text) and all(length.of(text) <= length.most for length in LIMITS.text)
     assert (problems(Content(body=body)) == []) == fits
 

@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from postino.errors import WrongUse
-from postino.rules.local_time import Gap, Overlap, Resolved, local_time, parse_at, resolve
-from postino.values.time_zones import zone_names
+from postino.rules.local_time import Gap, Overlap, ResolvedTime, parse_time, resolve_local_time, to_local_time
+from postino.values.time_zones import list_zone_names
 from tests.rules.transitions import Transition, transitions
 
 # Half an hour, an hour less in winter, twice a year around Ramadan, half past, both hemispheres, none at all.
@@ -43,7 +43,7 @@ def at(text: str) -> datetime:
     ],
 )
 def test_a_time_that_comes_once_is_that_instant(zone: str, local: str, instant: str) -> None:
-    assert resolve(wall(local), zone) == Resolved(at(instant))
+    assert resolve_local_time(wall(local), zone) == ResolvedTime(at(instant))
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_time_that_comes_once_is_that_instant(zone: str, local: str, instant: 
 def test_a_time_that_does_not_exist_is_the_first_instant_after_it_and_that_is_said(
     zone: str, local: str, instant: str, sentence: str
 ) -> None:
-    resolved = resolve(wall(local), zone)
+    resolved = resolve_local_time(wall(local), zone)
     assert resolved.at == at(instant)
     assert isinstance(resolved.note, Gap)
     assert resolved.note.sentence == sentence
@@ -110,7 +110,7 @@ def test_a_time_that_does_not_exist_is_the_first_instant_after_it_and_that_is_sa
 def test_a_time_that_comes_twice_is_the_first_and_that_is_said(
     zone: str, local: str, instant: str, sentence: str
 ) -> None:
-    resolved = resolve(wall(local), zone)
+    resolved = resolve_local_time(wall(local), zone)
     assert resolved.at == at(instant)
     assert isinstance(resolved.note, Overlap)
     assert resolved.note.sentence == sentence
@@ -120,31 +120,46 @@ def check_gap(zone: str, change: Transition) -> None:
     """By the offsets alone: before the gap the old one holds, from its end on the new one, and between is nothing."""
     opens, closes = (change.at + change.before).replace(tzinfo=None), (change.at + change.after).replace(tzinfo=None)
     for local in (opens - MINUTE, opens - INSTANT):
-        assert resolve(local, zone) == Resolved((local - change.before).replace(tzinfo=UTC)), (zone, local)
+        assert resolve_local_time(local, zone) == ResolvedTime((local - change.before).replace(tzinfo=UTC)), (
+            zone,
+            local,
+        )
     for local in (opens, opens + MINUTE, opens + (closes - opens) / 2, closes - MINUTE, closes - INSTANT):
         note = Gap(zone, local, change.after - change.before, change.at, closes)
-        assert resolve(local, zone) == Resolved(change.at, note), (zone, local)
+        assert resolve_local_time(local, zone) == ResolvedTime(change.at, note), (zone, local)
     for local in (closes, closes + MINUTE):
-        assert resolve(local, zone) == Resolved((local - change.after).replace(tzinfo=UTC)), (zone, local)
+        assert resolve_local_time(local, zone) == ResolvedTime((local - change.after).replace(tzinfo=UTC)), (
+            zone,
+            local,
+        )
 
 
 def check_overlap(zone: str, change: Transition) -> None:
     """Between the two, both offsets hold, and the first instant is that of the old one."""
     opens, closes = (change.at + change.after).replace(tzinfo=None), (change.at + change.before).replace(tzinfo=None)
     for local in (opens - MINUTE, opens - INSTANT):
-        assert resolve(local, zone) == Resolved((local - change.before).replace(tzinfo=UTC)), (zone, local)
+        assert resolve_local_time(local, zone) == ResolvedTime((local - change.before).replace(tzinfo=UTC)), (
+            zone,
+            local,
+        )
     for local in (opens, opens + MINUTE, closes - MINUTE, closes - INSTANT):
         first_at, again_at = ((local - offset).replace(tzinfo=UTC) for offset in (change.before, change.after))
-        assert resolve(local, zone) == Resolved(first_at, Overlap(zone, local, first_at, again_at)), (zone, local)
+        assert resolve_local_time(local, zone) == ResolvedTime(first_at, Overlap(zone, local, first_at, again_at)), (
+            zone,
+            local,
+        )
     for local in (closes, closes + MINUTE):
-        assert resolve(local, zone) == Resolved((local - change.after).replace(tzinfo=UTC)), (zone, local)
+        assert resolve_local_time(local, zone) == ResolvedTime((local - change.after).replace(tzinfo=UTC)), (
+            zone,
+            local,
+        )
 
 
 def check_order(zone: str, change: Transition) -> None:
     """A later time on the clock is never an earlier instant."""
     middle = (change.at + min(change.before, change.after)).replace(tzinfo=None)
     locals_ = [middle + timedelta(minutes=7 * step) for step in range(-20, 30)]
-    instants = [resolve(local, zone).at for local in locals_]
+    instants = [resolve_local_time(local, zone).at for local in locals_]
     assert instants == sorted(instants), zone
 
 
@@ -153,7 +168,7 @@ def check_round_trip(zone: str, change: Transition) -> None:
     fall = max(change.before - change.after, timedelta())
     for minutes in range(-90, 91, 15):
         instant = change.at + timedelta(minutes=minutes)
-        found = resolve(local_time(instant, zone), zone)
+        found = resolve_local_time(to_local_time(instant, zone), zone)
         if change.at <= instant < change.at + fall:
             assert found.at == instant - fall, (zone, instant)
             assert isinstance(found.note, Overlap)
@@ -178,10 +193,10 @@ def test_every_change_of_the_clocks_of_a_tricky_zone(zone: str) -> None:
 
 @pytest.mark.slow
 def test_every_change_of_the_clocks_of_every_zone_until_2037() -> None:
-    assert sum(check(zone) for zone in sorted(zone_names())) > 4_000
+    assert sum(check(zone) for zone in sorted(list_zone_names())) > 4_000
 
 
-ZONES = st.sampled_from(sorted(zone_names()))
+ZONES = st.sampled_from(sorted(list_zone_names()))
 LOCALS = st.datetimes(min_value=datetime(1970, 1, 2), max_value=datetime(2100, 1, 1))  # noqa: DTZ001 - local on purpose
 
 
@@ -189,11 +204,11 @@ LOCALS = st.datetimes(min_value=datetime(1970, 1, 2), max_value=datetime(2100, 1
 @example(datetime(1993, 8, 21, 12), "Pacific/Kwajalein")  # noqa: DTZ001
 @example(datetime(1994, 12, 31, 12), "Pacific/Kiritimati")  # noqa: DTZ001
 def test_the_clocks_show_what_was_asked_for_unless_it_does_not_exist(local: datetime, zone: str) -> None:
-    resolved = resolve(local, zone)
-    shown = local_time(resolved.at, zone)
+    resolved = resolve_local_time(local, zone)
+    shown = to_local_time(resolved.at, zone)
     if isinstance(resolved.note, Gap):
         assert shown > local
-        assert local_time(resolved.at - INSTANT, zone) < local
+        assert to_local_time(resolved.at - INSTANT, zone) < local
     else:
         assert shown == local
 
@@ -201,22 +216,22 @@ def test_the_clocks_show_what_was_asked_for_unless_it_does_not_exist(local: date
 @given(LOCALS, LOCALS, ZONES)
 def test_a_later_time_on_the_clock_is_never_an_earlier_instant(one: datetime, other: datetime, zone: str) -> None:
     earlier, later = sorted([one, other])
-    assert resolve(earlier, zone).at <= resolve(later, zone).at
+    assert resolve_local_time(earlier, zone).at <= resolve_local_time(later, zone).at
 
 
 def test_fold_is_of_no_account() -> None:
     local = wall("2026-10-25T02:30")
-    assert resolve(local.replace(fold=1), "Europe/Rome") == resolve(local, "Europe/Rome")
+    assert resolve_local_time(local.replace(fold=1), "Europe/Rome") == resolve_local_time(local, "Europe/Rome")
 
 
 def test_a_time_with_a_zone_is_not_local() -> None:
     with pytest.raises(ValueError, match="no zone of its own"):
-        resolve(at("2026-01-01T00:00"), "Europe/Rome")
+        resolve_local_time(at("2026-01-01T00:00"), "Europe/Rome")
 
 
 def test_a_zone_nobody_knows_is_refused_by_the_name_of_its_field() -> None:
     with pytest.raises(WrongUse, match=r"'Europe/Roma'. Did you mean Europe/Rome\?") as refused:
-        resolve(wall("2026-01-01T00:00"), "Europe/Roma")
+        resolve_local_time(wall("2026-01-01T00:00"), "Europe/Roma")
     assert refused.value.field == "timezone"
 
 
@@ -235,12 +250,12 @@ def test_a_zone_nobody_knows_is_refused_by_the_name_of_its_field() -> None:
 def test_a_time_with_an_offset_is_an_instant_and_without_one_it_is_local(
     text: str, timezone: str | None, instant: str
 ) -> None:
-    assert parse_at(text, timezone) == Resolved(at(instant))
+    assert parse_time(text, timezone) == ResolvedTime(at(instant))
 
 
 def test_a_written_time_in_a_gap_is_reported() -> None:
-    assert isinstance(parse_at("2026-03-29T02:30", "Europe/Rome").note, Gap)
-    assert isinstance(parse_at("2026-10-25T02:30", "Europe/Rome").note, Overlap)
+    assert isinstance(parse_time("2026-03-29T02:30", "Europe/Rome").note, Gap)
+    assert isinstance(parse_time("2026-10-25T02:30", "Europe/Rome").note, Overlap)
 
 
 @pytest.mark.parametrize(
@@ -267,14 +282,14 @@ def test_a_written_time_in_a_gap_is_reported() -> None:
 )
 def test_what_is_no_time_is_refused_by_the_name_of_its_field(text: str, timezone: str | None, field: str) -> None:
     with pytest.raises(WrongUse) as refused:
-        parse_at(text, timezone)
+        parse_time(text, timezone)
     assert refused.value.field == field
 
 
 @given(st.text(alphabet="0123456789-+:TZ. ", max_size=30))
 def test_whatever_is_written_is_a_time_or_refused(text: str) -> None:
     try:
-        resolved = parse_at(text, "Europe/Rome")
+        resolved = parse_time(text, "Europe/Rome")
     except WrongUse:
         return
     assert resolved.at.utcoffset() == timedelta()

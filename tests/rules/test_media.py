@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from postino.rules.media import KindLimits, MediaLimits, kind_of, kind_problems, media_problems, type_of, with_kinds
-from postino.rules.text_length import Length, Measure
+from postino.rules.media import (
+    MediaKindLimits,
+    MediaLimits,
+    check_kinds,
+    check_media,
+    fill_kinds,
+    guess_file_type,
+    guess_kind,
+)
+from postino.rules.text_length import LengthLimit, Measure
 from postino.values.content import MediaKind, MediaRef
 
-PICTURES = KindLimits(most=4, types=("jpg", "png"), bytes=2_000_000, alt=Length(measure=Measure.CHARACTERS, most=10))
-VIDEOS = KindLimits(most=1, types=("mp4",))
+PICTURES = MediaKindLimits(
+    most=4, types=("jpg", "png"), bytes=2_000_000, alt=LengthLimit(measure=Measure.CHARACTERS, most=10)
+)
+VIDEOS = MediaKindLimits(most=1, types=("mp4",))
 APART = MediaLimits(most=4, kinds={MediaKind.IMAGE: PICTURES, MediaKind.VIDEO: VIDEOS})
 TOGETHER = MediaLimits(most=4, mixed=True, kinds={MediaKind.IMAGE: PICTURES, MediaKind.VIDEO: VIDEOS})
 PICTURES_ONLY = MediaLimits(most=4, least=1, kinds={MediaKind.IMAGE: PICTURES})
@@ -32,25 +42,25 @@ NOTHING = MediaLimits()
     ],
 )
 def test_a_kind_is_guessed_from_the_end_of_the_path(url: str, type: str | None, kind: MediaKind | None) -> None:
-    assert type_of(url) == type
-    assert kind_of(MediaRef(url=url)) is kind
+    assert guess_file_type(url) == type
+    assert guess_kind(MediaRef(url=url)) is kind
 
 
 def test_a_kind_that_was_given_is_believed() -> None:
-    assert kind_of(MediaRef(url="https://a.example/1.gif", kind=MediaKind.VIDEO)) is MediaKind.VIDEO
+    assert guess_kind(MediaRef(url="https://a.example/1.gif", kind=MediaKind.VIDEO)) is MediaKind.VIDEO
 
 
 def test_what_cannot_be_told_is_taken_for_a_picture_with_a_warning() -> None:
     media = [MediaRef(url="https://a.example/1.png"), MediaRef(url="https://a.example/2")]
-    assert [ref.kind for ref in with_kinds(media)] == [MediaKind.IMAGE, MediaKind.IMAGE]
-    (problem,) = kind_problems(media, "media")
+    assert [ref.kind for ref in fill_kinds(media)] == [MediaKind.IMAGE, MediaKind.IMAGE]
+    (problem,) = check_kinds(media, "media")
     assert problem.field == "media[1]"
     assert "attachment 2" in problem.message
 
 
 def told(urls: list[str], limits: MediaLimits) -> list[tuple[str, str]]:
-    media = with_kinds([MediaRef(url=f"https://a.example/{url}") for url in urls])
-    return [(problem.field, problem.message) for problem in media_problems(media, limits, "Anywhere", "media")]
+    media = fill_kinds([MediaRef(url=f"https://a.example/{url}") for url in urls])
+    return [(problem.field, problem.message) for problem in check_media(media, limits, "Anywhere", "media")]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +106,7 @@ def test_a_file_of_a_type_the_network_does_not_take_is_named() -> None:
 
 def test_what_is_known_of_sizes_and_descriptions_is_checked_too() -> None:
     ref = MediaRef(url="https://a.example/1.jpg", kind=MediaKind.IMAGE, size=2_500_000, alt="a" * 12)
-    problems = list(media_problems([ref], APART, "Anywhere", "overrides.x.media"))
+    problems = list(check_media([ref], APART, "Anywhere", "overrides.x.media"))
     assert [(problem.field, problem.message) for problem in problems] == [
         (
             "overrides.x.media[0]",

@@ -12,21 +12,21 @@ from postino.rules.post_status import (
     LATE_AFTER,
     STATUS,
     ContentStatus,
-    Facts,
     Flag,
+    PostSnapshot,
     PostStatus,
-    content_status,
-    post_status,
+    compute_content_status,
+    compute_post_status,
 )
 from postino.values.job import State
 
 NOON = datetime(2026, 12, 24, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
-WAITING = Facts(state=State.PENDING, scheduled_at=NOON, run_at=NOON, max_attempts=3)
+WAITING = PostSnapshot(state=State.PENDING, scheduled_at=NOON, run_at=NOON, max_attempts=3)
 
 
-def flags(facts: Facts, now: datetime = NOON) -> set[Flag]:
-    return set(post_status(facts, now).flags)
+def flags(facts: PostSnapshot, now: datetime = NOON) -> set[Flag]:
+    return set(compute_post_status(facts, now).flags)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def flags(facts: Facts, now: datetime = NOON) -> set[Flag]:
     ],
 )
 def test_every_state_has_its_status(state: str, status: str) -> None:
-    assert post_status(replace(WAITING, state=State(state)), NOON).status == PostStatus(status)
+    assert compute_post_status(replace(WAITING, state=State(state)), NOON).status == PostStatus(status)
     assert set(STATUS) == set(State)
 
 
@@ -66,14 +66,14 @@ def test_a_post_that_waits_for_its_time_has_nothing_to_say() -> None:
 )
 def test_retrying_is_what_has_failed_and_will_be_tried_again(state: State, attempts: int, retrying: str | None) -> None:
     facts = replace(WAITING, state=state, attempts=attempts)
-    assert post_status(facts, NOON).flags.get(Flag.RETRYING) == retrying
+    assert compute_post_status(facts, NOON).flags.get(Flag.RETRYING) == retrying
 
 
 @pytest.mark.parametrize("state", State)
 def test_deferred_is_only_what_waits_and_it_says_why(state: State) -> None:
     facts = replace(WAITING, state=state, deferred="Mastodon is down.")
     expected = "Mastodon is down." if state is State.PENDING else None
-    assert post_status(facts, NOON).flags.get(Flag.DEFERRED) == expected
+    assert compute_post_status(facts, NOON).flags.get(Flag.DEFERRED) == expected
 
 
 @pytest.mark.parametrize("state", State)
@@ -86,13 +86,15 @@ def test_late_is_what_should_have_gone_out_some_minutes_ago(state: State) -> Non
 
 def test_what_went_out_late_stays_late_and_what_was_on_time_never_is() -> None:
     published = replace(WAITING, state=State.COMPLETED)
-    late = post_status(replace(published, published_at=NOON + 6 * MINUTE), NOON)
+    late = compute_post_status(replace(published, published_at=NOON + 6 * MINUTE), NOON)
     assert late.flags == {Flag.LATE: "It went out 6 minutes late."}
     assert flags(replace(published, published_at=NOON + LATE_AFTER), NOON + timedelta(days=9)) == set()
 
 
 def test_lateness_is_told_in_hours_when_it_has_come_to_that() -> None:
-    assert post_status(WAITING, NOON + timedelta(hours=25, minutes=3)).flags[Flag.LATE] == "It is 25 h 3 min late."
+    assert (
+        compute_post_status(WAITING, NOON + timedelta(hours=25, minutes=3)).flags[Flag.LATE] == "It is 25 h 3 min late."
+    )
 
 
 @pytest.mark.parametrize(
@@ -108,8 +110,8 @@ def test_lateness_is_told_in_hours_when_it_has_come_to_that() -> None:
         (replace(WAITING, attempts=2, max_attempts=None), None),
     ],
 )
-def test_at_risk_is_what_will_not_go_out_unless_something_changes(facts: Facts, said: str | None) -> None:
-    why = post_status(facts, NOON).flags.get(Flag.AT_RISK)
+def test_at_risk_is_what_will_not_go_out_unless_something_changes(facts: PostSnapshot, said: str | None) -> None:
+    why = compute_post_status(facts, NOON).flags.get(Flag.AT_RISK)
     assert (why is None) if said is None else (why is not None and said in why)
     for state in set(State) - {State.PENDING}:
         assert Flag.AT_RISK not in flags(replace(facts, state=state))
@@ -139,13 +141,17 @@ def expected(there: set[PostStatus]) -> str:
 
 @pytest.mark.parametrize("there", sets_of_statuses(), ids=lambda there: "+".join(sorted(there)) or "none")
 def test_a_content_stands_as_its_posts_do(there: set[PostStatus]) -> None:
-    assert content_status(there) == expected(there)
+    assert compute_content_status(there) == expected(there)
 
 
 def test_how_many_posts_there_are_and_in_which_order_does_not_matter() -> None:
     for posts in itertools.product(PostStatus, repeat=3):
-        assert content_status(posts) == content_status(set(posts)) == content_status(reversed(posts * 2))
+        assert (
+            compute_content_status(posts)
+            == compute_content_status(set(posts))
+            == compute_content_status(reversed(posts * 2))
+        )
 
 
 def test_every_status_of_a_content_can_be_reached() -> None:
-    assert {content_status(there) for there in sets_of_statuses()} == set(ContentStatus)
+    assert {compute_content_status(there) for there in sets_of_statuses()} == set(ContentStatus)

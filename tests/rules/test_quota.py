@@ -11,9 +11,17 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from postino.errors import WrongUse
-from postino.rules.quota import Calendar, Quota, Spent, cost_of, free_at, left, since
+from postino.rules.quota import (
+    CalendarPeriod,
+    Quota,
+    QuotaUse,
+    count_remaining,
+    find_refill_time,
+    get_cost,
+    get_window_start,
+)
 from postino.values.gate import Scope
-from postino.values.time_zones import zone_names
+from postino.values.time_zones import list_zone_names
 from tests.rules.transitions import transitions
 
 INSTANT = timedelta(microseconds=1)
@@ -32,7 +40,7 @@ def rolling(most: int = 10, period: timedelta = HOUR) -> Quota:
     return Quota(name="a", most=most, period=period, whose=Scope.ACCOUNT, costs={"post": 1})
 
 
-def by_calendar(calendar: Calendar, timezone: str = PACIFIC, most: int = 10) -> Quota:
+def by_calendar(calendar: CalendarPeriod, timezone: str = PACIFIC, most: int = 10) -> Quota:
     costs = {"post": 1}
     return Quota(name="a", most=most, calendar=calendar, timezone=timezone, whose=Scope.CHANNEL, costs=costs)
 
@@ -51,7 +59,7 @@ def at(text: str) -> datetime:
 def test_a_step_costs_what_its_name_says_without_its_number(operation: str, cost: int) -> None:
     costs = {"post": 3, "media": 1, "comment": 5, "comment 1": 7}
     quota = Quota(name="a", most=10, period=HOUR, whose=Scope.ACCOUNT, costs=costs)
-    assert cost_of(quota, operation) == cost
+    assert get_cost(quota, operation) == cost
 
 
 @pytest.mark.parametrize(
@@ -59,7 +67,7 @@ def test_a_step_costs_what_its_name_says_without_its_number(operation: str, cost
     [(timedelta(0), 6), (HOUR - INSTANT, 6), (HOUR, 10), (HOUR + INSTANT, 10), (-INSTANT, 6)],
 )
 def test_what_was_spent_exactly_a_period_ago_no_longer_counts(ago: timedelta, remaining: int) -> None:
-    assert left(rolling(), [Spent(NOW - ago, 4)], NOW) == remaining
+    assert count_remaining(rolling(), [QuotaUse(NOW - ago, 4)], NOW) == remaining
 
 
 @pytest.mark.parametrize(
@@ -80,126 +88,128 @@ def test_what_was_spent_exactly_a_period_ago_no_longer_counts(ago: timedelta, re
     ],
 )
 def test_there_is_room_as_soon_as_enough_has_aged(spent: list[tuple[int, int]], cost: int, free: int) -> None:
-    past = [Spent(NOW - timedelta(minutes=ago), was) for ago, was in spent]
-    assert free_at(rolling(), past, cost, NOW) == NOW + timedelta(minutes=free)
+    past = [QuotaUse(NOW - timedelta(minutes=ago), was) for ago, was in spent]
+    assert find_refill_time(rolling(), past, cost, NOW) == NOW + timedelta(minutes=free)
 
 
 def test_what_costs_more_than_there_ever_is_never_fits() -> None:
-    assert free_at(rolling(most=10), [], 11, NOW) is None
+    assert find_refill_time(rolling(most=10), [], 11, NOW) is None
 
 
 @pytest.mark.parametrize(
     ("calendar", "timezone", "now", "start", "end"),
     [
         # Midnight Pacific, on a day of summer, of winter, of 23 hours and of 25.
-        (Calendar.DAY, PACIFIC, "2026-07-01T06:59:59", "2026-06-30T07:00", "2026-07-01T07:00"),
-        (Calendar.DAY, PACIFIC, "2026-11-16T12:00", "2026-11-16T08:00", "2026-11-17T08:00"),
-        (Calendar.DAY, PACIFIC, "2026-03-08T12:00", "2026-03-08T08:00", "2026-03-09T07:00"),
-        (Calendar.DAY, PACIFIC, "2026-11-01T12:00", "2026-11-01T07:00", "2026-11-02T08:00"),
-        (Calendar.DAY, PACIFIC, "2026-11-02T08:00", "2026-11-02T08:00", "2026-11-03T08:00"),
+        (CalendarPeriod.DAY, PACIFIC, "2026-07-01T06:59:59", "2026-06-30T07:00", "2026-07-01T07:00"),
+        (CalendarPeriod.DAY, PACIFIC, "2026-11-16T12:00", "2026-11-16T08:00", "2026-11-17T08:00"),
+        (CalendarPeriod.DAY, PACIFIC, "2026-03-08T12:00", "2026-03-08T08:00", "2026-03-09T07:00"),
+        (CalendarPeriod.DAY, PACIFIC, "2026-11-01T12:00", "2026-11-01T07:00", "2026-11-02T08:00"),
+        (CalendarPeriod.DAY, PACIFIC, "2026-11-02T08:00", "2026-11-02T08:00", "2026-11-03T08:00"),
         # Midnight comes twice, the day begins once; or it is missing, and the day begins at one.
-        (Calendar.DAY, "America/Havana", "2025-11-02T04:30", "2025-11-02T04:00", "2025-11-03T05:00"),
-        (Calendar.DAY, "America/Havana", "2025-11-02T05:30", "2025-11-02T04:00", "2025-11-03T05:00"),
-        (Calendar.DAY, "America/Santiago", "2026-09-06T05:00", "2026-09-06T04:00", "2026-09-07T03:00"),
-        (Calendar.DAY, "America/Santiago", "2026-09-06T03:59", "2026-09-05T04:00", "2026-09-06T04:00"),
-        (Calendar.MONTH, PACIFIC, "2026-11-01T06:59", "2026-10-01T07:00", "2026-11-01T07:00"),
-        (Calendar.MONTH, PACIFIC, "2026-11-01T07:00", "2026-11-01T07:00", "2026-12-01T08:00"),
-        (Calendar.MONTH, PACIFIC, "2026-12-31T23:00", "2026-12-01T08:00", "2027-01-01T08:00"),
-        (Calendar.MONTH, "Etc/UTC", "2028-02-29T23:59:59", "2028-02-01T00:00", "2028-03-01T00:00"),
-        (Calendar.HOUR, "Asia/Kolkata", "2026-11-16T12:29", "2026-11-16T11:30", "2026-11-16T12:30"),
+        (CalendarPeriod.DAY, "America/Havana", "2025-11-02T04:30", "2025-11-02T04:00", "2025-11-03T05:00"),
+        (CalendarPeriod.DAY, "America/Havana", "2025-11-02T05:30", "2025-11-02T04:00", "2025-11-03T05:00"),
+        (CalendarPeriod.DAY, "America/Santiago", "2026-09-06T05:00", "2026-09-06T04:00", "2026-09-07T03:00"),
+        (CalendarPeriod.DAY, "America/Santiago", "2026-09-06T03:59", "2026-09-05T04:00", "2026-09-06T04:00"),
+        (CalendarPeriod.MONTH, PACIFIC, "2026-11-01T06:59", "2026-10-01T07:00", "2026-11-01T07:00"),
+        (CalendarPeriod.MONTH, PACIFIC, "2026-11-01T07:00", "2026-11-01T07:00", "2026-12-01T08:00"),
+        (CalendarPeriod.MONTH, PACIFIC, "2026-12-31T23:00", "2026-12-01T08:00", "2027-01-01T08:00"),
+        (CalendarPeriod.MONTH, "Etc/UTC", "2028-02-29T23:59:59", "2028-02-01T00:00", "2028-03-01T00:00"),
+        (CalendarPeriod.HOUR, "Asia/Kolkata", "2026-11-16T12:29", "2026-11-16T11:30", "2026-11-16T12:30"),
         # The hour that comes twice is two, the one that is left out none.
-        (Calendar.HOUR, PACIFIC, "2026-11-01T08:30", "2026-11-01T08:00", "2026-11-01T09:00"),
-        (Calendar.HOUR, PACIFIC, "2026-11-01T09:30", "2026-11-01T09:00", "2026-11-01T10:00"),
-        (Calendar.HOUR, PACIFIC, "2026-03-08T09:30", "2026-03-08T09:00", "2026-03-08T10:00"),
+        (CalendarPeriod.HOUR, PACIFIC, "2026-11-01T08:30", "2026-11-01T08:00", "2026-11-01T09:00"),
+        (CalendarPeriod.HOUR, PACIFIC, "2026-11-01T09:30", "2026-11-01T09:00", "2026-11-01T10:00"),
+        (CalendarPeriod.HOUR, PACIFIC, "2026-03-08T09:30", "2026-03-08T09:00", "2026-03-08T10:00"),
         # Half of one again makes it longer, half of one left out shorter.
-        (Calendar.HOUR, "Australia/Lord_Howe", "2026-04-04T15:10", "2026-04-04T14:00", "2026-04-04T15:30"),
-        (Calendar.HOUR, "Australia/Lord_Howe", "2026-10-03T15:40", "2026-10-03T15:30", "2026-10-03T16:00"),
+        (CalendarPeriod.HOUR, "Australia/Lord_Howe", "2026-04-04T15:10", "2026-04-04T14:00", "2026-04-04T15:30"),
+        (CalendarPeriod.HOUR, "Australia/Lord_Howe", "2026-10-03T15:40", "2026-10-03T15:30", "2026-10-03T16:00"),
     ],
 )
 def test_a_window_begins_when_the_clocks_there_show_it(
-    calendar: Calendar, timezone: str, now: str, start: str, end: str
+    calendar: CalendarPeriod, timezone: str, now: str, start: str, end: str
 ) -> None:
     quota = by_calendar(calendar, timezone)
-    assert since(quota, at(now)) == at(start)
-    assert free_at(quota, [Spent(at(start), 10)], 1, at(now)) == at(end)
-    assert free_at(quota, [Spent(at(start) - INSTANT, 10)], 1, at(now)) == at(now)
-    assert left(quota, [Spent(at(start), 10)], at(end)) == 10
+    assert get_window_start(quota, at(now)) == at(start)
+    assert find_refill_time(quota, [QuotaUse(at(start), 10)], 1, at(now)) == at(end)
+    assert find_refill_time(quota, [QuotaUse(at(start) - INSTANT, 10)], 1, at(now)) == at(now)
+    assert count_remaining(quota, [QuotaUse(at(start), 10)], at(end)) == 10
 
 
-def follow_each_other(calendar: Calendar, timezone: str, changes: int) -> None:
+def follow_each_other(calendar: CalendarPeriod, timezone: str, changes: int) -> None:
     quota = by_calendar(calendar, timezone, most=1)
     for transition in transitions(timezone)[:changes]:
         for minutes in (-181, -121, -91, -61, -30, -1, 0, 1, 29, 31, 61, 91, 121, 181):
             now = transition.at + timedelta(minutes=minutes)
-            start, end = since(quota, now), free_at(quota, [Spent(now, 1)], 1, now)
+            start, end = get_window_start(quota, now), find_refill_time(quota, [QuotaUse(now, 1)], 1, now)
             assert end is not None
             assert start <= now < end, (timezone, now)
-            assert since(quota, start) == since(quota, end - INSTANT) == start, (timezone, now)
-            assert since(quota, end) == end, (timezone, now)
+            assert get_window_start(quota, start) == get_window_start(quota, end - INSTANT) == start, (timezone, now)
+            assert get_window_start(quota, end) == end, (timezone, now)
 
 
-@pytest.mark.parametrize("calendar", Calendar)
+@pytest.mark.parametrize("calendar", CalendarPeriod)
 @pytest.mark.parametrize("timezone", TRICKY)
-def test_windows_follow_each_other_without_gap_where_the_clocks_change_oddly(calendar: Calendar, timezone: str) -> None:
+def test_windows_follow_each_other_without_gap_where_the_clocks_change_oddly(
+    calendar: CalendarPeriod, timezone: str
+) -> None:
     follow_each_other(calendar, timezone, changes=4)
 
 
 @pytest.mark.slow
 def test_days_follow_each_other_without_gap_in_every_zone() -> None:
-    for timezone in sorted(zone_names()):
-        follow_each_other(Calendar.DAY, timezone, changes=2)
+    for timezone in sorted(list_zone_names()):
+        follow_each_other(CalendarPeriod.DAY, timezone, changes=2)
 
 
 quotas = st.one_of(
     st.builds(rolling, st.integers(1, 30), st.timedeltas(INSTANT, timedelta(days=3))),
-    st.builds(by_calendar, st.sampled_from(Calendar), st.sampled_from(TRICKY), st.integers(1, 30)),
+    st.builds(by_calendar, st.sampled_from(CalendarPeriod), st.sampled_from(TRICKY), st.integers(1, 30)),
 )
 instants = st.datetimes(datetime(2026, 1, 1), datetime(2027, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
 past = st.lists(st.tuples(st.timedeltas(-timedelta(minutes=1), timedelta(days=3)), st.integers(0, 12)), max_size=20)
 
 
-def fits(quota: Quota, spent: Sequence[Spent], cost: int, now: datetime) -> bool:
-    start = since(quota, now)
+def fits(quota: Quota, spent: Sequence[QuotaUse], cost: int, now: datetime) -> bool:
+    start = get_window_start(quota, now)
     return sum(one.cost for one in spent if one.at >= start) + cost <= quota.most
 
 
 @given(quotas, instants, past, st.integers(1, 30))
 @example(rolling(), NOW, [(HOUR, 10)], 10)
 @example(rolling(), NOW, [(HOUR - INSTANT, 10)], 10)
-@example(by_calendar(Calendar.DAY), at("2026-11-01T06:59:59.999999"), [(timedelta(0), 10)], 1)
+@example(by_calendar(CalendarPeriod.DAY), at("2026-11-01T06:59:59.999999"), [(timedelta(0), 10)], 1)
 def test_it_fits_when_it_is_said_to_and_not_an_instant_sooner(
     quota: Quota, now: datetime, ages: list[tuple[timedelta, int]], cost: int
 ) -> None:
-    spent = [Spent(now - ago, was) for ago, was in ages]
-    free = free_at(quota, spent, cost, now)
+    spent = [QuotaUse(now - ago, was) for ago, was in ages]
+    free = find_refill_time(quota, spent, cost, now)
     if free is None:
         assert cost > quota.most
         return
     assert free >= now
     assert fits(quota, spent, cost, free)
     assert free == now or not fits(quota, spent, cost, free - INSTANT)
-    assert (free == now) is (left(quota, spent, now) >= cost)
+    assert (free == now) is (count_remaining(quota, spent, now) >= cost)
 
 
 @given(quotas, instants, past)
 def test_what_is_left_is_never_negative_nor_more_than_there_is(
     quota: Quota, now: datetime, ages: list[tuple[timedelta, int]]
 ) -> None:
-    spent = [Spent(now - ago, was) for ago, was in ages]
-    assert 0 <= left(quota, spent, now) <= quota.most
-    assert left(quota, spent, now + timedelta(days=40)) == quota.most
+    spent = [QuotaUse(now - ago, was) for ago, was in ages]
+    assert 0 <= count_remaining(quota, spent, now) <= quota.most
+    assert count_remaining(quota, spent, now + timedelta(days=40)) == quota.most
 
 
 @given(st.integers(1, 8), st.timedeltas(INSTANT, timedelta(days=2)), instants, st.lists(st.integers(1, 8), max_size=20))
 def test_who_always_waits_until_there_is_room_never_exceeds_any_period(
     most: int, period: timedelta, now: datetime, costs: list[int]
 ) -> None:
-    quota, spent = rolling(most, period), list[Spent]()
+    quota, spent = rolling(most, period), list[QuotaUse]()
     for cost in costs:
-        free = free_at(quota, spent, min(cost, most), now)
+        free = find_refill_time(quota, spent, min(cost, most), now)
         assert free is not None
         now = free
-        spent.append(Spent(now, min(cost, most)))
+        spent.append(QuotaUse(now, min(cost, most)))
     for first in spent:
         assert sum(one.cost for one in spent if first.at <= one.at < first.at + period) <= most
 
@@ -212,10 +222,10 @@ def test_who_always_waits_until_there_is_room_never_exceeds_any_period(
         ({"period": None}, "period", "either"),
         ({"period": timedelta(0)}, "period", "0:00:00"),
         ({"period": -HOUR}, "period", "-1 day"),
-        ({"calendar": Calendar.DAY}, "period", "either"),
-        ({"calendar": Calendar.DAY, "period": None}, "timezone", "timezone"),
+        ({"calendar": CalendarPeriod.DAY}, "period", "either"),
+        ({"calendar": CalendarPeriod.DAY, "period": None}, "timezone", "timezone"),
         ({"timezone": "Europe/Rome"}, "timezone", "timezone"),
-        ({"calendar": Calendar.DAY, "period": None, "timezone": "Europe/Roma"}, "timezone", "Europe/Roma"),
+        ({"calendar": CalendarPeriod.DAY, "period": None, "timezone": "Europe/Roma"}, "timezone", "Europe/Roma"),
         ({"whose": Scope.BRAND}, "whose", "brand"),
         ({"whose": Scope.ALL}, "whose", "all"),
         ({"costs": {}}, "costs", "{}"),

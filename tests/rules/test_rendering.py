@@ -6,19 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postino.rules.rendering import chosen, render, tidied, used_placeholders
-from postino.values.content import Content, MediaKind, MediaRef, Override, Severity
+from postino.rules.rendering import list_used_placeholders, normalize_text, render_content, select_content
+from postino.values.content import Content, ContentOverride, MediaKind, MediaRef, Severity
 
 WORDS = st.text(alphabet="ab#é {}\n\t\r😀", max_size=30)
 SAFE = st.text(alphabet="ab é😀", max_size=10)
 
 
 def text_of(content: Content, network: str = "mastodon") -> str:
-    return render(content, network).parts[0]
+    return render_content(content, network).parts[0]
 
 
 def test_a_network_says_its_override_and_all_others_the_body() -> None:
-    content = Content(body="to all", overrides={"mastodon": Override(body="to you")})
+    content = Content(body="to all", overrides={"mastodon": ContentOverride(body="to you")})
     assert text_of(content, "mastodon") == "to you"
     assert text_of(content, "bluesky") == "to all"
 
@@ -32,13 +32,13 @@ def test_every_field_is_overridden_by_itself() -> None:
         hashtags=("h",),
         media=(picture,),
         overrides={
-            "x": Override(thread=(), media=(), options={"reply": "nobody"}),
-            "youtube": Override(title="", hashtags=()),
+            "x": ContentOverride(thread=(), media=(), options={"reply": "nobody"}),
+            "youtube": ContentOverride(title="", hashtags=()),
         },
     )
-    on_x = render(content, "x")
+    on_x = render_content(content, "x")
     assert (on_x.parts, on_x.title, on_x.media, on_x.options) == (("b\n\n#h",), "T", (), {"reply": "nobody"})
-    on_youtube = render(content, "youtube")
+    on_youtube = render_content(content, "youtube")
     assert (on_youtube.parts, on_youtube.title, on_youtube.hashtags) == (("b", "t"), None, ())
     assert [ref.url for ref in on_youtube.media] == [picture.url]
 
@@ -59,7 +59,7 @@ def test_every_field_is_overridden_by_itself() -> None:
 )
 def test_placeholders_are_filled_once_and_other_braces_are_left_alone(body: str, rendered: str) -> None:
     given = {"name": "Ada", "trick": "{{name}}", "first name": "Ada L.", "group": "\\g<0>"}
-    result = render(Content(body=body, placeholders=given), "mastodon")
+    result = render_content(Content(body=body, placeholders=given), "mastodon")
     assert result.parts == (rendered,)
     assert result.problems == ()
 
@@ -73,7 +73,7 @@ def test_placeholders_are_filled_everywhere() -> None:
         media=(MediaRef(url="http://a.example/{{n}}.png", alt="{{n}}"),),
         placeholders={"n": "Ada"},
     )
-    result = render(content, "mastodon")
+    result = render_content(content, "mastodon")
     assert (result.parts, result.title, result.hashtags) == (("Ada\n\n#Ada", "Ada"), "Ada", ("Ada",))
     assert result.media == (MediaRef(url="http://a.example/{{n}}.png", alt="Ada", kind=MediaKind.IMAGE),)
 
@@ -84,9 +84,9 @@ def test_a_placeholder_nobody_filled_is_a_problem_that_names_it_and_where_it_is(
         thread=("fine", "{{zzz}}"),
         media=(MediaRef(url="http://a.example/1.png", alt="{{q}}"),),
         placeholders={"name": "Ada"},
-        overrides={"x": Override(body="{{other}}")},
+        overrides={"x": ContentOverride(body="{{other}}")},
     )
-    problems = render(content, "mastodon").problems
+    problems = render_content(content, "mastodon").problems
     assert [(problem.severity, problem.field) for problem in problems] == [
         (Severity.ERROR, "text"),
         (Severity.ERROR, "thread[1]"),
@@ -96,7 +96,7 @@ def test_a_placeholder_nobody_filled_is_a_problem_that_names_it_and_where_it_is(
     assert "Did you mean {{name}}?" in problems[0].message
     assert "{{zzz}}" in problems[1].message
     assert text_of(content) == "{{nmae}} {{nmae}}"
-    assert render(content, "x").problems[0].field == "overrides.x.text"
+    assert render_content(content, "x").problems[0].field == "overrides.x.text"
 
 
 def test_only_the_placeholders_that_are_said_there_count_as_used() -> None:
@@ -104,10 +104,10 @@ def test_only_the_placeholders_that_are_said_there_count_as_used() -> None:
         body="{{a}} {{unknown}}",
         hashtags=("{{b}}",),
         placeholders={"a": "1", "b": "2", "c": "3"},
-        overrides={"x": Override(body="{{c}}")},
+        overrides={"x": ContentOverride(body="{{c}}")},
     )
-    assert used_placeholders(chosen(content, "mastodon"), content.placeholders) == {"a": "1", "b": "2"}
-    assert used_placeholders(chosen(content, "x"), content.placeholders) == {"b": "2", "c": "3"}
+    assert list_used_placeholders(select_content(content, "mastodon"), content.placeholders) == {"a": "1", "b": "2"}
+    assert list_used_placeholders(select_content(content, "x"), content.placeholders) == {"b": "2", "c": "3"}
 
 
 @pytest.mark.parametrize(
@@ -126,18 +126,18 @@ def test_only_the_placeholders_that_are_said_there_count_as_used() -> None:
     ],
 )
 def test_spaces_are_put_in_order_and_nothing_people_meant_is_lost(written: str, tidy: str) -> None:
-    assert tidied(written) == tidy
+    assert normalize_text(written) == tidy
 
 
 @given(st.text())
 def test_what_is_tidy_stays_as_it_is(text: str) -> None:
-    assert tidied(tidied(text)) == tidied(text)
+    assert normalize_text(normalize_text(text)) == normalize_text(text)
 
 
 @given(st.text().filter(lambda text: "\0" not in text))
 def test_without_braces_and_hashtags_a_text_is_only_tidied(text: str) -> None:
     text = text.replace("{", "(")
-    assert text_of(Content(body=text, placeholders={"name": "Ada"})) == tidied(text)
+    assert text_of(Content(body=text, placeholders={"name": "Ada"})) == normalize_text(text)
 
 
 @given(WORDS, st.lists(SAFE, max_size=5))
@@ -148,19 +148,21 @@ def test_what_was_rendered_renders_to_itself(body: str, tags: list[str]) -> None
 
 def test_hashtags_come_at_the_end_of_the_first_part_or_apart_where_the_network_has_a_place_for_them() -> None:
     content = Content(body="a", thread=("b",), hashtags=("#one", "two", "One"))
-    assert render(content, "mastodon").parts == ("a\n\n#one #two", "b")
-    assert render(content, "wordpress").parts == ("a", "b")
-    assert render(content, "wordpress").hashtags == ("one", "two")
+    assert render_content(content, "mastodon").parts == ("a\n\n#one #two", "b")
+    assert render_content(content, "wordpress").parts == ("a", "b")
+    assert render_content(content, "wordpress").hashtags == ("one", "two")
 
 
 def test_a_title_is_one_line() -> None:
-    assert render(Content(title=" a\n b "), "youtube").title == "a b"
-    assert render(Content(title=" \n"), "youtube").title is None
+    assert render_content(Content(title=" a\n b "), "youtube").title == "a b"
+    assert render_content(Content(title=" \n"), "youtube").title is None
 
 
 def test_of_thousands_of_placeholders_that_nobody_filled_the_first_are_told() -> None:
     names = iter(range(100_000))
     parts = tuple("".join(f"{{{{n{next(names)}}}}}" for _ in range(200)) for _ in range(50))
-    rendered = render(Content(body="b", thread=parts, placeholders={f"n{-n}": "" for n in range(1, 101)}), "mastodon")
+    rendered = render_content(
+        Content(body="b", thread=parts, placeholders={f"n{-n}": "" for n in range(1, 101)}), "mastodon"
+    )
     assert len(rendered.problems) == 100
     assert len([problem for problem in rendered.problems if "Did you mean" in problem.message]) <= 10

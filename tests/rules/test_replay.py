@@ -6,20 +6,22 @@ import itertools
 
 import pytest
 
-from postino.rules.replay import why_not
-from postino.rules.settlement import Cause
+from postino.rules.replay import explain_refusal
+from postino.rules.settlement import DeadLetterCause
 
-MUST_CHANGE = {Cause.PERMANENT, Cause.POISON, Cause.GIVEN_UP}
+MUST_CHANGE = {DeadLetterCause.PERMANENT, DeadLetterCause.POISON, DeadLetterCause.GIVEN_UP}
 
 
-@pytest.mark.parametrize(("cause", "edited", "force"), list(itertools.product(Cause, [False, True], [False, True])))
-def test_what_cannot_work_unchanged_needs_an_edit_or_force(cause: Cause, edited: bool, force: bool) -> None:
-    refusal = why_not(cause, edited=edited, force=force)
+@pytest.mark.parametrize(
+    ("cause", "edited", "force"), list(itertools.product(DeadLetterCause, [False, True], [False, True]))
+)
+def test_what_cannot_work_unchanged_needs_an_edit_or_force(cause: DeadLetterCause, edited: bool, force: bool) -> None:
+    refusal = explain_refusal(cause, edited=edited, force=force)
     assert (refusal is not None) == (cause in MUST_CHANGE and not edited and not force)
 
 
 @pytest.mark.parametrize("cause", sorted(MUST_CHANGE))
-def test_a_refusal_says_what_to_do(cause: Cause) -> None:
-    refusal = why_not(cause, edited=False, force=False)
+def test_a_refusal_says_what_to_do(cause: DeadLetterCause) -> None:
+    refusal = explain_refusal(cause, edited=False, force=False)
     assert refusal is not None
     assert refusal.endswith("edit its payload, or force it.")

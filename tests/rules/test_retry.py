@@ -10,13 +10,13 @@ import pytest
 from postino.rules.retry import (
     Backoff,
     Exponential,
-    Override,
+    RetryOverride,
     RetryPolicy,
     Schedule,
-    backoff_from,
-    backoff_text,
-    delay,
-    resolve,
+    compute_delay,
+    parse_backoff,
+    resolve_retry_policy,
+    serialize_backoff,
 )
 
 PUBLISH = Schedule([60, 300, 900])
@@ -34,12 +34,12 @@ GENERIC = Exponential()
     ],
 )  # fmt: skip
 def test_the_delay_follows_the_backoff(backoff: Backoff, attempt: int, seconds: float) -> None:
-    assert delay(attempt, backoff, 0) == timedelta(seconds=seconds)
+    assert compute_delay(attempt, backoff, 0) == timedelta(seconds=seconds)
 
 
 @pytest.mark.parametrize(("jitter", "seconds"), [(0, 100), (0.5, 110), (1, 120)])
 def test_jitter_adds_up_to_a_fifth_and_never_takes_away(jitter: float, seconds: float) -> None:
-    assert delay(1, Schedule([100]), jitter) == timedelta(seconds=seconds)
+    assert compute_delay(1, Schedule([100]), jitter) == timedelta(seconds=seconds)
 
 
 @pytest.mark.parametrize("delays", [[], [-1], [60, -0.1]])
@@ -56,7 +56,7 @@ def test_an_exponential_that_shrinks_or_is_negative_is_refused(wrong: dict[str, 
 
 @pytest.mark.parametrize("backoff", [PUBLISH, GENERIC, Exponential(0.5, 1.5, 7), Schedule([0])])
 def test_a_backoff_stored_with_a_job_comes_back_the_same(backoff: Backoff) -> None:
-    assert backoff_from(backoff_text(backoff)) == backoff
+    assert parse_backoff(serialize_backoff(backoff)) == backoff
 
 
 DEFAULT = RetryPolicy(max_attempts=5, backoff=GENERIC, time_limit=None)
@@ -67,17 +67,24 @@ DEFAULT = RetryPolicy(max_attempts=5, backoff=GENERIC, time_limit=None)
     [
         ((), DEFAULT),
         ((None, None, None), DEFAULT),
-        ((Override(), Override(), Override()), DEFAULT),
-        ((Override(max_attempts=1), Override(max_attempts=2), Override(max_attempts=3)), RetryPolicy(1, GENERIC)),
-        ((None, Override(max_attempts=2), Override(max_attempts=3)), RetryPolicy(2, GENERIC)),
-        ((None, None, Override(max_attempts=3)), RetryPolicy(3, GENERIC)),
+        ((RetryOverride(), RetryOverride(), RetryOverride()), DEFAULT),
         (
-            (Override(time_limit=1.5), Override(backoff=PUBLISH, time_limit=9), Override(max_attempts=3)),
+            (RetryOverride(max_attempts=1), RetryOverride(max_attempts=2), RetryOverride(max_attempts=3)),
+            RetryPolicy(1, GENERIC),
+        ),
+        ((None, RetryOverride(max_attempts=2), RetryOverride(max_attempts=3)), RetryPolicy(2, GENERIC)),
+        ((None, None, RetryOverride(max_attempts=3)), RetryPolicy(3, GENERIC)),
+        (
+            (
+                RetryOverride(time_limit=1.5),
+                RetryOverride(backoff=PUBLISH, time_limit=9),
+                RetryOverride(max_attempts=3),
+            ),
             RetryPolicy(3, PUBLISH, 1.5),
         ),
     ],
 )
 def test_job_goes_before_channel_before_type_before_default(
-    overrides: tuple[Override | None, ...], expected: RetryPolicy
+    overrides: tuple[RetryOverride | None, ...], expected: RetryPolicy
 ) -> None:
-    assert resolve(DEFAULT, *overrides) == expected
+    assert resolve_retry_policy(DEFAULT, *overrides) == expected

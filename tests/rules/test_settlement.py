@@ -13,19 +13,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postino.rules.lifecycle import may_move
+from postino.rules.lifecycle import can_move
 from postino.rules.retry import RetryPolicy, Schedule
 from postino.rules.settlement import (
-    FEWEST_LOOKS,
-    Cause,
+    MIN_LOOKUPS,
+    DeadLetterCause,
     Settlement,
-    failed,
-    next_look,
-    release,
-    rescue,
-    settle,
-    unreadable,
-    verdict,
+    compute_next_lookup,
+    make_failure,
+    release_job,
+    rescue_job,
+    settle_job,
+    settle_resolution,
+    settle_unreadable,
 )
 from postino.values.event import EventType
 from postino.values.job import Job, Queue, State
@@ -65,43 +65,43 @@ COMPLETED = Settlement(state=State.COMPLETED, event=EventType.COMPLETED)
         (Done(), 99, COMPLETED),
         (Retry("busy"), 1, retrying(after(seconds=60))),
         (Retry("busy"), 2, retrying(after(seconds=300))),
-        (Retry("busy"), 3, failed("busy", Cause.EXHAUSTED)),
-        (Retry("busy"), 4, failed("busy", Cause.EXHAUSTED)),
+        (Retry("busy"), 3, make_failure("busy", DeadLetterCause.EXHAUSTED)),
+        (Retry("busy"), 4, make_failure("busy", DeadLetterCause.EXHAUSTED)),
         (Retry("busy", after(seconds=90)), 1, retrying(after(seconds=90))),
         (Retry("busy", after(seconds=30)), 1, retrying(after(seconds=60))),
-        (Retry("busy", after(hours=9)), 3, failed("busy", Cause.EXHAUSTED)),
+        (Retry("busy", after(hours=9)), 3, make_failure("busy", DeadLetterCause.EXHAUSTED)),
         (Defer(after(hours=1), "limit"), 1, deferred(after(hours=1))),
         (Defer(after(hours=-1), "limit"), 1, deferred(NOW)),
         (Defer(after(hours=1), "limit"), 3, deferred(after(hours=1))),
-        (Reject("no"), 1, failed("no", Cause.PERMANENT)),
-        (Reject("no"), 3, failed("no", Cause.PERMANENT)),
+        (Reject("no"), 1, make_failure("no", DeadLetterCause.PERMANENT)),
+        (Reject("no"), 3, make_failure("no", DeadLetterCause.PERMANENT)),
         (Unknown("?"), 1, Settlement(state=State.UNCERTAIN, event=EventType.UNCERTAIN, error="?")),
         (Unknown("?"), 3, Settlement(state=State.UNCERTAIN, event=EventType.UNCERTAIN, error="?")),
     ],
 )
 def test_each_outcome_has_its_settlement(outcome: Outcome, attempts: int, expected: Settlement) -> None:
-    settled = settle(replace(JOB, attempts=attempts), outcome, POLICY, NOW, 0)
+    settled = settle_job(replace(JOB, attempts=attempts), outcome, POLICY, NOW, 0)
     assert settled == expected
-    assert may_move(State.RUNNING, settled.state)
+    assert can_move(State.RUNNING, settled.state)
 
 
 @pytest.mark.parametrize(("not_before", "expected"), [(None, 72), (after(seconds=70), 72), (after(seconds=80), 80)])
 def test_jitter_never_brings_a_retry_below_its_not_before(not_before: datetime | None, expected: float) -> None:
-    settled = settle(JOB, Retry("busy", not_before), POLICY, NOW, 1.0)
+    settled = settle_job(JOB, Retry("busy", not_before), POLICY, NOW, 1.0)
     assert settled.run_at == after(seconds=expected)
 
 
 def test_a_failure_is_an_event_with_its_cause() -> None:
-    assert failed("why", Cause.POISON) == Settlement(
-        state=State.FAILED, event=EventType.FAILED, error="why", cause=Cause.POISON
+    assert make_failure("why", DeadLetterCause.POISON) == Settlement(
+        state=State.FAILED, event=EventType.FAILED, error="why", cause=DeadLetterCause.POISON
     )
 
 
 def test_a_job_given_back_costs_neither_an_attempt_nor_a_rescue_unless_it_sent_something() -> None:
     job = replace(JOB, attempts=2, rescues=2)
-    assert release(job, NOW) == Settlement(state=State.PENDING, event=EventType.RELEASED, run_at=NOW, refund=True)
-    assert release(replace(job, sent=True, look_at=NOW), NOW).state is State.UNCERTAIN
-    assert release(replace(job, sent=True), NOW).state is State.PENDING, "all that was sent was answered"
+    assert release_job(job, NOW) == Settlement(state=State.PENDING, event=EventType.RELEASED, run_at=NOW, refund=True)
+    assert release_job(replace(job, sent=True, look_at=NOW), NOW).state is State.UNCERTAIN
+    assert release_job(replace(job, sent=True), NOW).state is State.PENDING, "all that was sent was answered"
 
 
 @pytest.mark.parametrize(
@@ -119,12 +119,12 @@ def test_a_job_given_back_costs_neither_an_attempt_nor_a_rescue_unless_it_sent_s
 def test_what_a_dead_worker_held_is_rescued_quarantined_or_uncertain(
     life: dict[str, Any], state: State, event: EventType, refund: bool
 ) -> None:
-    decided = rescue(replace(JOB, **life), NOW)
+    decided = rescue_job(replace(JOB, **life), NOW)
     assert (decided.state, decided.event, decided.refund) == (state, event, refund)
     looked_at = LATER if state is State.UNCERTAIN and life["rescues"] < 2 else None
     assert decided.run_at == (NOW if state is State.PENDING else looked_at)
     assert decided.rescued == (state is not State.FAILED)
-    assert decided.cause == (Cause.QUARANTINED if state is State.FAILED else None)
+    assert decided.cause == (DeadLetterCause.QUARANTINED if state is State.FAILED else None)
     assert (decided.error is None) == (state is State.PENDING)
 
 
@@ -153,8 +153,8 @@ def uncertain(run_at: datetime | None, error: str | None = "busy", **said: Any) 
         # Looking: as often as one would try again, then a person.
         (Retry("busy"), 2, PAST, uncertain(after(seconds=300))),
         (Unknown("?", PAST), 2, PAST, uncertain(after(seconds=300), "?")),
-        (Retry("busy"), FEWEST_LOOKS, PAST, uncertain(None)),
-        (Unknown("?", PAST), FEWEST_LOOKS, PAST, uncertain(None, "?")),
+        (Retry("busy"), MIN_LOOKUPS, PAST, uncertain(None)),
+        (Unknown("?", PAST), MIN_LOOKUPS, PAST, uncertain(None, "?")),
         # A wait is a wait, and costs nothing.
         (Defer(after(hours=1), "limit"), 3, PAST, uncertain(after(hours=1), None, deferred="limit", refund=True)),
         (Defer(NOW, "limit"), 1, after(seconds=40), uncertain(after(seconds=40), None, deferred="limit", refund=True)),
@@ -167,28 +167,28 @@ def uncertain(run_at: datetime | None, error: str | None = "busy", **said: Any) 
 def test_in_doubt_a_job_is_neither_simply_tried_again_nor_given_up(
     outcome: Outcome, attempts: int, look_at: datetime, expected: Settlement
 ) -> None:
-    assert settle(replace(DOUBTFUL, attempts=attempts, look_at=look_at), outcome, POLICY, NOW, 0) == expected
+    assert settle_job(replace(DOUBTFUL, attempts=attempts, look_at=look_at), outcome, POLICY, NOW, 0) == expected
 
 
-@pytest.mark.parametrize("attempts", range(1, FEWEST_LOOKS))
+@pytest.mark.parametrize("attempts", range(1, MIN_LOOKUPS))
 def test_however_few_tries_a_job_has_it_is_asked_after_a_few_times(attempts: int) -> None:
     once = RetryPolicy(max_attempts=1, backoff=Schedule([60]))
     job = replace(DOUBTFUL, attempts=attempts, look_at=PAST)
     for outcome in (Retry("busy"), Unknown("?", PAST)):
-        assert settle(job, outcome, once, NOW, 0).run_at == after(seconds=60)
-        assert settle(replace(job, attempts=FEWEST_LOOKS), outcome, once, NOW, 0).run_at is None
+        assert settle_job(job, outcome, once, NOW, 0).run_at == after(seconds=60)
+        assert settle_job(replace(job, attempts=MIN_LOOKUPS), outcome, once, NOW, 0).run_at is None
 
 
 def test_done_is_not_believed_as_long_as_something_is_in_doubt() -> None:
-    settled = settle(DOUBTFUL, Done({"url": "u"}, "r1"), POLICY, NOW, 0)
+    settled = settle_job(DOUBTFUL, Done({"url": "u"}, "r1"), POLICY, NOW, 0)
     assert (settled.state, settled.run_at, settled.remote_id) == (State.UNCERTAIN, DOUBTFUL.look_at, None)
-    asked = settle(replace(DOUBTFUL, attempts=FEWEST_LOOKS, look_at=PAST), Done(), POLICY, NOW, 0)
+    asked = settle_job(replace(DOUBTFUL, attempts=MIN_LOOKUPS, look_at=PAST), Done(), POLICY, NOW, 0)
     assert (asked.state, asked.run_at) == (State.UNCERTAIN, None)
 
 
 def test_a_payload_that_cannot_be_read_any_more_does_not_fail_what_may_be_out_there() -> None:
-    assert unreadable(JOB, "why").cause is Cause.POISON
-    assert unreadable(DOUBTFUL, "why") == uncertain(None, "why")
+    assert settle_unreadable(JOB, "why").cause is DeadLetterCause.POISON
+    assert settle_unreadable(DOUBTFUL, "why") == uncertain(None, "why")
 
 
 outcomes = st.one_of(
@@ -209,22 +209,22 @@ def test_whatever_a_handler_says_what_is_in_doubt_stays_uncertain_until_its_quar
     look_at = after(minutes=minutes)
     job = replace(DOUBTFUL, attempts=attempts, look_at=look_at)
     told = replace(outcome, look_at=look_at) if isinstance(outcome, Unknown) and outcome.look_at else outcome
-    settled = settle(job, told, RetryPolicy(max_attempts=most, backoff=Schedule([60])), NOW, jitter)
+    settled = settle_job(job, told, RetryPolicy(max_attempts=most, backoff=Schedule([60])), NOW, jitter)
     assert settled.state is State.UNCERTAIN
     assert settled.event is EventType.UNCERTAIN
     assert settled.cause is None
-    assert may_move(State.RUNNING, settled.state)
+    assert can_move(State.RUNNING, settled.state)
     assert settled.run_at is None or settled.run_at >= max(look_at, NOW)
 
 
 @given(st.integers(1, 9), st.integers(1, 9))
 def test_looks_come_to_an_end(attempts: int, most: int) -> None:
     policy = RetryPolicy(max_attempts=most, backoff=Schedule([60]))
-    again = next_look(replace(DOUBTFUL, attempts=attempts), PAST, policy, NOW, 0)
-    assert (again is None) == (attempts >= max(most, FEWEST_LOOKS))
+    again = compute_next_lookup(replace(DOUBTFUL, attempts=attempts), PAST, policy, NOW, 0)
+    assert (again is None) == (attempts >= max(most, MIN_LOOKUPS))
 
 
-@pytest.mark.parametrize("decide", [release, partial(rescue, suspected=False)])
+@pytest.mark.parametrize("decide", [release_job, partial(rescue_job, suspected=False)])
 def test_one_taken_only_to_look_and_given_back_before_it_began_has_spent_nothing(
     decide: Callable[[Job, datetime], Settlement],
 ) -> None:
@@ -235,13 +235,13 @@ def test_one_taken_only_to_look_and_given_back_before_it_began_has_spent_nothing
 
 
 def test_one_that_sent_something_before_its_worker_stopped_has_spent_its_attempt() -> None:
-    stopped = release(DOUBTFUL, NOW)
+    stopped = release_job(DOUBTFUL, NOW)
     assert (stopped.state, stopped.run_at, stopped.refund) == (State.UNCERTAIN, DOUBTFUL.look_at, False)
 
 
 def test_a_job_in_doubt_that_kills_its_workers_is_left_to_a_person() -> None:
-    assert rescue(replace(DOUBTFUL, rescues=1), NOW).run_at == DOUBTFUL.look_at
-    assert rescue(replace(DOUBTFUL, rescues=2), NOW).run_at is None
+    assert rescue_job(replace(DOUBTFUL, rescues=1), NOW).run_at == DOUBTFUL.look_at
+    assert rescue_job(replace(DOUBTFUL, rescues=2), NOW).run_at is None
 
 
 @pytest.mark.parametrize(
@@ -249,8 +249,8 @@ def test_a_job_in_doubt_that_kills_its_workers_is_left_to_a_person() -> None:
     [(Done(remote_id="r1"), State.COMPLETED), (Retry("again"), State.PENDING), (Reject("no"), State.FAILED)],
 )
 def test_a_persons_word_is_settled_as_it_is(said: Done | Retry | Reject, state: State) -> None:
-    settled = verdict(said, NOW)
+    settled = settle_resolution(said, NOW)
     assert settled.state is state
-    assert may_move(State.UNCERTAIN, state)
+    assert can_move(State.UNCERTAIN, state)
     assert settled.run_at == (NOW if state is State.PENDING else None)
     assert settled.remote_id == ("r1" if state is State.COMPLETED else None)

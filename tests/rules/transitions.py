@@ -7,7 +7,7 @@ from functools import cache
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from postino.values.time_zones import zone
+from postino.values.time_zones import get_zone
 
 DAY = 86_400
 FIRST = int(datetime(2025, 1, 1, tzinfo=UTC).timestamp())
@@ -24,7 +24,7 @@ class Transition(NamedTuple):
 
 @cache
 def transitions(name: str) -> list[Transition]:
-    place = zone(name)
+    place = get_zone(name)
     found = []
     before = _offset(place, FIRST)
     for second in range(FIRST + DAY, LAST, DAY):

@@ -22,7 +22,7 @@ from postino.engine.job_ledger import JobLedger, StopRun
 from postino.engine.quota_meter import QuotaMeter
 from postino.errors import Conflict
 from postino.rules import settlement
-from postino.rules.ledger import doubts
+from postino.rules.ledger import list_uncertain_intents
 from postino.rules.retry import RetryPolicy, Schedule
 from postino.stores.records import AuditContext, ClaimRequest, JobFilter, NewJob, SettledJob, WorkerInfo
 from postino.stores.store import Store
@@ -123,7 +123,7 @@ class Publishing(RuleBasedStateMachine):
     def work_later(self, pick: int, hows: list[str], settled: bool) -> None:
         """When quarantines and pauses are over."""
         self.wait(100)
-        self.do(self.store.rescue({}, settlement.rescue))
+        self.do(self.store.rescue({}, settlement.rescue_job))
         self.work(pick, hows, settled)
 
     work_more = work_later_still = work_later
@@ -204,7 +204,7 @@ class Publishing(RuleBasedStateMachine):
 
     async def write_down(self, run: Run) -> None:
         self.runs.remove(run)
-        decided = settlement.settle(run.call.job, run.task.result(), POLICY, self.clock.now, 0)
+        decided = settlement.settle_job(run.call.job, run.task.result(), POLICY, self.clock.now, 0)
         await self.store.settle([SettledJob(run.call.job, decided)])
 
     # Workers die, or are only taken for dead
@@ -237,7 +237,7 @@ class Publishing(RuleBasedStateMachine):
         worker = self.workers[pick % len(self.workers)]
         runs = [run for run in self.runs if run.worker == worker]
         self.do(self.end(runs))
-        given_back = [SettledJob(run.call.job, settlement.release(run.call.job, self.clock.now)) for run in runs]
+        given_back = [SettledJob(run.call.job, settlement.release_job(run.call.job, self.clock.now)) for run in runs]
         self.do(self.store.settle(given_back))
 
     async def end(self, runs: list[Run]) -> None:
@@ -248,7 +248,7 @@ class Publishing(RuleBasedStateMachine):
 
     @rule()
     def rescue(self) -> None:
-        self.do(self.store.rescue({}, settlement.rescue))
+        self.do(self.store.rescue({}, settlement.rescue_job))
 
     # Time and people
 
@@ -303,7 +303,7 @@ class Publishing(RuleBasedStateMachine):
             self.do(self.store.resolve_job(job.id, Reject("enough") if gives_up else self.do(self.truth(job)), ACT))
 
     async def truth(self, job: Job) -> Done | Retry:
-        in_doubt = doubts(await self.store.ledger(job.id))
+        in_doubt = list_uncertain_intents(await self.store.ledger(job.id))
         if not in_doubt:
             return Retry("all of it is known")
         part = job.id, int(in_doubt[-1].step.removeprefix("part "))
@@ -350,11 +350,13 @@ class Publishing(RuleBasedStateMachine):
                 assert not out
             case State.PENDING:
                 assert job.run_at is not None
-                assert job.generation > 1 or not doubts(ledger), "tried again although something may be out there"
+                assert job.generation > 1 or not list_uncertain_intents(ledger), (
+                    "tried again although something may be out there"
+                )
             case State.UNCERTAIN:
                 assert job.run_at is not None or job.token is None
         if not job.state.is_final:
-            assert (job.look_at is not None) == bool(doubts(ledger))
+            assert (job.look_at is not None) == bool(list_uncertain_intents(ledger))
 
     def teardown(self) -> None:
         try:
@@ -382,7 +384,7 @@ class Publishing(RuleBasedStateMachine):
     async def retire_all(self) -> None:
         for worker in self.workers:
             await self.store.unregister_worker(worker)
-        await self.store.rescue({}, settlement.rescue)
+        await self.store.rescue({}, settlement.rescue_job)
         await self.store.register_worker(WorkerInfo(id="last", host="here", pid=1))
 
     async def one_good_round(self) -> None:

@@ -13,14 +13,14 @@ from postino.values.ledger import CallPolicy
 from postino.values.provider import (
     CannotTell,
     Failure,
+    FailureKind,
     Found,
     Intent,
-    Kind,
-    NoAnswer,
+    LookupResult,
+    NoResponse,
     NotFound,
     NotSent,
     Receipt,
-    Sighting,
 )
 
 MANNERS = CallPolicy(timeout=timedelta(seconds=10), visibility=timedelta(seconds=20), send_within=timedelta(seconds=5))
@@ -109,7 +109,7 @@ class Network:
     def move(self, visit: Visit, how: str) -> None:
         try:
             said = self.seen(visit, how) if visit.kind == "look" else self.sent(visit, how)
-        except (NotSent, NoAnswer) as error:
+        except (NotSent, NoResponse) as error:
             visit.answer.set_exception(error)
         else:
             if said is not None:
@@ -131,10 +131,10 @@ class Network:
                 visit.left = True
                 return None
             case "error":
-                return Failure(Kind.TRANSIENT, "Internal error.")
+                return Failure(FailureKind.TRANSIENT, "Internal error.")
             case "refused" | "limited":
                 self.unknown.discard(visit.part)
-                kind = Kind.PERMANENT if how == "refused" else Kind.RATE_LIMIT
+                kind = FailureKind.PERMANENT if how == "refused" else FailureKind.RATE_LIMIT
                 return Failure(kind, how, until=self.now() + timedelta(seconds=30))
             case _:
                 return self.silence()
@@ -163,16 +163,16 @@ class Network:
         return Receipt(remote_id=self.shown[visit.part][0].remote_id)
 
     def silence(self) -> NoReturn:
-        raise NoAnswer("no answer")
+        raise NoResponse("no answer")
 
-    def seen(self, visit: Visit, how: str) -> Sighting | Failure:
+    def seen(self, visit: Visit, how: str) -> LookupResult | Failure:
         match how:
             case "lost" | "gone" | "slowly":
                 return self.silence()
             case "error":
-                return Failure(Kind.TRANSIENT, "Internal error.")
+                return Failure(FailureKind.TRANSIENT, "Internal error.")
             case "limited":
-                return Failure(Kind.RATE_LIMIT, "limited", until=self.now() + timedelta(seconds=30))
+                return Failure(FailureKind.RATE_LIMIT, "limited", until=self.now() + timedelta(seconds=30))
             case "refused":
                 return CannotTell("perhaps")
         visible = [post for post in self.shown.get(visit.part, []) if post.visible_at <= self.now()]

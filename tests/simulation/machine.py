@@ -32,7 +32,7 @@ from postino.stores.store import Store
 from postino.values.event import Cursor, Event, EventType
 from postino.values.gate import Scope
 from postino.values.job import Job, Queue, State
-from postino.values.ledger import Fact, NewIntent, Source, Verdict
+from postino.values.ledger import NewIntent, ReceiptEntry, ReceiptSource, Verdict
 from postino.values.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
 from postino.values.provider import Receipt
 from tests.simulation.model import Entry, Model
@@ -252,7 +252,7 @@ class Life(RuleBasedStateMachine):
 
     def decided(self, job: Job, told: Outcome | tuple[str, float], chance: float) -> Settlement:
         outcome = Defer(self.clock.now + timedelta(seconds=told[1]), "later") if isinstance(told, tuple) else told
-        return self.at_a_time_of_its_own(settlement.settle(job, outcome, POLICY, self.clock.now, chance))
+        return self.at_a_time_of_its_own(settlement.settle_job(job, outcome, POLICY, self.clock.now, chance))
 
     def at_a_time_of_its_own(self, decided: Settlement) -> Settlement:
         if decided.run_at is None:
@@ -271,7 +271,7 @@ class Life(RuleBasedStateMachine):
         held = self.held()
         jobs = {held[pick % len(held)].id: held[pick % len(held)] for pick in some}.values()
         self.write(
-            [SettledJob(job, self.at_a_time_of_its_own(settlement.release(job, self.clock.now))) for job in jobs]
+            [SettledJob(job, self.at_a_time_of_its_own(settlement.release_job(job, self.clock.now))) for job in jobs]
         )
 
     # What leaves, and what is heard of it
@@ -298,7 +298,9 @@ class Life(RuleBasedStateMachine):
         in_doubt = self.in_doubt()
         job_id = in_doubt[pick % len(in_doubt)].id
         receipt = Receipt(remote_id=str(job_id))
-        fact = Fact(step="post", number=1, verdict=Verdict.ACCEPTED, told_by=Source.CALL, receipt=receipt)
+        fact = ReceiptEntry(
+            step="post", number=1, verdict=Verdict.ACCEPTED, told_by=ReceiptSource.CALL, receipt=receipt
+        )
         self.world.agree(lambda store: store.record_receipt(job_id, fact))
         self.model.hear(job_id)
         for job in self.held():
@@ -327,7 +329,7 @@ class Life(RuleBasedStateMachine):
         times = {entry.id: self.instant(0) for entry in orphans}
 
         def decide(job: Job, now: datetime, suspected: bool = True) -> Settlement:
-            decided = settlement.rescue(job, now)
+            decided = settlement.rescue_job(job, now)
             if decided.run_at is None:
                 return decided
             return replace(decided, run_at=times[job.id] + (decided.run_at - now))

@@ -11,12 +11,12 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from postino.errors import Conflict, NotFound
-from postino.rules.replay import why_not
-from postino.rules.settlement import Cause, Settlement, verdict
+from postino.rules.replay import explain_refusal
+from postino.rules.settlement import DeadLetterCause, Settlement, settle_resolution
 from postino.stores.records import NewJob
 from postino.values.event import EventType
 from postino.values.gate import Scope
-from postino.values.job import Job, Queue, State, lane_of
+from postino.values.job import Job, Queue, State, get_lane
 from postino.values.outcome import Done, Reject, Retry
 
 PATIENCE_OF_LOW = timedelta(seconds=60)
@@ -62,7 +62,7 @@ class Entry:
     @property
     def line(self) -> tuple[str, str | None]:
         """Where it waits: the line of its account or brand on its channel, or its channel's own."""
-        return self.channel, lane_of(self.account, self.brand)
+        return self.channel, get_lane(self.account, self.brand)
 
     def __repr__(self) -> str:
         where = f"{self.channel}/{self.queue.label} {self.line[1] or 'bulk'}"
@@ -89,7 +89,7 @@ class Entry:
 class Letter:
     """A dead letter."""
 
-    cause: Cause
+    cause: DeadLetterCause
     history: int
     resolution: str | None = None
 
@@ -347,7 +347,7 @@ class Model:
 
     def resolve(self, job_id: UUID, said: Done | Retry | Reject) -> None:
         entry = self.wanted(job_id, State.UNCERTAIN)
-        self.end(entry, verdict(said, self.now, entry.last_error or entry.deferred))
+        self.end(entry, settle_resolution(said, self.now, entry.last_error or entry.deferred))
         self.record(entry, EventType.RESOLVED)
 
     def open_letter(self, job_id: UUID) -> tuple[Entry, Letter]:
@@ -359,7 +359,7 @@ class Model:
 
     def replay(self, job_id: UUID, payload: bytes | None, force: bool) -> None:
         entry, letter = self.open_letter(job_id)
-        if why_not(letter.cause, edited=payload is not None, force=force):
+        if explain_refusal(letter.cause, edited=payload is not None, force=force):
             raise Conflict
         letter.resolution = "replayed"
         entry.state, entry.run_at, entry.dispatched = State.PENDING, self.now, False

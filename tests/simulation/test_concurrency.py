@@ -98,7 +98,7 @@ async def busy_worker(store: Store, name: str, chance: random.Random, books: Boo
                     held = []
                 # else it goes on with what it held, and is refused where a rescuer came first
             case "rescue":
-                await store.rescue({}, lambda job, now, suspected: settlement.release(job, now))
+                await store.rescue({}, lambda job, now, suspected: settlement.release_job(job, now))
             case "cancel" if books.put:
                 await cancel(store, chance.choice(sorted(books.put)), books)
     await settle(store, [(job, Done()) for job in held], books)
@@ -140,7 +140,7 @@ async def settle(store: Store, told: Sequence[tuple[Job, Outcome]], books: Books
     now = datetime.now(UTC)
     # A worker may hold a job twice, once by a claim it lost; the answer names jobs, so only the last is told.
     last = {job.id: (job, outcome) for job, outcome in told}.values()
-    endings = [SettledJob(job, settlement.settle(job, outcome, POLICY, now, 0)) for job, outcome in last]
+    endings = [SettledJob(job, settlement.settle_job(job, outcome, POLICY, now, 0)) for job, outcome in last]
     written = await store.settle(endings)
     books.done.update(e.job.id for e in endings if e.job.id in written and e.settlement.state is State.COMPLETED)
 
@@ -167,7 +167,7 @@ async def watch(store: Store, over: asyncio.Event) -> int:
 
 async def drain(store: Store, books: Books) -> None:
     """Everything left, by one worker: three empty claims in a row are the end."""
-    await store.rescue({}, lambda job, now, suspected: settlement.release(job, now))
+    await store.rescue({}, lambda job, now, suspected: settlement.release_job(job, now))
     await store.register_worker(WorkerInfo(id="last", host="here", pid=1))
     empty = 0
     while empty < 3:

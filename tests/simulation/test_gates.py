@@ -19,14 +19,14 @@ from hypothesis import strategies as st
 
 from postino.rules import settlement
 from postino.rules.blackout import Blackout
-from postino.rules.gates import Known, caps_at, gates_at, holds
+from postino.rules.gates import GateSources, compute_caps, is_blocking, list_closed_gates
 from postino.rules.retry import RetryPolicy
 from postino.stores.operations import gates
 from postino.stores.records import AuditContext, ClaimRequest, JobFilter, NewJob, SettledJob, WorkerInfo
 from postino.stores.store import Store
 from postino.values.gate import GateKind, Scope
 from postino.values.job import Job, Queue, State
-from postino.values.ledger import Fact, NewIntent, Source, Verdict
+from postino.values.ledger import NewIntent, ReceiptEntry, ReceiptSource, Verdict
 from postino.values.outcome import Defer
 from postino.values.provider import Receipt
 from tests.simulation.world import Clock, World, opened
@@ -120,12 +120,14 @@ class SmallWorld:
         )
         self.world.agree(lambda store: store.record_intents([intent]))
         receipt = Receipt(remote_id=str(job.id))
-        fact = Fact(step="post", number=1, verdict=Verdict.ACCEPTED, told_by=Source.CALL, receipt=receipt)
+        fact = ReceiptEntry(
+            step="post", number=1, verdict=Verdict.ACCEPTED, told_by=ReceiptSource.CALL, receipt=receipt
+        )
         self.world.agree(lambda store: store.record_receipt(job.id, fact))
 
     def settle(self, job: Job, outcome: Defer) -> None:
         self.tick()
-        ending = SettledJob(job, settlement.settle(job, outcome, RetryPolicy(), self.clock.now, 0.0))
+        ending = SettledJob(job, settlement.settle_job(job, outcome, RetryPolicy(), self.clock.now, 0.0))
         assert self.world.agree(lambda store: store.settle([ending])) == {job.id}
 
     def close(self, place: tuple[GateKind, Scope, str], lasting: int) -> None:
@@ -172,7 +174,7 @@ class SmallWorld:
     def until(self, instants: int) -> None:
         """To the very instant at which the next gate opens, or one before it."""
         known, now = self.known()
-        ends = [gate.until_at for gate in gates_at(known, now) if gate.until_at is not None]
+        ends = [gate.until_at for gate in list_closed_gates(known, now) if gate.until_at is not None]
         if ends:
             self.clock.now = max(now, min(ends) - timedelta(microseconds=instants))
 
@@ -193,7 +195,7 @@ class SmallWorld:
 
     # What the rules say
 
-    def known(self) -> tuple[Known, datetime]:
+    def known(self) -> tuple[GateSources, datetime]:
         """All there is, that of accounts included."""
         known, now = self.world.agree(lambda store: store.known_gates(), in_order)
         stored = self.world.agree(lambda store: store.gates(), lambda found: sorted(found, key=str))
@@ -202,11 +204,11 @@ class SmallWorld:
 
     def check(self) -> None:
         known, now = self.known()
-        shut = gates_at(known, now)
+        shut = list_closed_gates(known, now)
         every = self.world.agree(lambda store: store.jobs(JobFilter(limit=1000, states=(State.PENDING,))))
         due = [job for job in every if job.run_at is not None and job.run_at <= now]
-        free = [job for job in due if not any(holds(gate, job) for gate in shut)]
-        expected = at_once(free, caps_at(known, now))
+        free = [job for job in due if not any(is_blocking(gate, job) for gate in shut)]
+        expected = at_once(free, compute_caps(known, now))
         for side, found in zip(self.world.sides, self.world.on_all(lambda side: side.all_claimable()), strict=True):
             told = f"{side.name} at {now} with {shut} gives {found} where {free} may run"
             got = {job.id for job in found}
@@ -215,7 +217,7 @@ class SmallWorld:
             assert Counter(job.channel for job in found) == Counter(job.channel for job in expected), told
 
 
-def in_order(told: tuple[Known, datetime]) -> tuple[Known, datetime]:
+def in_order(told: tuple[GateSources, datetime]) -> tuple[GateSources, datetime]:
     known, now = told
     listed = sorted(known.blackouts, key=lambda blackout: blackout.id)
     return replace(known, gates=tuple(sorted(known.gates, key=str)), blackouts=tuple(listed)), now

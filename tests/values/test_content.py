@@ -8,17 +8,17 @@ import pytest
 
 from postino.errors import WrongUse
 from postino.values.content import (
-    MOST_ADDRESS,
-    MOST_BODY,
-    MOST_HASHTAGS,
-    MOST_MEDIA,
-    MOST_NETWORK,
-    MOST_PARTS,
-    MOST_PLACEHOLDERS,
-    MOST_TITLE,
+    MAX_BODY,
+    MAX_HASHTAGS,
+    MAX_MEDIA,
+    MAX_NETWORK_NAME,
+    MAX_PARTS,
+    MAX_PLACEHOLDERS,
+    MAX_TITLE,
+    MAX_URL,
     Content,
+    ContentOverride,
     MediaRef,
-    Override,
     check_networks,
 )
 from postino.values.networks import PLANNED_NETWORKS
@@ -30,14 +30,14 @@ KNOWN = (*PLANNED_NETWORKS, "bluesky", "mastodon", "telegram")
     "said",
     [
         {},
-        {"body": "a" * MOST_BODY},
-        {"body": "😀" * MOST_BODY},
-        {"title": "a" * MOST_TITLE},
-        {"hashtags": ("a",) * MOST_HASHTAGS},
-        {"thread": ("a" * MOST_BODY,) * 3},
-        {"thread": ("a",) * MOST_PARTS, "media": (MediaRef(url="https://a.example"),) * MOST_MEDIA},
+        {"body": "a" * MAX_BODY},
+        {"body": "😀" * MAX_BODY},
+        {"title": "a" * MAX_TITLE},
+        {"hashtags": ("a",) * MAX_HASHTAGS},
+        {"thread": ("a" * MAX_BODY,) * 3},
+        {"thread": ("a",) * MAX_PARTS, "media": (MediaRef(url="https://a.example"),) * MAX_MEDIA},
         {"body": "{{a}} and {{b}}" * 50, "placeholders": {"a": "a" * 900, "b": "b"}},
-        {"overrides": {network: Override(body="a" * MOST_BODY) for network in KNOWN}},
+        {"overrides": {network: ContentOverride(body="a" * MAX_BODY) for network in KNOWN}},
     ],
 )
 def test_what_is_within_the_limits_is_taken(said: dict[str, Any]) -> None:
@@ -47,27 +47,30 @@ def test_what_is_within_the_limits_is_taken(said: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("said", "field"),
     [
-        ({"body": "a" * (MOST_BODY + 1)}, "text"),
-        ({"title": "a" * (MOST_TITLE + 1)}, "title"),
-        ({"hashtags": ("a",) * (MOST_HASHTAGS + 1)}, "hashtags"),
-        ({"thread": ("fine", "a" * (MOST_BODY + 1))}, "thread[1]"),
-        ({"overrides": {"x": Override(body="a" * (MOST_BODY + 1))}}, "overrides.x.text"),
-        ({"overrides": {"x": Override(title="a" * (MOST_TITLE + 1))}}, "overrides.x.title"),
-        ({"overrides": {"a" * (MOST_NETWORK + 1): Override()}}, "overrides"),
-        ({"thread": ("a",) * (MOST_PARTS + 1)}, "thread"),
-        ({"thread": ("a" * MOST_BODY,) * 21}, "text"),
-        ({"media": (MediaRef(url="https://a.example"),) * (MOST_MEDIA + 1)}, "media"),
-        ({"media": (MediaRef(url="a" * (MOST_ADDRESS + 1)),)}, "media[0].url"),
-        ({"overrides": {"x": Override(thread=("a",) * (MOST_PARTS + 1))}}, "overrides.x.thread"),
-        ({"placeholders": {str(number): "a" for number in range(MOST_PLACEHOLDERS + 1)}}, "placeholders"),
-        ({"placeholders": {"a": "a" * (MOST_BODY + 1)}}, "placeholders.a"),
+        ({"body": "a" * (MAX_BODY + 1)}, "text"),
+        ({"title": "a" * (MAX_TITLE + 1)}, "title"),
+        ({"hashtags": ("a",) * (MAX_HASHTAGS + 1)}, "hashtags"),
+        ({"thread": ("fine", "a" * (MAX_BODY + 1))}, "thread[1]"),
+        ({"overrides": {"x": ContentOverride(body="a" * (MAX_BODY + 1))}}, "overrides.x.text"),
+        ({"overrides": {"x": ContentOverride(title="a" * (MAX_TITLE + 1))}}, "overrides.x.title"),
+        ({"overrides": {"a" * (MAX_NETWORK_NAME + 1): ContentOverride()}}, "overrides"),
+        ({"thread": ("a",) * (MAX_PARTS + 1)}, "thread"),
+        ({"thread": ("a" * MAX_BODY,) * 21}, "text"),
+        ({"media": (MediaRef(url="https://a.example"),) * (MAX_MEDIA + 1)}, "media"),
+        ({"media": (MediaRef(url="a" * (MAX_URL + 1)),)}, "media[0].url"),
+        ({"overrides": {"x": ContentOverride(thread=("a",) * (MAX_PARTS + 1))}}, "overrides.x.thread"),
+        ({"placeholders": {str(number): "a" for number in range(MAX_PLACEHOLDERS + 1)}}, "placeholders"),
+        ({"placeholders": {"a": "a" * (MAX_BODY + 1)}}, "placeholders.a"),
         ({"body": "{{a}}" * 1000, "placeholders": {"a": "a" * 100}}, "text"),
-        ({"overrides": {"x": Override(body="{{a}}" * 1000)}, "placeholders": {"a": "a" * 100}}, "overrides.x.text"),
+        (
+            {"overrides": {"x": ContentOverride(body="{{a}}" * 1000)}, "placeholders": {"a": "a" * 100}},
+            "overrides.x.text",
+        ),
         ({"body": "nul\0"}, "text"),
         ({"body": "half \ud83d"}, "text"),
         ({"placeholders": {"name": "\udc80"}}, "placeholders.name"),
         ({"media": (MediaRef(url="http://a.example/\0"),)}, "media[0].url"),
-        ({"overrides": {"x": Override(media=(MediaRef(url="", alt="\0"),))}}, "overrides.x.media[0].alt"),
+        ({"overrides": {"x": ContentOverride(media=(MediaRef(url="", alt="\0"),))}}, "overrides.x.media[0].alt"),
     ],
 )
 def test_what_is_not_is_refused_by_the_name_of_its_field(said: dict[str, Any], field: str) -> None:
@@ -84,10 +87,10 @@ def test_a_refusal_says_how_much_is_too_much() -> None:
 
 def test_a_misspelt_network_is_answered_with_the_nearest_one() -> None:
     with pytest.raises(WrongUse, match=r"Did you mean mastodon\?"):
-        check_networks(Content(overrides={"mastdon": Override()}), KNOWN)
+        check_networks(Content(overrides={"mastdon": ContentOverride()}), KNOWN)
     with pytest.raises(WrongUse, match="There are: instagram, facebook"):
-        check_networks(Content(overrides={"q": Override()}), KNOWN)
-    check_networks(Content(overrides={"forum": Override()}), (*KNOWN, "forum"))
+        check_networks(Content(overrides={"q": ContentOverride()}), KNOWN)
+    check_networks(Content(overrides={"forum": ContentOverride()}), (*KNOWN, "forum"))
 
 
 def test_a_checksum_is_never_taken_for_an_address() -> None:

@@ -9,13 +9,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from postino.errors import WrongUse
-from postino.values.time_zones import nearest, zone, zone_names
+from postino.values.time_zones import get_zone, list_zone_names, suggest_zone
 
 
 def test_every_zone_can_be_read() -> None:
     noon = datetime(2026, 7, 1, 12, tzinfo=UTC)
-    offsets = {noon.astimezone(zone(name)).utcoffset() for name in zone_names()}
-    assert len(zone_names()) > 500
+    offsets = {noon.astimezone(get_zone(name)).utcoffset() for name in list_zone_names()}
+    assert len(list_zone_names()) > 500
     assert {timedelta(hours=-11), timedelta(0), timedelta(hours=5, minutes=45), timedelta(hours=14)} <= offsets
 
 
@@ -31,7 +31,7 @@ def test_zones_do_not_come_from_the_machine() -> None:
 @pytest.mark.parametrize("name", ["", "rome", "../zones", "/etc/localtime", "Europe", "Europe/Rome\0", "europe/rome"])
 def test_what_is_no_zone_is_refused(name: str) -> None:
     with pytest.raises(WrongUse) as refused:
-        zone(name)
+        get_zone(name)
     assert refused.value.field == "timezone"
 
 
@@ -49,10 +49,10 @@ def test_what_is_no_zone_is_refused(name: str) -> None:
     ],
 )
 def test_the_nearest_zone_is_what_was_probably_meant(asked: str, near: str | None) -> None:
-    assert nearest(asked) == near
+    assert suggest_zone(asked) == near
 
 
 def test_a_refusal_names_the_field_that_is_to_blame() -> None:
     with pytest.raises(WrongUse, match=r"Europe/Rome or America/New_York") as refused:
-        zone("Italy", field="blackouts[0].timezone")
+        get_zone("Italy", field="blackouts[0].timezone")
     assert refused.value.field == "blackouts[0].timezone"

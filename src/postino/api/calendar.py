@@ -6,7 +6,7 @@ from fastapi.responses import JSONResponse
 from postino.api.caller import Asking
 from postino.api.query import limit_of, query_of
 from postino.publishing.calendar import CalendarService, parse_days
-from postino.values.time_zones import zone
+from postino.values.time_zones import get_zone
 from postino.wiring import Postino
 
 USUAL = "20"
@@ -21,7 +21,7 @@ def routes(app: Postino) -> APIRouter:
         """The days `from` to `to`, both included, in `timezone`; of each at most `limit` posts, cancelled ones too."""
         query = query_of(request, "from", "to", "timezone", "brand", "limit")
         first, last = parse_days(query.get("from"), query.get("to"))
-        timezone = zone(query.get("timezone", "UTC")).key
+        timezone = get_zone(query.get("timezone", "UTC")).key
         brands = caller.brands
         if "brand" in query:
             brands = frozenset([query["brand"]] if caller.sees(query["brand"]) else [])

@@ -22,8 +22,8 @@ from postino.api.views.jobs import render_dead_letter, render_dead_letter_summar
 from postino.api.visibility import get_editable_dead_letter, get_visible_dead_letter, select_brands
 from postino.engine.actions import make_audit_context
 from postino.errors import Conflict, NotFound, WrongUse
-from postino.rules.error_groups import pattern
-from postino.rules.settlement import Cause
+from postino.rules.error_groups import generalize_error
+from postino.rules.settlement import DeadLetterCause
 from postino.stores.records import DeadLetterFilter
 from postino.wiring import Postino
 
@@ -42,7 +42,7 @@ class LettersFilter(Strict):
     channel: Name | None = None
     account: Name | None = None
     brand: Name | None = None
-    cause: Annotated[Cause, Field(strict=False)] | None = None
+    cause: Annotated[DeadLetterCause, Field(strict=False)] | None = None
     error: Annotated[str, Field(max_length=500)] | None = None
     before: Annotated[UUID, Field(strict=False)] | None = None
     limit: Annotated[int, Field(ge=1, le=MOST_AT_ONCE)] = MOST_AT_ONCE
@@ -177,7 +177,7 @@ async def of_one_error(
     for _ in range(MOST_LOOKED_AT // MOST_AT_ONCE):
         page = await app.store.dead_letters(replace(wanted, limit=MOST_AT_ONCE))
         for letter in page:
-            if pattern(letter.error) == error:
+            if generalize_error(letter.error) == error:
                 alike.append(letter.job.id)
             if len(alike) == most:
                 return alike, str(letter.job.id)
@@ -205,7 +205,7 @@ def paced(now: datetime, count: int, per_second: float | None) -> list[datetime 
     return [now + timedelta(seconds=number / per_second) for number in range(count)]
 
 
-def cause_of(text: str | None) -> Cause | None:
-    if text is not None and text not in list(Cause):
-        raise WrongUse(f"cause: there is no {text[:40]!r}.{nearest(text, [*Cause])}", "cause")
-    return None if text is None else Cause(text)
+def cause_of(text: str | None) -> DeadLetterCause | None:
+    if text is not None and text not in list(DeadLetterCause):
+        raise WrongUse(f"cause: there is no {text[:40]!r}.{nearest(text, [*DeadLetterCause])}", "cause")
+    return None if text is None else DeadLetterCause(text)

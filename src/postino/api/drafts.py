@@ -19,7 +19,7 @@ from postino.api.views.fields import to_json
 from postino.api.visibility import get_visible_draft, require_accounts
 from postino.errors import WrongUse
 from postino.values.job import new_id
-from postino.values.post import Answer, Draft, Once, StoredAccount
+from postino.values.post import Draft, ResponseRecorder, StoredAccount, StoredResponse
 from postino.wiring import Postino
 
 
@@ -30,7 +30,7 @@ def routes(app: Postino) -> APIRouter:
     async def create_draft(body: DraftBody, request: Request, caller: Asking, key: CallersKey = None) -> Response:
         """Keeps what is said so far; what a network would say to it, nobody asks yet."""
 
-        async def make(once: Once | None) -> Draft | None:
+        async def make(once: ResponseRecorder | None) -> Draft | None:
             draft = await drafted(app, caller, body, Draft(new_id(), None, caller.name, ""))
             return await app.store.add_draft(draft, once=once)
 
@@ -113,7 +113,7 @@ def changes(body: DraftBody) -> dict[str, Any]:
     return body.model_dump(mode="json", exclude_unset=True)
 
 
-def told_of_new(draft: Draft) -> Answer:
+def told_of_new(draft: Draft) -> StoredResponse:
     return answer_of(201, of_draft(draft))
 
 

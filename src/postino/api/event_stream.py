@@ -11,7 +11,7 @@ import structlog
 
 from postino.errors import StoreError
 from postino.stores.store import Store
-from postino.values.event import Cursor, Event, account_in
+from postino.values.event import Cursor, Event, get_account
 
 log = structlog.get_logger("postino.streaming")
 TOGETHER = 200
@@ -246,7 +246,7 @@ def only_brands(told: Told, brands: Iterable[str]) -> Told | None:
             return told if told.brands.get(event.job_id) in ours else None
         case {"scope": "brand", "name": name} | {"scope": "brand", "brand": name}:
             return told if name in ours else None
-        case _ if account_in(data) is not None:
+        case _ if get_account(data) is not None:
             return told if data.get("brand") in ours else None
         case _:
             return None

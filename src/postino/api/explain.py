@@ -56,7 +56,7 @@ def routes(app: Postino) -> APIRouter:
 
     async def told(job_id: UUID, request: Request) -> JSONResponse:
         name = query_of(request, "timezone").get("timezone")
-        zone = None if name is None else time_zones.zone(name)
+        zone = None if name is None else time_zones.get_zone(name)
         return JSONResponse(render_explanation(await explain(app.store, job_id, zone=zone)))
 
     return router

@@ -17,7 +17,7 @@ from postino.forecast.forecast import make_forecast
 from postino.forecast.result import Forecast, render_forecast
 from postino.forecast.run import ForecastRequest
 from postino.forecast.timeline import render_svg
-from postino.values.time_zones import zone
+from postino.values.time_zones import get_zone
 from postino.wiring import Postino, load_channel_limits
 
 MOST_JOBS = 5_000
@@ -49,7 +49,7 @@ def routes(app: Postino) -> APIRouter:
     async def play(body: SimulateBody, caller: Asking) -> JSONResponse:
         """What would run when, until a time; of at most 5,000 jobs. With `picture` also drawn, as SVG."""
         notes: list[str] = []
-        place = zone(body.timezone or "UTC")
+        place = get_zone(body.timezone or "UTC")
         asked = asked_by(app, body, notes)
         if caller.hears is None:
             played = await in_time(replace(asked, most=MOST_JOBS))

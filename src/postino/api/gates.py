@@ -15,9 +15,9 @@ from postino.api.query import query_of
 from postino.api.views.fields import render_fields
 from postino.engine.gate_control import BlackoutPreview
 from postino.errors import WrongUse
-from postino.rules.blackout import Blackout, sentence, told_of
+from postino.rules.blackout import Blackout, describe_blackout, render_blackout
 from postino.rules.circuit_breaker import Breaker
-from postino.rules.gates import told_of_gate
+from postino.rules.gates import describe_closed_gate
 from postino.wiring import Postino
 
 
@@ -79,7 +79,7 @@ def routes(app: Postino) -> APIRouter:
         found = await gate_control.queues()
         return listed(
             [render_fields(line) for line in found.lines],
-            gates=[render_fields(gate) | {"sentence": told_of_gate(gate)} for gate in found.closed.gates],
+            gates=[render_fields(gate) | {"sentence": describe_closed_gate(gate)} for gate in found.closed.gates],
             caps=dict(found.closed.caps),
             workers=[render_fields(worker) for worker in found.workers],
         )
@@ -99,7 +99,7 @@ def flag_of(query: dict[str, str], name: str) -> bool:
 
 
 def of_blackout(blackout: Blackout) -> dict[str, Any]:
-    return told_of(blackout) | {"sentence": sentence(blackout)}
+    return render_blackout(blackout) | {"sentence": describe_blackout(blackout)}
 
 
 def of_shifts(shifts: BlackoutPreview) -> dict[str, Any]:

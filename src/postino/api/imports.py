@@ -13,8 +13,8 @@ from postino.api.views.fields import to_json
 from postino.api.visibility import list_visible_accounts
 from postino.errors import NotFound, WrongUse
 from postino.publishing.imports import Importer, compute_token
-from postino.values.imports import Import, no_import
-from postino.values.time_zones import zone
+from postino.values.imports import Import, describe_missing_import
+from postino.values.time_zones import get_zone
 from postino.wiring import Postino
 
 Asking = Annotated[Caller, Depends(caller_of)]
@@ -39,7 +39,7 @@ def routes(app: Postino) -> APIRouter:
             return JSONResponse(of_import(await importer.save(known, accounts, caller.name)), 201)
         if "token" in query:
             raise WrongUse("token: it is for saving; say `commit=true` with it.", "token")
-        timezone = zone(query["timezone"]).key if "timezone" in query else None
+        timezone = get_zone(query["timezone"]).key if "timezone" in query else None
         found = await importer.check(file, timezone, accounts, caller.key, caller.name)
         return JSONResponse(of_import(found))
 
@@ -48,7 +48,7 @@ def routes(app: Postino) -> APIRouter:
         """How far it has come, and what is wrong with which line."""
         found = await app.store.import_by_id(import_id)
         if found.caller != caller.key and caller.brands is not None:
-            raise NotFound(no_import(import_id))
+            raise NotFound(describe_missing_import(import_id))
         return JSONResponse(of_import(found))
 
     return router

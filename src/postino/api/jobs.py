@@ -27,7 +27,7 @@ from postino.errors import Conflict, WrongUse
 from postino.publishing.post_request import PAST_TOLERANCE
 from postino.stores.records import EnqueuedJob, JobFilter, NewJob
 from postino.values.job import Job, Queue, State
-from postino.values.post import POST, Answer, Asked, Once
+from postino.values.post import POST, IdempotentRequest, ResponseRecorder, StoredResponse
 from postino.wiring import Postino
 
 FORMER = "/fp-publisher"
@@ -87,18 +87,18 @@ def routes(app: Postino) -> APIRouter:
     return router
 
 
-async def queued(app: Postino, body: JobBody, caller: Caller, asked: Asked | None) -> Response:
+async def queued(app: Postino, body: JobBody, caller: Caller, asked: IdempotentRequest | None) -> Response:
     """Nothing of it is looked at where the very same was answered before."""
     said: list[str] = []
 
-    async def make(once: Once | None) -> Sequence[EnqueuedJob]:
+    async def make(once: ResponseRecorder | None) -> Sequence[EnqueuedJob]:
         new, notes = await wanted(app, body, caller)
         said[:] = notes
         made = await enqueue_with_retry(app.store, [new], once=once)
         app.wake([one.job for one in made])
         return made
 
-    def told(made: Sequence[EnqueuedJob]) -> Answer:
+    def told(made: Sequence[EnqueuedJob]) -> StoredResponse:
         [(job, created)] = [(one.job, one.created) for one in made]
         if not caller.sees(job.brand):
             raise Conflict(TAKEN)

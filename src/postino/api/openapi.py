@@ -71,10 +71,10 @@ def links_of(told: dict[str, Any], under: str, name: str, place: str) -> dict[st
 
 def document() -> dict[str, Any]:
     from postino.api.server import make_app
-    from postino.config import load
+    from postino.config import load_config
 
     with tempfile.TemporaryDirectory() as folder:
-        return make_app(load(Path(folder), environment={})).openapi()
+        return make_app(load_config(Path(folder), environment={})).openapi()
 
 
 def written(told: dict[str, Any]) -> str:

@@ -8,9 +8,9 @@ from typing import Any
 from postino.api.models import MOST_ACCOUNTS, ContentBody, MediaBody, OverrideBody, PostBody
 from postino.errors import WrongUse
 from postino.publishing.post_request import PostRequest
-from postino.rules.local_time import parse_at
-from postino.values.content import Content, MediaRef, Override
-from postino.values.time_zones import zone
+from postino.rules.local_time import parse_time
+from postino.values.content import Content, ContentOverride, MediaRef
+from postino.values.time_zones import get_zone
 
 NAMES = {"text": "body"}  # what a content calls otherwise
 NO_COMMENTS = "Postino does not write first comments yet. Leave it out."
@@ -58,7 +58,7 @@ def instant(text: str | None, timezone: str | None, field: str, notes: list[str]
         if text is None:
             check_zone(timezone)
             return None
-        found = parse_at(text, timezone)
+        found = parse_time(text, timezone)
     except WrongUse as error:
         blamed = field if error.field == "at" else error.field
         raise WrongUse(f"{blamed}: {error}", blamed) from error
@@ -70,7 +70,7 @@ def instant(text: str | None, timezone: str | None, field: str, notes: list[str]
 def check_zone(name: str | None) -> None:
     """A wrong name is told at once, and not with the first time that needs it."""
     if name is not None:
-        zone(name)
+        get_zone(name)
 
 
 def content_of(body: ContentBody, before: Content | None = None) -> Content:
@@ -90,8 +90,8 @@ def content_of(body: ContentBody, before: Content | None = None) -> Content:
     return replace(before or Content(), **changed)
 
 
-def make_override(network: str, body: OverrideBody) -> Override:
-    return Override(
+def make_override(network: str, body: OverrideBody) -> ContentOverride:
+    return ContentOverride(
         body=body.text,
         thread=None if body.thread is None else tuple(body.thread),
         title=body.title,

@@ -20,7 +20,15 @@ from postino.errors import WrongUse
 from postino.publishing.contents import normalize_search_text
 from postino.rules.post_status import STATUS, Flag
 from postino.values.job import State
-from postino.values.post import Answer, Asked, Draft, Once, Place, PostFilter, Written
+from postino.values.post import (
+    Draft,
+    IdempotentRequest,
+    PageCursor,
+    PostFilter,
+    ResponseRecorder,
+    SavedPost,
+    StoredResponse,
+)
 from postino.wiring import Postino
 
 STATES = {status.value: state for state, status in STATUS.items()}
@@ -77,12 +85,12 @@ async def previewed(app: Postino, body: PostBody, caller: Caller) -> JSONRespons
 
 
 async def created(
-    app: Postino, body: PostBody, caller: Caller, asked: Asked | None, draft: Draft | None = None
+    app: Postino, body: PostBody, caller: Caller, asked: IdempotentRequest | None, draft: Draft | None = None
 ) -> Response:
     """Nothing of it is looked at where the very same was answered before."""
     views = await PostViews.load(app)
 
-    async def make(once: Once | None) -> Sequence[Written]:
+    async def make(once: ResponseRecorder | None) -> Sequence[SavedPost]:
         timing = timing_of(body)
         wish = wish_of(body, timing)
         accounts = await require_accounts(app, caller, body.accounts)
@@ -90,7 +98,7 @@ async def created(
         await app.post_validator.turns.wait()  # many are written together, and then all are to be told of
         return written
 
-    def told(written: Sequence[Written]) -> Answer:
+    def told(written: Sequence[SavedPost]) -> StoredResponse:
         timing = timing_of(body)
         posts = [one.post for one in written]
         notes = [*timing.notes, *describe_existing(written), *views.list_notes(posts)]
@@ -101,7 +109,7 @@ async def created(
     return await answered(app.read_batcher, asked, told, make)
 
 
-def status_of(timing: Timing, written: Sequence[Written]) -> int:
+def status_of(timing: Timing, written: Sequence[SavedPost]) -> int:
     if not any(one.created for one in written):
         return 200
     return 202 if timing.at is None else 201
@@ -139,7 +147,7 @@ def check_network(app: Postino, name: str | None) -> None:
         raise WrongUse(f"network: there is no network {name[:100]!r}.{nearest(name, known)}", "network")
 
 
-def cursor(wanted: PostFilter, place: Place) -> str:
+def cursor(wanted: PostFilter, place: PageCursor) -> str:
     return cursor_at(place) if wanted.by_time else str(place.id)
 
 

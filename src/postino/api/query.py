@@ -9,7 +9,7 @@ from fastapi import Request
 from postino.api.body_limits import BROKEN
 from postino.api.problems import nearest
 from postino.errors import WrongUse
-from postino.values.post import Place
+from postino.values.post import PageCursor
 
 FEWEST, USUAL, MOST = 1, 50, 200
 
@@ -44,14 +44,14 @@ def truth_of(query: dict[str, str], name: str) -> bool:
     return text == "true"
 
 
-def place_of(query: dict[str, str]) -> Place | None:
+def place_of(query: dict[str, str]) -> PageCursor | None:
     """A cursor of a list by time: when, and which."""
     text = query.get("cursor")
     if text is None:
         return None
     at, _, which = text.partition("_")
     try:
-        found = Place(UUID(which), datetime.fromisoformat(at))
+        found = PageCursor(UUID(which), datetime.fromisoformat(at))
         if found.at.tzinfo is None:
             raise ValueError
     except ValueError:
@@ -60,7 +60,7 @@ def place_of(query: dict[str, str]) -> Place | None:
     return found
 
 
-def cursor_at(place: Place) -> str:
+def cursor_at(place: PageCursor) -> str:
     return f"{place.at.astimezone(UTC).isoformat().replace('+00:00', 'Z')}_{place.id}"
 
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from postino.api.caller import caller_of
 from postino.api.models import DeedBody
 from postino.api.views.fields import render_fields
-from postino.rules.gates import told_of_gate
+from postino.rules.gates import describe_closed_gate
 from postino.stores.records import JobFilter
 from postino.values.gate import Gate, Scope
 from postino.wiring import Postino
@@ -74,4 +74,4 @@ def by(request: Request, body: DeedBody) -> dict[str, Any]:
 
 
 def told(gate: Gate) -> JSONResponse:
-    return JSONResponse(render_fields(gate) | {"sentence": told_of_gate(gate)})
+    return JSONResponse(render_fields(gate) | {"sentence": describe_closed_gate(gate)})

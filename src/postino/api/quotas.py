@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 from postino.api.caller import caller_of
 from postino.api.query import limit_of, query_of
 from postino.api.views.fields import to_json
-from postino.rules.quota import Quota, Spent, free_at, left, since
+from postino.rules.quota import Quota, QuotaUse, count_remaining, find_refill_time, get_window_start
 from postino.stores.records import QuotaUsageFilter
 from postino.values.gate import Scope
 from postino.values.post import StoredAccount
@@ -51,10 +51,12 @@ async def left_of(app: Postino, accounts: Sequence[StoredAccount]) -> list[dict[
 
 def spending(account: StoredAccount, quota: Quota, now: datetime) -> QuotaUsageFilter:
     payer = account.id if quota.whose is Scope.ACCOUNT else ""
-    return QuotaUsageFilter(channel=account.network, quota=quota.name, account=payer, since_at=since(quota, now))
+    return QuotaUsageFilter(
+        channel=account.network, quota=quota.name, account=payer, since_at=get_window_start(quota, now)
+    )
 
 
-def told(account: StoredAccount, quota: Quota, spent: Sequence[Spent], now: datetime) -> dict[str, Any]:
+def told(account: StoredAccount, quota: Quota, spent: Sequence[QuotaUse], now: datetime) -> dict[str, Any]:
     """`free_at` is for what costs least."""
     period = None if quota.period is None else quota.period.total_seconds()
     return {
@@ -63,8 +65,8 @@ def told(account: StoredAccount, quota: Quota, spent: Sequence[Spent], now: date
         "quota": quota.name,
         "whose": quota.whose.value,
         "most": quota.most,
-        "left": left(quota, spent, now),
-        "free_at": to_json(free_at(quota, spent, min(quota.costs.values()), now)),
+        "left": count_remaining(quota, spent, now),
+        "free_at": to_json(find_refill_time(quota, spent, min(quota.costs.values()), now)),
         "period_seconds": period,
         "calendar": quota.calendar and quota.calendar.value,
         "timezone": quota.timezone,

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from postino.api.authentication import COOKIE, key_in
 from postino.api.problems import problem, request_id, unless_asking
-from postino.rules.rate_limit import Allowance, Answered, ask
+from postino.rules.rate_limit import RateLimitDecision, TokenBucket, take_token
 
 GIVEN = re.compile(r"[\w.:/+=-]{1,128}", re.ASCII)
 MOST_CALLERS = 10_000
@@ -56,7 +56,7 @@ class RateLimits:
 
     def __init__(self, app: ASGIApp, *, rate: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.app, self.rate, self.burst, self.clock = app, rate, burst, clock
-        self.known: OrderedDict[str, Allowance] = OrderedDict()
+        self.known: OrderedDict[str, TokenBucket] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or self.rate == 0 or scope["path"].startswith(FREE):
@@ -77,7 +77,7 @@ class RateLimits:
         refusal = problem(429, said, None, {"Retry-After": str(answered.retry_after)})
         await refusal(scope, receive, sending)
 
-    def admitted(self, scope: Scope) -> Answered:
+    def admitted(self, scope: Scope) -> RateLimitDecision:
         shown, address = shown_in(scope), str((scope.get("client") or ("",))[0])
         if shown is None:
             return self.ask(address)
@@ -85,14 +85,14 @@ class RateLimits:
             return newcomer
         return self.ask(shown)
 
-    def ask(self, caller: str) -> Answered:
-        answered = ask(self.known.pop(caller, None), self.rate, self.burst, self.clock())
+    def ask(self, caller: str) -> RateLimitDecision:
+        answered = take_token(self.known.pop(caller, None), self.rate, self.burst, self.clock())
         self.known[caller] = answered.after
         if len(self.known) > MOST_CALLERS:
             self.known.popitem(last=False)  # who asked least recently has most of its allowance back
         return answered
 
-    def told(self, answered: Answered) -> dict[str, str]:
+    def told(self, answered: RateLimitDecision) -> dict[str, str]:
         return {
             "RateLimit-Limit": str(self.burst),
             "RateLimit-Remaining": str(answered.remaining),

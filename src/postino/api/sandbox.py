@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
 from postino.errors import NotFound, StoreUnreachable
-from postino.values.provider import Http, NoAnswer, NotSent
+from postino.values.provider import Http, NoResponse, NotSent
 from postino.wiring import Postino, http_client_factory, no_objection
 
 NO_SANDBOX = "No sandbox runs beside this Postino: `sandbox.url` is not set. `postino up` starts one."
@@ -69,7 +69,7 @@ async def passed_on(app: Postino, request: Request, path: str, body: Mapping[str
         http: Http = door.open(timeout=PATIENCE, may_send=no_objection, visible=False, secrets=(), public=False)
         try:
             answer = await http.request(request.method, address, params=dict(request.query_params), json=body)
-        except (NotSent, NoAnswer) as error:
+        except (NotSent, NoResponse) as error:
             raise StoreUnreachable(f"The sandbox does not answer. {error}") from error
     if not answer.ok:
         return JSONResponse(answer.json(), answer.status, media_type="application/problem+json")

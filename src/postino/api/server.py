@@ -61,7 +61,7 @@ PARTS = (
 
 def make_app(config: Config | None = None) -> FastAPI:
     """Without a config, the one in force."""
-    config = config or configuration.load()
+    config = config or configuration.load_config()
     postino = Postino(config)
     check = Access(read_or_create(config.data_dir / KEY_FILE), postino)
     app = app_for(postino, check)

@@ -23,7 +23,7 @@ from postino.api.status_page.page import told_to_people
 from postino.api.views.fields import to_json
 from postino.api.views.users import render_brands
 from postino.auth.sign_in import BrowserSession, SignInRefused, SignInThrottled, log_refusal
-from postino.rules.login_throttle import LONGEST
+from postino.rules.login_throttle import SESSION_LIFETIME
 from postino.wiring import Postino
 
 NEVER_KEPT = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
@@ -121,7 +121,7 @@ def of_signed_in(signed_in: BrowserSession) -> dict[str, object]:
 
 
 def set_cookie(answer: Response, signed_in: BrowserSession) -> None:
-    age = int(LONGEST.total_seconds())
+    age = int(SESSION_LIFETIME.total_seconds())
     answer.set_cookie(COOKIE, signed_in.cookie, max_age=age, path="/", secure=True, httponly=True, samesite="lax")
 
 

@@ -11,7 +11,7 @@ from postino.api.query import query_of
 from postino.api.views.fields import render_fields, to_json
 from postino.api.visibility import select_brands
 from postino.errors import WrongUse
-from postino.rules.stats import by_network, summary
+from postino.rules.stats import summarize, summarize_by_network
 from postino.wiring import Postino
 
 MOST_POSTS = 20_000
@@ -33,8 +33,8 @@ def routes(app: Postino) -> APIRouter:
                 "since_at": to_json(now - window),
                 "until_at": to_json(now),
                 "complete": len(ended) < MOST_POSTS,
-                **render_fields(summary(ended, window)),
-                "networks": {name: render_fields(it) for name, it in by_network(ended, window).items()},
+                **render_fields(summarize(ended, window)),
+                "networks": {name: render_fields(it) for name, it in summarize_by_network(ended, window).items()},
             }
         )
 

@@ -14,7 +14,7 @@ from postino.api.views.posts import get_last_error, needs_person, render_history
 from postino.api.visibility import get_editable_job, get_visible_job, select_brands
 from postino.errors import Conflict
 from postino.publishing.lookup import LookupResult, look_up_post
-from postino.rules.ledger import doubts
+from postino.rules.ledger import list_uncertain_intents
 from postino.stores.records import JobFilter
 from postino.values.job import Job, State
 from postino.wiring import Postino, open_http
@@ -66,7 +66,7 @@ def routes(app: Postino) -> APIRouter:
         return render_job(job) | {
             "trouble": get_last_error(job),
             "needs_person": needs_person(job),
-            "in_doubt": [f"{intent.step}, try {intent.number}" for intent in doubts(ledger)],
+            "in_doubt": [f"{intent.step}, try {intent.number}" for intent in list_uncertain_intents(ledger)],
             "intents": history["intents"],
             "receipts": history["receipts"],
         }

@@ -11,7 +11,7 @@ from postino.errors import WrongUse
 from postino.publishing.post_request import PAST_TOLERANCE, PostRequest, check_until
 from postino.publishing.post_validation import PostPreview, PostValidator
 from postino.publishing.suggestions import AccountSuggestions
-from postino.rules.local_time import told_at
+from postino.rules.local_time import format_time
 from postino.values.content import Content, Severity
 from postino.values.post import StoredAccount
 from postino.wiring import Postino
@@ -29,7 +29,7 @@ async def judged(app: Postino, body: PostBody, known: dict[str, StoredAccount]) 
     until_at = tried(faults, lambda: instant(body.publish_until, body.timezone, "publish_until", notes))
     tried(faults, lambda: check_number(body.accounts))
     if at is not None and at < datetime.now(UTC) - PAST_TOLERANCE:
-        faults.append(fault("at", f"at: {told_at(at)} has passed. Leave it out to publish now."))
+        faults.append(fault("at", f"at: {format_time(at)} has passed. Leave it out to publish now."))
     wish = PostRequest(content=content or Content(), accounts=(), at=at, publish_until_at=until_at)
     tried(faults, lambda: check_until(wish, datetime.now(UTC)))
     previews: Sequence[PostPreview] = []

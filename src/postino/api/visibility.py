@@ -7,7 +7,7 @@ from postino.errors import Conflict, NotFound, WrongUse
 from postino.publishing.suggestions import describe_unknown_account
 from postino.stores.records import DeadLetter
 from postino.values.job import Job
-from postino.values.post import POST, Draft, StoredAccount, StoredPost, no_draft, no_post
+from postino.values.post import POST, Draft, StoredAccount, StoredPost, describe_missing_draft, describe_missing_post
 from postino.wiring import Postino
 
 NO_JOB = "There is no job {}. The list of jobs shows the newest ones."
@@ -89,7 +89,7 @@ async def choose_brand(app: Postino, caller: Caller, brand: str | None, account:
 
 async def get_visible_post(app: Postino, caller: Caller, post_id: UUID) -> StoredPost:
     post = await app.posts.get(post_id)
-    caller.check_sees(post.job.brand, no_post(post_id))
+    caller.check_sees(post.job.brand, describe_missing_post(post_id))
     return post
 
 
@@ -102,7 +102,7 @@ async def get_editable_post(app: Postino, caller: Caller, post_id: UUID) -> Stor
 
 async def get_visible_draft(app: Postino, caller: Caller, draft_id: UUID) -> Draft:
     draft = await app.store.draft(draft_id)
-    caller.check_sees(draft.brand, no_draft(draft_id))
+    caller.check_sees(draft.brand, describe_missing_draft(draft_id))
     return draft
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from postino.auth.validation import check_key_name, parse_brands
 from postino.errors import WrongUse
-from postino.rules.login_throttle import is_over, worth_noting
+from postino.rules.login_throttle import is_expired, is_worth_recording
 from postino.stores.records import AuditContext
 from postino.stores.store import Store
 from postino.values.auth import ApiKey, Role
@@ -34,7 +34,7 @@ class KeyService:
         act: AuditContext,
     ) -> tuple[ApiKey, str]:
         """Create an API key. Return it as stored, and its text, which cannot be read again later."""
-        if expires_at is not None and is_over(expires_at, await self.store.now()):
+        if expires_at is not None and is_expired(expires_at, await self.store.now()):
             raise WrongUse("expires_at: that time has passed. Give a future time, or leave it out.", "expires_at")
         text = PREFIX + secrets.token_urlsafe(KEY_BYTES)
         key = ApiKey(
@@ -58,8 +58,8 @@ class KeyService:
             return None
         candidates, now = await self.store.api_keys_by_prefix(text[:VISIBLE])
         for key in candidates:
-            if self.digests.matches(PURPOSE, text, key.digest) and not is_over(key.expires_at, now):
-                if worth_noting(key.last_used_at, now):
+            if self.digests.matches(PURPOSE, text, key.digest) and not is_expired(key.expires_at, now):
+                if is_worth_recording(key.last_used_at, now):
                     await self.store.touch_api_key(key.id)
                 return key
         return None

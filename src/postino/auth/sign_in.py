@@ -18,7 +18,16 @@ from postino.auth.passwords import Passwords
 from postino.auth.users import UserService
 from postino.auth.validation import normalize_name
 from postino.errors import Conflict
-from postino.rules.login_throttle import ADDRESS, IDLE, LINK, LONGEST, USER, is_idle, is_over, worth_noting
+from postino.rules.login_throttle import (
+    ADDRESS_POLICY,
+    SESSION_IDLE_LIMIT,
+    SESSION_LIFETIME,
+    SIGN_IN_LINK_LIFETIME,
+    USER_POLICY,
+    is_expired,
+    is_idle,
+    is_worth_recording,
+)
 from postino.stores.records import AuditContext
 from postino.stores.store import Store
 from postino.values.auth import Role, Session, User
@@ -75,7 +84,7 @@ class SignInService:
         """Count the attempt before verifying it, so that concurrent guesses are all counted."""
         name_digest = self.digests.digest(THROTTLED_NAME, name)
         address_digest = self.digests.digest(THROTTLED_ADDRESS, group_address(address))
-        until_at = await self.store.begin_login({name_digest: USER, address_digest: ADDRESS})
+        until_at = await self.store.begin_login({name_digest: USER_POLICY, address_digest: ADDRESS_POLICY})
         if until_at is not None:
             left = until_at - await self.store.now()
             return SignInThrottled(max(1, math.ceil(left / timedelta(seconds=1))))
@@ -91,7 +100,7 @@ class SignInService:
     async def create_session(self, user_id: UUID) -> tuple[Session, str]:
         """Return a new session, not stored yet, and its cookie."""
         secret = secrets.token_urlsafe(SECRET_BYTES)
-        expires_at = await self.store.now() + LONGEST
+        expires_at = await self.store.now() + SESSION_LIFETIME
         digest = self.digests.digest(SESSION, secret)
         session = Session(id=new_id(), user_id=user_id, digest=digest, expires_at=expires_at)
         return session, join_token(session.id, secret)
@@ -108,9 +117,9 @@ class SignInService:
         session, user, now = row
         seen_at = session.seen_at or now
         matches = self.digests.matches(SESSION, parts[1], session.digest)
-        if not matches or is_over(session.expires_at, now) or is_idle(seen_at, now):
+        if not matches or is_expired(session.expires_at, now) or is_idle(seen_at, now):
             return None
-        if touch and worth_noting(seen_at, now):
+        if touch and is_worth_recording(seen_at, now):
             await self.store.touch_session(session.id)
         return to_browser_session(session, user, cookie)
 
@@ -120,7 +129,7 @@ class SignInService:
     async def create_link(self, user_id: UUID, act: AuditContext) -> str:
         """Return a token that signs this user in once, within ten minutes."""
         secret = secrets.token_urlsafe(SECRET_BYTES)
-        digest, expires_at = self.digests.digest(SIGN_IN_LINK, secret), await self.store.now() + LINK
+        digest, expires_at = self.digests.digest(SIGN_IN_LINK, secret), await self.store.now() + SIGN_IN_LINK_LIFETIME
         link = Session(id=new_id(), user_id=user_id, digest=digest, expires_at=expires_at)
         await self.store.add_sign_in_link(link, act)
         return join_token(link.id, secret)
@@ -132,7 +141,7 @@ class SignInService:
         if parts is None or row is None:
             return None
         link, user, now = row
-        if not self.digests.matches(SIGN_IN_LINK, parts[1], link.digest) or is_over(link.expires_at, now):
+        if not self.digests.matches(SIGN_IN_LINK, parts[1], link.digest) or is_expired(link.expires_at, now):
             return None
         session, cookie = await self.create_session(user.id)
         started = await self.store.use_sign_in_link(link.id, session, as_user(user))
@@ -161,7 +170,7 @@ async def create_sign_in_url(
 
 
 def to_browser_session(session: Session, user: User, cookie: str) -> BrowserSession:
-    idle_at = (session.seen_at or session.expires_at) + IDLE
+    idle_at = (session.seen_at or session.expires_at) + SESSION_IDLE_LIMIT
     return BrowserSession(user, session.id, cookie, derive_csrf_token(cookie), min(idle_at, session.expires_at))
 
 

@@ -26,14 +26,16 @@ from postino.cli.options import (
 )
 from postino.cli.session import Where, house
 from postino.errors import Conflict, WrongUse
-from postino.rules.replay import why_not
-from postino.rules.settlement import Cause
+from postino.rules.replay import explain_refusal
+from postino.rules.settlement import DeadLetterCause
 from postino.values.post import POST
 
 commands = typer.Typer(help="Jobs that failed: look, replay, discard.", no_args_is_help=True)
 COLUMNS = ("ID", "CAUSE", "TYPE", "CHANNEL", "ACCOUNT", "ATTEMPTS", "DIED_AT", "ERROR", "RESOLVED")
 
-OfCause = Annotated[Cause | None, typer.Option("--cause", help="Only those of this cause.", show_default=False)]
+OfCause = Annotated[
+    DeadLetterCause | None, typer.Option("--cause", help="Only those of this cause.", show_default=False)
+]
 Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="The jobs' ids.", show_default=False)]
 Told = Mapping[str, Any]
 Done = Callable[[Told], str]
@@ -105,7 +107,7 @@ def show(job_id: JobId, as_json: Json = False, *, where: Where) -> None:
 
 
 def next_steps(letter: Told) -> list[str]:
-    unchanged = why_not(Cause(letter["cause"]), edited=False, force=False) is None
+    unchanged = explain_refusal(DeadLetterCause(letter["cause"]), edited=False, force=False) is None
     replays = [""] if unchanged else [" --payload JSON", " --force"]
     return [*(f"dead replay {letter['id']}{how}" for how in replays), f"dead discard {letter['id']} --reason WHY"]
 

@@ -7,14 +7,14 @@ from postino.app import App
 from postino.cli.session import Where
 from postino.config import Config
 from postino.errors import WrongUse
-from postino.import_object import attribute, imported, parted
+from postino.import_object import get_attribute, import_target, split_target
 from postino.values.post import POST
 
 
 def load(target: str) -> App:
-    module_name, path = parted(target, "shop.queue:app", wrong)
-    module = imported(module_name, wrong, os.getcwd(), first=True)
-    found = attribute(module, path, wrong, apps_in(module))
+    module_name, path = split_target(target, "shop.queue:app", wrong)
+    module = import_target(module_name, wrong, os.getcwd(), first=True)
+    found = get_attribute(module, path, wrong, apps_in(module))
     if not isinstance(found, App):
         raise wrong(f"{target} is a {type(found).__name__}, not a Postino.")
     if not set(found.handlers) - {POST}:

@@ -172,10 +172,10 @@ def at(text: str | None, timezone: str | None = None) -> datetime | None:
     """An instant, as the API writes it; of a zone, where somebody named one."""
     if text is None:
         return None
-    from postino.values.time_zones import zone
+    from postino.values.time_zones import get_zone
 
     found = datetime.fromisoformat(text)
-    return found if timezone is None else found.astimezone(zone(timezone))
+    return found if timezone is None else found.astimezone(get_zone(timezone))
 
 
 def instant(at: datetime) -> str:

@@ -5,8 +5,8 @@ from typing import Any
 
 from postino.cli import output, post_list
 from postino.cli.session import Where
-from postino.rules.replay import why_not
-from postino.rules.settlement import Cause
+from postino.rules.replay import explain_refusal
+from postino.rules.settlement import DeadLetterCause
 
 Told = Mapping[str, Any]
 COLUMNS = ("ID", "STATUS", "ACCOUNT", "RUN_AT", "PUBLISHED_AT", "ATTEMPTS", "FLAGS", "TEXT", "LAST_ERROR")
@@ -74,7 +74,7 @@ def next_steps(told: Told) -> list[str]:
             return [f"posts resolve {post_id} {verdict} --reason WHY" for verdict in how]
         case "failed":
             cause = told["cause"]
-            force = " --force" if cause and why_not(Cause(cause), edited=False, force=False) else ""
+            force = " --force" if cause and explain_refusal(DeadLetterCause(cause), edited=False, force=False) else ""
             return [f"posts replay {post_id}{force} --reason WHY"]
         case "scheduled":
             ways = ("cancel", "reschedule --at TIME", "edit --text TEXT")

@@ -66,7 +66,7 @@ class Where:
             raise WrongUse(ONLY_HERE.format(SERVER if self.server is None else "--server"), "server")
         self.check()
         folder = None if self.data_dir is None else self.data_dir.expanduser()
-        told = config.load(folder, {"database": {"url": self.database_url}})
+        told = config.load_config(folder, {"database": {"url": self.database_url}})
         return told if told.sandbox.url else replace(told, sandbox=config.SandboxConfig(remembered(told.data_dir)))
 
     def key(self) -> str:

@@ -10,7 +10,7 @@ from postino.cli import drawing, output, played_list
 from postino.cli.options import Channel, Json, placed
 from postino.cli.refusals import in_options
 from postino.cli.session import Where, house
-from postino.values.time_zones import zone
+from postino.values.time_zones import get_zone
 
 if TYPE_CHECKING:
     from postino.cli.session import QueueApi
@@ -56,7 +56,7 @@ def simulate(
     where: Where,
 ) -> None:
     """What would run when, by the real rules on a clock of its own. Nothing is queued, and nobody is called."""
-    place, path = zone(timezone or "UTC"), drawing.picture_from(picture)
+    place, path = get_zone(timezone or "UTC"), drawing.picture_from(picture)
     narrowed: dict[str, Any] = {"timezone": timezone, "channel": channel, "brand": brand, "workers": workers}
     with in_options(), house(where) as postino:
         played: dict[str, Any] = {

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from postino.errors import CircuitOpen
-from postino.rules.circuit_breaker import Breaker, BreakerPolicy, Circuit, admits, state_at
+from postino.rules.circuit_breaker import Breaker, BreakerPolicy, CircuitState, get_call_limit, get_state
 from postino.stores.store import Store
 from postino.values.job import new_id
 
@@ -55,7 +55,7 @@ class CircuitBreaker:
 
     async def admit(self, breaker: Breaker | None, now: datetime) -> tuple[str, str] | tuple[()] | None:
         """Return None if no call is admitted, () if any is, or the probe that this call takes while half-open."""
-        limit = None if breaker is None else admits(breaker, now)
+        limit = None if breaker is None else get_call_limit(breaker, now)
         if breaker is None or limit is None:
             return ()
         holder = str(new_id())
@@ -71,10 +71,10 @@ class CircuitBreaker:
         breakers = [breaker for breaker in await self.store.circuits() if breaker.service == service]
         return breakers[0] if breakers else Breaker(service=service)
 
-    async def get_state(self, service: str) -> Circuit:
+    async def get_state(self, service: str) -> CircuitState:
         """Return whether the circuit is closed, open or half-open now."""
         _, now = await self.store.known_gates()
-        return state_at(await self.get(service), now)
+        return get_state(await self.get(service), now)
 
     async def record_success(self, service: str) -> Breaker:
         return await self.store.record_response(service, True, self.policy(service), None)

@@ -10,25 +10,37 @@ from postino.engine.cooldown import start_cooldown
 from postino.engine.guarded_http import GuardedHttp
 from postino.engine.job_ledger import JobLedger, StopRun
 from postino.engine.job_spec import JobSpec
-from postino.rules.failures import refuses
-from postino.rules.gates import told_of_gate
+from postino.rules.failures import is_definite_refusal
+from postino.rules.gates import describe_closed_gate
 from postino.rules.ledger import (
     Accepted,
     AskPerson,
-    Clear,
-    InDoubt,
-    LookAgain,
+    LookUpAgain,
+    ReadyToSend,
     SendAgain,
-    after_look,
-    fate,
-    outcome_of,
-    without_look,
+    Uncertain,
+    decide_after_lookup,
+    decide_without_lookup,
+    get_step_status,
+    to_outcome,
 )
 from postino.stores.crash_points import crash_point
 from postino.values.job import Job
-from postino.values.ledger import CallPolicy, Fact, IntentEntry, NewIntent, Source, Verdict
-from postino.values.outcome import Defer, Held, Outcome, Retry, Unknown
-from postino.values.provider import Act, Failure, HeldBack, Http, Intent, Kind, Look, NoAnswer, NotSent, Receipt, Resend
+from postino.values.ledger import CallPolicy, IntentEntry, NewIntent, ReceiptEntry, ReceiptSource, Verdict
+from postino.values.outcome import Defer, GateClosed, Outcome, Retry, Unknown
+from postino.values.provider import (
+    Action,
+    CallBlocked,
+    Failure,
+    FailureKind,
+    Http,
+    Intent,
+    Lookup,
+    NoResponse,
+    NotSent,
+    Receipt,
+    Resend,
+)
 
 DEFAULT_POLICY = CallPolicy()
 
@@ -82,7 +94,7 @@ class Call:
             )
         )
 
-    async def step(self, name: str, act: Act, *arguments: Any) -> Any:
+    async def step(self, name: str, act: Action, *arguments: Any) -> Any:
         """Do something that others cannot see, such as an upload, and remember its result, which must be JSON.
 
         After a crash the step may run again.
@@ -95,7 +107,7 @@ class Call:
         entry = await self._ledger.save_step(name, position, result)
         return json.loads(entry.result or "null")  # as it would be read after a crash
 
-    async def until(self, name: str, ready: Act, *arguments: Any, every: timedelta, patience: timedelta) -> Any:
+    async def until(self, name: str, ready: Action, *arguments: Any, every: timedelta, patience: timedelta) -> Any:
         """Poll until `ready` returns something other than None, and remember it.
 
         Between two polls the job is pending and holds neither a slot nor a lock. After `patience` the attempt fails.
@@ -115,7 +127,7 @@ class Call:
             raise StopRun(Retry(f"{name}: not ready after {patience}. The next attempt starts again."))
         raise StopRun(Defer(min(now + every, entry.asked_at + patience), f"waiting until {name}"))
 
-    async def once(self, name: str, act: Act, *arguments: Any, found: Look | None, resend: Resend) -> Receipt:
+    async def once(self, name: str, act: Action, *arguments: Any, found: Lookup | None, resend: Resend) -> Receipt:
         """Make the call that others can see. If its response is lost, look it up with `found` before sending again.
 
         `resend` says whether and for how long the network recognises a repetition. Without `found`, and unless a
@@ -123,15 +135,15 @@ class Call:
         """
         position = await self._enter_step(name)
         can_recover = found is not None or resend.harmless
-        match fate(await self._ledger.load(), name):
+        match get_step_status(await self._ledger.load(), name):
             case Accepted(receipt):
                 return receipt
-            case InDoubt() as doubt:
+            case Uncertain() as doubt:
                 existing = await self._look_up(doubt, found, resend, arguments)
                 if existing is not None:
-                    return await self._accept(name, doubt.intent.number, existing, Source.LOOK)
+                    return await self._accept(name, doubt.intent.number, existing, ReceiptSource.LOOK)
                 return await self._send(name, position, doubt.number, act, arguments, can_recover)
-            case Clear(number):
+            case ReadyToSend(number):
                 return await self._send(name, position, number, act, arguments, can_recover)
 
     async def held_by_others(self, remote_ids: list[str]) -> set[str]:
@@ -140,34 +152,34 @@ class Call:
 
     async def handle_failure(self, failure: Failure) -> Outcome:
         """Return the outcome of a failure that a network reported. A rate limit also starts a cool-down."""
-        if failure.kind is Kind.RATE_LIMIT:
+        if failure.kind is FailureKind.RATE_LIMIT:
             gate = await start_cooldown(self._ledger.store, self._context.circuits, self.job, failure)
             failure = replace(failure, until=gate.until_at)
-        return outcome_of(failure, self._context.now())
+        return to_outcome(failure, self._context.now())
 
     async def _enter_step(self, name: str) -> int:
         self._ledger.progress_at = self._context.uptime()
         return await self._ledger.enter_step(name)
 
-    async def _run_step(self, act: Act, arguments: tuple[Any, ...]) -> Any:
+    async def _run_step(self, act: Action, arguments: tuple[Any, ...]) -> Any:
         try:
             crash_point("step.before")
             result = await act(self._open_http(visible=False), *arguments)
             crash_point("step.after")
-        except (NotSent, NoAnswer) as error:
+        except (NotSent, NoResponse) as error:
             raise StopRun(self._retry_later(error)) from error
         if isinstance(result, Failure):
             raise StopRun(await self._fail(result))
         return result
 
     async def _send(
-        self, name: str, position: int, number: int, act: Act, arguments: tuple[Any, ...], can_recover: bool
+        self, name: str, position: int, number: int, act: Action, arguments: tuple[Any, ...], can_recover: bool
     ) -> Receipt:
         """Commit the intent, make the visible call, and store its receipt."""
         gate = self._context.circuits.find_closed_gate(self.job.channel)
         gate = gate or await self._context.quotas.reserve(self.job, name, number)
         if gate is not None:
-            raise StopRun(Held(gate.until_at or self._context.now(), told_of_gate(gate)))
+            raise StopRun(GateClosed(gate.until_at or self._context.now(), describe_closed_gate(gate)))
         policy = self._policy
         # Before the intent is committed, so that this worker stops sending before others begin to look it up.
         send_until = self._context.uptime() + policy.send_within.total_seconds()
@@ -185,13 +197,13 @@ class Call:
             # Whatever it is, the request may have left.
             raise StopRun(Unknown(f"No readable response came back: {error}", look_at)) from error
         match result:
-            case Failure() if refuses(result):
+            case Failure() if is_definite_refusal(result):
                 await self._refuse(intent, result.message)
                 raise StopRun(await self._fail(result))
             case Failure():
                 raise StopRun(Unknown(f"It may have been published despite this error: {result.message}", look_at))
             case Receipt():
-                return await self._accept(name, number, result, Source.CALL)
+                return await self._accept(name, number, result, ReceiptSource.CALL)
         raise StopRun(Unknown(f"The response could not be understood: {result!r:.200}", look_at))
 
     def _make_intent(self, name: str, position: int, number: int) -> NewIntent:
@@ -208,13 +220,15 @@ class Call:
         )
 
     async def _look_up(
-        self, doubt: InDoubt, found: Look | None, resend: Resend, arguments: tuple[Any, ...]
+        self, doubt: Uncertain, found: Lookup | None, resend: Resend, arguments: tuple[Any, ...]
     ) -> Receipt | None:
         """Return the receipt of a lost call, or None if the call may be repeated. Otherwise end the run."""
         if self._context.now() < doubt.intent.look_at:
             raise StopRun(Unknown("The request may still be on its way.", doubt.intent.look_at))
         if found is None:
-            decision: Accepted | SendAgain | LookAgain | AskPerson = without_look(doubt, resend, self._context.now())
+            decision: Accepted | SendAgain | LookUpAgain | AskPerson = decide_without_lookup(
+                doubt, resend, self._context.now()
+            )
         else:
             decision = await self._ask_network(doubt, found, resend, arguments)
         match decision:
@@ -222,14 +236,14 @@ class Call:
                 return receipt
             case SendAgain():
                 return None
-            case LookAgain(why):
+            case LookUpAgain(why):
                 raise StopRun(Unknown(why, doubt.intent.look_at))
             case AskPerson(why):
                 raise StopRun(Unknown(why))
 
     async def _ask_network(
-        self, doubt: InDoubt, found: Look, resend: Resend, arguments: tuple[Any, ...]
-    ) -> Accepted | SendAgain | LookAgain:
+        self, doubt: Uncertain, found: Lookup, resend: Resend, arguments: tuple[Any, ...]
+    ) -> Accepted | SendAgain | LookUpAgain:
         intent = Intent(
             number=doubt.intent.number,
             intended_at=doubt.first_intended_at,
@@ -239,21 +253,23 @@ class Call:
             crash_point("lookup.before")
             sighting = await found(self._open_http(visible=False), intent, *arguments)
             crash_point("lookup.after")
-        except (NotSent, NoAnswer) as error:
+        except (NotSent, NoResponse) as error:
             raise StopRun(self._retry_later(error)) from error
         if isinstance(sighting, Failure):
             raise StopRun(await self._fail(sighting))
-        return after_look(sighting, doubt, resend, self._context.now())
+        return decide_after_lookup(sighting, doubt, resend, self._context.now())
 
-    async def _accept(self, name: str, number: int, receipt: Receipt, told_by: Source) -> Receipt:
-        fact = Fact(step=name, number=number, verdict=Verdict.ACCEPTED, told_by=told_by, receipt=receipt)
+    async def _accept(self, name: str, number: int, receipt: Receipt, told_by: ReceiptSource) -> Receipt:
+        fact = ReceiptEntry(step=name, number=number, verdict=Verdict.ACCEPTED, told_by=told_by, receipt=receipt)
         noted = await self._ledger.record_receipt(fact)
         if noted.held_by is not None:
             raise StopRun(Unknown(f"The network returned {receipt.remote_id}, which belongs to job {noted.held_by}."))
         return receipt
 
     async def _refuse(self, intent: IntentEntry, why: str) -> None:
-        fact = Fact(step=intent.step, number=intent.number, verdict=Verdict.REFUSED, told_by=Source.CALL, why=why)
+        fact = ReceiptEntry(
+            step=intent.step, number=intent.number, verdict=Verdict.REFUSED, told_by=ReceiptSource.CALL, why=why
+        )
         await self._ledger.record_receipt(fact)
 
     async def _fail(self, failure: Failure) -> Outcome:
@@ -261,9 +277,9 @@ class Call:
             await self._policy.on_failure(failure)
         return await self.handle_failure(failure)
 
-    def _retry_later(self, error: NotSent | NoAnswer) -> Outcome:
+    def _retry_later(self, error: NotSent | NoResponse) -> Outcome:
         """Return the outcome of a request that got no response. A gate that closed meanwhile costs no attempt."""
-        return Held(self._context.now(), str(error)) if isinstance(error, HeldBack) else Retry(str(error))
+        return GateClosed(self._context.now(), str(error)) if isinstance(error, CallBlocked) else Retry(str(error))
 
     def _open_http(self, *, visible: bool, until: float | None = None) -> Http:
         def may_send() -> str | None:

@@ -9,8 +9,8 @@ from uuid import NAMESPACE_OID, uuid5
 
 from postino.config import Config
 from postino.errors import ConfigError, WrongUse
-from postino.rules.blackout import Blackout, blackout_of
-from postino.rules.circuit_breaker import BreakerPolicy, policy_for
+from postino.rules.blackout import Blackout, parse_blackout
+from postino.rules.circuit_breaker import BreakerPolicy, parse_policy
 from postino.rules.quota import Quota
 
 MAX_CAP = 1_000_000
@@ -57,7 +57,7 @@ def parse_blackouts(windows: Sequence[Any]) -> list[Blackout]:
         if not isinstance(window, dict):
             raise ConfigError(f"{name}: expected a table, not {window!r:.200}.", field="queue.blackout_windows")
         try:
-            blackout = blackout_of(window, uuid5(NAMESPACE_OID, json.dumps(window, sort_keys=True, default=str)))
+            blackout = parse_blackout(window, uuid5(NAMESPACE_OID, json.dumps(window, sort_keys=True, default=str)))
         except WrongUse as error:
             raise ConfigError(f"{name}: {error}", field=error.field) from error
         blackouts.append(blackout)
@@ -77,7 +77,7 @@ def make_breaker_policy(config: Config, service: str) -> BreakerPolicy:
     channel = config.channels.get(service)
     overrides = dict(channel.circuit or {}) if channel is not None else {}
     try:
-        return policy_for(service, common | overrides)
+        return parse_policy(service, common | overrides)
 
     except WrongUse as error:
         raise ConfigError(f"circuits: {error}", field=error.field) from error

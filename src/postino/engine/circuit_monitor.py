@@ -10,16 +10,16 @@ from datetime import datetime
 import structlog
 
 from postino.errors import StoreUnreachable
-from postino.rules.circuit_breaker import Breaker, BreakerPolicy, Circuit, admits, after, state_at
-from postino.rules.gates import EVEN_IF_SENT, Known, gate_of, is_closed
-from postino.rules.settlement import Cause
+from postino.rules.circuit_breaker import Breaker, BreakerPolicy, CircuitState, get_call_limit, get_state, record_result
+from postino.rules.gates import BLOCKS_STARTED, GateSources, is_closed, to_gate
+from postino.rules.settlement import DeadLetterCause
 from postino.stores.records import SettledJob
 from postino.stores.store import Store
 from postino.values.event import EventType
 from postino.values.gate import Gate, Scope
 
 log = structlog.get_logger("postino.circuits")
-LOG_EVENTS = {Circuit.OPEN: "circuit.opened", Circuit.CLOSED: "circuit.closed"}
+LOG_EVENTS = {CircuitState.OPEN: "circuit.opened", CircuitState.CLOSED: "circuit.closed"}
 Response = tuple[str, bool, str | None]  # service, healthy, reason
 
 
@@ -43,7 +43,7 @@ class CircuitMonitor:
         self.waiting: list[Response] = []
         self.writing: asyncio.Task[None] | None = None
 
-    def update(self, known: Known, at: datetime) -> None:
+    def update(self, known: GateSources, at: datetime) -> None:
         """Take over what a poll read at this time. Changes made here after that time stay."""
         unwritten = {service for service, *_ in self.waiting}
         newer = {
@@ -53,13 +53,13 @@ class CircuitMonitor:
         }
         self.stored = {breaker.service: breaker for breaker in known.breakers}
         self.breakers = self.stored | newer
-        self.gates = tuple(gate for gate in known.gates if gate.scope is Scope.CHANNEL and gate.kind in EVEN_IF_SENT)
+        self.gates = tuple(gate for gate in known.gates if gate.scope is Scope.CHANNEL and gate.kind in BLOCKS_STARTED)
 
     def find_closed_gate(self, service: str) -> Gate | None:
         """Return the gate that forbids calls to this service now."""
         breaker = self.breakers.get(service)
-        if breaker is not None and admits(breaker, self.now()) == 0:
-            return gate_of(breaker)
+        if breaker is not None and get_call_limit(breaker, self.now()) == 0:
+            return to_gate(breaker)
         return next((gate for gate in self.gates if gate.name == service and is_closed(gate, self.now())), None)
 
     def add_cooldown(self, gate: Gate) -> None:
@@ -75,7 +75,7 @@ class CircuitMonitor:
         if service not in self.policies or (healthy and service not in self.breakers):
             return
         before = self.breakers.get(service, Breaker(service=service))
-        breaker = after(before, healthy, self.policies[service], self.now(), reason)
+        breaker = record_result(before, healthy, self.policies[service], self.now(), reason)
         if breaker is before:
             return
         self.breakers[service] = breaker
@@ -88,7 +88,7 @@ class CircuitMonitor:
         match ending.settlement.event, ending.settlement.cause:
             case EventType.COMPLETED, _:
                 self.record_response(ending.job.channel, True)
-            case (EventType.RETRYING, _) | (_, Cause.EXHAUSTED):
+            case (EventType.RETRYING, _) | (_, DeadLetterCause.EXHAUSTED):
                 self.record_response(ending.job.channel, False, ending.settlement.error)
 
     async def write(self) -> None:
@@ -102,7 +102,7 @@ class CircuitMonitor:
 
     async def write_one(self, service: str, healthy: bool, reason: str | None) -> None:
         before = self.stored.get(service, Breaker(service=service))
-        if before.state is Circuit.OPEN and state_at(before, self.now()) is Circuit.OPEN:
+        if before.state is CircuitState.OPEN and get_state(before, self.now()) is CircuitState.OPEN:
             return  # a response to a request that left before the circuit opened
         try:
             breaker = await self.store.record_response(service, healthy, self.policies[service], reason)
@@ -115,7 +115,7 @@ class CircuitMonitor:
         if len([response for response in self.waiting if response[0] == service]) == 1:
             self.breakers[service] = breaker
         if breaker.state is not before.state or breaker.trips > before.trips:
-            write_log = log.error if breaker.state is Circuit.OPEN else log.info
+            write_log = log.error if breaker.state is CircuitState.OPEN else log.info
             write_log(LOG_EVENTS[breaker.state], service=service, until=str(breaker.until_at), reason=breaker.reason)
             self.notify()
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from postino.rules.claim_order import next_due, open_lines
-from postino.rules.gates import closed
+from postino.rules.claim_order import find_next_due_time, list_open_sources
+from postino.rules.gates import compute_closed_gates
 from postino.stores.records import ClaimRequest, PollResult
 from postino.stores.store import Store
 from postino.values.job import Job, Queue, new_id
@@ -58,8 +58,8 @@ class Claims:
     async def claim(self, worker: str, poll: PollResult, free: int, low_is_running: bool) -> list[Job]:
         """Claim up to `free` of the jobs that the poll found due."""
         self.full = False
-        gates = closed(poll.known, poll.now)
-        if not poll.hinted and not open_lines(poll.heads, gates, poll.now):
+        gates = compute_closed_gates(poll.known, poll.now)
+        if not poll.hinted and not list_open_sources(poll.heads, gates, poll.now):
             return []
         request = ClaimRequest(
             worker=worker,
@@ -95,5 +95,5 @@ class Claims:
     @staticmethod
     def time_to_next(poll: PollResult) -> timedelta | None:
         """Return how long it takes until the next job is due."""
-        due_at = next_due(poll.heads, closed(poll.known, poll.now), poll.now)
+        due_at = find_next_due_time(poll.heads, compute_closed_gates(poll.known, poll.now), poll.now)
         return None if due_at is None else due_at - poll.now

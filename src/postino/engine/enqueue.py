@@ -8,7 +8,7 @@ from postino.engine.batcher import Batcher
 from postino.engine.store_retry import retry_store
 from postino.stores.records import EnqueuedJob, NewJob
 from postino.stores.store import Store
-from postino.values.post import NewPosts, Once, Written
+from postino.values.post import NewPosts, ResponseRecorder, SavedPost
 
 SHARED_LOCK_TIMEOUT = 0.1  # seconds that a batch waits for a key which an open transaction holds
 MAX_JOBS_PER_BATCH = 500
@@ -34,7 +34,7 @@ async def enqueue_with_retry(
     store: Store,
     jobs: Sequence[NewJob],
     patience: float | None = None,
-    once: Once | None = None,
+    once: ResponseRecorder | None = None,
     again: bool = False,
 ) -> Sequence[EnqueuedJob]:
     """Enqueue these jobs; repeat the insert if the store did not answer. The ids stay, so no job is inserted twice.
@@ -51,15 +51,15 @@ async def enqueue_with_retry(
 
 async def create_posts_with_retry(
     store: Store, contents: Sequence[NewPosts], patience: float | None = None, again: bool = False
-) -> Sequence[Sequence[Written]]:
+) -> Sequence[Sequence[SavedPost]]:
     """Create contents with their posts; repeat the insert if the store did not answer."""
     results = await retry_store(lambda again: store.create_posts(contents, again=again, patience=patience), again=again)
     return [[*map(mark_created, posts, content.jobs)] for posts, content in zip(results, contents, strict=True)]
 
 
-def mark_created(written: Written, job: NewJob) -> Written:
+def mark_created(written: SavedPost, job: NewJob) -> SavedPost:
     """Mark a post as created if it has the id that this call chose."""
-    return Written(written.post, written.post.job.id == job.id)
+    return SavedPost(written.post, written.post.job.id == job.id)
 
 
 class PostBatcher:
@@ -71,14 +71,16 @@ class PostBatcher:
     def __init__(self, store: Store) -> None:
         self.store = store
         rewrite = partial(self.create_batch, again=True)
-        self.batcher: Batcher[NewPosts, Sequence[Written]] = Batcher(self.create_batch, MAX_CONTENTS_PER_BATCH, rewrite)
+        self.batcher: Batcher[NewPosts, Sequence[SavedPost]] = Batcher(
+            self.create_batch, MAX_CONTENTS_PER_BATCH, rewrite
+        )
 
-    async def create(self, content: NewPosts) -> Sequence[Written]:
+    async def create(self, content: NewPosts) -> Sequence[SavedPost]:
         """Create a content with its posts and return them in order."""
         alone = content.draft is not None or any(post.guard for post in content.posts)
         if alone or len(content.posts) > MAX_BATCHED_POSTS:
             return (await create_posts_with_retry(self.store, [content]))[0]
         return await self.batcher.put(content)
 
-    async def create_batch(self, contents: list[NewPosts], again: bool = False) -> Sequence[Sequence[Written]]:
+    async def create_batch(self, contents: list[NewPosts], again: bool = False) -> Sequence[Sequence[SavedPost]]:
         return await create_posts_with_retry(self.store, contents, choose_lock_timeout(contents), again)

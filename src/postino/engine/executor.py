@@ -13,11 +13,11 @@ from postino.engine.handlers import Handler, UnreadablePayload
 from postino.engine.job_ledger import StopRun
 from postino.engine.lease import uptime
 from postino.engine.threads import Threads
-from postino.rules.retry import Override, RetryPolicy, backoff_from, resolve
-from postino.rules.settlement import settle, unreadable
+from postino.rules.retry import RetryOverride, RetryPolicy, parse_backoff, resolve_retry_policy
+from postino.rules.settlement import settle_job, settle_unreadable
 from postino.stores.records import AttemptError, SettledJob
 from postino.values.job import Job
-from postino.values.outcome import Held, Outcome, Retry, Unknown
+from postino.values.outcome import GateClosed, Outcome, Retry, Unknown
 
 log = structlog.get_logger("postino.worker")
 Caught = tuple[Outcome | None, BaseException | None]
@@ -33,7 +33,7 @@ class Executor:
         self,
         handlers: Mapping[str, Handler],
         default: RetryPolicy,
-        channels: Mapping[str, Override],
+        channels: Mapping[str, RetryOverride],
         threads: Threads,
         make_call: Callable[[Job], Call],
         now: Callable[[], datetime],
@@ -58,12 +58,12 @@ class Executor:
             policy = self.choose_policy(job, handler)
             if handler is None:
                 reason = self.describe_unknown_type(job)
-                return SettledJob(job, settle(job, Retry(reason), policy, self.now(), self.jitter()))
+                return SettledJob(job, settle_job(job, Retry(reason), policy, self.now(), self.jitter()))
             payload = handler.parse_payload(job.payload)
             outcome, failure = await self.run_handler(handler, call, payload, policy)
-            return SettledJob(call.job, settle(call.job, outcome, policy, self.now(), self.jitter()), failure)
+            return SettledJob(call.job, settle_job(call.job, outcome, policy, self.now(), self.jitter()), failure)
         except UnreadablePayload as error:
-            return SettledJob(job, unreadable(job, str(error)), to_failure(error))
+            return SettledJob(job, settle_unreadable(job, str(error)), to_failure(error))
         except BaseException as error:
             if is_own_cancellation(error):
                 raise
@@ -72,17 +72,17 @@ class Executor:
     def settle_error(self, job: Job, error: BaseException) -> SettledJob:
         """Return the ending of a job whose run failed outside its handler."""
         return SettledJob(
-            job, settle(job, Retry(describe_error(error)), self.default, self.now(), 0), to_failure(error)
+            job, settle_job(job, Retry(describe_error(error)), self.default, self.now(), 0), to_failure(error)
         )
 
     def settle_gated(self, job: Job, reason: str) -> SettledJob:
         """Return the ending of a job whose gate closed after it was claimed. It costs no attempt."""
-        return SettledJob(job, settle(job, Held(self.now(), reason), self.default, self.now(), 0))
+        return SettledJob(job, settle_job(job, GateClosed(self.now(), reason), self.default, self.now(), 0))
 
     def settle_unwritable(self, ending: SettledJob, error: Exception) -> SettledJob:
         """Return an uncertain ending for one that the store refuses: what the handler did must not be repeated."""
         reason = f"The handler ended, but its result could not be stored: {describe_error(error)}"
-        return SettledJob(ending.job, settle(ending.job, Unknown(reason), self.default, self.now(), 0))
+        return SettledJob(ending.job, settle_job(ending.job, Unknown(reason), self.default, self.now(), 0))
 
     async def run_handler(
         self, handler: Handler, call: Call, payload: object, policy: RetryPolicy
@@ -144,11 +144,11 @@ class Executor:
         policy = self.policies.get((job.channel, job.type))
         if policy is None:
             channel, type_ = self.channels.get(job.channel), handler.override if handler else None
-            policy = self.policies[job.channel, job.type] = resolve(self.default, channel, type_)
+            policy = self.policies[job.channel, job.type] = resolve_retry_policy(self.default, channel, type_)
         if job.max_attempts is None and job.backoff is None and job.time_limit is None:
             return policy
-        backoff = backoff_from(job.backoff) if job.backoff else None
-        return resolve(policy, Override(job.max_attempts, backoff, job.time_limit))
+        backoff = parse_backoff(job.backoff) if job.backoff else None
+        return resolve_retry_policy(policy, RetryOverride(job.max_attempts, backoff, job.time_limit))
 
     def describe_unknown_type(self, job: Job) -> str:
         known = ", ".join(sorted(self.handlers)) or "none"

@@ -28,7 +28,7 @@ async def explain(
 ) -> Explanation:
     """As it is now, or would be at another time if nothing else happened until then."""
     around = await store.explain_input(await store.job(job_id))
-    return rule.explain(to_facts(around), now or around.now, zone)
+    return rule.explain_job(to_facts(around), now or around.now, zone)
 
 
 async def evaluate(
@@ -51,7 +51,7 @@ async def evaluate(
     facts = replace(facts, job=replace(facts.job, run_at=at))
     near = {"after_at": at - AT_THE_SAME_TIME, "before_at": at + AT_THE_SAME_TIME}
     collides = await store.has_collision(channel, account, brand, **near)
-    return at, rule.evaluate(facts, collides, around.now)
+    return at, rule.evaluate_job(facts, collides, around.now)
 
 
 def make_hypothetical_job(
@@ -87,7 +87,7 @@ async def find_brand(store: Store, account: str | None, channel: str) -> str | N
     return known.brand
 
 
-def to_facts(around: ExplainInput) -> rule.Facts:
+def to_facts(around: ExplainInput) -> rule.JobSnapshot:
     return replace(around.facts, workers=len([*living_workers(around.workers)]))
 
 

@@ -10,11 +10,11 @@ from uuid import UUID
 from postino.engine.actions import make_audit_context, parse_gate
 from postino.engine.checks import check_name, check_time, suggest, wrong_value
 from postino.errors import Conflict, NotFound, WrongUse
-from postino.rules.blackout import Blackout, blackout_of, sentence
-from postino.rules.blackout_impact import Shift, shift_of
-from postino.rules.circuit_breaker import MOST_SECONDS, Breaker, BreakerPolicy, policy_for, state_at
-from postino.rules.gates import Closed, closed
-from postino.rules.local_time import told_at
+from postino.rules.blackout import Blackout, describe_blackout, parse_blackout
+from postino.rules.blackout_impact import DelayedJob, compute_impact
+from postino.rules.circuit_breaker import MAX_SECONDS, Breaker, BreakerPolicy, get_state, parse_policy
+from postino.rules.gates import ClosedGates, compute_closed_gates
+from postino.rules.local_time import format_time
 from postino.stores.records import AuditContext, JobFilter, QueueDepth, WorkerInfo
 from postino.stores.store import Store
 from postino.values.gate import Gate, Scope
@@ -31,7 +31,7 @@ PAGE, MOST_LOOKED_AT, MOST_SHIFTS = 1000, 10_000, 100
 class BlackoutPreview:
     """What a blackout would move, the soonest first; how many `more` there are, and whether not all were looked at."""
 
-    first: tuple[Shift, ...] = ()
+    first: tuple[DelayedJob, ...] = ()
     more: int = 0
     unlooked: bool = False
 
@@ -53,12 +53,12 @@ class QueueOverview:
     """How much waits where, what is closed or capped now, and who works."""
 
     lines: Sequence[QueueCounts]
-    closed: Closed
+    closed: ClosedGates
     workers: Sequence[WorkerInfo]
 
 
 def default_breaker_policy(service: str) -> BreakerPolicy:
-    return policy_for(service, None)
+    return parse_policy(service, None)
 
 
 class GateControl:
@@ -78,7 +78,9 @@ class GateControl:
         known, now = await self.store.known_gates()
         known = replace(known, gates=tuple(await self.store.gates()))
         return QueueOverview(
-            to_queue_counts(await self.store.queue_depths()), closed(known, now), await self.store.workers()
+            to_queue_counts(await self.store.queue_depths()),
+            compute_closed_gates(known, now),
+            await self.store.workers(),
         )
 
     async def pause(self, scope: Scope, name: str, *, reason: str = "", actor: str = "app") -> Gate:
@@ -103,7 +105,7 @@ class GateControl:
     async def circuits(self) -> list[Breaker]:
         """Of every service that was ever in trouble, or opened by hand, as it is now."""
         _, now = await self.store.known_gates()
-        return [replace(breaker, state=state_at(breaker, now)) for breaker in await self.store.circuits()]
+        return [replace(breaker, state=get_state(breaker, now)) for breaker in await self.store.circuits()]
 
     async def open_circuit(
         self,
@@ -140,7 +142,7 @@ class GateControl:
 
     async def draft_blackout(self, told: Mapping[str, Any]) -> Blackout:
         """The blackout that is meant, checked and not saved."""
-        blackout = blackout_of(told, new_id())
+        blackout = parse_blackout(told, new_id())
         name = blackout.name
         if blackout.scope is Scope.CHANNEL:
             await self.check_channel(name)
@@ -149,7 +151,9 @@ class GateControl:
             await self.check_known("account", name, known, JobFilter(account=name, limit=1))
         for other in await self.store.blackouts():
             if replace(other, id=blackout.id, reason=blackout.reason) == blackout:
-                raise Conflict(f"There is that blackout already: {sentence(other)} ({other.id}). Nothing was saved.")
+                raise Conflict(
+                    f"There is that blackout already: {describe_blackout(other)} ({other.id}). Nothing was saved."
+                )
         return blackout
 
     async def add_blackout(self, told: Mapping[str, Any], *, reason: str = "", actor: str = "app") -> Blackout:
@@ -169,10 +173,10 @@ class GateControl:
         known, now = await self.store.known_gates()
         wanted = make_pending_filter(blackout)
         others = [other for other in known.blackouts if other.id != blackout.id]
-        found: list[Shift] = []
+        found: list[DelayedJob] = []
         looked_at = 0
         while page := await self.store.jobs(wanted):
-            found += [shift for job in page if (shift := shift_of(job, others, blackout, now)) is not None]
+            found += [shift for job in page if (shift := compute_impact(job, others, blackout, now)) is not None]
             looked_at += len(page)
             if len(page) < PAGE or looked_at >= MOST_LOOKED_AT:
                 break
@@ -246,10 +250,10 @@ def choose_end(until_at: datetime | None, seconds: float | None, now: datetime) 
     if until_at is not None and seconds is not None:
         raise WrongUse("seconds: give either until when or for how long, not both.", field="seconds")
     if seconds is not None:
-        if isinstance(seconds, bool) or not 0 < seconds <= MOST_SECONDS:
-            raise wrong_value("seconds", seconds, f"a number of seconds greater than 0, at most {MOST_SECONDS:.0f}")
+        if isinstance(seconds, bool) or not 0 < seconds <= MAX_SECONDS:
+            raise wrong_value("seconds", seconds, f"a number of seconds greater than 0, at most {MAX_SECONDS:.0f}")
         return now + timedelta(seconds=seconds)
     ends_at = check_time("until", until_at)
     if ends_at is not None and ends_at <= now:
-        raise WrongUse(f"until: {told_at(ends_at)} has passed. Nothing was changed.", field="until")
+        raise WrongUse(f"until: {format_time(ends_at)} has passed. Nothing was changed.", field="until")
     return ends_at

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from postino.engine.circuit_monitor import CircuitMonitor
-from postino.rules.failures import in_trouble
-from postino.rules.gates import told_of_gate
-from postino.values.provider import Answer, HeldBack, Http, NoAnswer, Unreachable
+from postino.rules.failures import is_outage_status
+from postino.rules.gates import describe_closed_gate
+from postino.values.provider import Answer, CallBlocked, Http, NoResponse, Unreachable
 
 
 class GuardedHttp:
@@ -35,15 +35,15 @@ class GuardedHttp:
     ) -> Answer:
         """Send a request unless a gate is closed. Raises HeldBack, NotSent or NoAnswer."""
         if gate := self.circuits.find_closed_gate(self.service):
-            raise HeldBack(told_of_gate(gate))
+            raise CallBlocked(describe_closed_gate(gate))
         self.on_request()
         options = {"headers": headers, "params": params, "json": json, "form": form, "body": body, "timeout": timeout}
         try:
             response = await self.http.request(method, url, **options)
-        except (Unreachable, NoAnswer) as error:
+        except (Unreachable, NoResponse) as error:
             self.circuits.record_response(self.service, False, str(error))
             raise
-        failing = in_trouble(response.status)
+        failing = is_outage_status(response.status)
         if failing is not None:
             reason = f"It answers with status {response.status}." if failing else None
             self.circuits.record_response(self.service, not failing, reason)

@@ -10,8 +10,8 @@ from pydantic import TypeAdapter, ValidationError
 from postino.engine.checks import is_storable_time
 from postino.engine.threads import Threads
 from postino.errors import WrongUse
-from postino.rules.retry import Override
-from postino.rules.settlement import printed
+from postino.rules.retry import RetryOverride
+from postino.rules.settlement import _print_safely
 from postino.values.job import Queue
 from postino.values.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
 
@@ -31,7 +31,7 @@ class Handler:
     type: str
     function: Function
     queue: Queue
-    override: Override
+    override: RetryOverride
     arguments: int
     is_async: bool  # a plain function runs in a thread
     adapter: TypeAdapter[Any] | None  # None: the handler takes the stored bytes
@@ -65,7 +65,7 @@ class Handler:
             case Unknown(reason=str(), look_at=at) if is_storable_time(at):
                 return result
             case Unknown(reason=why):
-                return Unknown(printed(why, str))  # even if malformed: what may have left must not be repeated
+                return Unknown(_print_safely(why, str))  # even if malformed: what may have left must not be repeated
             case Retry(reason=str(), not_before=None):
                 return result
             case Retry(reason=str(), not_before=at) if is_storable_time(at):
@@ -76,7 +76,7 @@ class Handler:
         raise TypeError(f"The handler of {self.type} must return {expected}, not {result!r:.200}.")
 
 
-def make_handler(type_: str, function: Function, queue: Queue, override: Override) -> Handler:
+def make_handler(type_: str, function: Function, queue: Queue, override: RetryOverride) -> Handler:
     """Return the handler for a function. Raises WrongUse if the function takes other arguments."""
     parameters = list(inspect.signature(function).parameters.values())
     required = [parameter for parameter in parameters if parameter.default is parameter.empty]

@@ -12,10 +12,10 @@ from typing import Any, NoReturn
 import structlog
 
 from postino.engine.store_retry import retry_store
-from postino.rules.ledger import order
+from postino.rules.ledger import map_positions
 from postino.stores.store import Store
 from postino.values.job import Job
-from postino.values.ledger import Fact, IntentEntry, Ledger, NewIntent, Noted, StepEntry
+from postino.values.ledger import IntentEntry, Ledger, NewIntent, ReceiptEntry, RecordedReceipt, StepEntry
 from postino.values.outcome import Outcome, Reject, Retry
 
 log = structlog.get_logger("postino.ledger")
@@ -61,7 +61,7 @@ class JobLedger:
             raise StopRun(Reject(reason))
         position = len(self.entered)
         self.entered.append(name)
-        earlier = order(await self.load())
+        earlier = map_positions(await self.load())
         if earlier.get(position, name) != name:
             reason = f"The steps of {self.job.type} have changed since this job ran before: step {position + 1} was"
             raise StopRun(Reject(f"{reason} {earlier[position]!r} and is now {name!r}."))
@@ -100,11 +100,11 @@ class JobLedger:
         self.job = replace(self.job, sent=True, look_at=entry.look_at)
         return entry
 
-    async def record_receipt(self, fact: Fact) -> Noted:
+    async def record_receipt(self, fact: ReceiptEntry) -> RecordedReceipt:
         """Store what became of a visible call, even if the run is cancelled meanwhile: a lost receipt is a doubt."""
         return await asyncio.shield(self.write_receipt(fact))
 
-    async def write_receipt(self, fact: Fact) -> Noted:
+    async def write_receipt(self, fact: ReceiptEntry) -> RecordedReceipt:
         noted = await retry_store(
             lambda _: self.store.record_receipt(self.job.id, fact), keep_trying=RECEIPT_RETRY_SECONDS
         )

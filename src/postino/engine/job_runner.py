@@ -16,7 +16,7 @@ from postino.engine.settler import Settler
 from postino.engine.slots import Run, Slots
 from postino.engine.store_retry import retry_forever
 from postino.rules import settlement
-from postino.rules.gates import told_of_gate
+from postino.rules.gates import describe_closed_gate
 from postino.stores.crash_points import crash_point
 from postino.stores.records import AttemptError, SettledJob
 from postino.stores.store import Store
@@ -94,7 +94,7 @@ class JobRunner:
             await self.lease.wait_until_renewed()
         run.begun = True
         if gate := self.circuits.find_closed_gate(run.job.channel):
-            return self.executor.settle_gated(run.job, told_of_gate(gate))
+            return self.executor.settle_gated(run.job, describe_closed_gate(gate))
         crash_point("handler.before")
         ending = await self.executor.execute(run.job, run.attach_call)
         crash_point("handler.after")
@@ -159,7 +159,7 @@ class JobRunner:
             return
         failure = AttemptError(None, "Its worker stopped before the job had ended.")
         try:
-            await self.store.settle([SettledJob(job, settlement.release(job, self.now()), failure) for job in jobs])
+            await self.store.settle([SettledJob(job, settlement.release_job(job, self.now()), failure) for job in jobs])
         except BaseException:
             self.slots.ready.extend(jobs)  # still claimed by this worker
             raise

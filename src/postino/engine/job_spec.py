@@ -21,10 +21,10 @@ from postino.engine.checks import (
     suggest,
 )
 from postino.errors import WrongUse
-from postino.rules.idempotency import job_key
-from postino.rules.retry import Backoff, Override, backoff_text
+from postino.rules.idempotency import make_job_key
+from postino.rules.retry import Backoff, RetryOverride, serialize_backoff
 from postino.stores.records import NewJob
-from postino.values.job import Queue, drafted, new_id
+from postino.values.job import Queue, make_constructor, new_id
 
 MAX_PAYLOAD_BYTES = 1_000_000
 
@@ -66,7 +66,7 @@ class JobSpec:
                 raise WrongUse(f"jobs: expected a JobSpec, a mapping or (type, payload), not {value!r}.", field="jobs")
 
 
-fill_new_job = drafted(NewJob)
+fill_new_job = make_constructor(NewJob)
 
 
 def build_new_job(spec: JobSpec, default_queue: Queue, id: UUID | None = None) -> NewJob:
@@ -80,7 +80,7 @@ def build_new_job(spec: JobSpec, default_queue: Queue, id: UUID | None = None) -
         check_text("channel", spec.channel) or name,
         default_queue if spec.queue is None else parse_queue(spec.queue),
         encode_payload(spec.payload),
-        None if key is None else job_key(key, account),
+        None if key is None else make_job_key(key, account),
         check_time("at", spec.at),
         account,
         check_text("brand", spec.brand),
@@ -88,14 +88,14 @@ def build_new_job(spec: JobSpec, default_queue: Queue, id: UUID | None = None) -
         check_parent(spec.parent),
         check_text("correlation_id", spec.correlation_id),
         check_attempts("max_attempts", spec.max_attempts),
-        None if spec.backoff is None else backoff_text(check_backoff(spec.backoff)),
+        None if spec.backoff is None else serialize_backoff(check_backoff(spec.backoff)),
         check_seconds("time_limit", spec.time_limit),
     )
 
 
-def make_override(max_attempts: Any, backoff: Any, time_limit: Any) -> Override:
+def make_override(max_attempts: Any, backoff: Any, time_limit: Any) -> RetryOverride:
     """Return the retry policy that a handler declares for its type of job."""
-    return Override(
+    return RetryOverride(
         check_attempts("max_attempts", max_attempts),
         None if backoff is None else check_backoff(backoff),
         check_seconds("time_limit", time_limit),

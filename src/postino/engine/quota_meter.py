@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from postino.engine.store_retry import retry_store
-from postino.rules.quota import Quota, cost_of
+from postino.rules.quota import Quota, get_cost
 from postino.stores.store import Store
 from postino.values.gate import Gate
 from postino.values.job import Job
@@ -18,7 +18,7 @@ class QuotaMeter:
 
     async def reserve(self, job: Job, step: str, number: int) -> Gate | None:
         """Reserve what this call costs. Return the gate to wait for if a quota is used up."""
-        quotas = [quota for quota in self.quotas.get(job.channel, ()) if cost_of(quota, step)]
+        quotas = [quota for quota in self.quotas.get(job.channel, ()) if get_cost(quota, step)]
         if not quotas:
             return None
         return await retry_store(lambda _: self.store.reserve_quota(job, step, number, quotas))

@@ -4,23 +4,23 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from postino.engine.batcher import Batcher
-from postino.rules.gates import Known
+from postino.rules.gates import GateSources
 from postino.stores.store import Store
 from postino.values.gate import Gate
-from postino.values.post import Answer, Asked, StoredAccount
+from postino.values.post import IdempotentRequest, StoredAccount, StoredResponse
 
 MAX_BATCH = 500
-GateSnapshot = tuple[Known, Sequence[Gate], datetime]
+GateSnapshot = tuple[GateSources, Sequence[Gate], datetime]
 
 
 class ReadBatcher:
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.responses: Batcher[Asked, Answer | None] = Batcher(store.stored_responses, MAX_BATCH)
+        self.responses: Batcher[IdempotentRequest, StoredResponse | None] = Batcher(store.stored_responses, MAX_BATCH)
         self.accounts: Batcher[Sequence[str], Sequence[StoredAccount]] = Batcher(self.read_accounts, MAX_BATCH)
         self.snapshots: Batcher[None, GateSnapshot] = Batcher(self.read_gates, MAX_BATCH)
 
-    async def stored_response(self, request: Asked) -> Answer | None:
+    async def stored_response(self, request: IdempotentRequest) -> StoredResponse | None:
         """Return the response to an earlier request with this idempotency key.
 
         Raises Conflict if the key was used for a different request.

@@ -46,7 +46,7 @@ class Rescuer:
         dead = self.find_dead(poll.heartbeats)
         if not dead and not poll.orphaned:
             return []
-        endings = await self.store.rescue(dead, settlement.rescue)
+        endings = await self.store.rescue(dead, settlement.rescue_job)
         for worker in dead:
             log.warning("worker.dead", worker=worker, next="its jobs go to other workers")
         for ending in endings:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from postino.config import Config
-from postino.rules.retry import Exponential, Override, RetryPolicy
+from postino.rules.retry import Exponential, RetryOverride, RetryPolicy
 
 
 def load_default_policy(config: Config) -> RetryPolicy:
@@ -11,9 +11,9 @@ def load_default_policy(config: Config) -> RetryPolicy:
     return RetryPolicy(queue.max_attempts, Exponential(**queue.retry_backoff), queue.time_limit or None)
 
 
-def load_channel_overrides(config: Config) -> dict[str, Override]:
+def load_channel_overrides(config: Config) -> dict[str, RetryOverride]:
     return {
-        name: Override(
+        name: RetryOverride(
             channel.max_attempts,
             None if channel.retry_backoff is None else Exponential(**channel.retry_backoff),
             channel.time_limit,
@@ -23,7 +23,7 @@ def load_channel_overrides(config: Config) -> dict[str, Override]:
 
 
 def collect_time_limits(
-    default: RetryPolicy, channels: Mapping[str, Override], types: Mapping[str, Override]
+    default: RetryPolicy, channels: Mapping[str, RetryOverride], types: Mapping[str, RetryOverride]
 ) -> dict[str, float]:
     """Return all time limits in seconds: "" is the default, "channel NAME" and "type NAME" override it."""
     limits = {

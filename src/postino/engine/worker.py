@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 import structlog
 
-from postino.config import Config, without_secrets
+from postino.config import Config, redact_url
 from postino.engine.batcher import Batcher
 from postino.engine.call import Call
 from postino.engine.call_context import CallContext, HttpClientFactory
@@ -84,7 +84,7 @@ class Worker:
         executor = Executor(handlers, default, channels, Threads(), make_call, self.now, random.random)
         self.runner = JobRunner(store, wakeup, settings, executor, self.circuits, self.lease, lambda: self.id, self.now)
         self.description = {
-            "database": without_secrets(config.database_url),
+            "database": redact_url(config.database_url),
             "types": sorted(handlers),
             "concurrency": settings.concurrency,
         }

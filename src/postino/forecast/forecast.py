@@ -9,7 +9,7 @@ from postino.engine.checks import suggest
 from postino.errors import WrongUse
 from postino.forecast.result import Forecast
 from postino.forecast.run import ForecastRequest, ForecastRun, Progress
-from postino.rules.local_time import told_at
+from postino.rules.local_time import format_time
 from postino.stores.records import ForecastInput
 from postino.stores.store import Store
 from postino.values.networks import PLANNED_NETWORKS
@@ -46,12 +46,12 @@ async def make_forecast(store: Store, asked: ForecastRequest, progress: Progress
 async def check(store: Store, asked: ForecastRequest) -> None:
     _, now = await store.known_gates()
     if asked.until_at <= now:
-        raise WrongUse(f"until: {told_at(asked.until_at)} is in the past.", "until")
+        raise WrongUse(f"until: {format_time(asked.until_at)} is in the past.", "until")
     if asked.until_at > now + LONGEST:
-        raise WrongUse(f"until: {told_at(asked.until_at)} is more than {LONGEST.days} days ahead.", "until")
+        raise WrongUse(f"until: {format_time(asked.until_at)} is more than {LONGEST.days} days ahead.", "until")
     if asked.from_at is not None and not now <= asked.from_at < asked.until_at:
         when = "in the past" if asked.from_at < now else "not before `until`"
-        raise WrongUse(f"from: {told_at(asked.from_at)} is {when}.", "from")
+        raise WrongUse(f"from: {format_time(asked.from_at)} is {when}.", "from")
     if asked.workers is not None and not 1 <= asked.workers <= MOST_WORKERS:
         raise WrongUse(f"workers: a whole number from 1 to {MOST_WORKERS}, not {asked.workers}.", "workers")
     if asked.seconds_per_job is not None and not 0 < asked.seconds_per_job <= MOST_SECONDS:

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from postino.rules.blackout import sentence, windows_between
-from postino.rules.circuit_breaker import Circuit
-from postino.rules.gates import gate_of, holds, told_of_gate
-from postino.rules.local_time import told_at
+from postino.rules.blackout import describe_blackout, list_windows
+from postino.rules.circuit_breaker import CircuitState
+from postino.rules.gates import describe_closed_gate, is_blocking, to_gate
+from postino.rules.local_time import format_time
 from postino.stores.records import ForecastInput
 from postino.values.gate import Gate, GateKind, Scope
 from postino.values.job import Job, Queue
@@ -128,9 +128,11 @@ class GateTimeline:
         ]  # fmt: skip
         near = [gate for scope, name in places for gate in self.by_place.get((scope, name or ""), ())]
         return [
-            WaitReason(gate.kind.value, told_of_gate(gate), gate.until_at)
+            WaitReason(gate.kind.value, describe_closed_gate(gate), gate.until_at)
             for gate in near
-            if holds(gate, job) and (gate.since_at or since_at) < until_at and (gate.until_at or until_at) > since_at
+            if is_blocking(gate, job)
+            and (gate.since_at or since_at) < until_at
+            and (gate.until_at or until_at) > since_at
         ]
 
 
@@ -140,25 +142,25 @@ def gates_between(outlook: ForecastInput, until_at: datetime) -> Iterable[Gate]:
         if gate.until_at is None or gate.until_at > outlook.now:
             yield gate
     for breaker in outlook.circuits:
-        if breaker.state is Circuit.OPEN and (breaker.until_at is None or breaker.until_at > outlook.now):
-            yield gate_of(breaker)
+        if breaker.state is CircuitState.OPEN and (breaker.until_at is None or breaker.until_at > outlook.now):
+            yield to_gate(breaker)
     for blackout in outlook.blackouts:
-        for window in windows_between(blackout, outlook.now, until_at):
+        for window in list_windows(blackout, outlook.now, until_at):
             yield Gate(
                 scope=blackout.scope,
                 name=blackout.name,
                 kind=GateKind.BLACKOUT,
                 since_at=window.since_at,
                 until_at=window.until_at,
-                reason=blackout.reason or sentence(blackout),
+                reason=blackout.reason or describe_blackout(blackout),
             )
 
 
 def render_forecast(simulation: Forecast) -> dict[str, Any]:
     """As programs read it."""
     return {
-        "from": told_at(simulation.from_at),
-        "until": told_at(simulation.until_at),
+        "from": format_time(simulation.from_at),
+        "until": format_time(simulation.until_at),
         "workers": simulation.workers,
         "slots": simulation.slots,
         "ran": [told_of_ran(ran) for ran in simulation.ran],
@@ -171,8 +173,8 @@ def render_forecast(simulation: Forecast) -> dict[str, Any]:
 
 def told_of_ran(ran: ForecastJob) -> dict[str, Any]:
     return told_of_job(ran) | {
-        "started_at": told_at(ran.started_at),
-        "ended_at": told_at(ran.ended_at),
+        "started_at": format_time(ran.started_at),
+        "ended_at": format_time(ran.ended_at),
         "late_by": ran.late_by.total_seconds(),
         "waited_for": told_of_waits(ran.waited_for),
     }
@@ -181,12 +183,12 @@ def told_of_ran(ran: ForecastJob) -> dict[str, Any]:
 def told_of_job(one: ForecastJob | UnstartedJob) -> dict[str, Any]:
     names = ("type", "channel", "account", "brand")
     said: Mapping[str, Any] = {name: getattr(one, name) for name in names}
-    return {"id": str(one.job_id), **said, "queue": one.queue.label, "scheduled_at": told_at(one.scheduled_at)}
+    return {"id": str(one.job_id), **said, "queue": one.queue.label, "scheduled_at": format_time(one.scheduled_at)}
 
 
 def told_of_waits(waits: Iterable[WaitReason]) -> list[dict[str, Any]]:
     return [
-        {"kind": wait.kind, "sentence": wait.sentence, "until_at": wait.until_at and told_at(wait.until_at)}
+        {"kind": wait.kind, "sentence": wait.sentence, "until_at": wait.until_at and format_time(wait.until_at)}
         for wait in waits
     ]
 
@@ -201,7 +203,7 @@ def told_of_closed(gate: Gate) -> dict[str, Any]:
         "scope": gate.scope.value,
         "name": gate.name,
         "kind": gate.kind.value,
-        "since_at": gate.since_at and told_at(gate.since_at),
-        "until_at": gate.until_at and told_at(gate.until_at),
-        "sentence": told_of_gate(gate),
+        "since_at": gate.since_at and format_time(gate.since_at),
+        "until_at": gate.until_at and format_time(gate.until_at),
+        "sentence": describe_closed_gate(gate),
     }

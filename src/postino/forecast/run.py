@@ -24,9 +24,9 @@ from postino.forecast.result import (
     WaitReason,
 )
 from postino.rules import settlement
-from postino.rules.circuit_breaker import Circuit
-from postino.rules.gates import told_of_gate
-from postino.rules.quota import cost_of
+from postino.rules.circuit_breaker import CircuitState
+from postino.rules.gates import describe_closed_gate
+from postino.rules.quota import get_cost
 from postino.rules.retry import RetryPolicy
 from postino.stores.records import ForecastInput, SettledJob, WorkerInfo
 from postino.stores.store import Store
@@ -113,7 +113,7 @@ class ForecastRun:
         self.coming = [(job.run_at, job.id) for job in outlook.jobs if job.run_at and job.state is not State.RUNNING]
         heapq.heapify(self.coming)
         self.hands: list[ForecastWorker] = []
-        self.troubled = {breaker.service for breaker in outlook.circuits if breaker.state is not Circuit.CLOSED}
+        self.troubled = {breaker.service for breaker in outlook.circuits if breaker.state is not CircuitState.CLOSED}
         self.missable = sorted(self.last_chances(), reverse=True)
         self.instants = instants(outlook, self.gates, self.missable, asked.until_at)
 
@@ -159,16 +159,16 @@ class ForecastRun:
     async def is_deferred(self, store: Store, hands: ForecastWorker, job: Job) -> bool:
         """What a visible call would cost is reserved, as every call does; without room the job waits for it."""
         quotas = self.asked.channel_limits.quotas.get(job.channel, ()) if job.id in self.outlook.posts else ()
-        step = next((step for step in VISIBLE if any(cost_of(quota, step) for quota in quotas)), None)
+        step = next((step for step in VISIBLE if any(get_cost(quota, step) for quota in quotas)), None)
         if step is None:
             return False
-        costly = [quota for quota in quotas if cost_of(quota, step)]
+        costly = [quota for quota in quotas if get_cost(quota, step)]
         gate = await store.reserve_quota(job, step, 1, costly)
         if gate is None:
             return False
         now = self.clock.now
         until_at = gate.until_at or self.asked.until_at
-        decided = settlement.settle(job, Defer(until_at, told_of_gate(gate)), ONCE, now, 0.0)
+        decided = settlement.settle_job(job, Defer(until_at, describe_closed_gate(gate)), ONCE, now, 0.0)
         await store.settle([SettledJob(hands.running.pop(job.id), decided)])
         self.gates.add(replace(gate, since_at=now))
         heapq.heappush(self.coming, (until_at, job.id))
@@ -212,7 +212,7 @@ class ForecastRun:
             await store.settle([SettledJob(job, worked(job, self.clock.now)) for job in jobs])
         for service in {job.channel for job in jobs} & self.troubled & self.asked.channel_limits.circuits.keys():
             breaker = await store.record_response(service, True, self.asked.channel_limits.circuits[service], None)
-            if breaker.state is Circuit.CLOSED:
+            if breaker.state is CircuitState.CLOSED:
                 self.troubled.discard(service)
 
     def last_chances(self) -> list[datetime]:
@@ -278,7 +278,7 @@ class ForecastRun:
 
 def worked(job: Job, now: datetime) -> settlement.Settlement:
     """Also what was in doubt: it is looked for, and there."""
-    return settlement.settle(replace(job, look_at=None), Done(), ONCE, now, 0.0)
+    return settlement.settle_job(replace(job, look_at=None), Done(), ONCE, now, 0.0)
 
 
 def instants(

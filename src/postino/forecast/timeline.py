@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape, quoteattr
 from zoneinfo import ZoneInfo
 
 from postino.forecast.result import Forecast, ForecastJob, UnstartedJob
-from postino.rules.gates import told_of_gate
+from postino.rules.gates import describe_closed_gate
 from postino.values.gate import Gate, GateKind, Scope
 
 WIDTH, GUTTER, MARGIN, TOP, ROW, BAR, FOOT = 1200, 210, 28, 116, 30, 16, 36
@@ -128,7 +128,7 @@ class Timeline:
                 left = self.x(gate.since_at or self.forecast.from_at)
                 width = self.x(gate.until_at or self.forecast.until_at) - left
                 if width > 0:
-                    yield titled(told_of_gate(gate), rect(left, y + 1, width, ROW - 2, BANDS[gate.kind][0]))
+                    yield titled(describe_closed_gate(gate), rect(left, y + 1, width, ROW - 2, BANDS[gate.kind][0]))
 
     def axis(self) -> Iterator[str]:
         previous = None

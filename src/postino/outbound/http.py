@@ -29,7 +29,7 @@ from postino.outbound.ssrf import (
     create_public_socket,
     is_allowed_origin,
 )
-from postino.values.provider import Answer, Garbled, NoAnswer, NotSent, Unreachable
+from postino.values.provider import Answer, NoResponse, NotSent, Unreachable, UnreadableResponse
 
 log = structlog.get_logger("postino.outbound")
 
@@ -235,17 +235,17 @@ class StepHttp:
         reason = self._may_send()
         return reason and self._redact(reason)
 
-    def _to_error(self, progress: RequestProgress, url: str, seconds: float, error: Exception) -> NotSent | NoAnswer:
+    def _to_error(self, progress: RequestProgress, url: str, seconds: float, error: Exception) -> NotSent | NoResponse:
         host = self._redact(_parse_host(url))
         timed_out = isinstance(error, TimeoutError)
         if not progress.may_have_left:
             reason = f"no connection within {seconds:g} s" if timed_out else _describe_cause(error)
             return Unreachable(f"Nothing was sent: {host} cannot be reached ({self._redact(reason)}).")
         if isinstance(error, aiohttp.ClientResponseError):
-            return Garbled(f"{host} sent a response that is not valid HTTP.")
+            return UnreadableResponse(f"{host} sent a response that is not valid HTTP.")
         if timed_out:
-            return NoAnswer(f"{host} sent no complete response within {seconds:g} s. The request may have arrived.")
-        return NoAnswer(f"{host} closed the connection before a complete response. The request may have arrived.")
+            return NoResponse(f"{host} sent no complete response within {seconds:g} s. The request may have arrived.")
+        return NoResponse(f"{host} closed the connection before a complete response. The request may have arrived.")
 
     def _resolve_redirect(self, url: str, location: str) -> str:
         try:
@@ -258,7 +258,7 @@ class StepHttp:
         return self._redact(_parse_host(url) if "@" in url else url.partition("?")[0].partition("#")[0])
 
 
-class ResponseTooLarge(Garbled):
+class ResponseTooLarge(UnreadableResponse):
     """The response is larger than Postino reads."""
 
 

@@ -9,7 +9,7 @@ from postino.providers.bluesky_session import Sessions
 from postino.providers.error_codes import Clock, Row, by_fallback, by_nobody, look_up, said_in, utc_now
 from postino.providers.media_download import fetch, upload_seconds
 from postino.providers.urls import page
-from postino.rules.failures import instant
+from postino.rules.failures import parse_reset_time
 from postino.values.provider import (
     SAME_HANDLE,
     Account,
@@ -18,20 +18,20 @@ from postino.values.provider import (
     CannotTell,
     Credential,
     Failure,
+    FailureKind,
     Found,
-    Garbled,
     Grade,
     Http,
     Intent,
-    Kind,
+    LookupResult,
     Media,
     NotFound,
     Post,
     Promise,
     Published,
     Receipt,
-    Sighting,
     Tokens,
+    UnreadableResponse,
 )
 
 COLLECTION = "app.bsky.feed.post"
@@ -40,45 +40,45 @@ MOST_BYTES = {"image": 10_000_000, "video": 300_000_000}
 RECONNECT = "Make a new app password in Bluesky's settings and reconnect the account with it."
 BLOB_GONE = "BlobNotFound"
 TABLE = (
-    Row(Kind.AUTH, f"Bluesky's session of this account is over. {RECONNECT}", ("ExpiredToken", "InvalidToken")),
+    Row(FailureKind.AUTH, f"Bluesky's session of this account is over. {RECONNECT}", ("ExpiredToken", "InvalidToken")),
     Row(
-        Kind.AUTH,
+        FailureKind.AUTH,
         f"Bluesky refuses the user name or the password of this account. {RECONNECT}",
         ("AuthenticationRequired", "AuthMissing"),
     ),
-    Row(Kind.AUTH, f"Bluesky wants a code with this password. {RECONNECT}", ("AuthFactorTokenRequired",)),
+    Row(FailureKind.AUTH, f"Bluesky wants a code with this password. {RECONNECT}", ("AuthFactorTokenRequired",)),
     Row(
-        Kind.PERMANENT,
+        FailureKind.PERMANENT,
         "Bluesky has closed or suspended this account. Sign in at Bluesky to see why; then publish the post again.",
         ("AccountTakedown", "AccountSuspended", "AccountDeactivated", "RepoTakendown", "RepoSuspended"),
     ),
     Row(
-        Kind.DOUBT,
+        FailureKind.DOUBT,
         "Bluesky already has something under the key of this post. Postino looks what it is.",
         ("InvalidSwap",),
     ),
     Row(
-        Kind.PERMANENT,
+        FailureKind.PERMANENT,
         "The text is too long for Bluesky. Shorten it and publish it again.",
         pattern=r"text must not be longer|(grapheme|string) too big.*\.text",
     ),
     Row(
-        Kind.PERMANENT,
+        FailureKind.PERMANENT,
         "Bluesky does not take so many pictures in one post. Take some out and publish it again.",
         pattern=r"images must not have more|array too big.*images",
     ),
     Row(
-        Kind.PERMANENT,
+        FailureKind.PERMANENT,
         "A file is too large for Bluesky. Make it smaller and publish the post again.",
         pattern=r"too (large|big)",
     ),
     Row(
-        Kind.PERMANENT,
+        FailureKind.PERMANENT,
         "Bluesky does not take files of this type. Choose another one and publish the post again.",
         pattern=r"mime",
     ),
     Row(
-        Kind.PERMANENT,
+        FailureKind.PERMANENT,
         "Bluesky has lost an uploaded file. Upload it again and publish the post again.",
         (BLOB_GONE,),
     ),
@@ -171,7 +171,7 @@ class Bluesky:
             return Failure(row.kind, row.message, code)
         if answer.status == 400 and code is None:
             return by_nobody("Bluesky", answer)  # signed out, too long, not there: only its name would tell
-        reset_at = instant(answer.headers.get("ratelimit-reset"), now)
+        reset_at = parse_reset_time(answer.headers.get("ratelimit-reset"), now)
         return by_fallback("Bluesky", answer, code, words, now, reset_at)
 
     # --- Acts
@@ -192,7 +192,7 @@ class Bluesky:
         match answer.json():
             case {"blob": dict(blob)}:
                 return {"blob": blob, "alt": media.alt, "kind": media.kind}
-        raise Garbled("Bluesky's answer to an upload names no blob.")
+        raise UnreadableResponse("Bluesky's answer to an upload names no blob.")
 
     async def compose(
         self,
@@ -237,7 +237,7 @@ class Bluesky:
 
     async def find(
         self, http: Http, intent: Intent, account: Account, key: str, record: Mapping[str, Any], media: Sequence[Media]
-    ) -> Sighting | Failure:
+    ) -> LookupResult | Failure:
         there = await self._get(http, account, key)
         match there:
             case None:
@@ -253,7 +253,7 @@ class Bluesky:
         there = await self._get(http, account, remote_id.rstrip("/").rpartition("/")[2])
         if there is None:
             message = "The post that the next part answers to is not on Bluesky. Publish the rest as a new post."
-            return Failure(Kind.PERMANENT, message, "RecordNotFound")
+            return Failure(FailureKind.PERMANENT, message, "RecordNotFound")
         return there if isinstance(there, Failure) else _named(_receipt(account, there))
 
     # --- What they are made of
@@ -294,7 +294,7 @@ class Bluesky:
         if answer.ok:
             return str(answer.json()["did"])
         failure = self.classify(answer)
-        nobody = failure.kind is Kind.PERMANENT or answer.status == 501
+        nobody = failure.kind is FailureKind.PERMANENT or answer.status == 501
         return None if nobody else failure
 
 
@@ -304,7 +304,7 @@ def _receipt(account: Account, said: Any) -> Receipt:
             did, _, key = uri.removeprefix("at://").split("/")
             url = page(account.base_url, f"https://bsky.app/profile/{did}/post/{key}")
             return Receipt(remote_id=uri, url=url, data={"cid": cid})
-    raise Garbled("Bluesky's answer names no record.")
+    raise UnreadableResponse("Bluesky's answer names no record.")
 
 
 def _named(receipt: Receipt) -> dict[str, str]:

@@ -10,8 +10,8 @@ from typing import Any
 
 from postino.providers.error_codes import UNKNOWN_CALLER, said_in
 from postino.providers.urls import endpoint
-from postino.rules.failures import refuses
-from postino.values.provider import Account, Answer, Failure, Garbled, Http, NoAnswer, NotSent, Tokens
+from postino.rules.failures import is_definite_refusal
+from postino.values.provider import Account, Answer, Failure, Http, NoResponse, NotSent, Tokens, UnreadableResponse
 
 SESSION_OVER = frozenset({"ExpiredToken", "InvalidToken"})
 
@@ -54,9 +54,9 @@ class Sessions:
             return known
         try:
             session = await self.create(http, account)
-        except NoAnswer as lost:
+        except NoResponse as lost:
             raise NotSent(f"Bluesky could not be signed in to, so nothing was sent. {lost}") from None
-        if isinstance(session, Failure) and not refuses(session):
+        if isinstance(session, Failure) and not is_definite_refusal(session):
             raise NotSent(f"Bluesky could not be signed in to, so nothing was sent. {session.message}")
         return session
 
@@ -71,7 +71,7 @@ class Sessions:
                 self._open[_place(account)] = session = Session(did, access)
                 return session
         # Not by Answer.json: its complaint would show the beginning of the answer, where the tokens are.
-        raise Garbled("The answer to signing in cannot be read.")
+        raise UnreadableResponse("The answer to signing in cannot be read.")
 
     async def renew(self, http: Http, account: Account) -> Tokens | Failure:
         """For accounts that came with tokens instead of a password."""
@@ -86,7 +86,7 @@ class Sessions:
             case {"accessJwt": str(access), "refreshJwt": str(refresh)}:
                 fresh = {**account.credentials, "access_token": access, "refresh_token": refresh}
                 return Tokens(credentials=fresh, expires_at=_ends_at(access))
-        raise Garbled("The answer with the new tokens cannot be read.")
+        raise UnreadableResponse("The answer with the new tokens cannot be read.")
 
 
 def xrpc(account: Account, name: str) -> str:

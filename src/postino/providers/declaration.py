@@ -26,19 +26,21 @@ from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
 from typing import Any
 
-from postino.rules.limits import Limits
-from postino.rules.media import KindLimits, MediaLimits
-from postino.rules.quota import Calendar, Quota
-from postino.rules.text_length import Length, Measure
+from postino.rules.limits import NetworkLimits
+from postino.rules.media import MediaKindLimits, MediaLimits
+from postino.rules.quota import CalendarPeriod, Quota
+from postino.rules.text_length import LengthLimit, Measure
 from postino.values.content import MediaKind
 from postino.values.gate import Scope
 
 
-def parse_limits(network: str, network_title: str, *, media: Mapping[str, Any] | None = None, **fields: Any) -> Limits:
+def parse_limits(
+    network: str, network_title: str, *, media: Mapping[str, Any] | None = None, **fields: Any
+) -> NetworkLimits:
     """Return the limits a network declares. An unknown key is an error: a misspelt limit would not be kept."""
     for name in {"text", "caption", "title"} & fields.keys():
         fields[name] = tuple(_parse_length(**length) for length in fields[name])
-    return Limits(
+    return NetworkLimits(
         network=network,
         network_title=network_title,
         media=_parse_media(**media or {}),
@@ -60,12 +62,12 @@ def _parse_media(**fields: Any) -> MediaLimits:
     return MediaLimits(kinds=kinds, **fields)
 
 
-def _parse_kind(*, types: list[str], alt: Mapping[str, Any] | None = None, **fields: Any) -> KindLimits:
-    return KindLimits(types=tuple(types), alt=None if alt is None else _parse_length(**alt), **fields)
+def _parse_kind(*, types: list[str], alt: Mapping[str, Any] | None = None, **fields: Any) -> MediaKindLimits:
+    return MediaKindLimits(types=tuple(types), alt=None if alt is None else _parse_length(**alt), **fields)
 
 
-def _parse_length(*, measure: str, **fields: Any) -> Length:
-    return Length(measure=Measure(measure), **fields)
+def _parse_length(*, measure: str, **fields: Any) -> LengthLimit:
+    return LengthLimit(measure=Measure(measure), **fields)
 
 
 def _parse_quota(
@@ -90,6 +92,6 @@ def _parse_quota(
         whose=Scope(whose),
         costs=dict(costs),
         period=None if period is None else timedelta(**period),
-        calendar=None if calendar is None else Calendar(calendar),
+        calendar=None if calendar is None else CalendarPeriod(calendar),
         **fields,
     )

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from postino.rules.failures import by_status, retry_after
-from postino.values.provider import Answer, Failure, Kind
+from postino.rules.failures import classify_status, parse_retry_after
+from postino.values.provider import Answer, Failure, FailureKind
 
 # What a network would say to a call without a token: an account that has none needs no call to learn it.
 UNKNOWN_CALLER = Answer(401, {}, b"")
@@ -24,7 +24,7 @@ def utc_now() -> datetime:
 class Row:
     """A row of a network's table: what it says, by code and by pattern, and what that means for a person."""
 
-    kind: Kind
+    kind: FailureKind
     message: str
     codes: tuple[str, ...] = ()  # any of them; none: whichever it is
     pattern: str = ""
@@ -39,11 +39,15 @@ def look_up(table: Iterable[Row], code: str | None, words: str) -> Row | None:
 
 
 BY_KIND = {
-    Kind.TRANSIENT: "{network} has trouble at the moment. Nothing about the post has to be changed.",
-    Kind.RATE_LIMIT: "{network} wants fewer posts from this account for a while. Postino waits and goes on by itself.",
-    Kind.AUTH: "{network} no longer accepts the sign-in of this account. Reconnect the account.",
-    Kind.PERMANENT: "{network} refuses this post. Change what it complains about, then publish it again.",
-    Kind.DOUBT: "{network} gave an answer that does not tell whether the post is out. Postino looks before it goes on.",
+    FailureKind.TRANSIENT: "{network} has trouble at the moment. Nothing about the post has to be changed.",
+    FailureKind.RATE_LIMIT: (
+        "{network} wants fewer posts from this account for a while. Postino waits and goes on by itself."
+    ),
+    FailureKind.AUTH: "{network} no longer accepts the sign-in of this account. Reconnect the account.",
+    FailureKind.PERMANENT: "{network} refuses this post. Change what it complains about, then publish it again.",
+    FailureKind.DOUBT: (
+        "{network} gave an answer that does not tell whether the post is out. Postino looks before it goes on."
+    ),
 }
 
 
@@ -51,18 +55,18 @@ def by_fallback(
     network: str, answer: Answer, code: str | None, words: str, now: datetime, reset_at: datetime | None = None
 ) -> Failure:
     """What the status says, with the network's own words. `reset_at` is when it says a limit ends, in its own way."""
-    kind = Kind(by_status(answer.status))
+    kind = FailureKind(classify_status(answer.status))
     said = words.strip() or f"status {answer.status}"
     message = f"{BY_KIND[kind].format(network=network)} It says: {said[:300]}"
-    asked = retry_after(answer.headers, now) if kind in (Kind.RATE_LIMIT, Kind.TRANSIENT) else None
-    limited = reset_at if kind is Kind.RATE_LIMIT else None
+    asked = parse_retry_after(answer.headers, now) if kind in (FailureKind.RATE_LIMIT, FailureKind.TRANSIENT) else None
+    limited = reset_at if kind is FailureKind.RATE_LIMIT else None
     return Failure(kind, message, code or str(answer.status), asked or limited)
 
 
 def by_nobody(network: str, answer: Answer) -> Failure:
     """A refusal cut short, where the status alone says nothing: anything may have been meant by it."""
-    message = f"{BY_KIND[Kind.DOUBT].format(network=network)} It says: status {answer.status}"
-    return Failure(Kind.DOUBT, message, str(answer.status))
+    message = f"{BY_KIND[FailureKind.DOUBT].format(network=network)} It says: status {answer.status}"
+    return Failure(FailureKind.DOUBT, message, str(answer.status))
 
 
 def said_in(answer: Answer) -> dict[str, Any]:

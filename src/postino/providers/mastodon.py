@@ -11,7 +11,7 @@ from postino.providers.media_download import fetch, upload_seconds
 from postino.providers.multipart import multipart
 from postino.providers.text_match import same_as_page, same_text
 from postino.providers.urls import endpoint
-from postino.rules.failures import instant
+from postino.rules.failures import parse_reset_time
 from postino.values.provider import (
     Account,
     Answer,
@@ -19,21 +19,21 @@ from postino.values.provider import (
     CannotTell,
     Credential,
     Failure,
+    FailureKind,
     Found,
-    Garbled,
     Grade,
     Http,
     Intent,
-    Kind,
+    LookupResult,
     Media,
     NotFound,
     Post,
     Promise,
     Published,
     Receipt,
-    Sighting,
     Tokens,
-    same_key,
+    UnreadableResponse,
+    resend_with_key,
 )
 
 MOST_BYTES = {"image": 20_000_000, "video": 110_000_000}
@@ -48,54 +48,61 @@ POLL, PATIENCE = timedelta(seconds=2), timedelta(minutes=15)
 
 RECONNECT = "Reconnect the account."
 TABLE = (
-    Row(Kind.AUTH, f"The server no longer accepts the sign-in of this account. {RECONNECT}", ("401",)),
+    Row(FailureKind.AUTH, f"The server no longer accepts the sign-in of this account. {RECONNECT}", ("401",)),
     Row(
-        Kind.AUTH,
+        FailureKind.AUTH,
         f"Postino may not publish for this account. {RECONNECT} Allow it to write posts and media.",
         ("403",),
         r"scope",
     ),
     Row(
-        Kind.PERMANENT,
+        FailureKind.PERMANENT,
         "The server has blocked this account or not yet let it in. Sign in there to see why; then publish again.",
         ("403",),
         r"disabled|suspended|pending|confirmed|frozen",
     ),
     Row(
-        Kind.PERMANENT,
+        FailureKind.PERMANENT,
         "The text is too long for this server. Shorten it and publish it again.",
         ("422",),
         r"character limit|too long",
     ),
-    Row(Kind.PERMANENT, "A post needs a text or a picture. Add one and publish it again.", ("422",), r"can't be blank"),
     Row(
-        Kind.TRANSIENT,
+        FailureKind.PERMANENT,
+        "A post needs a text or a picture. Add one and publish it again.",
+        ("422",),
+        r"can't be blank",
+    ),
+    Row(
+        FailureKind.TRANSIENT,
         "The server is still busy with a picture or film. Postino tries again by itself.",
         ("422",),
         r"not finished processing",
     ),
     Row(
-        Kind.PERMANENT,
+        FailureKind.PERMANENT,
         "This server does not take so many files, or these together. Take some out and publish it again.",
         ("422",),
         r"Cannot attach",
     ),
     Row(
-        Kind.PERMANENT,
+        FailureKind.PERMANENT,
         "The server no longer has an uploaded file. Upload it again and publish the post again.",
         ("422",),
         r"Media .*not found|already attached",
     ),
-    Row(Kind.PERMANENT, "A file is too large for this server. Make it smaller.", ("413",)),
-    Row(Kind.PERMANENT, "A file is too large for this server. Make it smaller.", ("422",), r"file size|too large"),
+    Row(FailureKind.PERMANENT, "A file is too large for this server. Make it smaller.", ("413",)),
     Row(
-        Kind.PERMANENT,
+        FailureKind.PERMANENT, "A file is too large for this server. Make it smaller.", ("422",), r"file size|too large"
+    ),
+    Row(
+        FailureKind.PERMANENT,
         "The server does not take this file. Choose one of another type.",
         ("422",),
         r"File.*(invalid|supported)|content type|processing",
     ),
     Row(
-        Kind.PERMANENT,
+        FailureKind.PERMANENT,
         "What this part of a thread answers to is not there any more. Publish the rest as a new post.",
         ("404",),
         r"reply",
@@ -190,7 +197,9 @@ class Mastodon:
             key = f"postino-{post.id}-{part}"
             reply_to = receipts[-1].remote_id if receipts else None
             status = Status(account, account_id, key, text, () if receipts else tuple(media), reply_to, options)
-            receipts.append(await call.once(f"post {part}", self.post, status, found=find, resend=same_key(KEY_LIFE)))
+            receipts.append(
+                await call.once(f"post {part}", self.post, status, found=find, resend=resend_with_key(KEY_LIFE))
+            )
         return Published(receipts[0].remote_id, receipts[0].url)
 
     async def refresh(self, account: Account, http: Http) -> Tokens | Failure:
@@ -205,7 +214,7 @@ class Mastodon:
             return Failure(row.kind, row.message, status)
         if answer.status == 422 and not words:
             return by_nobody("The server", answer)  # still busy with a picture, or never: only its words would tell
-        reset_at = instant(answer.headers.get("x-ratelimit-reset"), now)
+        reset_at = parse_reset_time(answer.headers.get("x-ratelimit-reset"), now)
         return by_fallback("The server", answer, None, words, now, reset_at)
 
     # --- Acts
@@ -248,7 +257,7 @@ class Mastodon:
         answer = await self._ask(http, status.account, "POST", "api/v1/statuses", headers=key, json=body)
         return _receipt(_object(answer)) if answer.ok else self.classify(answer)
 
-    async def find(self, held: Held, http: Http, intent: Intent, status: Status) -> Sighting | Failure:
+    async def find(self, held: Held, http: Http, intent: Intent, status: Status) -> LookupResult | Failure:
         """By likeness: newer than the intent, nobody else's, the same words, files and place in the thread."""
         since = intent.intended_at - CLOCK_ALLOWANCE
         newer = await self._newer(http, status, since)
@@ -290,7 +299,7 @@ class Mastodon:
                 return self.classify(answer)
             listed = answer.json()
             if not isinstance(listed, list):
-                raise Garbled("The list of statuses is none.")
+                raise UnreadableResponse("The list of statuses is none.")
             recent = [one for one in listed if _posted_at(one) >= since]
             newer += recent
             if len(listed) < PAGE or len(recent) < len(listed):
@@ -318,7 +327,7 @@ class Mastodon:
 def _object(answer: Answer) -> Mapping[str, Any]:
     said = answer.json()
     if not isinstance(said, dict) or "id" not in said:
-        raise Garbled("The answer names nothing that was made.")
+        raise UnreadableResponse("The answer names nothing that was made.")
     return said
 
 
@@ -326,7 +335,7 @@ def _posted_at(status: Mapping[str, Any]) -> datetime:
     try:
         return datetime.fromisoformat(str(status["created_at"]))
     except (ValueError, KeyError, TypeError):
-        raise Garbled("A status in the list has no date.") from None
+        raise UnreadableResponse("A status in the list has no date.") from None
 
 
 def _same_shape(one: Mapping[str, Any], status: Status) -> bool:

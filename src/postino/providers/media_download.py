@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from postino.outbound.ssrf import DownloadRefused
-from postino.rules.failures import by_status
-from postino.values.provider import Failure, Http, Kind, Media
+from postino.rules.failures import classify_status
+from postino.values.provider import Failure, FailureKind, Http, Media
 
 # How files begin, because servers say the wrong type, or none.
 BEGINNINGS = (
@@ -70,13 +70,15 @@ async def fetch(http: Http, media: Media, most: int) -> File | Failure:
     try:
         answer = await http.fetch(media.url, most=most)
     except DownloadRefused as refused:
-        return Failure(Kind.PERMANENT, f"The {media.kind} cannot be fetched: {refused} Choose another one.", "media")
+        return Failure(
+            FailureKind.PERMANENT, f"The {media.kind} cannot be fetched: {refused} Choose another one.", "media"
+        )
     if not answer.ok:
         return _missing(media, answer.status)
     found = type_of(answer.body) or answer.headers.get("content-type", "").partition(";")[0].strip().lower()
     if not found.startswith(("image/", "video/")):
         message = f"What is behind the address of the {media.kind} is none ({found or 'of an unknown type'})."
-        return Failure(Kind.PERMANENT, f"{message} Choose another one.", "media")
+        return Failure(FailureKind.PERMANENT, f"{message} Choose another one.", "media")
     return File(answer.body, found)
 
 
@@ -85,8 +87,8 @@ def type_of(data: bytes) -> str | None:
 
 
 def _missing(media: Media, status: int) -> Failure:
-    if by_status(status) in ("transient", "rate_limit"):
+    if classify_status(status) in ("transient", "rate_limit"):
         message = f"The {media.kind} could not be fetched just now (status {status}). Postino tries again by itself."
-        return Failure(Kind.TRANSIENT, message, "media")
+        return Failure(FailureKind.TRANSIENT, message, "media")
     message = f"The {media.kind} is not there any more, or not for everybody (status {status}). Upload it again."
-    return Failure(Kind.PERMANENT, message, "media")
+    return Failure(FailureKind.PERMANENT, message, "media")

@@ -16,10 +16,10 @@ from typing import Any
 
 import postino.providers
 from postino.errors import ConfigError, WrongUse
-from postino.import_object import attribute, imported, parted
+from postino.import_object import get_attribute, import_target, split_target
 from postino.providers.declaration import parse_limits, parse_quotas
 from postino.providers.planned_quotas import PLANNED_QUOTAS
-from postino.rules.limits import Limits
+from postino.rules.limits import NetworkLimits
 from postino.rules.quota import Quota
 from postino.values.networks import PLANNED_NETWORKS
 from postino.values.provider import Credential, Promise, Provider
@@ -43,7 +43,7 @@ class NetworkRegistry:
     """All networks of a process, by name. `titles` and `quotas` contain planned networks too."""
 
     providers: Mapping[str, Provider] = field(default_factory=dict)
-    limits: Mapping[str, Limits] = field(default_factory=dict)
+    limits: Mapping[str, NetworkLimits] = field(default_factory=dict)
     credentials: Mapping[str, Mapping[str, Credential]] = field(default_factory=dict)
     default_base_urls: Mapping[str, str] = field(default_factory=dict)
     quotas: Mapping[str, Sequence[Quota]] = field(default_factory=dict)
@@ -98,8 +98,8 @@ def _add(registry: NetworkRegistry, network: Any, defaults: Mapping[str, Any] | 
 
 def _import_plugin(target: str, folder: Path) -> Any:
     error = partial(_plugin_error, target)
-    module_name, path = parted(target, "forum:Forum", error)
-    plugin = attribute(imported(module_name, error, str(folder), first=False), path, error, "")
+    module_name, path = split_target(target, "forum:Forum", error)
+    plugin = get_attribute(import_target(module_name, error, str(folder), first=False), path, error, "")
     if not isinstance(plugin, type):
         return plugin
     try:

@@ -10,7 +10,7 @@ from postino.providers.error_codes import UNKNOWN_CALLER, Clock, Row, by_fallbac
 from postino.providers.media_download import File, Shelf, fetch
 from postino.providers.multipart import multipart
 from postino.providers.urls import endpoint, page
-from postino.rules.failures import after, refuses
+from postino.rules.failures import add_wait, is_definite_refusal
 from postino.values.provider import (
     NEVER,
     Account,
@@ -18,17 +18,17 @@ from postino.values.provider import (
     Call,
     Credential,
     Failure,
-    Garbled,
+    FailureKind,
     Grade,
     Http,
-    Kind,
-    NoAnswer,
+    NoResponse,
     NotSent,
     Post,
     Promise,
     Published,
     Receipt,
     Tokens,
+    UnreadableResponse,
 )
 
 MOST_BYTES = {"image": 10_000_000, "video": 50_000_000}
@@ -37,61 +37,66 @@ KINDS = {"image": "photo", "video": "video"}
 
 TABLE = (
     Row(
-        Kind.AUTH,
+        FailureKind.AUTH,
         "Telegram does not know this bot any more. Get its token from @BotFather and reconnect the account.",
         ("401", "404"),
     ),
     Row(
-        Kind.PERMANENT,
+        FailureKind.PERMANENT,
         "The bot has been blocked or removed from the chat. Make it an administrator there; then publish again.",
         ("403",),
     ),
     Row(
-        Kind.PERMANENT,
+        FailureKind.PERMANENT,
         "The bot may not write in this chat. Make it an administrator with the right to post; then publish again.",
         ("400",),
         r"not enough rights|have no rights|CHAT_WRITE_FORBIDDEN|need administrator rights",
     ),
     Row(
-        Kind.PERMANENT,
+        FailureKind.PERMANENT,
         "Telegram does not know this chat. Add the bot to it, check the name and reconnect the account.",
         ("400",),
         r"chat not found|PEER_ID_INVALID|chat_id is empty",
     ),
     Row(
-        Kind.PERMANENT,
+        FailureKind.PERMANENT,
         "The group has become a supergroup and has a new number. Reconnect the account.",
         ("400",),
         r"upgraded to a supergroup",
     ),
     Row(
-        Kind.PERMANENT,
+        FailureKind.PERMANENT,
         "The text under a picture is too long for Telegram. Shorten it and publish it again.",
         ("400",),
         r"caption is too long",
     ),
     Row(
-        Kind.PERMANENT,
+        FailureKind.PERMANENT,
         "The text is too long for Telegram. Shorten it and publish it again.",
         ("400",),
         r"message is too long",
     ),
-    Row(Kind.PERMANENT, "A message needs a text or a picture. Add one and publish it again.", ("400",), r"is empty"),
-    Row(Kind.PERMANENT, "A file is too large for Telegram. Make it smaller and publish it again.", ("413",)),
     Row(
-        Kind.PERMANENT,
+        FailureKind.PERMANENT,
+        "A message needs a text or a picture. Add one and publish it again.",
+        ("400",),
+        r"is empty",
+    ),
+    Row(FailureKind.PERMANENT, "A file is too large for Telegram. Make it smaller and publish it again.", ("413",)),
+    Row(
+        FailureKind.PERMANENT,
         "A file is too large for Telegram. Make it smaller and publish it again.",
         ("400",),
         r"too (big|large)",
     ),
     Row(
-        Kind.PERMANENT,
+        FailureKind.PERMANENT,
         "Telegram cannot read a picture or film. Choose another one and publish it again.",
         ("400",),
         r"IMAGE_PROCESS_FAILED|PHOTO_\w+|wrong file|wrong type|failed to get HTTP|can't parse InputMedia",
     ),
     Row(
-        Kind.PERMANENT,
+        FailureKind.PERMANENT,
         "Telegram takes 2 to 10 pictures or films together. Take some out and publish it again.",
         ("400",),
         r"media group|too many messages",
@@ -162,14 +167,14 @@ class Telegram:
             return Failure(row.kind, row.message, code)
         match said.get("parameters"):
             case {"retry_after": int(seconds)}:
-                return by_fallback("Telegram", answer, code, words, now, after(seconds, now))
+                return by_fallback("Telegram", answer, code, words, now, add_wait(seconds, now))
         return by_fallback("Telegram", answer, code, words, now)
 
     # --- Acts
 
     async def refuse_thread(self, http: Http) -> Failure:
         return Failure(
-            Kind.PERMANENT,
+            FailureKind.PERMANENT,
             "Telegram has no threads. Put everything into one message, or publish the parts as posts of their own.",
         )
 
@@ -184,10 +189,10 @@ class Telegram:
         """Visible."""
         try:
             files = await self._files(http, post)
-        except NoAnswer as lost:
+        except NoResponse as lost:
             raise NotSent(f"A picture or film could not be fetched, so nothing was sent. {lost}") from None
         if isinstance(files, Failure):
-            if refuses(files):
+            if is_definite_refusal(files):
                 return files
             raise NotSent(files.message)
         method, sending = _message(post, files)
@@ -249,7 +254,7 @@ def _receipt(account: Account, said: Any) -> Receipt:
         case [{"message_id": int(number), "chat": Mapping() as chat}]:
             numbers = [message["message_id"] for message in messages]
             return Receipt(remote_id=str(number), url=_url(account, chat, number), data={"message_ids": numbers})
-    raise Garbled("Telegram's answer names no message.")
+    raise UnreadableResponse("Telegram's answer names no message.")
 
 
 def _url(account: Account, chat: Mapping[str, Any], number: int) -> str | None:

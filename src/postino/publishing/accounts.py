@@ -6,14 +6,24 @@ from functools import cached_property
 
 from postino.errors import Conflict, WrongUse
 from postino.providers.registry import NetworkRegistry
-from postino.rules.gates import closed, is_closed, told_of_gate
-from postino.rules.ledger import is_out
+from postino.rules.gates import compute_closed_gates, describe_closed_gate, is_closed
+from postino.rules.ledger import can_be_live
 from postino.stores.records import AuditContext
 from postino.stores.store import Store
 from postino.values.gate import GateKind, Scope
 from postino.values.job import Job
 from postino.values.post import AccountState, StoredAccount
-from postino.values.provider import Account, Credential, Failure, Http, Kind, NoAnswer, NotSent, Provider, Tokens
+from postino.values.provider import (
+    Account,
+    Credential,
+    Failure,
+    FailureKind,
+    Http,
+    NoResponse,
+    NotSent,
+    Provider,
+    Tokens,
+)
 from postino.vault.vault import Vault
 
 SANDBOX = "sandbox:"  # prefix of an address below the sandbox, whose URL changes with every start
@@ -147,7 +157,7 @@ class AccountService:
 
     async def may_be_published(self, job: Job) -> bool:
         """Return whether a part of the post is published, or may be."""
-        return job.sent and is_out(await self.store.ledger(job.id))
+        return job.sent and can_be_live(await self.store.ledger(job.id))
 
     def resolve_address(self, account: StoredAccount) -> str:
         if not account.base_url.startswith(SANDBOX):
@@ -169,11 +179,11 @@ class AccountService:
             return CredentialCheck(stored, None, blocker)
         try:
             result = await network.refresh(account, open_http(account))
-        except (NotSent, NoAnswer) as error:
+        except (NotSent, NoResponse) as error:
             return CredentialCheck(stored, None, str(error))
-        if isinstance(result, Failure) and result.kind is Kind.RATE_LIMIT:
+        if isinstance(result, Failure) and result.kind is FailureKind.RATE_LIMIT:
             await self.store.start_cooldown(Scope.ACCOUNT, account_id, result.until, result.message)
-        if isinstance(result, Failure) and result.kind is not Kind.AUTH:
+        if isinstance(result, Failure) and result.kind is not FailureKind.AUTH:
             return CredentialCheck(stored, None, result.message)
         if not await self.has_credentials(account):
             return CredentialCheck(stored, None, f"{account_id} was reconnected in the meantime. Check it again.")
@@ -189,11 +199,11 @@ class AccountService:
         """Return why the network must not be asked about this account now: an open circuit or a rate limit."""
         known, now = await self.store.known_gates()
         account_gates = await self.store.gates_for(Scope.ACCOUNT, account.id)
-        for gate in (*closed(known, now).gates, *account_gates):
+        for gate in (*compute_closed_gates(known, now).gates, *account_gates):
             concerns = (gate.scope, gate.name) in ((Scope.CHANNEL, account.network), (Scope.ACCOUNT, account.id))
             if concerns and gate.kind in (GateKind.BREAKER, GateKind.COOL_DOWN) and is_closed(gate, now):
                 until = f" Try again after {gate.until_at:%Y-%m-%d %H:%M:%S} UTC." if gate.until_at else ""
-                return f"{told_of_gate(gate)}{until}"
+                return f"{describe_closed_gate(gate)}{until}"
         return None
 
     async def pause(self, account_id: str, act: AuditContext) -> StoredAccount:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from postino.errors import Conflict
-from postino.rules.blackout import Blackout, free_after, sentence, window_at
-from postino.rules.blackout_impact import those_of
+from postino.rules.blackout import Blackout, describe_blackout, find_free_time, find_window
+from postino.rules.blackout_impact import filter_blackouts
 from postino.stores.records import NewJob
 from postino.values.job import Job, State
 from postino.values.post import StoredPost
@@ -44,19 +44,19 @@ def find_blackouts(blackouts: Sequence[Blackout], jobs: Iterable[Job | NewJob], 
     """Return, for each job that is in a blackout at this time, the one that lasts longest."""
     conflicts = []
     for job in jobs:
-        relevant = those_of(blackouts, job.channel, job.brand, job.account)
-        active = [(each, window) for each in relevant if (window := window_at(each, at)) is not None]
+        relevant = filter_blackouts(blackouts, job.channel, job.brand, job.account)
+        active = [(each, window) for each in relevant if (window := find_window(each, at)) is not None]
         if active:
             longest, window = max(active, key=lambda pair: (pair[1].until_at is None, pair[1].until_at or at))
             account = job.account or job.channel
-            conflicts.append(BlackoutConflict(account, longest, window.until_at, free_after(relevant, at)))
+            conflicts.append(BlackoutConflict(account, longest, window.until_at, find_free_time(relevant, at)))
     return conflicts
 
 
 def find_common_free_time(blackouts: Sequence[Blackout], jobs: Iterable[Job | NewJob], at: datetime) -> datetime | None:
     """Return the first time at which none of these jobs is in a blackout; None if there is none within a year."""
-    relevant = [each for job in jobs for each in those_of(blackouts, job.channel, job.brand, job.account)]
-    return free_after({each.id: each for each in relevant}.values(), at)
+    relevant = [each for job in jobs for each in filter_blackouts(blackouts, job.channel, job.brand, job.account)]
+    return find_free_time({each.id: each for each in relevant}.values(), at)
 
 
 def describe_delays(blackouts: Sequence[Blackout], posts: Iterable[StoredPost], now: datetime) -> list[str]:
@@ -87,7 +87,7 @@ def describe_delay(conflict: BlackoutConflict, publish_until_at: datetime | None
 def describe_conflict(conflict: BlackoutConflict) -> str:
     until = "" if conflict.until_at is None else f", until {format_time(conflict.until_at)}"
     why = f" — {conflict.blackout.reason}" if conflict.blackout.reason else ""
-    return f"{conflict.account} is in a blackout window ({sentence(conflict.blackout)}{why}){until}"
+    return f"{conflict.account} is in a blackout window ({describe_blackout(conflict.blackout)}{why}){until}"
 
 
 def format_time(at: datetime) -> str:

@@ -7,11 +7,11 @@ from typing import Any
 
 from postino.errors import WrongUse
 from postino.publishing.contents import load_body
-from postino.rules.local_time import resolve
+from postino.rules.local_time import resolve_local_time
 from postino.rules.post_status import STATUS
 from postino.stores.store import Store
-from postino.values.post import Day, Entry, Window
-from postino.values.time_zones import zone
+from postino.values.post import CalendarDay, CalendarEntry, DayBounds
+from postino.values.time_zones import get_zone
 
 MAX_DAYS = 100
 MAX_ENTRIES = 1_000  # in one response
@@ -45,16 +45,16 @@ def list_dates(first: date, last: date) -> list[date]:
     return [first + ONE_DAY * number for number in range((last - first).days + 1)]
 
 
-def to_window(day: date, timezone: str) -> Window:
+def to_window(day: date, timezone: str) -> DayBounds:
     """Return the instants from midnight to midnight, local time. A day may have 23 or 25 hours, or none."""
-    return Window(find_midnight(day, timezone), find_midnight(day + ONE_DAY, timezone))
+    return DayBounds(find_midnight(day, timezone), find_midnight(day + ONE_DAY, timezone))
 
 
 def find_midnight(day: date, timezone: str) -> datetime:
-    return resolve(datetime.combine(day, time()), timezone).at
+    return resolve_local_time(datetime.combine(day, time()), timezone).at
 
 
-def render_day(day: date, window: Window, row: Day, timezone: str) -> dict[str, Any]:
+def render_day(day: date, window: DayBounds, row: CalendarDay, timezone: str) -> dict[str, Any]:
     return {
         "date": day.isoformat(),
         "from": format_instant(window.from_at),
@@ -66,7 +66,7 @@ def render_day(day: date, window: Window, row: Day, timezone: str) -> dict[str, 
     }
 
 
-def render_entry(entry: Entry, timezone: str) -> dict[str, Any]:
+def render_entry(entry: CalendarEntry, timezone: str) -> dict[str, Any]:
     text = load_body(entry.content)
     return {
         "id": str(entry.id),
@@ -74,7 +74,7 @@ def render_entry(entry: Entry, timezone: str) -> dict[str, Any]:
         "network": entry.network,
         "account": entry.account,
         "scheduled_at": format_instant(entry.scheduled_at),
-        "local_time": entry.scheduled_at.astimezone(zone(timezone)).isoformat(timespec="seconds"),
+        "local_time": entry.scheduled_at.astimezone(get_zone(timezone)).isoformat(timespec="seconds"),
         "text": text if len(text) <= EXCERPT_LENGTH else f"{text[: EXCERPT_LENGTH - 1]}…",
     }
 

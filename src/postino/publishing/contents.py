@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 
 from pydantic import TypeAdapter
 
-from postino.values.content import Content, Override
+from postino.values.content import Content, ContentOverride
 
 
 def dump_content(content: Content) -> str:
@@ -28,11 +28,11 @@ def load_body(text: str) -> str:
 
 def extract_search_text(content: Content) -> str:
     """Return all text of a content and its overrides, normalized for substring search."""
-    sources: list[Content | Override] = [content, *content.overrides.values()]
+    sources: list[Content | ContentOverride] = [content, *content.overrides.values()]
     return normalize_search_text("\n".join(part for source in sources for part in list_texts(source) if part))
 
 
-def list_texts(source: Content | Override) -> list[str | None]:
+def list_texts(source: Content | ContentOverride) -> list[str | None]:
     return [source.title, source.body, *(source.thread or ()), *(source.hashtags or ())]
 
 

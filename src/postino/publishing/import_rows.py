@@ -9,7 +9,7 @@ from postino.publishing.csv_file import CsvProblem, CsvRow, split_list, split_wo
 from postino.publishing.post_request import PostRequest, check_times
 from postino.publishing.post_validation import PostPreview, PostValidator
 from postino.publishing.suggestions import AccountSuggestions
-from postino.rules.local_time import parse_at
+from postino.rules.local_time import parse_time
 from postino.values.content import Content, MediaRef, Severity
 from postino.values.post import StoredAccount
 
@@ -135,7 +135,7 @@ def parse_row_time(row: CsvRow, field: str, timezone: str | None) -> datetime | 
     if not text:
         return None
     try:
-        return parse_at(text, row.values.get("timezone", "").strip() or timezone).at
+        return parse_time(text, row.values.get("timezone", "").strip() or timezone).at
     except WrongUse as refusal:
         in_timezone = refusal.field == "timezone" and "timezone" in row.values  # blame no column that is not there
         raise WrongUse(str(refusal), "timezone" if in_timezone else field) from refusal

@@ -17,7 +17,7 @@ from postino.publishing.post_builder import build_content, build_key, build_post
 from postino.publishing.post_validation import PostValidator
 from postino.stores.store import Store
 from postino.values.content import Severity
-from postino.values.imports import Import, NewRow
+from postino.values.imports import Import, ImportedRow
 from postino.values.job import new_id
 from postino.values.post import StoredAccount
 
@@ -128,12 +128,12 @@ def count_posts(checked: Sequence[CheckedRow]) -> int:
     )
 
 
-def build_row(row: CheckedRow, author: str) -> NewRow:
+def build_row(row: CheckedRow, author: str) -> ImportedRow:
     assert row.request is not None
     request = replace(row.request, user_id=author)
     built = build_posts(request, row.previews)
     content = build_content(request, row.previews[0].account.brand)
-    return NewRow(content, [post for post, _ in built], [job for _, job in built])
+    return ImportedRow(content, [post for post, _ in built], [job for _, job in built])
 
 
 def compute_token(file: bytes, timezone: str | None) -> str:

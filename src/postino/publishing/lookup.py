@@ -9,21 +9,21 @@ from typing import Any, NoReturn
 from postino.errors import NotFound, WrongUse
 from postino.publishing.accounts import AccountService
 from postino.publishing.post_payload import load_payload, to_provider_post
-from postino.rules.ledger import Accepted, InDoubt, fate
+from postino.rules.ledger import Accepted, Uncertain, get_step_status
 from postino.stores.store import Store
 from postino.values.job import Job
 from postino.values.ledger import Ledger
 from postino.values.post import POST
 from postino.values.provider import (
     Account,
-    Act,
+    Action,
     CannotTell,
     Failure,
     Found,
     Http,
     Intent,
-    Look,
-    NoAnswer,
+    Lookup,
+    NoResponse,
     NotSent,
     Provider,
     Receipt,
@@ -63,20 +63,20 @@ class ReadOnlyCall:
     def __init__(self, store: Store, job: Job, ledger: Ledger, http: Http) -> None:
         self.store, self.job, self.ledger, self.http = store, job, ledger, http
 
-    async def step(self, name: str, act: Act, *arguments: Any) -> Any:
+    async def step(self, name: str, act: Action, *arguments: Any) -> Any:
         for entry in self.ledger.steps:
             if entry.name == name and entry.done_at is not None:
                 return None if entry.result is None else json.loads(entry.result)
         return end_without_result(f"The step {name} did not complete, and the lookup needs its result.")
 
-    async def until(self, name: str, ready: Act, *arguments: Any, every: timedelta, patience: timedelta) -> Any:
+    async def until(self, name: str, ready: Action, *arguments: Any, every: timedelta, patience: timedelta) -> Any:
         return await self.step(name, ready, *arguments)
 
-    async def once(self, name: str, act: Act, *arguments: Any, found: Look | None, resend: Resend) -> Receipt:
-        doubt = fate(self.ledger, name)
+    async def once(self, name: str, act: Action, *arguments: Any, found: Lookup | None, resend: Resend) -> Receipt:
+        doubt = get_step_status(self.ledger, name)
         if isinstance(doubt, Accepted):
             return doubt.receipt
-        if not isinstance(doubt, InDoubt):
+        if not isinstance(doubt, Uncertain):
             return end_without_result("Nothing is in doubt: the post continues by itself, or waits for a decision.")
         if found is None:
             return end_without_result(NO_LOOKUP)
@@ -118,6 +118,6 @@ async def look_up_post(
         await network.publish(to_provider_post(job, load_payload(job.payload), account), call)
     except LookupEnded as ended:
         return ended.result
-    except (NotSent, NoAnswer) as error:
+    except (NotSent, NoResponse) as error:
         return LookupResult("cannot_tell", str(error))
     return LookupResult("cannot_tell", "All parts of the post are known to be published.")

@@ -6,9 +6,9 @@ from postino.publishing.contents import dump_content, extract_search_text
 from postino.publishing.post_payload import MediaPayload, PostPayload, dump_payload
 from postino.publishing.post_request import PostRequest
 from postino.publishing.post_validation import PostPreview
-from postino.rules.idempotency import content_key, fingerprint, job_key
-from postino.rules.media import kind_of
-from postino.rules.rendering import Rendered
+from postino.rules.idempotency import make_content_key, make_fingerprint, make_job_key
+from postino.rules.media import guess_kind
+from postino.rules.rendering import RenderedPost
 from postino.stores.records import NewJob
 from postino.values.job import Queue, new_id
 from postino.values.post import POST, NewContent, NewPost, StoredAccount
@@ -41,7 +41,7 @@ def build_post(request: PostRequest, preview: PostPreview, payload: bytes) -> tu
         id=job_id,
         account=account.id,
         network=account.network,
-        fingerprint=fingerprint(account.id, rendered.parts, references),
+        fingerprint=make_fingerprint(account.id, rendered.parts, references),
         publish_until_at=request.publish_until_at,
         guard=request.at is None and request.key is None and not request.allow_duplicate,
         regardless=request.allow_blackout,
@@ -67,17 +67,17 @@ def build_key(request: PostRequest, account: StoredAccount) -> str | None:
     A post that is published now without a caller's key has none.
     """
     if request.key is not None:
-        return job_key(request.key, account.id)
+        return make_job_key(request.key, account.id)
     if request.at is None or request.allow_duplicate:
         return None
-    return content_key(
+    return make_content_key(
         request.content, brand=account.brand, channel=account.network, account=account.id, scheduled_at=request.at
     )
 
 
-def build_payload(request: PostRequest, rendered: Rendered) -> PostPayload:
+def build_payload(request: PostRequest, rendered: RenderedPost) -> PostPayload:
     media = tuple(
-        MediaPayload(url=media.url, kind=str(kind_of(media) or "image"), alt=media.alt) for media in rendered.media
+        MediaPayload(url=media.url, kind=str(guess_kind(media) or "image"), alt=media.alt) for media in rendered.media
     )
     return PostPayload(
         parts=rendered.parts,

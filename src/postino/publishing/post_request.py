@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 
 from postino.errors import WrongUse
-from postino.rules.local_time import told_at
+from postino.rules.local_time import format_time
 from postino.values.content import Content
 
 PAST_TOLERANCE = timedelta(minutes=5)  # clocks differ, and a form may have been open for a while
@@ -37,12 +37,12 @@ class PostRequest:
 def check_times(request: PostRequest, now: datetime) -> None:
     """Raise WrongUse if the time of publication has passed, or is not before `publish_until`."""
     if request.at is not None and request.at < now - PAST_TOLERANCE:
-        raise WrongUse(f"at: {told_at(request.at)} has passed. Leave it out to publish now.", field="at")
+        raise WrongUse(f"at: {format_time(request.at)} has passed. Leave it out to publish now.", field="at")
     check_until(request, now)
 
 
 def check_until(request: PostRequest, now: datetime) -> None:
     until = request.publish_until_at
     if until is not None and until <= max(request.at or now, now):
-        message = f"publish_until: {told_at(until)} is not after the time of publication."
+        message = f"publish_until: {format_time(until)} is not after the time of publication."
         raise WrongUse(message, field="publish_until")

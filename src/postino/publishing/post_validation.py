@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from postino.errors import NotFound, WrongUse
 from postino.publishing.loop_turns import LoopTurns
 from postino.publishing.post_request import PostRequest, check_times
-from postino.rules.limits import Limits, check
-from postino.rules.rendering import Rendered, render
+from postino.rules.limits import NetworkLimits, check_limits
+from postino.rules.rendering import RenderedPost, render_content
 from postino.stores.store import Store
 from postino.values.content import Content, Problem, Severity, check_networks
-from postino.values.post import StoredAccount, no_account
+from postino.values.post import StoredAccount, describe_missing_account
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class PostPreview:
     """A content as one account would publish it, and the problems its network would have with it."""
 
     account: StoredAccount
-    rendered: Rendered
+    rendered: RenderedPost
     problems: tuple[Problem, ...]
 
     @property
@@ -41,7 +41,7 @@ class PostValidator:
     def __init__(
         self,
         store: Store,
-        limits: Mapping[str, Limits],
+        limits: Mapping[str, NetworkLimits],
         network_titles: Mapping[str, str],
         describe_media_problem: Callable[[str], str | None],
     ) -> None:
@@ -65,7 +65,7 @@ class PostValidator:
         known = {account.id: account for account in accounts or await self.store.accounts_by_id(request.accounts)}
         for name in request.accounts:
             if name not in known:
-                raise NotFound(no_account(name))
+                raise NotFound(describe_missing_account(name))
         publishing = [self.check_account(known[name]) for name in dict.fromkeys(request.accounts)]
         return await self.turns.run(lambda: self.preview_content(request.content, publishing))
 
@@ -87,11 +87,11 @@ class PostValidator:
         rendered = {network: self.render_and_check(content, network) for network in networks}
         return [PostPreview(account, *rendered[account.network]) for account in accounts]
 
-    def render_and_check(self, content: Content, network: str) -> tuple[Rendered, tuple[Problem, ...]]:
-        rendered = render(content, network)
-        return rendered, (*self.check_media_urls(rendered), *check(rendered, self.limits[network]))
+    def render_and_check(self, content: Content, network: str) -> tuple[RenderedPost, tuple[Problem, ...]]:
+        rendered = render_content(content, network)
+        return rendered, (*self.check_media_urls(rendered), *check_limits(rendered, self.limits[network]))
 
-    def check_media_urls(self, rendered: Rendered) -> Iterator[Problem]:
+    def check_media_urls(self, rendered: RenderedPost) -> Iterator[Problem]:
         for number, media in enumerate(rendered.media):
             if why := self.describe_media_problem(media.url):
                 field = rendered.said.where(f"media[{number}].url")

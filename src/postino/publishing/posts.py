@@ -20,7 +20,16 @@ from postino.stores.records import AuditContext, NewJob
 from postino.stores.store import Store
 from postino.values.content import Content
 from postino.values.job import Job
-from postino.values.post import Draft, NewPosts, Once, PostFilter, PostPage, StoredAccount, StoredPost, Written
+from postino.values.post import (
+    Draft,
+    NewPosts,
+    PostFilter,
+    PostPage,
+    ResponseRecorder,
+    SavedPost,
+    StoredAccount,
+    StoredPost,
+)
 
 NEW_POST_ADVICE = "give that time as `at`, or publish now with `allow_blackout`."
 KNOWN_POST_ADVICE = "reschedule the post to that time, or publish it now with `allow_blackout`."
@@ -31,7 +40,7 @@ class PostService:
         self,
         store: Store,
         validator: PostValidator,
-        create: Callable[[NewPosts], Awaitable[Sequence[Written]]],
+        create: Callable[[NewPosts], Awaitable[Sequence[SavedPost]]],
         wake: Callable[[Sequence[Job]], None],
     ) -> None:
         self.store = store
@@ -43,10 +52,10 @@ class PostService:
         self,
         request: PostRequest,
         *,
-        once: Once | None = None,
+        once: ResponseRecorder | None = None,
         draft: Draft | None = None,
         accounts: Sequence[StoredAccount] | None = None,
-    ) -> list[Written]:
+    ) -> list[SavedPost]:
         """Create the posts of a request, all or none. A post whose idempotency key is known is returned as it is.
 
         With `once` the response is stored with the posts. The result is empty if one was stored before.

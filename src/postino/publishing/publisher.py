@@ -10,11 +10,11 @@ from datetime import UTC, datetime, timedelta
 from postino.errors import NotFound, WrongUse
 from postino.publishing.accounts import AccountService
 from postino.publishing.post_payload import PostPayload, to_provider_post
-from postino.rules.settlement import TOO_LATE
+from postino.rules.settlement import MISSED_MESSAGE
 from postino.values.job import Job
 from postino.values.ledger import CallPolicy, GuardedCall
 from postino.values.outcome import Defer, Done, Outcome, Reject, Retry
-from postino.values.provider import Account, Failure, Kind, NoAnswer, NotSent, Provider, Tokens
+from postino.values.provider import Account, Failure, FailureKind, NoResponse, NotSent, Provider, Tokens
 from postino.vault.vault import VaultError
 
 
@@ -37,7 +37,7 @@ class Publisher:
 
     async def publish(self, job: Job, payload: PostPayload, call: GuardedCall) -> Outcome:
         if is_too_late(job, payload.publish_until_at) and not await self.accounts.may_be_published(job):
-            return Reject(TOO_LATE, missed=True)
+            return Reject(MISSED_MESSAGE, missed=True)
         network = self.networks.get(job.channel)
         if network is None or job.account is None:
             return Retry(f"This worker cannot publish to {job.channel!r}. Start a worker that has this network.")
@@ -76,13 +76,13 @@ class Publisher:
         """
         try:
             tokens = await network.refresh(account, call.with_policy(self.build_policy(network, account)).http)
-        except (NotSent, NoAnswer) as error:
+        except (NotSent, NoResponse) as error:
             return Retry(f"{why.message} The credentials could not be refreshed: {error}")
         if isinstance(tokens, Tokens):
             return await self.accounts.renew(account, tokens)
-        if tokens.kind in (Kind.AUTH, Kind.PERMANENT):
+        if tokens.kind in (FailureKind.AUTH, FailureKind.PERMANENT):
             return await self.handle_refusal(account, tokens)
-        if tokens.kind is Kind.RATE_LIMIT:
+        if tokens.kind is FailureKind.RATE_LIMIT:
             return await call.handle_failure(tokens)
         return Retry(f"{why.message} The credentials could not be refreshed: {tokens.message}", tokens.until)
 
@@ -98,7 +98,7 @@ class Publisher:
 
     def build_policy(self, network: Provider, account: Account) -> CallPolicy:
         async def raise_token_refused(failure: Failure) -> None:
-            if failure.kind is Kind.AUTH:
+            if failure.kind is FailureKind.AUTH:
                 raise TokenRefused(failure)
 
         return CallPolicy(

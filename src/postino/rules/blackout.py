@@ -23,21 +23,25 @@ from typing import Any
 from uuid import UUID
 
 from postino.errors import WrongUse
-from postino.rules.local_time import Overlap, local_time, resolve
+from postino.rules.local_time import Overlap, resolve_local_time, to_local_time
 from postino.values.gate import Scope
-from postino.values.time_zones import zone as zone_named
+from postino.values.time_zones import get_zone as zone_named
 
-NAMED = (Scope.CHANNEL, Scope.BRAND, Scope.ACCOUNT)
-SCOPES = (Scope.ALL, *NAMED)
-FIELDS = ("scope", *NAMED, "start", "end", "timezone", "days", "reason")
-MOST_CHARACTERS = 500
+NAMED_SCOPES = (Scope.CHANNEL, Scope.BRAND, Scope.ACCOUNT)
+SCOPES = (Scope.ALL, *NAMED_SCOPES)
+FIELDS = ("scope", *NAMED_SCOPES, "start", "end", "timezone", "days", "reason")
+MAX_CHARACTERS = 500
 CLOCK = re.compile(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]")
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # NUL and half characters
 WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 INSTANT = timedelta(microseconds=1)
 HORIZON = timedelta(days=400)  # in which the clocks of every zone have been through their year
 FIRST_DAY, LAST_DAY = date.min.toordinal() + 2, date.max.toordinal() - 2  # beyond, no window is in the calendar
-NEIGHBOURS = (1, 2, 3)  # days that may adjoin: Apia's Thursday and Saturday did, on either side of a Friday left out
+ADJOINING_DAYS = (
+    1,
+    2,
+    3,
+)  # days that may adjoin: Apia's Thursday and Saturday did, on either side of a Friday left out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,35 +68,35 @@ class Blackout:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class BlackoutWindow:
     """From an instant up to, and without, another. Without `until_at` it never ends, and began at the latest there."""
 
     since_at: datetime
     until_at: datetime | None
 
 
-def blackout_of(told: Mapping[str, Any], id: UUID) -> Blackout:
+def parse_blackout(told: Mapping[str, Any], id: UUID) -> Blackout:
     """A blackout as people tell it to `POST /v1/blackouts`. Whatever is wrong is refused by the name of its field."""
     for key in told:
         if key not in FIELDS:
-            close = difflib.get_close_matches(key[:MOST_CHARACTERS], FIELDS, n=1)
+            close = difflib.get_close_matches(key[:MAX_CHARACTERS], FIELDS, n=1)
             hint = f"Did you mean {close[0]}?" if close else f"It has {', '.join(FIELDS)}."
-            field = None if len(key) > MOST_CHARACTERS or UNSTORABLE.search(key) else key
-            raise WrongUse(f"A blackout has no {_quoted(key)}. {hint}", field=field)
-    scope = _scope(told.get("scope"))
+            field = None if len(key) > MAX_CHARACTERS or UNSTORABLE.search(key) else key
+            raise WrongUse(f"A blackout has no {_quote(key)}. {hint}", field=field)
+    scope = _parse_scope(told.get("scope"))
     return Blackout(
         id=id,
         scope=scope,
-        name=_name(told, scope),
-        start=_clock(told.get("start"), "start"),
-        end=_clock(told.get("end"), "end"),
-        timezone=_timezone(told.get("timezone")),
-        days=_days(told.get("days")),
-        reason=None if told.get("reason") in (None, "") else _text(told["reason"], "reason"),
+        name=_parse_name(told, scope),
+        start=_parse_clock(told.get("start"), "start"),
+        end=_parse_clock(told.get("end"), "end"),
+        timezone=_parse_timezone(told.get("timezone")),
+        days=_parse_days(told.get("days")),
+        reason=None if told.get("reason") in (None, "") else _parse_text(told["reason"], "reason"),
     )
 
 
-def told_of(blackout: Blackout) -> dict[str, Any]:
+def render_blackout(blackout: Blackout) -> dict[str, Any]:
     """The same as it is told to people, its id included."""
     told: dict[str, Any] = {"id": str(blackout.id), "scope": blackout.scope.value}
     if blackout.scope is not Scope.ALL:
@@ -113,24 +117,24 @@ def applies_to(blackout: Blackout, *, channel: str, brand: str | None, account: 
             return True
 
 
-def window_at(blackout: Blackout, instant: datetime) -> Window | None:
+def find_window(blackout: Blackout, instant: datetime) -> BlackoutWindow | None:
     """The window an instant lies in; those that adjoin are one."""
-    day = _day(blackout, instant)
+    day = _local_day(blackout, instant)
     # Where the clocks go back over midnight, a window of the day to come may have begun, and an old one come again.
     for near in (day, day - 1, day + 1, day - 2):
-        found = _window_on(blackout, near)
+        found = _compute_window(blackout, near)
         if found is not None and found[0] <= instant < found[1]:
             if blackout.endless:
-                return Window(found[0], None)
-            return Window(_adjoining(blackout, near, -1)[0], _adjoining(blackout, near, 1)[1])
-    return Window(instant.astimezone(UTC), None) if blackout.endless else None
+                return BlackoutWindow(found[0], None)
+            return BlackoutWindow(_extend_window(blackout, near, -1)[0], _extend_window(blackout, near, 1)[1])
+    return BlackoutWindow(instant.astimezone(UTC), None) if blackout.endless else None
 
 
-def free_after(blackouts: Iterable[Blackout], instant: datetime) -> datetime | None:
+def find_free_time(blackouts: Iterable[Blackout], instant: datetime) -> datetime | None:
     """The first instant, not before this one, that lies in none of them; None if 400 days hold none."""
-    free_at = _known(instant).astimezone(UTC)
+    free_at = _require_zone(instant).astimezone(UTC)
     last_at = free_at + min(HORIZON, datetime.max.replace(tzinfo=UTC) - free_at)
-    each = [windows_between(blackout, free_at, last_at) for blackout in blackouts]
+    each = [list_windows(blackout, free_at, last_at) for blackout in blackouts]
     for window in heapq.merge(*each, key=lambda window: window.since_at):
         if window.since_at > free_at:
             return free_at
@@ -140,80 +144,80 @@ def free_after(blackouts: Iterable[Blackout], instant: datetime) -> datetime | N
     return free_at if free_at < last_at or free_at == instant else None
 
 
-def windows_between(blackout: Blackout, since_at: datetime, until_at: datetime) -> Iterator[Window]:
+def list_windows(blackout: Blackout, since_at: datetime, until_at: datetime) -> Iterator[BlackoutWindow]:
     """Every window that has a part in this time, whole, in order."""
     if since_at >= until_at:
         return
-    window = window_at(blackout, since_at)
+    window = find_window(blackout, since_at)
     if window is not None:
         yield window
         if window.until_at is None:
             return
     done_at = since_at if window is None or window.until_at is None else window.until_at
-    for day in range(_day(blackout, done_at) - 2, _day(blackout, until_at) + 2):
-        found = _window_on(blackout, day)
+    for day in range(_local_day(blackout, done_at) - 2, _local_day(blackout, until_at) + 2):
+        found = _compute_window(blackout, day)
         if found is not None and done_at < found[0] < until_at:
-            done_at = _adjoining(blackout, day, 1)[1]
-            yield Window(found[0], done_at)
+            done_at = _extend_window(blackout, day, 1)[1]
+            yield BlackoutWindow(found[0], done_at)
 
 
-def sentence(blackout: Blackout) -> str:
+def describe_blackout(blackout: Blackout) -> str:
     """For people: every day 22:00–07:00 Europe/Rome, for brand acme."""
     start, end = f"{blackout.start:%H:%M}", f"{blackout.end:%H:%M}"
     hours = f"{start}–{end}"
     if start == end:
         hours = "all day" if start == "00:00" else f"{start}–{end} the next day"
     whom = "everything" if blackout.scope is Scope.ALL else f"{blackout.scope} {blackout.name}"
-    return f"{_weekdays(blackout.days)} {hours} {blackout.timezone}, for {whom}"
+    return f"{_describe_days(blackout.days)} {hours} {blackout.timezone}, for {whom}"
 
 
-def _day(blackout: Blackout, instant: datetime) -> int:
+def _local_day(blackout: Blackout, instant: datetime) -> int:
     """The number of the local day; at the very ends of the calendar that of the instant, which is near enough."""
     try:
-        return _known(instant).astimezone(zone_named(blackout.timezone)).toordinal()
+        return _require_zone(instant).astimezone(zone_named(blackout.timezone)).toordinal()
     except OverflowError:
         return instant.toordinal()
 
 
-def _known(instant: datetime) -> datetime:
+def _require_zone(instant: datetime) -> datetime:
     """Without a zone it would be another instant on every machine."""
     if instant.tzinfo is None:
         raise ValueError(f"an instant has a zone: {instant!r}")
     return instant
 
 
-def _window_on(blackout: Blackout, day: int) -> tuple[datetime, datetime] | None:
+def _compute_window(blackout: Blackout, day: int) -> tuple[datetime, datetime] | None:
     """The window that starts on this day, if one does. Days are numbered so that Sundays divide by seven."""
     if blackout.days and day % 7 not in blackout.days:
         return None
-    return _span(blackout.timezone, blackout.start, blackout.end, day)
+    return _compute_span(blackout.timezone, blackout.start, blackout.end, day)
 
 
 @lru_cache(maxsize=16_384)  # every claim asks about the same few days
-def _span(timezone: str, start: time, end: time, day: int) -> tuple[datetime, datetime] | None:
+def _compute_span(timezone: str, start: time, end: time, day: int) -> tuple[datetime, datetime] | None:
     if not FIRST_DAY <= day <= LAST_DAY:
         return None
     opens = datetime.combine(date.fromordinal(day), start)
     closes = datetime.combine(date.fromordinal(day if start < end else day + 1), end)
-    since_at, until = resolve(opens, timezone).at, resolve(closes, timezone)
+    since_at, until = resolve_local_time(opens, timezone).at, resolve_local_time(closes, timezone)
     until_at = until.at
-    if isinstance(until.note, Overlap) and local_time(until.note.again_at - INSTANT, timezone) < closes:
+    if isinstance(until.note, Overlap) and to_local_time(until.note.again_at - INSTANT, timezone) < closes:
         until_at = until.note.again_at
     return (since_at, until_at) if since_at < until_at else None
 
 
-def _adjoining(blackout: Blackout, day: int, step: int) -> tuple[datetime, datetime]:
+def _extend_window(blackout: Blackout, day: int, step: int) -> tuple[datetime, datetime]:
     """The last window in a row of those that touch, from the one on this day forwards (1) or backwards (-1)."""
-    here = _window_on(blackout, day)
+    here = _compute_window(blackout, day)
     assert here is not None
-    for far in NEIGHBOURS:
-        there = _window_on(blackout, day + far * step)
+    for far in ADJOINING_DAYS:
+        there = _compute_window(blackout, day + far * step)
         if there is not None and there[0] <= here[1] and here[0] <= there[1]:
-            return _adjoining(blackout, day + far * step, step)
+            return _extend_window(blackout, day + far * step, step)
     return here
 
 
-def _weekdays(days: frozenset[int]) -> str:
+def _describe_days(days: frozenset[int]) -> str:
     if len(days) in (0, len(WEEKDAYS)):
         return "every day"
     week = [day % 7 for day in range(1, 8)]  # from Monday on
@@ -224,63 +228,63 @@ def _weekdays(days: frozenset[int]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def _scope(told: Any) -> Scope:
+def _parse_scope(told: Any) -> Scope:
     if not isinstance(told, str) or told not in SCOPES:
-        found = "is missing" if told is None else f"is {_quoted(told)}"
+        found = "is missing" if told is None else f"is {_quote(told)}"
         raise WrongUse(f"scope {found}: it is one of {', '.join(SCOPES)}.", field="scope")
     return Scope(told)
 
 
-def _name(told: Mapping[str, Any], scope: Scope) -> str:
-    for other in NAMED:
+def _parse_name(told: Mapping[str, Any], scope: Scope) -> str:
+    for other in NAMED_SCOPES:
         if other is not scope and told.get(other) is not None:
-            message = f"scope is {scope.value!r}, which leaves no room for {other} {_quoted(told[other])}:"
+            message = f"scope is {scope.value!r}, which leaves no room for {other} {_quote(told[other])}:"
             raise WrongUse(f"{message} leave that out, or make scope {other.value!r}.", field=other.value)
-    return "" if scope is Scope.ALL else _text(told.get(scope), scope.value)
+    return "" if scope is Scope.ALL else _parse_text(told.get(scope), scope.value)
 
 
-def _text(told: Any, field: str) -> str:
+def _parse_text(told: Any, field: str) -> str:
     if told is None:
         raise WrongUse(f"{field} is missing: scope is {field!r}, so say which.", field=field)
     if not isinstance(told, str) or not told.strip():
-        raise WrongUse(f"{field} is {_quoted(told)}: it has to be a text that is not empty.", field=field)
-    if len(told) > MOST_CHARACTERS:
-        message = f"{field} {_quoted(told)} has {len(told):,} characters: {MOST_CHARACTERS} are the most."
+        raise WrongUse(f"{field} is {_quote(told)}: it has to be a text that is not empty.", field=field)
+    if len(told) > MAX_CHARACTERS:
+        message = f"{field} {_quote(told)} has {len(told):,} characters: {MAX_CHARACTERS} are the most."
         raise WrongUse(message, field=field)
     if UNSTORABLE.search(told):
-        message = f"{field} {_quoted(told)} holds a broken character: type it again instead of pasting it."
+        message = f"{field} {_quote(told)} holds a broken character: type it again instead of pasting it."
         raise WrongUse(message, field=field)
     return told
 
 
-def _clock(told: Any, field: str) -> time:
+def _parse_clock(told: Any, field: str) -> time:
     if isinstance(told, str) and CLOCK.fullmatch(told):
         return time.fromisoformat(told)
-    found = "is missing" if told is None else f"is {_quoted(told)}"
+    found = "is missing" if told is None else f"is {_quote(told)}"
     right = "midnight is 00:00, also as an end" if told == "24:00" else "write HH:MM from 00:00 to 23:59, like 09:05"
     raise WrongUse(f"{field} {found}: {right}.", field=field)
 
 
-def _timezone(told: Any) -> str:
-    if not isinstance(told, str) or not 0 < len(told) <= MOST_CHARACTERS:
-        found = "is missing" if told is None else f"is {_quoted(told)}"
+def _parse_timezone(told: Any) -> str:
+    if not isinstance(told, str) or not 0 < len(told) <= MAX_CHARACTERS:
+        found = "is missing" if told is None else f"is {_quote(told)}"
         raise WrongUse(f"timezone {found}: zones have names like Europe/Rome.", field="timezone")
     return zone_named(told).key
 
 
-def _days(told: Any) -> frozenset[int]:
+def _parse_days(told: Any) -> frozenset[int]:
     right = "they are a list of numbers from 0 (Sunday) to 6 (Saturday), and an empty one is every day"
     if told is None:
         return frozenset()
     if not isinstance(told, list | tuple | set | frozenset):
-        raise WrongUse(f"days is {_quoted(told)}: {right}.", field="days")
+        raise WrongUse(f"days is {_quote(told)}: {right}.", field="days")
     for day in told:
         if not isinstance(day, int) or isinstance(day, bool) or not 0 <= day <= 6:
-            raise WrongUse(f"days has {_quoted(day)} in it: {right}.", field="days")
+            raise WrongUse(f"days has {_quote(day)} in it: {right}.", field="days")
     return frozenset(told)
 
 
-def _quoted(told: Any) -> str:
+def _quote(told: Any) -> str:
     """As much of a value as a person needs to find it."""
     try:
         return reprlib.repr(told)

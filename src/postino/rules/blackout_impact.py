@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from postino.rules.blackout import Blackout, applies_to, free_after, window_at
+from postino.rules.blackout import Blackout, applies_to, find_free_time, find_window
 from postino.values.job import Job, State
 
 AHEAD = timedelta(days=60)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shift:
+class DelayedJob:
     """A job that would wait, from when to when. Without `moves_to` the blackouts leave it no time at all."""
 
     job_id: UUID
@@ -25,18 +25,18 @@ class Shift:
     moves_to: datetime | None
 
 
-def shift_of(job: Job, others: Iterable[Blackout], added: Blackout, now: datetime) -> Shift | None:
+def compute_impact(job: Job, others: Iterable[Blackout], added: Blackout, now: datetime) -> DelayedJob | None:
     """None where this blackout changes nothing for a job of the next weeks, or the job minds none."""
     minds = job.state is State.PENDING and not job.sent and not job.regardless
     if not minds or job.run_at is None or job.run_at > now + AHEAD:
         return None
     if not applies_to(added, channel=job.channel, brand=job.brand, account=job.account):
         return None
-    in_force = those_of(others, job.channel, job.brand, job.account)
-    goes_at = free_after(in_force, max(job.run_at, now))
-    if goes_at is None or window_at(added, goes_at) is None:
+    in_force = filter_blackouts(others, job.channel, job.brand, job.account)
+    goes_at = find_free_time(in_force, max(job.run_at, now))
+    if goes_at is None or find_window(added, goes_at) is None:
         return None
-    return Shift(
+    return DelayedJob(
         job_id=job.id,
         type=job.type,
         channel=job.channel,
@@ -44,10 +44,12 @@ def shift_of(job: Job, others: Iterable[Blackout], added: Blackout, now: datetim
         brand=job.brand,
         scheduled_at=job.scheduled_at,
         goes_at=goes_at,
-        moves_to=free_after([*in_force, added], goes_at),
+        moves_to=find_free_time([*in_force, added], goes_at),
     )
 
 
-def those_of(blackouts: Iterable[Blackout], channel: str, brand: str | None, account: str | None) -> list[Blackout]:
+def filter_blackouts(
+    blackouts: Iterable[Blackout], channel: str, brand: str | None, account: str | None
+) -> list[Blackout]:
     """The blackouts that a job of this channel, brand and account obeys."""
     return [each for each in blackouts if applies_to(each, channel=channel, brand=brand, account=account)]

@@ -11,20 +11,26 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
 
-from postino.rules.blackout import free_after, window_at
-from postino.rules.claim_order import Turn, brand_room
-from postino.rules.gates import Known, closed, holds, told_of_gate
-from postino.rules.settlement import Cause
-from postino.rules.unblock_advice import after_a_cool_down, after_a_pause, for_the_account, for_the_uncertain, sooner
+from postino.rules.blackout import find_free_time, find_window
+from postino.rules.claim_order import BrandTurn, compute_brand_room
+from postino.rules.gates import GateSources, compute_closed_gates, describe_closed_gate, is_blocking
+from postino.rules.settlement import DeadLetterCause
+from postino.rules.unblock_advice import (
+    advise_on_cooldown,
+    advise_reconnect,
+    advise_reschedule,
+    advise_resolve,
+    advise_resume,
+)
 from postino.values.gate import Gate, GateKind, Scope
 from postino.values.job import Job, State
 from postino.values.post import POST
 
 LAG_AFTER = timedelta(seconds=5)  # due and free for so long, a job should have started
-MOST_AHEAD = 1000  # beyond, nobody counts
+MAX_AHEAD = 1000  # beyond, nobody counts
 
 
-class Why(StrEnum):
+class BlockerKind(StrEnum):
     """Why a job waits, in the order in which people should hear of it."""
 
     PAUSE = GateKind.PAUSE.value
@@ -40,15 +46,15 @@ class Why(StrEnum):
     LAG = "lag"  # nothing is in its way but those before it
 
 
-RANK = {kind: place for place, kind in enumerate(Why)}
-OF_WORKERS = frozenset({Why.NO_WORKER, Why.LAG})
+RANK = {kind: place for place, kind in enumerate(BlockerKind)}
+WORKER_BLOCKERS = frozenset({BlockerKind.NO_WORKER, BlockerKind.LAG})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blocker:
     """One thing in the way. Without `until_at` no clock ends it."""
 
-    kind: Why
+    kind: BlockerKind
     sentence: str
     since_at: datetime | None = None
     until_at: datetime | None = None
@@ -57,7 +63,7 @@ class Blocker:
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class UncertainJob:
     """Another that may be under way on the job's channel although nobody runs it, and until when."""
 
     brand: str
@@ -66,7 +72,7 @@ class Doubt:
 
 
 @dataclass(frozen=True, slots=True)
-class Busy:
+class RunningJob:
     """The job that an account's lane is taken by."""
 
     id: UUID
@@ -75,112 +81,114 @@ class Busy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class JobSnapshot:
     """A job, and all that may keep it from running."""
 
     job: Job
-    known: Known = field(default_factory=Known)  # the gates of its account among them
+    known: GateSources = field(default_factory=GateSources)  # the gates of its account among them
     running: Mapping[str, int] = field(default_factory=dict)  # on its channel, by brand; with what may be under way
-    doubts: tuple[Doubt, ...] = ()
-    busy: Busy | None = None
+    doubts: tuple[UncertainJob, ...] = ()
+    busy: RunningJob | None = None
     ahead: int = 0  # due before it in its own line
     workers: int = 1  # alive, as far as anybody can tell
     publish_until_at: datetime | None = None
-    cause: Cause | None = None  # of a failed one
+    cause: DeadLetterCause | None = None  # of a failed one
     cancelled: str | None = None  # by whom, and why
 
 
-def in_its_way(facts: Facts, now: datetime) -> tuple[Blocker, ...]:
+def find_blockers(facts: JobSnapshot, now: datetime) -> tuple[Blocker, ...]:
     """All of it, as it is now; for a job that is not due, as it will be by then."""
     job = facts.job
     if job.run_at is None:
-        return (in_quarantine(job),)
+        return (_make_lookup_blocker(job),)
     at = max(now, job.run_at)
-    found = [*closed_to(facts, at), *taken(facts, at, now=at == now)]
+    found = [*_find_gate_blockers(facts, at), *_find_capacity_blockers(facts, at, now=at == now)]
     if job.run_at > now:
-        found.append(not_due(job) if job.state is State.PENDING else in_quarantine(job))
+        found.append(_make_not_due_blocker(job) if job.state is State.PENDING else _make_lookup_blocker(job))
     elif not facts.workers:
         found.append(
-            Blocker(kind=Why.NO_WORKER, sentence="No worker is running.", unblock="Start one: `postino worker`.")
+            Blocker(
+                kind=BlockerKind.NO_WORKER, sentence="No worker is running.", unblock="Start one: `postino worker`."
+            )
         )
     elif not found and now - job.run_at > LAG_AFTER:
-        found.append(lag(facts))
+        found.append(_make_lag_blocker(facts))
     return tuple(sorted(found, key=lambda blocker: RANK[blocker.kind]))
 
 
-def when_free(facts: Facts, now: datetime) -> datetime | None:
+def estimate_start(facts: JobSnapshot, now: datetime) -> datetime | None:
     """The first instant at which nothing is in its way that a clock can tell of, once what runs now has ended."""
     at = facts.job.run_at
-    windows = [it for it in facts.known.blackouts if holds(shut_by(it.scope, it.name), facts.job)]
+    windows = [it for it in facts.known.blackouts if is_blocking(_make_blackout_gate(it.scope, it.name), facts.job)]
     while at is not None:
-        free_at = free_after(windows, max(at, now))
-        if free_at is None or not (left := lasting(facts, free_at)):
+        free_at = find_free_time(windows, max(at, now))
+        if free_at is None or not (left := _find_lasting_blockers(facts, free_at)):
             return free_at
         untils = [blocker.until_at for blocker in left]
         at = None if None in untils else max(until for until in untils if until is not None)
     return None
 
 
-def shut_by(scope: Scope, name: str) -> Gate:
+def _make_blackout_gate(scope: Scope, name: str) -> Gate:
     return Gate(scope=scope, name=name, kind=GateKind.BLACKOUT)
 
 
-def lasting(facts: Facts, at: datetime) -> list[Blocker]:
-    return [*closed_to(facts, at), *taken(facts, at, now=False)]
+def _find_lasting_blockers(facts: JobSnapshot, at: datetime) -> list[Blocker]:
+    return [*_find_gate_blockers(facts, at), *_find_capacity_blockers(facts, at, now=False)]
 
 
-def closed_to(facts: Facts, at: datetime) -> list[Blocker]:
-    gates = closed(facts.known, at).gates
-    return [of_gate(gate, facts, at) for gate in gates if holds(gate, facts.job)]
+def _find_gate_blockers(facts: JobSnapshot, at: datetime) -> list[Blocker]:
+    gates = compute_closed_gates(facts.known, at).gates
+    return [_to_blocker(gate, facts, at) for gate in gates if is_blocking(gate, facts.job)]
 
 
-def of_gate(gate: Gate, facts: Facts, at: datetime) -> Blocker:
+def _to_blocker(gate: Gate, facts: JobSnapshot, at: datetime) -> Blocker:
     return Blocker(
-        kind=Why(gate.kind.value),
-        sentence=told_of_gate(replace(gate, reason=None)),
+        kind=BlockerKind(gate.kind.value),
+        sentence=describe_closed_gate(replace(gate, reason=None)),
         since_at=gate.since_at,
         until_at=gate.until_at,
         cause=gate.reason,
-        unblock=remedy(gate, facts, at),
+        unblock=_advise_on_gate(gate, facts, at),
     )
 
 
-def remedy(gate: Gate, facts: Facts, at: datetime) -> str:
+def _advise_on_gate(gate: Gate, facts: JobSnapshot, at: datetime) -> str:
     match gate.kind:
         case GateKind.PAUSE:
-            return after_a_pause(gate)
+            return advise_resume(gate)
         case GateKind.TOKEN:
-            return for_the_account(gate.name)
+            return advise_reconnect(gate.name)
         case GateKind.BREAKER:
             command = f"postino circuits close {shlex.quote(gate.name)} --reason WHY"
             return f"If {gate.name} is well again, say so: `{command}`."
         case GateKind.BLACKOUT:
             same = [it for it in facts.known.blackouts if (it.scope, it.name) == (gate.scope, gate.name)]
-            ids = [it.id for it in same if window_at(it, at)]
+            ids = [it.id for it in same if find_window(it, at)]
             return f"If it may be published all the same, remove the window: `postino blackouts remove {ids[0]}`."
         case GateKind.COOL_DOWN:
-            return after_a_cool_down(gate)
+            return advise_on_cooldown(gate)
         case GateKind.QUOTA:
             return "Wait, or publish by another account: the network would refuse it."
 
 
-def taken(facts: Facts, at: datetime, *, now: bool) -> list[Blocker]:
+def _find_capacity_blockers(facts: JobSnapshot, at: datetime, *, now: bool) -> list[Blocker]:
     """Room that others take: now by all that runs, later by nothing but what may still be under way then."""
     job = facts.job
     open_doubts = [doubt for doubt in facts.doubts if doubt.until_at > at]
     running = facts.running if now else Counter(doubt.brand for doubt in open_doubts)
     found = []
-    cap = closed(facts.known, at).caps.get(job.channel)
+    cap = compute_closed_gates(facts.known, at).caps.get(job.channel)
     if cap is not None:
-        found += full(facts, cap, running, sorted(doubt.until_at for doubt in open_doubts))
+        found += _find_cap_blocker(facts, cap, running, sorted(doubt.until_at for doubt in open_doubts))
         if not found:
-            found += share_taken(facts, cap, running, open_doubts)
+            found += _find_brand_share_blocker(facts, cap, running, open_doubts)
     if job.account is not None:
-        found += lane_taken(facts, [it.until_at for it in open_doubts if it.lane == job.lane], now=now)
+        found += _find_lane_blockers(facts, [it.until_at for it in open_doubts if it.lane == job.lane], now=now)
     return found
 
 
-def full(facts: Facts, cap: int, running: Mapping[str, int], ends: list[datetime]) -> list[Blocker]:
+def _find_cap_blocker(facts: JobSnapshot, cap: int, running: Mapping[str, int], ends: list[datetime]) -> list[Blocker]:
     channel, usual = facts.job.channel, facts.known.caps.get(facts.job.channel)
     if sum(running.values()) < cap:
         return []
@@ -190,69 +198,73 @@ def full(facts: Facts, cap: int, running: Mapping[str, int], ends: list[datetime
     elif usual is None or cap < usual:
         what = f"The channel {channel} was in trouble, and is tried with no more than {cap} at once."
     unblock = f"Raise the cap: `postino queues cap {shlex.quote(channel)} {max(1, 2 * cap)}`." if cap == usual else None
-    return [Blocker(kind=Why.CAP, sentence=what, until_at=frees_at(ends, cap), unblock=unblock)]
+    return [Blocker(kind=BlockerKind.CAP, sentence=what, until_at=_find_free_slot_time(ends, cap), unblock=unblock)]
 
 
-def share_taken(facts: Facts, cap: int, running: Mapping[str, int], doubts: list[Doubt]) -> list[Blocker]:
+def _find_brand_share_blocker(
+    facts: JobSnapshot, cap: int, running: Mapping[str, int], doubts: list[UncertainJob]
+) -> list[Blocker]:
     """One brand never holds all slots; what has begun to go out, or may not wait, is in another line."""
     job = facts.job
     if job.brand is None or job.sent or job.regardless:
         return []
-    turn = Turn(job.channel, job.brand)
+    turn = BrandTurn(job.channel, job.brand)
     by_brand = {(job.channel, brand): number for brand, number in running.items()}
-    left = brand_room({job.channel: cap}, by_brand, [turn])[job.channel, job.brand]
+    left = compute_brand_room({job.channel: cap}, by_brand, [turn])[job.channel, job.brand]
     if left > 0:
         return []
     share = left + running.get(job.brand, 0)
     what = f"The brand {job.brand} has as many running on {job.channel} as one brand may: {share} of {cap}."
     ends = sorted(doubt.until_at for doubt in doubts if doubt.brand == job.brand)
-    return [Blocker(kind=Why.CAP, sentence=what, until_at=frees_at(ends, share))]
+    return [Blocker(kind=BlockerKind.CAP, sentence=what, until_at=_find_free_slot_time(ends, share))]
 
 
-def frees_at(ends: list[datetime], most: int) -> datetime | None:
+def _find_free_slot_time(ends: list[datetime], most: int) -> datetime | None:
     """When fewer than so many of what may be under way are left."""
     return ends[len(ends) - most] if 0 < most <= len(ends) else None
 
 
-def lane_taken(facts: Facts, ends: list[datetime], *, now: bool) -> list[Blocker]:
+def _find_lane_blockers(facts: JobSnapshot, ends: list[datetime], *, now: bool) -> list[Blocker]:
     job, what = facts.job, "post" if facts.job.type == POST else "job"
     found = []
     if now and facts.busy is not None:
         told = f"Another {what} of the account {job.account} runs, and an account runs one at a time."
         cause = f"{facts.busy.id}, on worker {facts.busy.worker}"
-        found.append(Blocker(kind=Why.CAP, sentence=told, since_at=facts.busy.since_at, cause=cause))
+        found.append(Blocker(kind=BlockerKind.CAP, sentence=told, since_at=facts.busy.since_at, cause=cause))
     if ends:
         told = f"Another {what} of the account {job.account} may still be on its way."
-        found.append(Blocker(kind=Why.CAP, sentence=told, until_at=max(ends)))
+        found.append(Blocker(kind=BlockerKind.CAP, sentence=told, until_at=max(ends)))
     return found
 
 
-def in_quarantine(job: Job) -> Blocker:
+def _make_lookup_blocker(job: Job) -> Blocker:
     person = job.run_at is None
     told = "Only a person can tell whether it is out." if person else "It may be out; the network is asked about it."
-    unblock = for_the_uncertain(job) if person else None
-    return Blocker(kind=Why.QUARANTINE, sentence=told, until_at=job.run_at, cause=job.last_error, unblock=unblock)
+    unblock = advise_resolve(job) if person else None
+    return Blocker(
+        kind=BlockerKind.QUARANTINE, sentence=told, until_at=job.run_at, cause=job.last_error, unblock=unblock
+    )
 
 
-def not_due(job: Job) -> Blocker:
+def _make_not_due_blocker(job: Job) -> Blocker:
     tried = job.attempts > 0 or job.deferred is not None
     return Blocker(
-        kind=Why.NOT_DUE,
+        kind=BlockerKind.NOT_DUE,
         sentence="It is to be tried again later." if tried else "It is not due yet.",
         since_at=None if tried else job.created_at,
         until_at=job.run_at,
         cause=job.deferred or (job.last_error if tried else None),
-        unblock=sooner(job),
+        unblock=advise_reschedule(job),
     )
 
 
-def lag(facts: Facts) -> Blocker:
+def _make_lag_blocker(facts: JobSnapshot) -> Blocker:
     ahead, job = facts.ahead, facts.job
-    number = f"more than {MOST_AHEAD:,}" if ahead > MOST_AHEAD else f"{ahead:,}"
+    number = f"more than {MAX_AHEAD:,}" if ahead > MAX_AHEAD else f"{ahead:,}"
     told = "Nothing is in its way, but no worker has come to it yet."
     if ahead:
         told = f"Nothing is in its way but those that were due before it: {number}."
     more = "Start another worker: `postino worker`."
     alone = "Wait: an account runs one at a time."
     unblock = alone if ahead and job.account is not None else more
-    return Blocker(kind=Why.LAG, sentence=told, since_at=job.run_at, unblock=unblock)
+    return Blocker(kind=BlockerKind.LAG, sentence=told, since_at=job.run_at, unblock=unblock)

@@ -12,12 +12,12 @@ from typing import Any
 
 from postino.errors import WrongUse
 
-MOST = 1000  # every counted failure is stored with the breaker
-LEAST_SECONDS = 0.001
-MOST_SECONDS = 366 * 86400.0
+MAX_COUNT = 1000  # every counted failure is stored with the breaker
+MIN_SECONDS = 0.001
+MAX_SECONDS = 366 * 86400.0
 
 
-class Circuit(StrEnum):
+class CircuitState(StrEnum):
     """Closed: calls flow. Open: none is made. Half-open: a few find out whether the service is back."""
 
     CLOSED = "closed"
@@ -42,7 +42,7 @@ class Breaker:
     """What is known of a service's health. Open without `until_at`, it stays open until somebody closes it."""
 
     service: str
-    state: Circuit = Circuit.CLOSED
+    state: CircuitState = CircuitState.CLOSED
     since_at: datetime | None = None
     until_at: datetime | None = None
     failures: tuple[datetime, ...] = ()  # those that count, oldest first
@@ -52,19 +52,19 @@ class Breaker:
     by_hand: bool = False  # opened by a person
 
 
-NETWORKS = BreakerPolicy()
-OPENAI = BreakerPolicy(failure_threshold=3, open_timeout=timedelta(seconds=180))
-ADR013 = BreakerPolicy(open_timeout=timedelta(seconds=300), half_open_max_attempts=2, consecutive=True)
-PROFILES: Mapping[str, BreakerPolicy] = {"default": NETWORKS, "openai": OPENAI, "adr013": ADR013}
+DEFAULT_POLICY = BreakerPolicy()
+OPENAI_POLICY = BreakerPolicy(failure_threshold=3, open_timeout=timedelta(seconds=180))
+ADR013_POLICY = BreakerPolicy(open_timeout=timedelta(seconds=300), half_open_max_attempts=2, consecutive=True)
+PROFILES: Mapping[str, BreakerPolicy] = {"default": DEFAULT_POLICY, "openai": OPENAI_POLICY, "adr013": ADR013_POLICY}
 
 
-def policy_for(service: str, told: Mapping[str, Any] | None) -> BreakerPolicy:
+def parse_policy(service: str, told: Mapping[str, Any] | None) -> BreakerPolicy:
     """Which policy is in force: the service's own default, else the profile told, then each key told over it."""
-    policy = OPENAI if service == "openai" else NETWORKS
+    policy = OPENAI_POLICY if service == "openai" else DEFAULT_POLICY
     if told is None:
         return policy
     if not isinstance(told, Mapping):
-        raise refusal(service, "breaker", told, "a table of settings")
+        raise _make_setting_error(service, "breaker", told, "a table of settings")
     known = [entry.name for entry in fields(BreakerPolicy)]
     for key in told:
         if key not in known and key != "profile":
@@ -72,12 +72,12 @@ def policy_for(service: str, told: Mapping[str, Any] | None) -> BreakerPolicy:
             message = f"{key} of {service}: a breaker has no such setting (told {told[key]!r:.200}).{hint}"
             raise WrongUse(message, field=str(key))
     if "profile" in told:
-        policy = profile_of(service, told["profile"])
-    settings: dict[str, Any] = {key: setting(service, key, told[key]) for key in known if key in told}
+        policy = _get_profile(service, told["profile"])
+    settings: dict[str, Any] = {key: _parse_setting(service, key, told[key]) for key in known if key in told}
     return replace(policy, **settings)
 
 
-def profile_of(service: str, name: Any) -> BreakerPolicy:
+def _get_profile(service: str, name: Any) -> BreakerPolicy:
     """Which policy a profile's name stands for."""
     if isinstance(name, str) and name in PROFILES:
         return PROFILES[name]
@@ -85,25 +85,27 @@ def profile_of(service: str, name: Any) -> BreakerPolicy:
     raise WrongUse(f"profile of {service}: there is no profile {name!r:.200}.{hint}", field="profile")
 
 
-def setting(service: str, field: str, value: Any) -> int | bool | timedelta:
+def _parse_setting(service: str, field: str, value: Any) -> int | bool | timedelta:
     """What a told value means for this field: a count, a duration in seconds, or yes and no."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    match getattr(NETWORKS, field):
+    match getattr(DEFAULT_POLICY, field):
         case bool():
             if isinstance(value, bool):
                 return value
-            raise refusal(service, field, value, "true or false")
+            raise _make_setting_error(service, field, value, "true or false")
         case int():
-            if number and isinstance(value, int) and 1 <= value <= MOST:
+            if number and isinstance(value, int) and 1 <= value <= MAX_COUNT:
                 return value
-            raise refusal(service, field, value, f"a whole number from 1 to {MOST}")
+            raise _make_setting_error(service, field, value, f"a whole number from 1 to {MAX_COUNT}")
         case _:
-            if number and LEAST_SECONDS <= value <= MOST_SECONDS:
+            if number and MIN_SECONDS <= value <= MAX_SECONDS:
                 return timedelta(seconds=value)
-            raise refusal(service, field, value, f"a number of seconds from {LEAST_SECONDS} to {MOST_SECONDS:.0f}")
+            raise _make_setting_error(
+                service, field, value, f"a number of seconds from {MIN_SECONDS} to {MAX_SECONDS:.0f}"
+            )
 
 
-def refusal(service: str, field: str, value: Any, wanted: str) -> WrongUse:
+def _make_setting_error(service: str, field: str, value: Any, wanted: str) -> WrongUse:
     return WrongUse(f"{field} of {service}: expected {wanted}, not {value!r:.200}.", field=field)
 
 
@@ -112,12 +114,16 @@ def nearest(name: str, names: Collection[str]) -> str:
     return f" Did you mean {close[0]}?" if close else f" There are: {', '.join(names)}."
 
 
-def state_at(breaker: Breaker, now: datetime) -> Circuit:
+def get_state(breaker: Breaker, now: datetime) -> CircuitState:
     """What it is at this instant: an open one whose time is over is half-open, whether or not anybody wrote it down."""
-    return Circuit.HALF_OPEN if breaker.state is Circuit.OPEN and is_over(breaker, now) else breaker.state
+    return (
+        CircuitState.HALF_OPEN
+        if breaker.state is CircuitState.OPEN and _is_timeout_over(breaker, now)
+        else breaker.state
+    )
 
 
-def is_over(breaker: Breaker, now: datetime) -> bool:
+def _is_timeout_over(breaker: Breaker, now: datetime) -> bool:
     """Whether an opening has lasted long enough."""
     since_at, until_at = breaker.since_at, breaker.until_at
     if until_at is None:
@@ -128,41 +134,43 @@ def is_over(breaker: Breaker, now: datetime) -> bool:
     return now >= until_at or since_at - now > until_at - since_at
 
 
-def admits(breaker: Breaker, now: datetime) -> int | None:
+def get_call_limit(breaker: Breaker, now: datetime) -> int | None:
     """How many calls may be under way at once, over all workers: None as many as like, 0 none, n so many probes."""
-    match state_at(breaker, now):
-        case Circuit.CLOSED:
+    match get_state(breaker, now):
+        case CircuitState.CLOSED:
             return None
-        case Circuit.OPEN:
+        case CircuitState.OPEN:
             return 0
-        case Circuit.HALF_OPEN:
+        case CircuitState.HALF_OPEN:
             return breaker.probes
 
 
-def after(breaker: Breaker, healthy: bool, policy: BreakerPolicy, now: datetime, why: str | None = None) -> Breaker:
+def record_result(
+    breaker: Breaker, healthy: bool, policy: BreakerPolicy, now: datetime, why: str | None = None
+) -> Breaker:
     """What one answer makes of it; the very same breaker where nothing changes.
 
     Half-open, one good answer closes it, however many probes there are, and one bad answer opens it for longer.
     Open, nothing changes it: what answers then was asked before.
     """
-    match state_at(breaker, now), healthy:
-        case Circuit.CLOSED, True:
+    match get_state(breaker, now), healthy:
+        case CircuitState.CLOSED, True:
             failures = () if policy.consecutive else breaker.failures
             unchanged = failures == breaker.failures and breaker.trips == 0
             return breaker if unchanged else replace(breaker, failures=failures, trips=0)
-        case Circuit.CLOSED, False:
-            failures = counted(breaker.failures, policy, now)
+        case CircuitState.CLOSED, False:
+            failures = _add_failure(breaker.failures, policy, now)
             counting = replace(breaker, failures=failures)
-            return tripped(counting, policy, now, why) if len(failures) >= policy.failure_threshold else counting
-        case Circuit.HALF_OPEN, True:
-            return replace(closed(breaker, now), trips=0)
-        case Circuit.HALF_OPEN, False:
-            return tripped(replace(breaker, failures=counted(breaker.failures, policy, now)), policy, now, why)
+            return _trip(counting, policy, now, why) if len(failures) >= policy.failure_threshold else counting
+        case CircuitState.HALF_OPEN, True:
+            return replace(_close(breaker, now), trips=0)
+        case CircuitState.HALF_OPEN, False:
+            return _trip(replace(breaker, failures=_add_failure(breaker.failures, policy, now)), policy, now, why)
         case _:
             return breaker
 
 
-def counted(failures: tuple[datetime, ...], policy: BreakerPolicy, now: datetime) -> tuple[datetime, ...]:
+def _add_failure(failures: tuple[datetime, ...], policy: BreakerPolicy, now: datetime) -> tuple[datetime, ...]:
     """Which failures count with the one of this instant: in a row all of them, else those of one window."""
     if not policy.consecutive:
         # On a clock set back a failure may lie ahead: it counts if one window holds it and this one.
@@ -172,14 +180,14 @@ def counted(failures: tuple[datetime, ...], policy: BreakerPolicy, now: datetime
     return tuple(sorted((*failures, now)))[-policy.failure_threshold :]
 
 
-def tripped(breaker: Breaker, policy: BreakerPolicy, now: datetime, why: str | None) -> Breaker:
+def _trip(breaker: Breaker, policy: BreakerPolicy, now: datetime, why: str | None) -> Breaker:
     """Opened by failures, for longer each time until the service has answered well."""
     trips = breaker.trips + 1
     return replace(
         breaker,
-        state=Circuit.OPEN,
+        state=CircuitState.OPEN,
         since_at=now,
-        until_at=now + open_for(trips, policy),
+        until_at=now + _compute_open_duration(trips, policy),
         trips=trips,
         probes=policy.half_open_max_attempts,
         reason=why,
@@ -187,7 +195,7 @@ def tripped(breaker: Breaker, policy: BreakerPolicy, now: datetime, why: str | N
     )
 
 
-def open_for(trips: int, policy: BreakerPolicy) -> timedelta:
+def _compute_open_duration(trips: int, policy: BreakerPolicy) -> timedelta:
     """How long the first, second, … opening in a row lasts: doubled each time, up to the longest."""
     longest = max(policy.longest_open, policy.open_timeout)
     # In seconds, and with a bounded exponent, because a timedelta overflows before a float does.
@@ -195,26 +203,28 @@ def open_for(trips: int, policy: BreakerPolicy) -> timedelta:
     return longest if doubled >= longest.total_seconds() else timedelta(seconds=doubled)
 
 
-def opened(breaker: Breaker, now: datetime, *, until_at: datetime | None, reason: str | None, probes: int) -> Breaker:
+def open_manually(
+    breaker: Breaker, now: datetime, *, until_at: datetime | None, reason: str | None, probes: int
+) -> Breaker:
     """Opened by a person: no answer closes it before `until_at`, without one nothing but a person does."""
     return replace(
-        breaker, state=Circuit.OPEN, since_at=now, until_at=until_at, probes=probes, reason=reason, by_hand=True
+        breaker, state=CircuitState.OPEN, since_at=now, until_at=until_at, probes=probes, reason=reason, by_hand=True
     )
 
 
-def closed_by_hand(breaker: Breaker, now: datetime) -> Breaker:
+def close_manually(breaker: Breaker, now: datetime) -> Breaker:
     """Closed by a person: failures are forgotten; trips are kept until the service answers well, as nobody asked it."""
-    return breaker if breaker.state is Circuit.CLOSED and not breaker.failures else closed(breaker, now)
+    return breaker if breaker.state is CircuitState.CLOSED and not breaker.failures else _close(breaker, now)
 
 
-def closed(breaker: Breaker, now: datetime) -> Breaker:
+def _close(breaker: Breaker, now: datetime) -> Breaker:
     """Closed from now on, with nothing counted."""
-    since_at = breaker.since_at if breaker.state is Circuit.CLOSED else now
+    since_at = breaker.since_at if breaker.state is CircuitState.CLOSED else now
     return replace(
-        breaker, state=Circuit.CLOSED, since_at=since_at, until_at=None, failures=(), reason=None, by_hand=False
+        breaker, state=CircuitState.CLOSED, since_at=since_at, until_at=None, failures=(), reason=None, by_hand=False
     )
 
 
-def reset(breaker: Breaker) -> Breaker:
+def reset_breaker(breaker: Breaker) -> Breaker:
     """As new: nothing is remembered but whose it is."""
     return Breaker(service=breaker.service)

@@ -4,14 +4,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from postino.rules.gates import Closed
+from postino.rules.gates import ClosedGates
 from postino.values.job import Queue
 
 STARVING_AFTER = timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class ClaimSource:
     """The first of a line: when the next job of this channel and queue is due.
 
     There are three kinds of lines: jobs without an account, `lanes` of accounts and brands, and in whatever queue what
@@ -26,7 +26,7 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class BrandTurn:
     """A brand with something due on a channel, and when it was last served there; no brand is one, too."""
 
     channel: str
@@ -34,20 +34,22 @@ class Turn:
     served_at: datetime | None = None
 
 
-def is_open(head: Head, closed: Closed) -> bool:
+def is_open(head: ClaimSource, closed: ClosedGates) -> bool:
     if head.begun:
         return head.channel not in closed.to_sent
     shut = head.channel in closed.channels or head.queue.label in closed.queues
     return not shut and closed.everything is None
 
 
-def open_lines(heads: Iterable[Head], closed: Closed, now: datetime) -> list[Head]:
+def list_open_sources(heads: Iterable[ClaimSource], closed: ClosedGates, now: datetime) -> list[ClaimSource]:
     """The lines one may claim from now, the longest waiting first."""
     ready = [head for head in heads if head.due_at <= now and is_open(head, closed)]
     return sorted(ready, key=lambda head: head.due_at)
 
 
-def turns(lines: Iterable[Head], free: int, now: datetime, low_is_running: bool) -> list[tuple[Queue, int]]:
+def order_queues(
+    lines: Iterable[ClaimSource], free: int, now: datetime, low_is_running: bool
+) -> list[tuple[Queue, int]]:
     """Which queues to serve in which order, and at most how many of each.
 
     `low` is never starved: once its oldest job has waited a minute it gets one slot of this worker, and no more.
@@ -58,7 +60,7 @@ def turns(lines: Iterable[Head], free: int, now: datetime, low_is_running: bool)
     return first + [(queue, free) for queue in Queue if any(line.queue is queue for line in lines)]
 
 
-def shares(left: int, lines: Sequence[Head], room: Mapping[str, int]) -> list[int]:
+def divide_slots(left: int, lines: Sequence[ClaimSource], room: Mapping[str, int]) -> list[int]:
     """How many each line may give: evenly, the first ones get the remainder, a capped channel no more than its room."""
     given: list[int] = []
     room = dict(room)
@@ -72,13 +74,15 @@ def shares(left: int, lines: Sequence[Head], room: Mapping[str, int]) -> list[in
     return given
 
 
-def in_turn(ready: Iterable[Turn], closed: Closed) -> list[Turn]:
+def order_brands(ready: Iterable[BrandTurn], closed: ClosedGates) -> list[BrandTurn]:
     """The brands that may be served, the one served least recently first."""
     waiting = [turn for turn in ready if turn.brand not in closed.brands]
     return sorted(waiting, key=lambda turn: (turn.served_at is not None, turn.served_at, turn.brand))
 
 
-def portions(share: int, waiting: Sequence[Turn], room: Mapping[tuple[str, str], int]) -> list[tuple[Turn, int]]:
+def divide_share(
+    share: int, waiting: Sequence[BrandTurn], room: Mapping[tuple[str, str], int]
+) -> list[tuple[BrandTurn, int]]:
     """How a channel's share is divided among its brands: evenly, those whose turn it is get the remainder."""
     left = [(turn, room.get((turn.channel, turn.brand), share)) for turn in waiting]
     given = dict.fromkeys(waiting, 0)
@@ -93,8 +97,8 @@ def portions(share: int, waiting: Sequence[Turn], room: Mapping[tuple[str, str],
     return [(turn, most) for turn, most in given.items() if most]
 
 
-def brand_room(
-    caps: Mapping[str, int], running: Mapping[tuple[str, str], int], ready: Iterable[Turn]
+def compute_brand_room(
+    caps: Mapping[str, int], running: Mapping[tuple[str, str], int], ready: Iterable[BrandTurn]
 ) -> dict[tuple[str, str], int]:
     """One brand never holds all slots of a channel: another's job finds one free whatever the first one's backlog."""
     return {
@@ -104,13 +108,13 @@ def brand_room(
     }
 
 
-def next_due(heads: Iterable[Head], closed: Closed, now: datetime) -> datetime | None:
+def find_next_due_time(heads: Iterable[ClaimSource], closed: ClosedGates, now: datetime) -> datetime | None:
     """When to look again by oneself: the first line to be both due and open that is not so yet."""
-    ready = (max(head.due_at, opens_at(head, closed, now)) for head in heads)
+    ready = (max(head.due_at, find_opening_time(head, closed, now)) for head in heads)
     return min((at for at in ready if at > now), default=None)
 
 
-def opens_at(head: Head, closed: Closed, now: datetime) -> datetime:
+def find_opening_time(head: ClaimSource, closed: ClosedGates, now: datetime) -> datetime:
     """When the gates in front of a line open; now, if they are."""
     if is_open(head, closed):
         return now

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 SILENCE = timedelta(minutes=10)
 
 
-def why_held(known_as: str, identity: str, alive_at: datetime, now: datetime) -> str | None:
+def explain_hold(known_as: str, identity: str, alive_at: datetime, now: datetime) -> str | None:
     """Why posts that are due wait for a person; None: this is the database it was, and it was here all the time."""
     if known_as != identity:
         return (

@@ -6,20 +6,20 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
-from postino.rules.settlement import Cause
+from postino.rules.settlement import DeadLetterCause
 
-SOMETHING = "…"
-PARTICULAR = re.compile(
+WILDCARD = "…"
+DETAILS = re.compile(
     r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b|'[^']{0,500}'|\"[^\"]{0,500}\"|\d+(?:[.,:]\d+)*"
 )
-MOST_WORDS = 300
+MAX_CHARACTERS = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
+class ErrorGroup:
     """Dead letters that failed alike, one of them by its id."""
 
-    cause: Cause
+    cause: DeadLetterCause
     channel: str
     type: str
     error: str
@@ -29,16 +29,16 @@ class Trouble:
     example: UUID
 
 
-def pattern(error: str | None) -> str:
+def generalize_error(error: str | None) -> str:
     """An error without what is particular to one job."""
-    return PARTICULAR.sub(SOMETHING, (error or "")[:MOST_WORDS])
+    return DETAILS.sub(WILDCARD, (error or "")[:MAX_CHARACTERS])
 
 
-def together(troubles: Iterable[Trouble]) -> list[Trouble]:
+def merge_groups(troubles: Iterable[ErrorGroup]) -> list[ErrorGroup]:
     """Alike are one; the largest first."""
-    groups: dict[tuple[str, str, str, str], Trouble] = {}
+    groups: dict[tuple[str, str, str, str], ErrorGroup] = {}
     for one in troubles:
-        said = pattern(one.error)
+        said = generalize_error(one.error)
         key = (one.cause, one.channel, one.type, said)
         known = groups.get(key)
         if known is None:

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from postino.rules.blackout import Blackout, window_at
-from postino.rules.blackout import sentence as told_of_blackout
-from postino.rules.circuit_breaker import Breaker, admits
+from postino.rules.blackout import Blackout, find_window
+from postino.rules.blackout import describe_blackout as told_of_blackout
+from postino.rules.circuit_breaker import Breaker, get_call_limit
 from postino.values.gate import Gate, GateKind, Scope
 from postino.values.job import Job
 
@@ -14,11 +14,11 @@ FOREVER = datetime(9999, 1, 1, tzinfo=UTC)  # how stores write "until somebody o
 
 # What has begun to go out is not held up half-way by what only people want; a network in trouble holds up all, and an
 # account that cannot sign in cannot even ask.
-EVEN_IF_SENT = frozenset({GateKind.BREAKER, GateKind.COOL_DOWN, GateKind.TOKEN})
+BLOCKS_STARTED = frozenset({GateKind.BREAKER, GateKind.COOL_DOWN, GateKind.TOKEN})
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class GateSources:
     """All that may close a gate, but for what concerns one account alone."""
 
     gates: tuple[Gate, ...] = ()
@@ -28,7 +28,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Closed:
+class ClosedGates:
     """Everything that may not be claimed from now, until when, and the caps on what may."""
 
     gates: tuple[Gate, ...] = ()
@@ -41,33 +41,33 @@ class Closed:
     to_sent: frozenset[str] = frozenset()  # channels on which not even what has begun may go on
 
 
-NOTHING = Closed()
+NO_CLOSED_GATES = ClosedGates()
 
 
-def closed(known: Known, now: datetime) -> Closed:
+def compute_closed_gates(known: GateSources, now: datetime) -> ClosedGates:
     if not (known.gates or known.blackouts or known.breakers):
-        return Closed(caps=known.caps) if known.caps else NOTHING
-    gates = tuple(gates_at(known, now))
+        return ClosedGates(caps=known.caps) if known.caps else NO_CLOSED_GATES
+    gates = tuple(list_closed_gates(known, now))
     until: dict[Scope, dict[str, datetime]] = {scope: {} for scope in Scope}
     for gate in gates:
         names = until[gate.scope]
         names[gate.name] = max(gate.until_at or FOREVER, names.get(gate.name, now))
-    return Closed(
+    return ClosedGates(
         gates,
         until[Scope.QUEUE],
         until[Scope.CHANNEL],
         until[Scope.BRAND],
         until[Scope.ACCOUNT],
-        caps_at(known, now),
+        compute_caps(known, now),
         until[Scope.ALL].get(""),
-        frozenset(gate.name for gate in gates if gate.scope is Scope.CHANNEL and gate.kind in EVEN_IF_SENT),
+        frozenset(gate.name for gate in gates if gate.scope is Scope.CHANNEL and gate.kind in BLOCKS_STARTED),
     )
 
 
-def gates_at(known: Known, now: datetime) -> list[Gate]:
+def list_closed_gates(known: GateSources, now: datetime) -> list[Gate]:
     """Those that are closed at this moment, whatever closes them."""
     stored = [gate for gate in known.gates if is_closed(gate, now)]
-    found = ((blackout, window_at(blackout, now)) for blackout in known.blackouts)
+    found = ((blackout, find_window(blackout, now)) for blackout in known.blackouts)
     windows = [
         Gate(
             scope=blackout.scope,
@@ -80,11 +80,11 @@ def gates_at(known: Known, now: datetime) -> list[Gate]:
         for blackout, window in found
         if window is not None
     ]
-    broken = [gate_of(breaker) for breaker in known.breakers if admits(breaker, now) == 0]
+    broken = [to_gate(breaker) for breaker in known.breakers if get_call_limit(breaker, now) == 0]
     return [*stored, *windows, *broken]
 
 
-def holds(gate: Gate, job: Job) -> bool:
+def is_blocking(gate: Gate, job: Job) -> bool:
     """Whether a closed gate stands in this job's way."""
     its = {
         Scope.ALL: "", Scope.QUEUE: job.queue.label, Scope.CHANNEL: job.channel, Scope.BRAND: job.brand,
@@ -93,14 +93,14 @@ def holds(gate: Gate, job: Job) -> bool:
     if its[gate.scope] != gate.name or (job.regardless and gate.kind is GateKind.BLACKOUT):
         return False
     begun = job.sent and job.lane is not None  # what has neither account nor brand has no line in which to go on
-    return not begun or gate.kind in EVEN_IF_SENT
+    return not begun or gate.kind in BLOCKS_STARTED
 
 
 def is_closed(gate: Gate, now: datetime) -> bool:
     return gate.until_at is None or gate.until_at > now
 
 
-def gate_of(breaker: Breaker) -> Gate:
+def to_gate(breaker: Breaker) -> Gate:
     return Gate(
         scope=Scope.CHANNEL,
         name=breaker.service,
@@ -112,17 +112,17 @@ def gate_of(breaker: Breaker) -> Gate:
     )
 
 
-def caps_at(known: Known, now: datetime) -> dict[str, int]:
+def compute_caps(known: GateSources, now: datetime) -> dict[str, int]:
     """Half-open is a cap, too: as many as may find out whether the network is well again."""
     caps = dict(known.caps)
     for breaker in known.breakers:
-        probes = admits(breaker, now)
+        probes = get_call_limit(breaker, now)
         if probes:
             caps[breaker.service] = min(probes, caps.get(breaker.service, probes))
     return caps
 
 
-SHUT_BY = {
+DESCRIPTIONS = {
     GateKind.PAUSE: "is paused",
     GateKind.TOKEN: "has to be connected again",
     GateKind.BLACKOUT: "is in a blackout window",
@@ -132,8 +132,8 @@ SHUT_BY = {
 }
 
 
-def told_of_gate(gate: Gate) -> str:
+def describe_closed_gate(gate: Gate) -> str:
     """What is closed and why, in one sentence for people."""
     what = "Everything" if gate.scope is Scope.ALL else f"The {gate.scope} {gate.name}"
-    shut_by = "was told to be left alone" if gate.by_hand else SHUT_BY[gate.kind]
+    shut_by = "was told to be left alone" if gate.by_hand else DESCRIPTIONS[gate.kind]
     return f"{what} {shut_by}{f': {gate.reason}' if gate.reason else '.'}"

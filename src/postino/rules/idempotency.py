@@ -7,18 +7,18 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from postino.rules.rendering import chosen, used_placeholders
+from postino.rules.rendering import list_used_placeholders, select_content
 from postino.values.content import Content
 
-SAME_WITHIN = timedelta(minutes=10)  # the same published now again within this is taken for a second click
+DUPLICATE_WINDOW = timedelta(minutes=10)  # the same published now again within this is taken for a second click
 
 
-def job_key(caller_key: str, account: str | None) -> str:
+def make_job_key(caller_key: str, account: str | None) -> str:
     """From a caller's own key. Length-prefixed, so that no two pairs run together into one text."""
-    return _digest(caller_key, account or "")
+    return _hash_parts(caller_key, account or "")
 
 
-def plan_key(
+def make_plan_key(
     *,
     brand: str | None,
     channel: str,
@@ -31,15 +31,15 @@ def plan_key(
     if scheduled_at.tzinfo is None:
         raise ValueError(f"scheduled_at must be aware, not {scheduled_at!r}")
     instant = scheduled_at.astimezone(UTC).isoformat(timespec="microseconds")
-    return _digest(brand or "", channel, account or "", instant, media_hash, caption_hash)
+    return _hash_parts(brand or "", channel, account or "", instant, media_hash, caption_hash)
 
 
-def media_hash(references: Sequence[str]) -> str:
+def hash_media(references: Sequence[str]) -> str:
     """From the checksums of pictures and films, or their addresses, in their order."""
-    return _digest(*_listed(references))
+    return _hash_parts(*_prefix_count(references))
 
 
-def caption_hash(
+def hash_caption(
     text: str,
     placeholders: Mapping[str, str],
     *,
@@ -49,23 +49,23 @@ def caption_hash(
 ) -> str:
     """From what is said on a channel, before it is filled in, and the placeholders used in it."""
     pairs = [part for pair in sorted(placeholders.items()) for part in pair]
-    return _digest(text, *_listed(pairs), *_listed(thread), title or "", *_listed(hashtags))
+    return _hash_parts(text, *_prefix_count(pairs), *_prefix_count(thread), title or "", *_prefix_count(hashtags))
 
 
-def content_key(
+def make_content_key(
     content: Content, *, brand: str | None, channel: str, account: str | None, scheduled_at: datetime
 ) -> str:
     """The plan's key of a content on one channel: what is overridden there counts as it is said there."""
-    said = chosen(content, channel)
-    return plan_key(
+    said = select_content(content, channel)
+    return make_plan_key(
         brand=brand,
         channel=channel,
         account=account,
         scheduled_at=scheduled_at,
-        media_hash=media_hash([ref.reference for ref in said.media]),
-        caption_hash=caption_hash(
+        media_hash=hash_media([ref.reference for ref in said.media]),
+        caption_hash=hash_caption(
             said.body,
-            used_placeholders(said, content.placeholders),
+            list_used_placeholders(said, content.placeholders),
             thread=said.thread,
             title=said.title,
             hashtags=said.hashtags,
@@ -73,16 +73,16 @@ def content_key(
     )
 
 
-def fingerprint(account: str, parts: tuple[str, ...], media: Sequence[str]) -> str:
+def make_fingerprint(account: str, parts: tuple[str, ...], media: Sequence[str]) -> str:
     """By which the same, published now by the same account, is recognised within ten minutes."""
-    return _digest(account, *_listed(parts), *_listed(media))
+    return _hash_parts(account, *_prefix_count(parts), *_prefix_count(media))
 
 
-def _listed(parts: Sequence[str]) -> list[str]:
+def _prefix_count(parts: Sequence[str]) -> list[str]:
     return [str(len(parts)), *parts]
 
 
-def _digest(*parts: str) -> str:
+def _hash_parts(*parts: str) -> str:
     digest = hashlib.sha256()
     for part in parts:
         encoded = part.encode()

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from postino.values.ledger import Fact, IntentEntry, Ledger, Verdict
-from postino.values.outcome import Limited, Outcome, Reject, Retry
-from postino.values.provider import CannotTell, Failure, Found, Kind, NotFound, Receipt, Resend, Sighting
+from postino.values.ledger import IntentEntry, Ledger, ReceiptEntry, Verdict
+from postino.values.outcome import Outcome, RateLimited, Reject, Retry
+from postino.values.provider import CannotTell, Failure, FailureKind, Found, LookupResult, NotFound, Receipt, Resend
 
-MOST_LOST = 3  # answers, after which what is harmless to repeat is not repeated any more: a person is asked
-COOL_DOWN = timedelta(seconds=60)  # after "too many" without a word about how long
+MAX_LOST_RESPONSES = 3  # answers, after which what is harmless to repeat is not repeated any more: a person is asked
+DEFAULT_COOLDOWN = timedelta(seconds=60)  # after "too many" without a word about how long
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,14 +20,14 @@ class Accepted:
 
 
 @dataclass(frozen=True, slots=True)
-class Clear:
+class ReadyToSend:
     """Nothing is out there: it may be sent, under this number."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
-class InDoubt:
+class Uncertain:
     """Something may be out there. A harmless repetition would have this number, after so many lost answers."""
 
     intent: IntentEntry
@@ -36,58 +36,58 @@ class InDoubt:
     lost: int = 1
 
 
-Fate = Accepted | Clear | InDoubt
+StepStatus = Accepted | ReadyToSend | Uncertain
 
 
-def fate(ledger: Ledger, step: str) -> Fate:
+def get_step_status(ledger: Ledger, step: str) -> StepStatus:
     for fact in ledger.facts:
         if fact.step == step and fact.verdict is Verdict.ACCEPTED and fact.receipt is not None:
             return Accepted(fact.receipt)
     intents = [intent for intent in ledger.intents if intent.step == step]
     number = 1 + max((intent.number for intent in intents), default=0)
-    still_open = [intent for intent in intents if not answered(intent, ledger.facts)]
+    still_open = [intent for intent in intents if not has_receipt(intent, ledger.facts)]
     if not still_open:
-        return Clear(number)
-    return InDoubt(still_open[-1], min(intent.intended_at for intent in still_open), number, len(still_open))
+        return ReadyToSend(number)
+    return Uncertain(still_open[-1], min(intent.intended_at for intent in still_open), number, len(still_open))
 
 
-def answered(intent: IntentEntry, facts: Iterable[Fact]) -> bool:
-    return any(answers(fact, intent) for fact in facts)
+def has_receipt(intent: IntentEntry, facts: Iterable[ReceiptEntry]) -> bool:
+    return any(is_receipt_for(fact, intent) for fact in facts)
 
 
-def answers(fact: Fact, intent: IntentEntry) -> bool:
+def is_receipt_for(fact: ReceiptEntry, intent: IntentEntry) -> bool:
     return (fact.step, fact.number) == (intent.step, intent.number)
 
 
-def order(ledger: Ledger) -> dict[int, str]:
+def map_positions(ledger: Ledger) -> dict[int, str]:
     """Which step stands where. What was refused left nothing behind, and another may stand in its place."""
     left = [
         intent
         for intent in ledger.intents
-        if {fact.verdict for fact in ledger.facts if answers(fact, intent)} != {Verdict.REFUSED}
+        if {fact.verdict for fact in ledger.facts if is_receipt_for(fact, intent)} != {Verdict.REFUSED}
     ]
     return {step.position: step.name for step in ledger.steps} | {intent.position: intent.step for intent in left}
 
 
-def is_out(ledger: Ledger) -> bool:
+def can_be_live(ledger: Ledger) -> bool:
     """Whether something is out there, or may be."""
-    return any(fact.verdict is Verdict.ACCEPTED for fact in ledger.facts) or bool(doubts(ledger))
+    return any(fact.verdict is Verdict.ACCEPTED for fact in ledger.facts) or bool(list_uncertain_intents(ledger))
 
 
-def doubts(ledger: Ledger) -> list[IntentEntry]:
+def list_uncertain_intents(ledger: Ledger) -> list[IntentEntry]:
     """Every visible call of which nobody knows what became, one for each step, the latest."""
     steps = dict.fromkeys(intent.step for intent in ledger.intents)
-    found = (fate(ledger, step) for step in steps)
-    return [doubt.intent for doubt in found if isinstance(doubt, InDoubt)]
+    found = (get_step_status(ledger, step) for step in steps)
+    return [doubt.intent for doubt in found if isinstance(doubt, Uncertain)]
 
 
-def unanswered(ledger: Ledger) -> list[IntentEntry]:
+def list_open_intents(ledger: Ledger) -> list[IntentEntry]:
     """All the visible calls behind those doubts; what is unanswered of a step that is out there does not matter."""
-    steps = {doubt.step for doubt in doubts(ledger)}
-    return [intent for intent in ledger.intents if intent.step in steps and not answered(intent, ledger.facts)]
+    steps = {doubt.step for doubt in list_uncertain_intents(ledger)}
+    return [intent for intent in ledger.intents if intent.step in steps and not has_receipt(intent, ledger.facts)]
 
 
-def doubled(ledger: Ledger, fact: Fact) -> bool:
+def is_duplicate_receipt(ledger: Ledger, fact: ReceiptEntry) -> bool:
     """Whether this fact, by now in the ledger, shows its step out there under one id more than was known."""
     ids = [known.receipt.remote_id for known in ledger.facts if known.step == fact.step and known.receipt is not None]
     return fact.receipt is not None and len(set(ids)) > 1 and ids.count(fact.receipt.remote_id) == 1
@@ -99,7 +99,7 @@ class SendAgain:
 
 
 @dataclass(frozen=True, slots=True)
-class LookAgain:
+class LookUpAgain:
     """Not known yet."""
 
     why: str
@@ -112,37 +112,39 @@ class AskPerson:
     why: str
 
 
-def after_look(sighting: Sighting, doubt: InDoubt, resend: Resend, now: datetime) -> Accepted | SendAgain | LookAgain:
+def decide_after_lookup(
+    sighting: LookupResult, doubt: Uncertain, resend: Resend, now: datetime
+) -> Accepted | SendAgain | LookUpAgain:
     match sighting:
         case Found(receipt):
             return Accepted(receipt)
-        case NotFound() if may_resend(doubt, resend, now):
+        case NotFound() if can_resend(doubt, resend, now):
             return SendAgain()
         case NotFound():
-            return LookAgain("It is not to be seen there, which does not prove that it is not there.")
+            return LookUpAgain("It is not to be seen there, which does not prove that it is not there.")
         case CannotTell(why):
-            return LookAgain(why)
+            return LookUpAgain(why)
 
 
-def without_look(doubt: InDoubt, resend: Resend, now: datetime) -> SendAgain | AskPerson:
+def decide_without_lookup(doubt: Uncertain, resend: Resend, now: datetime) -> SendAgain | AskPerson:
     """Where the network cannot be asked."""
-    if may_resend(doubt, resend, now):
+    if can_resend(doubt, resend, now):
         return SendAgain()
     return AskPerson("The network offers no way to ask whether it arrived.")
 
 
-def may_resend(doubt: InDoubt, resend: Resend, now: datetime) -> bool:
+def can_resend(doubt: Uncertain, resend: Resend, now: datetime) -> bool:
     """A key is good for a while only, counted from when it was first used; and nothing is repeated for ever."""
     in_time = resend.within is None or now < doubt.first_intended_at + resend.within
-    return resend.harmless and in_time and doubt.lost < MOST_LOST
+    return resend.harmless and in_time and doubt.lost < MAX_LOST_RESPONSES
 
 
-def outcome_of(failure: Failure, now: datetime) -> Outcome:
+def to_outcome(failure: Failure, now: datetime) -> Outcome:
     """What becomes of a job to which a network said no, when nothing is in doubt."""
     match failure.kind:
-        case Kind.RATE_LIMIT:
-            return Limited(failure.until or now + COOL_DOWN, failure.message)
-        case Kind.TRANSIENT | Kind.DOUBT:
+        case FailureKind.RATE_LIMIT:
+            return RateLimited(failure.until or now + DEFAULT_COOLDOWN, failure.message)
+        case FailureKind.TRANSIENT | FailureKind.DOUBT:
             return Retry(failure.message, failure.until)
-        case Kind.AUTH | Kind.PERMANENT:
+        case FailureKind.AUTH | FailureKind.PERMANENT:
             return Reject(failure.message)

@@ -12,5 +12,5 @@ MOVES: dict[State, frozenset[State]] = {
 }
 
 
-def may_move(current: State, wanted: State) -> bool:
+def can_move(current: State, wanted: State) -> bool:
     return wanted in MOVES[current]

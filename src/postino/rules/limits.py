@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date
 
-from postino.rules.hashtags import tags_in
-from postino.rules.media import MediaLimits, media_problems
-from postino.rules.rendering import Rendered
-from postino.rules.text_length import Length, Measure
+from postino.rules.hashtags import find_tags
+from postino.rules.media import MediaLimits, check_media
+from postino.rules.rendering import RenderedPost
+from postino.rules.text_length import LengthLimit, Measure
 from postino.values.content import Problem, Severity
 
-REMARKS = {
+COUNTING_NOTES = {
     Measure.GRAPHEMES: "",
     Measure.CHARACTERS: "",
     Measure.UTF16: " (most emoji count as two)",
@@ -19,16 +19,16 @@ REMARKS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class NetworkLimits:
     """What one network takes, when that was last looked up, and where."""
 
     network: str
     network_title: str = ""
     checked: date
     source: str
-    text: tuple[Length, ...]
-    caption: tuple[Length, ...] = ()  # of a text with media, where that differs
-    title: tuple[Length, ...] = ()  # none: the network has no titles
+    text: tuple[LengthLimit, ...]
+    caption: tuple[LengthLimit, ...] = ()  # of a text with media, where that differs
+    title: tuple[LengthLimit, ...] = ()  # none: the network has no titles
     counted: tuple[str, ...] = ()  # options that count as part of the text
     threads: bool = False
     hashtags: int | None = None  # at most so many; None: no matter
@@ -39,21 +39,21 @@ class Limits:
         return self.network_title or self.network
 
 
-def check(rendered: Rendered, limits: Limits) -> list[Problem]:
+def check_limits(rendered: RenderedPost, limits: NetworkLimits) -> list[Problem]:
     """Everything that speaks against it, errors first; with an error the network would refuse it."""
     where = rendered.said.where
     problems = [
         *rendered.problems,
-        *_empty(rendered, limits),
-        *_parts(rendered, limits),
-        *_title(rendered, limits),
-        *_hashtags(rendered, limits),
-        *media_problems(rendered.media, limits.media, limits.name, where("media")),
+        *_check_empty(rendered, limits),
+        *_check_parts(rendered, limits),
+        *_check_title(rendered, limits),
+        *_check_hashtags(rendered, limits),
+        *check_media(rendered.media, limits.media, limits.name, where("media")),
     ]
     return sorted(problems, key=lambda problem: problem.severity is not Severity.ERROR)
 
 
-def _empty(rendered: Rendered, limits: Limits) -> Iterator[Problem]:
+def _check_empty(rendered: RenderedPost, limits: NetworkLimits) -> Iterator[Problem]:
     where = rendered.said.where
     if not any(rendered.parts) and not rendered.media:
         yield Problem(Severity.ERROR, where("text"), f"There is nothing to publish on {limits.name}: write a text.")
@@ -67,7 +67,7 @@ def _empty(rendered: Rendered, limits: Limits) -> Iterator[Problem]:
             yield Problem(Severity.ERROR, where(f"thread[{number}]"), message)
 
 
-def _parts(rendered: Rendered, limits: Limits) -> Iterator[Problem]:
+def _check_parts(rendered: RenderedPost, limits: NetworkLimits) -> Iterator[Problem]:
     where = rendered.said.where
     if len(rendered.parts) > 1 and not limits.threads:
         message = f"{limits.name} has no threads: put it all into one text there, or leave the further parts out."
@@ -80,22 +80,22 @@ def _parts(rendered: Rendered, limits: Limits) -> Iterator[Problem]:
             if (count := length.of(part) + length.of("".join(counted.values()))) > length.most:
                 field = "text" if number == 0 else f"thread[{number - 1}]"
                 what = " with ".join(["The text" if number == 0 else f"Part {number + 1} of the thread", *counted])
-                said = _too_long(what, count, length, limits, is_caption)
-                yield Problem(Severity.ERROR, where(field), f"{said} {_remedy(limits, is_caption)}")
+                said = _describe_excess(what, count, length, limits, is_caption)
+                yield Problem(Severity.ERROR, where(field), f"{said} {_suggest_shortening(limits, is_caption)}")
 
 
-def _too_long(what: str, count: int, length: Length, limits: Limits, is_caption: bool) -> str:
+def _describe_excess(what: str, count: int, length: LengthLimit, limits: NetworkLimits, is_caption: bool) -> str:
     excess = count - length.most
     unit = ("byte" if length.measure is Measure.BYTES else "character") + ("s" if excess > 1 else "")
     under = " under a picture or video" if is_caption else ""
     link = f" (every link counts as {length.link})" if length.link is not None else ""
     return (
         f"{what} is {excess:,} {unit} too long for {limits.name}: it has {count:,}, and {length.most:,} are the"
-        f" most{under}{link}{REMARKS[length.measure]}."
+        f" most{under}{link}{COUNTING_NOTES[length.measure]}."
     )
 
 
-def _remedy(limits: Limits, is_caption: bool) -> str:
+def _suggest_shortening(limits: NetworkLimits, is_caption: bool) -> str:
     ways = ["Shorten it"]
     if is_caption and limits.text[0].most > limits.caption[0].most:
         ways.append(f"leave out the attachments ({limits.text[0].most:,} fit without)")
@@ -105,7 +105,7 @@ def _remedy(limits: Limits, is_caption: bool) -> str:
     return f"{', '.join(ways[:-1])} or {ways[-1]}."
 
 
-def _title(rendered: Rendered, limits: Limits) -> Iterator[Problem]:
+def _check_title(rendered: RenderedPost, limits: NetworkLimits) -> Iterator[Problem]:
     if rendered.title is None:
         return
     field = rendered.said.where("title")
@@ -114,12 +114,12 @@ def _title(rendered: Rendered, limits: Limits) -> Iterator[Problem]:
         yield Problem(Severity.WARNING, field, message)
     for length in limits.title:
         if (count := length.of(rendered.title)) > length.most:
-            said = _too_long("The title", count, length, limits, is_caption=False)
+            said = _describe_excess("The title", count, length, limits, is_caption=False)
             yield Problem(Severity.ERROR, field, f"{said} Shorten it or write another one for {limits.name} alone.")
 
 
-def _hashtags(rendered: Rendered, limits: Limits) -> Iterator[Problem]:
-    count = len({tag.casefold() for part in rendered.parts for tag in tags_in(part)})
+def _check_hashtags(rendered: RenderedPost, limits: NetworkLimits) -> Iterator[Problem]:
+    count = len({tag.casefold() for part in rendered.parts for tag in find_tags(part)})
     if limits.hashtags is not None and count > limits.hashtags:
         excess = f"takes {limits.hashtags} hashtags, and there are {count}"
         message = f"{limits.name} {excess}: leave out {count - limits.hashtags} of them there."

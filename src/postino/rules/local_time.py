@@ -9,16 +9,16 @@ from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from postino.errors import WrongUse
-from postino.values.time_zones import zone as zone_named
+from postino.values.time_zones import get_zone as zone_named
 
 SECOND = timedelta(seconds=1)
-MOST_TEXT = 100  # characters of what is told again
+MAX_QUOTED = 100  # characters of what is told again
 YEARS = range(1971, 9000)  # the first and last moments are special to some databases
 MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
     "December",
 )  # fmt: skip
-WRITTEN = re.compile(
+TIME_FORMAT = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)?"
 )
 
@@ -37,9 +37,10 @@ class Gap:
     def sentence(self) -> str:
         day = self.asked.date()
         return (
-            f"{_clock(self.asked)} does not exist in {self.zone} on {_day(day)}: the clocks go forward from"
-            f" {_time(self.local - self.leap, day)} to {_time(self.local, day)}."
-            f" It goes out at {_time(self.local, day)} ({_utc(self.at, day)})."
+            f"{_format_clock(self.asked)} does not exist in {self.zone} on {_format_date(day)}:"
+            f" the clocks go forward from {_format_local(self.local - self.leap, day)}"
+            f" to {_format_local(self.local, day)}."
+            f" It goes out at {_format_local(self.local, day)} ({_format_utc(self.at, day)})."
         )
 
 
@@ -56,65 +57,68 @@ class Overlap:
     def sentence(self) -> str:
         day = self.asked.date()
         return (
-            f"{_clock(self.asked)} comes twice in {self.zone} on {_day(day)}: the clocks go back."
-            f" It goes out the first time ({_utc(self.at, day)}), not the second ({_utc(self.again_at, day)})."
+            f"{_format_clock(self.asked)} comes twice in {self.zone} on {_format_date(day)}: the clocks go back."
+            f" It goes out the first time ({_format_utc(self.at, day)}),"
+            f" not the second ({_format_utc(self.again_at, day)})."
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class ResolvedTime:
     """An instant, and what people should know about how it was found."""
 
     at: datetime
     note: Gap | Overlap | None = None
 
 
-def parse_at(text: str, timezone: str | None = None) -> Resolved:
+def parse_time(text: str, timezone: str | None = None) -> ResolvedTime:
     """A time as people write it to `POST /v1/posts`: with an offset it is an instant, else local to `timezone`."""
     place = None if timezone is None else zone_named(timezone)
     try:
         written = text.strip().upper()
-        told = datetime.fromisoformat(written) if WRITTEN.fullmatch(written) else None
+        told = datetime.fromisoformat(written) if TIME_FORMAT.fullmatch(written) else None
     except ValueError:
         told = None
     if told is None:
         raise WrongUse(
-            f"{text[:MOST_TEXT]!r} is no time: write it like 2026-03-29T14:30, which is local to `timezone`, or with an"
-            " offset like 2026-03-29T14:30+02:00.",
+            f"{text[:MAX_QUOTED]!r} is no time: write it like 2026-03-29T14:30, which is local to `timezone`, or with"
+            " an offset like 2026-03-29T14:30+02:00.",
             field="at",
         )
     if told.tzinfo is None and place is None:
         message = f"{text!r} is another instant in every zone: give `timezone` as well, or write it with an offset."
         raise WrongUse(message, field="timezone")
-    found = Resolved(_in_utc(told)) if told.tzinfo is not None or place is None else resolve(told, place.key)
+    found = (
+        ResolvedTime(_to_utc(told)) if told.tzinfo is not None or place is None else resolve_local_time(told, place.key)
+    )
     if found.at.year not in YEARS:
         message = f"{text!r} is too far from today: years from {YEARS[0]} to {YEARS[-1]} can be kept."
         raise WrongUse(message, field="at")
     return found
 
 
-def resolve(local: datetime, zone: str) -> Resolved:
+def resolve_local_time(local: datetime, zone: str) -> ResolvedTime:
     """The instant at which the clocks of this zone show this time."""
     if local.tzinfo is not None:
         raise ValueError(f"a local time has no zone of its own: {local!r}")
     place = zone_named(zone)
     local = local.replace(fold=0)
-    first_at, second_at = (_in_utc(local.replace(tzinfo=place, fold=fold)) for fold in (0, 1))
+    first_at, second_at = (_to_utc(local.replace(tzinfo=place, fold=fold)) for fold in (0, 1))
     if first_at == second_at:
-        return Resolved(first_at)
+        return ResolvedTime(first_at)
     if first_at < second_at:
-        return Resolved(first_at, Overlap(zone, local, first_at, second_at))
+        return ResolvedTime(first_at, Overlap(zone, local, first_at, second_at))
     # In a gap the offset from before leads to an instant after the clocks changed, and the other way round.
-    at = _change(local, place, after=first_at, before=second_at)
-    return Resolved(at, Gap(zone, local, first_at - second_at, at, local_time(at, zone)))
+    at = _find_clock_change(local, place, after=first_at, before=second_at)
+    return ResolvedTime(at, Gap(zone, local, first_at - second_at, at, to_local_time(at, zone)))
 
 
-def local_time(at: datetime, zone: str) -> datetime:
+def to_local_time(at: datetime, zone: str) -> datetime:
     """What the clocks of this zone show at an instant."""
     return at.astimezone(zone_named(zone)).replace(tzinfo=None, fold=0)
 
 
-def _change(local: datetime, place: ZoneInfo, *, before: datetime, after: datetime) -> datetime:
+def _find_clock_change(local: datetime, place: ZoneInfo, *, before: datetime, after: datetime) -> datetime:
     """The first instant at which the clocks show a later time than this. They change at whole seconds."""
     before, after = before.replace(microsecond=0), after.replace(microsecond=0)
     while after - before > SECOND:
@@ -126,29 +130,29 @@ def _change(local: datetime, place: ZoneInfo, *, before: datetime, after: dateti
     return after
 
 
-def told_at(at: datetime) -> str:
+def format_time(at: datetime) -> str:
     """As answers write it: in UTC, with a Z."""
     return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def _in_utc(at: datetime) -> datetime:
+def _to_utc(at: datetime) -> datetime:
     try:
         return at.astimezone(UTC)
     except OverflowError:
         raise WrongUse(f"{at.isoformat()} is beyond the calendar.", field="at") from None
 
 
-def _day(day: date) -> str:
+def _format_date(day: date) -> str:
     return f"{day.day} {MONTHS[day.month - 1]} {day.year}"
 
 
-def _clock(time: datetime) -> str:
+def _format_clock(time: datetime) -> str:
     return time.strftime("%H:%M:%S" if time.second else "%H:%M")
 
 
-def _time(time: datetime, day: date) -> str:
-    return _clock(time) if time.date() == day else f"{_clock(time)} on {_day(time.date())}"
+def _format_local(time: datetime, day: date) -> str:
+    return _format_clock(time) if time.date() == day else f"{_format_clock(time)} on {_format_date(time.date())}"
 
 
-def _utc(at: datetime, day: date) -> str:
-    return f"{_clock(at)} UTC" if at.date() == day else f"{_clock(at)} UTC on {_day(at.date())}"
+def _format_utc(at: datetime, day: date) -> str:
+    return f"{_format_clock(at)} UTC" if at.date() == day else f"{_format_clock(at)} UTC on {_format_date(at.date())}"

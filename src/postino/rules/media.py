@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
-from postino.rules.text_length import Length
+from postino.rules.text_length import LengthLimit
 from postino.values.content import MediaKind, MediaRef, Problem, Severity
 
 EXTENSIONS = {
@@ -13,18 +13,18 @@ EXTENSIONS = {
     **dict.fromkeys(("mp4", "m4v", "mov", "webm", "mkv", "avi", "mpg", "3gp", "ogv", "wmv"), MediaKind.VIDEO),
 }
 SAME_TYPE = {"jpeg": "jpg", "jfif": "jpg", "tif": "tiff", "mpeg": "mpg", "qt": "mov"}
-ONE = {MediaKind.IMAGE: "picture", MediaKind.VIDEO: "video"}
-MANY = {MediaKind.IMAGE: "pictures", MediaKind.VIDEO: "videos"}
+SINGULAR = {MediaKind.IMAGE: "picture", MediaKind.VIDEO: "video"}
+PLURAL = {MediaKind.IMAGE: "pictures", MediaKind.VIDEO: "videos"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KindLimits:
+class MediaKindLimits:
     """What a network takes of one kind, each at most so many bytes."""
 
     most: int
     types: tuple[str, ...]
     bytes: int | None = None
-    alt: Length | None = None
+    alt: LengthLimit | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,10 +34,10 @@ class MediaLimits:
     most: int = 0
     least: int = 0
     mixed: bool = False  # pictures and videos in one post
-    kinds: Mapping[MediaKind, KindLimits] = field(default_factory=dict)
+    kinds: Mapping[MediaKind, MediaKindLimits] = field(default_factory=dict)
 
 
-def type_of(url: str) -> str | None:
+def guess_file_type(url: str) -> str | None:
     """The kind of file an address seems to lead to; None if it does not tell."""
     try:
         name = urlsplit(url).path.rpartition("/")[2]
@@ -48,18 +48,18 @@ def type_of(url: str) -> str | None:
     return ending if ending in EXTENSIONS else None
 
 
-def kind_of(ref: MediaRef) -> MediaKind | None:
-    return ref.kind or EXTENSIONS.get(type_of(ref.url) or "")
+def guess_kind(ref: MediaRef) -> MediaKind | None:
+    return ref.kind or EXTENSIONS.get(guess_file_type(ref.url) or "")
 
 
-def with_kinds(media: Sequence[MediaRef]) -> tuple[MediaRef, ...]:
+def fill_kinds(media: Sequence[MediaRef]) -> tuple[MediaRef, ...]:
     """What cannot be told is taken for a picture."""
-    return tuple(replace(ref, kind=kind_of(ref) or MediaKind.IMAGE) for ref in media)
+    return tuple(replace(ref, kind=guess_kind(ref) or MediaKind.IMAGE) for ref in media)
 
 
-def kind_problems(media: Sequence[MediaRef], where: str) -> Iterator[Problem]:
+def check_kinds(media: Sequence[MediaRef], where: str) -> Iterator[Problem]:
     for number, ref in enumerate(media):
-        if kind_of(ref) is None:
+        if guess_kind(ref) is None:
             message = (
                 f"The address of attachment {number + 1} does not tell whether it is a picture or a video; it is taken"
                 " for a picture. If it is a video, say so with its kind."
@@ -67,52 +67,54 @@ def kind_problems(media: Sequence[MediaRef], where: str) -> Iterator[Problem]:
             yield Problem(Severity.WARNING, f"{where}[{number}]", message)
 
 
-def media_problems(media: Sequence[MediaRef], limits: MediaLimits, network: str, where: str) -> Iterator[Problem]:
+def check_media(media: Sequence[MediaRef], limits: MediaLimits, network: str, where: str) -> Iterator[Problem]:
     """What speaks against these attachments, whose kinds are known, on the network of this name."""
-    yield from (Problem(Severity.ERROR, where, message) for message in _counted(media, limits, network))
+    yield from (Problem(Severity.ERROR, where, message) for message in _check_counts(media, limits, network))
     for number, ref in enumerate(media):
         if ref.kind is not None and ref.kind in limits.kinds:
-            yield from _single(ref, limits.kinds[ref.kind], network, f"{where}[{number}]", number + 1)
+            yield from _check_file(ref, limits.kinds[ref.kind], network, f"{where}[{number}]", number + 1)
 
 
-def _counted(media: Sequence[MediaRef], limits: MediaLimits, network: str) -> list[str]:
+def _check_counts(media: Sequence[MediaRef], limits: MediaLimits, network: str) -> list[str]:
     if len(media) < limits.least:
-        return [f"{network} publishes nothing without a {' or '.join(ONE[kind] for kind in limits.kinds)}: add one."]
+        return [
+            f"{network} publishes nothing without a {' or '.join(SINGULAR[kind] for kind in limits.kinds)}: add one."
+        ]
     counts = Counter(ref.kind for ref in media if ref.kind is not None)
-    said = [message for kind, count in counts.items() if (message := _of_kind(kind, count, limits, network))]
+    said = [message for kind, count in counts.items() if (message := _check_count(kind, count, limits, network))]
     if len(counts) > 1 and not limits.mixed and counts.keys() <= limits.kinds.keys():
         said.append(f"{network} does not take pictures and videos in one post: choose one of the two for it.")
     if not said and len(media) > limits.most:
-        said.append(_too_many(network, f"{limits.most} attachments", len(media), limits.most))
+        said.append(_describe_excess(network, f"{limits.most} attachments", len(media), limits.most))
     return said
 
 
-def _of_kind(kind: MediaKind, count: int, limits: MediaLimits, network: str) -> str | None:
+def _check_count(kind: MediaKind, count: int, limits: MediaLimits, network: str) -> str | None:
     if kind not in limits.kinds:
-        return f"{network} takes no {MANY[kind]}: leave {'it' if count == 1 else 'them'} out there."
+        return f"{network} takes no {PLURAL[kind]}: leave {'it' if count == 1 else 'them'} out there."
     most = limits.kinds[kind].most
-    taken = f"{most} {ONE[kind] if most == 1 else MANY[kind]}"
-    return _too_many(network, taken, count, most) if count > most else None
+    taken = f"{most} {SINGULAR[kind] if most == 1 else PLURAL[kind]}"
+    return _describe_excess(network, taken, count, most) if count > most else None
 
 
-def _too_many(network: str, taken: str, count: int, most: int) -> str:
+def _describe_excess(network: str, taken: str, count: int, most: int) -> str:
     return f"{network} takes {taken} in a post, and there are {count}: leave out {count - most} of them there."
 
 
-def _single(ref: MediaRef, limits: KindLimits, network: str, where: str, number: int) -> Iterator[Problem]:
-    name = f"{ONE[ref.kind or MediaKind.IMAGE].capitalize()} {number}"
-    kind = type_of(ref.url)
+def _check_file(ref: MediaRef, limits: MediaKindLimits, network: str, where: str, number: int) -> Iterator[Problem]:
+    name = f"{SINGULAR[ref.kind or MediaKind.IMAGE].capitalize()} {number}"
+    kind = guess_file_type(ref.url)
     if kind is not None and kind not in limits.types:
         known = ", ".join(each.upper() for each in limits.types)
         message = f"{name} is a {kind.upper()} file, which {network} does not take there: save it as one of {known}."
         yield Problem(Severity.ERROR, where, message)
     if ref.size is not None and limits.bytes is not None and ref.size > limits.bytes:
-        sizes = f"{_megabytes(ref.size)} MB, and {network} takes {_megabytes(limits.bytes)} MB"
+        sizes = f"{_format_megabytes(ref.size)} MB, and {network} takes {_format_megabytes(limits.bytes)} MB"
         yield Problem(Severity.ERROR, where, f"{name} is too large: it has {sizes}. Make it smaller.")
     if limits.alt is not None and (excess := limits.alt.of(ref.alt) - limits.alt.most) > 0:
         message = f"The description of {name.lower()} is {excess:,} characters too long for {network}: shorten it."
         yield Problem(Severity.ERROR, f"{where}.alt", message)
 
 
-def _megabytes(size: int) -> str:
+def _format_megabytes(size: int) -> str:
     return f"{size / 1_000_000:,.2f}".rstrip("0").rstrip(".")

@@ -48,7 +48,7 @@ class ContentStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StatusReport:
     """A post's status and what else there is to say about it, each flag with its reason."""
 
     status: PostStatus
@@ -56,7 +56,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class PostSnapshot:
     """What a post's standing depends on. `deferred`: why it waits, by its own word or a closed gate's."""
 
     state: State
@@ -70,7 +70,7 @@ class Facts:
     token_expired: bool = False
 
 
-def post_status(facts: Facts, now: datetime) -> Standing:
+def compute_post_status(facts: PostSnapshot, now: datetime) -> StatusReport:
     """
     | state     | status     | may be                                   |
     |-----------|------------|------------------------------------------|
@@ -82,15 +82,15 @@ def post_status(facts: Facts, now: datetime) -> Standing:
     | uncertain | uncertain  |                                          |
     """
     said = {
-        Flag.RETRYING: _retrying(facts),
+        Flag.RETRYING: _describe_retries(facts),
         Flag.DEFERRED: facts.deferred if facts.state is State.PENDING else None,
-        Flag.LATE: _late(facts, now),
-        Flag.AT_RISK: _at_risk(facts),
+        Flag.LATE: _describe_delay(facts, now),
+        Flag.AT_RISK: _describe_risk(facts),
     }
-    return Standing(STATUS[facts.state], {flag: why for flag, why in said.items() if why is not None})
+    return StatusReport(STATUS[facts.state], {flag: why for flag, why in said.items() if why is not None})
 
 
-def content_status(posts: Iterable[PostStatus]) -> ContentStatus:
+def compute_content_status(posts: Iterable[PostStatus]) -> ContentStatus:
     """The first line that fits. Cancelled posts do not count, unless there are no others.
 
     | its posts                                         | content             |
@@ -124,7 +124,7 @@ def content_status(posts: Iterable[PostStatus]) -> ContentStatus:
             return ContentStatus.SCHEDULED
 
 
-def _retrying(facts: Facts) -> str | None:
+def _describe_retries(facts: PostSnapshot) -> str | None:
     """An attempt is counted when it starts: a running job is at its last one, a waiting job has it behind it."""
     match facts.state:
         case State.PENDING:
@@ -138,7 +138,7 @@ def _retrying(facts: Facts) -> str | None:
     return "One attempt has failed." if behind == 1 else f"{behind} attempts have failed."
 
 
-def _late(facts: Facts, now: datetime) -> str | None:
+def _describe_delay(facts: PostSnapshot, now: datetime) -> str | None:
     match facts.state:
         case State.PENDING | State.RUNNING:
             late, verb = now - facts.scheduled_at, "is"
@@ -146,10 +146,10 @@ def _late(facts: Facts, now: datetime) -> str | None:
             late, verb = facts.published_at - facts.scheduled_at, "went out"
         case _:
             return None
-    return f"It {verb} {_minutes(late)} late." if late > LATE_AFTER else None
+    return f"It {verb} {_format_duration(late)} late." if late > LATE_AFTER else None
 
 
-def _at_risk(facts: Facts) -> str | None:
+def _describe_risk(facts: PostSnapshot) -> str | None:
     if facts.state is not State.PENDING:
         return None
     if facts.token_expired:
@@ -161,7 +161,7 @@ def _at_risk(facts: Facts) -> str | None:
     return None
 
 
-def _minutes(late: timedelta) -> str:
+def _format_duration(late: timedelta) -> str:
     minutes = int(late.total_seconds() // 60)
     hours, rest = divmod(minutes, 60)
     return f"{minutes} minutes" if not hours else f"{hours} h {rest} min"

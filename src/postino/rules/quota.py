@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from postino.errors import WrongUse
-from postino.rules.local_time import Overlap, local_time, resolve
+from postino.rules.local_time import Overlap, resolve_local_time, to_local_time
 from postino.values.gate import Scope
-from postino.values.time_zones import zone
+from postino.values.time_zones import get_zone
 
 INSTANT = timedelta(microseconds=1)
 # Clocks that go back may show an hour or a day again that is over: the nearest beginning is then another one's.
@@ -17,7 +17,7 @@ NEARBY = range(-2, 3)
 HOLDERS = (Scope.ACCOUNT, Scope.CHANNEL)
 
 
-class Calendar(StrEnum):
+class CalendarPeriod(StrEnum):
     """Windows that begin when the clocks of a zone show it, however long they then last."""
 
     HOUR = "hour"
@@ -32,7 +32,7 @@ class Quota:
     name: str
     most: int
     period: timedelta | None = None  # rolling
-    calendar: Calendar | None = None
+    calendar: CalendarPeriod | None = None
     timezone: str | None = None  # of the calendar
     whose: Scope
     costs: Mapping[str, int]  # by operation; what is not named costs nothing
@@ -47,7 +47,7 @@ class Quota:
         if (self.calendar is None) is not (self.timezone is None):
             raise WrongUse(f"{self.name}: a calendar has a timezone, a period has none", field="timezone")
         if self.timezone is not None:
-            zone(self.timezone)
+            get_zone(self.timezone)
         if self.whose not in HOLDERS:
             raise WrongUse(f"{self.name}: whose must be account or channel, not {self.whose}", field="whose")
         if not self.costs or min(self.costs.values()) < 1:
@@ -55,77 +55,77 @@ class Quota:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class QuotaUse:
     """What a call has cost, or was reserved for it."""
 
     at: datetime
     cost: int
 
 
-def cost_of(quota: Quota, operation: str) -> int:
+def get_cost(quota: Quota, operation: str) -> int:
     """By the name of a step. Numbered ones (`post 2`) cost what their like (`post`) does."""
     return quota.costs.get(operation) or quota.costs.get(re.sub(r" \d+$", "", operation, flags=re.ASCII), 0)
 
 
-def since(quota: Quota, now: datetime) -> datetime:
+def get_window_start(quota: Quota, now: datetime) -> datetime:
     """From when on what was spent counts, that instant included."""
     if quota.period is not None:
         return now - quota.period + INSTANT
-    return max(begin for begin in _begins(quota, now) if begin <= now)
+    return max(begin for begin in _list_window_starts(quota, now) if begin <= now)
 
 
-def left(quota: Quota, spent: Iterable[Spent], now: datetime) -> int:
-    return max(0, quota.most - sum(one.cost for one in _counting(quota, spent, now)))
+def count_remaining(quota: Quota, spent: Iterable[QuotaUse], now: datetime) -> int:
+    return max(0, quota.most - sum(one.cost for one in _filter_current(quota, spent, now)))
 
 
-def free_at(quota: Quota, spent: Iterable[Spent], cost: int, now: datetime) -> datetime | None:
+def find_refill_time(quota: Quota, spent: Iterable[QuotaUse], cost: int, now: datetime) -> datetime | None:
     """Now if it fits, else the first instant at which it will if nothing else is spent; None: never."""
     if cost > quota.most:
         return None
-    counting = sorted(_counting(quota, spent, now), key=lambda one: one.at)
+    counting = sorted(_filter_current(quota, spent, now), key=lambda one: one.at)
     used = sum(one.cost for one in counting)
-    in_the_way: Spent | None = None
+    in_the_way: QuotaUse | None = None
     for one in counting:
         if cost < 1 or used + cost <= quota.most:
             break
         used, in_the_way = used - one.cost, one
-    return now if in_the_way is None else _counts_until(quota, in_the_way.at)
+    return now if in_the_way is None else _find_expiry(quota, in_the_way.at)
 
 
-def _counting(quota: Quota, spent: Iterable[Spent], now: datetime) -> list[Spent]:
+def _filter_current(quota: Quota, spent: Iterable[QuotaUse], now: datetime) -> list[QuotaUse]:
     # What another machine's clock dates a little ahead of ours counts as well: it has been spent.
-    start_at = since(quota, now)
+    start_at = get_window_start(quota, now)
     return [one for one in spent if one.at >= start_at]
 
 
-def _counts_until(quota: Quota, at: datetime) -> datetime:
+def _find_expiry(quota: Quota, at: datetime) -> datetime:
     if quota.period is not None:
         return at + quota.period
-    return min(begin for begin in _begins(quota, at) if begin > at)
+    return min(begin for begin in _list_window_starts(quota, at) if begin > at)
 
 
-def _begins(quota: Quota, at: datetime) -> list[datetime]:
+def _list_window_starts(quota: Quota, at: datetime) -> list[datetime]:
     """When the windows around an instant begin. An hour that comes twice begins twice; a day or a month does once."""
     assert quota.calendar is not None, "a quota without a period has a calendar"
     assert quota.timezone is not None, "a calendar has a timezone"
     begins = []
-    local = local_time(at, quota.timezone)
+    local = to_local_time(at, quota.timezone)
     for steps in NEARBY:
-        found = resolve(_first_of(quota.calendar, local, steps), quota.timezone)
+        found = resolve_local_time(_compute_window_start(quota.calendar, local, steps), quota.timezone)
         begins.append(found.at)
-        if quota.calendar is Calendar.HOUR and isinstance(found.note, Overlap):
+        if quota.calendar is CalendarPeriod.HOUR and isinstance(found.note, Overlap):
             begins.append(found.note.again_at)
     return begins
 
 
-def _first_of(calendar: Calendar, local: datetime, steps: int) -> datetime:
+def _compute_window_start(calendar: CalendarPeriod, local: datetime, steps: int) -> datetime:
     """What the clocks show when the window of this local time begins, or one so many steps from it."""
     hour = local.replace(minute=0, second=0, microsecond=0)
     match calendar:
-        case Calendar.HOUR:
+        case CalendarPeriod.HOUR:
             return hour + timedelta(hours=steps)
-        case Calendar.DAY:
+        case CalendarPeriod.DAY:
             return hour.replace(hour=0) + timedelta(days=steps)
-        case Calendar.MONTH:
+        case CalendarPeriod.MONTH:
             years, month = divmod(local.month - 1 + steps, 12)
             return hour.replace(year=local.year + years, month=month + 1, day=1, hour=0)

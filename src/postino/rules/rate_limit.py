@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
+class TokenBucket:
     """What was left at an instant, in requests and seconds of any clock that does not go back."""
 
     left: float
@@ -13,23 +13,23 @@ class Allowance:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class RateLimitDecision:
     """Whether it may, what is left afterwards, and in how many whole seconds there is one, or all, again."""
 
     allowed: bool
-    after: Allowance
+    after: TokenBucket
     remaining: int
     retry_after: int
     reset: int
 
 
-def ask(known: Allowance | None, rate: float, burst: int, now: float) -> Answered:
+def take_token(known: TokenBucket | None, rate: float, burst: int, now: float) -> RateLimitDecision:
     before = burst if known is None else min(burst, known.left + max(0.0, now - known.at) * rate)
     allowed = before >= 1
     left = before - 1 if allowed else before
-    return Answered(
+    return RateLimitDecision(
         allowed=allowed,
-        after=Allowance(left, now),
+        after=TokenBucket(left, now),
         remaining=int(left),
         retry_after=0 if allowed else max(1, math.ceil((1 - before) / rate)),
         reset=math.ceil((burst - left) / rate),

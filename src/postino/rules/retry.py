@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-MOST_JITTER = 0.2
-MOST_SECONDS = 366 * 86400.0  # nobody waits longer than a year
+MAX_JITTER = 0.2
+MAX_SECONDS = 366 * 86400.0  # nobody waits longer than a year
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class RetryPolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class Override:
+class RetryOverride:
     """What a job, its channel or its type says about retrying; absent stays absent."""
 
     max_attempts: int | None = None
@@ -63,7 +63,7 @@ class Override:
     time_limit: float | None = None
 
 
-def resolve(default: RetryPolicy, *overrides: Override | None) -> RetryPolicy:
+def resolve_retry_policy(default: RetryPolicy, *overrides: RetryOverride | None) -> RetryPolicy:
     """The policy in force. Strongest first: job, channel, type, then the default."""
 
     def first(name: str) -> Any:
@@ -73,12 +73,12 @@ def resolve(default: RetryPolicy, *overrides: Override | None) -> RetryPolicy:
     return RetryPolicy(first("max_attempts"), first("backoff"), first("time_limit"))
 
 
-def delay(attempt: int, backoff: Backoff, jitter: float) -> timedelta:
+def compute_delay(attempt: int, backoff: Backoff, jitter: float) -> timedelta:
     """How long to wait after this attempt. `jitter` is a chance in 0…1, worth up to 20 % more, never less."""
-    return timedelta(seconds=min(backoff.seconds(attempt) * (1 + MOST_JITTER * jitter), MOST_SECONDS))
+    return timedelta(seconds=min(backoff.seconds(attempt) * (1 + MAX_JITTER * jitter), MAX_SECONDS))
 
 
-def backoff_text(backoff: Backoff) -> str:
+def serialize_backoff(backoff: Backoff) -> str:
     """As stored with a job that brings its own."""
     match backoff:
         case Exponential(base, factor, highest):
@@ -87,6 +87,6 @@ def backoff_text(backoff: Backoff) -> str:
             return json.dumps(list(delays))
 
 
-def backoff_from(text: str) -> Backoff:
+def parse_backoff(text: str) -> Backoff:
     stored = json.loads(text)
     return Schedule(stored) if isinstance(stored, list) else Exponential(**stored)

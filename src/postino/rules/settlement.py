@@ -6,19 +6,21 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from postino.rules.retry import RetryPolicy, delay
+from postino.rules.retry import RetryPolicy, compute_delay
 from postino.values.event import EventType
 from postino.values.job import Job, State
-from postino.values.outcome import Defer, Done, Held, Limited, Outcome, Reject, Retry, Unknown
+from postino.values.outcome import Defer, Done, GateClosed, Outcome, RateLimited, Reject, Retry, Unknown
 
-MOST_RESCUES = 3
-MOST_LIMITED = 20  # times a network may say "too many" to one job, which spends no attempt
-TOO_LATE = "missed: it was not to be published so late, so it was not published. Replay it to publish it all the same."
-UNSURE = "It ended as if all of it were out there, but that is not known."
-FEWEST_LOOKS = 6  # attempts: asking a network what it has harms nobody, however few tries a job has, and outages end
+MAX_RESCUES = 3
+MAX_RATE_LIMITS = 20  # times a network may say "too many" to one job, which spends no attempt
+MISSED_MESSAGE = (
+    "missed: it was not to be published so late, so it was not published. Replay it to publish it all the same."
+)
+UNCERTAIN_MESSAGE = "It ended as if all of it were out there, but that is not known."
+MIN_LOOKUPS = 6  # attempts: asking a network what it has harms nobody, however few tries a job has, and outages end
 
 
-class Cause(StrEnum):
+class DeadLetterCause(StrEnum):
     """Why a job is among the dead letters."""
 
     EXHAUSTED = "exhausted"  # every attempt was used
@@ -41,32 +43,34 @@ class Settlement:
     refund: bool = False
     limited: bool = False
     rescued: bool = False
-    cause: Cause | None = None
+    cause: DeadLetterCause | None = None
     remote_id: str | None = None
     result: str | None = None
 
 
-WORKED = Settlement(state=State.COMPLETED, event=EventType.COMPLETED)
+COMPLETED = Settlement(state=State.COMPLETED, event=EventType.COMPLETED)
 
 
-def settle(job: Job, outcome: Outcome, policy: RetryPolicy, now: datetime, jitter: float) -> Settlement:
+def settle_job(job: Job, outcome: Outcome, policy: RetryPolicy, now: datetime, jitter: float) -> Settlement:
     if job.look_at is None:
-        return plainly(job, outcome, policy, now, jitter)
-    return in_doubt(plainly(job, in_truth(job, outcome, policy), policy, now, jitter), job.look_at)
+        return _settle_outcome(job, outcome, policy, now, jitter)
+    return _keep_uncertain(
+        _settle_outcome(job, _reinterpret_outcome(job, outcome, policy), policy, now, jitter), job.look_at
+    )
 
 
-def in_truth(job: Job, outcome: Outcome, policy: RetryPolicy) -> Outcome:
+def _reinterpret_outcome(job: Job, outcome: Outcome, policy: RetryPolicy) -> Outcome:
     """What an outcome means while something may be out there: done is not known, and asking is not trying again."""
     match outcome:
         case Done():
-            return Unknown(UNSURE, job.look_at)
+            return Unknown(UNCERTAIN_MESSAGE, job.look_at)
         case Retry(why) if job.attempts >= policy.max_attempts:
             return Unknown(why, job.look_at)
         case _:
             return outcome
 
 
-def in_doubt(settlement: Settlement, look_at: datetime) -> Settlement:
+def _keep_uncertain(settlement: Settlement, look_at: datetime) -> Settlement:
     """As long as something may be out there, a job is neither simply tried again nor given up."""
     match settlement.state:
         case State.PENDING:
@@ -79,122 +83,126 @@ def in_doubt(settlement: Settlement, look_at: datetime) -> Settlement:
             return settlement
 
 
-def plainly(job: Job, outcome: Outcome, policy: RetryPolicy, now: datetime, jitter: float) -> Settlement:
+def _settle_outcome(job: Job, outcome: Outcome, policy: RetryPolicy, now: datetime, jitter: float) -> Settlement:
     match outcome:
         case Done(None, None):
-            return WORKED
+            return COMPLETED
         case Done(result, remote_id):
-            named = remote_id if remote_id is None else printed(remote_id, str)
-            return Settlement(state=State.COMPLETED, event=EventType.COMPLETED, remote_id=named, result=kept(result))
-        case Limited(_, why) if job.limited >= MOST_LIMITED:
-            return failed(f"{why} That was the case {job.limited + 1} times by now.", Cause.EXHAUSTED)
+            named = remote_id if remote_id is None else _print_safely(remote_id, str)
+            return Settlement(
+                state=State.COMPLETED, event=EventType.COMPLETED, remote_id=named, result=_to_json(result)
+            )
+        case RateLimited(_, why) if job.limited >= MAX_RATE_LIMITS:
+            return make_failure(f"{why} That was the case {job.limited + 1} times by now.", DeadLetterCause.EXHAUSTED)
         case Defer(until, why):
-            held = isinstance(outcome, Held)
+            held = isinstance(outcome, GateClosed)
             return Settlement(
                 state=State.PENDING,
                 event=EventType.DEFERRED,
-                run_at=place(job, now) if held else max(until, now),
+                run_at=_get_held_run_at(job, now) if held else max(until, now),
                 deferred=why,
                 refund=True,
-                limited=isinstance(outcome, Limited),
+                limited=isinstance(outcome, RateLimited),
             )
         case Retry(why) if job.attempts >= policy.max_attempts:
-            return failed(why, Cause.EXHAUSTED)
+            return make_failure(why, DeadLetterCause.EXHAUSTED)
         case Retry(why, not_before):
-            again = max(now + delay(job.attempts, policy.backoff, jitter), not_before or now)
+            again = max(now + compute_delay(job.attempts, policy.backoff, jitter), not_before or now)
             return Settlement(state=State.PENDING, event=EventType.RETRYING, run_at=again, error=why)
         case Reject(why, missed):
-            return failed(why, Cause.MISSED if missed else Cause.PERMANENT)
+            return make_failure(why, DeadLetterCause.MISSED if missed else DeadLetterCause.PERMANENT)
         case Unknown(why, look_at):
-            at = None if look_at is None else next_look(job, look_at, policy, now, jitter)
+            at = None if look_at is None else compute_next_lookup(job, look_at, policy, now, jitter)
             return Settlement(state=State.UNCERTAIN, event=EventType.UNCERTAIN, run_at=at, error=why)
 
 
-def place(job: Job, now: datetime) -> datetime:
+def _get_held_run_at(job: Job, now: datetime) -> datetime:
     """Where it was in its lane; without a lane nobody looks into the past."""
     return now if job.lane is None or job.run_at is None else job.run_at
 
 
-def next_look(job: Job, look_at: datetime, policy: RetryPolicy, now: datetime, jitter: float) -> datetime | None:
+def compute_next_lookup(
+    job: Job, look_at: datetime, policy: RetryPolicy, now: datetime, jitter: float
+) -> datetime | None:
     """The first when the quarantine ends, those after it as often as one would try again; None: a person is asked."""
     if look_at > now:
         return look_at
-    if job.attempts >= max(policy.max_attempts, FEWEST_LOOKS):
+    if job.attempts >= max(policy.max_attempts, MIN_LOOKUPS):
         return None
-    return now + delay(job.attempts, policy.backoff, jitter)
+    return now + compute_delay(job.attempts, policy.backoff, jitter)
 
 
-def kept(result: object) -> str | None:
+def _to_json(result: object) -> str | None:
     """A result as JSON. What is no JSON is kept as it prints itself: the work is done, and must not be done again."""
     if result is None:
         return None
     try:
         return json.dumps(result, default=str, allow_nan=False)
     except Exception:  # noqa: BLE001 - an object may do anything when it is asked to print itself
-        return json.dumps(printed(result, repr))
+        return json.dumps(_print_safely(result, repr))
 
 
-def printed(value: object, how: Callable[[object], str]) -> str:
+def _print_safely(value: object, how: Callable[[object], str]) -> str:
     try:
         return how(value)
     except Exception:  # noqa: BLE001 - likewise
         return f"<{type(value).__qualname__}>"
 
 
-def missed() -> Settlement:
-    return failed(TOO_LATE, Cause.MISSED)
+def settle_missed() -> Settlement:
+    return make_failure(MISSED_MESSAGE, DeadLetterCause.MISSED)
 
 
-def waited_in_vain(hours: str) -> Settlement:
+def settle_outage_timeout(hours: str) -> Settlement:
     told = f"missed: its network was in trouble, and after {hours} it was not to be published any more."
-    return failed(f"{told} Replay it to publish it all the same.", Cause.MISSED)
+    return make_failure(f"{told} Replay it to publish it all the same.", DeadLetterCause.MISSED)
 
 
-def unreadable(job: Job, why: str) -> Settlement:
-    settlement = failed(why, Cause.POISON)
-    return settlement if job.look_at is None else in_doubt(settlement, job.look_at)
+def settle_unreadable(job: Job, why: str) -> Settlement:
+    settlement = make_failure(why, DeadLetterCause.POISON)
+    return settlement if job.look_at is None else _keep_uncertain(settlement, job.look_at)
 
 
-def failed(why: str, cause: Cause) -> Settlement:
+def make_failure(why: str, cause: DeadLetterCause) -> Settlement:
     return Settlement(state=State.FAILED, event=EventType.FAILED, error=why, cause=cause)
 
 
-def rescue(job: Job, now: datetime, suspected: bool = True) -> Settlement:
+def rescue_job(job: Job, now: datetime, suspected: bool = True) -> Settlement:
     """What becomes of a job whose worker died under it.
 
     A first death counts against all it ran, since nobody knows whose doing it was. After that they run one at a time,
     and a further one counts only against the one that was running.
     """
     if job.rescues and not suspected:
-        return given_back(job, EventType.RESCUED, now)
+        return _requeue(job, EventType.RESCUED, now)
     if job.look_at is not None:
-        return left_in_doubt("died", None if job.rescues + 1 >= MOST_RESCUES else max(job.look_at, now))
-    if job.rescues + 1 >= MOST_RESCUES:
-        why = f"The worker died under this job {MOST_RESCUES} times. Look at what it does before replaying it."
-        return failed(why, Cause.QUARANTINED)
+        return _settle_interrupted("died", None if job.rescues + 1 >= MAX_RESCUES else max(job.look_at, now))
+    if job.rescues + 1 >= MAX_RESCUES:
+        why = f"The worker died under this job {MAX_RESCUES} times. Look at what it does before replaying it."
+        return make_failure(why, DeadLetterCause.QUARANTINED)
     return Settlement(state=State.PENDING, event=EventType.RESCUED, run_at=now, refund=True, rescued=True)
 
 
-def release(job: Job, now: datetime) -> Settlement:
+def release_job(job: Job, now: datetime) -> Settlement:
     """What becomes of a job whose worker was told to stop and could not wait for it any longer."""
     if job.look_at is not None and (job.claimed_at is None or job.look_at > job.claimed_at):
-        return left_in_doubt("stopped", max(job.look_at, now))
-    return given_back(job, EventType.RELEASED, now)
+        return _settle_interrupted("stopped", max(job.look_at, now))
+    return _requeue(job, EventType.RELEASED, now)
 
 
-def given_back(job: Job, event: EventType, now: datetime) -> Settlement:
+def _requeue(job: Job, event: EventType, now: datetime) -> Settlement:
     """As it was before it was taken: this time nothing was sent. What was in doubt before is so still."""
     if job.look_at is None:
         return Settlement(state=State.PENDING, event=event, run_at=now, refund=True)
     return Settlement(state=State.UNCERTAIN, event=event, run_at=max(job.look_at, now), refund=True)
 
 
-def left_in_doubt(what: str, look_at: datetime | None) -> Settlement:
+def _settle_interrupted(what: str, look_at: datetime | None) -> Settlement:
     why = f"The worker {what} after something may have been sent; nothing is sent again before that is known."
     return Settlement(state=State.UNCERTAIN, event=EventType.UNCERTAIN, run_at=look_at, error=why, rescued=True)
 
 
-def verdict(said: Done | Retry | Reject, now: datetime, trouble: str | None = None) -> Settlement:
+def settle_resolution(said: Done | Retry | Reject, now: datetime, trouble: str | None = None) -> Settlement:
     """A person's word about an uncertain job: it happened, do it again, or give up. What went wrong stays told."""
     match said:
         case Done(_, remote_id):
@@ -202,4 +210,6 @@ def verdict(said: Done | Retry | Reject, now: datetime, trouble: str | None = No
         case Retry():
             return Settlement(state=State.PENDING, event=EventType.RETRYING, run_at=now)  # its last error stays
         case Reject(why):
-            return failed(f"{trouble.rstrip('.')}. Given up: {why}" if trouble else f"Given up: {why}", Cause.GIVEN_UP)
+            return make_failure(
+                f"{trouble.rstrip('.')}. Given up: {why}" if trouble else f"Given up: {why}", DeadLetterCause.GIVEN_UP
+            )

@@ -11,7 +11,7 @@ ON_TIME = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedPost:
     """A post that ended: where, how, and how many seconds after it was to be out."""
 
     network: str
@@ -20,7 +20,7 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
+class StatsSummary:
     """Rates are shares of 1; without anything to share, and without lateness where nothing went out, there is None."""
 
     published: int
@@ -34,32 +34,32 @@ class Summary:
     late_p99: float | None
 
 
-def summary(ended: Sequence[Ended], window: timedelta) -> Summary:
+def summarize(ended: Sequence[EndedPost], window: timedelta) -> StatsSummary:
     late = sorted(max(0.0, one.late_by) for one in ended if one.state is State.COMPLETED)
     failed = sum(one.state is State.FAILED for one in ended)
     on_time = sum(seconds <= ON_TIME.total_seconds() for seconds in late)
-    return Summary(
+    return StatsSummary(
         published=len(late),
         failed=failed,
         cancelled=sum(one.state is State.CANCELLED for one in ended),
         per_minute=round(len(late) / max(window.total_seconds() / 60, 1 / 60), 3),
-        success_rate=share(len(late), len(late) + failed),
-        on_time_rate=share(on_time, len(late)),
-        late_p50=percentile(late, 50),
-        late_p95=percentile(late, 95),
-        late_p99=percentile(late, 99),
+        success_rate=compute_share(len(late), len(late) + failed),
+        on_time_rate=compute_share(on_time, len(late)),
+        late_p50=compute_percentile(late, 50),
+        late_p95=compute_percentile(late, 95),
+        late_p99=compute_percentile(late, 99),
     )
 
 
-def by_network(ended: Sequence[Ended], window: timedelta) -> dict[str, Summary]:
+def summarize_by_network(ended: Sequence[EndedPost], window: timedelta) -> dict[str, StatsSummary]:
     names = sorted({one.network for one in ended})
-    return {name: summary([one for one in ended if one.network == name], window) for name in names}
+    return {name: summarize([one for one in ended if one.network == name], window) for name in names}
 
 
-def share(part: int, whole: int) -> float | None:
+def compute_share(part: int, whole: int) -> float | None:
     return round(part / whole, 4) if whole else None
 
 
-def percentile(ordered: Sequence[float], percent: int) -> float | None:
+def compute_percentile(ordered: Sequence[float], percent: int) -> float | None:
     """The smallest that so many of a hundred do not exceed."""
     return ordered[max(0, math.ceil(len(ordered) * percent / 100) - 1)] if ordered else None

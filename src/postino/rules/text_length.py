@@ -23,13 +23,13 @@ class Measure(StrEnum):
     BYTES = "bytes"  # in UTF-8
 
 
-def graphemes(text: str) -> int:
+def count_graphemes(text: str) -> int:
     """Plain letters stand for themselves, but for a line break of two; only the rest needs a close look."""
     return len(text) - text.count("\r\n") if text.isascii() else len(GRAPHEME.findall(text))
 
 
-COUNT: Mapping[Measure, Callable[[str], int]] = {
-    Measure.GRAPHEMES: graphemes,
+COUNTERS: Mapping[Measure, Callable[[str], int]] = {
+    Measure.GRAPHEMES: count_graphemes,
     Measure.CHARACTERS: len,
     Measure.UTF16: lambda text: len(text.encode("utf-16-le")) // 2,
     Measure.BYTES: lambda text: len(text.encode()),
@@ -37,7 +37,7 @@ COUNT: Mapping[Measure, Callable[[str], int]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Length:
+class LengthLimit:
     """At most so many. `link`: what every link counts, however long; `short_mentions`: `@me@home.example` as `@me`."""
 
     measure: Measure
@@ -50,4 +50,4 @@ class Length:
             text = LINK.sub("x" * self.link, text)
         if self.short_mentions and "@" in text:
             text = REMOTE_MENTION.sub(r"\1", text)
-        return COUNT[self.measure](text)
+        return COUNTERS[self.measure](text)

@@ -7,7 +7,7 @@ from postino.values.job import Job
 from postino.values.post import POST
 
 
-def after_a_pause(gate: Gate) -> str:
+def advise_resume(gate: Gate) -> str:
     match gate.scope:
         case Scope.ALL:
             return "Resume everything: `postino queues resume --all`."
@@ -17,18 +17,18 @@ def after_a_pause(gate: Gate) -> str:
             return f"Resume it: `postino queues resume --{gate.scope} {shlex.quote(gate.name)}`."
 
 
-def after_a_cool_down(gate: Gate) -> str:
+def advise_on_cooldown(gate: Gate) -> str:
     sooner = f"`postino queues warm --{gate.scope} {shlex.quote(gate.name)}`"
     return f"Wait: the network asked for it, and may ask for longer if it is called sooner ({sooner})."
 
 
-def for_the_account(account: str) -> str:
+def advise_reconnect(account: str) -> str:
     network, _, handle = account.partition(":")
     words = f"{shlex.quote(network)} {shlex.quote(handle)}" if handle else "NETWORK HANDLE"
     return f"Connect it again: `postino accounts add {words}`."
 
 
-def for_the_uncertain(job: Job) -> str:
+def advise_resolve(job: Job) -> str:
     thing, again = ("posts", "--send-again") if job.type == POST else ("jobs", "--again")
     return (
         "Look whether it is out, and say so:"
@@ -36,7 +36,7 @@ def for_the_uncertain(job: Job) -> str:
     )
 
 
-def sooner(job: Job) -> str | None:
+def advise_reschedule(job: Job) -> str | None:
     """What has begun to go out has its own times."""
     if job.sent:
         return None

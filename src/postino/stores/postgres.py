@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import asyncpg
 import structlog
 
-from postino.config import without_secrets
+from postino.config import redact_url
 from postino.errors import ConfigError, StoreUnreachable, WrongUse
 from postino.stores.driver import Blocked, drive, no_postino_here
 from postino.stores.migrations import check_complete, migrations, missing
@@ -234,7 +234,7 @@ class Postgres:
         except asyncpg.PostgresError as error:
             if passes(error):
                 raise StoreUnreachable(self.unreachable(error)) from error
-            told = f"PostgreSQL refuses {without_secrets(self.url)}: {error}. Nothing was changed."
+            told = f"PostgreSQL refuses {redact_url(self.url)}: {error}. Nothing was changed."
             raise StoreUnreachable(told) from error
         except (*UNREACHABLE, TimeoutError) as error:
             raise StoreUnreachable(self.unreachable(error)) from error
@@ -255,7 +255,7 @@ class Postgres:
 
     def unreachable(self, error: BaseException) -> str:
         told = str(error) or "nothing came back in time"
-        return f"{without_secrets(self.url)} does not answer ({told}). Nothing was lost; try again when it is back."
+        return f"{redact_url(self.url)} does not answer ({told}). Nothing was lost; try again when it is back."
 
 
 def psycopg_rows() -> Any:

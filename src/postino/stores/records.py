@@ -9,12 +9,12 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from postino.rules.blackout import Blackout
-from postino.rules.blockers import Facts
+from postino.rules.blockers import JobSnapshot
 from postino.rules.circuit_breaker import Breaker
-from postino.rules.claim_order import Head
-from postino.rules.gates import Known
-from postino.rules.quota import Spent
-from postino.rules.settlement import Cause, Settlement
+from postino.rules.claim_order import ClaimSource
+from postino.rules.gates import GateSources
+from postino.rules.quota import QuotaUse
+from postino.rules.settlement import DeadLetterCause, Settlement
 from postino.values.gate import Gate
 from postino.values.job import Job, Queue, State
 
@@ -53,10 +53,10 @@ class PollResult:
     """One look at the store: what is due where, which gates stand, how far each worker's beats have come."""
 
     now: datetime
-    heads: tuple[Head, ...] = ()
+    heads: tuple[ClaimSource, ...] = ()
     hinted: bool = False  # lanes have been told of that nobody has looked at yet
     orphaned: bool = False  # jobs are running whose worker is gone; with a beat only
-    known: Known = field(default_factory=Known)
+    known: GateSources = field(default_factory=GateSources)
     heartbeats: Mapping[str, int] = field(default_factory=dict)
     held: frozenset[tuple[UUID, UUID]] = frozenset()  # what the asking worker runs, by job and token; with a beat only
 
@@ -115,7 +115,7 @@ class DeadLetter:
     """A job that failed, with all one needs to understand and replay it; kept until a person resolves it."""
 
     job: Job
-    cause: Cause
+    cause: DeadLetterCause
     died_at: datetime
     error: str | None
     trace: str | None
@@ -139,7 +139,7 @@ class WorkerInfo:
 class ExplainInput:
     """What is around a job: all that may keep it from running, who could run it, and when that was seen."""
 
-    facts: Facts
+    facts: JobSnapshot
     workers: tuple[WorkerInfo, ...]
     now: datetime
 
@@ -175,7 +175,7 @@ class DeadLetterFilter:
     ids: tuple[UUID, ...] = ()
     type: str | None = None
     channel: str | None = None
-    cause: Cause | None = None
+    cause: DeadLetterCause | None = None
     account: str | None = None
     brands: tuple[str, ...] | None = None  # None: whatever they are
     resolved: bool = False
@@ -228,7 +228,7 @@ class ForecastInput:
     circuits: tuple[Breaker, ...] = ()
     caps: Mapping[str, int] = field(default_factory=dict)
     served: Mapping[tuple[str, str], datetime] = field(default_factory=dict)  # when each brand last was, by channel
-    spent: tuple[tuple[str, str, str, Spent], ...] = ()  # lately, of a channel's account's quota
+    spent: tuple[tuple[str, str, str, QuotaUse], ...] = ()  # lately, of a channel's account's quota
     lasted: Mapping[str, timedelta] = field(default_factory=dict)  # how long a job usually takes, by channel
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any
 
-from postino.rules.settlement import Cause
+from postino.rules.settlement import DeadLetterCause
 from postino.stores.records import Attempt, AuditEntry, DeadLetter, QueueDepth, WorkerInfo
 from postino.stores.statement import Row
 from postino.values.event import Cursor, Event
@@ -48,7 +48,7 @@ def to_dead_letter(row: Row) -> DeadLetter:
     )
     return DeadLetter(
         job=job,
-        cause=Cause(row["cause"]),
+        cause=DeadLetterCause(row["cause"]),
         died_at=row["died_at"],
         error=row["last_error"],
         trace=row["trace"],

@@ -15,7 +15,7 @@ from postino.stores.binding import list_crash_points, perform, read, transact, w
 from postino.stores.driver import Driver
 from postino.stores.records import ClaimRequest, EnqueuedJob, NewJob, SettledJob
 from postino.values.job import Job
-from postino.values.post import Draft, NewPosts, Once, Written
+from postino.values.post import Draft, NewPosts, ResponseRecorder, SavedPost
 
 MOST_WAITING = 2  # transactions that wait for a key somebody else holds: never all connections
 PRUNE_PATIENCE = 0.2
@@ -45,7 +45,7 @@ class Store:
         *,
         patience: float | None = None,
         again: bool = False,
-        once: Once | None = None,
+        once: ResponseRecorder | None = None,
     ) -> list[EnqueuedJob]:
         """Insert jobs, all or none.
 
@@ -167,7 +167,7 @@ class Store:
     @write
     async def create_posts(
         self, wanted: Sequence[NewPosts], *, again: bool = False, patience: float | None = None
-    ) -> list[list[Written]]:
+    ) -> list[list[SavedPost]]:
         """Insert contents, posts, jobs, keys and stored responses, all or none; return the posts that have the keys.
 
         Raises Conflict where a guarded post has a duplicate, or a caller's key was used for another request. Nothing is
@@ -177,7 +177,7 @@ class Store:
             return await self.driver.transact(operations.posts.create_posts(wanted, again), patience=patience)
 
     @write
-    async def add_draft(self, draft: Draft, *, once: Once | None = None) -> Draft | None:
+    async def add_draft(self, draft: Draft, *, once: ResponseRecorder | None = None) -> Draft | None:
         """Insert a draft; return None where the request was answered before."""
         async with self.waiting_for_keys:
             return await self.driver.transact(operations.drafts.add_draft(draft, once=once))

@@ -12,15 +12,15 @@ from typing import Any
 
 from postino.errors import WrongUse
 
-MOST_TITLE = 500
-MOST_BODY = 5000
-MOST_HASHTAGS = 30
-MOST_NETWORK = 40
-MOST_ADDRESS = 2000
-MOST_PARTS = 50
-MOST_MEDIA = 100
-MOST_PLACEHOLDERS = 100
-MOST_TOGETHER = 100_000  # characters, if every placeholder were the longest
+MAX_TITLE = 500
+MAX_BODY = 5000
+MAX_HASHTAGS = 30
+MAX_NETWORK_NAME = 40
+MAX_URL = 2000
+MAX_PARTS = 50
+MAX_MEDIA = 100
+MAX_PLACEHOLDERS = 100
+MAX_TOTAL = 100_000  # characters, if every placeholder were the longest
 BROKEN = re.compile("[\0\ud800-\udfff]")
 
 
@@ -46,7 +46,7 @@ class MediaRef:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Override:
+class ContentOverride:
     """What is said otherwise on one network; None: as everywhere."""
 
     body: str | None = None
@@ -67,20 +67,20 @@ class Content:
     hashtags: tuple[str, ...] = ()
     media: tuple[MediaRef, ...] = ()
     placeholders: Mapping[str, str] = field(default_factory=dict)
-    overrides: Mapping[str, Override] = field(default_factory=dict)
+    overrides: Mapping[str, ContentOverride] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _number(self.placeholders, "placeholders", MOST_PLACEHOLDERS)
+        _check_count(self.placeholders, "placeholders", MAX_PLACEHOLDERS)
         longest = max(map(len, self.placeholders.values()), default=0)
-        _check(self, "")
-        _together(self, "", longest)
+        _check_fields(self, "")
+        _check_total(self, "", longest)
         for name, text in self.placeholders.items():
-            _sound(name, "placeholders")
-            _text(text, f"placeholders.{name}", MOST_BODY)
+            _check_characters(name, "placeholders")
+            _check_text(text, f"placeholders.{name}", MAX_BODY)
         for network, override in self.overrides.items():
-            _text(network, "overrides", MOST_NETWORK)
-            _check(override, f"overrides.{network}.")
-            _together(override, f"overrides.{network}.", longest)
+            _check_text(network, "overrides", MAX_NETWORK_NAME)
+            _check_fields(override, f"overrides.{network}.")
+            _check_total(override, f"overrides.{network}.", longest)
 
 
 class Severity(StrEnum):
@@ -97,48 +97,48 @@ class Problem:
     message: str
 
 
-def _check(said: Content | Override, prefix: str) -> None:
-    _text(said.body or "", f"{prefix}text", MOST_BODY)
-    _text(said.title or "", f"{prefix}title", MOST_TITLE)
-    _number(said.thread or (), f"{prefix}thread", MOST_PARTS)
-    _number(said.media or (), f"{prefix}media", MOST_MEDIA)
+def _check_fields(said: Content | ContentOverride, prefix: str) -> None:
+    _check_text(said.body or "", f"{prefix}text", MAX_BODY)
+    _check_text(said.title or "", f"{prefix}title", MAX_TITLE)
+    _check_count(said.thread or (), f"{prefix}thread", MAX_PARTS)
+    _check_count(said.media or (), f"{prefix}media", MAX_MEDIA)
     for number, part in enumerate(said.thread or ()):
-        _text(part, f"{prefix}thread[{number}]", MOST_BODY)
+        _check_text(part, f"{prefix}thread[{number}]", MAX_BODY)
     for number, ref in enumerate(said.media or ()):
-        _text(ref.url, f"{prefix}media[{number}].url", MOST_ADDRESS)
-        _text(ref.alt, f"{prefix}media[{number}].alt", MOST_BODY)
-    _tags(said.hashtags or (), f"{prefix}hashtags")
+        _check_text(ref.url, f"{prefix}media[{number}].url", MAX_URL)
+        _check_text(ref.alt, f"{prefix}media[{number}].alt", MAX_BODY)
+    _check_hashtags(said.hashtags or (), f"{prefix}hashtags")
 
 
-def _number(these: Collection[object], name: str, most: int) -> None:
+def _check_count(these: Collection[object], name: str, most: int) -> None:
     if len(these) > most:
         raise WrongUse(f"{name}: {len(these):,} are too many, {most} are the most.", field=name)
 
 
-def _together(said: Content | Override, prefix: str, longest: int) -> None:
+def _check_total(said: Content | ContentOverride, prefix: str, longest: int) -> None:
     """Nothing that is short when it is written may become huge when it is filled in."""
     texts = (said.body or "", *(said.thread or ()), *(ref.alt for ref in said.media or ()))
     size = sum(len(text) + text.count("{{") * longest for text in texts)
-    if size > MOST_TOGETHER:
+    if size > MAX_TOTAL:
         told = f"with all parts, and placeholders filled in, it could have {size:,} characters"
-        raise WrongUse(f"{prefix}text: {told}, {MOST_TOGETHER:,} are the most.", field=f"{prefix}text")
+        raise WrongUse(f"{prefix}text: {told}, {MAX_TOTAL:,} are the most.", field=f"{prefix}text")
 
 
-def _tags(hashtags: Sequence[str], name: str) -> None:
-    if len(hashtags) > MOST_HASHTAGS:
-        raise WrongUse(f"{name}: {len(hashtags)} hashtags are too many, {MOST_HASHTAGS} are the most.", field=name)
+def _check_hashtags(hashtags: Sequence[str], name: str) -> None:
+    if len(hashtags) > MAX_HASHTAGS:
+        raise WrongUse(f"{name}: {len(hashtags)} hashtags are too many, {MAX_HASHTAGS} are the most.", field=name)
     for tag in hashtags:
-        _text(tag, name, MOST_TITLE)
+        _check_text(tag, name, MAX_TITLE)
 
 
-def _text(text: str, name: str, most: int) -> None:
+def _check_text(text: str, name: str, most: int) -> None:
     if len(text) > most:
         excess = f"{len(text) - most:,} of its {len(text):,} characters are too many"
         raise WrongUse(f"{name} is too long: {excess}, {most:,} are the most.", field=name)
-    _sound(text, name)
+    _check_characters(text, name)
 
 
-def _sound(text: str, name: str) -> None:
+def _check_characters(text: str, name: str) -> None:
     """NUL and halves of surrogate pairs cannot be stored, sent or hashed."""
     if BROKEN.search(text):
         raise WrongUse(f"{name} holds a broken character: type it again instead of pasting it.", field=name)

@@ -36,7 +36,7 @@ class EventType(StrEnum):
     BLACKOUT_REMOVED = "blackout.removed"
 
 
-def account_in(data: Mapping[str, Any]) -> str | None:
+def get_account(data: Mapping[str, Any]) -> str | None:
     """The account that an event without a job is about."""
     match data:
         case {"scope": "account", "name": str(name)} | {"scope": "account", "account": str(name)}:

@@ -30,7 +30,7 @@ class Import:
 
 
 @dataclass(frozen=True, slots=True)
-class NewRow:
+class ImportedRow:
     """What one row makes."""
 
     content: NewContent
@@ -38,5 +38,5 @@ class NewRow:
     jobs: Sequence[Any]
 
 
-def no_import(import_id: UUID) -> str:
+def describe_missing_import(import_id: UUID) -> str:
     return f"There is no import {import_id}. What is only checked is kept for seven days."

@@ -22,7 +22,7 @@ class Verdict(StrEnum):
     REFUSED = "refused"  # certainly: nothing came of it
 
 
-class Source(StrEnum):
+class ReceiptSource(StrEnum):
     """Who says so."""
 
     CALL = "call"  # the network, in its answer
@@ -54,13 +54,13 @@ class IntentEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
+class ReceiptEntry:
     """What is known about one intent."""
 
     step: str
     number: int
     verdict: Verdict
-    told_by: Source
+    told_by: ReceiptSource
     receipt: Receipt | None = None
     why: str | None = None
     at: datetime | None = None  # None: not written yet
@@ -72,7 +72,7 @@ class Ledger:
 
     steps: tuple[StepEntry, ...] = ()
     intents: tuple[IntentEntry, ...] = ()
-    facts: tuple[Fact, ...] = ()
+    facts: tuple[ReceiptEntry, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +90,7 @@ class NewIntent:
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class RecordedReceipt:
     """What writing a fact showed: which other job has the same remote post, and whether a step is out there twice."""
 
     look_at: datetime | None  # None: nothing is in doubt any more

@@ -29,13 +29,13 @@ class Defer:
     reason: str
 
 
-class Held(Defer):
+class GateClosed(Defer):
     """A gate closed: it keeps its place in its lane, and is claimed again when the gate opens."""
 
     __slots__ = ()
 
 
-class Limited(Held):
+class RateLimited(GateClosed):
     """A network said "too many", which must have an end, too."""
 
     __slots__ = ()

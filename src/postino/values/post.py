@@ -73,7 +73,7 @@ class StoredPost:
     account_state: AccountState | None = None  # None: the account is gone
 
 
-class Written(NamedTuple):
+class SavedPost(NamedTuple):
     """A post as it is now, and whether this call made it; otherwise its key was known."""
 
     post: StoredPost
@@ -103,7 +103,7 @@ class PostFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PageCursor:
     """Where a list goes on."""
 
     id: UUID
@@ -115,11 +115,11 @@ class PostPage:
     """Posts in their order, and where to go on: perhaps without any, when much was looked through in vain."""
 
     posts: Sequence[StoredPost]
-    next: Place | None
+    next: PageCursor | None
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class DayBounds:
     """A day of the calendar, as instants."""
 
     from_at: datetime
@@ -127,7 +127,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CalendarEntry:
     """A post in the calendar."""
 
     id: UUID
@@ -139,15 +139,15 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Day:
+class CalendarDay:
     """The first posts of a day, and how many there are, counted up to a bound."""
 
-    entries: Sequence[Entry]
+    entries: Sequence[CalendarEntry]
     posts: int
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StoredResponse:
     """What was answered to a request, word for word."""
 
     status: int
@@ -155,7 +155,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class IdempotentRequest:
     """A request with a key of its caller's. The same one is answered the same, for ever."""
 
     caller: str
@@ -165,11 +165,11 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Once:
+class ResponseRecorder:
     """What to answer is told from what was made, in the transaction that makes it, and must not look elsewhere."""
 
-    asked: Asked
-    told: Callable[[Any], Answer]
+    asked: IdempotentRequest
+    told: Callable[[Any], StoredResponse]
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,25 +196,25 @@ class NewPosts:
     content: NewContent
     posts: Sequence[NewPost]
     jobs: Sequence[Any]
-    once: Once | None = None
+    once: ResponseRecorder | None = None
     draft: Draft | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Twin:
+class RecentDuplicate:
     """The same content by the same account, moments ago."""
 
     id: UUID
     account: str
 
 
-def no_post(post_id: UUID) -> str:
+def describe_missing_post(post_id: UUID) -> str:
     return f"There is no post {post_id}. The list of posts shows the newest ones."
 
 
-def no_account(account_id: str) -> str:
+def describe_missing_account(account_id: str) -> str:
     return f"There is no account {account_id}. The list of accounts shows those there are."
 
 
-def no_draft(draft_id: UUID) -> str:
+def describe_missing_draft(draft_id: UUID) -> str:
     return f"There is no draft {draft_id}. Of one that was scheduled there are posts."

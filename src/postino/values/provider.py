@@ -110,10 +110,10 @@ class Answer:
             return json.loads(self.body)
         except ValueError:
             # Not what it says: the beginning of an answer may be a token.
-            raise Garbled(f"The answer ({self.status}, {len(self.body)} bytes) is not JSON.") from None
+            raise UnreadableResponse(f"The answer ({self.status}, {len(self.body)} bytes) is not JSON.") from None
 
 
-class Kind(StrEnum):
+class FailureKind(StrEnum):
     """What a network's no means for what happens next."""
 
     TRANSIENT = "transient"  # it may work later
@@ -127,7 +127,7 @@ class Kind(StrEnum):
 class Failure:
     """A network's no, in words for a person who publishes: what is wrong and what they can do."""
 
-    kind: Kind
+    kind: FailureKind
     message: str
     code: str | None = None  # the network's own
     until: datetime | None = None
@@ -142,15 +142,15 @@ class Unreachable(NotSent):
     """No connection was to be had."""
 
 
-class HeldBack(NotSent):
+class CallBlocked(NotSent):
     """A gate closed while the job was at work."""
 
 
-class NoAnswer(PostinoError):
+class NoResponse(PostinoError):
     """Something left, and no answer came back in time or in one piece."""
 
 
-class Garbled(NoAnswer):
+class UnreadableResponse(NoResponse):
     """An answer came that cannot be read."""
 
 
@@ -182,7 +182,7 @@ class CannotTell:
     why: str
 
 
-Sighting = Found | NotFound | CannotTell
+LookupResult = Found | NotFound | CannotTell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,7 +208,7 @@ DUPLICATE_RULE = Resend("the network refuses duplicates")
 NEVER = Resend("nothing tells a repetition from a second post", harmless=False)
 
 
-def same_key(within: timedelta) -> Resend:
+def resend_with_key(within: timedelta) -> Resend:
     return Resend("the network knows its key", within)
 
 
@@ -235,22 +235,22 @@ class Http(Protocol):
         ...
 
 
-Act = Callable[..., Awaitable[Any]]  # (http, *arguments) → what came of it, or a Failure
-Look = Callable[..., Awaitable[Sighting | Failure]]  # (http, intent, *arguments)
+Action = Callable[..., Awaitable[Any]]  # (http, *arguments) → what came of it, or a Failure
+Lookup = Callable[..., Awaitable[LookupResult | Failure]]  # (http, intent, *arguments)
 
 
 class Call(Protocol):
     """The three verbs of a publish. Whatever ends a run early (no, not yet, in doubt) ends it inside these."""
 
-    async def step(self, name: str, act: Act, *arguments: Any) -> Any:
+    async def step(self, name: str, act: Action, *arguments: Any) -> Any:
         """Inert: may be repeated after a crash. What came of it is remembered, so it must be JSON."""
         ...
 
-    async def until(self, name: str, ready: Act, *arguments: Any, every: timedelta, patience: timedelta) -> Any:
+    async def until(self, name: str, ready: Action, *arguments: Any, every: timedelta, patience: timedelta) -> Any:
         """Asks until the answer is not None; between two questions the job is parked and holds nothing."""
         ...
 
-    async def once(self, name: str, act: Act, *arguments: Any, found: Look | None, resend: Resend) -> Receipt:
+    async def once(self, name: str, act: Action, *arguments: Any, found: Lookup | None, resend: Resend) -> Receipt:
         """Visible. If its answer is lost, `found` looks for it before anything is sent again, if it ever is.
 
         Without `found` nobody can look, and a person is asked, unless sending again is harmless.
@@ -273,5 +273,5 @@ class Provider(Protocol):
     async def publish(self, post: Post, call: Call) -> Published: ...
     async def refresh(self, account: Account, http: Http) -> Tokens | Failure: ...
     def classify(self, answer: Answer) -> Failure:
-        """The network's own code table; `rules.failures.by_status` where it says nothing."""
+        """The network's own code table; `rules.failures.classify_status` where it says nothing."""
         ...

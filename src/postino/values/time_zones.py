@@ -11,40 +11,40 @@ from zoneinfo import ZoneInfo
 
 from postino.errors import WrongUse
 
-MOST_NAME = 100  # characters of what is told again
+MAX_QUOTED = 100  # characters of what is told again
 
 
 @cache
-def zone_names() -> frozenset[str]:
+def list_zone_names() -> frozenset[str]:
     """Every name there is, old spellings included."""
     return frozenset((files("tzdata") / "zones").read_text().split())
 
 
-def zone(name: str, field: str = "timezone") -> ZoneInfo:
+def get_zone(name: str, field: str = "timezone") -> ZoneInfo:
     """The zone of this name. An unknown one is refused with the nearest known name; `field` is to blame."""
-    if name not in zone_names():
-        name = name[:MOST_NAME]
-        near = nearest(name)
+    if name not in list_zone_names():
+        name = name[:MAX_QUOTED]
+        near = suggest_zone(name)
         hint = f"Did you mean {near}?" if near else "Zones have names like Europe/Rome or America/New_York."
         raise WrongUse(f"There is no time zone {name!r}. {hint}", field=field)
-    return _read(name)
+    return _load_zone(name)
 
 
-def nearest(name: str) -> str | None:
+def suggest_zone(name: str) -> str | None:
     """The known zone that is spelt most like this: `rome` is Europe/Rome."""
     asked = "_".join(name.split()).lower()
-    close = difflib.get_close_matches(asked, _spellings(), n=1, cutoff=0.75)
-    return _spellings()[close[0]] if close else None
+    close = difflib.get_close_matches(asked, _index_spellings(), n=1, cutoff=0.75)
+    return _index_spellings()[close[0]] if close else None
 
 
 @cache
-def _spellings() -> dict[str, str]:
-    names = sorted(name for name in zone_names() if "GMT" not in name)  # Etc/GMT+2 is two hours *behind* GMT
+def _index_spellings() -> dict[str, str]:
+    names = sorted(name for name in list_zone_names() if "GMT" not in name)  # Etc/GMT+2 is two hours *behind* GMT
     cities = {name.rpartition("/")[2].lower(): name for name in reversed(names)}
     return cities | {name.lower(): name for name in names}
 
 
 @cache
-def _read(name: str) -> ZoneInfo:
+def _load_zone(name: str) -> ZoneInfo:
     with (files("tzdata.zoneinfo") / name).open("rb") as data:
         return ZoneInfo.from_file(data, key=name)

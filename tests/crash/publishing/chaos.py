@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from uuid import UUID
 
 from postino import Job
-from postino.rules.ledger import MOST_LOST, unanswered
-from postino.rules.settlement import MOST_RESCUES
+from postino.rules.ledger import MAX_LOST_RESPONSES, list_open_intents
+from postino.rules.settlement import MAX_RESCUES
 from postino.values.ledger import Ledger
 from tests.crash.chaos import QUARANTINED, RECKONING, TOLD_EVERY, Plan, side_by_side
 from tests.crash.evidence import gather
@@ -97,9 +97,9 @@ class Chaos:
 
 def excuse(job: Job, ledger: Ledger) -> str | None:
     """Why a person may be asked although the network can be: nothing is tried for ever."""
-    if job.rescues >= MOST_RESCUES:
+    if job.rescues >= MAX_RESCUES:
         return "workers died under it three times"
-    if len(unanswered(ledger)) >= MOST_LOST:
+    if len(list_open_intents(ledger)) >= MAX_LOST_RESPONSES:
         return "three answers were lost"
     if job.attempts >= MOST_ATTEMPTS:
         return "every attempt was used"

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from postino.errors import StoreUnreachable
-from postino.rules.settlement import Cause
+from postino.rules.settlement import DeadLetterCause
 from postino.stores.records import DeadLetterFilter
 from postino.values.post import StoredAccount
 from tests.crash.publishing.office import Office
@@ -73,7 +73,9 @@ class Load:
 
     async def replay(self) -> None:
         """It was not their fault that three workers died under them."""
-        for letter in await self.office.app.store.dead_letters(DeadLetterFilter(cause=Cause.QUARANTINED, limit=100)):
+        for letter in await self.office.app.store.dead_letters(
+            DeadLetterFilter(cause=DeadLetterCause.QUARANTINED, limit=100)
+        ):
             await self.office.app.replay(letter.job.id, reason="its workers were killed on purpose")
             self.replayed += 1
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from postino import Job, State
-from postino.values.ledger import Source, Verdict
+from postino.values.ledger import ReceiptSource, Verdict
 from tests.crash.freezing import freeze
 from tests.crash.publishing.faults import Fault
 from tests.crash.publishing.office import IN_TIME, Office, Posted
@@ -82,7 +82,7 @@ async def test_the_answer_that_a_sleeper_reads_when_it_wakes_up_ends_the_doubt_o
     for posted in posts:
         assert (await now(office, posted)).state is State.COMPLETED, posted.shape
         [fact] = (await office.app.store.ledger(posted.id)).facts
-        assert (fact.verdict, fact.told_by) == (Verdict.ACCEPTED, Source.CALL)
+        assert (fact.verdict, fact.told_by) == (Verdict.ACCEPTED, ReceiptSource.CALL)
 
 
 @pytest.mark.crash

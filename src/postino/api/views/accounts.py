@@ -3,7 +3,7 @@
 from typing import Any
 
 from postino.api.views.fields import to_json
-from postino.config import without_secrets
+from postino.config import redact_url
 from postino.publishing.accounts import SANDBOX
 from postino.values.post import StoredAccount
 
@@ -18,7 +18,7 @@ def render_account(account: StoredAccount) -> dict[str, Any]:
         "reason": account.reason,
         "brand": account.brand,
         "remote_id": account.remote_id,
-        "base_url": account.base_url if is_sandbox else without_secrets(account.base_url),
+        "base_url": account.base_url if is_sandbox else redact_url(account.base_url),
         "sandbox": is_sandbox,
         "created_at": to_json(account.created_at),
     }

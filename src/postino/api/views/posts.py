@@ -13,22 +13,22 @@ from postino.publishing.blackouts import describe_delays
 from postino.publishing.contents import load_content
 from postino.publishing.post_validation import PostPreview
 from postino.rules.blackout import Blackout
-from postino.rules.gates import closed, holds, is_closed, told_of_gate
+from postino.rules.gates import compute_closed_gates, describe_closed_gate, is_blocking, is_closed
 from postino.rules.post_status import (
     STATUS,
-    Facts,
     Flag,
+    PostSnapshot,
     PostStatus,
-    Standing,
-    content_status,
-    post_status,
+    StatusReport,
+    compute_content_status,
+    compute_post_status,
 )
 from postino.stores.records import Attempt
-from postino.values.content import Content, MediaRef, Override, Problem
+from postino.values.content import Content, ContentOverride, MediaRef, Problem
 from postino.values.gate import Gate
 from postino.values.job import Job, State
-from postino.values.ledger import Fact, Ledger
-from postino.values.post import AccountState, Place, PostFilter, StoredPost, Written
+from postino.values.ledger import Ledger, ReceiptEntry
+from postino.values.post import AccountState, PageCursor, PostFilter, SavedPost, StoredPost
 from postino.wiring import Postino, max_attempts
 
 MAX_POSTS = 1000  # of one content
@@ -47,10 +47,10 @@ class PostViews:
     @classmethod
     async def load(cls, app: Postino) -> "PostViews":
         known, gates, now = await app.read_batcher.gates()
-        closed_gates = closed(replace(known, gates=tuple(gates)), now).gates
+        closed_gates = compute_closed_gates(replace(known, gates=tuple(gates)), now).gates
         return cls(app, closed_gates, known.blackouts, now)
 
-    def get_status(self, post: StoredPost) -> Standing:
+    def get_status(self, post: StoredPost) -> StatusReport:
         return derive_status(post, self.gates, max_attempts(self.app.config, post.job.channel), self.now)
 
     def render(self, post: StoredPost) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class PostViews:
 
     async def load_page(
         self, criteria: PostFilter, flags: frozenset[Flag] = frozenset()
-    ) -> tuple[list[dict[str, Any]], Place | None]:
+    ) -> tuple[list[dict[str, Any]], PageCursor | None]:
         """Return the posts that match and have one of the flags, and the place of the next page.
 
         Flags are derived, so pages are searched for them; a page may be short, or empty, and still have a next one.
@@ -82,7 +82,7 @@ class PostViews:
         place = page.next
         if len(posts) > limit:
             posts = posts[:limit]
-            place = Place(posts[-1].job.id, posts[-1].job.scheduled_at)
+            place = PageCursor(posts[-1].job.id, posts[-1].job.scheduled_at)
         return [self.render(post) for post in posts], place
 
     async def load_details(self, post: StoredPost) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class PostViews:
             raise NotFound(f"Content {content_id} does not exist, or no post has it.")
         statuses = [self.get_status(post).status for post in posts]
         return render_content(content_id, posts[0].content) | {
-            "status": content_status(statuses).value,
+            "status": compute_content_status(statuses).value,
             "posts": [self.render(post) for post in posts],
         }
 
@@ -115,7 +115,7 @@ def list_states(flags: frozenset[Flag]) -> frozenset[State]:
     return frozenset(live | ({State.COMPLETED} if Flag.LATE in flags else set()))
 
 
-def render_post(post: StoredPost, standing: Standing) -> dict[str, Any]:
+def render_post(post: StoredPost, standing: StatusReport) -> dict[str, Any]:
     job = post.job
     view = {
         "id": job.id,
@@ -151,7 +151,7 @@ def render_history(attempts: Sequence[Attempt], ledger: Ledger) -> dict[str, Any
     }
 
 
-def render_receipt(fact: Fact) -> dict[str, Any]:
+def render_receipt(fact: ReceiptEntry) -> dict[str, Any]:
     receipt = fact.receipt
     remote = {"remote_id": receipt and receipt.remote_id, "url": receipt and receipt.url}
     return omit(render_fields(fact), "receipt") | remote
@@ -167,7 +167,7 @@ def render_content(content_id: UUID, stored: str) -> dict[str, Any]:
     }
 
 
-def render_content_fields(content: Content | Override) -> dict[str, Any]:
+def render_content_fields(content: Content | ContentOverride) -> dict[str, Any]:
     """Render the fields as `POST /v1/posts` takes them; an override has only those that it changes."""
     view = {
         "text": content.body,
@@ -216,12 +216,12 @@ def render_created_posts(posts: Sequence[dict[str, Any]], notes: Sequence[str]) 
     """Render the posts of one request. For a single account the response is also the post itself."""
     content = {
         "content_id": posts[0]["content_id"],
-        "status": content_status(PostStatus(post["status"]) for post in posts).value,
+        "status": compute_content_status(PostStatus(post["status"]) for post in posts).value,
     }
     return (content if len(posts) > 1 else posts[0]) | {"posts": [*posts], "notes": [*notes]}
 
 
-def describe_existing(written: Sequence[Written]) -> list[str]:
+def describe_existing(written: Sequence[SavedPost]) -> list[str]:
     """Return a note for each post that existed before this request."""
     notes = []
     for one in written:
@@ -242,9 +242,9 @@ def describe_existing(written: Sequence[Written]) -> list[str]:
     return notes
 
 
-def derive_status(post: StoredPost, gates: Iterable[Gate], max_attempts: int | None, now: datetime) -> Standing:
+def derive_status(post: StoredPost, gates: Iterable[Gate], max_attempts: int | None, now: datetime) -> StatusReport:
     job = post.job
-    facts = Facts(
+    facts = PostSnapshot(
         state=job.state,
         scheduled_at=job.scheduled_at,
         run_at=job.run_at,
@@ -255,13 +255,13 @@ def derive_status(post: StoredPost, gates: Iterable[Gate], max_attempts: int | N
         deferred=job.deferred or describe_gate(job, gates),
         token_expired=post.account_state is AccountState.TOKEN_EXPIRED,
     )
-    return post_status(facts, now)
+    return compute_post_status(facts, now)
 
 
 def describe_gate(job: Job, gates: Iterable[Gate]) -> str | None:
     """Return why a gate holds this job when it is due; gates that open before then do not count."""
     due = [gate for gate in gates if job.run_at is None or is_closed(gate, job.run_at)]
-    return next((told_of_gate(gate) for gate in due if holds(gate, job)), None)
+    return next((describe_closed_gate(gate) for gate in due if is_blocking(gate, job)), None)
 
 
 def needs_person(job: Job) -> bool:

@@ -16,7 +16,7 @@ from postino.values.gate import GateKind, Scope
 from postino.values.post import (
     AccountState,
     StoredAccount,
-    no_account,
+    describe_missing_account,
 )
 
 COLUMNS = ("id", "network", "handle", "base_url", "brand", "remote_id", "sealed")
@@ -89,7 +89,7 @@ def get_account(account_id: str) -> Operation[StoredAccount]:
     """Return an account. Raises NotFound."""
     accounts = yield from find_accounts([account_id])
     if not accounts:
-        raise NotFound(no_account(account_id))
+        raise NotFound(describe_missing_account(account_id))
     return accounts[0]
 
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 from uuid import UUID
 
 from postino.errors import NotFound
-from postino.rules.blackout import Blackout, blackout_of, told_of
+from postino.rules.blackout import Blackout, parse_blackout, render_blackout
 from postino.stores.operations.audit import write_audit_entry
 from postino.stores.operations.events import insert_event
 from postino.stores.operations.lane_hints import hint_lanes
@@ -17,10 +17,10 @@ from postino.values.event import EventType
 
 def add_blackout(blackout: Blackout, audit: AuditContext) -> Operation[Blackout]:
     """Insert a blackout and write an audit entry."""
-    text = json.dumps(told_of(blackout))
+    text = json.dumps(render_blackout(blackout))
     yield ask("insert_blackout", id=blackout.id, told=text)
     yield from hint_lanes(blackout.scope, blackout.name)
-    yield from insert_event(EventType.BLACKOUT_ADDED, None, told_of(blackout))
+    yield from insert_event(EventType.BLACKOUT_ADDED, None, render_blackout(blackout))
     yield from write_audit_entry(audit, EventType.BLACKOUT_ADDED, f"blackout:{blackout.id}", text)
     return blackout
 
@@ -33,7 +33,7 @@ def remove_blackout(blackout_id: UUID, audit: AuditContext) -> Operation[Blackou
         raise NotFound(f"There is no blackout {blackout_id}. The list of blackouts shows those there are.")
     blackout = to_blackout(removed[0]["told"])
     yield from hint_lanes(blackout.scope, blackout.name)
-    yield from insert_event(EventType.BLACKOUT_REMOVED, None, told_of(blackout))
+    yield from insert_event(EventType.BLACKOUT_REMOVED, None, render_blackout(blackout))
     yield from write_audit_entry(audit, EventType.BLACKOUT_REMOVED, f"blackout:{blackout_id}", removed[0]["told"])
     return blackout
 
@@ -42,7 +42,7 @@ def set_configured_blackouts(configured: Sequence[Blackout]) -> Operation[None]:
     """Replace the blackouts of the settings by these."""
     yield ask("lock_hints")
     dropped = yield ask("delete_configured_blackouts", ids=[blackout.id for blackout in configured])
-    new = [{"id": blackout.id, "told": json.dumps(told_of(blackout))} for blackout in configured]
+    new = [{"id": blackout.id, "told": json.dumps(render_blackout(blackout))} for blackout in configured]
     added = yield each("insert_configured_blackouts", new)
     for row in (*dropped, *added):
         changed = to_blackout(row["told"])
@@ -58,4 +58,4 @@ def list_blackouts() -> Operation[list[Blackout]]:
 def to_blackout(text: str) -> Blackout:
     """Return the blackout in its stored JSON; every poll reads the same few, so they are cached."""
     values = json.loads(text)
-    return blackout_of({name: value for name, value in values.items() if name != "id"}, UUID(values["id"]))
+    return parse_blackout({name: value for name, value in values.items() if name != "id"}, UUID(values["id"]))

@@ -4,21 +4,21 @@ from collections.abc import Sequence
 
 from postino.stores.statement import Operation, Row, ask, each
 from postino.values.job import State
-from postino.values.post import Day, Entry, Place, Window
+from postino.values.post import CalendarDay, CalendarEntry, DayBounds, PageCursor
 
 MAX_COUNTED = 1_000
 
 
-def read_calendar(days: Sequence[Window], brands: frozenset[str] | None, most: int) -> Operation[list[Day]]:
+def read_calendar(days: Sequence[DayBounds], brands: frozenset[str] | None, most: int) -> Operation[list[CalendarDay]]:
     """Return at most `most` posts of every day, and counts up to a bound."""
     windows = [
         {"day": number, "from_at": day.from_at, "to_at": day.to_at, "brand": brand}
         for number, day in enumerate(days)
         for brand in ([None] if brands is None else sorted(brands))
     ]
-    places: list[list[Place]] = [[] for _ in days]
+    places: list[list[PageCursor]] = [[] for _ in days]
     for row in (yield each("find_calendar_posts", windows, limit=most)):
-        places[row["day"]].append(Place(row["id"], row["scheduled_at"]))
+        places[row["day"]].append(PageCursor(row["id"], row["scheduled_at"]))
     first = [[place.id for place in sorted(day, key=lambda place: (place.at, place.id))[:most]] for day in places]
     counts = [0] * len(days)
     for row in (yield each("count_calendar_posts", windows, most=MAX_COUNTED + 1)):
@@ -27,10 +27,10 @@ def read_calendar(days: Sequence[Window], brands: frozenset[str] | None, most: i
     # A post without a state is just ending.
     entries_by_id = {row["id"]: to_calendar_entry(row) for row in rows if row["state"] is not None}
     entries = ([entries_by_id[post_id] for post_id in ids if post_id in entries_by_id] for ids in first)
-    return [Day(shown, count) for shown, count in zip(entries, counts, strict=True)]
+    return [CalendarDay(shown, count) for shown, count in zip(entries, counts, strict=True)]
 
 
-def to_calendar_entry(row: Row) -> Entry:
+def to_calendar_entry(row: Row) -> CalendarEntry:
     """Return the calendar entry in a row."""
-    values = {name: row[name] for name in Entry.__slots__}
-    return Entry(**{**values, "state": State(row["state"])})
+    values = {name: row[name] for name in CalendarEntry.__slots__}
+    return CalendarEntry(**{**values, "state": State(row["state"])})

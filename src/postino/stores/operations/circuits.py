@@ -5,7 +5,15 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from postino.rules.circuit_breaker import Breaker, BreakerPolicy, Circuit, after, closed_by_hand, opened, reset
+from postino.rules.circuit_breaker import (
+    Breaker,
+    BreakerPolicy,
+    CircuitState,
+    close_manually,
+    open_manually,
+    record_result,
+    reset_breaker,
+)
 from postino.stores.operations.audit import write_audit_entry
 from postino.stores.operations.events import insert_event
 from postino.stores.operations.text import clean_text
@@ -14,16 +22,16 @@ from postino.stores.statement import Operation, ask
 from postino.values.event import EventType
 
 CIRCUIT_EVENTS = {
-    Circuit.CLOSED: EventType.CIRCUIT_CLOSED,
-    Circuit.OPEN: EventType.CIRCUIT_OPENED,
-    Circuit.HALF_OPEN: EventType.CIRCUIT_HALF_OPENED,
+    CircuitState.CLOSED: EventType.CIRCUIT_CLOSED,
+    CircuitState.OPEN: EventType.CIRCUIT_OPENED,
+    CircuitState.HALF_OPEN: EventType.CIRCUIT_HALF_OPENED,
 }
 
 
 def record_response(service: str, healthy: bool, policy: BreakerPolicy, why: str | None) -> Operation[Breaker]:
     """Count a service's response, or its absence, and return the breaker as it is now."""
     before, now = yield from lock_breaker(service)
-    breaker = after(before, healthy, policy, now, clean_text(why))
+    breaker = record_result(before, healthy, policy, now, clean_text(why))
     if breaker is not before:
         yield from write_breaker(before, breaker)
     return breaker
@@ -33,19 +41,19 @@ def open_circuit(service: str, until_at: datetime | None, probes: int, audit: Au
     """Open a circuit by hand, until a time or until somebody closes it."""
 
     def by(breaker: Breaker, now: datetime) -> Breaker:
-        return opened(breaker, now, until_at=until_at, reason=audit.reason or None, probes=probes)
+        return open_manually(breaker, now, until_at=until_at, reason=audit.reason or None, probes=probes)
 
     return (yield from change_circuit(service, by, audit))
 
 
 def close_circuit(service: str, audit: AuditContext) -> Operation[Breaker]:
     """Close a circuit by hand."""
-    return (yield from change_circuit(service, closed_by_hand, audit))
+    return (yield from change_circuit(service, close_manually, audit))
 
 
 def reset_circuit(service: str, audit: AuditContext) -> Operation[Breaker]:
     """Forget all that is known about a circuit."""
-    return (yield from change_circuit(service, lambda breaker, _: reset(breaker), audit))
+    return (yield from change_circuit(service, lambda breaker, _: reset_breaker(breaker), audit))
 
 
 def change_circuit(
@@ -96,7 +104,7 @@ def to_breaker(row: Mapping[str, Any]) -> Breaker:
     """Return the breaker in a row."""
     return Breaker(
         service=row["service"],
-        state=Circuit(row["state"]),
+        state=CircuitState(row["state"]),
         since_at=row["since_at"],
         until_at=row["until_at"],
         failures=tuple(datetime.fromisoformat(at) for at in json.loads(row["failures"])),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from postino.rules.claim_order import Turn, brand_room, in_turn, portions
+from postino.rules.claim_order import BrandTurn, compute_brand_room, divide_share, order_brands
 from postino.stores.operations.claim_state import ClaimState
 from postino.stores.rows import to_live_jobs
 from postino.stores.statement import Operation, Row, each
@@ -13,12 +13,14 @@ def claim_lanes(state: ClaimState, queue: Queue, shares: Mapping[str, int]) -> O
     """Claim jobs from lanes; return them, and the channels on which lanes that only seemed due have moved."""
     yield from defer_closed_lanes(state, queue, shares)
     rows = yield each("find_ready_brands", [{"channel": channel} for channel in shares], queue=queue.value)
-    ready = [Turn(row["channel"], row["brand"], row["served_at"]) for row in rows]
-    room = brand_room(state.closed.caps, state.running, ready)
+    ready = [BrandTurn(row["channel"], row["brand"], row["served_at"]) for row in rows]
+    room = compute_brand_room(state.closed.caps, state.running, ready)
     portions_given = [
         portion
         for channel, share in shares.items()
-        for portion in portions(share, in_turn([turn for turn in ready if turn.channel == channel], state.closed), room)
+        for portion in divide_share(
+            share, order_brands([turn for turn in ready if turn.channel == channel], state.closed), room
+        )
     ]
     locked = yield each(
         "lock_ready_lanes",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from postino.rules.gates import Closed, Known, closed
+from postino.rules.gates import ClosedGates, GateSources, compute_closed_gates
 from postino.stores.records import ClaimRequest
 from postino.values.job import Job, Queue
 
@@ -17,9 +17,9 @@ class ClaimState:
     """One claim under way: the request, the closed gates, the room left on capped channels, the jobs claimed."""
 
     request: ClaimRequest
-    gate_state: Known
+    gate_state: GateSources
     now: datetime
-    closed: Closed
+    closed: ClosedGates
     room: dict[str, int] = field(default_factory=dict)  # of capped channels
     running: Counter[tuple[str, str]] = field(default_factory=Counter)  # of capped channels, by brand
     claimed: list[Job] = field(default_factory=list)
@@ -45,7 +45,7 @@ class ClaimState:
 
     def make_begun_params(self) -> dict[str, Any]:
         """Return the gates that also hold jobs that ignore blackouts, as query parameters."""
-        shut = closed(replace(self.gate_state, blackouts=()), self.now)
+        shut = compute_closed_gates(replace(self.gate_state, blackouts=()), self.now)
         return {
             "shut_all": shut.everything is not None,
             "shut_channel": list(shut.channels),

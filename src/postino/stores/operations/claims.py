@@ -6,9 +6,9 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from postino.rules.circuit_breaker import Circuit
-from postino.rules.claim_order import Head, open_lines, shares, turns
-from postino.rules.gates import EVEN_IF_SENT, Known, closed
+from postino.rules.circuit_breaker import CircuitState
+from postino.rules.claim_order import ClaimSource, divide_slots, list_open_sources, order_queues
+from postino.rules.gates import BLOCKS_STARTED, GateSources, compute_closed_gates
 from postino.stores.operations.circuits import half_open_circuits
 from postino.stores.operations.claim_lanes import claim_lanes
 from postino.stores.operations.claim_state import ClaimState
@@ -27,7 +27,7 @@ def is_single_statement(request: ClaimRequest) -> bool:
     gate_state = request.poll.known
     if request.poll.hinted or gate_state.blackouts or gate_state.breakers:
         return False
-    lines = open_lines(request.poll.heads, closed(gate_state, request.poll.now), request.poll.now)
+    lines = list_open_sources(request.poll.heads, compute_closed_gates(gate_state, request.poll.now), request.poll.now)
     return not any(line.lanes or line.begun or line.channel in gate_state.caps for line in lines)
 
 
@@ -38,31 +38,31 @@ def claim(request: ClaimRequest) -> Operation[list[Job]]:
     hinted = (yield from read_hints()) if request.poll.hinted else []
     if not is_single_statement(request):
         gate_state, now = yield from read_gate_state()
-    state = ClaimState(request, gate_state, now, closed(gate_state, now))
+    state = ClaimState(request, gate_state, now, compute_closed_gates(gate_state, now))
     heads = tuple(merge_heads([*request.poll.heads, *(yield from fold_hints(state, hinted))]))
-    lines = open_lines(heads, state.closed, now)
+    lines = list_open_sources(heads, state.closed, now)
     yield from count_room(state, lines)
     yield from half_open_waiting(gate_state, lines)
     yield from claim_begun(state, [line for line in lines if line.begun])
     lines = [line for line in lines if not line.begun]
-    for queue, most in turns(lines, request.free, now, request.low_is_running):
+    for queue, most in order_queues(lines, request.free, now, request.low_is_running):
         due = [line for line in lines if line.queue is queue]
         yield from claim_queue(state, queue, due, min(len(state.claimed) + most, request.free))
     return state.claimed
 
 
-def half_open_waiting(gate_state: Known, lines: Sequence[Head]) -> Operation[None]:
+def half_open_waiting(gate_state: GateSources, lines: Sequence[ClaimSource]) -> Operation[None]:
     """Half-open the circuits whose time is over and for whose channels jobs wait."""
     waiting = {line.channel for line in lines}
-    expired = {breaker.service for breaker in gate_state.breakers if breaker.state is Circuit.OPEN} & waiting
+    expired = {breaker.service for breaker in gate_state.breakers if breaker.state is CircuitState.OPEN} & waiting
     if expired:
         yield from half_open_circuits(expired)
 
 
-def claim_queue(state: ClaimState, queue: Queue, lines: Sequence[Head], most: int) -> Operation[None]:
+def claim_queue(state: ClaimState, queue: Queue, lines: Sequence[ClaimSource], most: int) -> Operation[None]:
     """Claim shares of a queue, and shares of what is left, until all is given: rank goes before fairness."""
     while lines and len(state.claimed) < most:
-        shares_given = shares(most - len(state.claimed), lines, state.room)
+        shares_given = divide_slots(most - len(state.claimed), lines, state.room)
         portions = [(line, share) for line, share in zip(lines, shares_given, strict=True) if share > 0]
         if not portions:
             break  # all other lines are at their caps
@@ -78,14 +78,14 @@ def claim_queue(state: ClaimState, queue: Queue, lines: Sequence[Head], most: in
         ]
 
 
-def can_have_more(line: Head, share: int, claimed: Sequence[Job]) -> bool:
+def can_have_more(line: ClaimSource, share: int, claimed: Sequence[Job]) -> bool:
     """Return whether a line that gave its share may have more due jobs."""
     line_jobs = [job for job in claimed if job.channel == line.channel and (job.lane is not None) is line.lanes]
     # A channel's brands, and a brand's lanes, divide a share evenly among them, whatever each of them has.
     return len(line_jobs) >= share or any(job.brand is not None and job.lane is not None for job in line_jobs)
 
 
-def count_room(state: ClaimState, lines: Sequence[Head]) -> Operation[None]:
+def count_room(state: ClaimState, lines: Sequence[ClaimSource]) -> Operation[None]:
     """Count how many more jobs may run on each capped channel, under its lock."""
     caps = state.closed.caps
     capped = sorted({line.channel for line in lines} & caps.keys())
@@ -100,7 +100,7 @@ def count_room(state: ClaimState, lines: Sequence[Head]) -> Operation[None]:
         state.room[channel] = caps[channel] - running if channel in locked else 0
 
 
-def claim_bulk(state: ClaimState, queue: Queue, portions: Sequence[tuple[Head, int]]) -> Operation[list[Job]]:
+def claim_bulk(state: ClaimState, queue: Queue, portions: Sequence[tuple[ClaimSource, int]]) -> Operation[list[Job]]:
     """Claim jobs without account and brand."""
     marks = state.request.marks
     claimed = yield each(
@@ -119,16 +119,16 @@ def claim_bulk(state: ClaimState, queue: Queue, portions: Sequence[tuple[Head, i
     return jobs
 
 
-def claim_begun(state: ClaimState, lines: Sequence[Head]) -> Operation[None]:
+def claim_begun(state: ClaimState, lines: Sequence[ClaimSource]) -> Operation[None]:
     """Claim jobs of which something was sent. They go first: there are few, and somebody waits for them."""
     while lines and len(state.claimed) < state.request.free:
-        shares_given = shares(state.request.free - len(state.claimed), lines, state.room)
+        shares_given = divide_slots(state.request.free - len(state.claimed), lines, state.room)
         portions = [
             {"channel": line.channel, "share": share}
             for line, share in zip(lines, shares_given, strict=True)
             if share > 0
         ]
-        begun = yield each("lock_begun_jobs", portions, kinds=sorted(EVEN_IF_SENT), **state.make_begun_params())
+        begun = yield each("lock_begun_jobs", portions, kinds=sorted(BLOCKS_STARTED), **state.make_begun_params())
         jobs = to_live_jobs((yield each("claim_begun_jobs", begun, **state.make_claim_params())))
         busy = [{"channel": job.channel, "lane": job.lane} for job in jobs if job.account is not None]
         yield each("delete_lane_due", busy)
@@ -137,9 +137,9 @@ def claim_begun(state: ClaimState, lines: Sequence[Head]) -> Operation[None]:
         lines = [line for line in lines if any(job.channel == line.channel for job in jobs)]
 
 
-def merge_heads(heads: Sequence[Head]) -> list[Head]:
+def merge_heads(heads: Sequence[ClaimSource]) -> list[ClaimSource]:
     """Return each line once, with its earliest due time: the poll and a hint may both name it."""
-    first: dict[tuple[str, Queue, bool, bool], Head] = {}
+    first: dict[tuple[str, Queue, bool, bool], ClaimSource] = {}
     for head in heads:
         line = head.channel, head.queue, head.lanes, head.begun
         first[line] = min(head, first.get(line, head), key=lambda line_head: line_head.due_at)

@@ -4,8 +4,8 @@ from datetime import datetime
 from uuid import UUID
 
 from postino.errors import Conflict, NotFound
-from postino.rules.ledger import is_out
-from postino.rules.replay import why_not
+from postino.rules.ledger import can_be_live
+from postino.rules.replay import explain_refusal
 from postino.stores.operations.audit import write_audit_entry
 from postino.stores.operations.job_actions import record_action, refuse_action
 from postino.stores.operations.jobs import get_job
@@ -14,7 +14,7 @@ from postino.stores.records import AuditContext, DeadLetter, DeadLetterFilter
 from postino.stores.rows import to_dead_letter
 from postino.stores.statement import Operation, ask
 from postino.values.event import EventType
-from postino.values.job import Job, lane_of
+from postino.values.job import Job, get_lane
 
 
 def replay_dead_letter(
@@ -27,17 +27,17 @@ def replay_dead_letter(
     letter = yield from lock_open_letter(job_id, "replayed")
     if letter.job.remote_id is not None:
         return (yield from get_job(job_id))  # published already
-    refusal = why_not(letter.cause, edited=payload is not None, force=force)
+    refusal = explain_refusal(letter.cause, edited=payload is not None, force=force)
     if refusal:
         raise Conflict(f"Job {job_id} was not replayed. {refusal}")
     ledger = yield from get_ledger(job_id)
-    may_be_live = is_out(ledger)
+    may_be_live = can_be_live(ledger)
     if may_be_live and payload is not None:
         message = "part of it may be live already, so its payload cannot change. Replay it as it is."
         raise Conflict(f"Job {job_id} was not replayed: {message}")
     if not may_be_live:
         yield ask("delete_steps", job_id=job_id)
-    lane = lane_of(letter.job.account, letter.job.brand)
+    lane = get_lane(letter.job.account, letter.job.brand)
     yield ask(
         "replay_dead_letter", id=job_id, generation=letter.job.generation, payload=payload, lane=lane, run_at=run_at
     )

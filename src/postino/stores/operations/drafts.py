@@ -7,10 +7,10 @@ from postino.errors import Conflict, NotFound
 from postino.stores.operations.pagination import LAST_ID
 from postino.stores.operations.stored_responses import find_response, store_response
 from postino.stores.statement import Operation, Row, ask
-from postino.values.post import Draft, Once, no_draft
+from postino.values.post import Draft, ResponseRecorder, describe_missing_draft
 
 
-def add_draft(draft: Draft, *, once: Once | None = None) -> Operation[Draft | None]:
+def add_draft(draft: Draft, *, once: ResponseRecorder | None = None) -> Operation[Draft | None]:
     """Insert a draft; return None if the request was answered before."""
     if once is not None and (yield from find_response(once.asked, keep=True)) is not None:
         return None
@@ -25,7 +25,7 @@ def get_draft(draft_id: UUID) -> Operation[Draft]:
     """Return a draft. Raises NotFound."""
     rows = yield ask("get_draft", id=draft_id)
     if not rows:
-        raise NotFound(no_draft(draft_id))
+        raise NotFound(describe_missing_draft(draft_id))
     return to_draft(rows[0])
 
 

@@ -10,8 +10,8 @@ from postino.stores.operations.stored_responses import find_response, store_resp
 from postino.stores.records import EnqueuedJob, NewJob
 from postino.stores.rows import to_job
 from postino.stores.statement import Operation, ask, each
-from postino.values.job import Job, State, lane_of, make_job
-from postino.values.post import Once
+from postino.values.job import Job, State, get_lane, make_job
+from postino.values.post import ResponseRecorder
 
 
 def enqueue(jobs: Sequence[NewJob], again: bool = False) -> Operation[list[EnqueuedJob]]:
@@ -35,7 +35,7 @@ def enqueue(jobs: Sequence[NewJob], again: bool = False) -> Operation[list[Enque
     ]
 
 
-def enqueue_once(jobs: Sequence[NewJob], again: bool, once: Once) -> Operation[list[EnqueuedJob]]:
+def enqueue_once(jobs: Sequence[NewJob], again: bool, once: ResponseRecorder) -> Operation[list[EnqueuedJob]]:
     """Insert jobs and store the response to their request; return nothing if it was answered before."""
     if (yield from find_response(once.asked, keep=True)) is not None:
         return []
@@ -70,7 +70,7 @@ def make_job_values(job: NewJob) -> dict[str, Any]:
         "type": job.type,
         "channel": job.channel,
         "queue": job.queue,
-        "lane": lane_of(job.account, job.brand),
+        "lane": get_lane(job.account, job.brand),
         "account": job.account,
         "brand": job.brand,
         "user_id": job.user_id,

@@ -7,12 +7,12 @@ from uuid import UUID
 
 from postino.stores.rows import to_event
 from postino.stores.statement import Operation, ask
-from postino.values.event import Cursor, Event, EventType, account_in
+from postino.values.event import Cursor, Event, EventType, get_account
 
 
 def insert_event(event: EventType, job_id: UUID | None, data: Mapping[str, Any]) -> Operation[None]:
     """Insert an event. An event about an account carries the brand that the account has at this moment."""
-    name = account_in(data) if job_id is None else None
+    name = get_account(data) if job_id is None else None
     accounts = [] if name is None else (yield ask("find_accounts", ids=[name]))
     brand = accounts[0]["brand"] if accounts else None
     data = data if brand is None else {**data, "brand": brand}

@@ -4,8 +4,8 @@ from collections import defaultdict
 from dataclasses import replace
 from uuid import UUID
 
-from postino.rules.blockers import MOST_AHEAD, Busy, Doubt, Facts
-from postino.rules.settlement import Cause
+from postino.rules.blockers import MAX_AHEAD, JobSnapshot, RunningJob, UncertainJob
+from postino.rules.settlement import DeadLetterCause
 from postino.stores.operations.gates import read_gate_state, to_gate_state
 from postino.stores.records import (
     AuditEntry,
@@ -34,18 +34,18 @@ def read_explain_input(job: Job) -> Operation[ExplainInput]:
         queue=job.queue.value,
         run_at=job.run_at or now,
         begun=job.lane is not None and (job.sent or job.regardless),
-        most_ahead=MOST_AHEAD + 1,
+        most_ahead=MAX_AHEAD + 1,
     )
     kinds: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         kinds[row["kind"]].append(row)
     cause, cancelled = yield from find_ending(job)
-    facts = Facts(
+    facts = JobSnapshot(
         job=job,
         known=replace(gate_state, gates=(*gate_state.gates, *to_gate_state(kinds).gates)),
         running={row["brand"]: row["running"] for row in counted},
-        doubts=tuple(Doubt(row["detail"], row["name"], row["due_at"]) for row in kinds["doubt"]),
-        busy=next((Busy(UUID(row["name"]), row["detail"], row["due_at"]) for row in kinds["busy"]), None),
+        doubts=tuple(UncertainJob(row["detail"], row["name"], row["due_at"]) for row in kinds["doubt"]),
+        busy=next((RunningJob(UUID(row["name"]), row["detail"], row["due_at"]) for row in kinds["busy"]), None),
         ahead=kinds["ahead"][0]["amount"],
         publish_until_at=next((row["due_at"] for row in kinds["until"]), None),
         cause=cause,
@@ -55,11 +55,11 @@ def read_explain_input(job: Job) -> Operation[ExplainInput]:
     return ExplainInput(facts, workers, now)
 
 
-def find_ending(job: Job) -> Operation[tuple[Cause | None, str | None]]:
+def find_ending(job: Job) -> Operation[tuple[DeadLetterCause | None, str | None]]:
     """Return why a job failed, or who cancelled it and why."""
     if job.state is State.FAILED:
         rows = yield ask("get_dead_letter_cause", id=job.id, generation=job.generation)
-        return (Cause(rows[0]["cause"]) if rows else None), None
+        return (DeadLetterCause(rows[0]["cause"]) if rows else None), None
     if job.state is State.CANCELLED:
         rows = yield ask("find_audit_entry", subject=str(job.id), action=EventType.CANCELLED.value)
         return None, describe_action(to_audit_entry(rows[0])) if rows else None

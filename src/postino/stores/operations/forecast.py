@@ -8,15 +8,15 @@ from datetime import datetime, timedelta
 from statistics import median
 from typing import Any
 
-from postino.rules.blackout import told_of
+from postino.rules.blackout import render_blackout
 from postino.rules.gates import is_closed
-from postino.rules.quota import Spent
+from postino.rules.quota import QuotaUse
 from postino.stores.operations.blackouts import list_blackouts
 from postino.stores.operations.circuits import list_circuits, lock_breaker, write_breaker
 from postino.stores.operations.gates import close_gate, list_gates, read_gate_state, set_default_caps
 from postino.stores.records import ForecastInput
 from postino.stores.statement import Operation, Row, ask, each
-from postino.values.job import Job, Queue, State, lane_of, new_id
+from postino.values.job import Job, Queue, State, get_lane, new_id
 
 LONGEST_QUOTA = timedelta(days=32)  # a month
 COPIED_COLUMNS = (
@@ -41,7 +41,7 @@ def read_forecast_input(until_at: datetime, most: int) -> Operation[ForecastInpu
         circuits=tuple((yield from list_circuits())),
         caps=gate_state.caps,
         served={(row["channel"], row["brand"]): row["at"] for row in served},
-        spent=tuple((row["channel"], row["account"], row["quota"], Spent(row["at"], row["cost"])) for row in spent),
+        spent=tuple((row["channel"], row["account"], row["quota"], QuotaUse(row["at"], row["cost"])) for row in spent),
         lasted=compute_usual_durations(finished),
     )
 
@@ -82,7 +82,7 @@ def load_forecast(forecast: ForecastInput, workers: Sequence[str]) -> Operation[
         yield from write_breaker(breaker, breaker)
     yield each(
         "insert_blackout",
-        [{"id": blackout.id, "told": json.dumps(told_of(blackout))} for blackout in forecast.blackouts],
+        [{"id": blackout.id, "told": json.dumps(render_blackout(blackout))} for blackout in forecast.blackouts],
     )
     return running
 
@@ -90,7 +90,7 @@ def load_forecast(forecast: ForecastInput, workers: Sequence[str]) -> Operation[
 def make_job_row(job: Job) -> dict[str, Any]:
     """Return the columns of a job."""
     values = {name: getattr(job, name) for name in COPIED_COLUMNS}
-    lane = lane_of(job.account, job.brand)
+    lane = get_lane(job.account, job.brand)
     return values | {
         "queue": job.queue, "state": job.state.value, "lane": lane, "claimed_by": job.claimed_by, "token": job.token,
     }  # fmt: skip

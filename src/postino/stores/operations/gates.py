@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from postino.errors import NotFound
-from postino.rules.cooldown import cooled_until
-from postino.rules.gates import FOREVER, Known
+from postino.rules.cooldown import extend_cooldown
+from postino.rules.gates import FOREVER, GateSources
 from postino.stores.operations.audit import write_audit_entry
 from postino.stores.operations.blackouts import to_blackout
 from postino.stores.operations.circuits import to_breaker
@@ -64,7 +64,7 @@ def start_cooldown(scope: Scope, name: str, asked_until_at: datetime | None, rea
     clock = yield ask("get_time")
     rows = [row for row in (yield ask("get_gates", scope=scope, name=name)) if row["kind"] == GateKind.COOL_DOWN]
     times, last = (rows[0]["times"], rows[0]["until_at"]) if rows else (0, None)
-    until_at, times = cooled_until(asked_until_at, times, last, clock[0]["now_at"])
+    until_at, times = extend_cooldown(asked_until_at, times, last, clock[0]["now_at"])
     gate = yield from close_gate(scope, name, GateKind.COOL_DOWN, until_at, reason, times)
     values = {"scope": scope, "name": name, "until_at": until_at.isoformat(), "reason": gate.reason or ""}
     yield from insert_event(EventType.COOLED, None, values)
@@ -104,7 +104,7 @@ def list_gates_for(scope: Scope, name: str) -> Operation[list[Gate]]:
     return [to_gate(row) for row in (yield ask("get_gates", scope=scope, name=name))]
 
 
-def read_gate_state() -> Operation[tuple[Known, datetime]]:
+def read_gate_state() -> Operation[tuple[GateSources, datetime]]:
     """Return all that may close a gate, as a claim would read it now, and the database's time."""
     kinds: dict[str, list[Row]] = defaultdict(list)
     for row in (yield ask("load_gates")):
@@ -112,9 +112,9 @@ def read_gate_state() -> Operation[tuple[Known, datetime]]:
     return to_gate_state(kinds), kinds["clock"][0]["due_at"]
 
 
-def to_gate_state(kinds: Mapping[str, list[Row]]) -> Known:
+def to_gate_state(kinds: Mapping[str, list[Row]]) -> GateSources:
     """Return the gate state in rows of a poll or a claim, whose details are JSON."""
-    return Known(
+    return GateSources(
         tuple(to_gate(decode_detail(row["detail"])) for row in kinds["gate"]),
         tuple(to_blackout(row["detail"]) for row in kinds["blackout"]),
         tuple(to_breaker(decode_detail(row["detail"])) for row in kinds["breaker"]),

@@ -6,7 +6,7 @@ from uuid import UUID
 from postino.errors import NotFound
 from postino.stores.operations.posts import insert_posts
 from postino.stores.statement import Operation, Row, ask
-from postino.values.imports import Import, NewRow, no_import
+from postino.values.imports import Import, ImportedRow, describe_missing_import
 from postino.values.post import NewPosts
 
 KEPT_DAYS = 7
@@ -26,7 +26,7 @@ def get_import(import_id: UUID) -> Operation[Import]:
     """Return an import. Raises NotFound."""
     rows = yield ask("get_import", id=import_id)
     if not rows:
-        raise NotFound(no_import(import_id))
+        raise NotFound(describe_missing_import(import_id))
     return to_import(rows[0])
 
 
@@ -36,7 +36,7 @@ def find_import_by_token(caller: str, token: str) -> Operation[Import | None]:
     return to_import(rows[0]) if rows else None
 
 
-def save_import_rows(stored: Import, upto: int, faults: str, rows: Sequence[NewRow]) -> Operation[bool]:
+def save_import_rows(stored: Import, upto: int, faults: str, rows: Sequence[ImportedRow]) -> Operation[bool]:
     """Save the rows up to a line, all or none; return False if another process has saved them."""
     advanced = yield ask("advance_import", id=stored.id, looked=stored.looked, upto=upto, faults=faults)
     if not advanced:

@@ -5,8 +5,8 @@ from typing import NoReturn
 from uuid import UUID
 
 from postino.errors import Conflict, WrongUse
-from postino.rules.ledger import doubts, unanswered
-from postino.rules.settlement import verdict as verdict_on
+from postino.rules.ledger import list_open_intents, list_uncertain_intents
+from postino.rules.settlement import settle_resolution as verdict_on
 from postino.stores.operations.audit import write_audit_entry
 from postino.stores.operations.events import insert_event
 from postino.stores.operations.jobs import get_job
@@ -17,7 +17,7 @@ from postino.stores.rows import set_owner, to_live_jobs
 from postino.stores.statement import Operation, ask
 from postino.values.event import EventType
 from postino.values.job import Job, State
-from postino.values.ledger import Fact, Source, Verdict
+from postino.values.ledger import ReceiptEntry, ReceiptSource, Verdict
 from postino.values.outcome import Done, Reject, Retry
 from postino.values.post import POST
 from postino.values.provider import Receipt
@@ -78,7 +78,7 @@ def resolve_job(job_id: UUID, verdict: Done | Retry | Reject, audit: AuditContex
 def record_verdict(job: Job, verdict: Done | Retry | Reject, audit: AuditContext) -> Operation[bool]:
     """Record a person's verdict on the visible calls in doubt; return whether the job goes on by itself."""
     ledger = yield from get_ledger(job.id)
-    in_doubt = doubts(ledger)
+    in_doubt = list_uncertain_intents(ledger)
     if not in_doubt and isinstance(verdict, Done) and verdict.remote_id and job.account is not None:
         held_by = yield from claim_remote_id(job, verdict.remote_id)
         if held_by != job.id:
@@ -92,7 +92,7 @@ def record_verdict(job: Job, verdict: Done | Retry | Reject, audit: AuditContext
         step, number = in_doubt[-1].step, in_doubt[-1].number
         facts = [make_person_fact(step, number, audit, Receipt(remote_id=verdict.remote_id))]
     else:
-        facts = [make_person_fact(intent.step, intent.number, audit) for intent in unanswered(ledger)]
+        facts = [make_person_fact(intent.step, intent.number, audit) for intent in list_open_intents(ledger)]
     for fact in facts:
         recorded = yield from record_receipt(job.id, fact)
         if recorded.held_by is not None:
@@ -100,11 +100,13 @@ def record_verdict(job: Job, verdict: Done | Retry | Reject, audit: AuditContext
     return True
 
 
-def make_person_fact(step: str, number: int, audit: AuditContext, receipt: Receipt | None = None) -> Fact:
+def make_person_fact(step: str, number: int, audit: AuditContext, receipt: Receipt | None = None) -> ReceiptEntry:
     """Return the fact that a person states: accepted with a receipt, otherwise refused."""
     verdict = Verdict.REFUSED if receipt is None else Verdict.ACCEPTED
     why = audit.reason or None
-    return Fact(step=step, number=number, verdict=verdict, told_by=Source.PERSON, receipt=receipt, why=why)
+    return ReceiptEntry(
+        step=step, number=number, verdict=verdict, told_by=ReceiptSource.PERSON, receipt=receipt, why=why
+    )
 
 
 def record_action(job_id: UUID, event: EventType, audit: AuditContext) -> Operation[Job]:

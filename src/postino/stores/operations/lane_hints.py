@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from postino.rules.claim_order import Head
+from postino.rules.claim_order import ClaimSource
 from postino.stores.operations.claim_state import ClaimState
 from postino.stores.statement import Operation, Row, ask, each
 from postino.values.gate import Scope
@@ -19,14 +19,14 @@ def read_hints() -> Operation[Sequence[Row]]:
     return lanes
 
 
-def fold_hints(state: ClaimState, lanes: Sequence[Row]) -> Operation[list[Head]]:
+def fold_hints(state: ClaimState, lanes: Sequence[Row]) -> Operation[list[ClaimSource]]:
     """Compute when each of these lanes is next due; return the first due time of each line."""
     updated = yield each("update_lane_due", lanes, **state.make_lane_params())
     first: dict[tuple[str, Queue], datetime] = {}
     for row in updated:
         line = row["channel"], Queue(row["queue"])
         first[line] = min(row["due_at"], first.get(line, row["due_at"]))
-    return [Head(channel, queue, due_at, lanes=True) for (channel, queue), due_at in first.items()]
+    return [ClaimSource(channel, queue, due_at, lanes=True) for (channel, queue), due_at in first.items()]
 
 
 def hint_lanes(scope: Scope, name: str) -> Operation[None]:

@@ -10,13 +10,22 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from postino.rules.ledger import doubled, doubts
+from postino.rules.ledger import is_duplicate_receipt, list_uncertain_intents
 from postino.stores.operations.text import clean_text
 from postino.stores.rows import to_job
 from postino.stores.statement import Operation, Row, ask, each
 from postino.values.event import EventType
 from postino.values.job import Job
-from postino.values.ledger import Fact, IntentEntry, Ledger, NewIntent, Noted, Source, StepEntry, Verdict
+from postino.values.ledger import (
+    IntentEntry,
+    Ledger,
+    NewIntent,
+    ReceiptEntry,
+    ReceiptSource,
+    RecordedReceipt,
+    StepEntry,
+    Verdict,
+)
 from postino.values.provider import Receipt
 
 
@@ -59,7 +68,7 @@ def record_intents(intents: Sequence[NewIntent]) -> Operation[list[IntentEntry |
     return [entries.get((intent.job_id, intent.step, intent.number)) for intent in intents]
 
 
-def record_receipt(job_id: UUID, fact: Fact) -> Operation[Noted]:
+def record_receipt(job_id: UUID, fact: ReceiptEntry) -> Operation[RecordedReceipt]:
     """Store a fact about a visible call, under the job's lock if it is live.
 
     An uncertain job becomes due for its next lookup at once. A remote id that belongs to another job is not stored.
@@ -72,10 +81,10 @@ def record_receipt(job_id: UUID, fact: Fact) -> Operation[Noted]:
     if receipt is not None and job is not None:
         held_by = yield from claim_remote_id(job, receipt.remote_id)
         if held_by != job_id:
-            return Noted(job.look_at, held_by=held_by)
+            return RecordedReceipt(job.look_at, held_by=held_by)
     rows = yield ask("insert_receipt", job_id=job_id, **make_fact_values(fact))
     ledger = yield from get_ledger(job_id)
-    is_duplicate = bool(rows) and doubled(ledger, fact)
+    is_duplicate = bool(rows) and is_duplicate_receipt(ledger, fact)
     if is_duplicate:
         yield ask(
             "insert_event",
@@ -85,7 +94,7 @@ def record_receipt(job_id: UUID, fact: Fact) -> Operation[Noted]:
         )
     look_at = get_lookup_time(ledger)
     yield ask("requeue_uncertain", job_id=job_id, look_at=look_at)
-    return Noted(look_at, doubled=is_duplicate)
+    return RecordedReceipt(look_at, doubled=is_duplicate)
 
 
 def claim_remote_id(job: Job, remote_id: str) -> Operation[UUID]:
@@ -107,7 +116,7 @@ def find_remote_ids_of_others(job: Job, remote_ids: Sequence[str]) -> Operation[
 
 def get_lookup_time(ledger: Ledger) -> datetime | None:
     """Return when the network may be asked about all that is in doubt; None if nothing is."""
-    return max((intent.look_at for intent in doubts(ledger)), default=None)
+    return max((intent.look_at for intent in list_uncertain_intents(ledger)), default=None)
 
 
 def describe_duplicate(ledger: Ledger, step: str) -> dict[str, Any]:
@@ -116,7 +125,7 @@ def describe_duplicate(ledger: Ledger, step: str) -> dict[str, Any]:
     return {"step": step, "remote_ids": sorted(ids)}
 
 
-def clean_fact(fact: Fact) -> Fact:
+def clean_fact(fact: ReceiptEntry) -> ReceiptEntry:
     """Return a fact that every database can store, whatever the network said."""
     receipt = fact.receipt
     if receipt is not None:
@@ -124,7 +133,7 @@ def clean_fact(fact: Fact) -> Fact:
     return replace(fact, receipt=receipt, why=clean_text(fact.why))
 
 
-def make_fact_values(fact: Fact) -> dict[str, Any]:
+def make_fact_values(fact: ReceiptEntry) -> dict[str, Any]:
     """Return the columns of a fact."""
     receipt = fact.receipt
     return {
@@ -139,14 +148,14 @@ def make_fact_values(fact: Fact) -> dict[str, Any]:
     }
 
 
-def to_fact(row: Row) -> Fact:
+def to_fact(row: Row) -> ReceiptEntry:
     """Return the fact in a row."""
     receipt = Receipt(remote_id=row["remote_id"], url=row["url"], data=json.loads(row["data"]))
-    return Fact(
+    return ReceiptEntry(
         step=row["step"],
         number=row["number"],
         verdict=Verdict(row["verdict"]),
-        told_by=Source(row["told_by"]),
+        told_by=ReceiptSource(row["told_by"]),
         receipt=receipt if row["remote_id"] else None,
         why=row["why"],
         at=row["at"],

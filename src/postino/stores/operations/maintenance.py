@@ -3,8 +3,8 @@
 import json
 
 from postino.config import RetentionConfig
-from postino.rules.database_identity import why_held
-from postino.rules.settlement import missed, waited_in_vain
+from postino.rules.database_identity import explain_hold
+from postino.rules.settlement import settle_missed, settle_outage_timeout
 from postino.stores.operations.settle import settle
 from postino.stores.records import AttemptError, SettledJob
 from postino.stores.rows import set_owner, to_live_jobs
@@ -28,8 +28,8 @@ def fail_missed_posts(give_up_after: float) -> Operation[list[Job]]:
     settled = [
         SettledJob(set_owner(job, "postino", clock[0]["now_at"]), settlement, error)
         for jobs, settlement, error in (
-            (late, missed(), DEADLINE_MISSED),
-            (given_up, waited_in_vain(hours), NETWORK_DOWN),
+            (late, settle_missed(), DEADLINE_MISSED),
+            (given_up, settle_outage_timeout(hours), NETWORK_DOWN),
         )
         for job in jobs
     ]
@@ -62,7 +62,7 @@ def detect_restore(identity: str, after_outage: bool) -> Operation[list[Job]]:
     held: list[Job] = []
     if identities:
         alive_at = clock[0]["now_at"] if after_outage else identities[0]["alive_at"]
-        why = why_held(identities[0]["identity"], identity, alive_at, clock[0]["now_at"])
+        why = explain_hold(identities[0]["identity"], identity, alive_at, clock[0]["now_at"])
         if why is not None:
             held = to_live_jobs((yield ask("hold_due_posts", type=POST, why=why)))
             for job in held:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from uuid import UUID
 
-from postino.rules.claim_order import Head
+from postino.rules.claim_order import ClaimSource
 from postino.stores.operations.gates import to_gate_state
 from postino.stores.records import PollResult
 from postino.stores.statement import Operation, Row, ask
@@ -31,7 +31,7 @@ def poll(worker: str | None, *, heartbeat: bool = False, marks: Marks | None = N
     return PollResult(
         now=kinds["clock"][0]["due_at"],
         heads=tuple(
-            Head(row["name"], Queue(row["queue"]), row["due_at"], lanes=path == "lanes", begun=path == "begun")
+            ClaimSource(row["name"], Queue(row["queue"]), row["due_at"], lanes=path == "lanes", begun=path == "begun")
             for path in ("bulk", "lanes", "begun")
             for row in kinds[path]
         ),

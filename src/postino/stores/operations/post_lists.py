@@ -9,7 +9,7 @@ from postino.stores.operations.pagination import FIRST_ID, LAST_ID, next_scan_si
 from postino.stores.operations.posts import find_posts
 from postino.stores.statement import Operation, ask
 from postino.values.job import State
-from postino.values.post import Place, PostFilter, PostPage, StoredPost
+from postino.values.post import PageCursor, PostFilter, PostPage, StoredPost
 
 BEGINNING, END = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
 LIVE = {State.PENDING: "pending", State.RUNNING: "running", State.UNCERTAIN: "uncertain"}
@@ -23,14 +23,14 @@ PHASES = ["cancelled", "completed", "failed", "live"]
 class Walk:
     """The matching places of a scan, and where it stopped; None at the end."""
 
-    matches: Sequence[Place]
-    stopped: Place | None
+    matches: Sequence[PageCursor]
+    stopped: PageCursor | None
 
 
 def list_posts(filter: PostFilter) -> Operation[list[StoredPost]]:
     """Return the posts that match the filter, however far the scan must go."""
-    places: list[Place] = []
-    place: Place | None = find_start(filter)
+    places: list[PageCursor] = []
+    place: PageCursor | None = find_start(filter)
     indexes = [*choose_indexes(filter)]
     scan = filter.limit
     while place is not None and len(places) < filter.limit:
@@ -45,8 +45,8 @@ def list_posts(filter: PostFilter) -> Operation[list[StoredPost]]:
 
 def get_posts_page(filter: PostFilter) -> Operation[PostPage]:
     """Return one page of the posts that match the filter; a page may be empty and still have a next one."""
-    places: list[Place] = []
-    place: Place | None = find_start(filter)
+    places: list[PageCursor] = []
+    place: PageCursor | None = find_start(filter)
     indexes = [*choose_indexes(filter)]
     scan, left = filter.limit + 1, MAX_SCANNED if filter.words is None else MAX_SEARCHED
     while place is not None and scan > 0 and len(places) <= filter.limit:
@@ -59,18 +59,20 @@ def get_posts_page(filter: PostFilter) -> Operation[PostPage]:
     return PostPage((yield from find_posts([place.id for place in places])), place)
 
 
-def walk_posts(filter: PostFilter, indexes: Sequence[Mapping[str, Any]], place: Place, scan: int) -> Operation[Walk]:
+def walk_posts(
+    filter: PostFilter, indexes: Sequence[Mapping[str, Any]], place: PageCursor, scan: int
+) -> Operation[Walk]:
     """Scan one step on every index; posts behind the place where the first index stopped are left for the next step."""
     walks = []
     for index in indexes:
         name = "scan_posts_by_time" if filter.by_time else "scan_posts"
         reached = {"before": place.id, "before_at": place.at, "scan": scan}
         rows = yield ask(name, **make_filter_params(filter), **reached, **index)
-        matches = [Place(row["id"], row["scheduled_at"]) for row in rows if row["fits"]]
+        matches = [PageCursor(row["id"], row["scheduled_at"]) for row in rows if row["fits"]]
         over = not rows or rows[0]["walked"] < scan
-        walks.append(Walk(matches, None if over else Place(rows[-1]["id"], rows[-1]["scheduled_at"])))
+        walks.append(Walk(matches, None if over else PageCursor(rows[-1]["id"], rows[-1]["scheduled_at"])))
 
-    def order(place: Place) -> Any:
+    def order(place: PageCursor) -> Any:
         return (place.at, place.id) if filter.by_time else place.id
 
     stopped = max((walk.stopped for walk in walks if walk.stopped), key=order, default=None)
@@ -78,12 +80,12 @@ def walk_posts(filter: PostFilter, indexes: Sequence[Mapping[str, Any]], place: 
     return Walk([place for place in merged if stopped is None or order(place) >= order(stopped)], stopped)
 
 
-def find_start(filter: PostFilter) -> Place:
+def find_start(filter: PostFilter) -> PageCursor:
     """Return the place before which to begin: the cursor or, in order of time, the end of the range."""
-    end = Place(FIRST_ID, filter.to_at) if filter.to_at is not None else Place(LAST_ID, END)
+    end = PageCursor(FIRST_ID, filter.to_at) if filter.to_at is not None else PageCursor(LAST_ID, END)
     if filter.before is None:
-        return end if filter.by_time else Place(LAST_ID, END)
-    return Place(filter.before, filter.before_at or END)
+        return end if filter.by_time else PageCursor(LAST_ID, END)
+    return PageCursor(filter.before, filter.before_at or END)
 
 
 def choose_indexes(filter: PostFilter) -> Iterator[Mapping[str, Any]]:

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from postino.errors import Conflict, NotFound
-from postino.rules.idempotency import SAME_WITHIN
+from postino.rules.idempotency import DUPLICATE_WINDOW
 from postino.stores.operations.drafts import remove_draft
 from postino.stores.operations.enqueue import enqueue
 from postino.stores.operations.stored_responses import find_responses, reserve_responses, store_responses
@@ -18,10 +18,10 @@ from postino.values.post import (
     NewContent,
     NewPost,
     NewPosts,
+    RecentDuplicate,
+    SavedPost,
     StoredPost,
-    Twin,
-    Written,
-    no_post,
+    describe_missing_post,
 )
 
 
@@ -29,7 +29,7 @@ def get_post(post_id: UUID) -> Operation[StoredPost]:
     """Return a post. Raises NotFound."""
     posts = yield from find_posts([post_id])
     if not posts:
-        raise NotFound(no_post(post_id))
+        raise NotFound(describe_missing_post(post_id))
     return posts[0]
 
 
@@ -55,7 +55,7 @@ def to_stored_post(job: Row, row: Row) -> StoredPost:
     )
 
 
-def create_posts(requests: Sequence[NewPosts], again: bool = False) -> Operation[list[list[Written]]]:
+def create_posts(requests: Sequence[NewPosts], again: bool = False) -> Operation[list[list[SavedPost]]]:
     """Insert contents, posts, jobs, keys and stored responses.
 
     Locks are taken in one order: responses, duplicates, keys. Two equal requests never wait for each other in a circle.
@@ -73,7 +73,7 @@ def create_posts(requests: Sequence[NewPosts], again: bool = False) -> Operation
     return [posts_by_request.get(number, []) for number in range(len(requests))]
 
 
-def was_created_before(request: NewPosts, posts: Sequence[Written]) -> bool:
+def was_created_before(request: NewPosts, posts: Sequence[SavedPost]) -> bool:
     """Return whether an earlier attempt of this call, whose response was lost, inserted the posts."""
     return any(
         not written.created and written.post.job.id == job.id for written, job in zip(posts, request.jobs, strict=True)
@@ -90,7 +90,7 @@ def reserve_requests(requests: Sequence[NewPosts]) -> Operation[list[int]]:
     return [number for number in range(len(requests)) if number not in others]
 
 
-def insert_posts(requests: Sequence[NewPosts], again: bool) -> Operation[list[list[Written]]]:
+def insert_posts(requests: Sequence[NewPosts], again: bool) -> Operation[list[list[SavedPost]]]:
     """Insert posts with their jobs; return for each request the posts that have its keys."""
     posts = {post.id: (request.content, post) for request in requests for post in request.posts}
     guarded = [post for _, post in posts.values() if post.guard]
@@ -110,7 +110,7 @@ def insert_posts(requests: Sequence[NewPosts], again: bool) -> Operation[list[li
     stored |= yield from read_existing_posts(existing)
     results = iter(enqueued)
     return [
-        [Written(stored[result.job.id], result.created) for result in islice(results, len(request.jobs))]
+        [SavedPost(stored[result.job.id], result.created) for result in islice(results, len(request.jobs))]
         for request in requests
     ]
 
@@ -143,18 +143,18 @@ def read_existing_posts(ids: Sequence[UUID]) -> Operation[dict[UUID, StoredPost]
     posts = {post.job.id: post for post in (yield from find_posts(ids))}
     for post_id in ids:
         if post_id not in posts:
-            raise NotFound(no_post(post_id))
+            raise NotFound(describe_missing_post(post_id))
     return posts
 
 
-def find_duplicates(posts: Sequence[NewPost]) -> Operation[list[Twin]]:
+def find_duplicates(posts: Sequence[NewPost]) -> Operation[list[RecentDuplicate]]:
     """Return posts with the same content by the same account within the last minutes."""
     fingerprints = [{"account": post.account, "fingerprint": post.fingerprint} for post in posts]
-    rows = yield each("find_duplicates", fingerprints, seconds=SAME_WITHIN.total_seconds())
-    return [Twin(row["id"], row["account"]) for row in rows]
+    rows = yield each("find_duplicates", fingerprints, seconds=DUPLICATE_WINDOW.total_seconds())
+    return [RecentDuplicate(row["id"], row["account"]) for row in rows]
 
 
-def describe_duplicates(duplicates: Sequence[Twin]) -> str:
+def describe_duplicates(duplicates: Sequence[RecentDuplicate]) -> str:
     """Say which posts are the same, and how to publish anyway."""
     others = ", ".join(f"post {duplicate.id} ({duplicate.account})" for duplicate in duplicates)
     return (

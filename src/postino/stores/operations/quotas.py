@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from postino.rules.gates import FOREVER
-from postino.rules.quota import Quota, Spent, cost_of, free_at, since
+from postino.rules.quota import Quota, QuotaUse, find_refill_time, get_cost, get_window_start
 from postino.stores.operations.gates import close_gate
 from postino.stores.records import QuotaUsageFilter
 from postino.stores.statement import Operation, ask, each
@@ -42,9 +42,9 @@ def make_quota_params(quota: Quota, job: Job, step: str, now: datetime) -> dict[
     return {
         "quota": quota.name,
         "account": get_payer(quota, job),
-        "cost": cost_of(quota, step),
+        "cost": get_cost(quota, step),
         "most": quota.most,
-        "since_at": since(quota, now),
+        "since_at": get_window_start(quota, now),
     }
 
 
@@ -57,8 +57,8 @@ def close_quota_gate(quota: Quota, job: Job, step: str, now: datetime) -> Operat
     """Close the gate of a used-up quota until it has room for the call."""
     params = make_quota_params(quota, job, step, now)
     scope = {name: params[name] for name in ("quota", "account", "since_at")}
-    spent = [Spent(row["at"], row["cost"]) for row in (yield ask("list_quota_usage", spent_on=job.channel, **scope))]
-    until_at = free_at(quota, spent, params["cost"], now)
+    spent = [QuotaUse(row["at"], row["cost"]) for row in (yield ask("list_quota_usage", spent_on=job.channel, **scope))]
+    until_at = find_refill_time(quota, spent, params["cost"], now)
     name = job.account if quota.whose is Scope.ACCOUNT and job.account else job.channel
     reason = f"Quota {quota.name} is used up: {quota.most} in this period."
     return (yield from close_gate(quota.whose, name, GateKind.QUOTA, until_at, reason))
@@ -69,11 +69,11 @@ def release_quota(job: Job, step: str, number: int) -> Operation[None]:
     yield ask("delete_quota_usage", job_id=job.id, step=step, number=number)
 
 
-def read_quota_usage(filters: Sequence[QuotaUsageFilter]) -> Operation[list[list[Spent]]]:
+def read_quota_usage(filters: Sequence[QuotaUsageFilter]) -> Operation[list[list[QuotaUse]]]:
     """Return what was spent of each quota since its time."""
     all_spent = []
     for filter_ in filters:
         params = {"quota": filter_.quota, "account": filter_.account, "since_at": filter_.since_at}
         rows = yield ask("list_quota_usage", spent_on=filter_.channel, **params)
-        all_spent.append([Spent(row["at"], row["cost"]) for row in rows])
+        all_spent.append([QuotaUse(row["at"], row["cost"]) for row in rows])
     return all_spent

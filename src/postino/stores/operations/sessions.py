@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from postino.rules.login_throttle import Patience, Tries, failed, until
+from postino.rules.login_throttle import LoginFailures, ThrottlePolicy, get_next_attempt_time, record_failure
 from postino.stores.operations.audit import write_audit_entry
 from postino.stores.operations.users import decode_brands
 from postino.stores.records import AuditContext
@@ -13,23 +13,27 @@ from postino.stores.statement import Operation, Row, ask
 from postino.values.auth import Role, Session, User
 
 
-def begin_login(tries: Mapping[str, Patience]) -> Operation[datetime | None]:
+def begin_login(tries: Mapping[str, ThrottlePolicy]) -> Operation[datetime | None]:
     """Count an attempt against each subject before the password is checked, or return until when none is allowed.
 
     Subjects are locked in the order of their names: two logins that hold one each would wait for each other.
     """
-    attempts: dict[str, Tries] = {}
+    attempts: dict[str, LoginFailures] = {}
     for subject in sorted(tries):
         row = (yield ask("lock_login_throttle", subject=subject))[0]
         now: datetime = row["now_at"]
-        attempts[subject] = Tries(row["failures"], row["last_at"])
+        attempts[subject] = LoginFailures(row["failures"], row["last_at"])
     waits = [
-        at for subject, attempt in attempts.items() if (at := until(attempt, tries[subject])) is not None and at > now
+        at
+        for subject, attempt in attempts.items()
+        if (at := get_next_attempt_time(attempt, tries[subject])) is not None and at > now
     ]
     if waits:
         return max(waits)
     for subject, attempt in attempts.items():
-        yield ask("update_login_throttle", subject=subject, failures=failed(attempt, tries[subject], now).failures)
+        yield ask(
+            "update_login_throttle", subject=subject, failures=record_failure(attempt, tries[subject], now).failures
+        )
     longest = max(patience.forgotten_after for patience in tries.values())
     yield ask("prune_login_throttles", before_at=now - longest)
     return None

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from postino.errors import WrongUse
-from postino.rules.lifecycle import may_move
+from postino.rules.lifecycle import can_move
 from postino.rules.settlement import Settlement
 from postino.stores.operations.text import clean_text
 from postino.stores.records import SettledJob
@@ -59,7 +59,7 @@ def group_by_kind(jobs: Sequence[SettledJob]) -> tuple[list[SettledJob], list[Se
 def make_attempt_row(settled: SettledJob) -> dict[str, Any]:
     """Return the columns that all kinds share. Raises WrongUse for a move that the lifecycle forbids."""
     job, settlement, error = settled.job, settled.settlement, settled.error
-    if not may_move(job.state, settlement.state):
+    if not can_move(job.state, settlement.state):
         raise WrongUse(f"Job {job.id} is {job.state} and cannot become {settlement.state}.", field="state")
     return {
         "id": job.id,

@@ -5,9 +5,9 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from postino.rules.error_groups import Trouble, together
-from postino.rules.settlement import Cause
-from postino.rules.stats import Ended
+from postino.rules.error_groups import ErrorGroup, merge_groups
+from postino.rules.settlement import DeadLetterCause
+from postino.rules.stats import EndedPost
 from postino.stores.records import BrandCount
 from postino.stores.statement import Operation, Row, ask
 from postino.values.job import State
@@ -21,10 +21,10 @@ def read_clock() -> Operation[datetime]:
 
 def list_finished_posts(
     since_at: datetime, most: int, *, network: str | None = None, brands: Sequence[str] | None = None
-) -> Operation[list[Ended]]:
+) -> Operation[list[EndedPost]]:
     """Return the posts that ended since a time, latest first; the filter applies to the latest `most` posts."""
     rows = yield ask("list_finished_posts", since_at=since_at, most=most, network=network, brands=to_list(brands))
-    return [Ended(row["channel"], State(row["state"]), row["late_by"]) for row in rows]
+    return [EndedPost(row["channel"], State(row["state"]), row["late_by"]) for row in rows]
 
 
 def list_brands() -> Operation[list[str]]:
@@ -38,18 +38,18 @@ def count_posts_by_brand(names: Sequence[str], most: int) -> Operation[list[Bran
     return [BrandCount(row["brand"], State(row["state"]), row["posts"]) for row in rows if row["posts"]]
 
 
-def list_error_groups(most: int, brands: Sequence[str] | None = None) -> Operation[list[Trouble]]:
+def list_error_groups(most: int, brands: Sequence[str] | None = None) -> Operation[list[ErrorGroup]]:
     """Return the latest open dead letters, grouped by error."""
-    return together(
+    return merge_groups(
         [to_error_group(row) for row in (yield ask("group_dead_letters", most=most, brands=to_list(brands)))]
     )
 
 
-def to_error_group(row: Row) -> Trouble:
+def to_error_group(row: Row) -> ErrorGroup:
     """Return the error group in a row."""
     names = ("channel", "type", "error", "letters", "first_at", "last_at")
     values: dict[str, Any] = {name: row[name] for name in names}
-    return Trouble(cause=Cause(row["cause"]), example=UUID(str(row["example"])), **values)
+    return ErrorGroup(cause=DeadLetterCause(row["cause"]), example=UUID(str(row["example"])), **values)
 
 
 def list_brands_by_job(job_ids: Sequence[UUID]) -> Operation[Mapping[UUID, str | None]]:

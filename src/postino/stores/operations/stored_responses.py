@@ -5,10 +5,10 @@ from typing import Any
 
 from postino.errors import Conflict
 from postino.stores.statement import Operation, Row, each
-from postino.values.post import Answer, Asked, Once
+from postino.values.post import IdempotentRequest, ResponseRecorder, StoredResponse
 
 
-def find_response(request: Asked, *, keep: bool = False) -> Operation[Answer | None]:
+def find_response(request: IdempotentRequest, *, keep: bool = False) -> Operation[StoredResponse | None]:
     """Return the response stored for this request, if any.
 
     With `keep`, reserve the key instead when nobody has used it: None then means that the caller must answer.
@@ -18,7 +18,7 @@ def find_response(request: Asked, *, keep: bool = False) -> Operation[Answer | N
     return (yield from find_responses([request]))[0]
 
 
-def reserve_responses(requests: Sequence[Asked]) -> Operation[list[Asked]]:
+def reserve_responses(requests: Sequence[IdempotentRequest]) -> Operation[list[IdempotentRequest]]:
     """Reserve the keys that nobody has used and return their requests; the first of several with one key wins."""
     reserved = {
         (row["caller"], row["key"])
@@ -28,7 +28,7 @@ def reserve_responses(requests: Sequence[Asked]) -> Operation[list[Asked]]:
     return [request for key, request in first.items() if key in reserved]
 
 
-def find_responses(requests: Sequence[Asked]) -> Operation[list[Answer | None]]:
+def find_responses(requests: Sequence[IdempotentRequest]) -> Operation[list[StoredResponse | None]]:
     """Return the stored response of each request. Raises Conflict where a key was used for another request."""
     keys = {(request.caller, request.key) for request in requests}
     rows = yield each("find_responses", [{"caller": caller, "key": key} for caller, key in sorted(keys)])
@@ -36,21 +36,21 @@ def find_responses(requests: Sequence[Asked]) -> Operation[list[Answer | None]]:
     return [to_response(request, rows_by_key.get((request.caller, request.key))) for request in requests]
 
 
-def to_response(request: Asked, row: Row | None) -> Answer | None:
+def to_response(request: IdempotentRequest, row: Row | None) -> StoredResponse | None:
     """Return the response in a row. Raises Conflict if the row belongs to another request."""
     if row is None:
         return None
     if row["request"] != request.request:
         raise Conflict(describe_reuse(request, row))
-    return Answer(row["status"], row["body"])
+    return StoredResponse(row["status"], row["body"])
 
 
-def store_response(once: Once, result: Any) -> Operation[None]:
+def store_response(once: ResponseRecorder, result: Any) -> Operation[None]:
     """Store the response to one request, made from its result."""
     yield from store_responses([(once, result)])
 
 
-def store_responses(results: Sequence[tuple[Once, Any]]) -> Operation[None]:
+def store_responses(results: Sequence[tuple[ResponseRecorder, Any]]) -> Operation[None]:
     """Store the responses to several requests, each made from its result."""
     responses = [(once.asked, once.told(result)) for once, result in results]
     yield each("save_responses", [
@@ -59,12 +59,12 @@ def store_responses(results: Sequence[tuple[Once, Any]]) -> Operation[None]:
     ])  # fmt: skip
 
 
-def make_request_values(request: Asked) -> dict[str, Any]:
+def make_request_values(request: IdempotentRequest) -> dict[str, Any]:
     """Return the columns of a request."""
-    return {name: getattr(request, name) for name in Asked.__slots__}
+    return {name: getattr(request, name) for name in IdempotentRequest.__slots__}
 
 
-def describe_reuse(request: Asked, first: Row) -> str:
+def describe_reuse(request: IdempotentRequest, first: Row) -> str:
     """Say that a key was used before, for which request, and what to do."""
     at = f"{first['created_at']:%Y-%m-%d %H:%M:%S} UTC"
     before = f"{first['what']} with the body {first['request'][:12]}"
