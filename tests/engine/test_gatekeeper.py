@@ -27,7 +27,7 @@ def told() -> list[str]:
 
 @pytest.fixture
 def gate_control(app: Postino, told: list[str]) -> GateControl:
-    return GateControl(app.store, lambda: told.append("woken"))
+    return GateControl(app.store, lambda: told.append("woken"), services=app.channel_limits.circuits)
 
 
 async def last_audit(app: Postino) -> tuple[str, str, str, str]:
@@ -74,13 +74,13 @@ async def test_without_a_time_a_circuit_stays_open(gate_control: GateControl) ->
         ("instagrm", {}, "service", "Did you mean instagram?"),
         ("", {}, "service", "1 to 500"),
         ("x\x00", {}, "service", "without NUL"),
-        ("instagram", {"reason": " "}, "reason", "say why"),
-        ("instagram", {"reason": "\ud83d"}, "reason", "whole characters"),
+        ("instagram", {"reason": " "}, "reason", "give a reason"),
+        ("instagram", {"reason": "\ud83d"}, "reason", "a text without NUL"),
         ("instagram", {"seconds": 0}, "seconds", "not 0"),
         ("instagram", {"seconds": -5}, "seconds", "not -5"),
         ("instagram", {"seconds": float("nan")}, "seconds", "not nan"),
         ("instagram", {"seconds": 1e12}, "seconds", "not 1000000000000.0"),
-        ("instagram", {"until_at": datetime(2020, 1, 1, tzinfo=UTC)}, "until", "has passed"),
+        ("instagram", {"until_at": datetime(2020, 1, 1, tzinfo=UTC)}, "until", "is in the past"),
         ("instagram", {"until_at": datetime(2040, 1, 1)}, "until", "time zone"),  # noqa: DTZ001 - that is what is wrong
         ("instagram", {"until_at": datetime(2040, 1, 1, tzinfo=UTC), "seconds": 1}, "seconds", "not both"),
     ],
@@ -101,9 +101,9 @@ async def test_a_channel_that_had_a_job_once_is_a_service(app: Postino, gate_con
 
 async def test_what_was_never_in_trouble_cannot_be_closed_or_reset(gate_control: GateControl) -> None:
     for deed in (gate_control.close_circuit, gate_control.reset_circuit):
-        with pytest.raises(NotFound, match="never been in trouble"):
+        with pytest.raises(NotFound, match="it never failed and was never opened"):
             await deed("instagram", **WHY)
-        with pytest.raises(WrongUse, match="say why"):
+        with pytest.raises(WrongUse, match="give a reason"):
             await deed("instagram", reason="")
 
 
@@ -115,7 +115,7 @@ async def test_everything_can_be_paused_and_goes_on(app: Postino, gate_control: 
     assert (await gate_control.queues()).closed.everything is not None
     await gate_control.resume(Scope.ALL, "", **WHY)
     assert (await gate_control.queues()).closed.everything is None
-    with pytest.raises(NotFound, match="Not everything is paused"):
+    with pytest.raises(NotFound, match="The whole queue is not paused"):
         await gate_control.resume(Scope.ALL, "")
 
 
@@ -217,13 +217,13 @@ async def test_a_long_preview_shows_the_soonest_and_counts_the_rest(
     start = datetime.now(UTC) + timedelta(days=1)
     jobs = await app.enqueue_many([{"type": "t", "at": start - timedelta(minutes=number)} for number in range(9)])
     monkeypatch.setattr(desk, "PAGE", 2)
-    monkeypatch.setattr(desk, "MOST_SHIFTS", 3)
+    monkeypatch.setattr(desk, "MAX_SHIFTS", 3)
     blackout = await gate_control.draft_blackout({"scope": "all", "start": "00:00", "end": "00:00", "timezone": "UTC"})
     shifts = await gate_control.preview_blackout(blackout)
     assert [shift.job_id for shift in shifts.first] == [job.id for job in reversed(jobs)][:3]
     assert {shift.moves_to for shift in shifts.first} == {None}
     assert (shifts.more, shifts.unlooked) == (6, False)
-    monkeypatch.setattr(desk, "MOST_LOOKED_AT", 4)
+    monkeypatch.setattr(desk, "MAX_EXAMINED", 4)
     shifts = await gate_control.preview_blackout(replace(blackout, id=new_id()))
     assert (len(shifts.first) + shifts.more, shifts.unlooked) == (4, True)
 

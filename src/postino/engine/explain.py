@@ -1,4 +1,4 @@
-"""Why a job has not run, and whether one could run at a time: reads what is, lets the rules tell, writes nothing."""
+"""Explains why a job has not run, and whether a job could run at a time. Reads the store; `rules.explain` decides."""
 
 import os
 import socket
@@ -18,17 +18,17 @@ from postino.stores.store import Store
 from postino.values.job import Job, Queue, State
 from postino.values.post import POST
 
-AT_THE_SAME_TIME = timedelta(minutes=1)
+COLLISION_WINDOW = timedelta(minutes=1)
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
-NOBODY = UUID(int=(1 << 128) - 1)  # behind all others
+LAST_ID = UUID(int=(1 << 128) - 1)  # after all others in the order of claims
 
 
 async def explain(
     store: Store, job_id: UUID, now: datetime | None = None, *, zone: ZoneInfo | None = None
 ) -> Explanation:
-    """As it is now, or would be at another time if nothing else happened until then."""
-    around = await store.explain_input(await store.job(job_id))
-    return rule.explain_job(to_facts(around), now or around.now, zone)
+    """Explain a job as it is now, or as it would be at another time if nothing else happened until then."""
+    state = await store.explain_input(await store.job(job_id))
+    return rule.explain_job(to_facts(state), now or state.now, zone)
 
 
 async def evaluate(
@@ -40,25 +40,25 @@ async def evaluate(
     queue: Any = None,
     run_at: datetime | None = None,
 ) -> tuple[datetime, Evaluation]:
-    """Whether a job like this could run at this time, which is now if it has passed. Nothing is inserted."""
+    """Evaluate whether a job like this could run at this time, or now if that is in the past. Inserts nothing."""
     channel, account = check_name(channel, "channel"), check_text("account", account)
     brand = check_text("brand", brand) or await find_brand(store, account, channel)
     rank = Queue.DEFAULT if queue is None else parse_queue(queue)
-    asked_at = check_time("run_at", run_at)
-    around = await store.explain_input(make_hypothetical_job(channel, account, brand, rank, asked_at))
-    at = max(asked_at or around.now, around.now)
-    facts = to_facts(around)
+    run_at = check_time("run_at", run_at)
+    state = await store.explain_input(make_hypothetical_job(channel, account, brand, rank, run_at))
+    at = max(run_at or state.now, state.now)
+    facts = to_facts(state)
     facts = replace(facts, job=replace(facts.job, run_at=at))
-    near = {"after_at": at - AT_THE_SAME_TIME, "before_at": at + AT_THE_SAME_TIME}
+    near = {"after_at": at - COLLISION_WINDOW, "before_at": at + COLLISION_WINDOW}
     collides = await store.has_collision(channel, account, brand, **near)
-    return at, rule.evaluate_job(facts, collides, around.now)
+    return at, rule.evaluate_job(facts, collides, state.now)
 
 
 def make_hypothetical_job(
     channel: str, account: str | None, brand: str | None, queue: Queue, run_at: datetime | None
 ) -> Job:
     return Job(
-        id=NOBODY,
+        id=LAST_ID,
         type=POST if account else channel,
         channel=channel,
         queue=queue,
@@ -74,7 +74,7 @@ def make_hypothetical_job(
 
 
 async def find_brand(store: Store, account: str | None, channel: str) -> str | None:
-    """The account's, where it is one that Postino publishes by; other jobs may name accounts of their own."""
+    """Return the brand of a connected account; jobs of your own may use other account names, which have none."""
     if account is None:
         return None
     try:
@@ -82,19 +82,19 @@ async def find_brand(store: Store, account: str | None, channel: str) -> str | N
     except NotFound:
         return None
     if known.network != channel:
-        message = f"account: {account} is on {known.network}, not on {channel}: give that as the channel."
+        message = f"account: {account} is on {known.network}, not on {channel}. Give {known.network} as the channel."
         raise WrongUse(message, field="account")
     return known.brand
 
 
-def to_facts(around: ExplainInput) -> rule.JobSnapshot:
-    return replace(around.facts, workers=len([*living_workers(around.workers)]))
+def to_facts(state: ExplainInput) -> rule.JobSnapshot:
+    return replace(state.facts, workers=len([*living_workers(state.workers)]))
 
 
 def living_workers(workers: Iterable[WorkerInfo]) -> Iterable[WorkerInfo]:
-    """Without those of this machine that have ended: others bury them, but not before their lease is over."""
-    here = socket.gethostname()
-    return (worker for worker in workers if worker.host != here or is_alive(worker.pid))
+    """Leave out the workers of this machine whose process has ended: their rows stay until their lease is over."""
+    host = socket.gethostname()
+    return (worker for worker in workers if worker.host != host or is_alive(worker.pid))
 
 
 def is_alive(pid: int) -> bool:

@@ -1,4 +1,5 @@
-"""The desk for people who open and close gates: what they ask for is checked, with its field named, then stored."""
+"""Gates that people open and close: pauses, cool-downs, circuits, blackouts. Arguments are checked before anything
+is stored, and workers are woken after every change."""
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -24,12 +25,15 @@ from postino.values.networks import PLANNED_NETWORKS
 T = TypeVar("T")
 OPENAI = "openai"
 COOLDOWN_SCOPES = (Scope.ACCOUNT, Scope.CHANNEL)
-PAGE, MOST_LOOKED_AT, MOST_SHIFTS = 1000, 10_000, 100
+PAGE, MAX_EXAMINED, MAX_SHIFTS = 1000, 10_000, 100  # jobs of a blackout preview: per query, examined, returned
 
 
 @dataclass(frozen=True, slots=True)
 class BlackoutPreview:
-    """What a blackout would move, the soonest first; how many `more` there are, and whether not all were looked at."""
+    """The jobs that a blackout would delay, the soonest first.
+
+    `more` counts those left out of `first`; `unlooked` says that there were too many jobs to examine all.
+    """
 
     first: tuple[DelayedJob, ...] = ()
     more: int = 0
@@ -38,7 +42,7 @@ class BlackoutPreview:
 
 @dataclass(frozen=True, slots=True)
 class QueueCounts:
-    """How many jobs of a channel and queue are in which state, and since when the oldest one waits."""
+    """The jobs of one channel and queue by state, and when the oldest pending one was due."""
 
     channel: str
     queue: Queue
@@ -50,7 +54,7 @@ class QueueCounts:
 
 @dataclass(frozen=True, slots=True)
 class QueueOverview:
-    """How much waits where, what is closed or capped now, and who works."""
+    """All queues with their counts, closed gates, caps and workers."""
 
     lines: Sequence[QueueCounts]
     closed: ClosedGates
@@ -72,9 +76,10 @@ class GateControl:
         self.store = store
         self.wake = wake
         self.policy = policy
-        self.services = {*PLANNED_NETWORKS, *services}  # that there are, whether they were ever used or not
+        self.services = {*PLANNED_NETWORKS, *services}  # known names, whether ever used or not
 
     async def queues(self) -> QueueOverview:
+        """Return the counts of all queues, every closed gate, and the workers."""
         known, now = await self.store.known_gates()
         known = replace(known, gates=tuple(await self.store.gates()))
         return QueueOverview(
@@ -84,26 +89,28 @@ class GateControl:
         )
 
     async def pause(self, scope: Scope, name: str, *, reason: str = "", actor: str = "app") -> Gate:
-        return await self.changed(self.store.pause(*parse_place(scope, name), make_audit_context(actor, reason)))
+        """Close a gate until `resume` opens it: running jobs end, and no other starts."""
+        return await self.wake_after(self.store.pause(*parse_gate(scope, name), make_audit_context(actor, reason)))
 
     async def resume(self, scope: Scope, name: str, *, reason: str = "", actor: str = "app") -> Gate:
+        """Open a gate that `pause` closed. Raises NotFound if it is not paused."""
         try:
-            return await self.changed(self.store.resume(*parse_place(scope, name), make_audit_context(actor, reason)))
+            return await self.wake_after(self.store.resume(*parse_gate(scope, name), make_audit_context(actor, reason)))
         except NotFound:
             if scope is not Scope.ALL:
                 raise
-            raise NotFound("Not everything is paused. `postino queues list` shows what is.") from None
+            raise NotFound("The whole queue is not paused. Run `postino queues list` to see what is.") from None
 
     async def end_cooldown(self, scope: Scope, name: str, *, reason: str = "", actor: str = "app") -> Gate:
-        """Ends a cool-down before its time."""
+        """End a cool-down before its time."""
         if scope not in COOLDOWN_SCOPES:
             raise WrongUse(f"scope: only an account or a channel cools down, not {scope.value!r}.", field="scope")
-        return await self.changed(
+        return await self.wake_after(
             self.store.end_cooldown(scope, check_name(name, scope.value), make_audit_context(actor, reason))
         )
 
     async def circuits(self) -> list[Breaker]:
-        """Of every service that was ever in trouble, or opened by hand, as it is now."""
+        """Return the circuit of every service that ever failed or was opened by hand, with its present state."""
         _, now = await self.store.known_gates()
         return [replace(breaker, state=get_state(breaker, now)) for breaker in await self.store.circuits()]
 
@@ -116,33 +123,33 @@ class GateControl:
         reason: str,
         actor: str = "app",
     ) -> Breaker:
-        """Nobody asks the service from now on: until then, for so long or, with neither, until it is closed by hand."""
-        done = require_reason(actor, reason)
+        """Stop all calls to a service until a time, for some seconds or, with neither, until it is closed by hand."""
+        context = require_reason(actor, reason)
         _, now = await self.store.known_gates()
         ends_at = choose_end(until_at, seconds, now)
         services = {*self.services, OPENAI, *(breaker.service for breaker in await self.store.circuits())}
         await self.check_known("service", service, services, JobFilter(channel=service, limit=1))
         probes = self.policy(service).half_open_max_attempts
-        return await self.changed(self.store.open_circuit(service, ends_at, probes, done))
+        return await self.wake_after(self.store.open_circuit(service, ends_at, probes, context))
 
     async def close_circuit(self, service: str, *, reason: str, actor: str = "app") -> Breaker:
-        """It is asked again at once, as if it were well; what made it fail before is forgotten."""
-        done = require_reason(actor, reason)
+        """Allow calls to a service at once, and forget its failures."""
+        context = require_reason(actor, reason)
         await self.check_circuit(service)
-        return await self.changed(self.store.close_circuit(service, done))
+        return await self.wake_after(self.store.close_circuit(service, context))
 
     async def reset_circuit(self, service: str, *, reason: str, actor: str = "app") -> Breaker:
-        """As if it had never been in trouble."""
-        done = require_reason(actor, reason)
+        """Delete the circuit of a service, as if it had never failed."""
+        context = require_reason(actor, reason)
         await self.check_circuit(service)
-        return await self.changed(self.store.reset_circuit(service, done))
+        return await self.wake_after(self.store.reset_circuit(service, context))
 
     async def blackouts(self) -> list[Blackout]:
         return [*await self.store.blackouts()]
 
-    async def draft_blackout(self, told: Mapping[str, Any]) -> Blackout:
-        """The blackout that is meant, checked and not saved."""
-        blackout = parse_blackout(told, new_id())
+    async def draft_blackout(self, fields: Mapping[str, Any]) -> Blackout:
+        """Check the fields of a blackout and return it unsaved. Raises Conflict if there is the same one already."""
+        blackout = parse_blackout(fields, new_id())
         name = blackout.name
         if blackout.scope is Scope.CHANNEL:
             await self.check_channel(name)
@@ -152,48 +159,49 @@ class GateControl:
         for other in await self.store.blackouts():
             if replace(other, id=blackout.id, reason=blackout.reason) == blackout:
                 raise Conflict(
-                    f"There is that blackout already: {describe_blackout(other)} ({other.id}). Nothing was saved."
+                    f"This blackout exists already: {describe_blackout(other)} ({other.id}). Nothing was saved."
                 )
         return blackout
 
-    async def add_blackout(self, told: Mapping[str, Any], *, reason: str = "", actor: str = "app") -> Blackout:
-        return await self.save_blackout(await self.draft_blackout(told), reason=reason, actor=actor)
+    async def add_blackout(self, fields: Mapping[str, Any], *, reason: str = "", actor: str = "app") -> Blackout:
+        """Check and save a blackout."""
+        return await self.save_blackout(await self.draft_blackout(fields), reason=reason, actor=actor)
 
     async def save_blackout(self, blackout: Blackout, *, reason: str = "", actor: str = "app") -> Blackout:
-        """Saves a draft: from now on nothing of its scope starts in its windows."""
-        return await self.changed(
+        """Save a draft. From now on no job in its scope starts in its windows."""
+        return await self.wake_after(
             self.store.add_blackout(blackout, make_audit_context(actor, reason or blackout.reason or ""))
         )
 
     async def remove_blackout(self, blackout_id: UUID, *, reason: str = "", actor: str = "app") -> Blackout:
-        return await self.changed(self.store.remove_blackout(blackout_id, make_audit_context(actor, reason)))
+        return await self.wake_after(self.store.remove_blackout(blackout_id, make_audit_context(actor, reason)))
 
     async def preview_blackout(self, blackout: Blackout) -> BlackoutPreview:
-        """What would go out later than it does now, and when; of the newest jobs, where there are very many."""
+        """Return the jobs that this blackout would delay. At most the 10,000 newest pending jobs are examined."""
         known, now = await self.store.known_gates()
-        wanted = make_pending_filter(blackout)
+        filter_ = make_pending_filter(blackout)
         others = [other for other in known.blackouts if other.id != blackout.id]
-        found: list[DelayedJob] = []
-        looked_at = 0
-        while page := await self.store.jobs(wanted):
-            found += [shift for job in page if (shift := compute_impact(job, others, blackout, now)) is not None]
-            looked_at += len(page)
-            if len(page) < PAGE or looked_at >= MOST_LOOKED_AT:
+        shifts: list[DelayedJob] = []
+        examined = 0
+        while page := await self.store.jobs(filter_):
+            shifts += [shift for job in page if (shift := compute_impact(job, others, blackout, now)) is not None]
+            examined += len(page)
+            if len(page) < PAGE or examined >= MAX_EXAMINED:
                 break
-            wanted = replace(wanted, before=page[-1].id)
-        found.sort(key=lambda shift: (shift.goes_at, shift.job_id))
-        unlooked = looked_at >= MOST_LOOKED_AT
-        return BlackoutPreview(tuple(found[:MOST_SHIFTS]), max(0, len(found) - MOST_SHIFTS), unlooked)
+            filter_ = replace(filter_, before=page[-1].id)
+        shifts.sort(key=lambda shift: (shift.goes_at, shift.job_id))
+        more = max(0, len(shifts) - MAX_SHIFTS)
+        return BlackoutPreview(tuple(shifts[:MAX_SHIFTS]), more, examined >= MAX_EXAMINED)
 
     async def check_channel(self, name: str, settled: Collection[str] = ()) -> None:
-        """One that is a network, is in the settings, has a cap or a gate, or ever had a job."""
+        """Raise WrongUse unless a channel is a network, is in the settings, has a cap or a gate, or ever had a job."""
         known, _ = await self.store.known_gates()
         gated = {gate.name for gate in await self.store.gates() if gate.scope is Scope.CHANNEL}
         channels = {*self.services, *settled, *known.caps, *gated}
         await self.check_known("channel", name, channels, JobFilter(channel=name, limit=1))
 
     async def check_known(self, field: str, name: str, known: Collection[str], ever: JobFilter) -> None:
-        """Refuses a name that nothing has and no job ever had: it would be a gate in front of nothing."""
+        """Raise WrongUse for a name that is not known and that no job ever had: such a gate would have no effect."""
         if check_name(name, field) in known or await self.store.jobs(ever):
             return
         if field != "account":
@@ -204,11 +212,12 @@ class GateControl:
     async def check_circuit(self, service: str) -> None:
         known = [breaker.service for breaker in await self.store.circuits()]
         if check_name(service, "service") not in known:
-            hint = suggest(service, known) if known else " None ever was."
-            raise NotFound(f"The service {service!r:.200} has never been in trouble, nor opened by hand.{hint}")
+            hint = suggest(service, known) if known else " There are no circuits yet."
+            raise NotFound(f"The service {service!r:.200} has no circuit: it never failed and was never opened.{hint}")
 
-    async def changed(self, deed: Awaitable[T]) -> T:
-        result = await deed
+    async def wake_after(self, action: Awaitable[T]) -> T:
+        """Take an action, wake all workers, and return the action's result."""
+        result = await action
         self.wake()
         return result
 
@@ -224,36 +233,32 @@ def to_queue_counts(depths: Sequence[QueueDepth]) -> list[QueueCounts]:
 
 
 def make_pending_filter(blackout: Blackout) -> JobFilter:
-    """The jobs that wait and may be concerned."""
-    its = {scope: blackout.name if scope is blackout.scope else None for scope in Scope}
+    """Return a filter for the pending jobs in a blackout's scope."""
+    names = {scope: blackout.name if scope is blackout.scope else None for scope in Scope}
     return JobFilter(
         states=(State.PENDING,),
-        channel=its[Scope.CHANNEL],
-        account=its[Scope.ACCOUNT],
-        brand=its[Scope.BRAND],
+        channel=names[Scope.CHANNEL],
+        account=names[Scope.ACCOUNT],
+        brand=names[Scope.BRAND],
         limit=PAGE,
     )
 
 
-def parse_place(scope: Scope, name: str) -> tuple[Scope, str]:
-    return (Scope.ALL, "") if scope is Scope.ALL else parse_gate(scope, name)
-
-
 def require_reason(actor: str, reason: str) -> AuditContext:
-    done = make_audit_context(actor, reason)
+    context = make_audit_context(actor, reason)
     if not reason.strip():
-        raise WrongUse("reason: say why; it stays in the audit trail. Nothing was changed.", field="reason")
-    return done
+        raise WrongUse("reason: give a reason for the audit trail. Nothing was changed.", field="reason")
+    return context
 
 
 def choose_end(until_at: datetime | None, seconds: float | None, now: datetime) -> datetime | None:
     if until_at is not None and seconds is not None:
-        raise WrongUse("seconds: give either until when or for how long, not both.", field="seconds")
+        raise WrongUse("seconds: give either `until` or `seconds`, not both.", field="seconds")
     if seconds is not None:
         if isinstance(seconds, bool) or not 0 < seconds <= MAX_SECONDS:
             raise wrong_value("seconds", seconds, f"a number of seconds greater than 0, at most {MAX_SECONDS:.0f}")
         return now + timedelta(seconds=seconds)
     ends_at = check_time("until", until_at)
     if ends_at is not None and ends_at <= now:
-        raise WrongUse(f"until: {format_time(ends_at)} has passed. Nothing was changed.", field="until")
+        raise WrongUse(f"until: {format_time(ends_at)} is in the past. Nothing was changed.", field="until")
     return ends_at
