@@ -9,7 +9,7 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import scalar_row
 
-from postino.stores.postgres import PLANNED
+from postino.stores.postgres import PLANNER_SETTINGS
 from postino.stores.statement import Query, columns, statement
 from postino.values.job import Queue, new_id
 
@@ -27,7 +27,7 @@ def count_touched_pages(url: str, share: int, since: datetime = LONG_AGO) -> dic
     most = {"claim": 0, "settle": 0}
     for plans in ("force_custom_plan", "force_generic_plan"):
         with rollback(url) as connection:
-            for setting, value in {**PLANNED, "plan_cache_mode": plans}.items():
+            for setting, value in {**PLANNER_SETTINGS, "plan_cache_mode": plans}.items():
                 connection.execute(f"SET {setting} = {value}".encode())
             token, now = new_id(), datetime.now(UTC) + timedelta(seconds=1)
             claim = count_pages(connection, poll(now, since)) + count_pages(

@@ -16,7 +16,7 @@ from postino.rules.blackout import Blackout
 from postino.stores.driver import drive
 from postino.stores.operations import claims
 from postino.stores.operations.poll import poll as poll_operation
-from postino.stores.postgres import PLANNED
+from postino.stores.postgres import PLANNER_SETTINGS
 from postino.stores.records import AuditContext, ClaimRequest
 from postino.stores.statement import Operation, Query, Row, columns, statement
 from postino.stores.store import Store
@@ -136,7 +136,7 @@ class Measured:
     def run(self, operation: Operation[T]) -> T:
         now = datetime.now(UTC) + timedelta(seconds=1)
         with closing(psycopg.connect(self.database.url, cursor_factory=psycopg.ClientCursor)) as connection:
-            for setting, value in {**PLANNED, "jit": "off"}.items():
+            for setting, value in {**PLANNER_SETTINGS, "jit": "off"}.items():
                 connection.execute(f"SET {setting} = {value}".encode())
             return drive(operation, lambda query: self.answer(connection, query, now))
 

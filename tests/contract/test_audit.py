@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from postino.stores.audit import first_broken
 from postino.stores.records import AuditContext, AuditEntry
 from postino.stores.store import Store
 from postino.values.gate import Scope
+from tests.audit_chain import find_broken_entry
 from tests.contract.databases import Clock, Database
 from tests.contract.desk import ME, Desk
 
@@ -28,7 +28,7 @@ async def trail(store: Store, clock: Clock) -> list[AuditEntry]:
 
 async def test_an_untouched_trail_verifies(trail: list[AuditEntry]) -> None:
     assert [line.seq for line in trail] == [1, 2, 3, 4, 5]
-    assert first_broken(trail) is None
+    assert find_broken_entry(trail) is None
 
 
 async def test_the_newest_lines_are_listed_first(store: Store, trail: list[AuditEntry]) -> None:
@@ -42,7 +42,7 @@ async def test_the_newest_lines_are_listed_first(store: Store, trail: list[Audit
 )  # fmt: skip
 async def test_a_changed_line_is_found(store: Store, database: Database, trail: list[AuditEntry], change: str) -> None:
     database.sql(f"UPDATE {{audit}} SET {change} WHERE seq = 3")
-    broken = first_broken(await oldest_first(store))
+    broken = find_broken_entry(await oldest_first(store))
     assert broken is not None
     assert broken.seq == 3
 
@@ -51,7 +51,7 @@ async def test_a_missing_line_is_found_by_the_one_after_it(
     store: Store, database: Database, trail: list[AuditEntry]
 ) -> None:
     database.sql("DELETE FROM {audit} WHERE seq = 2")
-    broken = first_broken(await oldest_first(store))
+    broken = find_broken_entry(await oldest_first(store))
     assert broken is not None
     assert broken.seq == 3
 
@@ -60,7 +60,7 @@ async def test_words_cannot_move_from_one_field_to_the_next(
     store: Store, database: Database, trail: list[AuditEntry]
 ) -> None:
     database.sql("UPDATE {audit} SET reason = 'because', detail = ' è' WHERE seq = 5")
-    assert first_broken(await oldest_first(store)) is not None
+    assert find_broken_entry(await oldest_first(store)) is not None
 
 
 async def test_many_hands_write_one_chain(desk: Desk) -> None:
@@ -68,7 +68,7 @@ async def test_many_hands_write_one_chain(desk: Desk) -> None:
     await asyncio.gather(*(stores[turn % 3].pause(Scope.BRAND, str(turn), ME) for turn in range(30)))
     trail = await oldest_first(desk.store)
     assert [line.seq for line in trail] == list(range(1, 31))
-    assert first_broken(trail) is None
+    assert find_broken_entry(trail) is None
 
 
 async def test_a_deed_that_is_refused_leaves_no_line(desk: Desk) -> None:

@@ -146,7 +146,7 @@ async def test_a_store_used_through_sqlite3_does_not_open_with_the_other_library
     store = database.store()
     with sqlite3_transaction(database) as connection:
         await store.enqueue_on(connection, [new()])
-    with pytest.raises(WrongUse, match="second copy of the SQLite library"):
+    with pytest.raises(WrongUse, match="own copy of the SQLite library"):
         await store.open()
 
 

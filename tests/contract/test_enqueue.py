@@ -183,7 +183,7 @@ async def test_a_hundred_parallel_enqueues_of_one_key_give_one_job_and_equal_ans
 async def test_callers_with_the_same_keys_in_opposite_order_wait_for_each_other(desk: Desk) -> None:
     assert isinstance(desk.store.driver, Postgres)
     keys = [f"{number:02}" for number in range(9)]
-    async with desk.store.driver.lone_connection() as caller, caller.transaction():
+    async with desk.store.driver.open_connection_outside_pool() as caller, caller.transaction():
         await desk.store.enqueue_on(caller, [new(key="04")])  # both stop here, each holding one half if not in order
         both = asyncio.gather(
             desk.store.enqueue([new(key=key) for key in keys]),
@@ -205,7 +205,7 @@ async def test_a_job_is_found_by_its_channel_and_key(desk: Desk) -> None:
 @only_postgres
 async def test_a_key_held_by_an_open_transaction_is_waited_for_no_longer_than_patience(store: Store) -> None:
     assert isinstance(store.driver, Postgres)
-    async with store.driver.lone_connection() as caller, caller.transaction():
+    async with store.driver.open_connection_outside_pool() as caller, caller.transaction():
         await store.enqueue_on(caller, [new(key="k")])
         with pytest.raises(Blocked):
             await store.enqueue([new(key="k")], patience=0.05)

@@ -47,7 +47,7 @@ def elsewhere(desk: Desk, database: PostgresDatabase) -> Iterator[Callable[[Oper
     with psycopg.connect(database.url) as connection:
 
         def act(operation: Operation[Any]) -> None:
-            drive(operation, lambda query: driver.formatted_answer(connection, query))
+            drive(operation, lambda query: driver.execute_with_psycopg(connection, query))
             connection.commit()
 
         yield act
@@ -107,7 +107,7 @@ async def test_what_is_enqueued_while_its_gate_opens_is_not_forgotten(desk: Desk
         driver = desk.store.driver
         assert isinstance(driver, Postgres)
         order = await desk.order(free=0)
-        drive(claims.claim(order), lambda query: driver.formatted_answer(folding, query))
+        drive(claims.claim(order), lambda query: driver.execute_with_psycopg(folding, query))
         with ThreadPoolExecutor() as pool:
             resumed = pool.submit(resume, database.url, driver)
             until_done_or_waiting(resumed, database)
@@ -119,7 +119,9 @@ async def test_what_is_enqueued_while_its_gate_opens_is_not_forgotten(desk: Desk
 
 def resume(url: str, driver: Postgres) -> None:
     with psycopg.connect(url) as connection:
-        drive(gates.resume_scope(Scope.BRAND, "shoes", ME), lambda query: driver.formatted_answer(connection, query))
+        drive(
+            gates.resume_scope(Scope.BRAND, "shoes", ME), lambda query: driver.execute_with_psycopg(connection, query)
+        )
 
 
 def until_done_or_waiting(work: Future[None], database: PostgresDatabase) -> None:

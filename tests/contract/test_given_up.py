@@ -28,7 +28,7 @@ async def test_it_fails_once_the_trouble_has_lasted_long_enough(desk: Desk) -> N
         desk.clock.turn(hours=1)
         await fail(desk)
         assert await desk.store.fail_missed_posts(HOURS) == []
-    desk.clock.turn(hours=1)
+    desk.clock.turn(hours=1, seconds=1)  # SQLite computes times to the millisecond
     assert [job.id for job in await desk.store.fail_missed_posts(HOURS)] == [made.job.id]
     job = await desk.store.job(made.job.id)
     assert job.state is State.FAILED

@@ -12,10 +12,10 @@ import pytest
 
 from postino.errors import Conflict, NotFound
 from postino.rules.login_throttle import ADDRESS_POLICY, USER_POLICY, ThrottlePolicy
-from postino.stores.audit import first_broken
 from postino.stores.store import Store
 from postino.values.auth import ApiKey, Role, Session, User
 from postino.values.job import new_id
+from tests.audit_chain import find_broken_entry
 from tests.contract.databases import Clock, Database
 from tests.contract.desk import ME, Desk
 
@@ -38,7 +38,7 @@ def a_session(user: User, clock: Clock, **said: Any) -> Session:
 async def actions(store: Store) -> list[str]:
     """The oldest first; the chain holds."""
     trail = list(reversed(await store.audit(limit=1000)))
-    assert first_broken(trail) is None
+    assert find_broken_entry(trail) is None
     assert all(DIGEST not in line.detail and "argon2" not in line.detail for line in trail)
     return [line.action for line in trail]
 

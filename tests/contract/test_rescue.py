@@ -140,7 +140,7 @@ async def test_a_job_that_another_observer_is_deciding_about_is_left_to_it(desk:
     await desk.put_many(2)
     taken, free = await desk.take()
     await desk.store.unregister_worker("w1")
-    async with desk.store.driver.lone_connection() as observer, observer.transaction():
+    async with desk.store.driver.open_connection_outside_pool() as observer, observer.transaction():
         await observer.execute("SELECT FROM postino.jobs WHERE id = $1 FOR UPDATE", taken.id)
         (ending,) = await desk.store.rescue({}, settlement.rescue_job)
         assert ending.job.id == free.id

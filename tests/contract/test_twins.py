@@ -94,7 +94,7 @@ async def test_clicks_on_the_same_accounts_in_any_order_do_not_wait_in_a_circle(
 async def test_a_second_click_waits_for_the_first_that_has_not_committed_yet(desk: Desk) -> None:
     assert isinstance(desk.store.driver, Postgres)
     post, _ = wanted(guard=True)
-    async with desk.store.driver.lone_connection() as first, first.transaction():
+    async with desk.store.driver.open_connection_outside_pool() as first, first.transaction():
         lock = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))"
         await first.execute(lock, f"{post.account} {post.fingerprint}")
         second = asyncio.create_task(create(desk.store, wanted(guard=True)))

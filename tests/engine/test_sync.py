@@ -40,7 +40,7 @@ def test_inside_the_callers_own_sqlite_transaction(app: Postino, tmp_path: Path)
 def test_a_second_sqlite_library_is_refused_where_it_could_destroy_the_file(app: Postino, tmp_path: Path) -> None:
     app.sync(app.open())
     connection = sqlite3.connect(tmp_path / "postino.db")
-    with pytest.raises(WrongUse, match="second copy of the SQLite library"):
+    with pytest.raises(WrongUse, match="own copy of the SQLite library"):
         app.sync.enqueue("mail", connection=connection)
     connection.close()
 

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from postino import Job, Postino, State
 from postino.errors import StoreUnreachable
-from postino.stores.postgres import numbered
+from postino.stores.postgres import get_numbered_text
 from postino.stores.records import JobFilter
 from postino.stores.statement import load_queries
 from postino.values.event import Cursor, Event, EventType
@@ -120,7 +120,7 @@ def asking(*patterns: str) -> Loses:
     """Transactions with a query of the store that is named like one of these."""
     names = [name for pattern in patterns for name in fnmatch.filter(load_queries("postgres"), pattern)]
     assert names
-    return any_of(*(numbered(name) for name in names))
+    return any_of(*(get_numbered_text(name) for name in names))
 
 
 async def told(logs: Logs, event: str) -> bool:

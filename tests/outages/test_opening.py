@@ -17,7 +17,7 @@ async def test_a_beginning_that_is_cut_off_is_told_like_any_outage_and_may_be_re
 ) -> None:
     proxy.loses = nth(1, BEGINNING)
     other = Postino(settings(tmp_path, proxy.url(postgres_url)))
-    with pytest.raises(StoreUnreachable, match="does not answer"):
+    with pytest.raises(StoreUnreachable, match="does not respond"):
         await other.open()
     async with other:
         job = await other.enqueue("flow")

@@ -17,7 +17,6 @@ from postino.errors import Conflict, NotFound
 from postino.rules import settlement
 from postino.rules.retry import RetryPolicy, Schedule
 from postino.rules.settlement import Settlement
-from postino.stores.audit import first_broken
 from postino.stores.records import (
     AuditContext,
     ClaimRequest,
@@ -35,6 +34,7 @@ from postino.values.job import Job, Queue, State
 from postino.values.ledger import NewIntent, ReceiptEntry, ReceiptSource, Verdict
 from postino.values.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
 from postino.values.provider import Receipt
+from tests.audit_chain import find_broken_entry
 from tests.simulation.model import Entry, Model
 from tests.simulation.world import World
 
@@ -516,7 +516,7 @@ class Life(RuleBasedStateMachine):
             assert len(attempts) == entry.history
         trail = self.world.agree(lambda store: store.audit(EVERYTHING))[::-1]
         assert [(line.action, line.subject) for line in trail] == self.model.audit
-        assert first_broken(trail) is None
+        assert find_broken_entry(trail) is None
         self.world.agree(lambda store: store.gates())
         self.world.agree(lambda store: store.queue_depths())
         assert {worker.id for worker in self.world.agree(lambda store: store.workers())} == self.model.workers.keys()

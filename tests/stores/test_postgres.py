@@ -24,7 +24,7 @@ async def told(url: str) -> tuple[type[Exception], str]:
 async def test_a_server_that_does_not_answer() -> None:
     kind, text = await told("postgresql://me:hunter2@127.0.0.1:1/queue?application_name=x")
     assert kind is StoreUnreachable
-    assert "postgresql://127.0.0.1:1/queue does not answer" in text
+    assert "postgresql://127.0.0.1:1/queue does not respond" in text
     assert "hunter2" not in text
 
 
@@ -55,8 +55,8 @@ async def test_a_callers_connection_to_a_database_without_postino(postgres_url: 
     job = NewJob(id=new_id(), type="t", channel="t", queue=Queue.DEFAULT, payload=b"null")
     store = Store(Postgres(postgres_url))
     other = await asyncpg.connect(postgres_url)
-    with pytest.raises(WrongUse, match="there is no Postino in its database"):
+    with pytest.raises(WrongUse, match="its database has no Postino tables"):
         await store.enqueue_on(other, [job])
     await other.close()
-    with psycopg.connect(postgres_url) as same, pytest.raises(WrongUse, match="there is no Postino in its database"):
+    with psycopg.connect(postgres_url) as same, pytest.raises(WrongUse, match="its database has no Postino tables"):
         await store.enqueue_on(same, [job])

@@ -19,7 +19,7 @@ from postino.values.job import Queue, new_id
 
 
 async def test_a_file_that_does_not_exist(tmp_path: Path) -> None:
-    with pytest.raises(StoreUnreachable, match=r"There is no database at .*nowhere\.db\. `postino migrate` makes one"):
+    with pytest.raises(StoreUnreachable, match=r"There is no database at .*nowhere\.db\. Run `postino migrate`"):
         await Store(Sqlite(tmp_path / "nowhere.db")).open()
 
 
@@ -33,7 +33,7 @@ async def test_a_callers_connection_to_a_database_without_postino(tmp_path: Path
     job = NewJob(id=new_id(), type="t", channel="t", queue=Queue.DEFAULT, payload=b"null")
     store = Store(Sqlite(tmp_path / "postino.db"))
     for connection in (apsw.Connection(str(tmp_path / "other.db")), sqlite3.connect(tmp_path / "other.db")):
-        with pytest.raises(WrongUse, match="there is no Postino in its database"):
+        with pytest.raises(WrongUse, match="its database has no Postino tables"):
             await store.enqueue_on(connection, [job])
         connection.close()
 

@@ -16,7 +16,7 @@ from postino.api.views.users import render_user
 from postino.auth.validation import parse_role
 from postino.engine.actions import make_audit_context
 from postino.errors import WrongUse
-from postino.stores.audit import START, entry_hash
+from postino.stores.audit import FIRST_HASH, compute_entry_hash
 from postino.wiring import Postino
 
 AT_A_TIME = 1000
@@ -107,10 +107,10 @@ def seq_of(query: dict[str, str]) -> int | None:
 
 async def verified(app: Postino) -> dict[str, object]:
     """The whole chain from its first line, a thousand lines at a time; where it breaks first, if it does."""
-    previous, seq = START, 0
+    previous, seq = FIRST_HASH, 0
     while lines := await app.store.audit_after(seq, AT_A_TIME):
         for line in lines:
-            if line.seq != seq + 1 or line.hash != entry_hash(previous, line):
+            if line.seq != seq + 1 or line.hash != compute_entry_hash(previous, line):
                 return {"verified": False, "broken_at": line.seq}
             previous, seq = line.hash, line.seq
     return {"verified": True, "broken_at": None}

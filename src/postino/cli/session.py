@@ -35,7 +35,7 @@ ONLY_HERE = (
     "This works on a database of this machine, and {} names a server elsewhere. Say which database is meant with"
     " --data-dir or --database-url, or run it where the server is."
 )
-MAKES_ONE = "`postino migrate` makes one."
+MAKES_ONE = "Run `postino migrate` to create one."
 BEGIN = (
     "`{up}` makes one and starts all there is, `{migrate}` makes nothing but the database. If Postino runs elsewhere,"
     f" say where with --server or {SERVER}."

@@ -37,7 +37,7 @@ class MemoryDriver:
             self.connection.execute(migration.sql)
         return [migration.name for migration in made]
 
-    async def surroundings(self) -> str:
+    async def database_identity(self) -> str:
         return ""
 
     async def transact(self, operation: Operation[T], *, patience: float | None = None) -> T:

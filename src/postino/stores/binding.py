@@ -58,13 +58,13 @@ class BoundWrite(BoundOperation[P, T]):
         call = super().bind(driver)
 
         @wraps(call)
-        async def crashing(*args: P.args, **kwargs: P.kwargs) -> T:
+        async def call_with_crash_points(*args: P.args, **kwargs: P.kwargs) -> T:
             crash_point(f"{self.name}.before")
             result = await call(*args, **kwargs)
             crash_point(f"{self.name}.after")
             return result
 
-        return crashing
+        return call_with_crash_points
 
 
 def transact(operation: Callable[P, Operation[T]], *, patience: float | None = None) -> BoundWrite[P, T]:
@@ -89,14 +89,14 @@ def write(
     name = method.__name__
 
     @wraps(method)
-    async def crashing(store: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def call_with_crash_points(store: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
         crash_point(f"{name}.before")
         result = await method(store, *args, **kwargs)
         crash_point(f"{name}.after")
         return result
 
-    setattr(crashing, WRITES, True)
-    return crashing
+    setattr(call_with_crash_points, WRITES, True)
+    return call_with_crash_points
 
 
 WRITES = "__postino_writes__"

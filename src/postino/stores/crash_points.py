@@ -1,6 +1,6 @@
-"""Crash points: places where a process can be killed on purpose, before and after everything that changes the world.
+"""Crash points: places where a test can kill the process, before and after every write and every outbound call.
 
-`POSTINO_CRASH=name:n` kills the process with SIGKILL at the n-th passage of a point, as a power cut would.
+`POSTINO_CRASH=name:n` kills the process with SIGKILL when it passes a point for the n-th time, as a power cut would.
 """
 
 import os
@@ -17,7 +17,7 @@ class Countdown:
 
 
 @cache
-def armed() -> Countdown | None:
+def read_countdown() -> Countdown | None:
     """Return the countdown that `POSTINO_CRASH` asks for, if any."""
     point, _, passage = os.environ.get("POSTINO_CRASH", "").partition(":")
     return Countdown(point, int(passage or 1)) if point else None
@@ -25,7 +25,7 @@ def armed() -> Countdown | None:
 
 def crash_point(name: str) -> None:
     """Kill this process if the named point is armed and this is the passage it is armed for."""
-    countdown = armed()
+    countdown = read_countdown()
     if countdown is None or countdown.point != name:
         return
     countdown.left -= 1

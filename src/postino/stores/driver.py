@@ -10,49 +10,54 @@ T = TypeVar("T")
 
 
 class Blocked(PostinoError):
-    """Another transaction holds what this one needs, for longer than it was willing to wait."""
+    """Another transaction holds a lock for longer than this one was willing to wait."""
 
 
-def no_postino_here() -> WrongUse:
-    told = "connection: there is no Postino in its database. Run `postino migrate` on it, or give another connection."
-    return WrongUse(told, field="connection")
+def make_no_tables_error() -> WrongUse:
+    """Return the error for a caller's connection to a database without Postino's tables."""
+    message = "connection: its database has no Postino tables. Run `postino migrate` on it, or pass another connection."
+    return WrongUse(message, field="connection")
 
 
 class Driver(Protocol):
+    """Runs operations on one database."""
+
     async def open(self) -> None: ...
     async def close(self) -> None: ...
     async def migrate(self) -> list[str]: ...
-    async def surroundings(self) -> str:
-        """What tells this database from a copy of it."""
+    async def database_identity(self) -> str:
+        """Return what distinguishes this database from a copy of it."""
         ...
 
     async def transact(self, operation: Operation[T], *, patience: float | None = None) -> T:
-        """Runs the operation in one transaction; raises Blocked if a lock takes longer than `patience` seconds."""
+        """Run an operation in one transaction; raise Blocked if a lock takes longer than `patience` seconds."""
         ...
 
     async def perform(self, operation: Operation[T]) -> T:
-        """Runs the operation with each of its statements standing for itself."""
+        """Run an operation whose statements are each complete by themselves."""
         ...
 
     async def read(self, operation: Operation[T]) -> T:
-        """Runs an operation that changes nothing."""
+        """Run an operation that changes nothing."""
         ...
 
     async def join(self, connection: Any, operation: Operation[T]) -> T:
-        """Runs the operation on a caller's own connection, inside whatever transaction is open there."""
+        """Run an operation on a caller's connection, inside the transaction that is open there."""
         ...
 
 
-def drive(operation: Operation[T], answer: "Answer") -> T:
-    """Runs an operation to its end where queries are answered at once."""
+def drive(operation: Operation[T], execute: "QueryExecutor") -> T:
+    """Run an operation to its end where `execute` returns rows without waiting."""
     try:
         query = next(operation)
         while True:
-            query = operation.send([] if query.rows == [] else answer(query))
+            query = operation.send([] if query.rows == [] else execute(query))
     except StopIteration as end:
         result: T = end.value
         return result
 
 
-class Answer(Protocol):
+class QueryExecutor(Protocol):
+    """Executes a query and returns its rows."""
+
     def __call__(self, query: Query) -> Sequence[Row]: ...

@@ -1,4 +1,4 @@
-"""PostgreSQL: many machines, one truth."""
+"""The PostgreSQL driver: runs operations on a pool of connections."""
 
 import asyncio
 import inspect
@@ -13,7 +13,7 @@ import structlog
 
 from postino.config import redact_url
 from postino.errors import ConfigError, StoreUnreachable, WrongUse
-from postino.stores.driver import Blocked, drive, no_postino_here
+from postino.stores.driver import Blocked, drive, make_no_tables_error
 from postino.stores.migrations import check_complete, migrations, missing
 from postino.stores.statement import Operation, Query, Row, columns, statement
 
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
     Connection = asyncpg.pool.PoolConnectionProxy[asyncpg.Record]
     LoneConnection = asyncpg.Connection[asyncpg.Record]
 
-# Connection lost, resources short, an operator's or the system's doing; failover, deadlock and the like: they pass.
-PASSING_CLASSES = ("08", "53", "57", "58")
-PASSING = ("25006", "25P03", "40001", "40P01", "0A000")
+# SQLSTATE classes and codes of transient errors: lost connections, short resources, operators, failover, deadlocks.
+TRANSIENT_CLASSES = ("08", "53", "57", "58")
+TRANSIENT_CODES = ("25006", "25P03", "40001", "40P01", "0A000")
 UNREACHABLE = (
     OSError,
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
-    asyncpg.InternalClientError,  # used after the server's last words, before its end of the wire was closed
+    asyncpg.InternalClientError,  # a statement on a connection that the server is just closing
     asyncpg.CannotConnectNowError,
 )
 WIRE_SECONDS = 1.0
-# A queue's tables are small when a plan is made and large when it is used: by the indexes, always.
-PLANNED = {
+# Queue tables are small when a plan is made and large when it is used, so every plan uses the indexes.
+PLANNER_SETTINGS = {
     "plan_cache_mode": "force_generic_plan",
     "enable_seqscan": "off",
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
 }
-SURROUNDINGS = """
+DATABASE_IDENTITY = """
 SELECT concat_ws(' ', system_identifier, timeline_id, (SELECT oid FROM pg_database WHERE datname = current_database()))
 FROM pg_control_system(), pg_control_checkpoint()
 """
@@ -56,12 +56,12 @@ CREATE TABLE IF NOT EXISTS postino.migrations (
 """
 
 
-def database_clock() -> None:
-    """No time of ours: the database's own goes into every statement. Tests give another."""
+def use_database_clock() -> None:
+    """Return None: every statement then uses the database's own time. Tests pass another clock."""
 
 
 class Postgres:
-    """Runs operations on a pool of connections."""
+    """Runs operations on a pool of connections. Time is the database's."""
 
     dialect = "postgres"
 
@@ -71,7 +71,7 @@ class Postgres:
         *,
         connections: int = 4,
         statement_seconds: float = 5,
-        clock: Callable[[], datetime | None] = database_clock,
+        clock: Callable[[], datetime | None] = use_database_clock,
     ) -> None:
         self.url = url
         self.statement_seconds = statement_seconds
@@ -83,20 +83,21 @@ class Postgres:
     async def open(self) -> None:
         async with self.opening:
             if self.pool is None:
-                self.pool = await self.checked_pool()
+                self.pool = await self.open_checked_pool()
 
-    async def checked_pool(self) -> "asyncpg.Pool[asyncpg.Record]":
-        async with self.lone_connection() as connection:
-            check_complete(migrations(self.dialect), await applied(connection))
+    async def open_checked_pool(self) -> "asyncpg.Pool[asyncpg.Record]":
+        """Check the schema, create partitions that will be needed, and open the pool."""
+        async with self.open_connection_outside_pool() as connection:
+            check_complete(migrations(self.dialect), await read_applied(connection))
             await connection.fetchval("SELECT postino.make_partitions(9)")
         return await asyncpg.create_pool(
             self.url,
             min_size=0,
             max_size=self.connections,
-            reset=nothing_to_reset,
-            init=read_instants_quickly,
+            reset=skip_reset,
+            init=register_timestamp_codec,
             timeout=self.statement_seconds,
-            # The server gives up a statement by itself; this is for a wire on which nothing comes back any more.
+            # The server ends slow statements itself; this timeout is for a connection on which nothing comes back.
             command_timeout=self.statement_seconds + WIRE_SECONDS,
             server_settings={
                 "application_name": "postino",
@@ -104,8 +105,8 @@ class Postgres:
                 # A process frozen in the middle of a transaction must not keep its locks.
                 "idle_in_transaction_session_timeout": f"{self.statement_seconds * 1000:.0f}",
                 "jit": "off",
-                "lock_timeout": "0",  # whatever the role says: only who is impatient sets one
-                **PLANNED,
+                "lock_timeout": "0",  # whatever the role's default is; `transact` sets one if asked to
+                **PLANNER_SETTINGS,
             },
         )
 
@@ -115,11 +116,11 @@ class Postgres:
             await pool.close()
 
     async def migrate(self) -> list[str]:
-        async with self.lone_connection() as connection, connection.transaction():
+        async with self.open_connection_outside_pool() as connection, connection.transaction():
             await connection.execute("SELECT pg_advisory_xact_lock(hashtext('postino.migrate'))")
             await connection.execute(MIGRATIONS_TABLE)
-            todo = missing(migrations(self.dialect), await applied(connection))
-            for migration in todo:
+            pending = missing(migrations(self.dialect), await read_applied(connection))
+            for migration in pending:
                 await connection.execute(migration.sql)
                 await connection.execute(
                     "INSERT INTO postino.migrations (number, name, checksum) VALUES ($1, $2, $3)",
@@ -127,12 +128,12 @@ class Postgres:
                     migration.name,
                     migration.checksum,
                 )
-        return [migration.name for migration in todo]
+        return [migration.name for migration in pending]
 
-    async def surroundings(self) -> str:
-        """The cluster, its history and the database in it: not those of a restored dump, or of a promoted standby."""
+    async def database_identity(self) -> str:
+        """Return cluster, timeline and database: a restored dump or a promoted standby has others."""
         async with self.connection() as connection:
-            return str(await connection.fetchval(SURROUNDINGS))
+            return str(await connection.fetchval(DATABASE_IDENTITY))
 
     async def transact(self, operation: Operation[T], *, patience: float | None = None) -> T:
         async with self.connection() as connection, connection.transaction():
@@ -147,53 +148,59 @@ class Postgres:
     read = perform
 
     async def run(self, connection: "Connection", operation: Operation[T]) -> T:
+        """Run an operation on one connection."""
         try:
             query = next(operation)
             while True:
-                answer = [] if query.rows == [] else await self.answer(connection, query)
-                query = operation.send(answer)
+                rows = [] if query.rows == [] else await self.execute(connection, query)
+                query = operation.send(rows)
         except StopIteration as end:
             result: T = end.value
             return result
         finally:
             operation.close()
 
-    async def answer(self, connection: "Connection", query: Query) -> list[Any]:
+    async def execute(self, connection: "Connection", query: Query) -> list[Any]:
+        """Execute a query through asyncpg."""
         sql = statement(self.dialect, query.name)
-        values = columns(self.timed(query), sql.names)
-        return await connection.fetch(numbered(query.name), *values)
+        values = columns(self.add_time(query), sql.names)
+        return await connection.fetch(get_numbered_text(query.name), *values)
 
-    def timed(self, query: Query) -> Query:
+    def add_time(self, query: Query) -> Query:
+        """Add the clock's time to a query's parameters."""
         return Query(query.name, {"now": self.clock(), **query.params}, query.rows)
 
     async def join(self, connection: Any, operation: Operation[T]) -> T:
         try:
-            return await self.run_on(connection, operation)
+            return await self.run_on_connection(connection, operation)
         except Exception as error:
             if getattr(error, "sqlstate", None) == UNDEFINED_TABLE:
-                raise no_postino_here() from error
+                raise make_no_tables_error() from error
             raise
 
-    async def run_on(self, connection: Any, operation: Operation[T]) -> T:
+    async def run_on_connection(self, connection: Any, operation: Operation[T]) -> T:
+        """Run an operation on a caller's connection, of asyncpg or of synchronous psycopg."""
         module = type(connection).__module__.partition(".")[0]
         if module == "asyncpg":
             return await self.run(connection, operation)
         if module == "psycopg" and not inspect.iscoroutinefunction(connection.execute):
-            return drive(operation, lambda query: self.formatted_answer(connection, query))
+            return drive(operation, lambda query: self.execute_with_psycopg(connection, query))
         raise WrongUse(
             f"connection: enqueue joins transactions of asyncpg and synchronous psycopg, not {type(connection)!r}.",
             field="connection",
         )
 
-    def formatted_answer(self, connection: Any, query: Query) -> Sequence[Row]:
+    def execute_with_psycopg(self, connection: Any, query: Query) -> Sequence[Row]:
+        """Execute a query through psycopg."""
         sql = statement(self.dialect, query.name)
-        values = columns(self.timed(query), sql.names)
-        cursor = connection.cursor(row_factory=psycopg_rows())  # whatever the caller's own queries give
+        values = columns(self.add_time(query), sql.names)
+        cursor = connection.cursor(row_factory=get_psycopg_row_factory())  # whatever row factory the caller uses
         cursor.execute(sql.formatted(), dict(zip(sql.names, values, strict=True)))
         return list(cursor) if cursor.description else []
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator["Connection"]:
+        """Take a connection from the pool; turn the database's errors into Postino's."""
         if self.pool is None:
             await self.open()
         assert self.pool is not None
@@ -201,110 +208,118 @@ class Postgres:
             async with self.pool.acquire(timeout=self.statement_seconds) as connection:
                 yield connection
         except asyncpg.LockNotAvailableError as error:
-            raise Blocked("Another transaction holds the same key.") from error
+            raise Blocked("Another transaction holds the same key. Nothing was changed; try again.") from error
         except asyncpg.QueryCanceledError as error:
-            told = f"PostgreSQL did not finish within {self.statement_seconds} s. Nothing was changed; try again."
-            raise StoreUnreachable(told) from error
+            message = f"PostgreSQL did not finish within {self.statement_seconds} s. Nothing was changed; try again."
+            raise StoreUnreachable(message) from error
         except (*UNREACHABLE, TimeoutError) as error:
-            raise StoreUnreachable(self.unreachable(error)) from error
+            raise StoreUnreachable(self.describe_outage(error)) from error
         except asyncpg.PostgresError as error:
-            if lacks_partition(error):
+            if is_partition_missing(error):
                 await self.make_partitions(error)
-            elif not passes(error):
+            elif not is_transient(error):
                 raise
-            raise StoreUnreachable(self.unreachable(error)) from error
+            raise StoreUnreachable(self.describe_outage(error)) from error
 
     async def make_partitions(self, error: asyncpg.PostgresError) -> None:
-        told = "made now; look at the log of the last weeks for duty.failed"
-        log.critical("partition.missing", error=str(error), next=told)
+        """Create missing partitions. A duty does this weeks ahead; here it did not, so the log says so."""
+        log.critical(
+            "partition.missing", error=str(error), next="created now; see duty.failed in the log of the last weeks"
+        )
         try:
-            async with self.lone_connection() as connection:
+            async with self.open_connection_outside_pool() as connection:
                 await connection.fetchval("SELECT postino.make_partitions(9)")
         except asyncpg.PostgresError as refusal:
-            lacks = f"The tables lack a partition, and PostgreSQL refuses to make it: {refusal}."
-            raise StoreUnreachable(lacks) from error
+            message = f"A partition is missing and PostgreSQL refused to create it: {refusal}. Nothing was changed."
+            raise StoreUnreachable(message) from error
 
     @asynccontextmanager
-    async def lone_connection(self) -> AsyncIterator["LoneConnection"]:
-        """A connection outside the pool, for work that takes its time."""
+    async def open_connection_outside_pool(self) -> AsyncIterator["LoneConnection"]:
+        """Open a connection outside the pool, for work that may take long."""
         try:
             connection = await asyncpg.connect(
                 self.url, timeout=self.statement_seconds, server_settings={"application_name": "postino"}
             )
         except asyncpg.PostgresError as error:
-            if passes(error):
-                raise StoreUnreachable(self.unreachable(error)) from error
-            told = f"PostgreSQL refuses {redact_url(self.url)}: {error}. Nothing was changed."
-            raise StoreUnreachable(told) from error
+            if is_transient(error):
+                raise StoreUnreachable(self.describe_outage(error)) from error
+            message = f"PostgreSQL refused the connection to {redact_url(self.url)}: {error}. Nothing was changed."
+            raise StoreUnreachable(message) from error
         except (*UNREACHABLE, TimeoutError) as error:
-            raise StoreUnreachable(self.unreachable(error)) from error
+            raise StoreUnreachable(self.describe_outage(error)) from error
         except (ValueError, asyncpg.ClientConfigurationError):
-            # Nothing of the driver's own words: they may repeat the address with its password.
-            told = "database.url is not an address that PostgreSQL understands."
-            raise ConfigError(told, field="database.url") from None
+            # Without the driver's own message, which may repeat the URL with its password.
+            raise ConfigError("database.url is not a valid PostgreSQL URL.", field="database.url") from None
         try:
             yield connection
         except (*UNREACHABLE, TimeoutError) as error:
-            raise StoreUnreachable(self.unreachable(error)) from error
+            raise StoreUnreachable(self.describe_outage(error)) from error
         except asyncpg.PostgresError as error:
-            if passes(error):
-                raise StoreUnreachable(self.unreachable(error)) from error
+            if is_transient(error):
+                raise StoreUnreachable(self.describe_outage(error)) from error
             raise
         finally:
             connection.terminate()
 
-    def unreachable(self, error: BaseException) -> str:
-        told = str(error) or "nothing came back in time"
-        return f"{redact_url(self.url)} does not answer ({told}). Nothing was lost; try again when it is back."
+    def describe_outage(self, error: BaseException) -> str:
+        """Say that the database does not respond, without its password."""
+        reason = str(error) or "timeout"
+        return f"{redact_url(self.url)} does not respond ({reason}). Nothing was lost; try again when it is back."
 
 
-def psycopg_rows() -> Any:
-    from psycopg.rows import dict_row  # the caller brought psycopg; Postino itself does without
+def get_psycopg_row_factory() -> Any:
+    """Return psycopg's dictionary rows. Only a caller who brought psycopg needs it."""
+    from psycopg.rows import dict_row
 
     return dict_row
 
 
-def lacks_partition(error: asyncpg.PostgresError) -> bool:
-    """PostgreSQL calls it a violated check, but names none."""
+def is_partition_missing(error: asyncpg.PostgresError) -> bool:
+    """Return whether a row has no partition: PostgreSQL reports a check violation without a constraint name."""
     return isinstance(error, asyncpg.CheckViolationError) and error.constraint_name is None
 
 
-def passes(error: asyncpg.PostgresError) -> bool:
+def is_transient(error: asyncpg.PostgresError) -> bool:
+    """Return whether an error is transient, so that the same statement may succeed later."""
     state = error.sqlstate or ""
-    return state in PASSING or state.startswith(PASSING_CLASSES)
+    return state in TRANSIENT_CODES or state.startswith(TRANSIENT_CLASSES)
 
 
-async def applied(connection: "LoneConnection") -> dict[int, str]:
+async def read_applied(connection: "LoneConnection") -> dict[int, str]:
+    """Return the checksums of the applied migrations, by number."""
     if await connection.fetchval("SELECT to_regclass('postino.migrations')") is None:
         return {}
-    found = await connection.fetch("SELECT number, checksum FROM postino.migrations")
-    return {row["number"]: row["checksum"] for row in found}
+    rows = await connection.fetch("SELECT number, checksum FROM postino.migrations")
+    return {row["number"]: row["checksum"] for row in rows}
 
 
-async def read_instants_quickly(connection: Any) -> None:
-    """Instants are a third of what reading a job costs, and most of those read together are the same few."""
+async def register_timestamp_codec(connection: Any) -> None:
+    """Decode timestamps with a cache: they are a third of the cost of reading jobs, and most of them repeat."""
     await connection.set_type_codec(
-        "timestamptz", schema="pg_catalog", format="tuple", encoder=microseconds_of, decoder=instant_of
+        "timestamptz", schema="pg_catalog", format="tuple", encoder=encode_timestamp, decoder=decode_timestamp
     )
 
 
-def microseconds_of(instant: datetime) -> tuple[int]:
+def encode_timestamp(instant: datetime) -> tuple[int]:
+    """Return an instant as PostgreSQL sends it: microseconds since 2000."""
     return ((instant - EPOCH) // MICROSECOND,)
 
 
 @lru_cache(4096)
-def instant_of(microseconds: tuple[int]) -> datetime:
+def decode_timestamp(microseconds: tuple[int]) -> datetime:
+    """Return the instant in PostgreSQL's microseconds since 2000."""
     return EPOCH + microseconds[0] * MICROSECOND
 
 
-async def nothing_to_reset(connection: Any) -> None:
-    """The pool would ask the server to reset each connection it gets back; ours leave nothing behind."""
+async def skip_reset(connection: Any) -> None:
+    """Skip the reset that asyncpg's pool sends when it takes a connection back: ours leave no session state."""
 
 
-NUMBERED: dict[str, str] = {}
+NUMBERED_TEXTS: dict[str, str] = {}
 
 
-def numbered(name: str) -> str:
-    if name not in NUMBERED:
-        NUMBERED[name] = statement(Postgres.dialect, name).numbered()
-    return NUMBERED[name]
+def get_numbered_text(name: str) -> str:
+    """Return a query's text with $1, $2, … for its parameters."""
+    if name not in NUMBERED_TEXTS:
+        NUMBERED_TEXTS[name] = statement(Postgres.dialect, name).numbered()
+    return NUMBERED_TEXTS[name]

@@ -1,7 +1,4 @@
-"""The contract of a store: what the engine asks of a database, and the values that go in and out.
-
-A store selects, fences and writes; it decides nothing. Decisions come in as values or as pure functions of `rules`.
-"""
+"""The values that go into the store and come out of it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,14 +18,14 @@ from postino.values.job import Job, Queue, State
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewJob:
-    """A job about to be enqueued, under an id of its own; a key makes a repeated call the same job."""
+    """A job to enqueue. Its id is chosen by the caller; a key makes a repeated call the same job."""
 
     id: UUID
     type: str
     channel: str
     queue: Queue
     payload: bytes
-    key: str | None = None  # None: nobody can ask for it again, so its id serves as its key
+    key: str | None = None  # None: its id serves as its key
     run_at: datetime | None = None  # None: now
     account: str | None = None
     brand: str | None = None
@@ -42,7 +39,7 @@ class NewJob:
 
 @dataclass(frozen=True, slots=True)
 class EnqueuedJob:
-    """The job, and whether this call created it; otherwise its key was known and it comes back as it is now."""
+    """A job, and whether this call created it; if not, its key was known and the job is as it is now."""
 
     job: Job
     created: bool
@@ -50,20 +47,20 @@ class EnqueuedJob:
 
 @dataclass(frozen=True, slots=True)
 class PollResult:
-    """One look at the store: what is due where, which gates stand, how far each worker's beats have come."""
+    """What a poll found: due lines, gates, the number of heartbeats of every worker."""
 
     now: datetime
     heads: tuple[ClaimSource, ...] = ()
-    hinted: bool = False  # lanes have been told of that nobody has looked at yet
-    orphaned: bool = False  # jobs are running whose worker is gone; with a beat only
+    hinted: bool = False  # there are hints to fold
+    orphaned: bool = False  # running jobs have lost their worker; read only with a heartbeat
     known: GateSources = field(default_factory=GateSources)
     heartbeats: Mapping[str, int] = field(default_factory=dict)
-    held: frozenset[tuple[UUID, UUID]] = frozenset()  # what the asking worker runs, by job and token; with a beat only
+    held: frozenset[tuple[UUID, UUID]] = frozenset()  # this worker's jobs and tokens; read only with a heartbeat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimRequest:
-    """What a worker asks for. The token is its own choice, so that it can find what it holds after a lost answer."""
+    """What a worker wants to claim. It chooses the token, so that it can find its jobs if the response is lost."""
 
     worker: str
     token: UUID
@@ -71,15 +68,15 @@ class ClaimRequest:
     poll: PollResult
     marks: Mapping[tuple[str, Queue], datetime] = field(default_factory=dict)
     low_is_running: bool = False
-    # Seconds a run may take, by "channel NAME", "type NAME" and "" for all others; a job's own limit goes before them.
-    # So long and a grace after its claim, a job that has not ended is taken from its worker.
+    # Time limits in seconds, by "channel NAME", "type NAME" and "" for all others; a job's own limit goes before them.
+    # A job that has not ended within its limit and the grace after its claim is taken from its worker.
     limits: Mapping[str, float] = field(default_factory=dict)
     grace: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptError:
-    """What went wrong in one attempt, for the history; without a class where no exception told of it."""
+    """The error of one attempt, for the history; without a class if no exception caused it."""
 
     error_class: str | None
     message: str
@@ -88,7 +85,7 @@ class AttemptError:
 
 @dataclass(frozen=True, slots=True)
 class SettledJob:
-    """A job, as claimed, and what becomes of it. The claim's token fences the write."""
+    """A job, as claimed, and its settlement. The claim's token fences the write."""
 
     job: Job
     settlement: Settlement
@@ -97,7 +94,7 @@ class SettledJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One line of a job's history."""
+    """One attempt in a job's history."""
 
     generation: int
     number: int
@@ -112,7 +109,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetter:
-    """A job that failed, with all one needs to understand and replay it; kept until a person resolves it."""
+    """A failed job with all that is needed to understand and replay it; kept until a person resolves it."""
 
     job: Job
     cause: DeadLetterCause
@@ -126,7 +123,7 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerInfo:
-    """A worker process, alive as long as its beats go up."""
+    """A worker process, alive as long as its heartbeats go up."""
 
     id: str
     host: str
@@ -137,7 +134,7 @@ class WorkerInfo:
 
 @dataclass(frozen=True, slots=True)
 class ExplainInput:
-    """What is around a job: all that may keep it from running, who could run it, and when that was seen."""
+    """All that may keep a job from running, the workers that could run it, and when this was read."""
 
     facts: JobSnapshot
     workers: tuple[WorkerInfo, ...]
@@ -146,14 +143,14 @@ class ExplainInput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFilter:
-    """Which jobs to list: newest first, after the cursor."""
+    """Which jobs to list, newest first, before the cursor."""
 
     states: tuple[State, ...] = ()
     type: str | None = None
     channel: str | None = None
     account: str | None = None
     brand: str | None = None
-    brands: tuple[str, ...] | None = None  # None: whatever they are
+    brands: tuple[str, ...] | None = None  # None: all
     queue: Queue | None = None
     parent_id: UUID | None = None
     before: UUID | None = None
@@ -162,7 +159,7 @@ class JobFilter:
 
 @dataclass(frozen=True, slots=True)
 class JobPage:
-    """Jobs in their order, and before which to go on: perhaps without any, when much was looked through in vain."""
+    """Jobs in order, and the cursor of the next page. A page may be empty and still have a next one."""
 
     jobs: Sequence[Job]
     next: UUID | None
@@ -177,7 +174,7 @@ class DeadLetterFilter:
     channel: str | None = None
     cause: DeadLetterCause | None = None
     account: str | None = None
-    brands: tuple[str, ...] | None = None  # None: whatever they are
+    brands: tuple[str, ...] | None = None  # None: all
     resolved: bool = False
     before: UUID | None = None
     limit: int = 50
@@ -185,7 +182,7 @@ class DeadLetterFilter:
 
 @dataclass(frozen=True, slots=True)
 class AuditContext:
-    """Who does something by hand, and why: for the audit trail."""
+    """Who acts, and why: for the audit trail."""
 
     actor: str
     reason: str = ""
@@ -193,7 +190,7 @@ class AuditContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
-    """One line of the audit trail; its hash covers the line before it."""
+    """One entry of the audit trail; its hash covers the entry before it."""
 
     seq: int
     at: datetime
@@ -218,27 +215,27 @@ class QueueDepth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForecastInput:
-    """What may run by a time and all that may hold it up, as they are now: what a rehearsal of it starts from."""
+    """The jobs that may run by a time and all that may hold them up, as they are now."""
 
     now: datetime
     jobs: tuple[Job, ...]  # without their payloads
-    posts: Mapping[UUID, datetime | None] = field(default_factory=dict)  # until when they may be published
+    posts: Mapping[UUID, datetime | None] = field(default_factory=dict)  # deadlines of posts
     gates: tuple[Gate, ...] = ()
     blackouts: tuple[Blackout, ...] = ()
     circuits: tuple[Breaker, ...] = ()
     caps: Mapping[str, int] = field(default_factory=dict)
-    served: Mapping[tuple[str, str], datetime] = field(default_factory=dict)  # when each brand last was, by channel
-    spent: tuple[tuple[str, str, str, QuotaUse], ...] = ()  # lately, of a channel's account's quota
-    lasted: Mapping[str, timedelta] = field(default_factory=dict)  # how long a job usually takes, by channel
+    served: Mapping[tuple[str, str], datetime] = field(default_factory=dict)  # last turn, by channel and brand
+    spent: tuple[tuple[str, str, str, QuotaUse], ...] = ()  # recent use of channel, account and quota
+    lasted: Mapping[str, timedelta] = field(default_factory=dict)  # usual duration, by channel
 
 
-# About a job whose worker died: the job, the time, and whether it may have been this job's doing.
+# Decides what becomes of a job whose worker died: the job, the time, and whether the job may have killed the worker.
 RescueRule = Callable[[Job, datetime, bool], Settlement]
 
 
 @dataclass(frozen=True, slots=True)
 class BrandCount:
-    """How many posts of a brand are in a state; counting stops where it would take long."""
+    """How many posts of a brand are in a state, counted up to a bound."""
 
     brand: str
     state: State
@@ -247,7 +244,7 @@ class BrandCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaUsageFilter:
-    """What was spent of a quota since a time: an account's, or that of all together, whose account is ''."""
+    """Whose use of a quota to read, since when. The account is '' where all accounts share the quota."""
 
     channel: str
     quota: str

@@ -1,4 +1,4 @@
-"""From database rows to the values of the contract."""
+"""Convert database rows to values."""
 
 import json
 from collections.abc import Sequence
@@ -13,34 +13,35 @@ from postino.stores.statement import Row
 from postino.values.event import Cursor, Event
 from postino.values.job import Job, Queue, State, make_job
 
-NAMES = tuple(field.name for field in fields(Job))
-OF_LIVE = {"look_at", "deferred", "claimed_by", "claimed_at", "token", "dispatched_at", "regardless", "limited"}
-KEPT = frozenset(NAMES) - OF_LIVE - {"result", "finished_at"}
+COLUMNS = tuple(field.name for field in fields(Job))
+LIVE_ONLY = {"look_at", "deferred", "claimed_by", "claimed_at", "token", "dispatched_at", "regardless", "limited"}
+DEAD_LETTER_COLUMNS = frozenset(COLUMNS) - LIVE_ONLY - {"result", "finished_at"}
 STATES = {state.value: state for state in State}
 QUEUES = tuple(Queue)
-columns_of_live = itemgetter(*(name for name in NAMES if name not in ("result", "finished_at")))
-columns_of_any = itemgetter(*NAMES)
+get_live_columns = itemgetter(*(name for name in COLUMNS if name not in ("result", "finished_at")))
+get_all_columns = itemgetter(*COLUMNS)
 
 
-def to_live_jobs(found: Sequence[Row]) -> list[Job]:
-    """Rows of the table of live jobs."""
+def to_live_jobs(rows: Sequence[Row]) -> list[Job]:
+    """Return the jobs in rows of the table of live jobs."""
     jobs = []
-    for row in found:
-        id_, type_, channel, queue, state, *others = columns_of_live(row)
+    for row in rows:
+        id_, type_, channel, queue, state, *others = get_live_columns(row)
         jobs.append(make_job(id_, type_, channel, QUEUES[queue], STATES[state], *others))
     return jobs
 
 
 def to_job(row: Row) -> Job:
-    """A row of the view over live and finished jobs."""
-    id_, type_, channel, queue, state, *others = columns_of_any(row)
+    """Return the job in a row of the view over live and finished jobs."""
+    id_, type_, channel, queue, state, *others = get_all_columns(row)
     return make_job(id_, type_, channel, Queue.named(queue), STATES[state], *others)
 
 
 def to_dead_letter(row: Row) -> DeadLetter:
+    """Return the dead letter in a row."""
     job = Job(
         **{
-            **{name: row[name] for name in KEPT - {"state"}},
+            **{name: row[name] for name in DEAD_LETTER_COLUMNS - {"state"}},
             "queue": QUEUES[row["queue"]],
             "state": State.FAILED,
             "finished_at": row["died_at"],
@@ -59,7 +60,7 @@ def to_dead_letter(row: Row) -> DeadLetter:
 
 
 def to_past_attempt(entry: dict[str, Any]) -> Attempt:
-    """An attempt as kept inside a dead letter."""
+    """Return an attempt stored inside a dead letter."""
     return Attempt(
         **{
             **entry,
@@ -70,23 +71,28 @@ def to_past_attempt(entry: dict[str, Any]) -> Attempt:
 
 
 def to_attempt(row: Row) -> Attempt:
+    """Return the attempt in a row."""
     return Attempt(**{name: row[name] for name in Attempt.__slots__})
 
 
 def to_worker(row: Row) -> WorkerInfo:
+    """Return the worker in a row."""
     values = {name: row[name] for name in ("host", "pid", "started_at")}
     return WorkerInfo(id=row["worker"], heartbeats=row["beats"], **values)
 
 
 def to_audit_entry(row: Row) -> AuditEntry:
+    """Return the audit entry in a row."""
     return AuditEntry(**{name: row[name] for name in AuditEntry.__slots__})
 
 
 def to_queue_depth(row: Row) -> QueueDepth:
+    """Return the queue depth in a row."""
     return QueueDepth(row["channel"], QUEUES[row["queue"]], State(row["state"]), row["jobs"], row["oldest_run_at"])
 
 
 def to_event(row: Row) -> Event:
+    """Return the event in a row."""
     return Event(
         cursor=Cursor(row["xid"], row["seq"]),
         type=row["type"],
@@ -97,5 +103,5 @@ def to_event(row: Row) -> Event:
 
 
 def set_owner(job: Job, owner: str, now: datetime) -> Job:
-    """An uncertain job in the hands of the person who settles it."""
+    """Return an uncertain job as claimed by the person, or the duty, that settles it."""
     return replace(job, claimed_by=owner, claimed_at=now)

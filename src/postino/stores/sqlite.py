@@ -1,4 +1,4 @@
-"""SQLite: one machine, nothing installed. One thread writes, and gathers what is waiting into one transaction."""
+"""The SQLite driver: one thread writes, and commits what waits in one transaction; another thread reads."""
 
 import asyncio
 import os
@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 import apsw
 
 from postino.errors import StoreUnreachable, WrongUse
-from postino.stores.driver import drive, no_postino_here
+from postino.stores.driver import drive, make_no_tables_error
 from postino.stores.migrations import check_complete, migrations, missing
-from postino.stores.sqlite_thread import Hand, busy_or_broken, connect, execute
-from postino.stores.sqlite_values import bound, decoded
+from postino.stores.sqlite_thread import SqliteThread, connect, convert_errors, execute
+from postino.stores.sqlite_values import decode_row, encode_params
 from postino.stores.statement import Operation, Query, Row, statement
 
 T = TypeVar("T")
@@ -26,22 +26,23 @@ CREATE TABLE IF NOT EXISTS postino_migrations (
     applied_at text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z')
 )
 """
-MACHINE = Path("/etc/machine-id")  # not the host's name, which a container gets anew each time it is made
+MACHINE = Path("/etc/machine-id")  # not the host name, which changes with every container
 TWO_LIBRARIES = (
-    "connection: it comes from Python's sqlite3 module, which brings a second copy of the SQLite library. Two copies in"
-    " one process do not see each other's locks and can destroy the file. Open it with apsw.Connection(path) instead,"
-    " or let this process only ever enqueue with connection=."
+    "connection: it comes from Python's sqlite3 module, which has its own copy of the SQLite library. Two copies in one"
+    " process do not see each other's locks and can corrupt the file. Open it with apsw.Connection(path) instead, or"
+    " use this process only to enqueue with connection=."
 )
 
 
-def make_for_its_owner(path: Path) -> None:
-    """Nobody else reads a new one, nor the write-ahead log beside it, which SQLite makes like it."""
+def create_private_file(path: Path) -> None:
+    """Create the file for its owner alone; SQLite creates the write-ahead log beside it with the same permissions."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with suppress(OSError):  # SQLite says what is wrong with the place
+    with suppress(OSError):  # SQLite reports what is wrong with the path
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
-def machine_clock() -> datetime:
+def read_machine_clock() -> datetime:
+    """Return this machine's time."""
     return datetime.now(UTC)
 
 
@@ -51,63 +52,68 @@ class Sqlite:
     dialect = "sqlite"
 
     def __init__(
-        self, path: Path, *, statement_seconds: float = 5, clock: Callable[[], datetime | None] = machine_clock
+        self, path: Path, *, statement_seconds: float = 5, clock: Callable[[], datetime | None] = read_machine_clock
     ) -> None:
         self.path = path
         self.statement_seconds = statement_seconds
         self.clock = clock
-        self.writer: Hand | None = None
-        self.reader: Hand | None = None
+        self.writer: SqliteThread | None = None
+        self.reader: SqliteThread | None = None
         self.foreign_library_seen = False
         self.opening = asyncio.Lock()
 
     async def open(self) -> None:
         async with self.opening:
             if self.writer is None:
-                await self.start_hands()
+                await self.start_threads()
 
-    async def start_hands(self) -> None:
+    async def start_threads(self) -> None:
+        """Check the schema and start the two threads."""
         if self.foreign_library_seen:
             raise WrongUse(TWO_LIBRARIES, field="connection")
         await asyncio.to_thread(self.check_schema)
-        self.writer = Hand(self.path, self.clock, writes=True)
-        # Everybody's reads wait for the one that is under way.
-        self.reader = Hand(self.path, self.clock, writes=False, statement_seconds=self.statement_seconds)
+        self.writer = SqliteThread(self.path, self.clock, writes=True)
+        # All reads wait for the one that runs, so it has a time limit.
+        self.reader = SqliteThread(self.path, self.clock, writes=False, statement_seconds=self.statement_seconds)
 
     async def close(self) -> None:
-        hands, self.writer, self.reader = (self.writer, self.reader), None, None
-        for hand in hands:
-            if hand is not None:
-                await asyncio.to_thread(hand.stop)
+        threads, self.writer, self.reader = (self.writer, self.reader), None, None
+        for thread in threads:
+            if thread is not None:
+                await asyncio.to_thread(thread.stop)
 
     async def is_new(self) -> bool:
-        return await asyncio.to_thread(lambda: not self.path.exists() or not self.applied())
+        """Return whether the file has no schema yet."""
+        return await asyncio.to_thread(lambda: not self.path.exists() or not self.read_applied())
 
-    def applied(self) -> dict[int, str]:
-        with busy_or_broken(self.path):
+    def read_applied(self) -> dict[int, str]:
+        """Return the checksums of the applied migrations, by number."""
+        with convert_errors(self.path):
             connection = connect(self.path, writes=False)
             try:
-                return applied(connection)
+                return read_applied(connection)
             finally:
                 connection.close()
 
     def check_schema(self) -> None:
+        """Raise if the file does not exist or lacks migrations."""
         if not self.path.exists():
-            raise StoreUnreachable(f"There is no database at {self.path}. `postino migrate` makes one.")
-        check_complete(migrations(self.dialect), self.applied())
+            raise StoreUnreachable(f"There is no database at {self.path}. Run `postino migrate` to create one.")
+        check_complete(migrations(self.dialect), self.read_applied())
 
     async def migrate(self) -> list[str]:
-        return await asyncio.to_thread(self.apply_missing)
+        return await asyncio.to_thread(self.apply_migrations)
 
-    def apply_missing(self) -> list[str]:
-        make_for_its_owner(self.path)
-        with busy_or_broken(self.path):
+    def apply_migrations(self) -> list[str]:
+        """Create the file if necessary, apply missing migrations in one transaction, and return their names."""
+        create_private_file(self.path)
+        with convert_errors(self.path):
             connection = connect(self.path, writes=True)
             try:
                 connection.execute("BEGIN IMMEDIATE")
                 connection.execute(MIGRATIONS_TABLE)
-                todo = missing(migrations(self.dialect), applied(connection))
-                for migration in todo:
+                pending = missing(migrations(self.dialect), read_applied(connection))
+                for migration in pending:
                     connection.execute(migration.sql)
                     connection.execute(
                         "INSERT INTO postino_migrations (number, name, checksum) VALUES (?, ?, ?)",
@@ -116,18 +122,18 @@ class Sqlite:
                 connection.execute("COMMIT")
             finally:
                 connection.close()  # rolls back what was not committed
-        return [migration.name for migration in todo]
+        return [migration.name for migration in pending]
 
-    async def surroundings(self) -> str:
-        return await asyncio.to_thread(self.place)
+    async def database_identity(self) -> str:
+        return await asyncio.to_thread(self.locate)
 
-    def place(self) -> str:
-        """A copy is another file, and a moved disk another machine."""
+    def locate(self) -> str:
+        """Return machine, path and inode: a copy is another file, and a moved disk is in another machine."""
         machine = MACHINE.read_text().strip() if MACHINE.exists() else ""
         return f"{machine} {self.path.resolve()} {self.path.stat().st_ino}"
 
     async def transact(self, operation: Operation[T], *, patience: float | None = None) -> T:
-        # Nobody but the writer's own batch can hold a key, so there is nothing to be patient about.
+        # Only the writer's own batch can hold a lock, so `patience` has no meaning here.
         if self.writer is None:
             await self.open()
         assert self.writer is not None
@@ -143,40 +149,42 @@ class Sqlite:
 
     async def join(self, connection: Any, operation: Operation[T]) -> T:
         try:
-            return self.run_on(connection, operation)
+            return self.run_on_connection(connection, operation)
         except (apsw.SQLError, sqlite3.OperationalError) as error:
             if "no such table: postino_" in str(error):
-                raise no_postino_here() from error
+                raise make_no_tables_error() from error
             raise
 
-    def run_on(self, connection: Any, operation: Operation[T]) -> T:
+    def run_on_connection(self, connection: Any, operation: Operation[T]) -> T:
+        """Run an operation on a caller's connection, of apsw or of sqlite3."""
         if isinstance(connection, apsw.Connection):
             return drive(operation, lambda query: execute(connection, query, self.clock()))
         if isinstance(connection, sqlite3.Connection):
             if self.writer is not None:
                 raise WrongUse(TWO_LIBRARIES, field="connection")
             self.foreign_library_seen = True
-            return drive(operation, lambda query: execute_foreign(connection, query, self.clock()))
+            return drive(operation, lambda query: execute_with_sqlite3(connection, query, self.clock()))
         raise WrongUse(
             f"connection: enqueue joins transactions of apsw and sqlite3, not {type(connection)!r}.", field="connection"
         )
 
 
-def execute_foreign(connection: sqlite3.Connection, query: Query, now: datetime | None) -> Sequence[Row]:
-    """The same through Python's own module, which takes one statement at a time."""
-    found: list[Row] = []
+def execute_with_sqlite3(connection: sqlite3.Connection, query: Query, now: datetime | None) -> Sequence[Row]:
+    """Execute a query through Python's sqlite3 module, which takes one statement at a time."""
+    rows: list[Row] = []
     for row in [{}] if query.rows is None else query.rows:
-        values = bound({"now": now, **query.params, **row})
+        values = encode_params({"now": now, **query.params, **row})
         for part in statement(Sqlite.dialect, query.name).text.split(";"):
             cursor = connection.cursor()
-            cursor.row_factory = None  # whatever a caller's own queries give
+            cursor.row_factory = None  # whatever row factory the caller uses
             cursor.execute(part, values)
             names = tuple(column[0] for column in cursor.description or ())
-            found += [decoded(names, values) for values in cursor.fetchall()]
-    return found
+            rows += [decode_row(names, values) for values in cursor.fetchall()]
+    return rows
 
 
-def applied(connection: apsw.Connection) -> dict[int, str]:
+def read_applied(connection: apsw.Connection) -> dict[int, str]:
+    """Return the checksums of the applied migrations, by number."""
     if not connection.table_exists("main", "postino_migrations"):
         return {}
     return dict(connection.execute("SELECT number, checksum FROM postino_migrations"))

@@ -1,4 +1,4 @@
-"""A thread with a connection of its own: the only place where SQLite is called."""
+"""A thread with its own connection: the only place where Postino calls SQLite."""
 
 import asyncio
 import math
@@ -17,20 +17,20 @@ import structlog
 
 from postino.errors import StoreError, StoreUnreachable
 from postino.stores.driver import drive
-from postino.stores.sqlite_values import bound, decoded
+from postino.stores.sqlite_values import decode_row, encode_params
 from postino.stores.statement import Operation, Query, Row, statement
 
 T = TypeVar("T")
 log = structlog.get_logger("postino.store")
-MOST_TOGETHER = 1000
-PATIENCE_MS = 5000
-PAGES_IN_LOG = 8000  # of 4 kB
-STEPS = 20_000  # of SQLite's own, after which it is asked whether it takes too long
+MAX_BATCH = 1000
+BUSY_TIMEOUT_MS = 5000
+CHECKPOINT_PAGES = 8000  # of 4 kB
+STEPS = 20_000  # SQLite instructions between two checks of the time limit
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """An operation, and where its result is awaited."""
+class QueuedOperation:
+    """An operation, and the future that awaits its result."""
 
     operation: Operation[Any]
     loop: asyncio.AbstractEventLoop
@@ -38,12 +38,14 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class OperationResult:
+    """The value or the error of an operation."""
+
     value: Any = None
     error: BaseException | None = None
 
 
-class Hand:
+class SqliteThread:
     """Runs operations one after the other; those that wait while it is busy share the next transaction."""
 
     def __init__(
@@ -51,11 +53,11 @@ class Hand:
     ) -> None:
         self.path = path
         self.clock = clock
-        self.statement_seconds = statement_seconds  # None: as long as it takes
+        self.statement_seconds = statement_seconds  # None: no limit
         self.give_up_at = math.inf
         self.begin = "BEGIN IMMEDIATE" if writes else "BEGIN"
         self.writes = writes
-        self.waiting: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
+        self.waiting: queue.SimpleQueue[QueuedOperation | None] = queue.SimpleQueue()
         name = "postino-writer" if writes else "postino-reader"
         self.thread = threading.Thread(target=self.work, name=name, daemon=True)
         self.thread.start()
@@ -63,7 +65,7 @@ class Hand:
     async def run(self, operation: Operation[T]) -> T:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        self.waiting.put(Work(operation, loop, future))
+        self.waiting.put(QueuedOperation(operation, loop, future))
         return await future
 
     def stop(self) -> None:
@@ -71,34 +73,37 @@ class Hand:
         self.thread.join()
 
     def work(self) -> None:
+        """Run batches until stopped. Whoever waits for a result also gets the error."""
         connection: apsw.Connection | None = None
         while batch := self.next_batch():
             try:
-                with busy_or_broken(self.path):
-                    connection = connection or self.connected()
+                with convert_errors(self.path):
+                    connection = connection or self.open_connection()
                     results = self.transact(connection, batch)
             except BaseException as error:  # noqa: BLE001 - whoever waits for the result gets it
-                results = [Result(error=error)] * len(batch)
+                results = [OperationResult(error=error)] * len(batch)
             deliver(batch, results)
         if connection is not None:
             connection.close()
 
-    def connected(self) -> apsw.Connection:
+    def open_connection(self) -> apsw.Connection:
+        """Open the connection, with a time limit for statements if there is one."""
         connection = connect(self.path, writes=self.writes)
         if self.statement_seconds is not None:
-            connection.set_progress_handler(self.takes_too_long, STEPS)
+            connection.set_progress_handler(self.is_overdue, STEPS)
         return connection
 
-    def takes_too_long(self) -> bool:
+    def is_overdue(self) -> bool:
+        """Return whether the running statement is past its time limit."""
         return time.monotonic() > self.give_up_at
 
-    def next_batch(self) -> list[Work]:
-        """Waits for work, then takes all there is; empty when told to stop."""
-        batch: list[Work] = []
+    def next_batch(self) -> list[QueuedOperation]:
+        """Wait for work, then take all that waits; return an empty batch when asked to stop."""
+        batch: list[QueuedOperation] = []
         work = self.waiting.get()
         while work is not None:
             batch.append(work)
-            if len(batch) == MOST_TOGETHER:
+            if len(batch) == MAX_BATCH:
                 return batch
             try:
                 work = self.waiting.get_nowait()
@@ -108,7 +113,8 @@ class Hand:
             self.waiting.put(None)
         return batch
 
-    def transact(self, connection: apsw.Connection, batch: Sequence[Work]) -> list[Result]:
+    def transact(self, connection: apsw.Connection, batch: Sequence[QueuedOperation]) -> list[OperationResult]:
+        """Run a batch in one transaction."""
         connection.execute(self.begin)
         try:
             now = self.clock()
@@ -120,66 +126,78 @@ class Hand:
             raise
         return results
 
-    def perform(self, connection: apsw.Connection, operation: Operation[Any], now: datetime | None) -> Result:
-        """One operation inside the batch's transaction; if it fails, the others do not."""
+    def perform(self, connection: apsw.Connection, operation: Operation[Any], now: datetime | None) -> OperationResult:
+        """Run one operation inside the batch's transaction; if it fails, the others do not."""
         connection.execute("SAVEPOINT one")
         try:
-            with busy_or_broken(self.path):
-                result = Result(drive(operation, lambda query: self.answer(connection, query, now)))
+            with convert_errors(self.path):
+                result = OperationResult(
+                    drive(operation, lambda query: self.execute_within_limit(connection, query, now))
+                )
         except Exception as error:
             if not connection.in_transaction:
-                raise  # a full disk takes the whole transaction with it
+                raise  # a full disk rolls back the whole transaction
             connection.execute("ROLLBACK TO one")
-            result = Result(error=error)
+            result = OperationResult(error=error)
         connection.execute("RELEASE one")
         return result
 
-    def answer(self, connection: apsw.Connection, query: Query, now: datetime | None) -> list[Row]:
+    def execute_within_limit(self, connection: apsw.Connection, query: Query, now: datetime | None) -> list[Row]:
+        """Execute a query within the time limit."""
         self.give_up_at = time.monotonic() + (self.statement_seconds or 0.0)
         try:
             return execute(connection, query, now)
         except apsw.InterruptError as error:
-            told = f"SQLite did not finish within {self.statement_seconds} s. Nothing was changed; try again."
-            raise StoreUnreachable(told) from error
+            message = f"SQLite did not finish within {self.statement_seconds} s. Nothing was changed; try again."
+            raise StoreUnreachable(message) from error
         finally:
             self.give_up_at = math.inf
 
 
 def execute(connection: apsw.Connection, query: Query, now: datetime | None) -> list[Row]:
+    """Execute a query on an apsw connection."""
     sql = statement("sqlite", query.name).text
-    shared = bound({"now": now, **query.params})
+    shared = encode_params({"now": now, **query.params})
     cursor = connection.cursor()
-    cursor.row_trace = plain_row  # whatever a caller's own queries give
-    found: list[Row] = []
+    cursor.row_trace = keep_row
+    rows: list[Row] = []
     names: tuple[str, ...] = ()
     try:
         if query.rows is None:
             cursor.execute(sql, shared)
         else:
-            cursor.executemany(sql, [shared | bound(row) for row in query.rows])
+            cursor.executemany(sql, [shared | encode_params(row) for row in query.rows])
         for values in cursor:
             names = names or tuple(column[0] for column in cursor.get_description())
-            found.append(decoded(names, values))
+            rows.append(decode_row(names, values))
     finally:
-        cursor.close(True)  # one left half read would keep its view of the database open beyond the transaction
-    return found
+        cursor.close(True)  # a half-read cursor would keep its snapshot open beyond the transaction
+    return rows
 
 
-def plain_row(_: apsw.Cursor, row: tuple[Any, ...]) -> tuple[Any, ...]:
+def keep_row(_: apsw.Cursor, row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the row as it is, whatever row trace the caller uses."""
     return row
 
 
-def deliver(batch: Sequence[Work], results: Sequence[Result]) -> None:
-    """Hands results over, with one call for each event loop that waits."""
+def deliver(batch: Sequence[QueuedOperation], results: Sequence[OperationResult]) -> None:
+    """Deliver results with one call for each event loop that waits."""
     for loop in {id(work.loop): work.loop for work in batch}.values():
-        ours = [(work.future, result) for work, result in zip(batch, results, strict=True) if work.loop is loop]
+        results_of_loop = [
+            (work.future, result) for work, result in zip(batch, results, strict=True) if work.loop is loop
+        ]
         try:
-            loop.call_soon_threadsafe(settle_futures, ours)
+            loop.call_soon_threadsafe(settle_futures, results_of_loop)
         except RuntimeError:
-            log.warning("sqlite.nobody_waits", operations=len(ours), next="they are written; their loop is closed")
+            log.warning(
+                "sqlite.loop_closed",
+                operations=len(results_of_loop),
+                next="none; they are committed, but nobody waits for them",
+            )
 
 
-def settle_futures(results: Sequence[tuple[asyncio.Future[Any], Result]]) -> None:
+def settle_futures(results: Sequence[tuple[asyncio.Future[Any], OperationResult]]) -> None:
+    """Set the results, except on futures that were cancelled."""
     for future, result in results:
         if future.cancelled():
             continue
@@ -190,19 +208,20 @@ def settle_futures(results: Sequence[tuple[asyncio.Future[Any], Result]]) -> Non
 
 
 def connect(path: Path, *, writes: bool) -> apsw.Connection:
+    """Open a connection in WAL mode; a committed transaction is on disk."""
     flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if writes else 0)
     connection = apsw.Connection(str(path), flags=flags)
-    connection.set_busy_timeout(PATIENCE_MS)
+    connection.set_busy_timeout(BUSY_TIMEOUT_MS)
     use_write_ahead_log(connection)
-    connection.execute("PRAGMA synchronous = FULL")  # accepted means on disk
-    # A queue writes the same pages over and over: the fewer times they are copied back, the better.
-    connection.execute(f"PRAGMA wal_autocheckpoint = {PAGES_IN_LOG}")
+    connection.execute("PRAGMA synchronous = FULL")
+    # A queue writes the same pages over and over, so checkpoints are rare.
+    connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
     return connection
 
 
 def use_write_ahead_log(connection: apsw.Connection) -> None:
-    """SQLite does not wait by itself where somebody else is just making the same change to a new file."""
-    give_up_at = time.monotonic() + PATIENCE_MS / 1000
+    """Switch to WAL, retrying while another process switches the same new file: SQLite does not wait there."""
+    give_up_at = time.monotonic() + BUSY_TIMEOUT_MS / 1000
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
@@ -214,14 +233,19 @@ def use_write_ahead_log(connection: apsw.Connection) -> None:
 
 
 @contextmanager
-def busy_or_broken(path: Path) -> Iterator[None]:
+def convert_errors(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors into Postino's."""
     try:
         yield
     except apsw.BusyError as error:
-        seconds = PATIENCE_MS // 1000
-        raise StoreUnreachable(f"{path} is held by another process for more than {seconds} s. Try again.") from error
+        seconds = BUSY_TIMEOUT_MS // 1000
+        raise StoreUnreachable(
+            f"Another process has locked {path} for more than {seconds} s. Nothing was changed; try again."
+        ) from error
     except apsw.FullError as error:
-        raise StoreUnreachable(f"The disk of {path} is full. Nothing was lost; free some space and go on.") from error
+        raise StoreUnreachable(
+            f"The disk of {path} is full. Nothing was lost; free some space and try again."
+        ) from error
     except (apsw.CantOpenError, apsw.IOError, apsw.ReadOnlyError, apsw.NotADBError, apsw.CorruptError) as error:
         raise StoreUnreachable(f"{path} cannot be used: {error}.") from error
     except apsw.Error as error:

@@ -1,4 +1,4 @@
-"""Between Python's values and SQLite's: instants as sortable texts, lists as JSON, ids as texts."""
+"""Convert between Python's values and SQLite's: instants as sortable text, lists as JSON, ids as text."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -8,54 +8,59 @@ from typing import Any
 from uuid import UUID
 
 IDS = frozenset({"id", "job_id", "content_id", "parent_id", "token"})
-LENGTH_OF_ID = 36
-TRUTHS = frozenset({"sent", "regardless"})
+ID_LENGTH = 36
+BOOLEANS = frozenset({"sent", "regardless"})
 
 
-def bound(params: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: encoded(value) for name, value in params.items()}
+def encode_params(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters as SQLite stores them."""
+    return {name: encode_value(value) for name, value in params.items()}
 
 
-def encoded(value: Any) -> Any:
+def encode_value(value: Any) -> Any:
+    """Return one value as SQLite stores it."""
     match value:
         case None | str() | bytes() | int() | float():
             return value
         case datetime():
-            return text_of(value)
+            return encode_instant(value)
         case UUID():
             return str(value)
         case list() | tuple():
-            return json.dumps(value, default=encoded)
+            return json.dumps(value, default=encode_value)
         case _:
-            raise TypeError(f"SQLite cannot keep {value!r}")
+            raise TypeError(f"SQLite cannot store {value!r}")
 
 
-def decoded(names: tuple[str, ...], values: Sequence[Any]) -> dict[str, Any]:
+def decode_row(names: tuple[str, ...], values: Sequence[Any]) -> dict[str, Any]:
+    """Return a row with Python's values."""
     row = dict(zip(names, values, strict=True))
-    for name, meant in meanings(names):
+    for name, decode in choose_decoders(names):
         if row[name] is not None:
-            row[name] = meant(row[name])
+            row[name] = decode(row[name])
     return row
 
 
 @cache
-def meanings(names: tuple[str, ...]) -> list[tuple[str, Callable[[Any], Any]]]:
-    """The names say what the texts are: instants end in `_at`."""
+def choose_decoders(names: tuple[str, ...]) -> list[tuple[str, Callable[[Any], Any]]]:
+    """Return the decoder of each column, chosen by its name: instants end in `_at`."""
     instants = [(name, datetime.fromisoformat) for name in names if name.endswith("_at") or name == "at"]
-    ids = [(name, token_of if name == "token" else id_of) for name in names if name in IDS]
-    truths = [(name, bool) for name in names if name in TRUTHS]
+    ids = [(name, decode_token if name == "token" else decode_id) for name in names if name in IDS]
+    truths = [(name, bool) for name in names if name in BOOLEANS]
     return [*instants, *ids, *truths]
 
 
-def id_of(text: str) -> UUID | str:
+def decode_id(text: str) -> UUID | str:
+    """Return a UUID, or the text if it is none: an account id may have the same length."""
     try:
-        return UUID(text) if len(text) == LENGTH_OF_ID else text
+        return UUID(text) if len(text) == ID_LENGTH else text
     except ValueError:
-        return text  # an account's, which may be as long by chance
+        return text
 
 
-token_of = lru_cache(64)(id_of)  # jobs that were claimed together share theirs
+decode_token = lru_cache(64)(decode_id)  # jobs claimed together share a token
 
 
-def text_of(instant: datetime) -> str:
+def encode_instant(instant: datetime) -> str:
+    """Return an instant as sortable text."""
     return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -134,7 +134,7 @@ class Store:
 
         After an outage that this process has seen, silence is no sign of a restore.
         """
-        identity = await self.driver.surroundings()
+        identity = await self.driver.database_identity()
         return await self.driver.transact(operations.maintenance.detect_restore(identity, after_outage))
 
     # Gates
