@@ -55,7 +55,7 @@ class RetentionConfig:
 
 @dataclass(frozen=True, slots=True)
 class PublishingConfig:
-    patience: float = 1.0  # times how long networks are waited for, each for its own time
+    poll_timeout_factor: float = 1.0  # times how long networks are waited for, each for its own time
     send_within: float = 5.0  # seconds between the intent to send and the sending
     cap: int = 50  # calls of one network under way at once, over all workers
     give_up_after: float = 21_600.0  # seconds a post waits for a network in trouble, if it has no publish_until
@@ -70,7 +70,7 @@ class CircuitsConfig:
     window: float = 0  # seconds
     open_timeout: float = 0  # seconds
     half_open_max_attempts: int = 0
-    longest_open: float = 0  # seconds
+    max_open_timeout: float = 0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class ApiConfig:
 
     rate: float = 100.0  # in a second; 0 is as many as it likes
     burst: int = 1000  # at once
-    patience: float = 20.0  # seconds
+    read_timeout: float = 20.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +89,8 @@ class SandboxConfig:
 
 @dataclass(frozen=True, slots=True)
 class NetworksConfig:
-    own: list[str] = field(default_factory=list)  # module:attribute of each network that does not come with Postino
-    inside: list[str] = field(default_factory=list)  # origins of accounts' servers that are not public
+    plugins: list[str] = field(default_factory=list)  # module:attribute of each network that does not come with Postino
+    allowed_private_origins: list[str] = field(default_factory=list)  # origins of accounts' servers that are not public
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,12 +246,12 @@ def _check_config(config: Config) -> Config:
         ("retention.finished_days", config.retention.finished_days),
         ("retention.dead_letter_days", config.retention.dead_letter_days),
         ("retention.event_days", config.retention.event_days),
-        ("publishing.patience", config.publishing.patience),
+        ("publishing.poll_timeout_factor", config.publishing.poll_timeout_factor),
         ("publishing.send_within", config.publishing.send_within),
         ("publishing.cap", config.publishing.cap),
         ("publishing.give_up_after", config.publishing.give_up_after),
         ("api.burst", config.api.burst),
-        ("api.patience", config.api.patience),
+        ("api.read_timeout", config.api.read_timeout),
     ):
         if value <= 0:
             raise ConfigError(f"{name} must be greater than 0, not {value}.", field=name)
@@ -270,13 +270,16 @@ def _check_config(config: Config) -> Config:
         for key, value in backoff.items():
             _check_known(key, MIN_BACKOFF, f"{where}.retry_backoff.{key}")
             _check_minimum(value, MIN_BACKOFF[key], f"{where}.retry_backoff.{key}")
-    for setting, said in (("networks.own", config.networks.own), ("networks.inside", config.networks.inside)):
+    for setting, said in (
+        ("networks.plugins", config.networks.plugins),
+        ("networks.allowed_private_origins", config.networks.allowed_private_origins),
+    ):
         if not all(isinstance(text, str) for text in said):
             raise ConfigError(f"{setting} must be a list of texts, not {said!r}.", field=setting)
-    for origin in config.networks.inside:
+    for origin in config.networks.allowed_private_origins:
         if not ORIGIN.fullmatch(origin):
-            told = f"networks.inside: {origin!r} must be scheme, host and port alone, such as http://10.0.0.7:8080."
-            raise ConfigError(told, field="networks.inside")
+            told = f"networks.allowed_private_origins: {origin!r} must be scheme, host and port alone, such as http://10.0.0.7:8080."
+            raise ConfigError(told, field="networks.allowed_private_origins")
     if not config.database_url.startswith(("sqlite:///", "postgresql://", "postgres://")):
         raise ConfigError("database.url must start with sqlite:/// or postgresql://.", field="database.url")
     return config

@@ -64,7 +64,7 @@ class Postino(App):
         publisher = Publisher(
             self.accounts,
             providers,
-            patience=config.publishing.patience,
+            patience=config.publishing.poll_timeout_factor,
             send_within=config.publishing.send_within,
         )
         self.handler(POST, max_attempts=MAX_ATTEMPTS, backoff=BACKOFF, time_limit=TIME_LIMIT)(publisher.publish)
@@ -95,7 +95,7 @@ async def serve_sandbox(path: Path, host: str, port: int, *, ready: Callable[[st
 
 
 def load_networks(config: Config) -> NetworkRegistry:
-    return load_registry(config.networks.own, config.data_dir)
+    return load_registry(config.networks.plugins, config.data_dir)
 
 
 def load_channel_limits(config: Config, known: NetworkRegistry | None = None) -> ChannelLimits:
@@ -146,7 +146,7 @@ def sandbox_origins(config: Config) -> list[str]:
 
 def private_origins(config: Config) -> list[str]:
     """Return the private origins at which accounts may have their servers."""
-    return [*sandbox_origins(config), *config.networks.inside]
+    return [*sandbox_origins(config), *config.networks.allowed_private_origins]
 
 
 def http_client_factory(config: Config) -> Callable[[], AbstractAsyncContextManager[HttpClientFactory]]:
@@ -170,7 +170,7 @@ def no_objection() -> str | None:
 @asynccontextmanager
 async def open_http(app: Postino) -> AsyncIterator[Callable[[Provider, Account], Http]]:
     """Yield a function that opens an HTTP client for requests outside jobs. It refuses visible requests."""
-    patience = app.config.publishing.patience
+    patience = app.config.publishing.poll_timeout_factor
 
     def open_client(network: Provider, account: Account) -> Http:
         secrets = frozenset(account.credentials.values())

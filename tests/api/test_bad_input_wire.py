@@ -54,7 +54,7 @@ UNREADABLE: list[tuple[bytes, int, str]] = [
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """One that waits for a second only."""
     folder = tmp_path_factory.mktemp("wire") / "data"
-    with Server(folder, POSTINO_API_RATE="0", POSTINO_API_PATIENCE="1") as server:
+    with Server(folder, POSTINO_API_RATE="0", POSTINO_API_READ_TIMEOUT="1") as server:
         yield server
         assert server.api.get("/health/ready") == {"status": "ready"}
         server.process.terminate()

@@ -17,7 +17,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("own") / "data"
     folder.mkdir()
     (folder / "forum.py").write_text(FORUM)
-    settings = {"POSTINO_NETWORKS_OWN": '["forum:Forum"]', "POSTINO_NETWORKS_INSIDE": '["http://10.0.0.7:8080"]'}
+    settings = {
+        "POSTINO_NETWORKS_PLUGINS": '["forum:Forum"]',
+        "POSTINO_NETWORKS_ALLOWED_PRIVATE_ORIGINS": '["http://10.0.0.7:8080"]',
+    }
     with Server(folder, **settings) as server:
         made = {"network": "forum", "handle": "ada", "base_url": PUBLIC, "credentials": {"token": "x"}}
         assert server.api.ask("POST", "/v1/accounts", made).status == 201

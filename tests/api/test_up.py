@@ -177,7 +177,7 @@ def test_a_process_that_is_killed_is_started_again_and_the_others_go_on_meanwhil
 
 
 def test_interrupted_it_lets_what_is_on_its_way_arrive(folder: Path) -> None:
-    with Up(folder, POSTINO_PUBLISHING_PATIENCE="1") as up:
+    with Up(folder, POSTINO_PUBLISHING_POLL_TIMEOUT_FACTOR="1") as up:
         up.fault("telegram", "slow", params={"seconds": 1.5})
         made = up.post("Slowly", TELEGRAM)
         eventually(lambda: up.api.get(f"/v1/posts/{made['id']}")["intents"])

@@ -103,11 +103,11 @@ class Desk:
         self, job: Job, remote_id: str, step: str = "post", number: int = 1, told_by: ReceiptSource = ReceiptSource.CALL
     ) -> RecordedReceipt:
         receipt = Receipt(remote_id=remote_id, url=f"https://there/{remote_id}", data={"seen": [1, "ü"]})
-        fact = ReceiptEntry(step=step, number=number, verdict=Verdict.ACCEPTED, told_by=told_by, receipt=receipt)
+        fact = ReceiptEntry(step=step, number=number, verdict=Verdict.ACCEPTED, source=told_by, receipt=receipt)
         return await self.store.record_receipt(job.id, fact)
 
     async def refuse(self, job: Job, step: str = "post", number: int = 1, why: str = "no") -> RecordedReceipt:
-        fact = ReceiptEntry(step=step, number=number, verdict=Verdict.REFUSED, told_by=ReceiptSource.CALL, why=why)
+        fact = ReceiptEntry(step=step, number=number, verdict=Verdict.REFUSED, source=ReceiptSource.CALL, why=why)
         return await self.store.record_receipt(job.id, fact)
 
     async def lost_answer(self, **said: Any) -> Job:

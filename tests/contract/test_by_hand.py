@@ -125,13 +125,13 @@ async def test_what_has_sent_something_is_left_alone(desk: Desk, due_job: Job, d
 async def test_who_cancelled_it_and_why_is_told_with_it(desk: Desk, due_job: Job) -> None:
     await desk.store.cancel_job(due_job.id, AuditContext("maria", "a recall."))
     around = await desk.store.explain_input(await desk.store.job(due_job.id))
-    assert (around.facts.cancelled, around.facts.cause) == ("by maria (a recall)", None)
+    assert (around.facts.cancelled_by, around.facts.cause) == ("by maria (a recall)", None)
 
 
 async def test_why_it_failed_is_told_with_it(desk: Desk, running_job: Job) -> None:
     assert await desk.end(running_job, Reject("no"))
     around = await desk.store.explain_input(await desk.store.job(running_job.id))
-    assert (around.facts.cause, around.facts.cancelled) == (DeadLetterCause.PERMANENT, None)
+    assert (around.facts.cause, around.facts.cancelled_by) == (DeadLetterCause.PERMANENT, None)
 
 
 @pytest.mark.parametrize("deed", BEFORE_SENDING)

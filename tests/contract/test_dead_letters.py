@@ -119,7 +119,7 @@ async def test_what_cannot_work_unchanged_is_replayed_only_edited_or_by_force(
     assert ids(await desk.take()) == {first.id, second.id}
 
 
-@pytest.mark.parametrize("cause", [DeadLetterCause.EXHAUSTED, DeadLetterCause.QUARANTINED])
+@pytest.mark.parametrize("cause", [DeadLetterCause.EXHAUSTED, DeadLetterCause.WORKER_KILLER])
 async def test_what_may_work_next_time_is_replayed_as_it_is(desk: Desk, cause: DeadLetterCause) -> None:
     job = await desk.put()
     assert await desk.settle(await desk.take_one(), make_failure("why", cause))

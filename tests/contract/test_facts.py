@@ -22,12 +22,12 @@ async def test_a_fact_clears_the_doubt_and_is_kept_as_it_was_told(desk: Desk, ru
     await desk.intend(running_job)
     told_at = desk.clock.turn(seconds=1)
     noted = await desk.accept(running_job, "r1")
-    assert (noted.look_at, noted.held_by, noted.doubled) == (None, None, False)
+    assert (noted.look_at, noted.held_by, noted.is_duplicate) == (None, None, False)
     assert (await desk.store.job(running_job.id)).look_at is None
-    (fact,) = (await desk.store.ledger(running_job.id)).facts
+    (fact,) = (await desk.store.ledger(running_job.id)).receipts
     receipt = Receipt(remote_id="r1", url="https://there/r1", data={"seen": [1, "ü"]})
     assert fact == ReceiptEntry(
-        step="post", number=1, verdict=Verdict.ACCEPTED, told_by=ReceiptSource.CALL, receipt=receipt, at=told_at
+        step="post", number=1, verdict=Verdict.ACCEPTED, source=ReceiptSource.CALL, receipt=receipt, at=told_at
     )
 
 
@@ -52,9 +52,9 @@ async def test_a_fact_told_twice_is_one_fact(desk: Desk, running_job: Job) -> No
     await desk.intend(running_job)
     await desk.accept(running_job, "r1")
     desk.clock.turn(minutes=1)
-    assert not (await desk.accept(running_job, "r1", told_by=ReceiptSource.LOOK)).doubled
-    (fact,) = (await desk.store.ledger(running_job.id)).facts
-    assert fact.told_by is ReceiptSource.CALL
+    assert not (await desk.accept(running_job, "r1", told_by=ReceiptSource.LOOKUP)).is_duplicate
+    (fact,) = (await desk.store.ledger(running_job.id)).receipts
+    assert fact.source is ReceiptSource.CALL
     assert await desk.told(running_job.id) == []
 
 
@@ -62,7 +62,7 @@ async def test_a_fact_told_twice_is_one_fact(desk: Desk, running_job: Job) -> No
 async def test_a_refusal_is_kept_whatever_the_network_said(desk: Desk, running_job: Job, why: str) -> None:
     await desk.intend(running_job)
     assert (await desk.refuse(running_job, why=why)).look_at is None
-    (fact,) = (await desk.store.ledger(running_job.id)).facts
+    (fact,) = (await desk.store.ledger(running_job.id)).receipts
     assert fact.why is not None
     assert fact.why[:2] == why[:2]
 
@@ -70,12 +70,12 @@ async def test_a_refusal_is_kept_whatever_the_network_said(desk: Desk, running_j
 async def test_a_receipt_is_kept_whatever_it_contains(desk: Desk, running_job: Job) -> None:
     await desk.intend(running_job)
     receipt = Receipt(remote_id="r\x001\ud83d", url="https://there/\x00", data={"nul": "\x00", "half": "\ud83d"})
-    fact = ReceiptEntry(step="post", number=1, verdict=Verdict.ACCEPTED, told_by=ReceiptSource.CALL, receipt=receipt)
+    fact = ReceiptEntry(step="post", number=1, verdict=Verdict.ACCEPTED, source=ReceiptSource.CALL, receipt=receipt)
     assert (await desk.store.record_receipt(running_job.id, fact)).look_at is None
-    (known,) = (await desk.store.ledger(running_job.id)).facts
+    (known,) = (await desk.store.ledger(running_job.id)).receipts
     assert known.receipt is not None
     assert known.receipt.data == {"nul": "\x00", "half": "\ud83d"}
-    assert not (await desk.store.record_receipt(running_job.id, fact)).doubled
+    assert not (await desk.store.record_receipt(running_job.id, fact)).is_duplicate
 
 
 async def test_a_fact_is_accepted_from_a_worker_that_lost_its_job(desk: Desk) -> None:
@@ -92,7 +92,7 @@ async def test_a_fact_is_accepted_after_the_job_has_ended(desk: Desk, running_jo
     await desk.refuse(running_job)
     assert await desk.end(await desk.store.job(running_job.id), outcome)
     await desk.accept(running_job, "r1")
-    assert len((await desk.store.ledger(running_job.id)).facts) == 2
+    assert len((await desk.store.ledger(running_job.id)).receipts) == 2
     assert (await desk.store.job(running_job.id)).state.is_final
     other = await desk.put()
     assert await desk.store.remote_ids_of_others(other, ["r1", "r2"]) == {"r1"}
@@ -100,9 +100,9 @@ async def test_a_fact_is_accepted_after_the_job_has_ended(desk: Desk, running_jo
 
 async def test_a_fact_about_a_job_that_is_kept_no_more_is_kept_all_the_same(desk: Desk) -> None:
     gone = new_id()
-    fact = ReceiptEntry(step="post", number=1, verdict=Verdict.REFUSED, told_by=ReceiptSource.CALL)
+    fact = ReceiptEntry(step="post", number=1, verdict=Verdict.REFUSED, source=ReceiptSource.CALL)
     assert (await desk.store.record_receipt(gone, fact)).look_at is None
-    assert len((await desk.store.ledger(gone)).facts) == 1
+    assert len((await desk.store.ledger(gone)).receipts) == 1
 
 
 # The same thing twice, and one thing for two
@@ -112,9 +112,9 @@ async def test_two_remote_ids_for_one_step_are_told_once_for_each_new_one(desk: 
     for number in (1, 2, 3):
         await desk.intend(running_job, number=number)
     await desk.accept(running_job, "r1", number=1)
-    assert (await desk.accept(running_job, "r2", number=2)).doubled
-    assert not (await desk.accept(running_job, "r2", number=2)).doubled, "told already"
-    assert not (await desk.accept(running_job, "r1", number=3)).doubled, "known already, by another number"
+    assert (await desk.accept(running_job, "r2", number=2)).is_duplicate
+    assert not (await desk.accept(running_job, "r2", number=2)).is_duplicate, "told already"
+    assert not (await desk.accept(running_job, "r1", number=3)).is_duplicate, "known already, by another number"
     (event,) = [event for event in await desk.events() if event.type == EventType.DUPLICATED]
     assert (event.job_id, event.data) == (running_job.id, {"step": "post", "remote_ids": ["r1", "r2"]})
 
@@ -124,7 +124,7 @@ async def test_a_duplicate_in_one_part_is_not_told_again_with_the_next_part(desk
     await desk.accept(running_job, "r1", "part 1")
     await desk.accept(running_job, "r1 again", "part 1")
     await desk.intend(running_job, "part 2")
-    assert not (await desk.accept(running_job, "r2", "part 2")).doubled
+    assert not (await desk.accept(running_job, "r2", "part 2")).is_duplicate
     assert (await desk.told(running_job.id)).count(EventType.DUPLICATED) == 1
 
 
@@ -135,7 +135,7 @@ async def test_a_late_receipt_after_a_person_said_no_is_told_as_a_duplicate(desk
     (again,) = await desk.take(worker="w2")
     await desk.intend(again, number=2)
     await desk.accept(again, "r2", number=2)
-    assert (await desk.accept(job, "r1", number=1)).doubled
+    assert (await desk.accept(job, "r1", number=1)).is_duplicate
 
 
 async def test_a_remote_post_belongs_to_the_job_that_has_it_first(desk: Desk) -> None:
@@ -148,7 +148,7 @@ async def test_a_remote_post_belongs_to_the_job_that_has_it_first(desk: Desk) ->
     assert intent is not None
     noted = await desk.accept(second, "r1")
     assert (noted.held_by, noted.look_at) == (first.id, intent.look_at)
-    assert (await desk.store.ledger(second.id)).facts == ()
+    assert (await desk.store.ledger(second.id)).receipts == ()
     assert (await desk.store.job(second.id)).look_at == intent.look_at, "what became of it is as unknown as before"
     assert await desk.store.remote_ids_of_others(second, ["r1", "r2"]) == {"r1"}
     assert await desk.store.remote_ids_of_others(first, ["r1", "r2"]) == set()
@@ -171,9 +171,7 @@ async def test_of_two_that_claim_one_remote_post_at_once_one_gets_it(desk: Desk)
 
     async def claim(store_number: int) -> UUID | None:
         receipt = Receipt(remote_id="r1")
-        fact = ReceiptEntry(
-            step="post", number=1, verdict=Verdict.ACCEPTED, told_by=ReceiptSource.CALL, receipt=receipt
-        )
+        fact = ReceiptEntry(step="post", number=1, verdict=Verdict.ACCEPTED, source=ReceiptSource.CALL, receipt=receipt)
         return (await others[store_number].record_receipt(jobs[store_number].id, fact)).held_by
 
     held_by = await asyncio.gather(claim(0), claim(1))

@@ -101,8 +101,8 @@ async def test_it_is_live_puts_a_persons_receipt_in_the_place_of_the_networks(de
     said_at = desk.clock.turn(minutes=1)
     resolved = await desk.store.resolve_job(job.id, Done(remote_id="r1"), ME)
     assert (resolved.state, resolved.run_at, resolved.look_at, resolved.sent) == (State.PENDING, said_at, None, True)
-    (fact,) = (await desk.store.ledger(job.id)).facts
-    assert (fact.step, fact.number, fact.verdict, fact.told_by) == ("post", 1, Verdict.ACCEPTED, ReceiptSource.PERSON)
+    (fact,) = (await desk.store.ledger(job.id)).receipts
+    assert (fact.step, fact.number, fact.verdict, fact.source) == ("post", 1, Verdict.ACCEPTED, ReceiptSource.PERSON)
     assert (fact.why, fact.at) == ("because", said_at)
     assert fact.receipt is not None
     assert fact.receipt.remote_id == "r1"
@@ -119,7 +119,7 @@ async def test_it_is_live_must_say_which_post_it_is(desk: Desk, remote_id: str |
         await desk.store.resolve_job(job.id, Done(remote_id=remote_id), ME)
     assert refused.value.field == "remote_id"
     assert await desk.store.job(job.id) == job
-    assert (await desk.store.ledger(job.id)).facts == ()
+    assert (await desk.store.ledger(job.id)).receipts == ()
 
 
 async def test_it_is_live_cannot_name_another_jobs_post(desk: Desk) -> None:
@@ -150,7 +150,7 @@ async def test_send_again_says_no_for_every_unanswered_call_of_the_step_in_doubt
     resolved = await desk.store.resolve_job(job.id, Retry("again"), ME)
     assert (resolved.state, resolved.look_at) == (State.PENDING, None)
     known = await desk.store.ledger(job.id)
-    said = [fact for fact in known.facts if fact.told_by is ReceiptSource.PERSON]
+    said = [fact for fact in known.receipts if fact.source is ReceiptSource.PERSON]
     assert [(fact.step, fact.number, fact.verdict) for fact in said] == [("part 2", 1, Verdict.REFUSED)]
     assert get_step_status(known, "part 2") == ReadyToSend(2)
     assert isinstance(get_step_status(known, "part 1"), Accepted)
@@ -179,7 +179,7 @@ async def test_send_again_answers_several_lost_calls_of_one_step(desk: Desk) -> 
     resolved = await desk.store.resolve_job(job.id, Retry("again"), ME)
     assert (resolved.state, resolved.look_at, resolved.sent) == (State.PENDING, None, True)
     known = await desk.store.ledger(job.id)
-    assert [(fact.number, fact.told_by) for fact in sorted(known.facts, key=number_of)] == [
+    assert [(fact.number, fact.source) for fact in sorted(known.receipts, key=number_of)] == [
         (1, ReceiptSource.PERSON), (2, ReceiptSource.CALL), (3, ReceiptSource.PERSON),
     ]  # fmt: skip
     assert get_step_status(known, "post") == ReadyToSend(4)
@@ -192,7 +192,7 @@ async def test_it_is_live_with_several_lost_calls_is_about_the_last(desk: Desk) 
         await desk.intend(job, number=number)
     await desk.kill("w1")
     assert (await desk.store.resolve_job(job.id, Done(remote_id="r1"), ME)).look_at is None
-    (fact,) = (await desk.store.ledger(job.id)).facts
+    (fact,) = (await desk.store.ledger(job.id)).receipts
     assert fact.number == 2
 
 
@@ -201,7 +201,7 @@ async def test_giving_up_says_nothing_about_the_network(desk: Desk) -> None:
     resolved = await desk.store.resolve_job(job.id, Reject("nobody knows"), ME)
     assert (resolved.state, resolved.sent) == (State.FAILED, True)
     known = await desk.store.ledger(job.id)
-    assert known.facts == ()
+    assert known.receipts == ()
     assert isinstance(get_step_status(known, "post"), Uncertain)
     assert (await desk.store.dead_letter(job.id)).cause is DeadLetterCause.GIVEN_UP
 

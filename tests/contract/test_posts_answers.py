@@ -54,7 +54,7 @@ async def test_another_request_with_the_key_is_refused_and_both_are_named(desk: 
 
 async def test_each_caller_has_keys_of_their_own(desk: Desk) -> None:
     await create(desk)
-    assert len(await create(desk, dataclasses.replace(ASKED, caller="key:2", request="b" * 64))) == 1
+    assert len(await create(desk, dataclasses.replace(ASKED, caller="key:2", request_hash="b" * 64))) == 1
 
 
 async def test_of_many_at_once_one_makes_it_and_the_others_wait_for_its_answer(desk: Desk) -> None:
@@ -77,10 +77,10 @@ async def test_a_draft_is_kept_changed_by_one_at_a_time_and_removed(desk: Desk) 
     added = await desk.store.add_draft(draft)
     assert added is not None
     assert added == await desk.store.draft(draft.id)
-    changed = await desk.store.change_draft(dataclasses.replace(added, said='{"text": "two"}'))
-    assert (changed.version, changed.said) == (2, '{"text": "two"}')
+    changed = await desk.store.change_draft(dataclasses.replace(added, body='{"text": "two"}'))
+    assert (changed.version, changed.body) == (2, '{"text": "two"}')
     with pytest.raises(Conflict, match="was changed after you read it"):
-        await desk.store.change_draft(dataclasses.replace(added, said='{"text": "three"}'))
+        await desk.store.change_draft(dataclasses.replace(added, body='{"text": "three"}'))
     with pytest.raises(Conflict, match="was changed after you read it"):
         await desk.store.remove_draft(added)
     assert await desk.store.remove_draft(changed) == changed
@@ -119,7 +119,7 @@ async def test_a_draft_is_gone_with_the_posts_made_of_it_and_makes_none_twice(de
 async def test_of_a_draft_that_was_changed_meanwhile_no_posts_are_made(desk: Desk) -> None:
     read = await desk.store.add_draft(Draft(new_id(), None, "maria", '{"text": "old"}'))
     assert read is not None
-    changed = await desk.store.change_draft(dataclasses.replace(read, said='{"text": "new"}'))
+    changed = await desk.store.change_draft(dataclasses.replace(read, body='{"text": "new"}'))
     with pytest.raises(Conflict, match="was changed after you read it"):
         await create(desk, draft=read)
     assert await desk.store.draft(read.id) == changed

@@ -122,7 +122,7 @@ async def test_what_was_written_although_the_answer_was_lost_is_not_written_agai
 
 
 async def test_who_made_posts_of_a_draft_and_lost_the_answer_hears_of_the_posts(desk: Desk) -> None:
-    draft = await desk.store.add_draft(Draft(id=new_id(), brand=None, author="maria", said="{}"))
+    draft = await desk.store.add_draft(Draft(id=new_id(), brand=None, author="maria", body="{}"))
     assert draft is not None
     planned = new_posts(wanted(run_at=LATER, key="plan"), draft=draft)
     [[first]] = await desk.store.create_posts([planned])

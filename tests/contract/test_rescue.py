@@ -115,7 +115,10 @@ async def test_a_job_that_kills_three_workers_is_quarantined(desk: Desk, due_job
         await desk.kill(worker)
     assert await desk.state(due_job) is State.FAILED
     letter = await desk.store.dead_letter(due_job.id)
-    assert (letter.cause, letter.error) == (DeadLetterCause.QUARANTINED, (await desk.store.job(due_job.id)).last_error)
+    assert (letter.cause, letter.error) == (
+        DeadLetterCause.WORKER_KILLER,
+        (await desk.store.job(due_job.id)).last_error,
+    )
     assert [line.worker for line in letter.history] == ["victim0", "victim1", "victim2"]
     assert await desk.told(due_job.id) == [EventType.RESCUED, EventType.RESCUED, EventType.FAILED]
 

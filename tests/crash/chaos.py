@@ -25,7 +25,7 @@ PLACES = 10
 RECKONING = 90.0  # seconds after the last kill in which every job must have ended
 TOLD_EVERY = 5.0
 UNENDED = "SELECT count(*) FROM postino.jobs"
-QUARANTINED = "SELECT count(*) FROM postino.dead_letters WHERE cause = 'quarantined' AND resolved_at IS NULL"
+WORKER_KILLER = "SELECT count(*) FROM postino.dead_letters WHERE cause = 'worker_killer' AND resolved_at IS NULL"
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Chaos:
             await self.mortality.outlive(2, self.all_ended, RECKONING)
 
     async def all_ended(self) -> bool:
-        left = [await asyncio.to_thread(self.books.ask, query) for query in (UNENDED, QUARANTINED)]
+        left = [await asyncio.to_thread(self.books.ask, query) for query in (UNENDED, WORKER_KILLER)]
         return not any(count for [[count]] in left)
 
     async def figures(self) -> Figures:

@@ -115,7 +115,9 @@ class Load:
             verdicts: list[Done | Retry | Reject] = [Done(), Retry("again"), Reject("given up")]
             await self.app.resolve(job.id, self.person.choice(verdicts), reason="chance")
             self.accepted.resolved += 1
-        for letter in await self.app.store.dead_letters(DeadLetterFilter(cause=DeadLetterCause.QUARANTINED, limit=100)):
+        for letter in await self.app.store.dead_letters(
+            DeadLetterFilter(cause=DeadLetterCause.WORKER_KILLER, limit=100)
+        ):
             await self.app.replay(letter.job.id, reason="it was not its fault")
             self.accepted.replayed += 1
 

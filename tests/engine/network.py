@@ -93,7 +93,7 @@ def publishes(app: Postino, network: Network, *, look: bool = True, resend: Rese
 
 
 async def facts_of(app: Postino, job: Job) -> list[tuple[int, Verdict, ReceiptSource]]:
-    return [(fact.number, fact.verdict, fact.told_by) for fact in (await app.store.ledger(job.id)).facts]
+    return [(fact.number, fact.verdict, fact.source) for fact in (await app.store.ledger(job.id)).receipts]
 
 
 async def waiting_for_a_person(app: Postino, job: Job) -> Job:

@@ -302,7 +302,7 @@ async def test_whoever_lost_its_job_remembers_and_sends_nothing(app: Postino, ve
         while not rescued:
             heartbeats = (await app.store.poll(None, heartbeat=True)).heartbeats
             rescued = await app.store.rescue(
-                heartbeats, lambda job, now, _: settlement.make_failure("taken", DeadLetterCause.QUARANTINED)
+                heartbeats, lambda job, now, _: settlement.make_failure("taken", DeadLetterCause.WORKER_KILLER)
             )
         lost.set()
 

@@ -20,7 +20,7 @@ from postino.values.gate import Scope
 from tests.engine.conftest import ended, eventually, working
 from tests.outbound.raw_server import RawServer, Visit
 
-TRIPS = {"failure_threshold": 3, "window": 60, "open_timeout": 0.4, "longest_open": 0.4}
+TRIPS = {"failure_threshold": 3, "window": 60, "open_timeout": 0.4, "max_open_timeout": 0.4}
 
 
 @asynccontextmanager
@@ -72,7 +72,7 @@ async def is_open(app: Postino) -> bool:
 
 
 async def test_others_go_on_meanwhile(app: Postino) -> None:
-    async with breaking(app, open_timeout=60, longest_open=60) as shop:
+    async with breaking(app, open_timeout=60, max_open_timeout=60) as shop:
 
         @shop.handler("order")
         async def order(job: Job) -> Outcome:
@@ -98,7 +98,7 @@ async def test_what_calls_come_to_counts_and_limits_and_refusals_do_not(app: Pos
             calls += 1
             await visit.answer(status)
 
-    async with breaking(app, open_timeout=60, longest_open=60) as shop, RawServer(answer) as server:
+    async with breaking(app, open_timeout=60, max_open_timeout=60) as shop, RawServer(answer) as server:
 
         @shop.handler("order")
         async def order(job: Job, payload: Any, call: Call) -> Outcome:
@@ -117,7 +117,7 @@ async def test_what_calls_come_to_counts_and_limits_and_refusals_do_not(app: Pos
 
 
 async def test_a_call_outside_jobs_goes_by_the_same_circuit(app: Postino) -> None:
-    async with breaking(app, failure_threshold=2, open_timeout=60, longest_open=60) as shop:
+    async with breaking(app, failure_threshold=2, open_timeout=60, max_open_timeout=60) as shop:
 
         async def fail() -> str:
             raise OSError("closed")
@@ -142,7 +142,7 @@ async def test_a_call_outside_jobs_goes_by_the_same_circuit(app: Postino) -> Non
 
 
 async def test_half_open_only_one_caller_finds_out_and_one_who_dies_frees_the_probe(app: Postino) -> None:
-    async with breaking(app, failure_threshold=1, open_timeout=0.05, longest_open=0.05) as shop:
+    async with breaking(app, failure_threshold=1, open_timeout=0.05, max_open_timeout=0.05) as shop:
         shop.breaker.probe_timeout = 0.3
         await shop.breaker.record_failure("shop", "closed")
         await eventually(lambda: is_half_open(shop))

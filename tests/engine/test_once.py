@@ -38,7 +38,7 @@ async def test_what_is_accepted_is_done_once_and_its_receipt_is_kept(app: Postin
     async with working(app):
         job = await ended(app, await app.enqueue("publish", "hello"))
     assert (job.state, job.remote_id, job.sent, job.attempts) == (State.COMPLETED, "id of hello", True, 1)
-    (fact,) = (await app.store.ledger(job.id)).facts
+    (fact,) = (await app.store.ledger(job.id)).receipts
     assert fact.receipt == network.receipt("hello")
     assert network.sends == 1
 
@@ -126,7 +126,7 @@ async def test_an_answer_that_is_none_is_looked_into_after_the_quarantine(app: P
     assert len(network.looks) == 1
     assert network.looks[0] >= intent.look_at > intent.send_before_at > intent.intended_at
     assert (network.intents[0].number, network.intents[0].intended_at) == (1, intent.intended_at)
-    assert await facts_of(app, job) == [(1, Verdict.ACCEPTED, ReceiptSource.LOOK)]
+    assert await facts_of(app, job) == [(1, Verdict.ACCEPTED, ReceiptSource.LOOKUP)]
 
 
 HARMLESS = [SAME_HANDLE, DUPLICATE_RULE, resend_with_key(DAY)]
@@ -216,7 +216,7 @@ async def test_what_others_hold_can_be_asked_for(app: Postino) -> None:
 
     @app.handler("ask")
     async def ask(job: Job, payload: str, call: Call) -> None:
-        held.append(await call.held_by_others(["id of hello", "id of nobody"]))
+        held.append(await call.list_taken_ids(["id of hello", "id of nobody"]))
 
     async with working(app):
         await ended(app, await app.enqueue("publish", "hello"))
@@ -244,7 +244,7 @@ async def test_a_thread_goes_on_after_a_person_said_that_one_part_is_live(app: P
         done = await ended(app, job)
     assert (done.state, done.remote_id) == (State.COMPLETED, "id of three")
     assert network.posts == ["one", "two", "three"]
-    assert [fact.receipt.remote_id for fact in (await app.store.ledger(job.id)).facts if fact.receipt] == [
+    assert [fact.receipt.remote_id for fact in (await app.store.ledger(job.id)).receipts if fact.receipt] == [
         "id of one", "seen by maria", "id of three",
     ]  # fmt: skip
 

@@ -177,7 +177,7 @@ async def test_a_job_that_kills_its_workers_is_quarantined_and_its_neighbours_ar
         quarantined = asyncio.create_task(ended(app, killer))
         await asyncio.wait([waiting, quarantined], return_when=asyncio.FIRST_COMPLETED)
         quarantined.cancel()
-    assert (await app.store.dead_letter(killer.id)).cause is DeadLetterCause.QUARANTINED
+    assert (await app.store.dead_letter(killer.id)).cause is DeadLetterCause.WORKER_KILLER
     for job in neighbours:
         done = await ended(app, job)
         assert (done.state, done.rescues <= 1) == (State.COMPLETED, True)

@@ -26,7 +26,7 @@ ENDINGS: Mapping[str, Any] = {
     "permanent": Reject("The network does not want it."),
     "missed": Reject("It was to be out by a time that has passed.", missed=True),
     "poison": make_failure("Its payload cannot be read.", DeadLetterCause.POISON),
-    "quarantined": make_failure("The worker died under this job 3 times.", DeadLetterCause.QUARANTINED),
+    "worker_killer": make_failure("The worker died under this job 3 times.", DeadLetterCause.WORKER_KILLER),
     "uncertain": Unknown("The answer was lost."),
 }
 

@@ -44,7 +44,7 @@ def known_for(stock: Stock) -> Mapping[str, Mapping[str, list[Any]]]:
     """What is in a state in which it is not refused, until it has been used up."""
     jobs, posts = stock.jobs, stock.posts
     failed = jobs["exhausted"] + jobs["permanent"] + jobs["missed"]
-    letters = failed + jobs["poison"] + jobs["quarantined"]
+    letters = failed + jobs["poison"] + jobs["worker_killer"]
     return {
         "POST /v1/posts/{post_id}/replay": {"post_id": posts["exhausted"] + posts["permanent"] + posts["missed"]},
         "POST /v1/posts/{post_id}/resolve": {"post_id": posts["uncertain"]},

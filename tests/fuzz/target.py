@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.api.processes import DEADLINE, Up, surroundings
 
-PATIENT = {"POSTINO_PUBLISHING_PATIENCE": "1"}  # it does not look for what was lost before it ends itself
+PATIENT = {"POSTINO_PUBLISHING_POLL_TIMEOUT_FACTOR": "1"}  # it does not look for what was lost before it ends itself
 
 
 class Target(Up):

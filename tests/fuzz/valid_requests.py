@@ -122,8 +122,9 @@ def about_dead(stock: Stock) -> Mapping[str, list[Sound]]:
             {"body": {"filter": {"cause": "exhausted", "brand": stock.brand, "limit": 1}, **WHY}},
         ],
         f"POST {dead}/discard": [{"body": {"ids": [jobs["permanent"][0], jobs["works"][0]], **WHY}}],
-        f"POST {dead}/{{job_id}}/replay": of("poison", 0, payload={"mended": True}) + of("quarantined", 0, force=True),
-        f"POST {dead}/{{job_id}}/discard": of("quarantined", 1),
+        f"POST {dead}/{{job_id}}/replay": of("poison", 0, payload={"mended": True})
+        + of("worker_killer", 0, force=True),
+        f"POST {dead}/{{job_id}}/discard": of("worker_killer", 1),
         "GET /v1/uncertain": [{}, {"query": {"channel": "bluesky"}}],
         f"GET {doubt}": lost,
         f"POST {doubt}/look": lost,

@@ -19,7 +19,7 @@ from tests.gates.openings import Opening, closings, openings
 
 DOWN, WELL = "bluesky", ("mastodon", "telegram")
 OPEN = 1.0  # seconds, at first
-CIRCUITS = {"failure_threshold": 3, "open_timeout": OPEN, "longest_open": 60.0}
+CIRCUITS = {"failure_threshold": 3, "open_timeout": OPEN, "max_open_timeout": 60.0}
 GRACE = timedelta(seconds=0.6)  # for calls that had left, and until other processes have heard of it
 A_SECOND = timedelta(seconds=1)
 ACCOUNTS, POSTS = 8, 3

@@ -94,7 +94,7 @@ class MemoryCall:
                 return receipt
         return await self._send(name, act, *arguments)
 
-    async def held_by_others(self, remote_ids: list[str]) -> set[str]:
+    async def list_taken_ids(self, remote_ids: list[str]) -> set[str]:
         return self.others.intersection(remote_ids)
 
     async def _look(self, intent: Intent, found: Lookup | None, resend: Resend, *arguments: Any) -> Receipt | None:
@@ -112,7 +112,7 @@ class MemoryCall:
             case NotFound():
                 over = resend.within is not None and datetime.now(UTC) > intent.intended_at + resend.within
                 if over or not resend.harmless:
-                    raise PersonNeeded(resend.because)
+                    raise PersonNeeded(resend.reason)
         return None
 
     async def _send(self, name: str, act: Action, *arguments: Any) -> Receipt:

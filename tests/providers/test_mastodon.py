@@ -165,7 +165,7 @@ async def find(
 ) -> LookupResult | Failure:
     at = intended_at or datetime.now(UTC) - timedelta(seconds=5)
     intent = Intent(number=1, intended_at=at, send_before_at=at + timedelta(seconds=5))
-    return await mastodon.find(call.held_by_others, call.open(visible=False), intent, status)
+    return await mastodon.find(call.list_taken_ids, call.open(visible=False), intent, status)
 
 
 @pytest.fixture

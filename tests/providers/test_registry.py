@@ -35,7 +35,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def postino(folder: Path, **said: str) -> Postino:
-    own = {"POSTINO_NETWORKS_OWN": f'["{folder.name}:Forum"]'}
+    own = {"POSTINO_NETWORKS_PLUGINS": f'["{folder.name}:Forum"]'}
     return Postino(load_config(folder, environment=own | said))
 
 
@@ -118,8 +118,8 @@ def test_what_is_wrong_is_told(folder: Path, target: str, old: str, new: str, to
     said = told.replace("{0}", re.escape(folder.name)).replace("{1}", re.escape(str(folder)))
     with pytest.raises(ConfigError) as refusal:
         load_registry([named], folder)
-    assert refusal.value.field == "networks.own"
-    assert re.fullmatch(f"networks.own: {re.escape(named)}: {said}", str(refusal.value)), refusal.value
+    assert refusal.value.field == "networks.plugins"
+    assert re.fullmatch(f"networks.plugins: {re.escape(named)}: {said}", str(refusal.value)), refusal.value
 
 
 def test_one_name_twice_is_refused(folder: Path) -> None:
@@ -131,7 +131,7 @@ def test_one_name_twice_is_refused(folder: Path) -> None:
 def test_an_address_inside_is_for_accounts_alone_and_only_where_the_settings_name_it(tmp_path: Path) -> None:
     plain, told = (
         load_config(tmp_path, environment={}),
-        load_config(tmp_path, environment={"POSTINO_NETWORKS_INSIDE": f'["{HERE}"]'}),
+        load_config(tmp_path, environment={"POSTINO_NETWORKS_ALLOWED_PRIVATE_ORIGINS": f'["{HERE}"]'}),
     )
     assert describe_unreachable(plain, HERE) is not None
     assert describe_unreachable(told, HERE) is None
@@ -144,12 +144,16 @@ def test_an_address_inside_is_for_accounts_alone_and_only_where_the_settings_nam
 @pytest.mark.parametrize(
     ("setting", "said", "told"),
     [
-        ("OWN", "forum:Forum", "must be a list, not 'forum:Forum'"),
-        ("OWN", "[1]", r"networks.own must be a list of texts, not \[1\]"),
-        ("INSIDE", '["10.0.0.7"]', "'10.0.0.7' must be scheme, host and port alone"),
-        ("INSIDE", '["http://10.0.0.7/path"]', "must be scheme, host and port alone, such as http://10.0.0.7:8080"),
-        ("INSIDE", '["http://ada@10.0.0.7"]', "must be scheme, host and port alone"),
-        ("INSIDE", '["http://*"]', "must be scheme, host and port alone"),
+        ("PLUGINS", "forum:Forum", "must be a list, not 'forum:Forum'"),
+        ("PLUGINS", "[1]", r"networks.plugins must be a list of texts, not \[1\]"),
+        ("ALLOWED_PRIVATE_ORIGINS", '["10.0.0.7"]', "'10.0.0.7' must be scheme, host and port alone"),
+        (
+            "ALLOWED_PRIVATE_ORIGINS",
+            '["http://10.0.0.7/path"]',
+            "must be scheme, host and port alone, such as http://10.0.0.7:8080",
+        ),
+        ("ALLOWED_PRIVATE_ORIGINS", '["http://ada@10.0.0.7"]', "must be scheme, host and port alone"),
+        ("ALLOWED_PRIVATE_ORIGINS", '["http://*"]', "must be scheme, host and port alone"),
     ],
 )
 def test_a_setting_that_cannot_be_is_refused(tmp_path: Path, setting: str, said: str, told: str) -> None:

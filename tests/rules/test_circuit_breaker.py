@@ -266,8 +266,8 @@ def test_a_clock_set_back_by_more_than_the_opening_does_not_keep_it_open(second:
         ),
         (
             "bluesky",
-            {"failure_threshold": 7, "open_timeout": 0.5, "longest_open": 8},
-            replace(DEFAULT_POLICY, failure_threshold=7, open_timeout=at(0.5) - NOW, longest_open=at(8) - NOW),
+            {"failure_threshold": 7, "open_timeout": 0.5, "max_open_timeout": 8},
+            replace(DEFAULT_POLICY, failure_threshold=7, open_timeout=at(0.5) - NOW, max_open_timeout=at(8) - NOW),
         ),
     ],
 )  # fmt: skip
@@ -291,7 +291,7 @@ def test_the_profiles_are_those_that_were_promised() -> None:
 
 SETTINGS = [entry.name for entry in fields(BreakerPolicy)]
 COUNTS = ["failure_threshold", "half_open_max_attempts"]
-TIMES = ["window", "open_timeout", "longest_open"]
+TIMES = ["window", "open_timeout", "max_open_timeout"]
 UNTIMELY = [0, -1, 1e-9, 4e7, float("inf"), float("nan"), True, "60", None, timedelta(seconds=60)]
 WRONG = {
     "a whole number from 1 to 1000": (COUNTS, [0, -1, 1001, 2.0, True, "5", None, []]),
@@ -338,7 +338,7 @@ POLICIES = st.sampled_from([DEFAULT_POLICY, OPENAI_POLICY, ADR013_POLICY]) | st.
     window=DURATIONS,
     open_timeout=DURATIONS,
     half_open_max_attempts=st.integers(1, 4),
-    longest_open=DURATIONS,
+    max_open_timeout=DURATIONS,
     consecutive=st.booleans(),
 )
 PAUSES = st.floats(0, 5) | st.floats(0, 400) | st.floats(-5, 0) | st.floats(-4000, 0)
@@ -406,14 +406,14 @@ def test_whatever_happened_it_is_half_open_in_time_and_one_good_answer_closes_it
 ) -> None:
     for before, healthy, now in course(answers, policy):
         then = record_result(before, healthy, policy, now)
-        later = now + 2 * max(policy.longest_open, policy.open_timeout)  # twice: the clock may have gone back
+        later = now + 2 * max(policy.max_open_timeout, policy.open_timeout)  # twice: the clock may have gone back
         assert get_state(then, later) is not CircuitState.OPEN
         assert record_result(then, True, policy, later).state is CircuitState.CLOSED
 
 
 @given(POLICIES, st.integers(1, 10**9))
-@example(BreakerPolicy(open_timeout=timedelta(days=366), longest_open=timedelta(days=366)), 10**6)
+@example(BreakerPolicy(open_timeout=timedelta(days=366), max_open_timeout=timedelta(days=366)), 10**6)
 def test_openings_never_get_shorter_and_never_longer_than_the_longest(policy: BreakerPolicy, trips: int) -> None:
     assert _compute_open_duration(1, policy) == policy.open_timeout
     assert policy.open_timeout <= _compute_open_duration(trips, policy) <= _compute_open_duration(trips + 1, policy)
-    assert _compute_open_duration(trips + 1, policy) <= max(policy.longest_open, policy.open_timeout)
+    assert _compute_open_duration(trips + 1, policy) <= max(policy.max_open_timeout, policy.open_timeout)

@@ -28,7 +28,7 @@ HIGH, DEFAULT, LOW = Queue
 
 
 def head(channel: str, queue: Queue = DEFAULT, waited: float = 1, *, begun: bool = False) -> ClaimSource:
-    return ClaimSource(channel, queue, NOW - timedelta(seconds=waited), begun=begun)
+    return ClaimSource(channel, queue, NOW - timedelta(seconds=waited), started=begun)
 
 
 def turn(brand: str, served: float | None = None, channel: str = "x") -> BrandTurn:
@@ -52,7 +52,11 @@ def turn(brand: str, served: float | None = None, channel: str = "x") -> BrandTu
             ["a", "b"],
         ),
         ([head("a", begun=True)], ClosedGates(queues={"high": LATER, "default": LATER}), ["a"]),
-        ([head("a", begun=True), head("b", begun=True)], ClosedGates(to_sent=frozenset({"a"})), ["b"]),
+        (
+            [head("a", begun=True), head("b", begun=True)],
+            ClosedGates(channels_closed_to_started=frozenset({"a"})),
+            ["b"],
+        ),
     ],
 )
 def test_open_lines_are_due_and_not_closed_the_longest_waiting_first(
@@ -117,7 +121,7 @@ def test_lines_share_evenly_and_a_cap_passes_its_rest_on(
         ([head("a", waited=5, begun=True)], ClosedGates(everything=LATER), None),  # may go on at once
         (
             [head("a", waited=5, begun=True)],
-            ClosedGates(channels={"a": NOW + timedelta(seconds=2)}, to_sent=frozenset({"a"})),
+            ClosedGates(channels={"a": NOW + timedelta(seconds=2)}, channels_closed_to_started=frozenset({"a"})),
             2,
         ),
     ],

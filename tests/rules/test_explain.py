@@ -62,7 +62,7 @@ OPEN = Breaker(
 
 
 def told(job: Job | None = None, *, now: datetime = NOW, known: GateSources | None = None, **said: Any) -> Explanation:
-    return explain_job(JobSnapshot(job=job or post(), known=known or GateSources(), **said), now)
+    return explain_job(JobSnapshot(job=job or post(), gate_sources=known or GateSources(), **said), now)
 
 
 def kinds(explanation: Explanation) -> list[str]:
@@ -132,7 +132,7 @@ def test_it_is_told_in_one_plain_sentence(explanation: Explanation, sentence: st
 
 
 def test_times_are_told_of_the_zone_one_asks_for() -> None:
-    facts = JobSnapshot(job=post(), known=GateSources(breakers=(OPEN,)))
+    facts = JobSnapshot(job=post(), gate_sources=GateSources(breakers=(OPEN,)))
     assert explain_job(facts, NOW, get_zone("Asia/Tokyo")).sentence.endswith(
         "left alone, since 2026-03-02 19:02 Asia/Tokyo; it goes on at 19:04 Asia/Tokyo."
     )
@@ -183,7 +183,7 @@ def test_a_blackout_is_removed_by_its_id() -> None:
 @pytest.mark.parametrize(("type_", "words"), [(POST, "posts resolve"), ("report", "jobs resolve")])
 def test_what_only_a_person_can_tell_says_how(type_: str, words: str) -> None:
     [found] = told(post(type=type_, state=State.UNCERTAIN, sent=True, run_at=None, last_error="No answer.")).blockers
-    assert (found.kind, found.until_at, found.cause) == (BlockerKind.QUARANTINE, None, "No answer.")
+    assert (found.kind, found.until_at, found.cause) == (BlockerKind.AWAITING_LOOKUP, None, "No answer.")
     assert f"`postino {words} {ID} --live REMOTE_ID --reason WHY`" in (found.unblock or "")
 
 
@@ -298,7 +298,7 @@ def test_whether_it_could_run_at_a_time_counts_what_holds_then() -> None:
     known = GateSources((gate(GateKind.COOL_DOWN, until_at=at("10:20")),), (blackout("12:00", "13:00"),))
     when = {"10:19": ["cool_down"], "10:20": [], "12:30": ["blackout"], "13:00": []}
     for text, expected in when.items():
-        found = evaluate_job(JobSnapshot(job=post(run_at=at(text)), known=known, workers=0), False, NOW)
+        found = evaluate_job(JobSnapshot(job=post(run_at=at(text)), gate_sources=known, live_workers=0), False, NOW)
         assert [blocker.kind.value for blocker in found.blockers] == expected, text
         assert (found.runnable, found.in_blackout) == (not expected, "blackout" in expected)
 

@@ -117,7 +117,7 @@ def test_an_open_breaker_is_a_gate_and_a_half_open_one_a_cap(
 ) -> None:
     found = compute_closed_gates(GateSources(breakers=(breaker,), caps={} if cap is None else {"x": cap}), NOW)
     assert (found.channels, found.caps) == (channels, caps)
-    assert found.to_sent == channels.keys()
+    assert found.channels_closed_to_started == channels.keys()
 
 
 def test_nothing_known_closes_nothing() -> None:

@@ -59,11 +59,11 @@ def intent(number: int = 1, step: str = "post", position: int = 0) -> IntentEntr
 
 def accepted(remote_id: str = "r1", number: int = 1, step: str = "post") -> ReceiptEntry:
     receipt = Receipt(remote_id=remote_id)
-    return ReceiptEntry(step=step, number=number, verdict=Verdict.ACCEPTED, told_by=ReceiptSource.CALL, receipt=receipt)
+    return ReceiptEntry(step=step, number=number, verdict=Verdict.ACCEPTED, source=ReceiptSource.CALL, receipt=receipt)
 
 
 def refused(number: int = 1, step: str = "post") -> ReceiptEntry:
-    return ReceiptEntry(step=step, number=number, verdict=Verdict.REFUSED, told_by=ReceiptSource.CALL)
+    return ReceiptEntry(step=step, number=number, verdict=Verdict.REFUSED, source=ReceiptSource.CALL)
 
 
 def ledger(*entries: IntentEntry | ReceiptEntry | StepEntry) -> Ledger:
@@ -260,7 +260,7 @@ ledgers = st.builds(
 @given(ledgers, steps)
 def test_nothing_is_sent_that_is_out_there_or_may_be(known: Ledger, step: str) -> None:
     ours = [entry for entry in known.intents if entry.step == step]
-    answers = {number: {fact.verdict for fact in known.facts if (fact.step, fact.number) == (step, number)}
+    answers = {number: {fact.verdict for fact in known.receipts if (fact.step, fact.number) == (step, number)}
                for number in range(1, 5)}  # fmt: skip
     match get_step_status(known, step):
         case ReadyToSend(number):
@@ -273,7 +273,7 @@ def test_nothing_is_sent_that_is_out_there_or_may_be(known: Ledger, step: str) -
             assert all(entry.number < number for entry in ours)
             assert many == sum(not answers[entry.number] for entry in ours)
         case Accepted(receipt):
-            assert receipt in [fact.receipt for fact in known.facts if fact.step == step]
+            assert receipt in [fact.receipt for fact in known.receipts if fact.step == step]
 
 
 @given(ledgers)
@@ -289,7 +289,7 @@ def test_an_answer_to_everything_in_doubt_leaves_no_doubt(known: Ledger, verdict
         accepted("new", call.number, call.step) if verdict is Verdict.ACCEPTED else refused(call.number, call.step)
         for call in list_open_intents(known)
     ]
-    assert list_uncertain_intents(ledger(*known.intents, *known.facts, *told)) == []
+    assert list_uncertain_intents(ledger(*known.intents, *known.receipts, *told)) == []
 
 
 @given(ledgers, st.integers(0, 200), st.sampled_from([SAME_HANDLE, NEVER, resend_with_key(HOUR)]))

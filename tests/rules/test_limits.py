@@ -164,7 +164,7 @@ def test_what_rendering_met_with_is_told_too_and_errors_come_first() -> None:
 @given(st.text(alphabet="aè😀\n ", max_size=60))
 def test_a_text_has_an_error_exactly_if_it_is_beyond_a_measure(body: str) -> None:
     (text,) = render_content(Content(body=body), "mastodon").parts
-    fits = bool(text) and all(length.of(text) <= length.most for length in LIMITS.text)
+    fits = bool(text) and all(length.count(text) <= length.most for length in LIMITS.text)
     assert (problems(Content(body=body)) == []) == fits
 
 

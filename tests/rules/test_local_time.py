@@ -85,7 +85,7 @@ def test_a_time_that_does_not_exist_is_the_first_instant_after_it_and_that_is_sa
     resolved = resolve_local_time(wall(local), zone)
     assert resolved.at == at(instant)
     assert isinstance(resolved.note, Gap)
-    assert resolved.note.sentence == sentence
+    assert resolved.note.message == sentence
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_a_time_that_comes_twice_is_the_first_and_that_is_said(
     resolved = resolve_local_time(wall(local), zone)
     assert resolved.at == at(instant)
     assert isinstance(resolved.note, Overlap)
-    assert resolved.note.sentence == sentence
+    assert resolved.note.message == sentence
 
 
 def check_gap(zone: str, change: Transition) -> None:

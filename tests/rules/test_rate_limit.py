@@ -16,7 +16,7 @@ def test_who_is_new_has_the_whole_burst() -> None:
 def test_who_has_nothing_left_is_told_when_to_come_back() -> None:
     answered = take_token(TokenBucket(0.25, 5.0), 0.5, 3, 5.0)
     assert (answered.allowed, answered.remaining, answered.retry_after, answered.reset) == (False, 0, 2, 6)
-    assert take_token(answered.after, 0.5, 3, 7.0).allowed
+    assert take_token(answered.bucket, 0.5, 3, 7.0).allowed
 
 
 @given(
@@ -29,7 +29,7 @@ def test_nobody_gets_more_than_the_burst_and_the_rate(waits: list[float], rate: 
     for wait in waits:
         now += wait
         answered = take_token(known, rate, burst, now)
-        known, allowed = answered.after, allowed + answered.allowed
+        known, allowed = answered.bucket, allowed + answered.allowed
         assert 0 <= answered.remaining < burst or not answered.allowed
     assert allowed <= burst + rate * now + 1e-6
 

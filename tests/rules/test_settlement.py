@@ -124,7 +124,7 @@ def test_what_a_dead_worker_held_is_rescued_quarantined_or_uncertain(
     looked_at = LATER if state is State.UNCERTAIN and life["rescues"] < 2 else None
     assert decided.run_at == (NOW if state is State.PENDING else looked_at)
     assert decided.rescued == (state is not State.FAILED)
-    assert decided.cause == (DeadLetterCause.QUARANTINED if state is State.FAILED else None)
+    assert decided.cause == (DeadLetterCause.WORKER_KILLER if state is State.FAILED else None)
     assert (decided.error is None) == (state is State.PENDING)
 
 

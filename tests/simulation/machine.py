@@ -298,9 +298,7 @@ class Life(RuleBasedStateMachine):
         in_doubt = self.in_doubt()
         job_id = in_doubt[pick % len(in_doubt)].id
         receipt = Receipt(remote_id=str(job_id))
-        fact = ReceiptEntry(
-            step="post", number=1, verdict=Verdict.ACCEPTED, told_by=ReceiptSource.CALL, receipt=receipt
-        )
+        fact = ReceiptEntry(step="post", number=1, verdict=Verdict.ACCEPTED, source=ReceiptSource.CALL, receipt=receipt)
         self.world.agree(lambda store: store.record_receipt(job_id, fact))
         self.model.hear(job_id)
         for job in self.held():

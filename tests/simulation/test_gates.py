@@ -120,9 +120,7 @@ class SmallWorld:
         )
         self.world.agree(lambda store: store.record_intents([intent]))
         receipt = Receipt(remote_id=str(job.id))
-        fact = ReceiptEntry(
-            step="post", number=1, verdict=Verdict.ACCEPTED, told_by=ReceiptSource.CALL, receipt=receipt
-        )
+        fact = ReceiptEntry(step="post", number=1, verdict=Verdict.ACCEPTED, source=ReceiptSource.CALL, receipt=receipt)
         self.world.agree(lambda store: store.record_receipt(job.id, fact))
 
     def settle(self, job: Job, outcome: Defer) -> None:

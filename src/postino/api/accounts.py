@@ -131,7 +131,7 @@ def check_brand(caller: Caller, brand: str | None) -> None:
 
 
 def check_address(app: Postino, address: str | None) -> None:
-    """Not one inside the house, but for the sandbox's own and what `networks.inside` names."""
+    """Not one inside the house, but for the sandbox's own and what `networks.allowed_private_origins` names."""
     if address is None or (address.startswith(SANDBOX) and app.config.sandbox.url):
         return
     if not address.startswith(("https://", "http://")):

@@ -53,7 +53,7 @@ def routes(app: Postino) -> APIRouter:
     async def change_draft(draft_id: UUID, body: DraftBody, caller: Asking) -> JSONResponse:
         """What is left out stays as it is, what is null is taken away."""
         before = await get_visible_draft(app, caller, draft_id)
-        said = json.loads(before.said) | changes(body)
+        said = json.loads(before.body) | changes(body)
         if "brand" not in said and not said.get("accounts"):
             said["brand"] = before.brand
         merged = DraftBody.model_validate(said)
@@ -84,7 +84,7 @@ async def drafted(app: Postino, caller: Caller, body: DraftBody, before: Draft) 
     timing_of(body)
     accounts = await require_accounts(app, caller, body.accounts or [])
     said = json.dumps({name: value for name, value in changes(body).items() if value is not None}, ensure_ascii=False)
-    return replace(before, brand=brand_of(caller, body.brand, accounts), said=said)
+    return replace(before, brand=brand_of(caller, body.brand, accounts), body=said)
 
 
 def brand_of(caller: Caller, said: str | None, accounts: Sequence[StoredAccount]) -> str | None:
@@ -104,7 +104,7 @@ def brand_of(caller: Caller, said: str | None, accounts: Sequence[StoredAccount]
 
 
 def post_of(draft: Draft, body: ScheduleBody | None) -> PostBody:
-    said = {name: value for name, value in json.loads(draft.said).items() if name != "brand"}
+    said = {name: value for name, value in json.loads(draft.body).items() if name != "brand"}
     otherwise = {} if body is None else body.model_dump(exclude_unset=True)
     return PostBody.model_validate({"accounts": []} | said | otherwise)
 
@@ -118,6 +118,6 @@ def told_of_new(draft: Draft) -> StoredResponse:
 
 
 def of_draft(draft: Draft) -> dict[str, Any]:
-    said: dict[str, Any] = json.loads(draft.said)
+    said: dict[str, Any] = json.loads(draft.body)
     about = {name: to_json(getattr(draft, name)) for name in ("id", "author", "version", "created_at", "changed_at")}
     return about | said | {"brand": draft.brand}

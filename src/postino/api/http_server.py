@@ -57,7 +57,8 @@ async def serve(
     capture_uvicorn_errors()
     settings = uvicorn.Config(
         APP, factory=True, log_config=None, access_log=False, server_header=False, ws="none",
-        http=connection_class(config.api.patience), timeout_keep_alive=KEEP_ALIVE, timeout_graceful_shutdown=int(grace),
+        http=connection_class(config.api.read_timeout), timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=int(grace),
     )  # fmt: skip
     settings.load()
     server = ApiServer(settings, ready)

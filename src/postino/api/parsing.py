@@ -63,7 +63,7 @@ def instant(text: str | None, timezone: str | None, field: str, notes: list[str]
         blamed = field if error.field == "at" else error.field
         raise WrongUse(f"{blamed}: {error}", blamed) from error
     if found.note is not None:
-        notes.append(found.note.sentence)
+        notes.append(found.note.message)
     return found.at
 
 

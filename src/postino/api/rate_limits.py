@@ -87,7 +87,7 @@ class RateLimits:
 
     def ask(self, caller: str) -> RateLimitDecision:
         answered = take_token(self.known.pop(caller, None), self.rate, self.burst, self.clock())
-        self.known[caller] = answered.after
+        self.known[caller] = answered.bucket
         if len(self.known) > MOST_CALLERS:
             self.known.popitem(last=False)  # who asked least recently has most of its allowance back
         return answered

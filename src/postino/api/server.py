@@ -106,6 +106,6 @@ def app_for(
     app.include_router(sessions.public_routes(postino), dependencies=[Depends(opened)])
     for part in (health, page):
         app.include_router(part.routes(postino))
-    app.add_middleware(Bodies, patience=postino.config.api.patience)
+    app.add_middleware(Bodies, patience=postino.config.api.read_timeout)
     app.add_middleware(Addresses)
     return app

@@ -88,7 +88,7 @@ async def check_only_posts(app: "Postino") -> None:
         raise Conflict(
             f"This queue has jobs that are no posts (of {', '.join(others)}), and a worker that knows only posts would"
             " spend their attempts. Say whose handlers run them, with `postino worker --app module:attr`; a network"
-            " of your own is named in the setting networks.own."
+            " of your own is named in the setting networks.plugins."
         )
 
 

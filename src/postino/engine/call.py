@@ -141,12 +141,12 @@ class Call:
             case Uncertain() as doubt:
                 existing = await self._look_up(doubt, found, resend, arguments)
                 if existing is not None:
-                    return await self._accept(name, doubt.intent.number, existing, ReceiptSource.LOOK)
+                    return await self._accept(name, doubt.intent.number, existing, ReceiptSource.LOOKUP)
                 return await self._send(name, position, doubt.number, act, arguments, can_recover)
             case ReadyToSend(number):
                 return await self._send(name, position, number, act, arguments, can_recover)
 
-    async def held_by_others(self, remote_ids: list[str]) -> set[str]:
+    async def list_taken_ids(self, remote_ids: list[str]) -> set[str]:
         """Return those of these remote ids that belong to other jobs of the same account."""
         return await self._ledger.store.remote_ids_of_others(self.job, remote_ids)
 
@@ -260,7 +260,7 @@ class Call:
         return decide_after_lookup(sighting, doubt, resend, self._context.now())
 
     async def _accept(self, name: str, number: int, receipt: Receipt, told_by: ReceiptSource) -> Receipt:
-        fact = ReceiptEntry(step=name, number=number, verdict=Verdict.ACCEPTED, told_by=told_by, receipt=receipt)
+        fact = ReceiptEntry(step=name, number=number, verdict=Verdict.ACCEPTED, source=told_by, receipt=receipt)
         noted = await self._ledger.record_receipt(fact)
         if noted.held_by is not None:
             raise StopRun(Unknown(f"The network returned {receipt.remote_id}, which belongs to job {noted.held_by}."))
@@ -268,7 +268,7 @@ class Call:
 
     async def _refuse(self, intent: IntentEntry, why: str) -> None:
         fact = ReceiptEntry(
-            step=intent.step, number=intent.number, verdict=Verdict.REFUSED, told_by=ReceiptSource.CALL, why=why
+            step=intent.step, number=intent.number, verdict=Verdict.REFUSED, source=ReceiptSource.CALL, why=why
         )
         await self._ledger.record_receipt(fact)
 

@@ -39,7 +39,7 @@ def parse_queue(name: str | Queue, field: str = "queue") -> Queue:
     labels = [queue.label for queue in Queue]
     if name not in labels:
         raise WrongUse(f"{field}: there is no queue {name!r:.40}. There are: {', '.join(labels)}.", field=field)
-    return Queue.named(name)
+    return Queue.from_label(name)
 
 
 def check_backoff(value: Any) -> Backoff:

@@ -88,7 +88,7 @@ async def find_brand(store: Store, account: str | None, channel: str) -> str | N
 
 
 def to_facts(state: ExplainInput) -> rule.JobSnapshot:
-    return replace(state.facts, workers=len([*living_workers(state.workers)]))
+    return replace(state.facts, live_workers=len([*living_workers(state.workers)]))
 
 
 def living_workers(workers: Iterable[WorkerInfo]) -> Iterable[WorkerInfo]:

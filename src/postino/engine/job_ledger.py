@@ -110,9 +110,9 @@ class JobLedger:
         )
         if noted.held_by is None:
             assert self.entries is not None
-            self.entries = replace(self.entries, facts=(*self.entries.facts, fact))
+            self.entries = replace(self.entries, receipts=(*self.entries.receipts, fact))
             self.job = replace(self.job, look_at=noted.look_at)
-        if noted.doubled:
+        if noted.is_duplicate:
             log.error(
                 "job.duplicated",
                 job=str(self.job.id),

@@ -191,7 +191,7 @@ class Mastodon:
         account_id = await call.step("account", self.identify, account)
         media = [await self._media(number, one, account, call) for number, one in enumerate(post.media, 1)]
         options = {name: post.options[name] for name in OPTIONS if name in post.options}
-        find = partial(self.find, call.held_by_others)
+        find = partial(self.find, call.list_taken_ids)
         receipts: list[Receipt] = []
         for part, text in enumerate(post.parts, 1):
             key = f"postino-{post.id}-{part}"

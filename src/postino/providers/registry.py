@@ -1,7 +1,7 @@
 """Find the networks Postino publishes to: the built-in ones in this package, and plug-ins that the settings name.
 
 Both declare the same. A built-in network is a module in `postino.providers` with a `NETWORK`; a plug-in is the object
-or class that `module:attribute` names in the setting `networks.own`.
+or class that `module:attribute` names in the setting `networks.plugins`.
 """
 
 import re
@@ -125,4 +125,4 @@ def _check(network: Any, error: partial[ConfigError]) -> None:
 
 
 def _plugin_error(target: str, message: str) -> ConfigError:
-    return ConfigError(f"networks.own: {target}: {message}", field="networks.own")
+    return ConfigError(f"networks.plugins: {target}: {message}", field="networks.plugins")

@@ -95,7 +95,7 @@ class ReadOnlyCall:
             case _:
                 raise LookupEnded(LookupResult("not_found", NOT_FOUND))
 
-    async def held_by_others(self, remote_ids: list[str]) -> set[str]:
+    async def list_taken_ids(self, remote_ids: list[str]) -> set[str]:
         return await self.store.remote_ids_of_others(self.job, remote_ids)
 
 

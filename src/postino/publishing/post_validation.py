@@ -94,5 +94,5 @@ class PostValidator:
     def check_media_urls(self, rendered: RenderedPost) -> Iterator[Problem]:
         for number, media in enumerate(rendered.media):
             if why := self.describe_media_problem(media.url):
-                field = rendered.said.where(f"media[{number}].url")
+                field = rendered.source.field_path(f"media[{number}].url")
                 yield Problem(Severity.ERROR, field, f"{media.url} cannot be fetched: {why}.")

@@ -40,7 +40,7 @@ class BlockerKind(StrEnum):
     QUOTA = GateKind.QUOTA.value
     CAP = "cap"  # as many run as may
     TOKEN = GateKind.TOKEN.value
-    QUARANTINE = "quarantine"  # something may be out there, and nobody knows yet
+    AWAITING_LOOKUP = "awaiting_lookup"  # something may be out there, and nobody knows yet
     NOT_DUE = "not_due"
     NO_WORKER = "no_worker"
     LAG = "lag"  # nothing is in its way but those before it
@@ -85,15 +85,17 @@ class JobSnapshot:
     """A job, and all that may keep it from running."""
 
     job: Job
-    known: GateSources = field(default_factory=GateSources)  # the gates of its account among them
-    running: Mapping[str, int] = field(default_factory=dict)  # on its channel, by brand; with what may be under way
-    doubts: tuple[UncertainJob, ...] = ()
-    busy: RunningJob | None = None
-    ahead: int = 0  # due before it in its own line
-    workers: int = 1  # alive, as far as anybody can tell
+    gate_sources: GateSources = field(default_factory=GateSources)  # the gates of its account among them
+    running_by_brand: Mapping[str, int] = field(
+        default_factory=dict
+    )  # on its channel, by brand; with what may be under way
+    uncertain_jobs: tuple[UncertainJob, ...] = ()
+    running_job: RunningJob | None = None
+    jobs_ahead: int = 0  # due before it in its own line
+    live_workers: int = 1  # alive, as far as anybody can tell
     publish_until_at: datetime | None = None
     cause: DeadLetterCause | None = None  # of a failed one
-    cancelled: str | None = None  # by whom, and why
+    cancelled_by: str | None = None  # by whom, and why
 
 
 def find_blockers(facts: JobSnapshot, now: datetime) -> tuple[Blocker, ...]:
@@ -105,7 +107,7 @@ def find_blockers(facts: JobSnapshot, now: datetime) -> tuple[Blocker, ...]:
     found = [*_find_gate_blockers(facts, at), *_find_capacity_blockers(facts, at, now=at == now)]
     if job.run_at > now:
         found.append(_make_not_due_blocker(job) if job.state is State.PENDING else _make_lookup_blocker(job))
-    elif not facts.workers:
+    elif not facts.live_workers:
         found.append(
             Blocker(
                 kind=BlockerKind.NO_WORKER, sentence="No worker is running.", unblock="Start one: `postino worker`."
@@ -119,7 +121,9 @@ def find_blockers(facts: JobSnapshot, now: datetime) -> tuple[Blocker, ...]:
 def estimate_start(facts: JobSnapshot, now: datetime) -> datetime | None:
     """The first instant at which nothing is in its way that a clock can tell of, once what runs now has ended."""
     at = facts.job.run_at
-    windows = [it for it in facts.known.blackouts if is_blocking(_make_blackout_gate(it.scope, it.name), facts.job)]
+    windows = [
+        it for it in facts.gate_sources.blackouts if is_blocking(_make_blackout_gate(it.scope, it.name), facts.job)
+    ]
     while at is not None:
         free_at = find_free_time(windows, max(at, now))
         if free_at is None or not (left := _find_lasting_blockers(facts, free_at)):
@@ -138,7 +142,7 @@ def _find_lasting_blockers(facts: JobSnapshot, at: datetime) -> list[Blocker]:
 
 
 def _find_gate_blockers(facts: JobSnapshot, at: datetime) -> list[Blocker]:
-    gates = compute_closed_gates(facts.known, at).gates
+    gates = compute_closed_gates(facts.gate_sources, at).gates
     return [_to_blocker(gate, facts, at) for gate in gates if is_blocking(gate, facts.job)]
 
 
@@ -163,7 +167,7 @@ def _advise_on_gate(gate: Gate, facts: JobSnapshot, at: datetime) -> str:
             command = f"postino circuits close {shlex.quote(gate.name)} --reason WHY"
             return f"If {gate.name} is well again, say so: `{command}`."
         case GateKind.BLACKOUT:
-            same = [it for it in facts.known.blackouts if (it.scope, it.name) == (gate.scope, gate.name)]
+            same = [it for it in facts.gate_sources.blackouts if (it.scope, it.name) == (gate.scope, gate.name)]
             ids = [it.id for it in same if find_window(it, at)]
             return f"If it may be published all the same, remove the window: `postino blackouts remove {ids[0]}`."
         case GateKind.COOL_DOWN:
@@ -175,10 +179,10 @@ def _advise_on_gate(gate: Gate, facts: JobSnapshot, at: datetime) -> str:
 def _find_capacity_blockers(facts: JobSnapshot, at: datetime, *, now: bool) -> list[Blocker]:
     """Room that others take: now by all that runs, later by nothing but what may still be under way then."""
     job = facts.job
-    open_doubts = [doubt for doubt in facts.doubts if doubt.until_at > at]
-    running = facts.running if now else Counter(doubt.brand for doubt in open_doubts)
+    open_doubts = [doubt for doubt in facts.uncertain_jobs if doubt.until_at > at]
+    running = facts.running_by_brand if now else Counter(doubt.brand for doubt in open_doubts)
     found = []
-    cap = compute_closed_gates(facts.known, at).caps.get(job.channel)
+    cap = compute_closed_gates(facts.gate_sources, at).caps.get(job.channel)
     if cap is not None:
         found += _find_cap_blocker(facts, cap, running, sorted(doubt.until_at for doubt in open_doubts))
         if not found:
@@ -189,7 +193,7 @@ def _find_capacity_blockers(facts: JobSnapshot, at: datetime, *, now: bool) -> l
 
 
 def _find_cap_blocker(facts: JobSnapshot, cap: int, running: Mapping[str, int], ends: list[datetime]) -> list[Blocker]:
-    channel, usual = facts.job.channel, facts.known.caps.get(facts.job.channel)
+    channel, usual = facts.job.channel, facts.gate_sources.caps.get(facts.job.channel)
     if sum(running.values()) < cap:
         return []
     what = f"As many as may run on {channel} at once are running: {cap}."
@@ -227,10 +231,10 @@ def _find_free_slot_time(ends: list[datetime], most: int) -> datetime | None:
 def _find_lane_blockers(facts: JobSnapshot, ends: list[datetime], *, now: bool) -> list[Blocker]:
     job, what = facts.job, "post" if facts.job.type == POST else "job"
     found = []
-    if now and facts.busy is not None:
+    if now and facts.running_job is not None:
         told = f"Another {what} of the account {job.account} runs, and an account runs one at a time."
-        cause = f"{facts.busy.id}, on worker {facts.busy.worker}"
-        found.append(Blocker(kind=BlockerKind.CAP, sentence=told, since_at=facts.busy.since_at, cause=cause))
+        cause = f"{facts.running_job.id}, on worker {facts.running_job.worker}"
+        found.append(Blocker(kind=BlockerKind.CAP, sentence=told, since_at=facts.running_job.since_at, cause=cause))
     if ends:
         told = f"Another {what} of the account {job.account} may still be on its way."
         found.append(Blocker(kind=BlockerKind.CAP, sentence=told, until_at=max(ends)))
@@ -242,7 +246,7 @@ def _make_lookup_blocker(job: Job) -> Blocker:
     told = "Only a person can tell whether it is out." if person else "It may be out; the network is asked about it."
     unblock = advise_resolve(job) if person else None
     return Blocker(
-        kind=BlockerKind.QUARANTINE, sentence=told, until_at=job.run_at, cause=job.last_error, unblock=unblock
+        kind=BlockerKind.AWAITING_LOOKUP, sentence=told, until_at=job.run_at, cause=job.last_error, unblock=unblock
     )
 
 
@@ -259,7 +263,7 @@ def _make_not_due_blocker(job: Job) -> Blocker:
 
 
 def _make_lag_blocker(facts: JobSnapshot) -> Blocker:
-    ahead, job = facts.ahead, facts.job
+    ahead, job = facts.jobs_ahead, facts.job
     number = f"more than {MAX_AHEAD:,}" if ahead > MAX_AHEAD else f"{ahead:,}"
     told = "Nothing is in its way, but no worker has come to it yet."
     if ahead:

@@ -33,7 +33,7 @@ class BreakerPolicy:
     window: timedelta = timedelta(seconds=60)  # means nothing where failures count in a row
     open_timeout: timedelta = timedelta(seconds=120)
     half_open_max_attempts: int = 1
-    longest_open: timedelta = timedelta(seconds=300)  # where doubling ends; `open_timeout` itself may be longer
+    max_open_timeout: timedelta = timedelta(seconds=300)  # where doubling ends; `open_timeout` itself may be longer
     consecutive: bool = False
 
 
@@ -197,7 +197,7 @@ def _trip(breaker: Breaker, policy: BreakerPolicy, now: datetime, why: str | Non
 
 def _compute_open_duration(trips: int, policy: BreakerPolicy) -> timedelta:
     """How long the first, second, … opening in a row lasts: doubled each time, up to the longest."""
-    longest = max(policy.longest_open, policy.open_timeout)
+    longest = max(policy.max_open_timeout, policy.open_timeout)
     # In seconds, and with a bounded exponent, because a timedelta overflows before a float does.
     doubled = policy.open_timeout.total_seconds() * 2.0 ** min(trips - 1, 64)
     return longest if doubled >= longest.total_seconds() else timedelta(seconds=doubled)

@@ -22,7 +22,7 @@ class ClaimSource:
     queue: Queue
     due_at: datetime
     lanes: bool = False
-    begun: bool = False
+    started: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class BrandTurn:
 
 
 def is_open(head: ClaimSource, closed: ClosedGates) -> bool:
-    if head.begun:
-        return head.channel not in closed.to_sent
+    if head.started:
+        return head.channel not in closed.channels_closed_to_started
     shut = head.channel in closed.channels or head.queue.label in closed.queues
     return not shut and closed.everything is None
 

@@ -39,7 +39,7 @@ OPEN_ENDINGS = {
     BlockerKind.QUOTA: "it waits until there is some again",
     BlockerKind.CAP: "it goes on as soon as there is room",
     BlockerKind.TOKEN: "it waits until the account is connected again",
-    BlockerKind.QUARANTINE: "it waits until somebody says so",
+    BlockerKind.AWAITING_LOOKUP: "it waits until somebody says so",
     BlockerKind.NO_WORKER: "it waits until one is started",
 }
 TEMPORARY = (BlockerKind.CAP, BlockerKind.NO_WORKER)  # others' ends and beginnings, which need no decision
@@ -122,7 +122,7 @@ def _describe_state(facts: JobSnapshot, face: TimeFormatter) -> str:
         case State.COMPLETED:
             return f"{who} was {'published' if job.type == POST else 'completed'} at {at}."
         case State.CANCELLED:
-            by = f" {facts.cancelled}" if facts.cancelled else ""
+            by = f" {facts.cancelled_by}" if facts.cancelled_by else ""
             return f"{who} was cancelled at {at}{by}, and that is final."
         case _:
             why = (job.last_error or "nobody knows why").rstrip(".")
@@ -144,7 +144,7 @@ def _advise_replay(job: Job, cause: DeadLetterCause | None) -> str:
 
 def _describe_wait(facts: JobSnapshot, blockers: tuple[Blocker, ...], eta: datetime | None, face: TimeFormatter) -> str:
     job, who = facts.job, _name_job(facts.job)
-    held = [blocker for blocker in blockers if blocker.kind not in (BlockerKind.NOT_DUE, BlockerKind.QUARANTINE)]
+    held = [blocker for blocker in blockers if blocker.kind not in (BlockerKind.NOT_DUE, BlockerKind.AWAITING_LOOKUP)]
     if job.run_at is None:
         return f"Nobody but a person can tell whether {_lower_first(who)} is out: look, and say so."
     if job.run_at > face.now:

@@ -38,7 +38,7 @@ class ClosedGates:
     accounts: Mapping[str, datetime] = field(default_factory=dict)
     caps: Mapping[str, int] = field(default_factory=dict)
     everything: datetime | None = None
-    to_sent: frozenset[str] = frozenset()  # channels on which not even what has begun may go on
+    channels_closed_to_started: frozenset[str] = frozenset()  # channels on which not even what has begun may go on
 
 
 NO_CLOSED_GATES = ClosedGates()

@@ -33,19 +33,19 @@ class Uncertain:
     intent: IntentEntry
     first_intended_at: datetime
     number: int
-    lost: int = 1
+    lost_responses: int = 1
 
 
 StepStatus = Accepted | ReadyToSend | Uncertain
 
 
 def get_step_status(ledger: Ledger, step: str) -> StepStatus:
-    for fact in ledger.facts:
+    for fact in ledger.receipts:
         if fact.step == step and fact.verdict is Verdict.ACCEPTED and fact.receipt is not None:
             return Accepted(fact.receipt)
     intents = [intent for intent in ledger.intents if intent.step == step]
     number = 1 + max((intent.number for intent in intents), default=0)
-    still_open = [intent for intent in intents if not has_receipt(intent, ledger.facts)]
+    still_open = [intent for intent in intents if not has_receipt(intent, ledger.receipts)]
     if not still_open:
         return ReadyToSend(number)
     return Uncertain(still_open[-1], min(intent.intended_at for intent in still_open), number, len(still_open))
@@ -64,14 +64,14 @@ def map_positions(ledger: Ledger) -> dict[int, str]:
     left = [
         intent
         for intent in ledger.intents
-        if {fact.verdict for fact in ledger.facts if is_receipt_for(fact, intent)} != {Verdict.REFUSED}
+        if {fact.verdict for fact in ledger.receipts if is_receipt_for(fact, intent)} != {Verdict.REFUSED}
     ]
     return {step.position: step.name for step in ledger.steps} | {intent.position: intent.step for intent in left}
 
 
 def can_be_live(ledger: Ledger) -> bool:
     """Whether something is out there, or may be."""
-    return any(fact.verdict is Verdict.ACCEPTED for fact in ledger.facts) or bool(list_uncertain_intents(ledger))
+    return any(fact.verdict is Verdict.ACCEPTED for fact in ledger.receipts) or bool(list_uncertain_intents(ledger))
 
 
 def list_uncertain_intents(ledger: Ledger) -> list[IntentEntry]:
@@ -84,12 +84,14 @@ def list_uncertain_intents(ledger: Ledger) -> list[IntentEntry]:
 def list_open_intents(ledger: Ledger) -> list[IntentEntry]:
     """All the visible calls behind those doubts; what is unanswered of a step that is out there does not matter."""
     steps = {doubt.step for doubt in list_uncertain_intents(ledger)}
-    return [intent for intent in ledger.intents if intent.step in steps and not has_receipt(intent, ledger.facts)]
+    return [intent for intent in ledger.intents if intent.step in steps and not has_receipt(intent, ledger.receipts)]
 
 
 def is_duplicate_receipt(ledger: Ledger, fact: ReceiptEntry) -> bool:
     """Whether this fact, by now in the ledger, shows its step out there under one id more than was known."""
-    ids = [known.receipt.remote_id for known in ledger.facts if known.step == fact.step and known.receipt is not None]
+    ids = [
+        known.receipt.remote_id for known in ledger.receipts if known.step == fact.step and known.receipt is not None
+    ]
     return fact.receipt is not None and len(set(ids)) > 1 and ids.count(fact.receipt.remote_id) == 1
 
 
@@ -136,7 +138,7 @@ def decide_without_lookup(doubt: Uncertain, resend: Resend, now: datetime) -> Se
 def can_resend(doubt: Uncertain, resend: Resend, now: datetime) -> bool:
     """A key is good for a while only, counted from when it was first used; and nothing is repeated for ever."""
     in_time = resend.within is None or now < doubt.first_intended_at + resend.within
-    return resend.harmless and in_time and doubt.lost < MAX_LOST_RESPONSES
+    return resend.harmless and in_time and doubt.lost_responses < MAX_LOST_RESPONSES
 
 
 def to_outcome(failure: Failure, now: datetime) -> Outcome:

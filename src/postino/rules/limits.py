@@ -41,7 +41,7 @@ class NetworkLimits:
 
 def check_limits(rendered: RenderedPost, limits: NetworkLimits) -> list[Problem]:
     """Everything that speaks against it, errors first; with an error the network would refuse it."""
-    where = rendered.said.where
+    where = rendered.source.field_path
     problems = [
         *rendered.problems,
         *_check_empty(rendered, limits),
@@ -54,7 +54,7 @@ def check_limits(rendered: RenderedPost, limits: NetworkLimits) -> list[Problem]
 
 
 def _check_empty(rendered: RenderedPost, limits: NetworkLimits) -> Iterator[Problem]:
-    where = rendered.said.where
+    where = rendered.source.field_path
     if not any(rendered.parts) and not rendered.media:
         yield Problem(Severity.ERROR, where("text"), f"There is nothing to publish on {limits.name}: write a text.")
         return
@@ -68,7 +68,7 @@ def _check_empty(rendered: RenderedPost, limits: NetworkLimits) -> Iterator[Prob
 
 
 def _check_parts(rendered: RenderedPost, limits: NetworkLimits) -> Iterator[Problem]:
-    where = rendered.said.where
+    where = rendered.source.field_path
     if len(rendered.parts) > 1 and not limits.threads:
         message = f"{limits.name} has no threads: put it all into one text there, or leave the further parts out."
         yield Problem(Severity.ERROR, where("thread"), message)
@@ -77,7 +77,7 @@ def _check_parts(rendered: RenderedPost, limits: NetworkLimits) -> Iterator[Prob
     for number, part in enumerate(rendered.parts):
         is_caption = with_media and number == 0
         for length in limits.caption if is_caption else limits.text:
-            if (count := length.of(part) + length.of("".join(counted.values()))) > length.most:
+            if (count := length.count(part) + length.count("".join(counted.values()))) > length.most:
                 field = "text" if number == 0 else f"thread[{number - 1}]"
                 what = " with ".join(["The text" if number == 0 else f"Part {number + 1} of the thread", *counted])
                 said = _describe_excess(what, count, length, limits, is_caption)
@@ -108,12 +108,12 @@ def _suggest_shortening(limits: NetworkLimits, is_caption: bool) -> str:
 def _check_title(rendered: RenderedPost, limits: NetworkLimits) -> Iterator[Problem]:
     if rendered.title is None:
         return
-    field = rendered.said.where("title")
+    field = rendered.source.field_path("title")
     if not limits.title:
         message = f"{limits.name} shows no titles: yours is left out there. What all should read belongs into the text."
         yield Problem(Severity.WARNING, field, message)
     for length in limits.title:
-        if (count := length.of(rendered.title)) > length.most:
+        if (count := length.count(rendered.title)) > length.most:
             said = _describe_excess("The title", count, length, limits, is_caption=False)
             yield Problem(Severity.ERROR, field, f"{said} Shorten it or write another one for {limits.name} alone.")
 
@@ -123,4 +123,4 @@ def _check_hashtags(rendered: RenderedPost, limits: NetworkLimits) -> Iterator[P
     if limits.hashtags is not None and count > limits.hashtags:
         excess = f"takes {limits.hashtags} hashtags, and there are {count}"
         message = f"{limits.name} {excess}: leave out {count - limits.hashtags} of them there."
-        yield Problem(Severity.ERROR, rendered.said.where("hashtags"), message)
+        yield Problem(Severity.ERROR, rendered.source.field_path("hashtags"), message)

@@ -28,16 +28,16 @@ class Gap:
     """The clocks go forward over the local time that was asked for."""
 
     zone: str
-    asked: datetime
+    requested: datetime
     leap: timedelta
     at: datetime
     local: datetime  # what the clocks show then
 
     @property
-    def sentence(self) -> str:
-        day = self.asked.date()
+    def message(self) -> str:
+        day = self.requested.date()
         return (
-            f"{_format_clock(self.asked)} does not exist in {self.zone} on {_format_date(day)}:"
+            f"{_format_clock(self.requested)} does not exist in {self.zone} on {_format_date(day)}:"
             f" the clocks go forward from {_format_local(self.local - self.leap, day)}"
             f" to {_format_local(self.local, day)}."
             f" It goes out at {_format_local(self.local, day)} ({_format_utc(self.at, day)})."
@@ -49,15 +49,15 @@ class Overlap:
     """The clocks go back over the local time that was asked for, so that they show it twice."""
 
     zone: str
-    asked: datetime
+    requested: datetime
     at: datetime
     again_at: datetime
 
     @property
-    def sentence(self) -> str:
-        day = self.asked.date()
+    def message(self) -> str:
+        day = self.requested.date()
         return (
-            f"{_format_clock(self.asked)} comes twice in {self.zone} on {_format_date(day)}: the clocks go back."
+            f"{_format_clock(self.requested)} comes twice in {self.zone} on {_format_date(day)}: the clocks go back."
             f" It goes out the first time ({_format_utc(self.at, day)}),"
             f" not the second ({_format_utc(self.again_at, day)})."
         )

@@ -111,7 +111,7 @@ def _check_file(ref: MediaRef, limits: MediaKindLimits, network: str, where: str
     if ref.size is not None and limits.bytes is not None and ref.size > limits.bytes:
         sizes = f"{_format_megabytes(ref.size)} MB, and {network} takes {_format_megabytes(limits.bytes)} MB"
         yield Problem(Severity.ERROR, where, f"{name} is too large: it has {sizes}. Make it smaller.")
-    if limits.alt is not None and (excess := limits.alt.of(ref.alt) - limits.alt.most) > 0:
+    if limits.alt is not None and (excess := limits.alt.count(ref.alt) - limits.alt.most) > 0:
         message = f"The description of {name.lower()} is {excess:,} characters too long for {network}: shorten it."
         yield Problem(Severity.ERROR, f"{where}.alt", message)
 

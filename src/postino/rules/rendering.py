@@ -39,7 +39,7 @@ class NetworkContent:
     options: Mapping[str, Any]
     overridden: frozenset[str]
 
-    def where(self, name: str) -> str:
+    def field_path(self, name: str) -> str:
         """Where who wrote it finds it: `text`, or `overrides.mastodon.text`."""
         return f"overrides.{self.network}.{name}" if re.split(r"[.\[]", name)[0] in self.overridden else name
 
@@ -55,7 +55,7 @@ class RenderedPost:
     hashtags: tuple[str, ...]
     options: Mapping[str, Any]
     problems: tuple[Problem, ...]
-    said: NetworkContent = field(repr=False)
+    source: NetworkContent = field(repr=False)
 
 
 def render_content(content: Content, network: str) -> RenderedPost:
@@ -72,10 +72,10 @@ def render_content(content: Content, network: str) -> RenderedPost:
         options=ready.options,
         problems=(
             *_check_placeholders(said, content.placeholders),
-            *check_tags(ready.hashtags, said.where("hashtags")),
-            *check_kinds(ready.media, said.where("media")),
+            *check_tags(ready.hashtags, said.field_path("hashtags")),
+            *check_kinds(ready.media, said.field_path("media")),
         ),
-        said=said,
+        source=said,
     )
 
 
@@ -139,7 +139,7 @@ def _check_placeholders(said: NetworkContent, placeholders: Mapping[str, str]) -
             _suggest_placeholder(name, placeholders) if number < MAX_SUGGESTIONS else "Give it a text, or take it out."
         )
         message = f"Nothing is given for {{{{{name}}}}}, and it would go out as it stands. {hint}"
-        yield Problem(Severity.ERROR, said.where(place), message)
+        yield Problem(Severity.ERROR, said.field_path(place), message)
 
 
 def _suggest_placeholder(name: str, placeholders: Mapping[str, str]) -> str:

@@ -19,5 +19,5 @@ def explain_refusal(cause: DeadLetterCause, *, edited: bool, force: bool) -> str
             return f"Its payload could not be read, and unchanged it never can be: {OR_FORCE}."
         case DeadLetterCause.GIVEN_UP:
             return f"Somebody gave it up, because nobody knew whether it is out: {OR_FORCE}."
-        case DeadLetterCause.EXHAUSTED | DeadLetterCause.QUARANTINED | DeadLetterCause.MISSED:
+        case DeadLetterCause.EXHAUSTED | DeadLetterCause.WORKER_KILLER | DeadLetterCause.MISSED:
             return None

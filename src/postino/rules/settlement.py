@@ -26,7 +26,7 @@ class DeadLetterCause(StrEnum):
     EXHAUSTED = "exhausted"  # every attempt was used
     PERMANENT = "permanent"  # it can never work as it stands
     POISON = "poison"  # its payload cannot be read
-    QUARANTINED = "quarantined"  # its worker died under it too often
+    WORKER_KILLER = "worker_killer"  # its worker died under it too often
     MISSED = "missed"  # it was to be out by a time that has passed
     GIVEN_UP = "given_up"  # nobody knew whether it was out, and a person let it be
 
@@ -179,7 +179,7 @@ def rescue_job(job: Job, now: datetime, suspected: bool = True) -> Settlement:
         return _settle_interrupted("died", None if job.rescues + 1 >= MAX_RESCUES else max(job.look_at, now))
     if job.rescues + 1 >= MAX_RESCUES:
         why = f"The worker died under this job {MAX_RESCUES} times. Look at what it does before replaying it."
-        return make_failure(why, DeadLetterCause.QUARANTINED)
+        return make_failure(why, DeadLetterCause.WORKER_KILLER)
     return Settlement(state=State.PENDING, event=EventType.RESCUED, run_at=now, refund=True, rescued=True)
 
 

@@ -45,7 +45,7 @@ class LengthLimit:
     link: int | None = None
     short_mentions: bool = False
 
-    def of(self, text: str) -> int:
+    def count(self, text: str) -> int:
         if self.link is not None and "://" in text:
             text = LINK.sub("x" * self.link, text)
         if self.short_mentions and "@" in text:

@@ -34,7 +34,7 @@ def to_live_jobs(rows: Sequence[Row]) -> list[Job]:
 def to_job(row: Row) -> Job:
     """Return the job in a row of the view over live and finished jobs."""
     id_, type_, channel, queue, state, *others = get_all_columns(row)
-    return make_job(id_, type_, channel, Queue.named(queue), STATES[state], *others)
+    return make_job(id_, type_, channel, Queue.from_label(queue), STATES[state], *others)
 
 
 def to_dead_letter(row: Row) -> DeadLetter:

@@ -39,7 +39,7 @@ class Queue(IntEnum):
         return self.name.lower()
 
     @classmethod
-    def named(cls, label: str) -> "Queue":
+    def from_label(cls, label: str) -> "Queue":
         return cls[label.upper()]
 
 

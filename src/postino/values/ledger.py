@@ -26,7 +26,7 @@ class ReceiptSource(StrEnum):
     """Who says so."""
 
     CALL = "call"  # the network, in its answer
-    LOOK = "look"  # the network, asked later
+    LOOKUP = "lookup"  # the network, asked later
     PERSON = "person"
 
 
@@ -60,7 +60,7 @@ class ReceiptEntry:
     step: str
     number: int
     verdict: Verdict
-    told_by: ReceiptSource
+    source: ReceiptSource
     receipt: Receipt | None = None
     why: str | None = None
     at: datetime | None = None  # None: not written yet
@@ -72,7 +72,7 @@ class Ledger:
 
     steps: tuple[StepEntry, ...] = ()
     intents: tuple[IntentEntry, ...] = ()
-    facts: tuple[ReceiptEntry, ...] = ()
+    receipts: tuple[ReceiptEntry, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +95,7 @@ class RecordedReceipt:
 
     look_at: datetime | None  # None: nothing is in doubt any more
     held_by: UUID | None = None
-    doubled: bool = False
+    is_duplicate: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -160,16 +160,16 @@ class IdempotentRequest:
 
     caller: str
     key: str
-    request: str  # what was asked, as a hash
-    what: str  # in words: `POST /v1/posts`
+    request_hash: str  # what was asked, as a hash
+    endpoint: str  # in words: `POST /v1/posts`
 
 
 @dataclass(frozen=True, slots=True)
 class ResponseRecorder:
     """What to answer is told from what was made, in the transaction that makes it, and must not look elsewhere."""
 
-    asked: IdempotentRequest
-    told: Callable[[Any], StoredResponse]
+    request: IdempotentRequest
+    render: Callable[[Any], StoredResponse]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class Draft:
     id: UUID
     brand: str | None
     author: str
-    said: str
+    body: str
     version: int = 1
     created_at: datetime | None = None  # None: not written yet
     changed_at: datetime | None = None

@@ -198,7 +198,7 @@ class Intent:
 class Resend:
     """Why sending the same again is harmless, and for how long after it was first intended; None: for ever."""
 
-    because: str
+    reason: str
     within: timedelta | None = None
     harmless: bool = True
 
@@ -257,7 +257,7 @@ class Call(Protocol):
         """
         ...
 
-    async def held_by_others(self, remote_ids: list[str]) -> set[str]:
+    async def list_taken_ids(self, remote_ids: list[str]) -> set[str]:
         """Which of these posts of this account belong to other jobs."""
         ...
 

@@ -9,7 +9,7 @@ from postino import Job
 from postino.rules.ledger import MAX_LOST_RESPONSES, list_open_intents
 from postino.rules.settlement import MAX_RESCUES
 from postino.values.ledger import Ledger
-from tests.crash.chaos import QUARANTINED, RECKONING, TOLD_EVERY, Plan, side_by_side
+from tests.crash.chaos import RECKONING, TOLD_EVERY, WORKER_KILLER, Plan, side_by_side
 from tests.crash.evidence import gather
 from tests.crash.fates import Ending, Fate, lives
 from tests.crash.mortality import Mortality
@@ -65,7 +65,7 @@ class Chaos:
             await self.mortality.outlive(2, self.all_settled, RECKONING)
 
     async def all_settled(self) -> bool:
-        [[quarantined]] = await asyncio.to_thread(self.office.books.ask, QUARANTINED)
+        [[quarantined]] = await asyncio.to_thread(self.office.books.ask, WORKER_KILLER)
         return not quarantined and not await asyncio.to_thread(self.office.moving)
 
     async def figures(self) -> Figures:

@@ -74,7 +74,7 @@ class Load:
     async def replay(self) -> None:
         """It was not their fault that three workers died under them."""
         for letter in await self.office.app.store.dead_letters(
-            DeadLetterFilter(cause=DeadLetterCause.QUARANTINED, limit=100)
+            DeadLetterFilter(cause=DeadLetterCause.WORKER_KILLER, limit=100)
         ):
             await self.office.app.replay(letter.job.id, reason="its workers were killed on purpose")
             self.replayed += 1

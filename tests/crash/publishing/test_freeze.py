@@ -81,8 +81,8 @@ async def test_the_answer_that_a_sleeper_reads_when_it_wakes_up_ends_the_doubt_o
     assert (verdict.violations, verdict.asked) == ([], {})
     for posted in posts:
         assert (await now(office, posted)).state is State.COMPLETED, posted.shape
-        [fact] = (await office.app.store.ledger(posted.id)).facts
-        assert (fact.verdict, fact.told_by) == (Verdict.ACCEPTED, ReceiptSource.CALL)
+        [fact] = (await office.app.store.ledger(posted.id)).receipts
+        assert (fact.verdict, fact.source) == (Verdict.ACCEPTED, ReceiptSource.CALL)
 
 
 @pytest.mark.crash
@@ -104,5 +104,5 @@ async def test_a_worker_that_sleeps_between_its_intent_and_the_sending_sends_not
     verdict = await judge(office)
     assert (verdict.violations, verdict.asked) == ([], {})
     assert (await now(office, posted)).state is State.COMPLETED
-    first, *_ = (await office.app.store.ledger(posted.id)).facts
+    first, *_ = (await office.app.store.ledger(posted.id)).receipts
     assert (first.number, first.verdict) == (1, Verdict.REFUSED)

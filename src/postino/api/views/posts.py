@@ -92,7 +92,7 @@ class PostViews:
         if job.state not in (State.FAILED, State.CANCELLED):
             return view | {"cause": None, "cancelled": None}
         facts = (await store.explain_input(job)).facts
-        return view | {"cause": facts.cause, "cancelled": facts.cancelled}
+        return view | {"cause": facts.cause, "cancelled": facts.cancelled_by}
 
     async def load_content(self, content_id: UUID, brands: frozenset[str] | None = None) -> dict[str, Any]:
         posts = await self.app.store.posts(PostFilter(content_id=content_id, brands=brands, limit=MAX_POSTS))
@@ -147,7 +147,7 @@ def render_history(attempts: Sequence[Attempt], ledger: Ledger) -> dict[str, Any
         "history": [omit(render_fields(attempt), "trace", "error_class") for attempt in attempts],
         "steps": [omit(render_fields(step), "result", "position") for step in ledger.steps],
         "intents": [omit(render_fields(intent), "position") for intent in ledger.intents],
-        "receipts": [render_receipt(fact) for fact in ledger.facts],
+        "receipts": [render_receipt(fact) for fact in ledger.receipts],
     }
 
 

@@ -28,7 +28,7 @@ def is_single_statement(request: ClaimRequest) -> bool:
     if request.poll.hinted or gate_state.blackouts or gate_state.breakers:
         return False
     lines = list_open_sources(request.poll.heads, compute_closed_gates(gate_state, request.poll.now), request.poll.now)
-    return not any(line.lanes or line.begun or line.channel in gate_state.caps for line in lines)
+    return not any(line.lanes or line.started or line.channel in gate_state.caps for line in lines)
 
 
 def claim(request: ClaimRequest) -> Operation[list[Job]]:
@@ -43,8 +43,8 @@ def claim(request: ClaimRequest) -> Operation[list[Job]]:
     lines = list_open_sources(heads, state.closed, now)
     yield from count_room(state, lines)
     yield from half_open_waiting(gate_state, lines)
-    yield from claim_begun(state, [line for line in lines if line.begun])
-    lines = [line for line in lines if not line.begun]
+    yield from claim_begun(state, [line for line in lines if line.started])
+    lines = [line for line in lines if not line.started]
     for queue, most in order_queues(lines, request.free, now, request.low_is_running):
         due = [line for line in lines if line.queue is queue]
         yield from claim_queue(state, queue, due, min(len(state.claimed) + most, request.free))
@@ -141,6 +141,6 @@ def merge_heads(heads: Sequence[ClaimSource]) -> list[ClaimSource]:
     """Return each line once, with its earliest due time: the poll and a hint may both name it."""
     first: dict[tuple[str, Queue, bool, bool], ClaimSource] = {}
     for head in heads:
-        line = head.channel, head.queue, head.lanes, head.begun
+        line = head.channel, head.queue, head.lanes, head.started
         first[line] = min(head, first.get(line, head), key=lambda line_head: line_head.due_at)
     return list(first.values())

@@ -12,9 +12,9 @@ from postino.values.post import Draft, ResponseRecorder, describe_missing_draft
 
 def add_draft(draft: Draft, *, once: ResponseRecorder | None = None) -> Operation[Draft | None]:
     """Insert a draft; return None if the request was answered before."""
-    if once is not None and (yield from find_response(once.asked, keep=True)) is not None:
+    if once is not None and (yield from find_response(once.request, keep=True)) is not None:
         return None
-    rows = yield ask("insert_draft", id=draft.id, brand=draft.brand, author=draft.author, said=draft.said)
+    rows = yield ask("insert_draft", id=draft.id, brand=draft.brand, author=draft.author, said=draft.body)
     added = to_draft(rows[0])
     if once is not None:
         yield from store_response(once, added)

@@ -37,7 +37,7 @@ def enqueue(jobs: Sequence[NewJob], again: bool = False) -> Operation[list[Enque
 
 def enqueue_once(jobs: Sequence[NewJob], again: bool, once: ResponseRecorder) -> Operation[list[EnqueuedJob]]:
     """Insert jobs and store the response to their request; return nothing if it was answered before."""
-    if (yield from find_response(once.asked, keep=True)) is not None:
+    if (yield from find_response(once.request, keep=True)) is not None:
         return []
     enqueued = yield from enqueue(jobs, again)
     yield from store_response(once, enqueued)

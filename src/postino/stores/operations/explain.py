@@ -42,14 +42,14 @@ def read_explain_input(job: Job) -> Operation[ExplainInput]:
     cause, cancelled = yield from find_ending(job)
     facts = JobSnapshot(
         job=job,
-        known=replace(gate_state, gates=(*gate_state.gates, *to_gate_state(kinds).gates)),
-        running={row["brand"]: row["running"] for row in counted},
-        doubts=tuple(UncertainJob(row["detail"], row["name"], row["due_at"]) for row in kinds["doubt"]),
-        busy=next((RunningJob(UUID(row["name"]), row["detail"], row["due_at"]) for row in kinds["busy"]), None),
-        ahead=kinds["ahead"][0]["amount"],
+        gate_sources=replace(gate_state, gates=(*gate_state.gates, *to_gate_state(kinds).gates)),
+        running_by_brand={row["brand"]: row["running"] for row in counted},
+        uncertain_jobs=tuple(UncertainJob(row["detail"], row["name"], row["due_at"]) for row in kinds["doubt"]),
+        running_job=next((RunningJob(UUID(row["name"]), row["detail"], row["due_at"]) for row in kinds["busy"]), None),
+        jobs_ahead=kinds["ahead"][0]["amount"],
         publish_until_at=next((row["due_at"] for row in kinds["until"]), None),
         cause=cause,
-        cancelled=cancelled,
+        cancelled_by=cancelled,
     )
     workers = tuple(WorkerInfo(id=row["name"], host=row["detail"], pid=row["amount"]) for row in kinds["worker"])
     return ExplainInput(facts, workers, now)

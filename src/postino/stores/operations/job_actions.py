@@ -105,7 +105,7 @@ def make_person_fact(step: str, number: int, audit: AuditContext, receipt: Recei
     verdict = Verdict.REFUSED if receipt is None else Verdict.ACCEPTED
     why = audit.reason or None
     return ReceiptEntry(
-        step=step, number=number, verdict=verdict, told_by=ReceiptSource.PERSON, receipt=receipt, why=why
+        step=step, number=number, verdict=verdict, source=ReceiptSource.PERSON, receipt=receipt, why=why
     )
 
 

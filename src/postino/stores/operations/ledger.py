@@ -94,7 +94,7 @@ def record_receipt(job_id: UUID, fact: ReceiptEntry) -> Operation[RecordedReceip
         )
     look_at = get_lookup_time(ledger)
     yield ask("requeue_uncertain", job_id=job_id, look_at=look_at)
-    return RecordedReceipt(look_at, doubled=is_duplicate)
+    return RecordedReceipt(look_at, is_duplicate=is_duplicate)
 
 
 def claim_remote_id(job: Job, remote_id: str) -> Operation[UUID]:
@@ -121,7 +121,7 @@ def get_lookup_time(ledger: Ledger) -> datetime | None:
 
 def describe_duplicate(ledger: Ledger, step: str) -> dict[str, Any]:
     """Return the event data of a step with two remote ids."""
-    ids = {fact.receipt.remote_id for fact in ledger.facts if fact.step == step and fact.receipt is not None}
+    ids = {fact.receipt.remote_id for fact in ledger.receipts if fact.step == step and fact.receipt is not None}
     return {"step": step, "remote_ids": sorted(ids)}
 
 
@@ -140,7 +140,7 @@ def make_fact_values(fact: ReceiptEntry) -> dict[str, Any]:
         "step": fact.step,
         "number": fact.number,
         "verdict": fact.verdict,
-        "told_by": fact.told_by,
+        "told_by": fact.source,
         "why": fact.why,
         "remote_id": receipt.remote_id if receipt else "",
         "url": receipt.url if receipt else None,
@@ -155,7 +155,7 @@ def to_fact(row: Row) -> ReceiptEntry:
         step=row["step"],
         number=row["number"],
         verdict=Verdict(row["verdict"]),
-        told_by=ReceiptSource(row["told_by"]),
+        source=ReceiptSource(row["told_by"]),
         receipt=receipt if row["remote_id"] else None,
         why=row["why"],
         at=row["at"],

@@ -31,7 +31,7 @@ def poll(worker: str | None, *, heartbeat: bool = False, marks: Marks | None = N
     return PollResult(
         now=kinds["clock"][0]["due_at"],
         heads=tuple(
-            ClaimSource(row["name"], Queue(row["queue"]), row["due_at"], lanes=path == "lanes", begun=path == "begun")
+            ClaimSource(row["name"], Queue(row["queue"]), row["due_at"], lanes=path == "lanes", started=path == "begun")
             for path in ("bulk", "lanes", "begun")
             for row in kinds[path]
         ),

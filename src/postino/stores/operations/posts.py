@@ -82,7 +82,7 @@ def was_created_before(request: NewPosts, posts: Sequence[SavedPost]) -> bool:
 
 def reserve_requests(requests: Sequence[NewPosts]) -> Operation[list[int]]:
     """Return the positions of the requests that nobody has answered before."""
-    keyed = {number: posts.once.asked for number, posts in enumerate(requests) if posts.once is not None}
+    keyed = {number: posts.once.request for number, posts in enumerate(requests) if posts.once is not None}
     reserved = {id(request) for request in (yield from reserve_responses([*keyed.values()]))}
     others = {number for number, request in keyed.items() if id(request) not in reserved}
     if others:

@@ -40,7 +40,7 @@ def to_response(request: IdempotentRequest, row: Row | None) -> StoredResponse |
     """Return the response in a row. Raises Conflict if the row belongs to another request."""
     if row is None:
         return None
-    if row["request"] != request.request:
+    if row["request"] != request.request_hash:
         raise Conflict(describe_reuse(request, row))
     return StoredResponse(row["status"], row["body"])
 
@@ -52,7 +52,7 @@ def store_response(once: ResponseRecorder, result: Any) -> Operation[None]:
 
 def store_responses(results: Sequence[tuple[ResponseRecorder, Any]]) -> Operation[None]:
     """Store the responses to several requests, each made from its result."""
-    responses = [(once.asked, once.told(result)) for once, result in results]
+    responses = [(once.request, once.render(result)) for once, result in results]
     yield each("save_responses", [
         {"caller": request.caller, "key": request.key, "status": response.status, "body": response.body}
         for request, response in responses
@@ -68,7 +68,7 @@ def describe_reuse(request: IdempotentRequest, first: Row) -> str:
     """Say that a key was used before, for which request, and what to do."""
     at = f"{first['created_at']:%Y-%m-%d %H:%M:%S} UTC"
     before = f"{first['what']} with the body {first['request'][:12]}"
-    now = f"{request.what} with the body {request.request[:12]}"
+    now = f"{request.endpoint} with the body {request.request_hash[:12]}"
     return (
         f"Idempotency-Key {request.key!r} was used at {at} for {before}; this is {now} (each the start of its SHA-256)."
         " Nothing was changed. Repeat the first request to get its response again, or use another key for this one."

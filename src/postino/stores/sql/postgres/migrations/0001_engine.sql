@@ -160,7 +160,7 @@ CREATE TABLE postino.dead_letters (
     trace           text,
     created_at      timestamptz NOT NULL,
     died_at         timestamptz NOT NULL,
-    cause           text NOT NULL CHECK (cause IN ('exhausted', 'permanent', 'poison', 'quarantined', 'missed', 'given_up')),
+    cause           text NOT NULL CHECK (cause IN ('exhausted', 'permanent', 'poison', 'worker_killer', 'missed', 'given_up')),
     history         text NOT NULL,
     resolved_at     timestamptz,
     resolution      text CHECK (resolution IN ('replayed', 'discarded')),

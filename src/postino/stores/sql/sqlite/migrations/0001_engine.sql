@@ -158,7 +158,7 @@ CREATE TABLE postino_dead_letters (
     trace           text,
     created_at      text NOT NULL,
     died_at         text NOT NULL,
-    cause           text NOT NULL CHECK (cause IN ('exhausted', 'permanent', 'poison', 'quarantined', 'missed', 'given_up')),
+    cause           text NOT NULL CHECK (cause IN ('exhausted', 'permanent', 'poison', 'worker_killer', 'missed', 'given_up')),
     history         text NOT NULL,
     resolved_at     text,
     resolution      text CHECK (resolution IN ('replayed', 'discarded')),

@@ -34,7 +34,7 @@ CREATE TABLE postino_receipts (
     url       text,
     data      text NOT NULL DEFAULT '{}',
     why       text,
-    told_by   text NOT NULL CHECK (told_by IN ('call', 'look', 'person')),
+    told_by   text NOT NULL CHECK (told_by IN ('call', 'lookup', 'person')),
     at        text NOT NULL,
     PRIMARY KEY (job_id, step, number, verdict, remote_id),
     CHECK ((verdict = 'accepted') = (remote_id <> ''))
