@@ -30,7 +30,7 @@ ENDS = (("completed", 0.94), ("failed", 0.97), ("cancelled", 1.0))
 HERE = "what is said"  # texts have nothing in them that JSON writes otherwise
 SAID = written(Content(body=HERE))
 LETTER = json.dumps(asdict(PostPayload(parts=(HERE,))))
-TABLES = ("contents", "posts", "jobs", "finished", "kept", "keys")
+TABLES = ("contents", "posts", "jobs", "finished_jobs", "archived_jobs", "idempotency_keys")
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def archive(count: int, accounts: Sequence[Account], now: datetime) -> Iterator[
         made_at = min(at, now) - timedelta(seconds=chosen.uniform(0, PLANNED_BEFORE))
         text, content_id = f"{texts[place % len(texts)]}{place}", id_at(made_at, 4 * place)
         yield "contents", {
-            "id": content_id, "text": SAID.replace(HERE, text), "words": text.casefold(), "version": 1,
+            "id": content_id, "text": SAID.replace(HERE, text), "search_text": text.casefold(), "version": 1,
             "created_at": made_at, "brand": None, "user_id": None,
         }  # fmt: skip
         first = chosen.randrange(len(accounts))
@@ -69,7 +69,7 @@ def post(
         "id": post_id, "content_id": content_id, "network": account.network, "account": account.id, "fingerprint": key,
         "brand": account.brand, "scheduled_at": at, "phase": phase, "created_at": made_at,
     }  # fmt: skip
-    yield "keys", {"channel": account.network, "key": key, "job_id": post_id}
+    yield "idempotency_keys", {"channel": account.network, "key": key, "job_id": post_id}
     job: Record = {
         "id": post_id, "type": POST, "channel": account.network, "queue": 1, "account": account.id,
         "brand": account.brand, "idempotency_key": key, "payload": LETTER.replace(HERE, text).encode(),
@@ -80,12 +80,13 @@ def post(
         return
     ended_at = at + timedelta(seconds=chosen.uniform(0.2, 20))
     ended = {
-        "state": phase, "attempts": 1, "generation": 1, "rescues": 0, "deferrals": 0, "sent": phase == "completed",
+        "state": phase, "attempts": 1, "generation": 1, "rescues": 0, "deferrals": 0,
+        "may_be_live": phase == "completed",
         "remote_id": f"at://{post_id}" if phase == "completed" else None, "superseded": False,
         "last_error": "The network refused it: too long." if phase == "failed" else None,
         "claimed_by": "worker", "claimed_at": at, "finished_at": ended_at,
     }  # fmt: skip
-    yield ("finished" if ended_at > now - KEPT_AFTER else "kept"), job | ended
+    yield ("finished_jobs" if ended_at > now - KEPT_AFTER else "archived_jobs"), job | ended
 
 
 def instants(count: int, now: datetime, chosen: random.Random) -> list[datetime]:

@@ -69,7 +69,7 @@ ENDINGS: dict[str, tuple[Outcome, int]] = {
     "`Retry(reason, not_before)`, last attempt": (Retry("why", LATER), 3),
     "`Defer(until, reason)`": (Defer(LATER, "why"), 1),
     "`Reject(reason, missed)`": (Reject("why"), 1),
-    "`Unknown(reason, look_at)`": (Unknown("why"), 1),
+    "`Unknown(reason, lookup_at)`": (Unknown("why"), 1),
 }
 
 

@@ -28,8 +28,8 @@ SELECT {ID}, 'noop', 'noop', 1, 'pending', {ID}::text, '\\x7b7d', at, at, now()
 FROM generate_series(1, %s) AS number, LATERAL (SELECT now() + interval '1 day' + number * interval '1 ms' AS at) AS t
 """
 FINISHED: LiteralString = f"""
-INSERT INTO postino.finished (id, type, channel, queue, state, idempotency_key, payload, scheduled_at, run_at, attempts,
-    generation, rescues, deferrals, sent, claimed_by, claimed_at, created_at, finished_at)
+INSERT INTO postino.finished_jobs (id, type, channel, queue, state, idempotency_key, payload, scheduled_at, run_at,
+    attempts, generation, rescues, deferrals, may_be_live, claimed_by, claimed_at, created_at, finished_at)
 SELECT {ID}, 'noop', 'noop', 1, 'completed', {ID}::text, '\\x7b7d', now(), now(), 1, 1, 0, 0, false, 'w',
     now(), now(), now() FROM generate_series(1, %s) AS number
 """
@@ -88,7 +88,9 @@ def churn(trial: Trial, count: int) -> datetime:
     if trial.count_unfinished():
         raise Failed(f"{trial.count_unfinished()} of {count} jobs were not done in {CHURNING:.0f} s.")
     with psycopg.connect(trial.url) as connection:
-        [[mark]] = connection.execute("SELECT max(run_at) FROM postino.finished WHERE token IS NOT NULL").fetchall()
+        [[mark]] = connection.execute(
+            "SELECT max(run_at) FROM postino.finished_jobs WHERE token IS NOT NULL"
+        ).fetchall()
     return mark or LONG_AGO
 
 

@@ -169,7 +169,7 @@ def test_a_person_says_what_happened_to_an_uncertain_post(up: Up, verdict: str) 
     assert up.texts().count(f"Lost, {verdict}") == (2 if verdict == "send_again" else 1)
     if verdict == "live":
         assert told["remote_id"] == entry["remote_id"]
-        assert told["receipts"][-1]["told_by"] == "person"
+        assert told["receipts"][-1]["source"] == "person"
 
 
 def test_an_account_whose_token_ended_holds_its_posts_and_says_so(up: Up) -> None:

@@ -143,7 +143,7 @@ def test_a_hundred_wrong_logins_are_five_guesses_and_a_restart_gives_no_more(tmp
         assert len(looked_at) + len(refused) == 100
         assert 5 <= len(looked_at) <= 9  # a guess a second, then each twice as long after the last
         assert all(int(reply.headers["retry-after"]) >= 1 for reply in refused)
-        age(server, "throttles", "failures = 14")
+        age(server, "login_throttles", "failures = 14")
         server.interrupt()
     with Server(folder) as server:
         waiting = log_in(server, "ada")
@@ -151,7 +151,7 @@ def test_a_hundred_wrong_logins_are_five_guesses_and_a_restart_gives_no_more(tmp
         assert 400 < int(waiting.headers["retry-after"]) <= 512
         assert "set-cookie" not in waiting.headers
         assert log_in(server, "ada", X_Forwarded_For="203.0.113.9", X_Forwarded_Proto="https").status == 429
-        age(server, "throttles", "last_at = '2026-01-01T00:00:00.000000Z'")
+        age(server, "login_throttles", "last_at = '2026-01-01T00:00:00.000000Z'")
         assert log_in(server, "ada").status == 200
 
 
@@ -200,7 +200,7 @@ def test_who_clicks_a_wrong_link_is_told_in_a_page_what_to_do(server: Server) ->
 
 def test_an_old_link_signs_nobody_in(server: Server) -> None:
     path = link_of(server)
-    age(server, "sign_ins", "expires_at = '2026-01-01T00:00:00.000000Z'")
+    age(server, "sign_in_links", "expires_at = '2026-01-01T00:00:00.000000Z'")
     assert Client(server.api.url).ask("GET", path).status == 401
 
 

@@ -219,7 +219,7 @@ def test_publishing_now_in_a_blackout_is_refused_with_the_next_free_instant(
     allowed = postino("post", "Hello", "--to", bruno, "--allow-blackout", "--json")
     assert allowed.code == 0
     [job] = desk.perform(lambda app: app.store.jobs(JobFilter()))
-    assert (job.regardless, job.state) == (True, State.PENDING)
+    assert (job.ignore_blackouts, job.state) == (True, State.PENDING)
 
 
 def test_a_plan_in_a_blackout_is_kept_and_told_when_it_goes_out(desk: Desk, bruno: str, postino: Postino) -> None:

@@ -18,10 +18,11 @@ from postino.stores.sqlite import Sqlite
 from postino.stores.store import Store
 
 TABLES = (
-    "jobs", "keys", "finished", "attempts", "events", "dead_letters", "channels", "lanes", "lane_due", "lane_hints",
-    "gates", "caps", "circuits", "blackouts", "spent", "served", "workers", "cursors", "audit", "steps", "intents",
-    "receipts", "kept", "published", "accounts", "contents", "posts", "answers", "drafts", "imports",
-    "api_keys", "users", "sessions", "sign_ins", "throttles",
+    "jobs", "idempotency_keys", "finished_jobs", "attempts", "events", "dead_letters", "channels", "lanes",
+    "lane_due", "lane_hints", "gates", "caps", "circuits", "blackouts", "quota_usage", "brand_turns", "workers",
+    "cursors", "audit", "steps", "intents", "receipts", "archived_jobs", "remote_ids", "accounts", "contents",
+    "posts", "stored_responses", "drafts", "imports", "api_keys", "users", "sessions", "sign_in_links",
+    "login_throttles",
 )  # fmt: skip
 PLACE = re.compile(r"\{(\w+)\}")
 
@@ -53,7 +54,7 @@ def machine_time() -> datetime:
 
 
 class Database(Protocol):
-    """`sql` speaks to the database directly, with {jobs}, {keys}, … for its tables; `refusal` is how it says no."""
+    """`sql` speaks to the database directly, with {jobs}, {posts}, … for its tables; `refusal` is how it says no."""
 
     @property
     def dialect(self) -> str: ...

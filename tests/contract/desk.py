@@ -100,10 +100,10 @@ class Desk:
         return await self.store.save_step(job, name, position, result, done=result is not None)
 
     async def accept(
-        self, job: Job, remote_id: str, step: str = "post", number: int = 1, told_by: ReceiptSource = ReceiptSource.CALL
+        self, job: Job, remote_id: str, step: str = "post", number: int = 1, source: ReceiptSource = ReceiptSource.CALL
     ) -> RecordedReceipt:
         receipt = Receipt(remote_id=remote_id, url=f"https://there/{remote_id}", data={"seen": [1, "ü"]})
-        fact = ReceiptEntry(step=step, number=number, verdict=Verdict.ACCEPTED, source=told_by, receipt=receipt)
+        fact = ReceiptEntry(step=step, number=number, verdict=Verdict.ACCEPTED, source=source, receipt=receipt)
         return await self.store.record_receipt(job.id, fact)
 
     async def refuse(self, job: Job, step: str = "post", number: int = 1, why: str = "no") -> RecordedReceipt:

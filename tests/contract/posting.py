@@ -21,7 +21,7 @@ def wanted(
     fingerprint: str = "hello",
     guard: bool = False,
     until: datetime | None = None,
-    regardless: bool = False,
+    ignore_blackouts: bool = False,
     **said: Any,
 ) -> Wanted:
     """A post by an account on Mastodon, and the job that carries it."""
@@ -34,7 +34,7 @@ def wanted(
         fingerprint=fingerprint,
         publish_until_at=until,
         guard=guard,
-        regardless=regardless,
+        ignore_blackouts=ignore_blackouts,
     )
     return post, job
 
@@ -61,5 +61,5 @@ def account(name: str = "anna", **said: Any) -> StoredAccount:
 
 def rows(desk: Desk) -> tuple[int, ...]:
     """How many contents, posts, jobs and keys there are."""
-    tables = ("contents", "posts", "jobs", "keys")
+    tables = ("contents", "posts", "jobs", "idempotency_keys")
     return tuple(desk.database.sql(f"SELECT count(*) FROM {{{table}}}")[0][0] for table in tables)

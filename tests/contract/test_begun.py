@@ -110,12 +110,12 @@ async def test_many_of_one_account_keep_no_slot_from_those_of_others(desk: Desk)
 async def test_an_account_with_a_call_that_may_be_under_way_goes_on_with_nothing_else(desk: Desk) -> None:
     begun = await parked(desk)
     lost = await desk.lost_answer(account="acme", brand="shoes")
-    assert lost.look_at is not None
+    assert lost.lookup_at is not None
     assert begun.run_at is not None
-    desk.clock.now = lost.look_at - INSTANT
+    desk.clock.now = lost.lookup_at - INSTANT
     desk.database.sql(f"UPDATE {{jobs}} SET run_at = created_at WHERE id = '{begun.id}'")
     assert await desk.take(worker="w2") == []
-    desk.clock.now = lost.look_at
+    desk.clock.now = lost.lookup_at
     (first,) = await desk.take(worker="w2")
     assert first.id in {begun.id, lost.id}
 
@@ -123,7 +123,7 @@ async def test_an_account_with_a_call_that_may_be_under_way_goes_on_with_nothing
 async def test_a_pressing_one_goes_out_in_a_blackout_and_in_no_pause(desk: Desk) -> None:
     for close in (blacked_out(Scope.ALL), blacked_out(Scope.BRAND), blacked_out(Scope.ACCOUNT)):
         await close(desk)
-    (pressing,) = await create(desk.store, wanted("acme", channel="reports", brand="shoes", regardless=True))
+    (pressing,) = await create(desk.store, wanted("acme", channel="reports", brand="shoes", ignore_blackouts=True))
     await create(desk.store, wanted("acme2", channel="reports", brand="shoes"))
     await desk.store.pause(Scope.BRAND, "shoes", ME)
     assert await desk.take() == []
@@ -133,7 +133,7 @@ async def test_a_pressing_one_goes_out_in_a_blackout_and_in_no_pause(desk: Desk)
 
 async def test_a_pressing_one_of_a_paused_account_does_not_slip_out_with_what_has_begun(desk: Desk) -> None:
     begun = await parked(desk)
-    await create(desk.store, wanted("acme", channel="reports", brand="shoes", regardless=True))
+    await create(desk.store, wanted("acme", channel="reports", brand="shoes", ignore_blackouts=True))
     await desk.store.pause(Scope.ACCOUNT, "acme", AuditContext("maria", "holidays"))
     desk.clock.turn(minutes=1)
     assert ids(await desk.take()) == {begun.id}

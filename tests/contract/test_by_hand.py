@@ -112,9 +112,9 @@ async def test_what_is_no_longer_waiting_is_left_alone_with_a_sentence(
 
 @pytest.mark.parametrize("deed", BEFORE_SENDING)
 async def test_what_has_sent_something_is_left_alone(desk: Desk, due_job: Job, deed: Deed) -> None:
-    desk.database.sql("UPDATE {jobs} SET sent = (1 = 1)")
+    desk.database.sql("UPDATE {jobs} SET may_be_live = (1 = 1)")
     desk.database.sql(
-        "INSERT INTO {receipts} (job_id, step, number, verdict, remote_id, told_by, at)"
+        "INSERT INTO {receipts} (job_id, step, number, verdict, remote_id, source, at)"
         " SELECT id, 'part 1', 1, 'accepted', 'r1', 'call', created_at FROM {jobs}"
     )
     with pytest.raises(Conflict, match="it has already sent something"):

@@ -89,7 +89,7 @@ async def test_a_transaction_rolled_back_leaves_nothing_behind_not_even_its_key(
             (made,) = await desk.store.enqueue_on(connection, [new(key="k", account="acme", channel="fresh")])
             assert made.created
             raise ChangedMind
-    for table in ("jobs", "keys", "lane_hints", "channels"):
+    for table in ("jobs", "idempotency_keys", "lane_hints", "channels"):
         assert desk.database.sql(f"SELECT count(*) FROM {{{table}}}") == [(0,)], table
     (again,) = await desk.store.enqueue([new(key="k")])
     assert again.created

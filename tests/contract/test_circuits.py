@@ -142,11 +142,11 @@ async def test_a_prober_that_died_with_its_call_under_way_frees_its_probe_when_t
     await desk.intend(probe)
     await desk.kill("w1")
     await desk.hire("w2")
-    look_at = (await desk.store.job(probe.id)).look_at
-    assert look_at is not None
-    desk.clock.now = look_at - timedelta(microseconds=1)
+    lookup_at = (await desk.store.job(probe.id)).lookup_at
+    assert lookup_at is not None
+    desk.clock.now = lookup_at - timedelta(microseconds=1)
     assert await desk.take(worker="w2") == []
-    desk.clock.now = look_at
+    desk.clock.now = lookup_at
     assert ids(await desk.take(worker="w2")) == {probe.id}
 
 

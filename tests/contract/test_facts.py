@@ -22,8 +22,8 @@ async def test_a_fact_clears_the_doubt_and_is_kept_as_it_was_told(desk: Desk, ru
     await desk.intend(running_job)
     told_at = desk.clock.turn(seconds=1)
     noted = await desk.accept(running_job, "r1")
-    assert (noted.look_at, noted.held_by, noted.is_duplicate) == (None, None, False)
-    assert (await desk.store.job(running_job.id)).look_at is None
+    assert (noted.lookup_at, noted.held_by, noted.is_duplicate) == (None, None, False)
+    assert (await desk.store.job(running_job.id)).lookup_at is None
     (fact,) = (await desk.store.ledger(running_job.id)).receipts
     receipt = Receipt(remote_id="r1", url="https://there/r1", data={"seen": [1, "ü"]})
     assert fact == ReceiptEntry(
@@ -37,22 +37,22 @@ async def test_one_answered_intent_of_two_leaves_the_other_in_doubt(desk: Desk, 
     second = await desk.intend(running_job, number=2)
     assert first is not None
     assert second is not None
-    assert (await desk.refuse(running_job, number=2)).look_at == first.look_at
-    assert (await desk.store.job(running_job.id)).look_at == first.look_at
-    assert (await desk.refuse(running_job, number=1)).look_at is None
+    assert (await desk.refuse(running_job, number=2)).lookup_at == first.lookup_at
+    assert (await desk.store.job(running_job.id)).lookup_at == first.lookup_at
+    assert (await desk.refuse(running_job, number=1)).lookup_at is None
 
 
 async def test_one_accepted_intent_of_two_clears_the_step(desk: Desk, running_job: Job) -> None:
     await desk.intend(running_job)
     await desk.intend(running_job, number=2)
-    assert (await desk.accept(running_job, "r1", number=2)).look_at is None
+    assert (await desk.accept(running_job, "r1", number=2)).lookup_at is None
 
 
 async def test_a_fact_told_twice_is_one_fact(desk: Desk, running_job: Job) -> None:
     await desk.intend(running_job)
     await desk.accept(running_job, "r1")
     desk.clock.turn(minutes=1)
-    assert not (await desk.accept(running_job, "r1", told_by=ReceiptSource.LOOKUP)).is_duplicate
+    assert not (await desk.accept(running_job, "r1", source=ReceiptSource.LOOKUP)).is_duplicate
     (fact,) = (await desk.store.ledger(running_job.id)).receipts
     assert fact.source is ReceiptSource.CALL
     assert await desk.told(running_job.id) == []
@@ -61,7 +61,7 @@ async def test_a_fact_told_twice_is_one_fact(desk: Desk, running_job: Job) -> No
 @pytest.mark.parametrize("why", ["no\x00luck", "half \ud83d", "é" * 10_000])
 async def test_a_refusal_is_kept_whatever_the_network_said(desk: Desk, running_job: Job, why: str) -> None:
     await desk.intend(running_job)
-    assert (await desk.refuse(running_job, why=why)).look_at is None
+    assert (await desk.refuse(running_job, why=why)).lookup_at is None
     (fact,) = (await desk.store.ledger(running_job.id)).receipts
     assert fact.why is not None
     assert fact.why[:2] == why[:2]
@@ -71,7 +71,7 @@ async def test_a_receipt_is_kept_whatever_it_contains(desk: Desk, running_job: J
     await desk.intend(running_job)
     receipt = Receipt(remote_id="r\x001\ud83d", url="https://there/\x00", data={"nul": "\x00", "half": "\ud83d"})
     fact = ReceiptEntry(step="post", number=1, verdict=Verdict.ACCEPTED, source=ReceiptSource.CALL, receipt=receipt)
-    assert (await desk.store.record_receipt(running_job.id, fact)).look_at is None
+    assert (await desk.store.record_receipt(running_job.id, fact)).lookup_at is None
     (known,) = (await desk.store.ledger(running_job.id)).receipts
     assert known.receipt is not None
     assert known.receipt.data == {"nul": "\x00", "half": "\ud83d"}
@@ -81,9 +81,9 @@ async def test_a_receipt_is_kept_whatever_it_contains(desk: Desk, running_job: J
 async def test_a_fact_is_accepted_from_a_worker_that_lost_its_job(desk: Desk) -> None:
     job = await desk.lost_answer()
     desk.clock.turn(seconds=1)
-    assert (await desk.accept(job, "r1")).look_at is None
+    assert (await desk.accept(job, "r1")).lookup_at is None
     (again,) = await desk.take(worker="w2")
-    assert (again.id, again.run_at, again.look_at) == (job.id, desk.clock.now, None), "there is news"
+    assert (again.id, again.run_at, again.lookup_at) == (job.id, desk.clock.now, None), "there is news"
 
 
 @pytest.mark.parametrize("outcome", [Done(), Reject("no")])
@@ -101,7 +101,7 @@ async def test_a_fact_is_accepted_after_the_job_has_ended(desk: Desk, running_jo
 async def test_a_fact_about_a_job_that_is_kept_no_more_is_kept_all_the_same(desk: Desk) -> None:
     gone = new_id()
     fact = ReceiptEntry(step="post", number=1, verdict=Verdict.REFUSED, source=ReceiptSource.CALL)
-    assert (await desk.store.record_receipt(gone, fact)).look_at is None
+    assert (await desk.store.record_receipt(gone, fact)).lookup_at is None
     assert len((await desk.store.ledger(gone)).receipts) == 1
 
 
@@ -147,9 +147,9 @@ async def test_a_remote_post_belongs_to_the_job_that_has_it_first(desk: Desk) ->
     await desk.accept(first, "r1")
     assert intent is not None
     noted = await desk.accept(second, "r1")
-    assert (noted.held_by, noted.look_at) == (first.id, intent.look_at)
+    assert (noted.held_by, noted.lookup_at) == (first.id, intent.lookup_at)
     assert (await desk.store.ledger(second.id)).receipts == ()
-    assert (await desk.store.job(second.id)).look_at == intent.look_at, "what became of it is as unknown as before"
+    assert (await desk.store.job(second.id)).lookup_at == intent.lookup_at, "what became of it is as unknown as before"
     assert await desk.store.remote_ids_of_others(second, ["r1", "r2"]) == {"r1"}
     assert await desk.store.remote_ids_of_others(first, ["r1", "r2"]) == set()
     assert await desk.store.remote_ids_of_others(first, []) == set()
@@ -192,7 +192,7 @@ async def test_an_uncertain_job_with_a_time_is_claimed_again_when_that_has_come(
     assert await desk.take(worker="w2") == []
     desk.clock.turn(seconds=2)
     (again,) = await desk.take(worker="w2")
-    assert (again.id, again.state, again.look_at) == (job.id, State.RUNNING, job.look_at)
+    assert (again.id, again.state, again.lookup_at) == (job.id, State.RUNNING, job.lookup_at)
 
 
 @LANES
@@ -216,7 +216,7 @@ async def test_news_that_leave_the_doubt_do_not_shorten_the_quarantine(desk: Des
     await desk.intend(job, number=2)
     await desk.kill("w1")
     await desk.hire("w2")
-    assert (await desk.refuse(job, number=1)).look_at is not None
+    assert (await desk.refuse(job, number=1)).lookup_at is not None
     assert await desk.take(worker="w2") == []
     desk.clock.turn(seconds=41)
     assert ids(await desk.take(worker="w2")) == {job.id}
@@ -225,11 +225,11 @@ async def test_news_that_leave_the_doubt_do_not_shorten_the_quarantine(desk: Des
 async def test_a_lane_goes_on_while_one_of_its_jobs_waits_for_a_person(desk: Desk) -> None:
     job = await desk.lost_answer(account="acme")
     other = await desk.put(account="acme")
-    assert job.look_at is not None
+    assert job.lookup_at is not None
     # Until then its call may still be under way, and an account makes one at a time.
-    desk.clock.now = job.look_at - timedelta(microseconds=1)
+    desk.clock.now = job.lookup_at - timedelta(microseconds=1)
     assert await desk.take(worker="w2") == []
-    desk.clock.now = job.look_at
+    desk.clock.now = job.lookup_at
     (looking,) = await desk.take(worker="w2")
     assert looking.id == job.id
     assert await desk.end(looking, Unknown("nobody can tell"))

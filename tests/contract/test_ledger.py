@@ -67,7 +67,7 @@ async def test_a_worker_that_lost_its_job_writes_neither_steps_nor_intents(desk:
     assert not await desk.store.forget_step(running_job, "container")
     assert await desk.intend(running_job) is None
     assert await desk.store.ledger(running_job.id) == known
-    assert not (await desk.store.job(running_job.id)).sent
+    assert not (await desk.store.job(running_job.id)).may_be_live
 
 
 async def test_nor_when_another_worker_has_it(desk: Desk, running_job: Job) -> None:
@@ -93,7 +93,7 @@ async def test_nor_when_it_has_ended(desk: Desk, running_job: Job, outcome: Done
 async def test_who_never_claimed_it_intends_nothing(desk: Desk, due_job: Job) -> None:
     assert await desk.intend(due_job) is None
     assert await desk.remember(due_job, "container") is None
-    assert not (await desk.store.job(due_job.id)).sent
+    assert not (await desk.store.job(due_job.id)).may_be_live
 
 
 # Intents
@@ -106,9 +106,9 @@ async def test_an_intent_says_until_when_it_may_leave_and_when_it_may_be_asked_a
     assert entry is not None
     assert (entry.step, entry.position, entry.number, entry.intended_at) == ("post", 0, 1, desk.clock.now)
     assert near(entry.send_before_at, desk.clock.later(seconds=5))
-    assert near(entry.look_at, desk.clock.later(seconds=40))
+    assert near(entry.lookup_at, desk.clock.later(seconds=40))
     job = await desk.store.job(running_job.id)
-    assert (job.sent, job.look_at, job.state) == (True, entry.look_at, State.RUNNING)
+    assert (job.may_be_live, job.lookup_at, job.state) == (True, entry.lookup_at, State.RUNNING)
     assert (await desk.store.ledger(job.id)).intents == (entry,)
 
 
@@ -141,21 +141,21 @@ async def test_two_intents_of_one_job_at_once_are_both_written(desk: Desk, runni
     entries = await desk.store.record_intents(asked)
     assert [entry and entry.step for entry in entries] == ["first", "second"]
     assert (await desk.store.ledger(running_job.id)).intents == tuple(entries)
-    assert near((await desk.store.job(running_job.id)).look_at, desk.clock.later(seconds=55)), "when all may be known"
+    assert near((await desk.store.job(running_job.id)).lookup_at, desk.clock.later(seconds=55)), "when all may be known"
 
 
 async def test_what_was_sent_stays_sent(desk: Desk, running_job: Job) -> None:
     await desk.intend(running_job)
     await desk.refuse(running_job)
     job = await desk.store.job(running_job.id)
-    assert (job.sent, job.look_at) == (True, None)
+    assert (job.may_be_live, job.lookup_at) == (True, None)
     assert await desk.end(job, Retry("busy"))
-    assert (await desk.store.job(job.id)).sent
+    assert (await desk.store.job(job.id)).may_be_live
     desk.clock.turn(hours=1)
     again = await desk.take_one()
-    assert again.sent
+    assert again.may_be_live
     assert await desk.end(again, Reject("no"))
-    assert (await desk.store.job(job.id)).sent
+    assert (await desk.store.job(job.id)).may_be_live
 
 
 async def test_steps_and_intents_move_the_deadline_on(desk: Desk, running_job: Job) -> None:

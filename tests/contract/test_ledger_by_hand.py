@@ -52,7 +52,7 @@ async def test_what_was_refused_every_time_is_as_if_nothing_had_been_sent(desk: 
     await desk.intend(job)
     await desk.refuse(job)
     assert await desk.end(await desk.store.job(job.id), Defer(desk.clock.later(hours=1), "later"))
-    assert (await desk.store.job(job.id)).sent
+    assert (await desk.store.job(job.id)).may_be_live
     match deed:
         case "cancel":
             assert (await desk.store.cancel_job(job.id, ME)).state is State.CANCELLED
@@ -100,7 +100,12 @@ async def test_it_is_live_puts_a_persons_receipt_in_the_place_of_the_networks(de
     job = await desk.lost_answer(account="acme")
     said_at = desk.clock.turn(minutes=1)
     resolved = await desk.store.resolve_job(job.id, Done(remote_id="r1"), ME)
-    assert (resolved.state, resolved.run_at, resolved.look_at, resolved.sent) == (State.PENDING, said_at, None, True)
+    assert (resolved.state, resolved.run_at, resolved.lookup_at, resolved.may_be_live) == (
+        State.PENDING,
+        said_at,
+        None,
+        True,
+    )
     (fact,) = (await desk.store.ledger(job.id)).receipts
     assert (fact.step, fact.number, fact.verdict, fact.source) == ("post", 1, Verdict.ACCEPTED, ReceiptSource.PERSON)
     assert (fact.why, fact.at) == ("because", said_at)
@@ -148,7 +153,7 @@ async def test_it_is_live_in_the_middle_of_a_thread_lets_the_rest_follow(desk: D
 async def test_send_again_says_no_for_every_unanswered_call_of_the_step_in_doubt_and_no_other(desk: Desk) -> None:
     job = await half_a_thread(desk)
     resolved = await desk.store.resolve_job(job.id, Retry("again"), ME)
-    assert (resolved.state, resolved.look_at) == (State.PENDING, None)
+    assert (resolved.state, resolved.lookup_at) == (State.PENDING, None)
     known = await desk.store.ledger(job.id)
     said = [fact for fact in known.receipts if fact.source is ReceiptSource.PERSON]
     assert [(fact.step, fact.number, fact.verdict) for fact in said] == [("part 2", 1, Verdict.REFUSED)]
@@ -177,7 +182,7 @@ async def test_send_again_answers_several_lost_calls_of_one_step(desk: Desk) -> 
     await desk.refuse(job, number=2)
     await desk.kill("w1")
     resolved = await desk.store.resolve_job(job.id, Retry("again"), ME)
-    assert (resolved.state, resolved.look_at, resolved.sent) == (State.PENDING, None, True)
+    assert (resolved.state, resolved.lookup_at, resolved.may_be_live) == (State.PENDING, None, True)
     known = await desk.store.ledger(job.id)
     assert [(fact.number, fact.source) for fact in sorted(known.receipts, key=number_of)] == [
         (1, ReceiptSource.PERSON), (2, ReceiptSource.CALL), (3, ReceiptSource.PERSON),
@@ -191,7 +196,7 @@ async def test_it_is_live_with_several_lost_calls_is_about_the_last(desk: Desk) 
     for number in (1, 2):
         await desk.intend(job, number=number)
     await desk.kill("w1")
-    assert (await desk.store.resolve_job(job.id, Done(remote_id="r1"), ME)).look_at is None
+    assert (await desk.store.resolve_job(job.id, Done(remote_id="r1"), ME)).lookup_at is None
     (fact,) = (await desk.store.ledger(job.id)).receipts
     assert fact.number == 2
 
@@ -199,7 +204,7 @@ async def test_it_is_live_with_several_lost_calls_is_about_the_last(desk: Desk) 
 async def test_giving_up_says_nothing_about_the_network(desk: Desk) -> None:
     job = await desk.lost_answer()
     resolved = await desk.store.resolve_job(job.id, Reject("nobody knows"), ME)
-    assert (resolved.state, resolved.sent) == (State.FAILED, True)
+    assert (resolved.state, resolved.may_be_live) == (State.FAILED, True)
     known = await desk.store.ledger(job.id)
     assert known.receipts == ()
     assert isinstance(get_step_status(known, "post"), Uncertain)
@@ -241,7 +246,7 @@ async def test_a_replay_starts_anew_where_nothing_is_out_there(desk: Desk, runni
     known = await desk.store.ledger(job.id)
     assert known.steps == ()
     assert get_step_status(known, "post") == ReadyToSend(2), "what was refused stays refused"
-    assert (job.payload, job.sent, job.look_at) == (b"better", True, None)
+    assert (job.payload, job.may_be_live, job.lookup_at) == (b"better", True, None)
 
 
 async def test_a_replay_of_half_a_thread_goes_on_where_it_stopped_and_is_not_edited(desk: Desk) -> None:
@@ -254,7 +259,7 @@ async def test_a_replay_of_half_a_thread_goes_on_where_it_stopped_and_is_not_edi
         await desk.store.replay_dead_letter(job.id, b"better", True, ME)
     assert await desk.state(job) is State.FAILED
     replayed = await desk.store.replay_dead_letter(job.id, None, False, ME)
-    assert (replayed.state, replayed.look_at) == (State.PENDING, None)
+    assert (replayed.state, replayed.lookup_at) == (State.PENDING, None)
     assert await desk.store.ledger(job.id) == known
 
 
@@ -264,7 +269,7 @@ async def test_a_replay_of_what_was_given_up_is_in_doubt_again(desk: Desk) -> No
     with pytest.raises(Conflict, match="force"):
         await desk.store.replay_dead_letter(job.id, None, False, ME)
     replayed = await desk.store.replay_dead_letter(job.id, None, True, ME)
-    assert (replayed.state, replayed.sent, replayed.look_at) == (State.PENDING, True, job.look_at)
+    assert (replayed.state, replayed.may_be_live, replayed.lookup_at) == (State.PENDING, True, job.lookup_at)
     (again,) = await desk.take(worker="w2")
     assert await desk.end(again, Reject("the account is gone"))
     assert await desk.state(job) is State.UNCERTAIN, "never simply failed as long as it may be out there"
@@ -276,7 +281,7 @@ async def test_a_replay_after_a_late_receipt_finds_it(desk: Desk) -> None:
     await desk.accept(job, "r1")
     assert await desk.state(job) is State.FAILED
     replayed = await desk.store.replay_dead_letter(job.id, None, True, ME)
-    assert replayed.look_at is None
+    assert replayed.lookup_at is None
     assert isinstance(get_step_status(await desk.store.ledger(job.id), "post"), Accepted)
 
 

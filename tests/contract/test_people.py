@@ -178,7 +178,7 @@ async def test_what_has_expired_is_swept_away_by_the_next_who_comes_in(
     clock.turn(hours=2)
     await store.start_session(a_session(ada, clock), ME)
     assert database.sql("SELECT count(*) FROM {sessions}") == [(1,)]
-    assert database.sql("SELECT count(*) FROM {sign_ins}") == [(0,)]
+    assert database.sql("SELECT count(*) FROM {sign_in_links}") == [(0,)]
 
 
 async def test_a_link_is_followed_once_however_many_follow_it_at_once(desk: Desk) -> None:
@@ -215,7 +215,7 @@ async def test_a_good_try_is_held_against_nobody(store: Store, database: Databas
     for _ in range(3):
         await store.begin_login({"ada": USER_POLICY, "here": ADDRESS_POLICY})
     await store.forgive_login("ada", "here")
-    assert database.sql("SELECT subject, failures FROM {throttles}") == [("here", 2)]
+    assert database.sql("SELECT subject, failures FROM {login_throttles}") == [("here", 2)]
 
 
 async def test_old_guesses_are_forgotten(store: Store, database: Database, clock: Clock) -> None:
@@ -223,7 +223,7 @@ async def test_old_guesses_are_forgotten(store: Store, database: Database, clock
         await store.begin_login({f"user {number}": USER_POLICY})
     clock.turn(days=2)
     await store.begin_login({"ada": USER_POLICY})
-    assert database.sql("SELECT subject, failures FROM {throttles}") == [("ada", 1)]
+    assert database.sql("SELECT subject, failures FROM {login_throttles}") == [("ada", 1)]
 
 
 async def test_the_trail_is_read_from_both_ends(store: Store) -> None:

@@ -292,7 +292,7 @@ async def test_a_post_is_there_for_ever_and_can_be_replayed_for_as_long(desk: De
     before = await desk.store.post(out.job.id)
     desk.clock.turn(days=11)
     await desk.store.prune(RetentionConfig(finished_days=10))
-    assert desk.database.sql("SELECT count(*) FROM {finished}") == [(0,)]
+    assert desk.database.sql("SELECT count(*) FROM {finished_jobs}") == [(0,)]
     assert await desk.store.post(out.job.id) == before
     await desk.store.replay_dead_letter(failed.job.id, None, True, ME)
     (again,) = [post for post in await desk.store.posts(PostFilter()) if post.job.id == failed.job.id]

@@ -30,7 +30,7 @@ async def crowd(desk: Desk, chance: random.Random, number: int = 60) -> list[Sto
             brand=chance.choice(BRANDS),
             channel=chance.choice(NETWORKS),
         )
-        await create(desk.store, new, said=content("{}", words=f"post {each} {'odd' if each % 2 else 'even'}"))
+        await create(desk.store, new, said=content("{}", search_text=f"post {each} {'odd' if each % 2 else 'even'}"))
     for job in await desk.take(free=20):
         ending = chance.choice([Done(remote_id=str(job.id)), Reject("no"), None])
         if ending is not None:
@@ -79,7 +79,9 @@ def some_filter(chance: random.Random, now: datetime) -> dict[str, Any]:
 async def test_whatever_is_asked_for_is_found_page_by_page_in_one_order(desk: Desk, seed: int) -> None:
     chance = random.Random(seed)
     posts = await crowd(desk, chance)
-    words = {UUID(str(content_id)): text for content_id, text in desk.database.sql("SELECT id, words FROM {contents}")}
+    words = {
+        UUID(str(content_id)): text for content_id, text in desk.database.sql("SELECT id, search_text FROM {contents}")
+    }
     for _ in range(60):
         asked = PostFilter(**some_filter(chance, desk.clock()), limit=chance.randint(1, 30))
 
@@ -190,7 +192,7 @@ async def test_the_calendar_knows_how_posts_ended(desk: Desk) -> None:
 async def test_published_now_a_post_goes_before_others_and_in_a_blackout_if_a_person_says_so(desk: Desk) -> None:
     (made,) = await create(desk.store, wanted("anna", run_at=desk.clock.later(hours=1)))
     hurried = await desk.store.publish_post_now(made.job.id, ME)
-    assert (hurried.queue.label, hurried.regardless, hurried.run_at) == ("high", False, desk.clock())
-    assert (await desk.store.publish_post_now(made.job.id, ME, regardless=True)).regardless
-    assert (await desk.store.publish_post_now(made.job.id, ME)).regardless
-    assert not (await desk.store.reschedule_post(made.job.id, desk.clock.later(hours=2), "key", ME)).regardless
+    assert (hurried.queue.label, hurried.ignore_blackouts, hurried.run_at) == ("high", False, desk.clock())
+    assert (await desk.store.publish_post_now(made.job.id, ME, ignore_blackouts=True)).ignore_blackouts
+    assert (await desk.store.publish_post_now(made.job.id, ME)).ignore_blackouts
+    assert not (await desk.store.reschedule_post(made.job.id, desk.clock.later(hours=2), "key", ME)).ignore_blackouts

@@ -35,7 +35,7 @@ def keyed(key: str, text: str, request: str = "a") -> NewPosts:
 async def test_each_gets_its_own_and_what_is_told_is_what_is_stored(desk: Desk) -> None:
     await desk.store.save_account(account("anna"))
     await desk.store.set_account_state("anna", AccountState.PAUSED, None, AuditContext("maria"))
-    several = new_posts(wanted("anna"), wanted("bert", until=LATER, regardless=True), said=content("both"))
+    several = new_posts(wanted("anna"), wanted("bert", until=LATER, ignore_blackouts=True), said=content("both"))
     made = await desk.store.create_posts([new_posts(wanted("anna", run_at=LATER), said=content("one")), several])
     assert [[one.post.content for one in those] for those in made] == [["one"], ["both", "both"]]
     for written in [one for those in made for one in those]:

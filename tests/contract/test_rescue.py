@@ -78,8 +78,8 @@ async def test_a_job_in_doubt_of_a_dead_worker_is_uncertain_and_taken_again_only
     await desk.intend(running_job, send_within=10, settles_within=50)
     (ending,) = await desk.kill("w1")
     job = await desk.store.job(running_job.id)
-    assert ending.job.sent
-    assert (job.state, job.sent, job.attempts) == (State.UNCERTAIN, True, 1)
+    assert ending.job.may_be_live
+    assert (job.state, job.may_be_live, job.attempts) == (State.UNCERTAIN, True, 1)
     assert job.run_at is not None
     assert abs(job.run_at - desk.clock.later(seconds=60)) < timedelta(milliseconds=1)
     assert job.last_error is not None
@@ -89,7 +89,7 @@ async def test_a_job_in_doubt_of_a_dead_worker_is_uncertain_and_taken_again_only
     assert await desk.take(worker="w2") == []
     desk.clock.turn(seconds=2)
     (again,) = await desk.take(worker="w2")
-    assert (again.id, again.look_at, again.attempts) == (job.id, job.look_at, 2)
+    assert (again.id, again.lookup_at, again.attempts) == (job.id, job.lookup_at, 2)
 
 
 async def test_a_second_death_counts_only_against_the_job_that_was_running(desk: Desk) -> None:

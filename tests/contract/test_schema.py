@@ -134,16 +134,16 @@ async def test_the_database_accepts_an_uncertain_job_that_waits_for_a_person(des
 @pytest.mark.parametrize(
     "change",
     [
-        "UPDATE {finished} SET state = 'pending'",
+        "UPDATE {finished_jobs} SET state = 'pending'",
         "UPDATE {dead_letters} SET cause = 'bad luck'",
         "UPDATE {dead_letters} SET resolution = 'replayed'",
         "UPDATE {dead_letters} SET resolved_at = died_at",
         "UPDATE {dead_letters} SET resolution = 'forgotten', resolved_at = died_at",
-        "INSERT INTO {keys} SELECT * FROM {keys}",
+        "INSERT INTO {idempotency_keys} SELECT * FROM {idempotency_keys}",
         "UPDATE {gates} SET scope = 'moon'",
         "UPDATE {gates} SET kind = 'mood'",
-        "UPDATE {caps} SET most = -1",
-        "UPDATE {caps} SET usual = -1",
+        "UPDATE {caps} SET cap = -1",
+        "UPDATE {caps} SET default_cap = -1",
         "INSERT INTO {audit} SELECT * FROM {audit}",
     ],
 )

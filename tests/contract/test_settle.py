@@ -129,14 +129,14 @@ async def test_a_deferral_spends_no_attempt_and_leaves_no_history(desk: Desk, la
     until = desk.clock.later(hours=2)
     job = await desk.run(Defer(until, "limit reached"), **lane)
     assert (job.state, job.run_at, job.attempts) == (State.PENDING, until, 0)
-    assert (job.deferrals, job.deferred) == (1, "limit reached")
+    assert (job.deferrals, job.deferral_reason) == (1, "limit reached")
     assert (job.claimed_by, job.claimed_at, job.token, job.last_error) == (None, None, None, None)
     assert await desk.store.attempts(job.id) == []
     assert await desk.told(job.id) == [EventType.DEFERRED]
     assert await desk.take() == []
     desk.clock.turn(hours=2)
     (again,) = await desk.take()
-    assert (again.attempts, again.deferrals, again.deferred) == (1, 1, None)
+    assert (again.attempts, again.deferrals, again.deferral_reason) == (1, 1, None)
 
 
 async def test_a_job_given_back_is_as_before_and_its_history_says_what_happened(desk: Desk, due_job: Job) -> None:
@@ -187,7 +187,7 @@ async def test_error_texts_no_database_likes_are_settled_all_the_same(
 
 async def test_a_deferral_for_a_reason_no_database_likes_is_settled(desk: Desk, running_job: Job) -> None:
     assert await desk.end(running_job, Defer(desk.clock.later(hours=1), "full\x00"))
-    assert (await desk.store.job(running_job.id)).deferred == "full\\x00"
+    assert (await desk.store.job(running_job.id)).deferral_reason == "full\\x00"
 
 
 async def test_an_event_tells_what_happened_to_which_job(desk: Desk) -> None:

@@ -114,7 +114,7 @@ async def test_a_replay_may_be_for_later(desk: Desk) -> None:
 async def test_what_was_spent_is_told_for_each_quota(desk: Desk) -> None:
     at = desk.clock().isoformat()
     desk.database.sql(
-        "INSERT INTO {spent} (job_id, step, number, channel, account, quota, cost, at) VALUES"
+        "INSERT INTO {quota_usage} (job_id, step, number, channel, account, quota, cost, at) VALUES"
         f" ('00000000-0000-0000-0000-000000000001', 'post', 1, 'instagram', 'a', 'posts', 3, '{at}')"
     )
     wanted = QuotaUsageFilter(channel="instagram", quota="posts", account="a", since_at=desk.clock.later(hours=-1))

@@ -18,7 +18,7 @@ def elsewhere(desk: Desk) -> Elsewhere:
     """As if the file or the cluster were another."""
 
     def move() -> None:
-        desk.database.sql("UPDATE {surroundings} SET identity = 'where it was'")
+        desk.database.sql("UPDATE {database_identity} SET identity = 'where it was'")
 
     return move
 
@@ -47,9 +47,9 @@ async def test_after_a_long_silence_posts_that_are_due_wait_for_a_person(desk: D
     desk.clock.turn(minutes=11)
     assert [job.id for job in await desk.store.detect_restore()] == [due.id]
     held = await desk.store.job(due.id)
-    assert (held.state, held.run_at, held.sent) == (State.UNCERTAIN, None, False)
-    assert held.deferred is not None
-    assert "may have gone out" in held.deferred
+    assert (held.state, held.run_at, held.may_be_live) == (State.UNCERTAIN, None, False)
+    assert held.deferral_reason is not None
+    assert "may have gone out" in held.deferral_reason
     assert await desk.told(due.id) == [EventType.UNCERTAIN]
     assert [await desk.state(job) for job in (later, other)] == [State.PENDING, State.PENDING]
     assert await desk.store.detect_restore() == [], "asked once, not at every start"

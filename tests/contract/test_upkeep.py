@@ -68,11 +68,11 @@ async def test_weeks_past_their_time_are_dropped_whole_and_new_ones_are_ready(
     desk: Desk, database: PostgresDatabase
 ) -> None:
     async def weeks() -> int:
-        counted = "SELECT count(*) FROM pg_inherits WHERE inhparent = 'postino.finished'::regclass"
+        counted = "SELECT count(*) FROM pg_inherits WHERE inhparent = 'postino.finished_jobs'::regclass"
         return int(await connection.fetchval(counted))
 
     connection = await asyncpg.connect(database.url)
-    for name in ("finished", "attempts", "events"):
+    for name in ("finished_jobs", "attempts", "events"):
         await connection.execute(a_week_of_2020(name))
     before = await weeks()
     live = await desk.put()
@@ -86,9 +86,9 @@ async def test_weeks_past_their_time_are_dropped_whole_and_new_ones_are_ready(
 @only_postgres
 async def test_pruning_waits_for_nobody(desk: Desk, database: PostgresDatabase) -> None:
     reader = await asyncpg.connect(database.url)
-    await reader.execute(a_week_of_2020("finished"))
+    await reader.execute(a_week_of_2020("finished_jobs"))
     async with reader.transaction():
-        await reader.fetch("SELECT * FROM postino.finished")
+        await reader.fetch("SELECT * FROM postino.finished_jobs")
         with pytest.raises(Blocked):
             await desk.store.prune(RetentionConfig())
     assert await desk.store.prune(RetentionConfig()) == 1

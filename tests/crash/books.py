@@ -32,7 +32,7 @@ class Books:
     def history(self, job_id: str) -> str:
         """All that is written about a job, for whoever has to find out what happened."""
         lines = []
-        for table, column in (("jobs", "id"), ("finished", "id"), ("attempts", "job_id"), ("events", "job_id")):
+        for table, column in (("jobs", "id"), ("finished_jobs", "id"), ("attempts", "job_id"), ("events", "job_id")):
             rows = self.ask(f"SELECT * FROM postino.{table} WHERE {column} = '{job_id}'")
             lines += [f"{table}: {row}" for row in rows]
         return "\n".join(lines)

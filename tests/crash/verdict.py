@@ -12,7 +12,7 @@ from postino import State
 from postino.stores.store import Store
 from tests.crash.books import Books, identity, instant
 
-FINISHED = "SELECT id, state, finished_at, token FROM postino.finished WHERE NOT superseded"
+FINISHED = "SELECT id, state, finished_at, token FROM postino.finished_jobs WHERE NOT superseded"
 LIVE = "SELECT id, state FROM postino.jobs"
 LATEST = "SELECT job_id, max(at) FROM postino.events WHERE job_id IS NOT NULL GROUP BY job_id"
 TOLD = "SELECT job_id, count(*) FROM postino.events WHERE type = 'job.completed' GROUP BY job_id"

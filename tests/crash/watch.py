@@ -23,7 +23,7 @@ FROM postino.jobs AS job LEFT JOIN postino.workers AS worker ON worker.id = job.
 WHERE job.state <> 'pending' OR job.run_at IS NULL
 """
 AT_WORK = "SELECT pid FROM postino.workers"
-KNOWN = "SELECT (SELECT count(*) FROM postino.jobs), (SELECT count(*) FROM postino.finished WHERE NOT superseded)"
+KNOWN = "SELECT (SELECT count(*) FROM postino.jobs), (SELECT count(*) FROM postino.finished_jobs WHERE NOT superseded)"
 
 
 class Watch:

@@ -107,6 +107,6 @@ async def waiting_for_a_person(app: Postino, job: Job) -> Job:
 async def parked(app: Postino, job: Job) -> Job:
     async def waits() -> Job | None:
         found = await app.store.job(job.id)
-        return found if found.state is State.PENDING and found.deferred is not None else None
+        return found if found.state is State.PENDING and found.deferral_reason is not None else None
 
     return await eventually(waits)

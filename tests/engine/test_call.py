@@ -97,7 +97,7 @@ async def test_what_goes_wrong_in_an_inert_step_is_never_a_doubt(
 
     async with working(app):
         job = await ended(app, await app.enqueue("work", ""))
-    assert (job.state, job.sent) == (state, False)
+    assert (job.state, job.may_be_live) == (state, False)
     assert (await app.store.dead_letter(job.id)).cause is cause
     assert len(shop.asked) == (3 if cause is DeadLetterCause.EXHAUSTED else 1)
 
@@ -228,8 +228,8 @@ async def test_a_wait_holds_no_slot_and_spends_no_attempt(app: Postino) -> None:
     async with working(app, concurrency=1):
         job = await app.enqueue("wait", "")
         waiting = await parked(app, job)
-        assert (waiting.attempts, waiting.token, waiting.sent) == (0, None, False)
-        assert waiting.deferred == "waiting until ready"
+        assert (waiting.attempts, waiting.token, waiting.may_be_live) == (0, None, False)
+        assert waiting.deferral_reason == "waiting until ready"
         assert (await ended(app, await app.enqueue("other"))).state is State.COMPLETED
         ready.set()
         done = await ended(app, job)

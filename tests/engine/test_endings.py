@@ -123,7 +123,7 @@ async def test_each_outcome_leads_where_it_should(app: Postino) -> None:
     assert (rejected.state, rejected.last_error) == (State.FAILED, "never")
     assert (unknown.run_at, unknown.last_error) == (None, "no answer")
     assert (deferred.state, deferred.attempts, deferred.deferrals) == (State.PENDING, 0, 1)
-    assert deferred.deferred == "not yet"
+    assert deferred.deferral_reason == "not yet"
     assert (retried.state, retried.attempts, retried.deferrals) == (State.PENDING, 1, 0)
     assert deferred.run_at is not None
     assert retried.run_at is not None

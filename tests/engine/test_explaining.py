@@ -56,7 +56,7 @@ class Plan:
     place: tuple[str | None, str | None]
     queue: Queue
     minutes: int
-    became: str  # waiting, running, sent, uncertain, asked (a person), regardless
+    became: str  # waiting, running, sent, uncertain, asked (a person), ignore_blackouts
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def plans(
     became: Sequence[str] = ("waiting", "waiting", "waiting", "running", "sent", "uncertain", "asked"),
 ) -> Plan:
     place = draw(st.sampled_from(places))
-    pressing = ("regardless",) if place[0] is not None else ()
+    pressing = ("ignore_blackouts",) if place[0] is not None else ()
     return Plan(
         draw(st.sampled_from(channels)),
         place,
@@ -150,10 +150,10 @@ async def build(desk: Desk, world: World) -> None:
         at = "'{}'".format(job.run_at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"))  # as SQLite has it; PostgreSQL takes it too
         became = {
             "waiting": None,
-            "sent": "sent = true",
-            "uncertain": f"sent = true, state = 'uncertain', look_at = {at}",
-            "asked": f"sent = true, state = 'uncertain', look_at = {at}, run_at = NULL",
-            "regardless": "regardless = true",
+            "sent": "may_be_live = true",
+            "uncertain": f"sent = true, state = 'uncertain', lookup_at = {at}",
+            "asked": f"sent = true, state = 'uncertain', lookup_at = {at}, run_at = NULL",
+            "ignore_blackouts": "ignore_blackouts = true",
         }[plan.became]
         if became:
             desk.database.sql(f"UPDATE {{jobs}} SET {became} WHERE id = '{job.id}'")
@@ -269,7 +269,7 @@ def fresh(request: pytest.FixtureRequest) -> Callable[[], Database]:
 
     def wiped() -> Database:
         postgres.wipe()
-        for table in ("circuits", "blackouts", "caps", "served"):
+        for table in ("circuits", "blackouts", "caps", "brand_turns"):
             postgres.sql(f"DELETE FROM {{{table}}}")
         return postgres
 

@@ -22,7 +22,7 @@ async def test_a_worker_told_to_stop_leaves_a_doubt_and_not_a_second_try(app: Po
         job = await app.enqueue("publish", "hello")
         await network.reached.wait()
     stopped = await app.store.job(job.id)
-    assert (stopped.state, stopped.run_at) == (State.UNCERTAIN, stopped.look_at)
+    assert (stopped.state, stopped.run_at) == (State.UNCERTAIN, stopped.lookup_at)
     async with working(app):
         assert (await ended(app, job)).state is State.COMPLETED
     assert (network.sends, len(network.looks)) == (1, 1)
@@ -34,7 +34,7 @@ async def test_a_time_limit_leaves_a_doubt_and_not_a_second_try(app: Postino, at
     publishes(app, network, time_limit=0.2, max_attempts=attempts)
     async with working(app):
         job = await app.enqueue("publish", "hello")
-        assert (await ended(app, job, State.UNCERTAIN)).look_at is not None
+        assert (await ended(app, job, State.UNCERTAIN)).lookup_at is not None
         assert (await ended(app, job)).state is State.COMPLETED
     assert (network.sends, len(network.looks)) == (1, 1)
 
@@ -83,7 +83,7 @@ async def test_one_stopped_before_its_call_left_sends_nothing_and_is_looked_for(
         await writing.wait()
     app.store.record_intents = intend
     assert network.sends == 0
-    assert (await app.store.job(job.id)).sent
+    assert (await app.store.job(job.id)).may_be_live
     async with working(app):
         assert (await ended(app, job)).state is State.COMPLETED
     assert (network.sends, len(network.looks)) == (1, 1)

@@ -37,7 +37,7 @@ async def test_what_is_accepted_is_done_once_and_its_receipt_is_kept(app: Postin
     publishes(app, network)
     async with working(app):
         job = await ended(app, await app.enqueue("publish", "hello"))
-    assert (job.state, job.remote_id, job.sent, job.attempts) == (State.COMPLETED, "id of hello", True, 1)
+    assert (job.state, job.remote_id, job.may_be_live, job.attempts) == (State.COMPLETED, "id of hello", True, 1)
     (fact,) = (await app.store.ledger(job.id)).receipts
     assert fact.receipt == network.receipt("hello")
     assert network.sends == 1
@@ -119,12 +119,12 @@ async def test_an_answer_that_is_none_is_looked_into_after_the_quarantine(app: P
     async with working(app):
         job = await app.enqueue("publish", "hello")
         doubtful = await ended(app, job, State.UNCERTAIN)
-        assert (doubtful.run_at, doubtful.sent) == (doubtful.look_at, True)
+        assert (doubtful.run_at, doubtful.may_be_live) == (doubtful.lookup_at, True)
         done = await ended(app, job)
     (intent,) = (await app.store.ledger(job.id)).intents
     assert (done.state, done.remote_id, network.posts) == (State.COMPLETED, "id of hello", ["hello"])
     assert len(network.looks) == 1
-    assert network.looks[0] >= intent.look_at > intent.send_before_at > intent.intended_at
+    assert network.looks[0] >= intent.lookup_at > intent.send_before_at > intent.intended_at
     assert (network.intents[0].number, network.intents[0].intended_at) == (1, intent.intended_at)
     assert await facts_of(app, job) == [(1, Verdict.ACCEPTED, ReceiptSource.LOOKUP)]
 

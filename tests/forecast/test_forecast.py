@@ -165,10 +165,10 @@ async def test_a_job_in_doubt_is_looked_at_and_one_that_a_person_must_settle_is_
     looked, asked = await day.put("mastodon", "08:00", "m1"), await day.put("mastodon", "08:00", "m2")
     poll = await day.store.poll("w")
     claimed = await day.store.claim(ClaimRequest(worker="w", token=new_id(), free=5, poll=poll))
-    look_at = {looked.id: at("08:20"), asked.id: None}
+    lookup_at = {looked.id: at("08:20"), asked.id: None}
     endings = [
         SettledJob(
-            job, settlement.settle_job(job, Unknown("no answer", look_at[job.id]), RetryPolicy(), day.clock(), 0.0)
+            job, settlement.settle_job(job, Unknown("no answer", lookup_at[job.id]), RetryPolicy(), day.clock(), 0.0)
         )
         for job in claimed
     ]

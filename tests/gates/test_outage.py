@@ -27,7 +27,7 @@ HELD = """
 SELECT worker.pid FROM postino.jobs AS job JOIN postino.workers AS worker ON worker.id = job.claimed_by
 WHERE job.channel = 'bluesky' AND job.state = 'running'
 """
-ATTEMPTS = "SELECT coalesce(sum(attempts), 0) FROM postino.finished WHERE channel = 'bluesky'"
+ATTEMPTS = "SELECT coalesce(sum(attempts), 0) FROM postino.finished_jobs WHERE channel = 'bluesky'"
 
 
 async def opened(office: Office, times: int) -> Opening:

@@ -17,7 +17,7 @@ from tests.gates.crew import all_out, crew_of, open_accounts, post_to_all, until
 NETWORK = "mastodon"
 MOST, SECONDS = 3, 4.0
 PERIOD = timedelta(seconds=SECONDS - SEND_WITHIN)  # a call may leave a little after it was reserved
-SPENT = "SELECT count(*) FROM postino.spent"
+SPENT = "SELECT count(*) FROM postino.quota_usage"
 TRIED = "SELECT count(*) FROM postino.attempts"
 
 

@@ -148,7 +148,7 @@ async def test_a_plan_is_kept_and_told_when_it_really_goes_out(app: Postino) -> 
     assert "people sleep" in note
     assert await app.posts.describe_blackouts([await write(app, wish(at=at - timedelta(hours=2)))]) == []
     allowed = await write(app, wish("special", at=at, allow_blackout=True))
-    assert (await app.posts.describe_blackouts([allowed]), allowed.job.regardless) == ([], True)
+    assert (await app.posts.describe_blackouts([allowed]), allowed.job.ignore_blackouts) == ([], True)
 
 
 async def test_a_plan_whose_last_time_lies_in_the_blackout_is_told_to_be_missed(app: Postino) -> None:

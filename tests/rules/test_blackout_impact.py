@@ -58,7 +58,7 @@ def test_a_job_moves_to_the_first_instant_that_is_in_no_blackout(
 
 @pytest.mark.parametrize(
     "left_alone",
-    [{"sent": True}, {"regardless": True}, {"state": State.RUNNING}, {"state": State.UNCERTAIN}],
+    [{"may_be_live": True}, {"ignore_blackouts": True}, {"state": State.RUNNING}, {"state": State.UNCERTAIN}],
 )
 def test_what_minds_no_blackout_is_not_moved(left_alone: dict[str, Any]) -> None:
     assert compute_impact(job(at(23)), [], blackout(22, 7), NOW) is not None

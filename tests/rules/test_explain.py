@@ -90,9 +90,9 @@ SENTENCES: list[tuple[str, Explanation, str]] = [
      " 2026-03-02 22:00 UTC; it goes on at 2026-03-03 07:00 UTC.")),
     ("tried again", told(post(run_at=at("10:05"), attempts=1, last_error="It answered 500.")),
      "This post for bluesky:ada is tried again at 10:05 UTC (It answered 500)."),
-    ("looked for", told(post(state=State.UNCERTAIN, sent=True, run_at=at("10:04:10"))),
+    ("looked for", told(post(state=State.UNCERTAIN, may_be_live=True, run_at=at("10:04:10"))),
      "Nobody knows yet whether this post for bluesky:ada is out; the network is asked at 10:04:10 UTC."),
-    ("a person", told(post(state=State.UNCERTAIN, sent=True, run_at=None)),
+    ("a person", told(post(state=State.UNCERTAIN, may_be_live=True, run_at=None)),
      "Nobody but a person can tell whether this post for bluesky:ada is out: look, and say so."),
     ("cap", told(known=GateSources(caps={"bluesky": 2}), running={"acme": 1, "": 1}),
      ("This post for bluesky:ada waits because as many as may run on bluesky at once are running: 2; it goes"
@@ -182,7 +182,9 @@ def test_a_blackout_is_removed_by_its_id() -> None:
 
 @pytest.mark.parametrize(("type_", "words"), [(POST, "posts resolve"), ("report", "jobs resolve")])
 def test_what_only_a_person_can_tell_says_how(type_: str, words: str) -> None:
-    [found] = told(post(type=type_, state=State.UNCERTAIN, sent=True, run_at=None, last_error="No answer.")).blockers
+    [found] = told(
+        post(type=type_, state=State.UNCERTAIN, may_be_live=True, run_at=None, last_error="No answer.")
+    ).blockers
     assert (found.kind, found.until_at, found.cause) == (BlockerKind.AWAITING_LOOKUP, None, "No answer.")
     assert f"`postino {words} {ID} --live REMOTE_ID --reason WHY`" in (found.unblock or "")
 
@@ -190,17 +192,17 @@ def test_what_only_a_person_can_tell_says_how(type_: str, words: str) -> None:
 def test_what_has_been_sent_is_held_by_networks_only() -> None:
     shut = (gate(GateKind.PAUSE), gate(GateKind.COOL_DOWN, until_at=at("11:00")))
     known = GateSources(shut, (blackout("09:00", "13:00"),))
-    assert kinds(told(post(sent=True), known=known)) == ["cool_down"]
-    assert told(post(sent=True), known=known).eta == at("11:00")
+    assert kinds(told(post(may_be_live=True), known=known)) == ["cool_down"]
+    assert told(post(may_be_live=True), known=known).eta == at("11:00")
 
 
 def test_what_has_no_lane_is_held_by_all_gates_even_if_sent() -> None:
-    bulk = post(sent=True, account=None, brand=None)
+    bulk = post(may_be_live=True, account=None, brand=None)
     assert kinds(told(bulk, known=GateSources((gate(GateKind.PAUSE),)))) == ["pause"]
 
 
 def test_who_wants_it_out_in_spite_of_a_blackout_gets_it_out() -> None:
-    assert told(post(regardless=True), known=GateSources(blackouts=(blackout("09:00", "13:00"),))).runnable
+    assert told(post(ignore_blackouts=True), known=GateSources(blackouts=(blackout("09:00", "13:00"),))).runnable
 
 
 def test_what_ends_before_it_is_due_is_not_in_its_way() -> None:

@@ -140,13 +140,13 @@ def test_a_gate_stands_in_the_way_of_those_it_names_and_fewer_of_what_has_begun(
     scope: Scope, ours: str, kind: GateKind
 ) -> None:
     assert is_blocking(gate(scope, ours, kind), JOB)
-    assert is_blocking(gate(scope, ours, kind), replace(JOB, sent=True)) is (kind in BLOCKS_STARTED)
-    assert is_blocking(gate(scope, ours, kind), replace(JOB, regardless=True)) is (kind is not GateKind.BLACKOUT)
+    assert is_blocking(gate(scope, ours, kind), replace(JOB, may_be_live=True)) is (kind in BLOCKS_STARTED)
+    assert is_blocking(gate(scope, ours, kind), replace(JOB, ignore_blackouts=True)) is (kind is not GateKind.BLACKOUT)
     if scope is not Scope.ALL:
         assert not is_blocking(gate(scope, "another", kind), JOB)
         assert not is_blocking(gate(scope, "", kind), replace(JOB, account=None, brand=None))
     if scope in (Scope.ALL, Scope.QUEUE, Scope.CHANNEL):
-        assert is_blocking(gate(scope, ours, kind), replace(JOB, account=None, brand=None, sent=True))
+        assert is_blocking(gate(scope, ours, kind), replace(JOB, account=None, brand=None, may_be_live=True))
 
 
 @pytest.mark.parametrize("kind", GateKind)

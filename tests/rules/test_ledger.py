@@ -53,8 +53,10 @@ HOUR = timedelta(hours=1)
 def intent(number: int = 1, step: str = "post", position: int = 0) -> IntentEntry:
     """The first an hour ago, each of the next a minute later."""
     at = NOW - HOUR + timedelta(minutes=number - 1)
-    look_at = at + timedelta(seconds=40)
-    return IntentEntry(step=step, position=position, number=number, intended_at=at, send_before_at=at, look_at=look_at)
+    lookup_at = at + timedelta(seconds=40)
+    return IntentEntry(
+        step=step, position=position, number=number, intended_at=at, send_before_at=at, lookup_at=lookup_at
+    )
 
 
 def accepted(remote_id: str = "r1", number: int = 1, step: str = "post") -> ReceiptEntry:

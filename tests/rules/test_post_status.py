@@ -71,7 +71,7 @@ def test_retrying_is_what_has_failed_and_will_be_tried_again(state: State, attem
 
 @pytest.mark.parametrize("state", State)
 def test_deferred_is_only_what_waits_and_it_says_why(state: State) -> None:
-    facts = replace(WAITING, state=state, deferred="Mastodon is down.")
+    facts = replace(WAITING, state=state, deferral_reason="Mastodon is down.")
     expected = "Mastodon is down." if state is State.PENDING else None
     assert compute_post_status(facts, NOON).flags.get(Flag.DEFERRED) == expected
 

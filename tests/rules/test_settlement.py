@@ -49,7 +49,9 @@ def retrying(run_at: datetime) -> Settlement:
 
 
 def deferred(run_at: datetime) -> Settlement:
-    return Settlement(state=State.PENDING, event=EventType.DEFERRED, run_at=run_at, deferred="limit", refund=True)
+    return Settlement(
+        state=State.PENDING, event=EventType.DEFERRED, run_at=run_at, deferral_reason="limit", refund=True
+    )
 
 
 COMPLETED = Settlement(state=State.COMPLETED, event=EventType.COMPLETED)
@@ -100,8 +102,8 @@ def test_a_failure_is_an_event_with_its_cause() -> None:
 def test_a_job_given_back_costs_neither_an_attempt_nor_a_rescue_unless_it_sent_something() -> None:
     job = replace(JOB, attempts=2, rescues=2)
     assert release_job(job, NOW) == Settlement(state=State.PENDING, event=EventType.RELEASED, run_at=NOW, refund=True)
-    assert release_job(replace(job, sent=True, look_at=NOW), NOW).state is State.UNCERTAIN
-    assert release_job(replace(job, sent=True), NOW).state is State.PENDING, "all that was sent was answered"
+    assert release_job(replace(job, may_be_live=True, lookup_at=NOW), NOW).state is State.UNCERTAIN
+    assert release_job(replace(job, may_be_live=True), NOW).state is State.PENDING, "all that was sent was answered"
 
 
 @pytest.mark.parametrize(
@@ -111,9 +113,9 @@ def test_a_job_given_back_costs_neither_an_attempt_nor_a_rescue_unless_it_sent_s
         ({"rescues": 1}, State.PENDING, EventType.RESCUED, True),
         ({"rescues": 2}, State.FAILED, EventType.FAILED, False),
         ({"rescues": 3}, State.FAILED, EventType.FAILED, False),
-        ({"rescues": 0, "sent": True}, State.PENDING, EventType.RESCUED, True),
-        ({"rescues": 0, "sent": True, "look_at": LATER}, State.UNCERTAIN, EventType.UNCERTAIN, False),
-        ({"rescues": 2, "sent": True, "look_at": LATER}, State.UNCERTAIN, EventType.UNCERTAIN, False),
+        ({"rescues": 0, "may_be_live": True}, State.PENDING, EventType.RESCUED, True),
+        ({"rescues": 0, "may_be_live": True, "lookup_at": LATER}, State.UNCERTAIN, EventType.UNCERTAIN, False),
+        ({"rescues": 2, "may_be_live": True, "lookup_at": LATER}, State.UNCERTAIN, EventType.UNCERTAIN, False),
     ],
 )
 def test_what_a_dead_worker_held_is_rescued_quarantined_or_uncertain(
@@ -130,7 +132,7 @@ def test_what_a_dead_worker_held_is_rescued_quarantined_or_uncertain(
 
 # In doubt: something may be out there
 
-DOUBTFUL = replace(JOB, sent=True, look_at=after(seconds=40), claimed_at=NOW)
+DOUBTFUL = replace(JOB, may_be_live=True, lookup_at=after(seconds=40), claimed_at=NOW)
 PAST = after(seconds=-5)
 
 
@@ -139,7 +141,7 @@ def uncertain(run_at: datetime | None, error: str | None = "busy", **said: Any) 
 
 
 @pytest.mark.parametrize(
-    ("outcome", "attempts", "look_at", "expected"),
+    ("outcome", "attempts", "lookup_at", "expected"),
     [
         # In the quarantine: nobody looks before its end, whatever the backoff says.
         (Retry("busy"), 1, after(seconds=90), uncertain(after(seconds=90))),
@@ -156,8 +158,18 @@ def uncertain(run_at: datetime | None, error: str | None = "busy", **said: Any) 
         (Retry("busy"), MIN_LOOKUPS, PAST, uncertain(None)),
         (Unknown("?", PAST), MIN_LOOKUPS, PAST, uncertain(None, "?")),
         # A wait is a wait, and costs nothing.
-        (Defer(after(hours=1), "limit"), 3, PAST, uncertain(after(hours=1), None, deferred="limit", refund=True)),
-        (Defer(NOW, "limit"), 1, after(seconds=40), uncertain(after(seconds=40), None, deferred="limit", refund=True)),
+        (
+            Defer(after(hours=1), "limit"),
+            3,
+            PAST,
+            uncertain(after(hours=1), None, deferral_reason="limit", refund=True),
+        ),
+        (
+            Defer(NOW, "limit"),
+            1,
+            after(seconds=40),
+            uncertain(after(seconds=40), None, deferral_reason="limit", refund=True),
+        ),
         # What can never work is not simply failed as long as it may have worked.
         (Reject("no"), 1, after(seconds=40), uncertain(None, "no")),
         (Reject("no", missed=True), 1, PAST, uncertain(None, "no")),
@@ -165,15 +177,15 @@ def uncertain(run_at: datetime | None, error: str | None = "busy", **said: Any) 
     ],
 )
 def test_in_doubt_a_job_is_neither_simply_tried_again_nor_given_up(
-    outcome: Outcome, attempts: int, look_at: datetime, expected: Settlement
+    outcome: Outcome, attempts: int, lookup_at: datetime, expected: Settlement
 ) -> None:
-    assert settle_job(replace(DOUBTFUL, attempts=attempts, look_at=look_at), outcome, POLICY, NOW, 0) == expected
+    assert settle_job(replace(DOUBTFUL, attempts=attempts, lookup_at=lookup_at), outcome, POLICY, NOW, 0) == expected
 
 
 @pytest.mark.parametrize("attempts", range(1, MIN_LOOKUPS))
 def test_however_few_tries_a_job_has_it_is_asked_after_a_few_times(attempts: int) -> None:
     once = RetryPolicy(max_attempts=1, backoff=Schedule([60]))
-    job = replace(DOUBTFUL, attempts=attempts, look_at=PAST)
+    job = replace(DOUBTFUL, attempts=attempts, lookup_at=PAST)
     for outcome in (Retry("busy"), Unknown("?", PAST)):
         assert settle_job(job, outcome, once, NOW, 0).run_at == after(seconds=60)
         assert settle_job(replace(job, attempts=MIN_LOOKUPS), outcome, once, NOW, 0).run_at is None
@@ -181,8 +193,8 @@ def test_however_few_tries_a_job_has_it_is_asked_after_a_few_times(attempts: int
 
 def test_done_is_not_believed_as_long_as_something_is_in_doubt() -> None:
     settled = settle_job(DOUBTFUL, Done({"url": "u"}, "r1"), POLICY, NOW, 0)
-    assert (settled.state, settled.run_at, settled.remote_id) == (State.UNCERTAIN, DOUBTFUL.look_at, None)
-    asked = settle_job(replace(DOUBTFUL, attempts=MIN_LOOKUPS, look_at=PAST), Done(), POLICY, NOW, 0)
+    assert (settled.state, settled.run_at, settled.remote_id) == (State.UNCERTAIN, DOUBTFUL.lookup_at, None)
+    asked = settle_job(replace(DOUBTFUL, attempts=MIN_LOOKUPS, lookup_at=PAST), Done(), POLICY, NOW, 0)
     assert (asked.state, asked.run_at) == (State.UNCERTAIN, None)
 
 
@@ -206,15 +218,15 @@ outcomes = st.one_of(
 def test_whatever_a_handler_says_what_is_in_doubt_stays_uncertain_until_its_quarantine_ends(
     outcome: Outcome, attempts: int, minutes: int, most: int, jitter: float
 ) -> None:
-    look_at = after(minutes=minutes)
-    job = replace(DOUBTFUL, attempts=attempts, look_at=look_at)
-    told = replace(outcome, look_at=look_at) if isinstance(outcome, Unknown) and outcome.look_at else outcome
+    lookup_at = after(minutes=minutes)
+    job = replace(DOUBTFUL, attempts=attempts, lookup_at=lookup_at)
+    told = replace(outcome, lookup_at=lookup_at) if isinstance(outcome, Unknown) and outcome.lookup_at else outcome
     settled = settle_job(job, told, RetryPolicy(max_attempts=most, backoff=Schedule([60])), NOW, jitter)
     assert settled.state is State.UNCERTAIN
     assert settled.event is EventType.UNCERTAIN
     assert settled.cause is None
     assert can_move(State.RUNNING, settled.state)
-    assert settled.run_at is None or settled.run_at >= max(look_at, NOW)
+    assert settled.run_at is None or settled.run_at >= max(lookup_at, NOW)
 
 
 @given(st.integers(1, 9), st.integers(1, 9))
@@ -228,7 +240,7 @@ def test_looks_come_to_an_end(attempts: int, most: int) -> None:
 def test_one_taken_only_to_look_and_given_back_before_it_began_has_spent_nothing(
     decide: Callable[[Job, datetime], Settlement],
 ) -> None:
-    job = replace(DOUBTFUL, look_at=PAST, attempts=2, rescues=2)
+    job = replace(DOUBTFUL, lookup_at=PAST, attempts=2, rescues=2)
     given_back = decide(job, NOW)
     assert (given_back.state, given_back.run_at) == (State.UNCERTAIN, NOW)
     assert (given_back.refund, given_back.rescued) == (True, False)
@@ -236,11 +248,11 @@ def test_one_taken_only_to_look_and_given_back_before_it_began_has_spent_nothing
 
 def test_one_that_sent_something_before_its_worker_stopped_has_spent_its_attempt() -> None:
     stopped = release_job(DOUBTFUL, NOW)
-    assert (stopped.state, stopped.run_at, stopped.refund) == (State.UNCERTAIN, DOUBTFUL.look_at, False)
+    assert (stopped.state, stopped.run_at, stopped.refund) == (State.UNCERTAIN, DOUBTFUL.lookup_at, False)
 
 
 def test_a_job_in_doubt_that_kills_its_workers_is_left_to_a_person() -> None:
-    assert rescue_job(replace(DOUBTFUL, rescues=1), NOW).run_at == DOUBTFUL.look_at
+    assert rescue_job(replace(DOUBTFUL, rescues=1), NOW).run_at == DOUBTFUL.lookup_at
     assert rescue_job(replace(DOUBTFUL, rescues=2), NOW).run_at is None
 
 

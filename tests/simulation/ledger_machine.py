@@ -299,7 +299,7 @@ class Publishing(RuleBasedStateMachine):
     def resolve(self, pick: int, gives_up: bool) -> None:
         """People look carefully, and not before everything on its way has arrived."""
         job = self.some(pick, State.UNCERTAIN)
-        if job is not None and (gives_up or job.look_at is None or job.look_at <= self.clock.now):
+        if job is not None and (gives_up or job.lookup_at is None or job.lookup_at <= self.clock.now):
             self.do(self.store.resolve_job(job.id, Reject("enough") if gives_up else self.do(self.truth(job)), ACT))
 
     async def truth(self, job: Job) -> Done | Retry:
@@ -340,7 +340,7 @@ class Publishing(RuleBasedStateMachine):
     def check(self, job: Job) -> None:
         out = [part for part in self.network.shown if part[0] == job.id]
         ledger = self.do(self.store.ledger(job.id))
-        assert job.sent or job.id not in self.network.departed
+        assert job.may_be_live or job.id not in self.network.departed
         match job.state:
             case State.COMPLETED:
                 assert len(out) == self.kinds[job.id][0]
@@ -356,7 +356,7 @@ class Publishing(RuleBasedStateMachine):
             case State.UNCERTAIN:
                 assert job.run_at is not None or job.token is None
         if not job.state.is_final:
-            assert (job.look_at is not None) == bool(list_uncertain_intents(ledger))
+            assert (job.lookup_at is not None) == bool(list_uncertain_intents(ledger))
 
     def teardown(self) -> None:
         try:

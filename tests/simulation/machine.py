@@ -286,7 +286,7 @@ class Life(RuleBasedStateMachine):
         intent = NewIntent(job_id=job.id, token=job.token, step="post", position=0, number=1, **within)
         (entry,) = self.world.agree(lambda store: store.record_intents([intent]))
         assert (entry is not None) is self.model.send(job, timedelta(seconds=SEND_WITHIN + SETTLES_WITHIN))
-        self.known_as(job, sent=True, look_at=self.model.jobs[job.id].look_at)
+        self.known_as(job, may_be_live=True, lookup_at=self.model.jobs[job.id].lookup_at)
 
     send_more = send
 
@@ -303,13 +303,13 @@ class Life(RuleBasedStateMachine):
         self.model.hear(job_id)
         for job in self.held():
             if job.id == job_id:
-                self.known_as(job, look_at=None)
+                self.known_as(job, lookup_at=None)
 
     def unsent(self) -> list[Job]:
-        return [job for job in self.held() if not job.sent]
+        return [job for job in self.held() if not job.may_be_live]
 
     def in_doubt(self) -> list[Entry]:
-        return [entry for entry in self.model.jobs.values() if entry.look_at is not None]
+        return [entry for entry in self.model.jobs.values() if entry.lookup_at is not None]
 
     def known_as(self, job: Job, **changed: Any) -> None:
         """What its worker knows of a job that it runs."""
@@ -379,7 +379,7 @@ class Life(RuleBasedStateMachine):
             self.check_job(answer)
 
     def has_sent(self, job_id: UUID) -> bool:
-        return job_id in self.model.jobs and self.model.jobs[job_id].sent
+        return job_id in self.model.jobs and self.model.jobs[job_id].may_be_live
 
     def somebody(self, pick: int, apt: bool, *states: State) -> UUID:
         """A job, mostly one in such a state."""

@@ -44,20 +44,20 @@ class Entry:
     generation: int = 1
     rescues: int = 0
     deferrals: int = 0
-    deferred: str | None = None
+    deferral_reason: str | None = None
     last_error: str | None = None
     worker: str | None = None
     token: UUID | None = None
     ended_by: UUID | None = None
     dispatched: bool = False
     history: int = 0
-    sent: bool = False
-    look_at: datetime | None = None
+    may_be_live: bool = False
+    lookup_at: datetime | None = None
 
     @property
     def begun(self) -> bool:
         """What an account or brand has begun to send waits in a line of its own, before all others."""
-        return self.sent and self.line[1] is not None
+        return self.may_be_live and self.line[1] is not None
 
     @property
     def line(self) -> tuple[str, str | None]:
@@ -76,13 +76,13 @@ class Entry:
             "run_at": self.run_at,
             "scheduled_at": self.scheduled_at,
             "deferrals": self.deferrals,
-            "deferred": self.deferred,
+            "deferral_reason": self.deferral_reason,
             "rescues": self.rescues,
             "generation": self.generation,
             "last_error": self.last_error,
             "payload": self.payload,
-            "sent": self.sent,
-        } | ({} if self.state.is_final else {"token": self.token, "look_at": self.look_at})
+            "may_be_live": self.may_be_live,
+        } | ({} if self.state.is_final else {"token": self.token, "lookup_at": self.lookup_at})
 
 
 @dataclass
@@ -141,7 +141,7 @@ class Model:
 
     def under_way(self) -> list[Entry]:
         """What runs, and what may still be on its way although its worker is gone."""
-        lost = [e for e in self.in_state(State.UNCERTAIN) if e.look_at is not None and e.look_at > self.now]
+        lost = [e for e in self.in_state(State.UNCERTAIN) if e.lookup_at is not None and e.lookup_at > self.now]
         return self.in_state(State.RUNNING) + lost
 
     def brand_room(self, channel: str, brand: str | None) -> int:
@@ -211,7 +211,7 @@ class Model:
         starving = [entry for entry in waiting if entry.queue is Queue.LOW and not entry.begun and self.starves(entry)]
         reachable = [entry for entry in starving if entry in candidates]
         # What has begun goes first, and a lane in which something may be on its way waits from the end of that.
-        in_doubt = any(entry.look_at is not None for entry in self.jobs.values())
+        in_doubt = any(entry.lookup_at is not None for entry in self.jobs.values())
         exact = reachable == starving and not self.low_was_moved and not in_doubt
         if exact and reachable and not low:
             raise BrokenPromise(f"low starves: {claimed} instead of {reachable}")
@@ -247,7 +247,7 @@ class Model:
         for entry in claimed:
             entry.state, entry.worker, entry.token = State.RUNNING, worker, token
             entry.attempts += 1
-            entry.deferred = None
+            entry.deferral_reason = None
         self.events[EventType.CLAIMED] += len(claimed)
         self.low_was_moved = False
 
@@ -256,14 +256,14 @@ class Model:
         entry = self.jobs[job.id]
         if entry.token != job.token or entry.state is not State.RUNNING:
             return False
-        entry.sent = True
-        entry.look_at = max(self.now + within, entry.look_at or self.now)
+        entry.may_be_live = True
+        entry.lookup_at = max(self.now + within, entry.lookup_at or self.now)
         return True
 
     def hear(self, job_id: UUID) -> None:
         """What became of all that has left is known."""
         entry = self.jobs[job_id]
-        entry.look_at = None
+        entry.lookup_at = None
         if entry.state is State.UNCERTAIN:
             entry.run_at = self.now
 
@@ -289,12 +289,12 @@ class Model:
         entry.token = entry.worker = None
         entry.last_error = settlement.error or entry.last_error
         entry.history += final or settlement.event not in (None, EventType.DEFERRED)
-        entry.deferred = None if final else settlement.deferred
+        entry.deferral_reason = None if final else settlement.deferral_reason
         if not final:
             entry.run_at, entry.dispatched = settlement.run_at, False
             entry.attempts -= settlement.refund
             entry.rescues += settlement.rescued
-            entry.deferrals += settlement.deferred is not None
+            entry.deferrals += settlement.deferral_reason is not None
         if settlement.state is State.FAILED:
             assert settlement.cause is not None
             self.letters[entry.id, entry.generation] = Letter(settlement.cause, entry.history)
@@ -322,13 +322,13 @@ class Model:
 
     def unsent(self, job_id: UUID) -> Entry:
         entry = self.wanted(job_id, State.PENDING)
-        if entry.sent:
+        if entry.may_be_live:
             raise Conflict
         return entry
 
     def cancel(self, job_id: UUID) -> None:
         entry = self.unsent(job_id)
-        entry.state, entry.deferred = State.CANCELLED, None
+        entry.state, entry.deferral_reason = State.CANCELLED, None
         self.low_was_moved |= entry.queue is Queue.LOW
         self.record(entry, EventType.CANCELLED)
 
@@ -342,12 +342,12 @@ class Model:
         entry.scheduled_at = run_at or self.now
         self.low_was_moved |= entry.queue is Queue.LOW
         entry.run_at = max(entry.scheduled_at, self.now)
-        entry.deferred, entry.dispatched = None, False
+        entry.deferral_reason, entry.dispatched = None, False
         self.record(entry, EventType.RESCHEDULED)
 
     def resolve(self, job_id: UUID, said: Done | Retry | Reject) -> None:
         entry = self.wanted(job_id, State.UNCERTAIN)
-        self.end(entry, settle_resolution(said, self.now, entry.last_error or entry.deferred))
+        self.end(entry, settle_resolution(said, self.now, entry.last_error or entry.deferral_reason))
         self.record(entry, EventType.RESOLVED)
 
     def open_letter(self, job_id: UUID) -> tuple[Entry, Letter]:

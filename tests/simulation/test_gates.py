@@ -109,7 +109,7 @@ class SmallWorld:
             later = self.clock.now + timedelta(minutes=max(job[3], 0), microseconds=next(self.numbers))
             if mine.id == job_id:
                 self.send(mine)
-                self.settle(replace(mine, sent=True), Defer(later, "not ready"))
+                self.settle(replace(mine, may_be_live=True), Defer(later, "not ready"))
             else:
                 self.settle(mine, Defer(later, "not yet"))
 
@@ -224,10 +224,10 @@ def in_order(told: tuple[GateSources, datetime]) -> tuple[GateSources, datetime]
 def at_once(free: list[Job], caps: dict[str, int]) -> list[Job]:
     """As many as can run together: one of an account's lane, and what the caps of channels leave to brands."""
     chosen: list[Job] = []
-    for job in sorted(free, key=lambda job: not (job.sent and job.lane)):
+    for job in sorted(free, key=lambda job: not (job.may_be_live and job.lane)):
         beside = [other for other in chosen if other.channel == job.channel]
         most = caps.get(job.channel, len(free))
-        begun = job.sent and job.lane is not None
+        begun = job.may_be_live and job.lane is not None
         mine = [other for other in beside if other.brand == job.brand]
         whole = begun or job.brand is None or job.channel not in caps or len(mine) < max(1, most - 1)
         lane_is_free = job.account is None or all(other.lane != job.lane for other in beside)

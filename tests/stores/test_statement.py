@@ -19,11 +19,15 @@ def operation_modules() -> list[ast.Module]:
     return [ast.parse(path.read_text()) for path in sorted(Path(operations.__file__).parent.glob("*.py"))]
 
 
-def requested_names() -> set[str]:
-    """Return the literal names that operations pass to `ask` and `each`."""
+def requests(function: str) -> list[tuple[str, ast.Call]]:
+    """Return the calls of `ask` or `each` that name their query literally."""
     calls = [node for module in operation_modules() for node in ast.walk(module) if isinstance(node, ast.Call)]
-    requests = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id in ("ask", "each")]
-    return {call.args[0].value for call in requests if isinstance(call.args[0], ast.Constant)}  # type: ignore[misc]
+    named = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == function]
+    return [(str(call.args[0].value), call) for call in named if isinstance(call.args[0], ast.Constant)]
+
+
+def requested_names() -> set[str]:
+    return {name for function in ("ask", "each") for name, _ in requests(function)}
 
 
 def mentioned_strings() -> set[object]:
@@ -43,6 +47,14 @@ def test_every_query_of_an_operation_is_defined_in_both_dialects(dialect: str) -
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_every_defined_query_is_used_by_an_operation(dialect: str) -> None:
     assert load_queries(dialect).keys() <= mentioned_strings()
+
+
+def test_operations_pass_the_parameters_that_their_queries_name() -> None:
+    explicit = [(name, call) for name, call in requests("ask") if all(keyword.arg for keyword in call.keywords)]
+    assert len(explicit) > 50
+    for name, call in explicit:
+        named = {parameter for dialect in DIALECTS for parameter in statement.statement(dialect, name).names}
+        assert named - {"now"} == {keyword.arg for keyword in call.keywords}, name
 
 
 def test_unknown_query_is_an_error_that_names_it() -> None:

@@ -61,8 +61,8 @@ def show(told: Told, where: Where) -> None:
 def call(intent: Told, receipts: Sequence[Told]) -> Sequence[output.Cell]:
     """One that left, and what is known to have come of it."""
     mine = [it for it in receipts if (it["step"], it["number"]) == (intent["step"], intent["number"])]
-    fact = mine[-1] if mine else {"verdict": "unknown", "told_by": None, "remote_id": None, "why": None}
-    about = (fact["verdict"], fact["told_by"], fact["remote_id"], fact["why"])
+    fact = mine[-1] if mine else {"verdict": "unknown", "source": None, "remote_id": None, "why": None}
+    about = (fact["verdict"], fact["source"], fact["remote_id"], fact["why"])
     return (intent["step"], intent["number"], output.at(intent["intended_at"]), *about)
 
 

@@ -51,7 +51,7 @@ def resolve(
 def held_posts(postino: "QueueApi") -> Iterator[str]:
     """Those that wait because of where the database is, or was."""
     for job in postino.jobs.each(state="uncertain", type=POST, limit=200):
-        if job["run_at"] is None and job["deferred"] is not None:
+        if job["run_at"] is None and job["deferral_reason"] is not None:
             yield job["id"]
 
 

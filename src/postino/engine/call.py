@@ -184,7 +184,7 @@ class Call:
         # Before the intent is committed, so that this worker stops sending before others begin to look it up.
         send_until = self._context.uptime() + policy.send_within.total_seconds()
         intent = await self._ledger.record_intent(self._make_intent(name, position, number))
-        look_at = intent.look_at if can_recover else None
+        lookup_at = intent.lookup_at if can_recover else None
         try:
             crash_point("send.before")
             result = await act(self._open_http(visible=True, until=send_until), *arguments)
@@ -195,16 +195,16 @@ class Call:
             raise StopRun(self._retry_later(error)) from error
         except Exception as error:
             # Whatever it is, the request may have left.
-            raise StopRun(Unknown(f"No readable response came back: {error}", look_at)) from error
+            raise StopRun(Unknown(f"No readable response came back: {error}", lookup_at)) from error
         match result:
             case Failure() if is_definite_refusal(result):
                 await self._refuse(intent, result.message)
                 raise StopRun(await self._fail(result))
             case Failure():
-                raise StopRun(Unknown(f"It may have been published despite this error: {result.message}", look_at))
+                raise StopRun(Unknown(f"It may have been published despite this error: {result.message}", lookup_at))
             case Receipt():
                 return await self._accept(name, number, result, ReceiptSource.CALL)
-        raise StopRun(Unknown(f"The response could not be understood: {result!r:.200}", look_at))
+        raise StopRun(Unknown(f"The response could not be understood: {result!r:.200}", lookup_at))
 
     def _make_intent(self, name: str, position: int, number: int) -> NewIntent:
         policy = self._policy
@@ -223,8 +223,8 @@ class Call:
         self, doubt: Uncertain, found: Lookup | None, resend: Resend, arguments: tuple[Any, ...]
     ) -> Receipt | None:
         """Return the receipt of a lost call, or None if the call may be repeated. Otherwise end the run."""
-        if self._context.now() < doubt.intent.look_at:
-            raise StopRun(Unknown("The request may still be on its way.", doubt.intent.look_at))
+        if self._context.now() < doubt.intent.lookup_at:
+            raise StopRun(Unknown("The request may still be on its way.", doubt.intent.lookup_at))
         if found is None:
             decision: Accepted | SendAgain | LookUpAgain | AskPerson = decide_without_lookup(
                 doubt, resend, self._context.now()
@@ -237,7 +237,7 @@ class Call:
             case SendAgain():
                 return None
             case LookUpAgain(why):
-                raise StopRun(Unknown(why, doubt.intent.look_at))
+                raise StopRun(Unknown(why, doubt.intent.lookup_at))
             case AskPerson(why):
                 raise StopRun(Unknown(why))
 
@@ -259,8 +259,8 @@ class Call:
             raise StopRun(await self._fail(sighting))
         return decide_after_lookup(sighting, doubt, resend, self._context.now())
 
-    async def _accept(self, name: str, number: int, receipt: Receipt, told_by: ReceiptSource) -> Receipt:
-        fact = ReceiptEntry(step=name, number=number, verdict=Verdict.ACCEPTED, source=told_by, receipt=receipt)
+    async def _accept(self, name: str, number: int, receipt: Receipt, source: ReceiptSource) -> Receipt:
+        fact = ReceiptEntry(step=name, number=number, verdict=Verdict.ACCEPTED, source=source, receipt=receipt)
         noted = await self._ledger.record_receipt(fact)
         if noted.held_by is not None:
             raise StopRun(Unknown(f"The network returned {receipt.remote_id}, which belongs to job {noted.held_by}."))

@@ -60,9 +60,9 @@ class Handler:
     def check_outcome(self, result: object) -> Outcome:
         """Return the result if it is a valid outcome. Raises TypeError for anything else."""
         match result:
-            case Done() | Reject(reason=str()) | Unknown(reason=str(), look_at=None):
+            case Done() | Reject(reason=str()) | Unknown(reason=str(), lookup_at=None):
                 return result
-            case Unknown(reason=str(), look_at=at) if is_storable_time(at):
+            case Unknown(reason=str(), lookup_at=at) if is_storable_time(at):
                 return result
             case Unknown(reason=why):
                 return Unknown(_print_safely(why, str))  # even if malformed: what may have left must not be repeated

@@ -97,7 +97,7 @@ class JobLedger:
             self.stop_lost_run()
         assert self.entries is not None
         self.entries = replace(self.entries, intents=(*self.entries.intents, entry))
-        self.job = replace(self.job, sent=True, look_at=entry.look_at)
+        self.job = replace(self.job, may_be_live=True, lookup_at=entry.lookup_at)
         return entry
 
     async def record_receipt(self, fact: ReceiptEntry) -> RecordedReceipt:
@@ -111,7 +111,7 @@ class JobLedger:
         if noted.held_by is None:
             assert self.entries is not None
             self.entries = replace(self.entries, receipts=(*self.entries.receipts, fact))
-            self.job = replace(self.job, look_at=noted.look_at)
+            self.job = replace(self.job, lookup_at=noted.lookup_at)
         if noted.is_duplicate:
             log.error(
                 "job.duplicated",

@@ -278,14 +278,14 @@ class ForecastRun:
 
 def worked(job: Job, now: datetime) -> settlement.Settlement:
     """Also what was in doubt: it is looked for, and there."""
-    return settlement.settle_job(replace(job, look_at=None), Done(), ONCE, now, 0.0)
+    return settlement.settle_job(replace(job, lookup_at=None), Done(), ONCE, now, 0.0)
 
 
 def instants(
     outlook: ForecastInput, gates: GateTimeline, missable: Sequence[datetime], until_at: datetime
 ) -> list[datetime]:
     """When something may start that could not before, the last first; what ends meanwhile is not among them."""
-    of_jobs = [job.look_at for job in outlook.jobs if job.look_at is not None]
+    of_jobs = [job.lookup_at for job in outlook.jobs if job.lookup_at is not None]
     of_gates = [gate.until_at for gate in gates.all if gate.until_at is not None]
     every = {*of_jobs, *of_gates, *missable}
     return sorted((at for at in every if outlook.now < at <= until_at), reverse=True)

@@ -157,7 +157,7 @@ class AccountService:
 
     async def may_be_published(self, job: Job) -> bool:
         """Return whether a part of the post is published, or may be."""
-        return job.sent and can_be_live(await self.store.ledger(job.id))
+        return job.may_be_live and can_be_live(await self.store.ledger(job.id))
 
     def resolve_address(self, account: StoredAccount) -> str:
         if not account.base_url.startswith(SANDBOX):

@@ -71,7 +71,7 @@ def describe_delays(blackouts: Sequence[Blackout], posts: Iterable[StoredPost], 
 
 def respects_blackouts(job: Job) -> bool:
     """Return whether blackouts hold this job: it has sent nothing yet, and no person allowed it to be published."""
-    return job.state is State.PENDING and not job.sent and not job.regardless
+    return job.state is State.PENDING and not job.may_be_live and not job.ignore_blackouts
 
 
 def describe_delay(conflict: BlackoutConflict, publish_until_at: datetime | None) -> str:

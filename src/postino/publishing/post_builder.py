@@ -18,7 +18,7 @@ def build_content(request: PostRequest, brand: str | None) -> NewContent:
     return NewContent(
         id=new_id(),
         text=dump_content(request.content),
-        words=extract_search_text(request.content),
+        search_text=extract_search_text(request.content),
         brand=brand,
         user_id=request.user_id,
     )
@@ -44,7 +44,7 @@ def build_post(request: PostRequest, preview: PostPreview, payload: bytes) -> tu
         fingerprint=make_fingerprint(account.id, rendered.parts, references),
         publish_until_at=request.publish_until_at,
         guard=request.at is None and request.key is None and not request.allow_duplicate,
-        regardless=request.allow_blackout,
+        ignore_blackouts=request.allow_blackout,
     )
     job = NewJob(
         id=job_id,

@@ -127,7 +127,7 @@ class PostService:
         """Publish a scheduled post now, ahead of scheduled posts. Raises InBlackout unless `allow_blackout`."""
         if not allow_blackout:
             await self.check_can_publish_now(post_id)
-        self.wake([await self.store.publish_post_now(post_id, act, regardless=allow_blackout)])
+        self.wake([await self.store.publish_post_now(post_id, act, ignore_blackouts=allow_blackout)])
         return await self.store.post(post_id)
 
     async def check_can_publish_now(self, post_id: UUID) -> None:

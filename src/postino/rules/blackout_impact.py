@@ -27,7 +27,7 @@ class DelayedJob:
 
 def compute_impact(job: Job, others: Iterable[Blackout], added: Blackout, now: datetime) -> DelayedJob | None:
     """None where this blackout changes nothing for a job of the next weeks, or the job minds none."""
-    minds = job.state is State.PENDING and not job.sent and not job.regardless
+    minds = job.state is State.PENDING and not job.may_be_live and not job.ignore_blackouts
     if not minds or job.run_at is None or job.run_at > now + AHEAD:
         return None
     if not applies_to(added, channel=job.channel, brand=job.brand, account=job.account):

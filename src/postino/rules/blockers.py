@@ -210,7 +210,7 @@ def _find_brand_share_blocker(
 ) -> list[Blocker]:
     """One brand never holds all slots; what has begun to go out, or may not wait, is in another line."""
     job = facts.job
-    if job.brand is None or job.sent or job.regardless:
+    if job.brand is None or job.may_be_live or job.ignore_blackouts:
         return []
     turn = BrandTurn(job.channel, job.brand)
     by_brand = {(job.channel, brand): number for brand, number in running.items()}
@@ -251,13 +251,13 @@ def _make_lookup_blocker(job: Job) -> Blocker:
 
 
 def _make_not_due_blocker(job: Job) -> Blocker:
-    tried = job.attempts > 0 or job.deferred is not None
+    tried = job.attempts > 0 or job.deferral_reason is not None
     return Blocker(
         kind=BlockerKind.NOT_DUE,
         sentence="It is to be tried again later." if tried else "It is not due yet.",
         since_at=None if tried else job.created_at,
         until_at=job.run_at,
-        cause=job.deferred or (job.last_error if tried else None),
+        cause=job.deferral_reason or (job.last_error if tried else None),
         unblock=advise_reschedule(job),
     )
 

@@ -166,8 +166,8 @@ def _describe_due_time(job: Job, face: TimeFormatter) -> str:
     if job.state is State.UNCERTAIN:
         name = _lower_first(_name_job(job))
         return f"Nobody knows yet whether {name} is out; the network is asked at {face(job.run_at)}"
-    again = job.attempts > 0 or job.deferred is not None
-    why = (job.deferred or job.last_error or "").rstrip(".") if again else ""
+    again = job.attempts > 0 or job.deferral_reason is not None
+    why = (job.deferral_reason or job.last_error or "").rstrip(".") if again else ""
     told = f"{_name_job(job)} is {'tried again' if again else 'due'} at {face(job.run_at)}"
     return f"{told} ({why})" if why else told
 
@@ -175,7 +175,7 @@ def _describe_due_time(job: Job, face: TimeFormatter) -> str:
 def _warn_of_deadline(facts: JobSnapshot, eta: datetime | None, face: TimeFormatter) -> str:
     """A post that may not go out as late as that ends without having gone out."""
     until_at = facts.publish_until_at
-    if until_at is None or eta is None or eta < until_at or facts.job.sent:
+    if until_at is None or eta is None or eta < until_at or facts.job.may_be_live:
         return ""
     return f" It may not go out after {face(until_at)}: it will be missed unless you reschedule it."
 

@@ -90,9 +90,9 @@ def is_blocking(gate: Gate, job: Job) -> bool:
         Scope.ALL: "", Scope.QUEUE: job.queue.label, Scope.CHANNEL: job.channel, Scope.BRAND: job.brand,
         Scope.ACCOUNT: job.account,
     }  # fmt: skip
-    if its[gate.scope] != gate.name or (job.regardless and gate.kind is GateKind.BLACKOUT):
+    if its[gate.scope] != gate.name or (job.ignore_blackouts and gate.kind is GateKind.BLACKOUT):
         return False
-    begun = job.sent and job.lane is not None  # what has neither account nor brand has no line in which to go on
+    begun = job.may_be_live and job.lane is not None  # what has neither account nor brand has no line in which to go on
     return not begun or gate.kind in BLOCKS_STARTED
 
 

@@ -66,7 +66,7 @@ class PostSnapshot:
     publish_until_at: datetime | None = None
     attempts: int = 0
     max_attempts: int | None = None
-    deferred: str | None = None
+    deferral_reason: str | None = None
     token_expired: bool = False
 
 
@@ -83,7 +83,7 @@ def compute_post_status(facts: PostSnapshot, now: datetime) -> StatusReport:
     """
     said = {
         Flag.RETRYING: _describe_retries(facts),
-        Flag.DEFERRED: facts.deferred if facts.state is State.PENDING else None,
+        Flag.DEFERRED: facts.deferral_reason if facts.state is State.PENDING else None,
         Flag.LATE: _describe_delay(facts, now),
         Flag.AT_RISK: _describe_risk(facts),
     }

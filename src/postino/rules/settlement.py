@@ -39,9 +39,9 @@ class Settlement:
     event: EventType | None
     run_at: datetime | None = None
     error: str | None = None
-    deferred: str | None = None
+    deferral_reason: str | None = None
     refund: bool = False
-    limited: bool = False
+    rate_limited: bool = False
     rescued: bool = False
     cause: DeadLetterCause | None = None
     remote_id: str | None = None
@@ -52,10 +52,10 @@ COMPLETED = Settlement(state=State.COMPLETED, event=EventType.COMPLETED)
 
 
 def settle_job(job: Job, outcome: Outcome, policy: RetryPolicy, now: datetime, jitter: float) -> Settlement:
-    if job.look_at is None:
+    if job.lookup_at is None:
         return _settle_outcome(job, outcome, policy, now, jitter)
     return _keep_uncertain(
-        _settle_outcome(job, _reinterpret_outcome(job, outcome, policy), policy, now, jitter), job.look_at
+        _settle_outcome(job, _reinterpret_outcome(job, outcome, policy), policy, now, jitter), job.lookup_at
     )
 
 
@@ -63,19 +63,19 @@ def _reinterpret_outcome(job: Job, outcome: Outcome, policy: RetryPolicy) -> Out
     """What an outcome means while something may be out there: done is not known, and asking is not trying again."""
     match outcome:
         case Done():
-            return Unknown(UNCERTAIN_MESSAGE, job.look_at)
+            return Unknown(UNCERTAIN_MESSAGE, job.lookup_at)
         case Retry(why) if job.attempts >= policy.max_attempts:
-            return Unknown(why, job.look_at)
+            return Unknown(why, job.lookup_at)
         case _:
             return outcome
 
 
-def _keep_uncertain(settlement: Settlement, look_at: datetime) -> Settlement:
+def _keep_uncertain(settlement: Settlement, lookup_at: datetime) -> Settlement:
     """As long as something may be out there, a job is neither simply tried again nor given up."""
     match settlement.state:
         case State.PENDING:
             assert settlement.run_at is not None
-            again = max(settlement.run_at, look_at)
+            again = max(settlement.run_at, lookup_at)
             return replace(settlement, state=State.UNCERTAIN, event=EventType.UNCERTAIN, run_at=again)
         case State.FAILED:
             return replace(settlement, state=State.UNCERTAIN, event=EventType.UNCERTAIN, cause=None)
@@ -92,17 +92,19 @@ def _settle_outcome(job: Job, outcome: Outcome, policy: RetryPolicy, now: dateti
             return Settlement(
                 state=State.COMPLETED, event=EventType.COMPLETED, remote_id=named, result=_to_json(result)
             )
-        case RateLimited(_, why) if job.limited >= MAX_RATE_LIMITS:
-            return make_failure(f"{why} That was the case {job.limited + 1} times by now.", DeadLetterCause.EXHAUSTED)
+        case RateLimited(_, why) if job.rate_limit_count >= MAX_RATE_LIMITS:
+            return make_failure(
+                f"{why} That was the case {job.rate_limit_count + 1} times by now.", DeadLetterCause.EXHAUSTED
+            )
         case Defer(until, why):
             held = isinstance(outcome, GateClosed)
             return Settlement(
                 state=State.PENDING,
                 event=EventType.DEFERRED,
                 run_at=_get_held_run_at(job, now) if held else max(until, now),
-                deferred=why,
+                deferral_reason=why,
                 refund=True,
-                limited=isinstance(outcome, RateLimited),
+                rate_limited=isinstance(outcome, RateLimited),
             )
         case Retry(why) if job.attempts >= policy.max_attempts:
             return make_failure(why, DeadLetterCause.EXHAUSTED)
@@ -111,8 +113,8 @@ def _settle_outcome(job: Job, outcome: Outcome, policy: RetryPolicy, now: dateti
             return Settlement(state=State.PENDING, event=EventType.RETRYING, run_at=again, error=why)
         case Reject(why, missed):
             return make_failure(why, DeadLetterCause.MISSED if missed else DeadLetterCause.PERMANENT)
-        case Unknown(why, look_at):
-            at = None if look_at is None else compute_next_lookup(job, look_at, policy, now, jitter)
+        case Unknown(why, lookup_at):
+            at = None if lookup_at is None else compute_next_lookup(job, lookup_at, policy, now, jitter)
             return Settlement(state=State.UNCERTAIN, event=EventType.UNCERTAIN, run_at=at, error=why)
 
 
@@ -122,11 +124,11 @@ def _get_held_run_at(job: Job, now: datetime) -> datetime:
 
 
 def compute_next_lookup(
-    job: Job, look_at: datetime, policy: RetryPolicy, now: datetime, jitter: float
+    job: Job, lookup_at: datetime, policy: RetryPolicy, now: datetime, jitter: float
 ) -> datetime | None:
     """The first when the quarantine ends, those after it as often as one would try again; None: a person is asked."""
-    if look_at > now:
-        return look_at
+    if lookup_at > now:
+        return lookup_at
     if job.attempts >= max(policy.max_attempts, MIN_LOOKUPS):
         return None
     return now + compute_delay(job.attempts, policy.backoff, jitter)
@@ -160,7 +162,7 @@ def settle_outage_timeout(hours: str) -> Settlement:
 
 def settle_unreadable(job: Job, why: str) -> Settlement:
     settlement = make_failure(why, DeadLetterCause.POISON)
-    return settlement if job.look_at is None else _keep_uncertain(settlement, job.look_at)
+    return settlement if job.lookup_at is None else _keep_uncertain(settlement, job.lookup_at)
 
 
 def make_failure(why: str, cause: DeadLetterCause) -> Settlement:
@@ -175,8 +177,8 @@ def rescue_job(job: Job, now: datetime, suspected: bool = True) -> Settlement:
     """
     if job.rescues and not suspected:
         return _requeue(job, EventType.RESCUED, now)
-    if job.look_at is not None:
-        return _settle_interrupted("died", None if job.rescues + 1 >= MAX_RESCUES else max(job.look_at, now))
+    if job.lookup_at is not None:
+        return _settle_interrupted("died", None if job.rescues + 1 >= MAX_RESCUES else max(job.lookup_at, now))
     if job.rescues + 1 >= MAX_RESCUES:
         why = f"The worker died under this job {MAX_RESCUES} times. Look at what it does before replaying it."
         return make_failure(why, DeadLetterCause.WORKER_KILLER)
@@ -185,21 +187,21 @@ def rescue_job(job: Job, now: datetime, suspected: bool = True) -> Settlement:
 
 def release_job(job: Job, now: datetime) -> Settlement:
     """What becomes of a job whose worker was told to stop and could not wait for it any longer."""
-    if job.look_at is not None and (job.claimed_at is None or job.look_at > job.claimed_at):
-        return _settle_interrupted("stopped", max(job.look_at, now))
+    if job.lookup_at is not None and (job.claimed_at is None or job.lookup_at > job.claimed_at):
+        return _settle_interrupted("stopped", max(job.lookup_at, now))
     return _requeue(job, EventType.RELEASED, now)
 
 
 def _requeue(job: Job, event: EventType, now: datetime) -> Settlement:
     """As it was before it was taken: this time nothing was sent. What was in doubt before is so still."""
-    if job.look_at is None:
+    if job.lookup_at is None:
         return Settlement(state=State.PENDING, event=event, run_at=now, refund=True)
-    return Settlement(state=State.UNCERTAIN, event=event, run_at=max(job.look_at, now), refund=True)
+    return Settlement(state=State.UNCERTAIN, event=event, run_at=max(job.lookup_at, now), refund=True)
 
 
-def _settle_interrupted(what: str, look_at: datetime | None) -> Settlement:
+def _settle_interrupted(what: str, lookup_at: datetime | None) -> Settlement:
     why = f"The worker {what} after something may have been sent; nothing is sent again before that is known."
-    return Settlement(state=State.UNCERTAIN, event=EventType.UNCERTAIN, run_at=look_at, error=why, rescued=True)
+    return Settlement(state=State.UNCERTAIN, event=EventType.UNCERTAIN, run_at=lookup_at, error=why, rescued=True)
 
 
 def settle_resolution(said: Done | Retry | Reject, now: datetime, trouble: str | None = None) -> Settlement:

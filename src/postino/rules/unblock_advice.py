@@ -38,7 +38,7 @@ def advise_resolve(job: Job) -> str:
 
 def advise_reschedule(job: Job) -> str | None:
     """What has begun to go out has its own times."""
-    if job.sent:
+    if job.may_be_live:
         return None
     if job.type == POST:
         return f"To publish it now: `postino posts reschedule {job.id} --now`."

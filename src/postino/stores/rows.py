@@ -14,7 +14,16 @@ from postino.values.event import Cursor, Event
 from postino.values.job import Job, Queue, State, make_job
 
 COLUMNS = tuple(field.name for field in fields(Job))
-LIVE_ONLY = {"look_at", "deferred", "claimed_by", "claimed_at", "token", "dispatched_at", "regardless", "limited"}
+LIVE_ONLY = {
+    "lookup_at",
+    "deferral_reason",
+    "claimed_by",
+    "claimed_at",
+    "token",
+    "dispatched_at",
+    "ignore_blackouts",
+    "rate_limit_count",
+}
 DEAD_LETTER_COLUMNS = frozenset(COLUMNS) - LIVE_ONLY - {"result", "finished_at"}
 STATES = {state.value: state for state in State}
 QUEUES = tuple(Queue)
@@ -78,7 +87,7 @@ def to_attempt(row: Row) -> Attempt:
 def to_worker(row: Row) -> WorkerInfo:
     """Return the worker in a row."""
     values = {name: row[name] for name in ("host", "pid", "started_at")}
-    return WorkerInfo(id=row["worker"], heartbeats=row["beats"], **values)
+    return WorkerInfo(id=row["worker"], heartbeats=row["heartbeats"], **values)
 
 
 def to_audit_entry(row: Row) -> AuditEntry:

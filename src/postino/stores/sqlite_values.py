@@ -9,7 +9,7 @@ from uuid import UUID
 
 IDS = frozenset({"id", "job_id", "content_id", "parent_id", "token"})
 ID_LENGTH = 36
-BOOLEANS = frozenset({"sent", "regardless"})
+BOOLEANS = frozenset({"may_be_live", "ignore_blackouts"})
 
 
 def encode_params(params: Mapping[str, Any]) -> dict[str, Any]:

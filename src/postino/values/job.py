@@ -69,17 +69,17 @@ class Job:
     generation: int = 1
     rescues: int = 0
     deferrals: int = 0
-    deferred: str | None = None
-    sent: bool = False
-    look_at: datetime | None = None  # something may be out there: when the network may be asked about it
+    deferral_reason: str | None = None
+    may_be_live: bool = False  # a visible call was sent: the network may have the post
+    lookup_at: datetime | None = None  # a call is in doubt: when the network may be asked about it
     remote_id: str | None = None
     last_error: str | None = None
     claimed_by: str | None = None
     claimed_at: datetime | None = None
     token: UUID | None = None
     dispatched_at: datetime | None = None
-    limited: int = 0  # how often a network said "too many"
-    regardless: bool = False  # of blackouts: a person said so
+    rate_limit_count: int = 0  # how often the network refused it with a rate limit
+    ignore_blackouts: bool = False  # a person said so
     result: str | None = None
     finished_at: datetime | None = None
 

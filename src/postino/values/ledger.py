@@ -43,14 +43,14 @@ class StepEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntentEntry:
-    """A visible call that was about to leave. Nobody begins it after `send_before_at`; before `look_at` nobody asks."""
+    """A visible call about to leave. Nobody begins it after `send_before_at` or looks it up before `lookup_at`."""
 
     step: str
     position: int
     number: int
     intended_at: datetime
     send_before_at: datetime
-    look_at: datetime
+    lookup_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +93,7 @@ class NewIntent:
 class RecordedReceipt:
     """What writing a fact showed: which other job has the same remote post, and whether a step is out there twice."""
 
-    look_at: datetime | None  # None: nothing is in doubt any more
+    lookup_at: datetime | None  # None: nothing is in doubt any more
     held_by: UUID | None = None
     is_duplicate: bool = False
 

@@ -53,11 +53,11 @@ class Reject:
 class Unknown:
     """Something may have left and no definite answer came back: never repeated blindly.
 
-    With `look_at` the job is looked at again then; without it a person is asked.
+    With `lookup_at` the job is looked at again then; without it a person is asked.
     """
 
     reason: str
-    look_at: datetime | None = None
+    lookup_at: datetime | None = None
 
 
 Outcome = Done | Retry | Defer | Reject | Unknown

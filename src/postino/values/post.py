@@ -43,7 +43,7 @@ class NewContent:
 
     id: UUID
     text: str
-    words: str = ""  # what it is found by
+    search_text: str = ""  # the text in one case, to search in
     brand: str | None = None
     user_id: str | None = None
 
@@ -58,7 +58,7 @@ class NewPost:
     fingerprint: str
     publish_until_at: datetime | None = None
     guard: bool = False  # published now: the same by the same account moments ago is taken for a second click
-    regardless: bool = False  # of blackouts
+    ignore_blackouts: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

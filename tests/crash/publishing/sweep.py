@@ -24,7 +24,7 @@ TRIES = 3  # how often a network asks to be asked again is not always the same
 IN_DOUBT = ("record_intents.after", "send.before", "send.after", "record_receipt.before")
 PUT_DOWN = "settle.after"  # the post is in nobody's hands any more
 UNHURRIED = 0.8  # seconds to begin a call: all of them are in doubt before the first is looked for
-WAITING = "SELECT state, sent, run_at FROM postino.jobs WHERE id IN ({ids})"
+WAITING = "SELECT state, may_be_live, run_at FROM postino.jobs WHERE id IN ({ids})"
 
 Row = tuple[Any, ...]
 

@@ -16,7 +16,7 @@ from tests.crash.publishing.office import Office, Posted
 from tests.crash.publishing.oracle import Seen
 
 EVENTS = "SELECT job_id, type FROM postino.events WHERE job_id IS NOT NULL"
-HOLDS = "SELECT channel, account, remote_id, job_id FROM postino.published"
+HOLDS = "SELECT channel, account, remote_id, job_id FROM postino.remote_ids"
 EVERYTHING = 10_000
 TOLD = {
     State.COMPLETED: EventType.COMPLETED,

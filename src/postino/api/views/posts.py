@@ -252,7 +252,7 @@ def derive_status(post: StoredPost, gates: Iterable[Gate], max_attempts: int | N
         publish_until_at=post.publish_until_at,
         attempts=job.attempts,
         max_attempts=max_attempts if job.max_attempts is None else job.max_attempts,
-        deferred=job.deferred or describe_gate(job, gates),
+        deferral_reason=job.deferral_reason or describe_gate(job, gates),
         token_expired=post.account_state is AccountState.TOKEN_EXPIRED,
     )
     return compute_post_status(facts, now)
@@ -271,7 +271,7 @@ def needs_person(job: Job) -> bool:
 
 def get_last_error(job: Job) -> str | None:
     """Return the last error; for a post that needs a person, why it does."""
-    return job.deferred if needs_person(job) and job.deferred is not None else job.last_error
+    return job.deferral_reason if needs_person(job) and job.deferral_reason is not None else job.last_error
 
 
 def get_published_at(job: Job) -> datetime | None:

@@ -49,7 +49,7 @@ class IntentView(TypedDict):
     number: Annotated[int, Doc("Number of the call within the step.")]
     intended_at: Annotated[Timestamp, Doc("When the intent was recorded.")]
     send_before_at: Annotated[Timestamp, Doc("The call is not sent after this time.")]
-    look_at: Annotated[Timestamp, Doc("Earliest time at which Postino looks up the result on the network.")]
+    lookup_at: Annotated[Timestamp, Doc("Earliest time at which Postino looks up the result on the network.")]
 
 
 class ReceiptView(TypedDict):
@@ -58,7 +58,7 @@ class ReceiptView(TypedDict):
     step: Annotated[str, Doc("Name of the step that made the call.")]
     number: Annotated[int, Doc("Number of the call within the step.")]
     verdict: Annotated[CallVerdict, Doc("Whether the network accepted or refused the call.")]
-    told_by: Annotated[Source, Doc("Source of the verdict: the response, a lookup on the network, or a person.")]
+    source: Annotated[Source, Doc("Source of the verdict: the response, a lookup on the network, or a person.")]
     why: Annotated[str | None, Doc("Reason for a refusal, or the person's reason.")]
     at: Annotated[Timestamp | None, Doc("When the receipt was recorded.")]
     remote_id: Annotated[str | None, Doc("Id of the post on the network.")]

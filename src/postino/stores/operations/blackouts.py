@@ -18,7 +18,7 @@ from postino.values.event import EventType
 def add_blackout(blackout: Blackout, audit: AuditContext) -> Operation[Blackout]:
     """Insert a blackout and write an audit entry."""
     text = json.dumps(render_blackout(blackout))
-    yield ask("insert_blackout", id=blackout.id, told=text)
+    yield ask("insert_blackout", id=blackout.id, definition=text)
     yield from hint_lanes(blackout.scope, blackout.name)
     yield from insert_event(EventType.BLACKOUT_ADDED, None, render_blackout(blackout))
     yield from write_audit_entry(audit, EventType.BLACKOUT_ADDED, f"blackout:{blackout.id}", text)
@@ -31,10 +31,10 @@ def remove_blackout(blackout_id: UUID, audit: AuditContext) -> Operation[Blackou
     removed = yield ask("delete_blackout", id=blackout_id)
     if not removed:
         raise NotFound(f"There is no blackout {blackout_id}. The list of blackouts shows those there are.")
-    blackout = to_blackout(removed[0]["told"])
+    blackout = to_blackout(removed[0]["definition"])
     yield from hint_lanes(blackout.scope, blackout.name)
     yield from insert_event(EventType.BLACKOUT_REMOVED, None, render_blackout(blackout))
-    yield from write_audit_entry(audit, EventType.BLACKOUT_REMOVED, f"blackout:{blackout_id}", removed[0]["told"])
+    yield from write_audit_entry(audit, EventType.BLACKOUT_REMOVED, f"blackout:{blackout_id}", removed[0]["definition"])
     return blackout
 
 
@@ -42,16 +42,16 @@ def set_configured_blackouts(configured: Sequence[Blackout]) -> Operation[None]:
     """Replace the blackouts of the settings by these."""
     yield ask("lock_hints")
     dropped = yield ask("delete_configured_blackouts", ids=[blackout.id for blackout in configured])
-    new = [{"id": blackout.id, "told": json.dumps(render_blackout(blackout))} for blackout in configured]
+    new = [{"id": blackout.id, "definition": json.dumps(render_blackout(blackout))} for blackout in configured]
     added = yield each("insert_configured_blackouts", new)
     for row in (*dropped, *added):
-        changed = to_blackout(row["told"])
+        changed = to_blackout(row["definition"])
         yield from hint_lanes(changed.scope, changed.name)
 
 
 def list_blackouts() -> Operation[list[Blackout]]:
     """Return all blackouts."""
-    return [to_blackout(row["told"]) for row in (yield ask("list_blackouts"))]
+    return [to_blackout(row["definition"]) for row in (yield ask("list_blackouts"))]
 
 
 @lru_cache(4096)

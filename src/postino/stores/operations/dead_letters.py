@@ -42,7 +42,7 @@ def replay_dead_letter(
         "replay_dead_letter", id=job_id, generation=letter.job.generation, payload=payload, lane=lane, run_at=run_at
     )
     if may_be_live:
-        yield ask("requeue_uncertain", job_id=job_id, look_at=get_lookup_time(ledger))
+        yield ask("requeue_uncertain", job_id=job_id, lookup_at=get_lookup_time(ledger))
     return (yield from record_action(job_id, EventType.REPLAYED, audit))
 
 

@@ -40,7 +40,7 @@ def list_drafts(brands: frozenset[str] | None, before: UUID | None, limit: int) 
 
 def change_draft(draft: Draft) -> Operation[Draft]:
     """Change a draft. Raises Conflict if it was changed since it was read."""
-    values = {name: getattr(draft, name) for name in ("id", "brand", "said", "version")}
+    values = {name: getattr(draft, name) for name in ("id", "brand", "request", "version")}
     rows = yield ask("update_draft", **values)
     if not rows:
         yield from refuse_change(draft)

@@ -33,7 +33,7 @@ def read_explain_input(job: Job) -> Operation[ExplainInput]:
         lane=job.lane,
         queue=job.queue.value,
         run_at=job.run_at or now,
-        begun=job.lane is not None and (job.sent or job.regardless),
+        begun=job.lane is not None and (job.may_be_live or job.ignore_blackouts),
         most_ahead=MAX_AHEAD + 1,
     )
     kinds: dict[str, list[Row]] = defaultdict(list)

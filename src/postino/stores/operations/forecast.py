@@ -20,8 +20,8 @@ from postino.values.job import Job, Queue, State, get_lane, new_id
 
 LONGEST_QUOTA = timedelta(days=32)  # a month
 COPIED_COLUMNS = (
-    "id", "type", "channel", "account", "brand", "scheduled_at", "run_at", "attempts", "generation", "rescues", "sent",
-    "regardless", "look_at", "claimed_at", "created_at",
+    "id", "type", "channel", "account", "brand", "scheduled_at", "run_at", "attempts", "generation", "rescues",
+    "may_be_live", "ignore_blackouts", "lookup_at", "claimed_at", "created_at",
 )  # fmt: skip
 
 
@@ -82,7 +82,7 @@ def load_forecast(forecast: ForecastInput, workers: Sequence[str]) -> Operation[
         yield from write_breaker(breaker, breaker)
     yield each(
         "insert_blackout",
-        [{"id": blackout.id, "told": json.dumps(render_blackout(blackout))} for blackout in forecast.blackouts],
+        [{"id": blackout.id, "definition": json.dumps(render_blackout(blackout))} for blackout in forecast.blackouts],
     )
     return running
 

@@ -45,7 +45,7 @@ def close_gate(
     scope: Scope, name: str, kind: GateKind, until_at: datetime | None = None, reason: str | None = None, times: int = 1
 ) -> Operation[Gate]:
     """Close a gate until a time, or until somebody opens it."""
-    values = {"scope": scope, "name": name, "kind": kind, "times": times}
+    values = {"scope": scope, "name": name, "kind": kind, "repeat_count": times}
     [row] = yield ask("close_gate", until_at=until_at or FOREVER, reason=clean_text(reason) or None, **values)
     yield from hint_lanes(scope, name)
     return to_gate(row)
@@ -63,7 +63,7 @@ def start_cooldown(scope: Scope, name: str, asked_until_at: datetime | None, rea
     """Close the cooldown gate of an account or channel that a network limits the rate of."""
     clock = yield ask("get_time")
     rows = [row for row in (yield ask("get_gates", scope=scope, name=name)) if row["kind"] == GateKind.COOL_DOWN]
-    times, last = (rows[0]["times"], rows[0]["until_at"]) if rows else (0, None)
+    times, last = (rows[0]["repeat_count"], rows[0]["until_at"]) if rows else (0, None)
     until_at, times = extend_cooldown(asked_until_at, times, last, clock[0]["now_at"])
     gate = yield from close_gate(scope, name, GateKind.COOL_DOWN, until_at, reason, times)
     values = {"scope": scope, "name": name, "until_at": until_at.isoformat(), "reason": gate.reason or ""}
@@ -83,7 +83,7 @@ def end_cooldown(scope: Scope, name: str, audit: AuditContext) -> Operation[Gate
 
 def set_cap(channel: str, most: int | None, audit: AuditContext) -> Operation[int | None]:
     """Limit how many jobs of a channel run at once; None restores the default. Return the cap that holds now."""
-    [row] = yield ask("set_cap", channel=channel, most=most)
+    [row] = yield ask("set_cap", channel=channel, cap=most)
     yield from write_audit_entry(audit, "gate.capped", f"{Scope.CHANNEL}:{channel}", str(most))
     holds: int | None = row["cap"]
     return holds
@@ -91,7 +91,9 @@ def set_cap(channel: str, most: int | None, audit: AuditContext) -> Operation[in
 
 def set_default_caps(caps: Mapping[str, int]) -> Operation[None]:
     """Set the caps that hold where no person has set one."""
-    yield each("set_default_caps", [{"channel": channel, "usual": most} for channel, most in sorted(caps.items())])
+    yield each(
+        "set_default_caps", [{"channel": channel, "default_cap": most} for channel, most in sorted(caps.items())]
+    )
 
 
 def list_gates() -> Operation[list[Gate]]:

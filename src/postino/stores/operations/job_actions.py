@@ -43,14 +43,14 @@ def edit_job(job_id: UUID, payload: bytes, audit: AuditContext) -> Operation[Job
 
 
 def reschedule_job(
-    job_id: UUID, run_at: datetime | None, audit: AuditContext, regardless: bool = False
+    job_id: UUID, run_at: datetime | None, audit: AuditContext, ignore_blackouts: bool = False
 ) -> Operation[Job]:
     """Move a job of which nothing was sent to another time, or to now. Raises Conflict otherwise.
 
-    `regardless` lets it run in blackouts, until it is rescheduled again.
+    `ignore_blackouts` lets it run in blackouts, until it is rescheduled again.
     """
     yield ask("clear_may_be_live", id=job_id)
-    rows = yield ask("reschedule_job", id=job_id, run_at=run_at, regardless=regardless)
+    rows = yield ask("reschedule_job", id=job_id, run_at=run_at, ignore_blackouts=ignore_blackouts)
     if not rows:
         yield from refuse_action(job_id, "rescheduled")
     return (yield from record_action(job_id, EventType.RESCHEDULED, audit))
@@ -67,8 +67,8 @@ def resolve_job(job_id: UUID, verdict: Done | Retry | Reject, audit: AuditContex
     # With the verdict in the ledger the job goes on by itself: it skips what is live and sends what follows. It sends
     # again only when no earlier request can still arrive.
     now = clock[0]["now_at"]
-    at = max(now, job.look_at or now) if isinstance(verdict, Retry) else now
-    settlement = verdict_on(Retry("") if goes_on else verdict, at, job.last_error or job.deferred)
+    at = max(now, job.lookup_at or now) if isinstance(verdict, Retry) else now
+    settlement = verdict_on(Retry("") if goes_on else verdict, at, job.last_error or job.deferral_reason)
     message = f"{audit.actor} decided: {audit.reason}" if audit.reason else f"{audit.actor} decided."
     owned = set_owner(job, f"person:{audit.actor}", now)
     yield from settle([SettledJob(owned, settlement, AttemptError(None, message))])
@@ -120,7 +120,7 @@ def refuse_action(job_id: UUID, action: str) -> Operation[NoReturn]:
     """Raise Conflict with the reason, taken from the job's state."""
     job = yield from get_job(job_id)
     because = {
-        State.PENDING: "it has already sent something" if job.sent else "it is waiting and has not failed",
+        State.PENDING: "it has already sent something" if job.may_be_live else "it is waiting and has not failed",
         State.RUNNING: "it is running now",
         State.UNCERTAIN: "something may already have been sent; resolve it first",
         State.COMPLETED: f"it is {'published' if job.type == POST else 'completed'}, and that is final",

@@ -81,7 +81,7 @@ def record_receipt(job_id: UUID, fact: ReceiptEntry) -> Operation[RecordedReceip
     if receipt is not None and job is not None:
         held_by = yield from claim_remote_id(job, receipt.remote_id)
         if held_by != job_id:
-            return RecordedReceipt(job.look_at, held_by=held_by)
+            return RecordedReceipt(job.lookup_at, held_by=held_by)
     rows = yield ask("insert_receipt", job_id=job_id, **make_fact_values(fact))
     ledger = yield from get_ledger(job_id)
     is_duplicate = bool(rows) and is_duplicate_receipt(ledger, fact)
@@ -92,9 +92,9 @@ def record_receipt(job_id: UUID, fact: ReceiptEntry) -> Operation[RecordedReceip
             job_id=job_id,
             data=json.dumps(describe_duplicate(ledger, fact.step)),
         )
-    look_at = get_lookup_time(ledger)
-    yield ask("requeue_uncertain", job_id=job_id, look_at=look_at)
-    return RecordedReceipt(look_at, is_duplicate=is_duplicate)
+    lookup_at = get_lookup_time(ledger)
+    yield ask("requeue_uncertain", job_id=job_id, lookup_at=lookup_at)
+    return RecordedReceipt(lookup_at, is_duplicate=is_duplicate)
 
 
 def claim_remote_id(job: Job, remote_id: str) -> Operation[UUID]:
@@ -116,7 +116,7 @@ def find_remote_ids_of_others(job: Job, remote_ids: Sequence[str]) -> Operation[
 
 def get_lookup_time(ledger: Ledger) -> datetime | None:
     """Return when the network may be asked about all that is in doubt; None if nothing is."""
-    return max((intent.look_at for intent in list_uncertain_intents(ledger)), default=None)
+    return max((intent.lookup_at for intent in list_uncertain_intents(ledger)), default=None)
 
 
 def describe_duplicate(ledger: Ledger, step: str) -> dict[str, Any]:
@@ -140,7 +140,7 @@ def make_fact_values(fact: ReceiptEntry) -> dict[str, Any]:
         "step": fact.step,
         "number": fact.number,
         "verdict": fact.verdict,
-        "told_by": fact.source,
+        "source": fact.source,
         "why": fact.why,
         "remote_id": receipt.remote_id if receipt else "",
         "url": receipt.url if receipt else None,
@@ -155,7 +155,7 @@ def to_fact(row: Row) -> ReceiptEntry:
         step=row["step"],
         number=row["number"],
         verdict=Verdict(row["verdict"]),
-        source=ReceiptSource(row["told_by"]),
+        source=ReceiptSource(row["source"]),
         receipt=receipt if row["remote_id"] else None,
         why=row["why"],
         at=row["at"],

@@ -36,10 +36,10 @@ def reschedule_post(post_id: UUID, run_at: datetime, key: str, audit: AuditConte
     return job
 
 
-def publish_post_now(post_id: UUID, audit: AuditContext, *, regardless: bool = False) -> Operation[Job]:
+def publish_post_now(post_id: UUID, audit: AuditContext, *, ignore_blackouts: bool = False) -> Operation[Job]:
     """Move a post to now and to the high queue; with `regardless`, publish even in a blackout."""
     yield from get_post(post_id)
-    yield from reschedule_job(post_id, None, audit, regardless)
+    yield from reschedule_job(post_id, None, audit, ignore_blackouts)
     yield ask("prioritise_job", id=post_id, queue=Queue.HIGH)
     return (yield from get_job(post_id))
 

@@ -118,7 +118,7 @@ def insert_posts(requests: Sequence[NewPosts], again: bool) -> Operation[list[li
 def write_posts(new: Sequence[tuple[NewContent, NewPost]]) -> Operation[dict[UUID, AccountState | None]]:
     """Insert contents and posts; return the account's state for posts that are stored exactly as requested."""
     yield from write_contents([*{content.id: content for content, _ in new}.values()])
-    ignoring_blackouts = [post.id for _, post in new if post.regardless]
+    ignoring_blackouts = [post.id for _, post in new if post.ignore_blackouts]
     if ignoring_blackouts:
         yield ask("ignore_blackouts", ids=ignoring_blackouts)
     rows = yield each("insert_posts", [make_post_values(post) | {"content_id": content.id} for content, post in new])
@@ -165,7 +165,7 @@ def describe_duplicates(duplicates: Sequence[RecentDuplicate]) -> str:
 
 def write_contents(contents: Sequence[NewContent], version: int = 1) -> Operation[None]:
     """Insert contents."""
-    names = ("id", "text", "words", "brand", "user_id")
+    names = ("id", "text", "search_text", "brand", "user_id")
     values = [{name: getattr(content, name) for name in names} | {"version": version} for content in contents]
     yield each("insert_contents", values)
 

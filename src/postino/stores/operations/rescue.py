@@ -14,7 +14,7 @@ DEADLINE_PASSED = AttemptError(None, "Its deadline passed before its worker ende
 def rescue(dead: Mapping[str, int], decide: RescueRule) -> Operation[list[SettledJob]]:
     """Remove workers whose heartbeats still stand where they were seen, and settle every job nobody holds."""
     removed = yield each(
-        "remove_dead_worker", [{"id": worker, "beats": heartbeats} for worker, heartbeats in dead.items()]
+        "remove_dead_worker", [{"id": worker, "heartbeats": heartbeats} for worker, heartbeats in dead.items()]
     )
     suspects = {row["worker"]: row["suspect"] for row in removed}
     rows = yield ask("lock_orphans")

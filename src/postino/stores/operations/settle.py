@@ -95,8 +95,8 @@ def make_live_row(settled: SettledJob) -> dict[str, Any]:
         "run_at": settlement.run_at,
         "refund": settlement.refund,
         "rescued": settlement.rescued,
-        "deferred": clean_text(settlement.deferred),
-        "limited": settlement.limited,
+        "deferral_reason": clean_text(settlement.deferral_reason),
+        "rate_limited": settlement.rate_limited,
         # A deferral or a claim given back is no attempt, so it leaves no row in the history.
         "recorded": settlement.event not in (None, EventType.DEFERRED),
     }
@@ -110,7 +110,7 @@ def make_event_data(job: Job, settlement: Settlement) -> str:
         "attempts": job.attempts,
         "error": clean_text(settlement.error),
         "cause": settlement.cause,
-        "reason": clean_text(settlement.deferred),
+        "reason": clean_text(settlement.deferral_reason),
         "remote_id": clean_text(settlement.remote_id),
         "run_at": settlement.run_at.isoformat() if settlement.run_at else None,
     }

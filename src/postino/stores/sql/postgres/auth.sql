@@ -1,9 +1,9 @@
 -- name: delete_sessions
-WITH links AS (DELETE FROM postino.sign_ins WHERE user_id = :user_id)
+WITH links AS (DELETE FROM postino.sign_in_links WHERE user_id = :user_id)
 DELETE FROM postino.sessions WHERE user_id = :user_id
 
 -- name: prune_sessions
-WITH links AS (DELETE FROM postino.sign_ins WHERE expires_at < :now)
+WITH links AS (DELETE FROM postino.sign_in_links WHERE expires_at < :now)
 DELETE FROM postino.sessions WHERE id IN (
     SELECT id FROM postino.sessions WHERE expires_at < :now ORDER BY expires_at LIMIT 100
 )

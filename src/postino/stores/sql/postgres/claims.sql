@@ -2,7 +2,7 @@
 -- Everything an idle worker needs, in one round trip. `since_at` is where its last claims of a line ended: entries
 -- before it are dead, and a long-open transaction would keep them in the way of every look.
 WITH beat AS (
-    UPDATE postino.workers SET beats = beats + 1 WHERE id = :worker AND :beat RETURNING id, beats
+    UPDATE postino.workers SET heartbeats = heartbeats + 1 WHERE id = :worker AND :beat RETURNING id, heartbeats
 ), line AS (
     SELECT known.channel, queue.queue, coalesce(mark.since_at, '-infinity') AS since_at
     FROM (SELECT DISTINCT channel FROM postino.channels) AS known
@@ -33,7 +33,7 @@ SELECT 'begun', known.channel, 0, head.run_at, NULL, NULL
 FROM (SELECT DISTINCT channel FROM postino.channels) AS known
 CROSS JOIN LATERAL (
     SELECT run_at FROM postino.jobs
-    WHERE channel = known.channel AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND (sent OR regardless)
+    WHERE channel = known.channel AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND (may_be_live OR ignore_blackouts)
     ORDER BY run_at LIMIT 1
 ) AS head
 UNION ALL
@@ -54,23 +54,23 @@ UNION ALL
 SELECT 'gate', name, NULL, until_at, row_to_json(gate)::text, NULL FROM postino.gates AS gate
 WHERE scope IN ('all', 'queue', 'channel', 'brand') AND until_at > :now
 UNION ALL
-SELECT 'blackout', id::text, NULL, NULL, told, NULL FROM postino.blackouts
+SELECT 'blackout', id::text, NULL, NULL, definition, NULL FROM postino.blackouts
 UNION ALL
 SELECT 'breaker', service, NULL, until_at, row_to_json(circuit)::text, NULL FROM postino.circuits AS circuit
 WHERE state <> 'closed' OR failures <> '[]'
 UNION ALL
-SELECT 'cap', channel, NULL, NULL, NULL, coalesce(most, usual) FROM postino.caps WHERE coalesce(most, usual) IS NOT NULL
+SELECT 'cap', channel, NULL, NULL, NULL, coalesce(cap, default_cap) FROM postino.caps WHERE coalesce(cap, default_cap) IS NOT NULL
 UNION ALL
-SELECT 'worker', id, NULL, NULL, NULL, beats FROM postino.workers
+SELECT 'worker', id, NULL, NULL, NULL, heartbeats FROM postino.workers
 -- Buried while its beat waited: its old row is still in this statement's sight, but its beat did not count.
 WHERE id NOT IN (SELECT id FROM beat) AND (:beat AND id = :worker) IS NOT TRUE
 UNION ALL
-SELECT 'worker', id, NULL, NULL, NULL, beats FROM beat
+SELECT 'worker', id, NULL, NULL, NULL, heartbeats FROM beat
 
 -- name: count_running_jobs
 -- What runs; and what may still be under way although its worker is gone.
 SELECT channel, coalesce(brand, '') AS brand, count(*) AS running FROM postino.jobs
-WHERE state <> 'pending' AND channel = ANY (:channels::text[]) AND (state = 'running' OR look_at > :now)
+WHERE state <> 'pending' AND channel = ANY (:channels::text[]) AND (state = 'running' OR lookup_at > :now)
 GROUP BY channel, coalesce(brand, '')
 
 -- name: lock_begun_jobs
@@ -83,11 +83,11 @@ JOIN (
     FROM unnest(:channel::text[], :share::int[]) AS line (channel, share)
     CROSS JOIN LATERAL (
         SELECT job.channel, job.lane, job.id, job.run_at FROM postino.jobs AS job
-        WHERE job.channel = line.channel AND job.state <> 'running' AND job.run_at IS NOT NULL AND job.lane IS NOT NULL AND (job.sent OR job.regardless)
+        WHERE job.channel = line.channel AND job.state <> 'running' AND job.run_at IS NOT NULL AND job.lane IS NOT NULL AND (job.may_be_live OR job.ignore_blackouts)
           AND job.run_at <= :now
           AND NOT EXISTS (
               SELECT 1 FROM postino.gates AS gate
-              WHERE gate.scope = 'account' AND gate.name = job.account AND (NOT job.sent OR gate.kind = ANY (:kinds::text[]))
+              WHERE gate.scope = 'account' AND gate.name = job.account AND (NOT job.may_be_live OR gate.kind = ANY (:kinds::text[]))
                 AND gate.until_at > :now
           ) AND NOT EXISTS (
               SELECT 1 FROM postino.jobs AS busy
@@ -96,9 +96,9 @@ JOIN (
           AND NOT EXISTS (
               SELECT 1 FROM postino.jobs AS doubt
               WHERE doubt.channel = job.channel AND doubt.lane = job.lane AND doubt.state = 'uncertain' AND doubt.account IS NOT NULL
-                AND doubt.look_at > :now AND doubt.id <> job.id
+                AND doubt.lookup_at > :now AND doubt.id <> job.id
           )
-          AND (job.sent OR NOT :shut_all AND job.channel <> ALL (:shut_channel::text[]) AND job.queue <> ALL (:shut_queue::int[])
+          AND (job.may_be_live OR NOT :shut_all AND job.channel <> ALL (:shut_channel::text[]) AND job.queue <> ALL (:shut_queue::int[])
             AND (job.brand IS NULL OR job.brand <> ALL (:shut_brand::text[])))
         ORDER BY job.run_at
         LIMIT line.share
@@ -125,18 +125,18 @@ WITH line AS (
     ) AND NOT EXISTS (
         SELECT 1 FROM postino.jobs AS doubt
         WHERE doubt.channel = line.channel AND doubt.lane = line.lane AND doubt.state = 'uncertain' AND doubt.account IS NOT NULL
-          AND doubt.look_at > :now AND doubt.id <> line.id
+          AND doubt.lookup_at > :now AND doubt.id <> line.id
     )
 ), taken AS (
     UPDATE postino.jobs
     SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token,
-        attempts = attempts + 1, deferred = NULL,
+        attempts = attempts + 1, deferral_reason = NULL,
         deadline_at = :now + make_interval(secs => :grace + coalesce(time_limit,
             (:limits::jsonb ->> ('channel ' || channel))::float8, (:limits::jsonb ->> ('type ' || type))::float8,
             (:limits::jsonb ->> '')::float8))
     WHERE id = ANY (ARRAY (SELECT id FROM chosen)) AND EXISTS (SELECT 1 FROM postino.workers WHERE id = :worker)
     RETURNING *
-), told AS (
+), event AS (
     INSERT INTO postino.events (at, type, data)
     SELECT :now, 'job.claimed', json_build_object('worker', :worker::text, 'jobs', json_agg(id))::text
     FROM taken HAVING count(*) > 0
@@ -156,7 +156,7 @@ WITH line AS (
         UNION ALL
         SELECT 1 FROM postino.gates WHERE scope = 'all' AND until_at > :now
     ) AND (l.channel = ANY (:counted::text[]) OR NOT EXISTS (
-        SELECT 1 FROM postino.caps WHERE channel = l.channel AND coalesce(most, usual) IS NOT NULL
+        SELECT 1 FROM postino.caps WHERE channel = l.channel AND coalesce(cap, default_cap) IS NOT NULL
         UNION ALL
         SELECT 1 FROM postino.circuits WHERE service = l.channel AND state <> 'closed'
     ))
@@ -174,13 +174,13 @@ WITH line AS (
 ), taken AS (
     UPDATE postino.jobs
     SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token,
-        attempts = attempts + 1, deferred = NULL,
+        attempts = attempts + 1, deferral_reason = NULL,
         deadline_at = :now + make_interval(secs => :grace + coalesce(time_limit,
             (:limits::jsonb ->> ('channel ' || channel))::float8, (:limits::jsonb ->> ('type ' || type))::float8,
             (:limits::jsonb ->> '')::float8))
     WHERE id = ANY (ARRAY (SELECT id FROM chosen)) AND EXISTS (SELECT 1 FROM postino.workers WHERE id = :worker)
     RETURNING *
-), told AS (
+), event AS (
     INSERT INTO postino.events (at, type, data)
     SELECT :now, 'job.claimed', json_build_object('worker', :worker::text, 'jobs', json_agg(id))::text
     FROM taken HAVING count(*) > 0
@@ -196,7 +196,7 @@ WITH line AS (
     FROM line
     CROSS JOIN LATERAL (
         SELECT id FROM postino.jobs
-        WHERE channel = line.channel AND lane = line.lane AND queue = :queue AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND NOT sent AND NOT regardless
+        WHERE channel = line.channel AND lane = line.lane AND queue = :queue AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND NOT may_be_live AND NOT ignore_blackouts
           AND run_at <= :now AND (brand IS NULL OR brand <> ALL (:shut_brand::text[]))
         ORDER BY run_at, id
         LIMIT line.width
@@ -208,18 +208,18 @@ WITH line AS (
     ) AND NOT EXISTS (
         SELECT 1 FROM postino.jobs AS doubt
         WHERE doubt.channel = line.channel AND doubt.lane = line.lane AND doubt.state = 'uncertain' AND doubt.account IS NOT NULL
-          AND doubt.look_at > :now
+          AND doubt.lookup_at > :now
     )
 ), taken AS (
     UPDATE postino.jobs
     SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token,
-        attempts = attempts + 1, deferred = NULL,
+        attempts = attempts + 1, deferral_reason = NULL,
         deadline_at = :now + make_interval(secs => :grace + coalesce(time_limit,
             (:limits::jsonb ->> ('channel ' || channel))::float8, (:limits::jsonb ->> ('type ' || type))::float8,
             (:limits::jsonb ->> '')::float8))
     WHERE id = ANY (ARRAY (SELECT id FROM chosen)) AND EXISTS (SELECT 1 FROM postino.workers WHERE id = :worker)
     RETURNING *
-), told AS (
+), event AS (
     INSERT INTO postino.events (at, type, data)
     SELECT :now, 'job.claimed', json_build_object('worker', :worker::text, 'jobs', json_agg(id))::text
     FROM taken HAVING count(*) > 0

@@ -1,10 +1,10 @@
 -- name: close_gate
 -- Closed since it was first closed; a longer time is never cut short.
-INSERT INTO postino.gates (scope, name, kind, since_at, until_at, reason, times)
-VALUES (:scope, :name, :kind, :now, :until_at, :reason, :times)
+INSERT INTO postino.gates (scope, name, kind, since_at, until_at, reason, repeat_count)
+VALUES (:scope, :name, :kind, :now, :until_at, :reason, :repeat_count)
 ON CONFLICT (scope, name, kind) DO UPDATE
 SET since_at = CASE WHEN gates.until_at > :now THEN gates.since_at ELSE excluded.since_at END,
-    until_at = greatest(gates.until_at, excluded.until_at), reason = excluded.reason, times = excluded.times
+    until_at = greatest(gates.until_at, excluded.until_at), reason = excluded.reason, repeat_count = excluded.repeat_count
 RETURNING scope, name, kind, since_at, until_at, reason
 
 -- name: load_gates
@@ -14,18 +14,18 @@ UNION ALL
 SELECT 'gate', name, NULL, until_at, row_to_json(gate)::text, NULL FROM postino.gates AS gate
 WHERE scope IN ('all', 'queue', 'channel', 'brand') AND until_at > :now
 UNION ALL
-SELECT 'blackout', id::text, NULL, NULL, told, NULL FROM postino.blackouts
+SELECT 'blackout', id::text, NULL, NULL, definition, NULL FROM postino.blackouts
 UNION ALL
 SELECT 'breaker', service, NULL, until_at, row_to_json(circuit)::text, NULL FROM postino.circuits AS circuit
 WHERE state <> 'closed' OR failures <> '[]'
 UNION ALL
-SELECT 'cap', channel, NULL, NULL, NULL, coalesce(most, usual) FROM postino.caps WHERE coalesce(most, usual) IS NOT NULL
+SELECT 'cap', channel, NULL, NULL, NULL, coalesce(cap, default_cap) FROM postino.caps WHERE coalesce(cap, default_cap) IS NOT NULL
 
 -- name: set_default_caps
 -- Not touched unless it changes: a claim may hold it.
-INSERT INTO postino.caps AS known (channel, usual)
-SELECT * FROM unnest(:channel::text[], :usual::int[]) AS c (channel, usual) ORDER BY channel
-ON CONFLICT (channel) DO UPDATE SET usual = excluded.usual WHERE known.usual IS DISTINCT FROM excluded.usual
+INSERT INTO postino.caps AS known (channel, default_cap)
+SELECT * FROM unnest(:channel::text[], :default_cap::int[]) AS c (channel, default_cap) ORDER BY channel
+ON CONFLICT (channel) DO UPDATE SET default_cap = excluded.default_cap WHERE known.default_cap IS DISTINCT FROM excluded.default_cap
 
 -- name: lock_circuit
 -- Its first trouble makes its row, and one to lock when its probes are counted.
@@ -39,10 +39,10 @@ WITH capped AS (
 SELECT made.*, :now AS now_at FROM made
 
 -- name: insert_configured_blackouts
-INSERT INTO postino.blackouts (id, told, usual, created_at)
-SELECT b.id, b.told, true, :now FROM unnest(:id::uuid[], :told::text[]) AS b (id, told)
+INSERT INTO postino.blackouts (id, definition, configured, created_at)
+SELECT b.id, b.definition, true, :now FROM unnest(:id::uuid[], :definition::text[]) AS b (id, definition)
 ON CONFLICT (id) DO NOTHING
-RETURNING told
+RETURNING definition
 
 -- name: find_full_quotas
 -- Which quotas have no room for what is wanted. What this very call reserved before, when it could not be made, is its own.
@@ -50,13 +50,13 @@ SELECT want.quota
 FROM unnest(:quota::text[], :account::text[], :cost::int[], :most::int[], :since_at::timestamptz[])
     AS want (quota, account, cost, most, since_at)
 WHERE want.most < want.cost + (
-    SELECT coalesce(sum(spent.cost), 0) FROM postino.spent
-    WHERE spent.channel = :spent_on AND spent.quota = want.quota AND spent.account = want.account AND spent.at >= want.since_at
-      AND NOT (spent.job_id = :job_id AND spent.step = :step AND spent.number = :number)
+    SELECT coalesce(sum(used.cost), 0) FROM postino.quota_usage AS used
+    WHERE used.channel = :spent_on AND used.quota = want.quota AND used.account = want.account AND used.at >= want.since_at
+      AND NOT (used.job_id = :job_id AND used.step = :step AND used.number = :number)
 )
 
 -- name: insert_quota_usage
-INSERT INTO postino.spent (job_id, step, number, channel, account, quota, cost, at)
+INSERT INTO postino.quota_usage (job_id, step, number, channel, account, quota, cost, at)
 SELECT :job_id, :step, :number, :spent_on, want.account, want.quota, want.cost, :now
 FROM unnest(:quota::text[], :account::text[], :cost::int[]) AS want (quota, account, cost)
 ON CONFLICT (job_id, step, number, quota) DO UPDATE SET at = excluded.at

@@ -10,7 +10,7 @@ WITH input AS (
             run_at, max_attempts, backoff, time_limit, position)
 ), won AS (
     -- In key order, so that two callers with the same keys wait for each other instead of deadlocking.
-    INSERT INTO postino.keys (channel, key, job_id)
+    INSERT INTO postino.idempotency_keys (channel, key, job_id)
     SELECT channel, key, id FROM input WHERE key IS NOT NULL ORDER BY channel, key, position
     ON CONFLICT DO NOTHING
     RETURNING job_id
@@ -49,7 +49,7 @@ CROSS JOIN LATERAL (SELECT * FROM postino.stored_jobs WHERE id = wanted.id OFFSE
 -- Each id as a value, not as a join: only a value finds its way to the indexes below the view.
 SELECT known.key AS wanted_key, job.*
 FROM unnest(:channel::text[], :key::text[]) AS wanted (channel, key)
-JOIN postino.keys AS known ON known.channel = wanted.channel AND known.key = wanted.key
+JOIN postino.idempotency_keys AS known ON known.channel = wanted.channel AND known.key = wanted.key
 CROSS JOIN LATERAL (SELECT * FROM postino.stored_jobs WHERE id = known.job_id OFFSET 0) AS job
 
 -- name: list_jobs
@@ -66,7 +66,7 @@ WITH page AS (
       AND :live::boolean
     ORDER BY id DESC LIMIT :limit)
     UNION ALL
-    (SELECT id FROM postino.finished WHERE
+    (SELECT id FROM postino.finished_jobs WHERE
       (cardinality(:states::text[]) = 0 OR state = ANY (:states::text[]))
       AND (:type::text IS NULL OR type = :type)
       AND (:channel::text IS NULL OR channel = :channel)
@@ -77,7 +77,7 @@ WITH page AS (
       AND NOT superseded AND :ended::boolean
     ORDER BY id DESC LIMIT :limit)
     UNION ALL
-    (SELECT id FROM postino.kept WHERE
+    (SELECT id FROM postino.archived_jobs WHERE
       (cardinality(:states::text[]) = 0 OR state = ANY (:states::text[]))
       AND (:type::text IS NULL OR type = :type)
       AND (:channel::text IS NULL OR channel = :channel)
@@ -127,7 +127,7 @@ WITH page AS (
       AND :live::boolean
     ORDER BY id DESC LIMIT :limit)
     UNION ALL
-    (SELECT id FROM postino.finished WHERE
+    (SELECT id FROM postino.finished_jobs WHERE
       brand = wanted.brand AND (cardinality(:states::text[]) = 0 OR state = ANY (:states::text[]))
       AND (:type::text IS NULL OR type = :type)
       AND (:channel::text IS NULL OR channel = :channel)
@@ -138,7 +138,7 @@ WITH page AS (
       AND NOT superseded AND :ended::boolean
     ORDER BY id DESC LIMIT :limit)
     UNION ALL
-    (SELECT id FROM postino.kept WHERE
+    (SELECT id FROM postino.archived_jobs WHERE
       brand = wanted.brand AND (cardinality(:states::text[]) = 0 OR state = ANY (:states::text[]))
       AND (:type::text IS NULL OR type = :type)
       AND (:channel::text IS NULL OR channel = :channel)
@@ -162,9 +162,9 @@ WITH walked AS MATERIALIZED (
     SELECT * FROM (
         (SELECT id, state, type, channel, account, queue, parent_id FROM postino.jobs WHERE :live::boolean AND id < :before ORDER BY id DESC LIMIT :scan)
         UNION ALL
-        (SELECT id, state, type, channel, account, queue, parent_id FROM postino.finished WHERE :ended::boolean AND id < :before AND NOT superseded ORDER BY id DESC LIMIT :scan)
+        (SELECT id, state, type, channel, account, queue, parent_id FROM postino.finished_jobs WHERE :ended::boolean AND id < :before AND NOT superseded ORDER BY id DESC LIMIT :scan)
         UNION ALL
-        (SELECT id, state, type, channel, account, queue, parent_id FROM postino.kept WHERE :ended::boolean AND id < :before AND NOT superseded ORDER BY id DESC LIMIT :scan)
+        (SELECT id, state, type, channel, account, queue, parent_id FROM postino.archived_jobs WHERE :ended::boolean AND id < :before AND NOT superseded ORDER BY id DESC LIMIT :scan)
     ) AS every ORDER BY id DESC LIMIT :scan
 ), judged AS (
     SELECT id, (cardinality(:states::text[]) = 0 OR state = ANY (:states::text[]))
@@ -182,14 +182,14 @@ ORDER BY id DESC
 -- name: cancel_job
 -- Compare-and-set: only what is pending and has sent nothing. No row back means that something else came first.
 WITH gone AS (
-    DELETE FROM postino.jobs WHERE id = :id AND state = 'pending' AND NOT sent RETURNING *
-), finished AS (
-    INSERT INTO postino.finished (id, type, channel, queue, state, account, brand, user_id, parent_id, correlation_id,
+    DELETE FROM postino.jobs WHERE id = :id AND state = 'pending' AND NOT may_be_live RETURNING *
+), ending AS (
+    INSERT INTO postino.finished_jobs (id, type, channel, queue, state, account, brand, user_id, parent_id, correlation_id,
         idempotency_key, payload, scheduled_at, run_at, attempts, max_attempts, backoff, time_limit, generation, rescues,
-        deferrals, sent, remote_id, last_error, dispatched_at, created_at, finished_at)
+        deferrals, may_be_live, remote_id, last_error, dispatched_at, created_at, finished_at)
     SELECT id, type, channel, queue, 'cancelled', account, brand, user_id, parent_id, correlation_id,
         idempotency_key, payload, scheduled_at, run_at, attempts, max_attempts, backoff, time_limit, generation, rescues,
-        deferrals, sent, remote_id, last_error, dispatched_at, created_at, :now
+        deferrals, may_be_live, remote_id, last_error, dispatched_at, created_at, :now
     FROM gone
 ), hint AS (
     -- Its lane is due later now, or not at all: unhinted it would waste the slots of claims that look at it first.
@@ -202,10 +202,10 @@ SELECT id FROM gone
 WITH moved AS (
     UPDATE postino.jobs
     SET scheduled_at = coalesce(:run_at::timestamptz, :now),
-        run_at = greatest(:run_at::timestamptz, :now), dispatched_at = NULL, deferred = NULL,
+        run_at = greatest(:run_at::timestamptz, :now), dispatched_at = NULL, deferral_reason = NULL,
         -- Said of a time, it does not hold for another.
-        regardless = :regardless::boolean OR (regardless AND :run_at::timestamptz IS NULL)
-    WHERE id = :id AND state = 'pending' AND NOT sent
+        ignore_blackouts = :ignore_blackouts::boolean OR (ignore_blackouts AND :run_at::timestamptz IS NULL)
+    WHERE id = :id AND state = 'pending' AND NOT may_be_live
     RETURNING id, channel, lane, account, brand
 ), hint AS (
     INSERT INTO postino.lane_hints (channel, lane, account)
@@ -235,18 +235,18 @@ UNION ALL
 SELECT 'busy', id::text, claimed_at, claimed_by, NULL FROM postino.jobs
 WHERE channel = :channel AND lane = :lane AND state = 'running' AND account IS NOT NULL
 UNION ALL
-SELECT 'doubt', lane, look_at, coalesce(brand, ''), NULL FROM postino.jobs
-WHERE id <> :id::uuid AND state = 'uncertain' AND channel = :channel AND look_at > :now
+SELECT 'doubt', lane, lookup_at, coalesce(brand, ''), NULL FROM postino.jobs
+WHERE id <> :id::uuid AND state = 'uncertain' AND channel = :channel AND lookup_at > :now
 UNION ALL
 SELECT 'ahead', NULL, NULL, NULL, count(*) FROM (
     SELECT 1 FROM postino.jobs
     WHERE NOT :begun AND channel = :channel AND lane = :lane AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL
-      AND NOT sent AND NOT regardless AND run_at <= :now
+      AND NOT may_be_live AND NOT ignore_blackouts AND run_at <= :now
       AND (queue, run_at, id) < (:queue::int, :run_at::timestamptz, :id::uuid)
     UNION ALL
     SELECT 1 FROM postino.jobs
     WHERE channel = :channel AND lane = :lane AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL
-      AND (sent OR regardless) AND run_at <= :now
+      AND (may_be_live OR ignore_blackouts) AND run_at <= :now
       AND (NOT :begun OR (run_at, id) < (:run_at::timestamptz, :id::uuid))
     UNION ALL
     SELECT 1 FROM postino.jobs
@@ -267,17 +267,17 @@ WITH letter AS (
     WHERE id = :id AND generation = :generation AND resolved_at IS NULL
     RETURNING *
 ), past AS (
-    UPDATE postino.finished SET superseded = true
+    UPDATE postino.finished_jobs SET superseded = true
     WHERE id = :id AND NOT superseded AND EXISTS (SELECT 1 FROM letter)
 ), long_past AS (
-    UPDATE postino.kept SET superseded = true
+    UPDATE postino.archived_jobs SET superseded = true
     WHERE id = :id AND NOT superseded AND EXISTS (SELECT 1 FROM letter)
 ), job AS (
     INSERT INTO postino.jobs (id, type, channel, queue, state, lane, account, brand, user_id, parent_id, correlation_id,
-        idempotency_key, payload, scheduled_at, run_at, max_attempts, backoff, time_limit, generation, sent, last_error, created_at)
+        idempotency_key, payload, scheduled_at, run_at, max_attempts, backoff, time_limit, generation, may_be_live, last_error, created_at)
     SELECT id, type, channel, queue, 'pending', :lane, account, brand, user_id, parent_id, correlation_id,
         idempotency_key, coalesce(:payload::bytea, payload), scheduled_at, coalesce(:run_at::timestamptz, :now),
-        max_attempts, backoff, time_limit, generation + 1, sent, last_error, created_at
+        max_attempts, backoff, time_limit, generation + 1, may_be_live, last_error, created_at
     FROM letter
     RETURNING channel, lane, account, brand
 )

@@ -3,14 +3,14 @@
 -- from them.
 INSERT INTO postino.lanes (channel, lane, account)
 SELECT DISTINCT channel, lane, account
-FROM (SELECT channel, lane, account FROM postino.lane_hints ORDER BY late, id LIMIT 1000) AS hint
+FROM (SELECT channel, lane, account FROM postino.lane_hints ORDER BY low_priority, id LIMIT 1000) AS hint
 WHERE NOT EXISTS (SELECT 1 FROM postino.lanes AS known WHERE known.channel = hint.channel AND known.lane = hint.lane)
 ORDER BY channel, lane
 ON CONFLICT DO NOTHING
 
 -- name: lock_hinted_lanes
 SELECT channel, lane FROM postino.lanes
-WHERE (channel, lane) IN (SELECT channel, lane FROM postino.lane_hints ORDER BY late, id LIMIT 1000)
+WHERE (channel, lane) IN (SELECT channel, lane FROM postino.lane_hints ORDER BY low_priority, id LIMIT 1000)
 ORDER BY channel, lane
 FOR UPDATE SKIP LOCKED
 
@@ -33,7 +33,7 @@ WITH line AS MATERIALIZED (
         SELECT max(shut.until_at) FROM unnest(:shut_account::text[], :account_until_at::timestamptz[]) AS shut (name, until_at)
         WHERE shut.name = lane.account
     ), (
-        SELECT max(job.look_at) FROM postino.jobs AS job
+        SELECT max(job.lookup_at) FROM postino.jobs AS job
         WHERE job.channel = l.channel AND job.lane = l.lane AND job.state = 'uncertain' AND job.account IS NOT NULL
     )) AS open_at
     FROM unnest(:channel::text[], :lane::text[]) AS l (channel, lane)
@@ -47,7 +47,7 @@ WITH line AS MATERIALIZED (
     CROSS JOIN generate_series(0, 2) AS queue (queue)
     CROSS JOIN LATERAL (
         SELECT run_at, brand FROM postino.jobs
-        WHERE channel = line.channel AND lane = line.lane AND queue = queue.queue AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND NOT sent AND NOT regardless
+        WHERE channel = line.channel AND lane = line.lane AND queue = queue.queue AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND NOT may_be_live AND NOT ignore_blackouts
           AND NOT line.busy
         ORDER BY run_at, id LIMIT 1
     ) AS head
@@ -57,7 +57,7 @@ WITH line AS MATERIALIZED (
       AND (line.busy OR NOT EXISTS (
           SELECT 1 FROM postino.jobs AS job
           WHERE job.channel = due.channel AND job.lane = due.lane AND job.queue = due.queue AND job.state <> 'running'
-            AND job.run_at IS NOT NULL AND job.lane IS NOT NULL AND NOT job.sent AND NOT job.regardless
+            AND job.run_at IS NOT NULL AND job.lane IS NOT NULL AND NOT job.may_be_live AND NOT job.ignore_blackouts
       ))
 )
 INSERT INTO postino.lane_due (channel, lane, queue, due_at, brand)
@@ -73,7 +73,7 @@ WHERE due.channel = l.channel AND due.lane = l.lane
 -- name: find_ready_brands
 -- Which brands have something due on each channel. Where few lanes are due, they tell; else one probe of the index for
 -- each brand there is, whatever their backlogs.
-SELECT line.channel, found.brand, served.at AS served_at
+SELECT line.channel, found.brand, last.at AS served_at
 FROM unnest(:channel::text[]) AS line (channel)
 CROSS JOIN LATERAL (
     WITH RECURSIVE few AS MATERIALIZED (
@@ -97,7 +97,7 @@ CROSS JOIN LATERAL (
     UNION ALL
     SELECT brand FROM each_brand WHERE due_at <= :now
 ) AS found
-LEFT JOIN postino.served ON served.channel = line.channel AND served.brand = found.brand
+LEFT JOIN postino.brand_turns AS last ON last.channel = line.channel AND last.brand = found.brand
 
 -- name: lock_ready_lanes
 -- Ready lanes of each brand, the longest waiting first.
@@ -145,14 +145,14 @@ FOR UPDATE OF lane SKIP LOCKED
 WITH turn AS (
     SELECT * FROM unnest(:channel::text[], :brand::text[]) AS t (channel, brand)
 ), known AS (
-    SELECT served.channel, served.brand FROM postino.served JOIN turn USING (channel, brand)
-    FOR UPDATE OF served SKIP LOCKED
+    SELECT brand_turns.channel, brand_turns.brand FROM postino.brand_turns JOIN turn USING (channel, brand)
+    FOR UPDATE OF brand_turns SKIP LOCKED
 ), again AS (
-    UPDATE postino.served SET at = :now FROM known
-    WHERE served.channel = known.channel AND served.brand = known.brand
+    UPDATE postino.brand_turns SET at = :now FROM known
+    WHERE brand_turns.channel = known.channel AND brand_turns.brand = known.brand
 )
-INSERT INTO postino.served (channel, brand, at)
+INSERT INTO postino.brand_turns (channel, brand, at)
 SELECT channel, brand, :now FROM turn
-WHERE NOT EXISTS (SELECT 1 FROM postino.served WHERE served.channel = turn.channel AND served.brand = turn.brand)
+WHERE NOT EXISTS (SELECT 1 FROM postino.brand_turns AS last WHERE last.channel = turn.channel AND last.brand = turn.brand)
 ORDER BY channel, brand
 ON CONFLICT DO NOTHING

@@ -10,20 +10,20 @@ WITH input AS (
     FROM input GROUP BY job_id, token
 ), held AS (
     UPDATE postino.jobs AS job
-    SET sent = true,
-        look_at = greatest(job.look_at, :now + make_interval(secs => asked.quarantine)),
+    SET may_be_live = true,
+        lookup_at = greatest(job.lookup_at, :now + make_interval(secs => asked.quarantine)),
         deadline_at = :now + make_interval(secs => asked.seconds)
     FROM asked
     WHERE job.id = asked.job_id AND job.token = asked.token
     RETURNING asked.job_id, asked.token
 )
-INSERT INTO postino.intents AS intent (job_id, step, number, position, token, intended_at, send_before_at, look_at)
+INSERT INTO postino.intents AS intent (job_id, step, number, position, token, intended_at, send_before_at, lookup_at)
 SELECT job_id, step, number, position, token, :now,
        :now + make_interval(secs => send_within),
        :now + make_interval(secs => send_within + settles_within)
 FROM held JOIN input USING (job_id, token)
 ON CONFLICT (job_id, step, number) DO UPDATE SET token = intent.token
-RETURNING job_id, step, position, number, intended_at, send_before_at, look_at
+RETURNING job_id, step, position, number, intended_at, send_before_at, lookup_at
 
 -- name: save_step
 -- Fenced by the token: whoever lost the job remembers nothing. Asked again, a step keeps when it was first asked for.
@@ -42,9 +42,9 @@ RETURNING name, position, asked_at, done_at, result
 -- name: delete_step
 -- Fenced like remember. What something visible was built on is kept.
 WITH held AS (
-    SELECT id, sent FROM postino.jobs WHERE id = :job_id AND token = :token FOR UPDATE
+    SELECT id, may_be_live FROM postino.jobs WHERE id = :job_id AND token = :token FOR UPDATE
 ), gone AS (
-    DELETE FROM postino.steps USING held WHERE job_id = held.id AND (name = :name OR NOT held.sent)
+    DELETE FROM postino.steps USING held WHERE job_id = held.id AND (name = :name OR NOT held.may_be_live)
 )
 SELECT id FROM held
 
@@ -52,8 +52,8 @@ SELECT id FROM held
 -- What is known now. An uncertain job is looked at again as soon as it may be: there is news.
 WITH news AS (
     UPDATE postino.jobs
-    SET look_at = :look_at::timestamptz, run_at = CASE WHEN state = 'uncertain'
-        THEN greatest(:look_at::timestamptz, :now) ELSE run_at END
+    SET lookup_at = :lookup_at::timestamptz, run_at = CASE WHEN state = 'uncertain'
+        THEN greatest(:lookup_at::timestamptz, :now) ELSE run_at END
     WHERE id = :job_id
     RETURNING channel, lane, account, state
 )

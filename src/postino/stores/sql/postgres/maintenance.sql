@@ -1,22 +1,22 @@
 -- name: remove_dead_worker
 -- Only while the beats stand where the observer saw them stop: a worker that beat meanwhile lives.
 DELETE FROM postino.workers AS worker
-USING unnest(:id::text[], :beats::bigint[]) AS dead (id, beats)
-WHERE worker.id = dead.id AND worker.beats = dead.beats
+USING unnest(:id::text[], :heartbeats::bigint[]) AS dead (id, heartbeats)
+WHERE worker.id = dead.id AND worker.heartbeats = dead.heartbeats
 RETURNING worker.id AS worker, worker.suspect::text AS suspect
 
 -- name: archive_posts
 -- Moved before the rest is dropped: posts are never pruned.
 WITH moved AS (
-    DELETE FROM postino.finished AS job USING postino.posts AS post
+    DELETE FROM postino.finished_jobs AS job USING postino.posts AS post
     WHERE post.id = job.id AND job.finished_at < :now - make_interval(days => :finished_days)
     RETURNING job.*
 )
-INSERT INTO postino.kept SELECT * FROM moved
+INSERT INTO postino.archived_jobs SELECT * FROM moved
 
 -- name: prune_history
 SELECT postino.make_partitions(9) AS made,
-       postino.drop_partitions('finished', :now - make_interval(days => :finished_days))
+       postino.drop_partitions('finished_jobs', :now - make_interval(days => :finished_days))
      + postino.drop_partitions('attempts', :now - make_interval(days => :finished_days))
      + postino.drop_partitions('events', :now - make_interval(days => :event_days)) AS pruned
 

@@ -1,8 +1,8 @@
 -- name: insert_contents
-INSERT INTO postino.contents (id, text, words, brand, user_id, version, created_at)
-SELECT id, text, words, brand, user_id, version, :now
-FROM unnest(:id::uuid[], :text::text[], :words::text[], :brand::text[], :user_id::text[], :version::int[])
-    AS i (id, text, words, brand, user_id, version)
+INSERT INTO postino.contents (id, text, search_text, brand, user_id, version, created_at)
+SELECT id, text, search_text, brand, user_id, version, :now
+FROM unnest(:id::uuid[], :text::text[], :search_text::text[], :brand::text[], :user_id::text[], :version::int[])
+    AS i (id, text, search_text, brand, user_id, version)
 ON CONFLICT (id) DO NOTHING
 
 -- name: insert_posts
@@ -63,7 +63,7 @@ WITH walked AS MATERIALIZED (
             SELECT job.state = ANY (:states::text[]) FROM postino.jobs AS job WHERE job.id = walked.id
         ), false)))
         AND (:words::text IS NULL OR coalesce((
-            SELECT position(:words IN content.words) > 0 FROM postino.contents AS content WHERE content.id = content_id
+            SELECT position(:words IN content.search_text) > 0 FROM postino.contents AS content WHERE content.id = content_id
         ), false)) AS fits
     FROM walked
 )
@@ -101,7 +101,7 @@ WITH walked AS MATERIALIZED (
             SELECT job.state = ANY (:states::text[]) FROM postino.jobs AS job WHERE job.id = walked.id
         ), false)))
         AND (:words::text IS NULL OR coalesce((
-            SELECT position(:words IN content.words) > 0 FROM postino.contents AS content WHERE content.id = content_id
+            SELECT position(:words IN content.search_text) > 0 FROM postino.contents AS content WHERE content.id = content_id
         ), false)) AS fits
     FROM walked
 )
@@ -162,12 +162,12 @@ ORDER BY post.created_at DESC
 -- name: find_responses
 SELECT answer.caller, answer.key, request, what, status, body, created_at
 FROM unnest(:caller::text[], :key::text[]) AS wanted (caller, key)
-JOIN postino.answers AS answer ON answer.caller = wanted.caller AND answer.key = wanted.key
+JOIN postino.stored_responses AS answer ON answer.caller = wanted.caller AND answer.key = wanted.key
 
 -- name: reserve_responses
 -- Who comes first with a key makes it; whoever comes at the same time waits here until that is over.
 -- In the order of the keys, so that two who bring the same ones wait for each other instead of deadlocking.
-INSERT INTO postino.answers (caller, key, request, what, created_at)
+INSERT INTO postino.stored_responses (caller, key, request, what, created_at)
 SELECT caller, key, request, what, :now
 FROM unnest(:caller::text[], :key::text[], :request::text[], :what::text[]) WITH ORDINALITY
     AS i (caller, key, request, what, position)
@@ -176,6 +176,24 @@ ON CONFLICT (caller, key) DO NOTHING
 RETURNING caller, key
 
 -- name: save_responses
-UPDATE postino.answers AS answer SET status = told.status, body = told.body
-FROM unnest(:caller::text[], :key::text[], :status::int[], :body::text[]) AS told (caller, key, status, body)
-WHERE answer.caller = told.caller AND answer.key = told.key
+UPDATE postino.stored_responses AS response SET status = input.status, body = input.body
+FROM unnest(:caller::text[], :key::text[], :status::int[], :body::text[]) AS input (caller, key, status, body)
+WHERE response.caller = input.caller AND response.key = input.key
+
+-- name: take_given_up_posts
+-- What was due before a network has been in trouble for too long, where nobody request how long that is, and nothing is or may
+-- be out; out of everybody's reach until the end of this transaction.
+UPDATE postino.jobs SET state = 'uncertain'
+WHERE state = 'pending' AND id IN (
+    SELECT job.id FROM postino.circuits AS circuit
+    JOIN postino.jobs AS job ON job.channel = circuit.service
+    JOIN postino.posts AS post ON post.id = job.id
+    WHERE circuit.unhealthy_since_at <= :now - make_interval(secs => :seconds) AND post.publish_until_at IS NULL AND job.state = 'pending' AND job.lookup_at IS NULL
+      AND job.scheduled_at <= :now - make_interval(secs => :seconds) AND NOT EXISTS (
+          SELECT 1 FROM postino.receipts WHERE job_id = job.id AND verdict = 'accepted'
+      )
+      AND job.generation = 1  -- a person who replays it wants it all the same
+    ORDER BY job.id LIMIT 500
+    FOR UPDATE OF job SKIP LOCKED
+)
+RETURNING *

@@ -8,14 +8,14 @@ WITH input AS (
     DELETE FROM postino.jobs AS job USING input
     WHERE job.id = input.id AND job.token = input.token
     RETURNING job.*, coalesce(input.new_remote_id, job.remote_id) AS known_as, input.result, input.data
-), finished AS (
-    INSERT INTO postino.finished (id, type, channel, queue, state, account, brand, user_id, parent_id, correlation_id,
+), ending AS (
+    INSERT INTO postino.finished_jobs (id, type, channel, queue, state, account, brand, user_id, parent_id, correlation_id,
         idempotency_key, payload, scheduled_at, run_at, attempts, max_attempts, backoff, time_limit, generation, rescues,
-        deferrals, sent, remote_id, result, last_error, claimed_by, claimed_at, token, dispatched_at,
+        deferrals, may_be_live, remote_id, result, last_error, claimed_by, claimed_at, token, dispatched_at,
         created_at, finished_at)
     SELECT id, type, channel, queue, 'completed', account, brand, user_id, parent_id, correlation_id,
         idempotency_key, payload, scheduled_at, run_at, attempts, max_attempts, backoff, time_limit, generation, rescues,
-        deferrals, sent, known_as, result, last_error, claimed_by, claimed_at, token, dispatched_at,
+        deferrals, may_be_live, known_as, result, last_error, claimed_by, claimed_at, token, dispatched_at,
         created_at, :now
     FROM gone
 ), hint AS (
@@ -42,14 +42,14 @@ WITH input AS (
     WHERE job.id = input.id AND job.token IS NOT DISTINCT FROM input.token AND job.state <> 'pending'
     RETURNING job.*, input.state AS ending, input.remote_id AS new_remote_id, input.result, input.error, input.cause,
               input.number, input.started_at, input.worker, input.outcome, input.error_class, input.message, input.trace, input.event, input.data
-), finished AS (
-    INSERT INTO postino.finished (id, type, channel, queue, state, account, brand, user_id, parent_id, correlation_id,
+), ending AS (
+    INSERT INTO postino.finished_jobs (id, type, channel, queue, state, account, brand, user_id, parent_id, correlation_id,
         idempotency_key, payload, scheduled_at, run_at, attempts, max_attempts, backoff, time_limit, generation, rescues,
-        deferrals, sent, remote_id, result, last_error, claimed_by, claimed_at, token, dispatched_at,
+        deferrals, may_be_live, remote_id, result, last_error, claimed_by, claimed_at, token, dispatched_at,
         created_at, finished_at)
     SELECT id, type, channel, queue, ending, account, brand, user_id, parent_id, correlation_id,
         idempotency_key, payload, scheduled_at, run_at, attempts, max_attempts, backoff, time_limit, generation, rescues,
-        deferrals, sent, coalesce(new_remote_id, remote_id), result, coalesce(error, last_error), claimed_by, claimed_at,
+        deferrals, may_be_live, coalesce(new_remote_id, remote_id), result, coalesce(error, last_error), claimed_by, claimed_at,
         token, dispatched_at, created_at, :now
     FROM gone
 ), attempt AS (
@@ -59,10 +59,10 @@ WITH input AS (
 ), dead AS (
     INSERT INTO postino.dead_letters (id, generation, type, channel, queue, account, brand, user_id, parent_id,
         correlation_id, idempotency_key, payload, scheduled_at, run_at, attempts, max_attempts, backoff, time_limit, rescues,
-        deferrals, sent, remote_id, last_error, trace, created_at, died_at, cause, history)
+        deferrals, may_be_live, remote_id, last_error, trace, created_at, died_at, cause, history)
     SELECT id, generation, type, channel, queue, account, brand, user_id, parent_id,
         correlation_id, idempotency_key, payload, scheduled_at, run_at, attempts, max_attempts, backoff, time_limit, rescues,
-        deferrals, sent, coalesce(new_remote_id, remote_id), coalesce(error, last_error), trace, created_at,
+        deferrals, may_be_live, coalesce(new_remote_id, remote_id), coalesce(error, last_error), trace, created_at,
         :now, cause,
         (coalesce((
             SELECT jsonb_agg(to_jsonb(past) - 'job_id' ORDER BY past.started_at)
@@ -87,15 +87,15 @@ SELECT id FROM gone
 WITH input AS (
     SELECT * FROM unnest(
         :id::uuid[], :token::uuid[], :state::text[], :run_at::timestamptz[], :refund::boolean[], :rescued::boolean[],
-        :deferred::text[], :limited::boolean[], :error::text[], :recorded::boolean[], :number::int[], :started_at::timestamptz[], :worker::text[],
+        :deferral_reason::text[], :rate_limited::boolean[], :error::text[], :recorded::boolean[], :number::int[], :started_at::timestamptz[], :worker::text[],
         :outcome::text[], :error_class::text[], :message::text[], :trace::text[], :event::text[], :data::text[]
-    ) AS i (id, token, state, run_at, refund, rescued, deferred, limited, error, recorded, number, started_at, worker,
+    ) AS i (id, token, state, run_at, refund, rescued, deferral_reason, rate_limited, error, recorded, number, started_at, worker,
             outcome, error_class, message, trace, event, data)
 ), back AS (
     UPDATE postino.jobs AS job
     SET state = input.state, run_at = input.run_at, attempts = job.attempts - input.refund::int,
-        rescues = job.rescues + input.rescued::int, deferrals = job.deferrals + (input.deferred IS NOT NULL)::int,
-        limited = job.limited + input.limited::int, deferred = input.deferred, last_error = coalesce(input.error, job.last_error),
+        rescues = job.rescues + input.rescued::int, deferrals = job.deferrals + (input.deferral_reason IS NOT NULL)::int,
+        rate_limit_count = job.rate_limit_count + input.rate_limited::int, deferral_reason = input.deferral_reason, last_error = coalesce(input.error, job.last_error),
         claimed_by = NULL, claimed_at = NULL, token = NULL, deadline_at = NULL, dispatched_at = NULL
     FROM input
     WHERE job.id = input.id AND job.token IS NOT DISTINCT FROM input.token AND job.state <> 'pending'
@@ -118,7 +118,7 @@ SELECT id FROM back
 SELECT input.id
 FROM unnest(:id::uuid[], :token::uuid[], :worker::text[], :started_at::timestamptz[], :outcome::text[])
     AS input (id, token, worker, started_at, outcome)
-WHERE EXISTS (SELECT 1 FROM postino.finished WHERE finished.id = input.id AND finished.token = input.token)
+WHERE EXISTS (SELECT 1 FROM postino.finished_jobs AS job WHERE job.id = input.id AND job.token = input.token)
    OR EXISTS (
        SELECT 1 FROM postino.attempts AS past
        WHERE past.job_id = input.id AND past.worker = input.worker AND past.started_at = input.started_at

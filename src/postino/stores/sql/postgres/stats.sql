@@ -6,7 +6,7 @@ CROSS JOIN LATERAL (
     (SELECT state FROM postino.jobs AS live
      WHERE live.brand = wanted.brand AND live.type = 'postino.post' ORDER BY live.id DESC LIMIT :most)
     UNION ALL
-    (SELECT state FROM postino.finished AS past
+    (SELECT state FROM postino.finished_jobs AS past
      WHERE past.brand = wanted.brand AND past.type = 'postino.post' AND NOT past.superseded
      ORDER BY past.id DESC LIMIT :most)
 ) AS job
@@ -17,7 +17,7 @@ ORDER BY wanted.brand, job.state
 -- Bounded before anything else is asked of them: of a busy day only the latest are looked at.
 WITH latest AS MATERIALIZED (
     SELECT channel, state, brand, extract(epoch FROM finished_at - scheduled_at)::float8 AS late_by
-    FROM postino.finished
+    FROM postino.finished_jobs
     WHERE type = 'postino.post' AND finished_at >= :since_at
     ORDER BY finished_at DESC
     LIMIT :most

@@ -64,33 +64,33 @@ UPDATE postino.sessions SET seen_at = :now WHERE id = :id
 DELETE FROM postino.sessions WHERE id = :id RETURNING user_id
 
 -- name: insert_sign_in_link
-INSERT INTO postino.sign_ins (id, user_id, digest, created_at, expires_at)
+INSERT INTO postino.sign_in_links (id, user_id, digest, created_at, expires_at)
 VALUES (:id, :user_id, :digest, :now, :expires_at)
 
 -- name: get_sign_in_link
 SELECT links.*, users.name, users.role, users.brands, users.created_by, :now AS now_at
-FROM postino.sign_ins AS links JOIN postino.users AS users ON users.id = links.user_id
+FROM postino.sign_in_links AS links JOIN postino.users AS users ON users.id = links.user_id
 WHERE links.id = :id
 
 -- name: delete_sign_in_link
-DELETE FROM postino.sign_ins WHERE id = :id RETURNING user_id
+DELETE FROM postino.sign_in_links WHERE id = :id RETURNING user_id
 
 -- name: lock_login_throttle
 -- Its row is made and held, so that a hundred guesses at once are counted one after the other.
-INSERT INTO postino.throttles (subject, failures) VALUES (:subject, 0)
+INSERT INTO postino.login_throttles (subject, failures) VALUES (:subject, 0)
 ON CONFLICT (subject) DO UPDATE SET subject = excluded.subject
 RETURNING *, :now AS now_at
 
 -- name: update_login_throttle
-UPDATE postino.throttles SET failures = :failures, last_at = :now WHERE subject = :subject
+UPDATE postino.login_throttles SET failures = :failures, last_at = :now WHERE subject = :subject
 
 -- name: decrement_login_throttle
-UPDATE postino.throttles SET failures = failures - 1 WHERE subject = :subject AND failures > 0
+UPDATE postino.login_throttles SET failures = failures - 1 WHERE subject = :subject AND failures > 0
 
 -- name: delete_login_throttle
-DELETE FROM postino.throttles WHERE subject = :subject
+DELETE FROM postino.login_throttles WHERE subject = :subject
 
 -- name: prune_login_throttles
-DELETE FROM postino.throttles WHERE subject IN (
-    SELECT subject FROM postino.throttles WHERE last_at < :before_at ORDER BY last_at LIMIT 100
+DELETE FROM postino.login_throttles WHERE subject IN (
+    SELECT subject FROM postino.login_throttles WHERE last_at < :before_at ORDER BY last_at LIMIT 100
 )

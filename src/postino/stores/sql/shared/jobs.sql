@@ -1,6 +1,6 @@
 -- name: claim_key
 -- Whose key it is comes back: this job's, or that of the one that had it first.
-INSERT INTO postino.keys AS known (channel, key, job_id) VALUES (:channel, :key, :job_id)
+INSERT INTO postino.idempotency_keys AS known (channel, key, job_id) VALUES (:channel, :key, :job_id)
 ON CONFLICT (channel, key) DO UPDATE SET job_id = known.job_id
 RETURNING job_id
 
@@ -11,7 +11,7 @@ SELECT * FROM postino.stored_jobs WHERE id = :id
 SELECT * FROM postino.jobs WHERE id = :id FOR UPDATE
 
 -- name: set_payload
-UPDATE postino.jobs SET payload = :payload WHERE id = :id AND state = 'pending' AND NOT sent RETURNING id
+UPDATE postino.jobs SET payload = :payload WHERE id = :id AND state = 'pending' AND NOT may_be_live RETURNING id
 
 -- name: prioritise_job
 -- Before what is only planned.
@@ -19,7 +19,7 @@ UPDATE postino.jobs SET queue = :queue WHERE id = :id AND state = 'pending'
 
 -- name: ignore_blackouts
 -- These go out even in a blackout.
-UPDATE postino.jobs SET regardless = true WHERE id = ANY (:ids::uuid[])
+UPDATE postino.jobs SET ignore_blackouts = true WHERE id = ANY (:ids::uuid[])
 
 -- name: list_attempts
 SELECT * FROM postino.all_attempts WHERE job_id = :id ORDER BY started_at, generation, number

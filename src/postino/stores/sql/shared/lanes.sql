@@ -8,7 +8,7 @@ SELECT pg_advisory_xact_lock(hashtext('postino.lanes'))
 
 -- name: insert_hints
 -- All lanes of an account or a brand are to be looked at again: a gate of theirs was opened, or closed.
-INSERT INTO postino.lane_hints (channel, lane, account, late)
+INSERT INTO postino.lane_hints (channel, lane, account, low_priority)
 SELECT lane.channel, lane.lane, lane.account, true
 FROM postino.lanes AS lane
 JOIN postino.lane_due AS due ON due.channel = lane.channel AND due.lane = lane.lane

@@ -3,14 +3,14 @@ INSERT INTO postino.workers (id, host, pid, started_at) VALUES (:id, :host, :pid
 ON CONFLICT (id) DO NOTHING  -- asked again after a lost answer
 
 -- name: record_heartbeat
-UPDATE postino.workers SET beats = beats + 1 WHERE id = :worker RETURNING beats
+UPDATE postino.workers SET heartbeats = heartbeats + 1 WHERE id = :worker RETURNING heartbeats
 
 -- name: set_suspect
 -- Written before a job that was rescued before is run again: if this worker dies too, it was this one.
 UPDATE postino.workers SET suspect = :job_id WHERE id = :worker
 
 -- name: list_workers
-SELECT id AS worker, host, pid, started_at, beats FROM postino.workers ORDER BY started_at, id
+SELECT id AS worker, host, pid, started_at, heartbeats FROM postino.workers ORDER BY started_at, id
 
 -- name: delete_worker
 DELETE FROM postino.workers WHERE id = :id
@@ -28,19 +28,19 @@ UPDATE postino.duties SET done_at = :now, held_until_at = NULL
 WHERE duty = :duty AND holder = :holder
 
 -- name: lock_database_identity
-SELECT identity, alive_at FROM postino.surroundings WHERE id = 1 FOR UPDATE
+SELECT identity, alive_at FROM postino.database_identity WHERE id = 1 FOR UPDATE
 
 -- name: save_database_identity
-INSERT INTO postino.surroundings (id, identity, alive_at) VALUES (1, :identity, :now)
+INSERT INTO postino.database_identity (id, identity, alive_at) VALUES (1, :identity, :now)
 ON CONFLICT (id) DO UPDATE SET identity = excluded.identity, alive_at = excluded.alive_at
 
 -- name: record_alive
-UPDATE postino.surroundings SET alive_at = :now
+UPDATE postino.database_identity SET alive_at = :now
 
 -- name: hold_due_posts
 -- Due, and by all that is written here not out; but what is written here may be old. What is in doubt anyway is asked about.
 UPDATE postino.jobs
-SET state = 'uncertain', run_at = NULL, deferred = :why, claimed_by = NULL, claimed_at = NULL, token = NULL,
+SET state = 'uncertain', run_at = NULL, deferral_reason = :why, claimed_by = NULL, claimed_at = NULL, token = NULL,
     deadline_at = NULL, dispatched_at = NULL
-WHERE type = :type AND state IN ('pending', 'running') AND look_at IS NULL AND run_at <= :now
+WHERE type = :type AND state IN ('pending', 'running') AND lookup_at IS NULL AND run_at <= :now
 RETURNING *

@@ -8,7 +8,7 @@ RETURNING id
 UPDATE postino.jobs SET state = 'uncertain'
 WHERE state = 'pending' AND id IN (
     SELECT job.id FROM postino.posts AS post JOIN postino.jobs AS job ON job.id = post.id
-    WHERE post.publish_until_at <= :now AND job.state = 'pending' AND job.look_at IS NULL
+    WHERE post.publish_until_at <= :now AND job.state = 'pending' AND job.lookup_at IS NULL
       AND NOT EXISTS (
           SELECT 1 FROM postino.receipts WHERE job_id = job.id AND verdict = 'accepted'
       )
@@ -19,8 +19,8 @@ WHERE state = 'pending' AND id IN (
 RETURNING *
 
 -- name: insert_draft
-INSERT INTO postino.drafts (id, brand, author, said, version, created_at, changed_at)
-VALUES (:id, :brand, :author, :said, 1, :now, :now)
+INSERT INTO postino.drafts (id, brand, author, request, version, created_at, changed_at)
+VALUES (:id, :brand, :author, :request, 1, :now, :now)
 RETURNING *
 
 -- name: get_draft
@@ -28,7 +28,7 @@ SELECT * FROM postino.drafts WHERE id = :id
 
 -- name: update_draft
 -- Only the version that was read: two who change it at once do not undo each other's changes.
-UPDATE postino.drafts SET said = :said, brand = :brand, version = version + 1, changed_at = :now
+UPDATE postino.drafts SET request = :request, brand = :brand, version = version + 1, changed_at = :now
 WHERE id = :id AND version = :version
 RETURNING *
 
@@ -44,21 +44,3 @@ UNION ALL
 SELECT * FROM (
     SELECT * FROM postino.drafts WHERE brand = :brand AND id < :before ORDER BY id DESC LIMIT :limit
 ) AS of_brand
-
--- name: take_given_up_posts
--- What was due before a network has been in trouble for too long, where nobody said how long that is, and nothing is or may
--- be out; out of everybody's reach until the end of this transaction.
-UPDATE postino.jobs SET state = 'uncertain'
-WHERE state = 'pending' AND id IN (
-    SELECT job.id FROM postino.circuits AS circuit
-    JOIN postino.jobs AS job ON job.channel = circuit.service
-    JOIN postino.posts AS post ON post.id = job.id
-    WHERE circuit.trouble_at <= :now - make_interval(secs => :seconds) AND post.publish_until_at IS NULL AND job.state = 'pending' AND job.look_at IS NULL
-      AND job.scheduled_at <= :now - make_interval(secs => :seconds) AND NOT EXISTS (
-          SELECT 1 FROM postino.receipts WHERE job_id = job.id AND verdict = 'accepted'
-      )
-      AND job.generation = 1  -- a person who replays it wants it all the same
-    ORDER BY job.id LIMIT 500
-    FOR UPDATE OF job SKIP LOCKED
-)
-RETURNING *

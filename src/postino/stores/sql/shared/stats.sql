@@ -5,9 +5,9 @@ WITH RECURSIVE live (brand) AS (
     UNION ALL
     SELECT (SELECT min(brand) FROM postino.jobs WHERE brand > live.brand) FROM live WHERE live.brand IS NOT NULL
 ), past (brand) AS (
-    SELECT min(brand) FROM postino.finished WHERE brand IS NOT NULL AND NOT superseded
+    SELECT min(brand) FROM postino.finished_jobs WHERE brand IS NOT NULL AND NOT superseded
     UNION ALL
-    SELECT (SELECT min(brand) FROM postino.finished WHERE brand > past.brand AND NOT superseded) FROM past WHERE past.brand IS NOT NULL
+    SELECT (SELECT min(brand) FROM postino.finished_jobs WHERE brand > past.brand AND NOT superseded) FROM past WHERE past.brand IS NOT NULL
 )
 SELECT brand FROM live WHERE brand IS NOT NULL UNION SELECT brand FROM past WHERE brand IS NOT NULL ORDER BY brand
 

@@ -1,5 +1,5 @@
 -- name: survey
-UPDATE postino.workers SET beats = beats + 1 WHERE :beat AND id = :worker;
+UPDATE postino.workers SET heartbeats = heartbeats + 1 WHERE :beat AND id = :worker;
 WITH line AS (
     SELECT known.channel, queue.value AS queue, coalesce(mark.since_at, '') AS since_at
     FROM postino.channels AS known
@@ -29,7 +29,7 @@ WITH line AS (
     SELECT 'begun', known.channel, 0, (
         SELECT run_at FROM postino.jobs AS job
         WHERE job.channel = known.channel AND job.state <> 'running' AND job.run_at IS NOT NULL AND job.lane IS NOT NULL
-          AND (job.sent OR job.regardless)
+          AND (job.may_be_live OR job.ignore_blackouts)
         ORDER BY run_at LIMIT 1
     )
     FROM postino.channels AS known
@@ -55,16 +55,16 @@ SELECT 'gate', name, NULL, until_at,
        json_object('scope', scope, 'name', name, 'kind', kind, 'since_at', since_at, 'until_at', until_at, 'reason', reason), NULL
 FROM postino.gates WHERE scope IN ('all', 'queue', 'channel', 'brand') AND until_at > :now
 UNION ALL
-SELECT 'blackout', id, NULL, NULL, told, NULL FROM postino.blackouts
+SELECT 'blackout', id, NULL, NULL, definition, NULL FROM postino.blackouts
 UNION ALL
 SELECT 'breaker', service, NULL, until_at,
        json_object('service', service, 'state', state, 'since_at', since_at, 'until_at', until_at, 'failures', failures,
                    'trips', trips, 'probes', probes, 'reason', reason, 'by_hand', by_hand), NULL
 FROM postino.circuits WHERE state <> 'closed' OR failures <> '[]'
 UNION ALL
-SELECT 'cap', channel, NULL, NULL, NULL, coalesce(most, usual) FROM postino.caps WHERE coalesce(most, usual) IS NOT NULL
+SELECT 'cap', channel, NULL, NULL, NULL, coalesce(cap, default_cap) FROM postino.caps WHERE coalesce(cap, default_cap) IS NOT NULL
 UNION ALL
-SELECT 'worker', id, NULL, NULL, NULL, beats FROM postino.workers
+SELECT 'worker', id, NULL, NULL, NULL, heartbeats FROM postino.workers
 
 -- name: count_running_jobs
 -- What runs; and what may still be under way although its worker is gone.
@@ -73,7 +73,7 @@ SELECT channel, coalesce(brand, '') AS brand, count(*) AS running FROM (
     WHERE state = 'running' AND channel = ANY (:channels)
     UNION ALL
     SELECT channel, brand FROM postino.jobs
-    WHERE state = 'uncertain' AND channel = ANY (:channels) AND look_at > :now
+    WHERE state = 'uncertain' AND channel = ANY (:channels) AND lookup_at > :now
 )
 GROUP BY channel, coalesce(brand, '')
 
@@ -81,12 +81,12 @@ GROUP BY channel, coalesce(brand, '')
 -- What has begun to go out and may go on, or may not wait for the end of a blackout: the first of each lane.
 SELECT channel, lane, id, min(run_at) AS run_at FROM (
     SELECT job.channel, job.lane, job.id, job.run_at FROM postino.jobs AS job
-    WHERE job.channel = :channel AND job.state <> 'running' AND job.run_at IS NOT NULL AND job.lane IS NOT NULL AND (job.sent OR job.regardless)
+    WHERE job.channel = :channel AND job.state <> 'running' AND job.run_at IS NOT NULL AND job.lane IS NOT NULL AND (job.may_be_live OR job.ignore_blackouts)
       AND job.run_at <= :now
       AND NOT EXISTS (
           SELECT 1 FROM postino.gates AS gate
           WHERE gate.scope = 'account' AND gate.name = job.account AND gate.until_at > :now
-            AND (NOT job.sent OR gate.kind = ANY (:kinds))
+            AND (NOT job.may_be_live OR gate.kind = ANY (:kinds))
       ) AND NOT EXISTS (
           SELECT 1 FROM postino.jobs AS busy
           WHERE busy.channel = job.channel AND busy.lane = job.lane AND busy.state = 'running' AND busy.account IS NOT NULL
@@ -94,9 +94,9 @@ SELECT channel, lane, id, min(run_at) AS run_at FROM (
       AND NOT EXISTS (
           SELECT 1 FROM postino.jobs AS doubt
           WHERE doubt.channel = job.channel AND doubt.lane = job.lane AND doubt.state = 'uncertain' AND doubt.account IS NOT NULL
-            AND doubt.look_at > :now AND doubt.id <> job.id
+            AND doubt.lookup_at > :now AND doubt.id <> job.id
       )
-      AND (job.sent OR NOT :shut_all AND job.channel <> ALL (:shut_channel)
+      AND (job.may_be_live OR NOT :shut_all AND job.channel <> ALL (:shut_channel)
         AND job.queue <> ALL (:shut_queue)
         AND (job.brand IS NULL OR job.brand <> ALL (:shut_brand)))
     ORDER BY job.run_at
@@ -107,7 +107,7 @@ GROUP BY channel, lane
 -- name: claim_begun_jobs
 -- What was chosen of the lane, while none of its jobs runs.
 UPDATE postino.jobs
-SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token, attempts = attempts + 1, deferred = NULL,
+SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token, attempts = attempts + 1, deferral_reason = NULL,
     deadline_at = strftime('%Y-%m-%dT%H:%M:%f', :now, (:grace + coalesce(time_limit,
         (SELECT value FROM json_each(:limits) WHERE key = 'channel ' || postino.jobs.channel),
         (SELECT value FROM json_each(:limits) WHERE key = 'type ' || postino.jobs.type),
@@ -126,7 +126,7 @@ HAVING count(*) > 0
 -- name: claim_bulk_jobs
 -- The look that chose the lines is a moment old: those closed since give nothing, nor do capped ones, unless counted.
 UPDATE postino.jobs
-SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token, attempts = attempts + 1, deferred = NULL,
+SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token, attempts = attempts + 1, deferral_reason = NULL,
     deadline_at = strftime('%Y-%m-%dT%H:%M:%f', :now, (:grace + coalesce(time_limit,
         (SELECT value FROM json_each(:limits) WHERE key = 'channel ' || postino.jobs.channel),
         (SELECT value FROM json_each(:limits) WHERE key = 'type ' || postino.jobs.type),
@@ -141,7 +141,7 @@ WHERE id IN (
     WHERE until_at > :now
       AND (scope = 'channel' AND name = :channel OR scope = 'queue' AND name = :queue_name OR scope = 'all')
 ) AND (:channel = ANY (:counted) OR NOT EXISTS (
-    SELECT 1 FROM postino.caps AS cap WHERE cap.channel = :channel AND coalesce(cap.most, cap.usual) IS NOT NULL
+    SELECT 1 FROM postino.caps AS cap WHERE cap.channel = :channel AND coalesce(cap.cap, cap.default_cap) IS NOT NULL
     UNION ALL
     SELECT 1 FROM postino.circuits WHERE service = :channel AND state <> 'closed'
 ))
@@ -155,14 +155,14 @@ HAVING count(*) > 0
 -- name: claim_lane_jobs
 -- The head of the lane; an account's lane only while none of its jobs runs, or may still be under way.
 UPDATE postino.jobs
-SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token, attempts = attempts + 1, deferred = NULL,
+SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token, attempts = attempts + 1, deferral_reason = NULL,
     deadline_at = strftime('%Y-%m-%dT%H:%M:%f', :now, (:grace + coalesce(time_limit,
         (SELECT value FROM json_each(:limits) WHERE key = 'channel ' || postino.jobs.channel),
         (SELECT value FROM json_each(:limits) WHERE key = 'type ' || postino.jobs.type),
         (SELECT value FROM json_each(:limits) WHERE key = ''))) || ' seconds') || '000Z'
 WHERE id IN (
     SELECT id FROM postino.jobs
-    WHERE channel = :channel AND lane = :lane AND queue = :queue AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND NOT sent AND NOT regardless AND run_at <= :now
+    WHERE channel = :channel AND lane = :lane AND queue = :queue AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND NOT may_be_live AND NOT ignore_blackouts AND run_at <= :now
       AND (brand IS NULL OR brand <> ALL (:shut_brand))
     ORDER BY run_at, id
     LIMIT :width
@@ -172,7 +172,7 @@ WHERE id IN (
 ) AND NOT EXISTS (
     SELECT 1 FROM postino.jobs AS doubt
     WHERE doubt.channel = :channel AND doubt.lane = :lane AND doubt.state = 'uncertain' AND doubt.account IS NOT NULL
-      AND doubt.look_at > :now
+      AND doubt.lookup_at > :now
 ) AND EXISTS (SELECT 1 FROM postino.workers WHERE postino.workers.id = :worker)
 RETURNING *;
 INSERT INTO postino.events (at, type, data)

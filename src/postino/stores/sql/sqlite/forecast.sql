@@ -1,9 +1,9 @@
 -- name: load_jobs
 -- As it is elsewhere, and in nobody's way: for rehearsals only.
 INSERT INTO postino.jobs (id, type, channel, queue, state, lane, account, brand, idempotency_key, payload, scheduled_at, run_at,
-                          attempts, generation, rescues, sent, regardless, look_at, claimed_by, claimed_at, token, created_at)
+                          attempts, generation, rescues, may_be_live, ignore_blackouts, lookup_at, claimed_by, claimed_at, token, created_at)
 VALUES (:id, :type, :channel, :queue, :state, :lane, :account, :brand, :id, '', :scheduled_at, :run_at,
-        :attempts, :generation, :rescues, :sent, :regardless, :look_at, :claimed_by, :claimed_at, :token, :created_at);
+        :attempts, :generation, :rescues, :may_be_live, :ignore_blackouts, :lookup_at, :claimed_by, :claimed_at, :token, :created_at);
 INSERT INTO postino.lane_hints (channel, lane, account) SELECT :channel, :lane, :account
 WHERE :lane IS NOT NULL AND NOT EXISTS (SELECT 1 FROM postino.lane_hints WHERE channel = :channel AND lane = :lane);
 INSERT INTO postino.channels (channel) VALUES (:channel) ON CONFLICT DO NOTHING
@@ -14,8 +14,8 @@ INSERT INTO postino.posts (id, content_id, network, account, fingerprint, publis
 VALUES (:id, '', :channel, :account, '', :publish_until_at, :now)
 
 -- name: load_brand_turns
-INSERT INTO postino.served (channel, brand, at) VALUES (:channel, :brand, :at)
+INSERT INTO postino.brand_turns (channel, brand, at) VALUES (:channel, :brand, :at)
 
 -- name: load_quota_usage
-INSERT INTO postino.spent (job_id, step, number, channel, account, quota, cost, at)
+INSERT INTO postino.quota_usage (job_id, step, number, channel, account, quota, cost, at)
 VALUES ('elsewhere', '', :number, :spent_on, :account, :quota, :cost, :at)

@@ -1,10 +1,10 @@
 -- name: close_gate
 -- Closed since it was first closed; a longer time is never cut short.
-INSERT INTO postino.gates (scope, name, kind, since_at, until_at, reason, times)
-VALUES (:scope, :name, :kind, :now, :until_at, :reason, :times)
+INSERT INTO postino.gates (scope, name, kind, since_at, until_at, reason, repeat_count)
+VALUES (:scope, :name, :kind, :now, :until_at, :reason, :repeat_count)
 ON CONFLICT (scope, name, kind) DO UPDATE
 SET since_at = CASE WHEN until_at > :now THEN since_at ELSE excluded.since_at END,
-    until_at = max(until_at, excluded.until_at), reason = excluded.reason, times = excluded.times
+    until_at = max(until_at, excluded.until_at), reason = excluded.reason, repeat_count = excluded.repeat_count
 RETURNING scope, name, kind, since_at, until_at, reason
 
 -- name: load_gates
@@ -15,18 +15,18 @@ SELECT 'gate', name, NULL, until_at,
        json_object('scope', scope, 'name', name, 'kind', kind, 'since_at', since_at, 'until_at', until_at, 'reason', reason), NULL
 FROM postino.gates WHERE scope IN ('all', 'queue', 'channel', 'brand') AND until_at > :now
 UNION ALL
-SELECT 'blackout', id, NULL, NULL, told, NULL FROM postino.blackouts
+SELECT 'blackout', id, NULL, NULL, definition, NULL FROM postino.blackouts
 UNION ALL
 SELECT 'breaker', service, NULL, until_at,
        json_object('service', service, 'state', state, 'since_at', since_at, 'until_at', until_at, 'failures', failures,
                    'trips', trips, 'probes', probes, 'reason', reason, 'by_hand', by_hand), NULL
 FROM postino.circuits WHERE state <> 'closed' OR failures <> '[]'
 UNION ALL
-SELECT 'cap', channel, NULL, NULL, NULL, coalesce(most, usual) FROM postino.caps WHERE coalesce(most, usual) IS NOT NULL
+SELECT 'cap', channel, NULL, NULL, NULL, coalesce(cap, default_cap) FROM postino.caps WHERE coalesce(cap, default_cap) IS NOT NULL
 
 -- name: set_default_caps
-INSERT INTO postino.caps (channel, usual) VALUES (:channel, :usual)
-ON CONFLICT (channel) DO UPDATE SET usual = excluded.usual
+INSERT INTO postino.caps (channel, default_cap) VALUES (:channel, :default_cap)
+ON CONFLICT (channel) DO UPDATE SET default_cap = excluded.default_cap
 
 -- name: lock_circuit
 -- Its first trouble makes its row, and one to lock when its probes are counted.
@@ -36,20 +36,20 @@ ON CONFLICT (service) DO UPDATE SET service = excluded.service
 RETURNING *, :now AS now_at
 
 -- name: insert_configured_blackouts
-INSERT INTO postino.blackouts (id, told, usual, created_at) VALUES (:id, :told, 1, :now)
+INSERT INTO postino.blackouts (id, definition, configured, created_at) VALUES (:id, :definition, 1, :now)
 ON CONFLICT (id) DO NOTHING
-RETURNING told
+RETURNING definition
 
 -- name: find_full_quotas
 -- Whether a quota has no room for what is wanted. What this very call reserved before, when it could not be made, is its own.
 SELECT :quota AS quota
 WHERE :most < :cost + (
-    SELECT coalesce(sum(cost), 0) FROM postino.spent
+    SELECT coalesce(sum(cost), 0) FROM postino.quota_usage
     WHERE channel = :spent_on AND quota = :quota AND account = :account AND at >= :since_at
       AND NOT (job_id = :job_id AND step = :step AND number = :number)
 )
 
 -- name: insert_quota_usage
-INSERT INTO postino.spent (job_id, step, number, channel, account, quota, cost, at)
+INSERT INTO postino.quota_usage (job_id, step, number, channel, account, quota, cost, at)
 VALUES (:job_id, :step, :number, :spent_on, :account, :quota, :cost, :now)
 ON CONFLICT (job_id, step, number, quota) DO UPDATE SET at = excluded.at

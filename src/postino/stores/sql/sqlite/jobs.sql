@@ -1,7 +1,7 @@
 -- name: insert_jobs
 -- The key decides: if it is already taken, nothing is written, and the caller reads its job afterwards. changes() tells
 -- what the statement before wrote: the id would not, because a call repeated after a lost answer brings the same one.
-INSERT INTO postino.keys (channel, key, job_id) SELECT :channel, :key, :id WHERE :key IS NOT NULL ON CONFLICT DO NOTHING;
+INSERT INTO postino.idempotency_keys (channel, key, job_id) SELECT :channel, :key, :id WHERE :key IS NOT NULL ON CONFLICT DO NOTHING;
 INSERT INTO postino.jobs (id, type, channel, queue, state, lane, account, brand, user_id, parent_id, correlation_id,
                           idempotency_key, payload, scheduled_at, run_at, max_attempts, backoff, time_limit, created_at)
 SELECT :id, :type, :channel, :queue, 'pending', :lane, :account, :brand, :user_id, :parent_id, :correlation_id,
@@ -21,7 +21,7 @@ SELECT * FROM postino.stored_jobs WHERE id = ANY (:ids)
 -- The id as a value, not as a join: only a value finds its way to the indexes below the view.
 SELECT :key AS wanted_key, job.*
 FROM postino.stored_jobs AS job
-WHERE job.id = (SELECT job_id FROM postino.keys WHERE channel = :channel AND key = :key)
+WHERE job.id = (SELECT job_id FROM postino.idempotency_keys WHERE channel = :channel AND key = :key)
 
 -- name: list_jobs
 -- A page of each table through its index, then one of all: never a walk over what has finished.
@@ -37,7 +37,7 @@ WITH page AS MATERIALIZED (
       AND :live
     ORDER BY id DESC LIMIT :limit)
     UNION
-    SELECT id FROM (SELECT id FROM postino.finished WHERE
+    SELECT id FROM (SELECT id FROM postino.finished_jobs WHERE
       (cardinality(:states) = 0 OR state = ANY (:states))
       AND (:type IS NULL OR type = :type)
       AND (:channel IS NULL OR channel = :channel)
@@ -48,7 +48,7 @@ WITH page AS MATERIALIZED (
       AND NOT superseded AND :ended
     ORDER BY id DESC LIMIT :limit)
     UNION
-    SELECT id FROM (SELECT id FROM postino.kept WHERE
+    SELECT id FROM (SELECT id FROM postino.archived_jobs WHERE
       (cardinality(:states) = 0 OR state = ANY (:states))
       AND (:type IS NULL OR type = :type)
       AND (:channel IS NULL OR channel = :channel)
@@ -102,7 +102,7 @@ WITH page AS MATERIALIZED (
       AND :live
     ORDER BY id DESC LIMIT :limit)
     UNION
-    SELECT id FROM (SELECT id FROM postino.finished WHERE
+    SELECT id FROM (SELECT id FROM postino.finished_jobs WHERE
       brand = ANY (:brands) AND brand IS NOT NULL AND
       (cardinality(:states) = 0 OR state = ANY (:states))
       AND (:type IS NULL OR type = :type)
@@ -114,7 +114,7 @@ WITH page AS MATERIALIZED (
       AND NOT superseded AND :ended
     ORDER BY id DESC LIMIT :limit)
     UNION
-    SELECT id FROM (SELECT id FROM postino.kept WHERE
+    SELECT id FROM (SELECT id FROM postino.archived_jobs WHERE
       brand = ANY (:brands) AND brand IS NOT NULL AND
       (cardinality(:states) = 0 OR state = ANY (:states))
       AND (:type IS NULL OR type = :type)
@@ -138,9 +138,9 @@ WITH walked AS MATERIALIZED (
     SELECT * FROM (
         SELECT * FROM (SELECT id, state, type, channel, account, queue, parent_id FROM postino.jobs WHERE :live AND id < :before ORDER BY id DESC LIMIT :scan)
         UNION ALL
-        SELECT * FROM (SELECT id, state, type, channel, account, queue, parent_id FROM postino.finished WHERE :ended AND id < :before AND NOT superseded ORDER BY id DESC LIMIT :scan)
+        SELECT * FROM (SELECT id, state, type, channel, account, queue, parent_id FROM postino.finished_jobs WHERE :ended AND id < :before AND NOT superseded ORDER BY id DESC LIMIT :scan)
         UNION ALL
-        SELECT * FROM (SELECT id, state, type, channel, account, queue, parent_id FROM postino.kept WHERE :ended AND id < :before AND NOT superseded ORDER BY id DESC LIMIT :scan)
+        SELECT * FROM (SELECT id, state, type, channel, account, queue, parent_id FROM postino.archived_jobs WHERE :ended AND id < :before AND NOT superseded ORDER BY id DESC LIMIT :scan)
     ) ORDER BY id DESC LIMIT :scan
 ), judged AS (
     SELECT id, (cardinality(:states) = 0 OR state = ANY (:states))
@@ -157,27 +157,27 @@ ORDER BY id DESC
 
 -- name: cancel_job
 -- Compare-and-set: only what is pending and has sent nothing. No row back means that something else came first.
-INSERT INTO postino.finished (id, type, channel, queue, state, account, brand, user_id, parent_id, correlation_id,
+INSERT INTO postino.finished_jobs (id, type, channel, queue, state, account, brand, user_id, parent_id, correlation_id,
     idempotency_key, payload, scheduled_at, run_at, attempts, max_attempts, backoff, time_limit, generation, rescues,
-    deferrals, sent, remote_id, last_error, dispatched_at, created_at, finished_at)
+    deferrals, may_be_live, remote_id, last_error, dispatched_at, created_at, finished_at)
 SELECT id, type, channel, queue, 'cancelled', account, brand, user_id, parent_id, correlation_id,
     idempotency_key, payload, scheduled_at, run_at, attempts, max_attempts, backoff, time_limit, generation, rescues,
-    deferrals, sent, remote_id, last_error, dispatched_at, created_at, :now
-FROM postino.jobs WHERE id = :id AND state = 'pending' AND NOT sent;
+    deferrals, may_be_live, remote_id, last_error, dispatched_at, created_at, :now
+FROM postino.jobs WHERE id = :id AND state = 'pending' AND NOT may_be_live;
 -- Its lane is due later now, or not at all: unhinted it would waste the slots of claims that look at it first.
 INSERT INTO postino.lane_hints (channel, lane, account)
 SELECT channel, lane, account FROM postino.jobs
-WHERE id = :id AND state = 'pending' AND NOT sent AND lane IS NOT NULL;
-DELETE FROM postino.jobs WHERE id = :id AND state = 'pending' AND NOT sent RETURNING id
+WHERE id = :id AND state = 'pending' AND NOT may_be_live AND lane IS NOT NULL;
+DELETE FROM postino.jobs WHERE id = :id AND state = 'pending' AND NOT may_be_live RETURNING id
 
 -- name: reschedule_job
 INSERT INTO postino.lane_hints (channel, lane, account)
-SELECT channel, lane, account FROM postino.jobs WHERE id = :id AND state = 'pending' AND NOT sent AND lane IS NOT NULL;
+SELECT channel, lane, account FROM postino.jobs WHERE id = :id AND state = 'pending' AND NOT may_be_live AND lane IS NOT NULL;
 UPDATE postino.jobs
-SET scheduled_at = coalesce(:run_at, :now), run_at = max(coalesce(:run_at, :now), :now), dispatched_at = NULL, deferred = NULL,
+SET scheduled_at = coalesce(:run_at, :now), run_at = max(coalesce(:run_at, :now), :now), dispatched_at = NULL, deferral_reason = NULL,
     -- Said of a time, it does not hold for another.
-    regardless = :regardless OR (regardless AND :run_at IS NULL)
-WHERE id = :id AND state = 'pending' AND NOT sent
+    ignore_blackouts = :ignore_blackouts OR (ignore_blackouts AND :run_at IS NULL)
+WHERE id = :id AND state = 'pending' AND NOT may_be_live
 RETURNING id
 
 -- name: mark_dispatched
@@ -196,17 +196,17 @@ UNION ALL
 SELECT 'busy', id, claimed_at, claimed_by, NULL FROM postino.jobs
 WHERE channel = :channel AND lane = :lane AND state = 'running' AND account IS NOT NULL
 UNION ALL
-SELECT 'doubt', lane, look_at, coalesce(brand, ''), NULL FROM postino.jobs
-WHERE id <> :id AND state = 'uncertain' AND channel = :channel AND look_at > :now
+SELECT 'doubt', lane, lookup_at, coalesce(brand, ''), NULL FROM postino.jobs
+WHERE id <> :id AND state = 'uncertain' AND channel = :channel AND lookup_at > :now
 UNION ALL
 SELECT 'ahead', NULL, NULL, NULL, count(*) FROM (
     SELECT 1 FROM postino.jobs
     WHERE NOT :begun AND channel = :channel AND lane = :lane AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL
-      AND NOT sent AND NOT regardless AND run_at <= :now AND (queue, run_at, id) < (:queue, :run_at, :id)
+      AND NOT may_be_live AND NOT ignore_blackouts AND run_at <= :now AND (queue, run_at, id) < (:queue, :run_at, :id)
     UNION ALL
     SELECT 1 FROM postino.jobs
     WHERE channel = :channel AND lane = :lane AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL
-      AND (sent OR regardless) AND run_at <= :now AND (NOT :begun OR (run_at, id) < (:run_at, :id))
+      AND (may_be_live OR ignore_blackouts) AND run_at <= :now AND (NOT :begun OR (run_at, id) < (:run_at, :id))
     UNION ALL
     SELECT 1 FROM postino.jobs
     WHERE :lane IS NULL AND channel = :channel AND state <> 'running' AND run_at IS NOT NULL AND lane IS NULL
@@ -220,13 +220,13 @@ SELECT 'until', NULL, publish_until_at, NULL, NULL FROM postino.posts WHERE id =
 
 -- name: replay_dead_letter
 -- A copy with the next generation: the history stays where it is, and the key stays this job's.
-UPDATE postino.finished SET superseded = 1 WHERE id = :id AND NOT superseded;
-UPDATE postino.kept SET superseded = 1 WHERE id = :id AND NOT superseded;
+UPDATE postino.finished_jobs SET superseded = 1 WHERE id = :id AND NOT superseded;
+UPDATE postino.archived_jobs SET superseded = 1 WHERE id = :id AND NOT superseded;
 INSERT INTO postino.jobs (id, type, channel, queue, state, lane, account, brand, user_id, parent_id, correlation_id,
-    idempotency_key, payload, scheduled_at, run_at, max_attempts, backoff, time_limit, generation, sent, last_error, created_at)
+    idempotency_key, payload, scheduled_at, run_at, max_attempts, backoff, time_limit, generation, may_be_live, last_error, created_at)
 SELECT id, type, channel, queue, 'pending', :lane, account, brand, user_id, parent_id, correlation_id,
     idempotency_key, coalesce(:payload, payload), scheduled_at, coalesce(:run_at, :now), max_attempts, backoff, time_limit, generation + 1,
-    sent, last_error, created_at
+    may_be_live, last_error, created_at
 FROM postino.dead_letters WHERE id = :id AND generation = :generation AND resolved_at IS NULL;
 UPDATE postino.dead_letters SET resolved_at = :now, resolution = 'replayed'
 WHERE id = :id AND generation = :generation AND resolved_at IS NULL;

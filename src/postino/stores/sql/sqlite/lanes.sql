@@ -1,12 +1,12 @@
 -- name: insert_hinted_lanes
 INSERT INTO postino.lanes (channel, lane, account)
 SELECT DISTINCT channel, lane, account
-FROM (SELECT channel, lane, account FROM postino.lane_hints ORDER BY late, id LIMIT 1000)
+FROM (SELECT channel, lane, account FROM postino.lane_hints ORDER BY low_priority, id LIMIT 1000)
 WHERE true
 ON CONFLICT DO NOTHING
 
 -- name: lock_hinted_lanes
-SELECT DISTINCT channel, lane FROM (SELECT channel, lane FROM postino.lane_hints ORDER BY late, id LIMIT 1000)
+SELECT DISTINCT channel, lane FROM (SELECT channel, lane FROM postino.lane_hints ORDER BY low_priority, id LIMIT 1000)
 
 -- name: delete_hints
 DELETE FROM postino.lane_hints WHERE channel = :channel AND lane = :lane
@@ -25,13 +25,13 @@ SELECT head.channel, head.lane, head.queue, max(head.run_at, coalesce((
     SELECT max(until.value) FROM json_each(:shut_brand) AS shut JOIN json_each(:brand_until_at) AS until ON until.key = shut.key
     WHERE shut.value = head.brand
 ), ''), coalesce((
-    SELECT max(doubt.look_at) FROM postino.jobs AS doubt
+    SELECT max(doubt.lookup_at) FROM postino.jobs AS doubt
     WHERE doubt.channel = :channel AND doubt.lane = :lane AND doubt.state = 'uncertain' AND doubt.account IS NOT NULL
 ), '')), coalesce(head.brand, '')
 FROM json_each('[0, 1, 2]') AS queue
 JOIN postino.jobs AS head ON head.rowid = (
     SELECT job.rowid FROM postino.jobs AS job
-    WHERE job.channel = :channel AND job.lane = :lane AND job.queue = queue.value AND job.state <> 'running' AND job.run_at IS NOT NULL AND job.lane IS NOT NULL AND NOT job.sent AND NOT job.regardless
+    WHERE job.channel = :channel AND job.lane = :lane AND job.queue = queue.value AND job.state <> 'running' AND job.run_at IS NOT NULL AND job.lane IS NOT NULL AND NOT job.may_be_live AND NOT job.ignore_blackouts
     ORDER BY job.run_at, job.id
     LIMIT 1
 )
@@ -72,9 +72,9 @@ WITH RECURSIVE few AS MATERIALIZED (
         WHERE due.channel = :channel AND due.queue = :queue AND due.brand = each_brand.brand AND due.due_at <= :now
     )
 )
-SELECT :channel AS channel, found.brand, served.at AS served_at
+SELECT :channel AS channel, found.brand, last.at AS served_at
 FROM found
-LEFT JOIN postino.served AS served ON served.channel = :channel AND served.brand = found.brand
+LEFT JOIN postino.brand_turns AS last ON last.channel = :channel AND last.brand = found.brand
 
 -- name: lock_ready_lanes
 -- Ready lanes of the brand, the longest waiting first.
@@ -99,5 +99,5 @@ WHERE channel = :channel AND queue = :queue AND lane IN (SELECT '@' || value FRO
 LIMIT 500
 
 -- name: record_brand_turns
-INSERT INTO postino.served (channel, brand, at) VALUES (:channel, :brand, :now)
+INSERT INTO postino.brand_turns (channel, brand, at) VALUES (:channel, :brand, :now)
 ON CONFLICT (channel, brand) DO UPDATE SET at = excluded.at

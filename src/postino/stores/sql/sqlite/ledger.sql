@@ -1,17 +1,17 @@
 -- name: insert_intents
 -- Fenced by the token; from here on the job is sent. Repeated after a lost answer, it finds itself.
 UPDATE postino.jobs
-SET sent = 1, look_at = max(coalesce(look_at, ''),
+SET may_be_live = 1, lookup_at = max(coalesce(lookup_at, ''),
         :now + make_interval(secs => :send_within + :settles_within)),
     deadline_at = :now + make_interval(secs => :limit)
 WHERE id = :job_id AND token = :token;
-INSERT INTO postino.intents AS intent (job_id, step, number, position, token, intended_at, send_before_at, look_at)
+INSERT INTO postino.intents AS intent (job_id, step, number, position, token, intended_at, send_before_at, lookup_at)
 SELECT id, :step, :number, :position, :token, :now,
        :now + make_interval(secs => :send_within),
        :now + make_interval(secs => :send_within + :settles_within)
 FROM postino.jobs WHERE id = :job_id AND token = :token
 ON CONFLICT (job_id, step, number) DO UPDATE SET token = intent.token
-RETURNING job_id, step, position, number, intended_at, send_before_at, look_at
+RETURNING job_id, step, position, number, intended_at, send_before_at, lookup_at
 
 -- name: save_step
 -- Fenced by the token: whoever lost the job remembers nothing. Asked again, a step keeps when it was first asked for.
@@ -26,7 +26,7 @@ RETURNING name, position, asked_at, done_at, result
 -- name: delete_step
 -- Fenced like remember. What something visible was built on is kept.
 DELETE FROM postino.steps
-WHERE job_id = (SELECT id FROM postino.jobs WHERE id = :job_id AND token = :token AND (postino.steps.name = :name OR NOT sent));
+WHERE job_id = (SELECT id FROM postino.jobs WHERE id = :job_id AND token = :token AND (postino.steps.name = :name OR NOT may_be_live));
 SELECT id FROM postino.jobs WHERE id = :job_id AND token = :token
 
 -- name: requeue_uncertain
@@ -34,5 +34,5 @@ SELECT id FROM postino.jobs WHERE id = :job_id AND token = :token
 INSERT INTO postino.lane_hints (channel, lane, account)
 SELECT channel, lane, account FROM postino.jobs WHERE id = :job_id AND lane IS NOT NULL AND state = 'uncertain';
 UPDATE postino.jobs
-SET look_at = :look_at, run_at = CASE WHEN state = 'uncertain' THEN max(coalesce(:look_at, ''), :now) ELSE run_at END
+SET lookup_at = :lookup_at, run_at = CASE WHEN state = 'uncertain' THEN max(coalesce(:lookup_at, ''), :now) ELSE run_at END
 WHERE id = :job_id

@@ -1,19 +1,19 @@
 -- name: remove_dead_worker
 -- Only while the beats stand where the observer saw them stop: a worker that beat meanwhile lives.
-DELETE FROM postino.workers WHERE id = :id AND beats = :beats RETURNING id AS worker, suspect
+DELETE FROM postino.workers WHERE id = :id AND heartbeats = :heartbeats RETURNING id AS worker, suspect
 
 -- name: archive_posts
 -- Moved before the rest is deleted: posts are never pruned.
-INSERT INTO postino.kept SELECT job.* FROM postino.finished AS job JOIN postino.posts AS post ON post.id = job.id
+INSERT INTO postino.archived_jobs SELECT job.* FROM postino.finished_jobs AS job JOIN postino.posts AS post ON post.id = job.id
 WHERE job.finished_at < :now - make_interval(days => :finished_days);
-DELETE FROM postino.finished
+DELETE FROM postino.finished_jobs
 WHERE finished_at < :now - make_interval(days => :finished_days)
   AND id IN (SELECT id FROM postino.posts)
 
 -- name: prune_history
 -- A bounded number of rows at a time: a storm of deletes would hold up everybody else.
-DELETE FROM postino.finished WHERE rowid IN (
-    SELECT rowid FROM postino.finished WHERE finished_at < :now - make_interval(days => :finished_days) LIMIT 1000
+DELETE FROM postino.finished_jobs WHERE rowid IN (
+    SELECT rowid FROM postino.finished_jobs WHERE finished_at < :now - make_interval(days => :finished_days) LIMIT 1000
 ) RETURNING 1 AS pruned, 0 AS made;
 DELETE FROM postino.attempts WHERE rowid IN (
     SELECT rowid FROM postino.attempts WHERE ended_at < :now - make_interval(days => :finished_days) LIMIT 1000

@@ -1,6 +1,6 @@
 -- name: insert_contents
-INSERT INTO postino.contents (id, text, words, brand, user_id, version, created_at)
-VALUES (:id, :text, :words, :brand, :user_id, :version, :now)
+INSERT INTO postino.contents (id, text, search_text, brand, user_id, version, created_at)
+VALUES (:id, :text, :search_text, :brand, :user_id, :version, :now)
 ON CONFLICT (id) DO NOTHING
 
 -- name: insert_posts
@@ -63,7 +63,7 @@ WITH walked AS MATERIALIZED (
             WHERE job.id = walked.id AND job.state = ANY (:states)
         )))
         AND (:words IS NULL OR EXISTS (
-            SELECT 1 FROM postino.contents AS content WHERE content.id = content_id AND instr(content.words, :words) > 0
+            SELECT 1 FROM postino.contents AS content WHERE content.id = content_id AND instr(content.search_text, :words) > 0
         )) AS fits
     FROM walked
 )
@@ -108,7 +108,7 @@ WITH walked AS MATERIALIZED (
             WHERE job.id = walked.id AND job.state = ANY (:states)
         )))
         AND (:words IS NULL OR EXISTS (
-            SELECT 1 FROM postino.contents AS content WHERE content.id = content_id AND instr(content.words, :words) > 0
+            SELECT 1 FROM postino.contents AS content WHERE content.id = content_id AND instr(content.search_text, :words) > 0
         )) AS fits
     FROM walked
 )
@@ -160,13 +160,31 @@ WHERE post.account = :account AND post.fingerprint = :fingerprint
 ORDER BY post.created_at DESC
 
 -- name: find_responses
-SELECT caller, key, request, what, status, body, created_at FROM postino.answers WHERE caller = :caller AND key = :key
+SELECT caller, key, request, what, status, body, created_at FROM postino.stored_responses WHERE caller = :caller AND key = :key
 
 -- name: reserve_responses
 -- Who comes first with a key makes it.
-INSERT INTO postino.answers (caller, key, request, what, created_at) VALUES (:caller, :key, :request, :what, :now)
+INSERT INTO postino.stored_responses (caller, key, request, what, created_at) VALUES (:caller, :key, :request, :what, :now)
 ON CONFLICT (caller, key) DO NOTHING
 RETURNING caller, key
 
 -- name: save_responses
-UPDATE postino.answers SET status = :status, body = :body WHERE caller = :caller AND key = :key
+UPDATE postino.stored_responses SET status = :status, body = :body WHERE caller = :caller AND key = :key
+
+-- name: take_given_up_posts
+-- What was due before a network has been in trouble for too long, where nobody request how long that is, and nothing is or may
+-- be out; out of everybody's reach until the end of this transaction.
+UPDATE postino.jobs SET state = 'uncertain'
+WHERE state = 'pending' AND id IN (
+    SELECT job.id FROM postino.circuits AS circuit
+    JOIN postino.jobs AS job ON job.channel = circuit.service
+    JOIN postino.posts AS post ON post.id = job.id
+    WHERE circuit.unhealthy_since_at <= strftime('%Y-%m-%dT%H:%M:%f', :now, -:seconds || ' seconds') || '999Z' AND post.publish_until_at IS NULL AND job.state = 'pending' AND job.lookup_at IS NULL
+      AND job.scheduled_at <= strftime('%Y-%m-%dT%H:%M:%f', :now, -:seconds || ' seconds') || '999Z' AND NOT EXISTS (
+          SELECT 1 FROM postino.receipts WHERE job_id = job.id AND verdict = 'accepted'
+      )
+      AND job.generation = 1  -- a person who replays it wants it all the same
+    ORDER BY job.id LIMIT 500
+    FOR UPDATE OF job SKIP LOCKED
+)
+RETURNING *

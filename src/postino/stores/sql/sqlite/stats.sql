@@ -10,7 +10,7 @@ JOIN json_each((
         )
         UNION ALL
         SELECT state FROM (
-            SELECT past.state AS state FROM postino.finished AS past
+            SELECT past.state AS state FROM postino.finished_jobs AS past
             WHERE past.brand = wanted.value AND past.brand IS NOT NULL AND NOT past.superseded AND past.type = 'postino.post'
             ORDER BY past.id DESC LIMIT :most
         )
@@ -23,7 +23,7 @@ ORDER BY 1, 2
 -- Bounded before anything else is asked of them: of a busy day only the latest are looked at.
 WITH latest AS MATERIALIZED (
     SELECT channel, state, brand, (julianday(finished_at) - julianday(scheduled_at)) * 86400.0 AS late_by
-    FROM postino.finished
+    FROM postino.finished_jobs
     WHERE type = 'postino.post' AND finished_at >= :since_at
     ORDER BY finished_at DESC
     LIMIT :most

@@ -25,11 +25,11 @@ CREATE TABLE postino.jobs (
     generation      int NOT NULL DEFAULT 1,
     rescues         int NOT NULL DEFAULT 0,
     deferrals       int NOT NULL DEFAULT 0,
-    limited         int NOT NULL DEFAULT 0,
-    deferred        text,
-    sent            boolean NOT NULL DEFAULT false,
-    regardless      boolean NOT NULL DEFAULT false,  -- of blackouts: a person said so
-    look_at         timestamptz,  -- something may be out there: when the network may be asked; nothing in doubt has none
+    rate_limit_count         int NOT NULL DEFAULT 0,
+    deferral_reason        text,
+    may_be_live            boolean NOT NULL DEFAULT false,
+    ignore_blackouts      boolean NOT NULL DEFAULT false,  -- of blackouts: a person said so
+    lookup_at         timestamptz,  -- something may be out there: when the network may be asked; nothing in doubt has none
     remote_id       text,
     last_error      text,
     claimed_by      text,
@@ -49,22 +49,22 @@ CREATE TABLE postino.jobs (
 -- One range per (channel, queue): a range shared by queues would walk over the future jobs of one to reach another.
 -- What an account has begun to send, or is to send in spite of a blackout, has a line of its own: fewer gates hold it up.
 CREATE INDEX jobs_bulk ON postino.jobs (channel, queue, run_at) WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NULL;
-CREATE INDEX jobs_lanes ON postino.jobs (channel, lane, queue, run_at, id) WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND NOT sent AND NOT regardless;
-CREATE INDEX jobs_begun ON postino.jobs (channel, run_at) WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND (sent OR regardless);
+CREATE INDEX jobs_lanes ON postino.jobs (channel, lane, queue, run_at, id) WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND NOT may_be_live AND NOT ignore_blackouts;
+CREATE INDEX jobs_begun ON postino.jobs (channel, run_at) WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND (may_be_live OR ignore_blackouts);
 CREATE INDEX jobs_in_doubt ON postino.jobs (channel, lane) WHERE state = 'uncertain' AND lane IS NOT NULL;
 CREATE INDEX jobs_busy ON postino.jobs (state, channel) WHERE state <> 'pending';
 -- The net under the lanes: the database itself refuses a second running job of an account on a channel.
 CREATE UNIQUE INDEX jobs_one_per_account ON postino.jobs (channel, lane) WHERE state = 'running' AND account IS NOT NULL;
 CREATE INDEX jobs_children ON postino.jobs (parent_id) WHERE parent_id IS NOT NULL;
 
-CREATE TABLE postino.keys (
+CREATE TABLE postino.idempotency_keys (
     channel    text NOT NULL,
     key        text NOT NULL,
     job_id     uuid NOT NULL,
     PRIMARY KEY (channel, key)
 );
 
-CREATE TABLE postino.finished (
+CREATE TABLE postino.finished_jobs (
     id              uuid NOT NULL,
     type            text NOT NULL,
     channel         text NOT NULL,
@@ -86,7 +86,7 @@ CREATE TABLE postino.finished (
     generation      int NOT NULL,
     rescues         int NOT NULL,
     deferrals       int NOT NULL,
-    sent            boolean NOT NULL,
+    may_be_live            boolean NOT NULL,
     remote_id       text,
     result          text,
     last_error      text,
@@ -98,12 +98,12 @@ CREATE TABLE postino.finished (
     finished_at     timestamptz NOT NULL,
     superseded      boolean NOT NULL DEFAULT false  -- replayed since: a later generation tells the rest
 ) PARTITION BY RANGE (finished_at);
-CREATE INDEX finished_id ON postino.finished (id);
-CREATE INDEX finished_children ON postino.finished (parent_id) WHERE parent_id IS NOT NULL;
+CREATE INDEX finished_jobs_id ON postino.finished_jobs (id);
+CREATE INDEX finished_jobs_children ON postino.finished_jobs (parent_id) WHERE parent_id IS NOT NULL;
 
 -- Those that are never pruned, when their time among the others is over. Posts are such.
-CREATE TABLE postino.kept (LIKE postino.finished INCLUDING DEFAULTS INCLUDING CONSTRAINTS);
-CREATE INDEX kept_id ON postino.kept (id);
+CREATE TABLE postino.archived_jobs (LIKE postino.finished_jobs INCLUDING DEFAULTS INCLUDING CONSTRAINTS);
+CREATE INDEX archived_jobs_id ON postino.archived_jobs (id);
 
 CREATE TABLE postino.attempts (
     job_id      uuid NOT NULL,
@@ -154,7 +154,7 @@ CREATE TABLE postino.dead_letters (
     time_limit      float8,
     rescues         int NOT NULL,
     deferrals       int NOT NULL,
-    sent            boolean NOT NULL,
+    may_be_live            boolean NOT NULL,
     remote_id       text,
     last_error      text,
     trace           text,
@@ -195,7 +195,7 @@ CREATE TABLE postino.lane_due (
 CREATE INDEX lane_due_order ON postino.lane_due (channel, queue, due_at);
 CREATE INDEX lane_due_brand ON postino.lane_due (channel, queue, brand, due_at);
 -- When each brand was last served on a channel: the one served least recently goes first.
-CREATE TABLE postino.served (
+CREATE TABLE postino.brand_turns (
     channel text NOT NULL,
     brand   text NOT NULL,
     at      timestamptz NOT NULL,
@@ -208,8 +208,8 @@ CREATE TABLE postino.lane_hints (
     channel text NOT NULL,
     lane    text NOT NULL,
     account text,
-    late    boolean NOT NULL DEFAULT false,  -- about a gate of many lanes: what is new goes before it
-    PRIMARY KEY (late, id)
+    low_priority    boolean NOT NULL DEFAULT false,  -- about a gate of many lanes: what is new goes before it
+    PRIMARY KEY (low_priority, id)
 );
 CREATE INDEX lane_hints_lane ON postino.lane_hints (channel, lane);
 
@@ -221,14 +221,14 @@ CREATE TABLE postino.gates (
     since_at timestamptz NOT NULL,
     until_at timestamptz NOT NULL,
     reason   text,
-    times    int NOT NULL DEFAULT 1,  -- in a row: a network that asks again is left alone longer
+    repeat_count    int NOT NULL DEFAULT 1,  -- in a row: a network that asks again is left alone longer
     PRIMARY KEY (scope, name, kind)
 );
 -- At most so many of a channel at once: a person's word goes before the usual. Whoever counts locks the row.
 CREATE TABLE postino.caps (
     channel text PRIMARY KEY,
-    most    int CHECK (most >= 0),
-    usual   int CHECK (usual >= 0)
+    cap         int CHECK (cap >= 0),
+    default_cap int CHECK (default_cap >= 0)
 );
 
 CREATE TABLE postino.workers (
@@ -236,7 +236,7 @@ CREATE TABLE postino.workers (
     host       text NOT NULL,
     pid        int NOT NULL,
     started_at timestamptz NOT NULL,
-    beats      bigint NOT NULL DEFAULT 0,
+    heartbeats      bigint NOT NULL DEFAULT 0,
     suspect    uuid  -- of the jobs rescued before, the one it runs now: they run one at a time
 );
 
@@ -277,7 +277,7 @@ DECLARE
     made   int := 0;
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtext('postino.make_partitions'));
-    FOREACH parent IN ARRAY ARRAY['finished', 'attempts', 'events'] LOOP
+    FOREACH parent IN ARRAY ARRAY['finished_jobs', 'attempts', 'events'] LOOP
         FOR week IN -1 .. weeks LOOP
             monday := (date_trunc('week', now() AT TIME ZONE 'UTC') + week * interval '7 days') AT TIME ZONE 'UTC';
             child := parent || '_' || to_char(monday AT TIME ZONE 'UTC', 'YYYYMMDD');
@@ -326,32 +326,32 @@ CREATE VIEW postino.stored_jobs AS
 SELECT id, type, channel, account, brand, user_id,
        (ARRAY['high', 'default', 'low'])[queue + 1] AS queue, state, scheduled_at, run_at,
        attempts, max_attempts, idempotency_key, payload, remote_id, parent_id, correlation_id,
-       last_error, deferred, created_at, claimed_by, claimed_at, dispatched_at, NULL::timestamptz AS finished_at,
-       NULL::text AS result, generation, rescues, deferrals, sent, look_at, backoff, time_limit, token, regardless, limited
+       last_error, deferral_reason, created_at, claimed_by, claimed_at, dispatched_at, NULL::timestamptz AS finished_at,
+       NULL::text AS result, generation, rescues, deferrals, may_be_live, lookup_at, backoff, time_limit, token, ignore_blackouts, rate_limit_count
 FROM postino.jobs
 UNION ALL
 SELECT id, type, channel, account, brand, user_id,
        (ARRAY['high', 'default', 'low'])[queue + 1], state, scheduled_at, run_at,
        attempts, max_attempts, idempotency_key, payload, remote_id, parent_id, correlation_id,
        last_error, NULL, created_at, claimed_by, claimed_at, dispatched_at, finished_at,
-       result, generation, rescues, deferrals, sent, NULL, backoff, time_limit, NULL, false, 0
-FROM postino.finished
+       result, generation, rescues, deferrals, may_be_live, NULL, backoff, time_limit, NULL, false, 0
+FROM postino.finished_jobs
 WHERE NOT superseded
 UNION ALL
 SELECT id, type, channel, account, brand, user_id,
        (ARRAY['high', 'default', 'low'])[queue + 1], state, scheduled_at, run_at,
        attempts, max_attempts, idempotency_key, payload, remote_id, parent_id, correlation_id,
        last_error, NULL, created_at, claimed_by, claimed_at, dispatched_at, finished_at,
-       result, generation, rescues, deferrals, sent, NULL, backoff, time_limit, NULL, false, 0
-FROM postino.kept
+       result, generation, rescues, deferrals, may_be_live, NULL, backoff, time_limit, NULL, false, 0
+FROM postino.archived_jobs
 WHERE NOT superseded;
 
 -- The same for people and plain SQL: a payload is bytes, whatever they are; people read text.
 CREATE VIEW postino.all_jobs AS
 SELECT id, type, channel, account, brand, user_id, queue, state, scheduled_at, run_at, attempts, max_attempts,
        idempotency_key, postino.readable(payload) AS payload,
-       remote_id, parent_id, correlation_id, last_error, deferred, created_at, claimed_by, claimed_at, dispatched_at,
-       finished_at, result, generation, rescues, deferrals, sent, look_at, backoff, time_limit, token, regardless, limited, payload AS payload_bytes
+       remote_id, parent_id, correlation_id, last_error, deferral_reason, created_at, claimed_by, claimed_at, dispatched_at,
+       finished_at, result, generation, rescues, deferrals, may_be_live, lookup_at, backoff, time_limit, token, ignore_blackouts, rate_limit_count, payload AS payload_bytes
 FROM postino.stored_jobs;
 
 -- Every try. The one that completed a job is its finished row; without a token it was a person's word, and has its line.
@@ -360,5 +360,5 @@ SELECT job_id, generation, number, started_at, ended_at, worker, outcome, error_
 FROM postino.attempts
 UNION ALL
 SELECT id, generation, attempts, claimed_at, finished_at, claimed_by, state, NULL, NULL, NULL
-FROM postino.finished
+FROM postino.finished_jobs
 WHERE state = 'completed' AND token IS NOT NULL;

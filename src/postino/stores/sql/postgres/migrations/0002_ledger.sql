@@ -19,7 +19,7 @@ CREATE TABLE postino.intents (
     token          uuid NOT NULL,
     intended_at    timestamptz NOT NULL,
     send_before_at timestamptz NOT NULL,
-    look_at        timestamptz NOT NULL,
+    lookup_at        timestamptz NOT NULL,
     PRIMARY KEY (job_id, step, number)
 );
 
@@ -34,14 +34,14 @@ CREATE TABLE postino.receipts (
     url       text,
     data      text NOT NULL DEFAULT '{}',
     why       text,
-    told_by   text NOT NULL CHECK (told_by IN ('call', 'lookup', 'person')),
+    source   text NOT NULL CHECK (source IN ('call', 'lookup', 'person')),
     at        timestamptz NOT NULL,
     PRIMARY KEY (job_id, step, number, verdict, remote_id),
     CHECK ((verdict = 'accepted') = (remote_id <> ''))
 );
 
 -- Whose remote post is whose, for ever: none belongs to two jobs.
-CREATE TABLE postino.published (
+CREATE TABLE postino.remote_ids (
     channel   text NOT NULL,
     account   text NOT NULL,
     remote_id text NOT NULL,
@@ -52,7 +52,7 @@ CREATE TABLE postino.published (
 
 -- Where this database lives, and when it was last at work: one row. A copy, or one brought back from an earlier day,
 -- does not know what was sent since.
-CREATE TABLE postino.surroundings (
+CREATE TABLE postino.database_identity (
     id       int PRIMARY KEY CHECK (id = 1),
     identity text NOT NULL,
     alive_at timestamptz NOT NULL

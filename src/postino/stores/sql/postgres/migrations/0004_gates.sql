@@ -4,7 +4,7 @@ CREATE TABLE postino.circuits (
     state    text NOT NULL CHECK (state IN ('closed', 'open', 'half_open')),
     since_at timestamptz,
     until_at timestamptz,
-    trouble_at timestamptz,  -- since when it has not been closed
+    unhealthy_since_at timestamptz,  -- since when it has not been closed
     failures text NOT NULL,  -- when, as JSON
     trips    int NOT NULL,
     probes   int NOT NULL,
@@ -15,13 +15,13 @@ CREATE TABLE postino.circuits (
 -- Windows in which nothing is published, in somebody's local time.
 CREATE TABLE postino.blackouts (
     id         uuid PRIMARY KEY,
-    told       text NOT NULL,
-    usual      boolean NOT NULL DEFAULT false,  -- as the settings say
+    definition       text NOT NULL,
+    configured      boolean NOT NULL DEFAULT false,  -- as the settings say
     created_at timestamptz NOT NULL
 );
 
 -- What was spent of a network's quotas: reserved before a call, taken back if it never left.
-CREATE TABLE postino.spent (
+CREATE TABLE postino.quota_usage (
     job_id  uuid NOT NULL,
     step    text NOT NULL,
     number  int NOT NULL,
@@ -32,4 +32,4 @@ CREATE TABLE postino.spent (
     at      timestamptz NOT NULL,
     PRIMARY KEY (job_id, step, number, quota)
 );
-CREATE INDEX spent_lately ON postino.spent (channel, quota, account, at);
+CREATE INDEX quota_usage_recent ON postino.quota_usage (channel, quota, account, at);

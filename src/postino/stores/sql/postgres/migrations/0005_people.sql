@@ -35,7 +35,7 @@ CREATE TABLE postino.sessions (
 CREATE INDEX sessions_by_user ON postino.sessions (user_id);
 CREATE INDEX sessions_by_end ON postino.sessions (expires_at);
 
-CREATE TABLE postino.sign_ins (
+CREATE TABLE postino.sign_in_links (
     id         uuid PRIMARY KEY,
     user_id    uuid NOT NULL,
     digest     text NOT NULL,
@@ -43,12 +43,12 @@ CREATE TABLE postino.sign_ins (
     seen_at    timestamptz,
     expires_at timestamptz NOT NULL
 );
-CREATE INDEX sign_ins_by_user ON postino.sign_ins (user_id);
+CREATE INDEX sign_in_links_by_user ON postino.sign_in_links (user_id);
 
 -- Who guesses, by a digest of whom: people type passwords where names belong.
-CREATE TABLE postino.throttles (
+CREATE TABLE postino.login_throttles (
     subject  text PRIMARY KEY,
     failures int NOT NULL,
     last_at  timestamptz
 );
-CREATE INDEX throttles_by_age ON postino.throttles (last_at);
+CREATE INDEX login_throttles_by_age ON postino.login_throttles (last_at);

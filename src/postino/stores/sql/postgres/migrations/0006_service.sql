@@ -25,7 +25,7 @@ BEGIN
     RETURN NULL;
 END
 $$;
-CREATE TRIGGER post_ended AFTER INSERT ON postino.finished FOR EACH ROW WHEN (NEW.type = 'postino.post')
+CREATE TRIGGER post_ended AFTER INSERT ON postino.finished_jobs FOR EACH ROW WHEN (NEW.type = 'postino.post')
     EXECUTE FUNCTION postino.post_ended();
 CREATE TRIGGER post_replayed AFTER INSERT ON postino.jobs FOR EACH ROW WHEN (NEW.type = 'postino.post' AND NEW.generation > 1)
     EXECUTE FUNCTION postino.post_moved();
@@ -34,11 +34,11 @@ CREATE TRIGGER post_moved AFTER UPDATE OF scheduled_at ON postino.jobs FOR EACH 
     EXECUTE FUNCTION postino.post_moved();
 
 -- What people look for in a content: all its words, in one case.
-ALTER TABLE postino.contents ADD COLUMN words text NOT NULL DEFAULT '';
-UPDATE postino.contents SET words = lower(text);
+ALTER TABLE postino.contents ADD COLUMN search_text text NOT NULL DEFAULT '';
+UPDATE postino.contents SET search_text = lower(text);
 
 -- What was answered to a request with a key, for ever: written with what the request made.
-CREATE TABLE postino.answers (
+CREATE TABLE postino.stored_responses (
     caller     text NOT NULL,
     key        text NOT NULL,
     request    text NOT NULL,  -- what was asked, as a hash
@@ -54,7 +54,7 @@ CREATE TABLE postino.drafts (
     id         uuid PRIMARY KEY,
     brand      text,
     author     text NOT NULL,
-    said       text NOT NULL,
+    request       text NOT NULL,
     version    int NOT NULL,
     created_at timestamptz NOT NULL,
     changed_at timestamptz NOT NULL

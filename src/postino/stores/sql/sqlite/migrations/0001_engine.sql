@@ -25,11 +25,11 @@ CREATE TABLE postino_jobs (
     generation      integer NOT NULL DEFAULT 1,
     rescues         integer NOT NULL DEFAULT 0,
     deferrals       integer NOT NULL DEFAULT 0,
-    limited         integer NOT NULL DEFAULT 0,
-    deferred        text,
-    sent            integer NOT NULL DEFAULT 0,
-    regardless      integer NOT NULL DEFAULT 0,  -- of blackouts: a person said so
-    look_at         text,  -- something may be out there: when the network may be asked; nothing in doubt has none
+    rate_limit_count         integer NOT NULL DEFAULT 0,
+    deferral_reason        text,
+    may_be_live            integer NOT NULL DEFAULT 0,
+    ignore_blackouts      integer NOT NULL DEFAULT 0,  -- of blackouts: a person said so
+    lookup_at         text,  -- something may be out there: when the network may be asked; nothing in doubt has none
     remote_id       text,
     last_error      text,
     claimed_by      text,
@@ -48,8 +48,8 @@ CREATE TABLE postino_jobs (
 -- One range per (channel, queue): a range shared by queues would walk over the future jobs of one to reach another.
 -- What an account has begun to send, or is to send in spite of a blackout, has a line of its own: fewer gates hold it up.
 CREATE INDEX postino_jobs_bulk ON postino_jobs (channel, queue, run_at) WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NULL;
-CREATE INDEX postino_jobs_lanes ON postino_jobs (channel, lane, queue, run_at, id) WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND NOT sent AND NOT regardless;
-CREATE INDEX postino_jobs_begun ON postino_jobs (channel, run_at) WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND (sent OR regardless);
+CREATE INDEX postino_jobs_lanes ON postino_jobs (channel, lane, queue, run_at, id) WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND NOT may_be_live AND NOT ignore_blackouts;
+CREATE INDEX postino_jobs_begun ON postino_jobs (channel, run_at) WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND (may_be_live OR ignore_blackouts);
 CREATE INDEX postino_jobs_in_doubt ON postino_jobs (channel, lane) WHERE state = 'uncertain';
 CREATE INDEX postino_jobs_running ON postino_jobs (channel) WHERE state = 'running';
 -- The net under the lanes: the database itself refuses a second running job of an account on a channel.
@@ -57,14 +57,14 @@ CREATE UNIQUE INDEX postino_jobs_one_per_account ON postino_jobs (channel, lane)
 CREATE INDEX postino_jobs_uncertain ON postino_jobs (id) WHERE state = 'uncertain';
 CREATE INDEX postino_jobs_children ON postino_jobs (parent_id) WHERE parent_id IS NOT NULL;
 
-CREATE TABLE postino_keys (
+CREATE TABLE postino_idempotency_keys (
     channel    text NOT NULL,
     key        text NOT NULL,
     job_id     text NOT NULL,
     PRIMARY KEY (channel, key)
 ) WITHOUT ROWID;
 
-CREATE TABLE postino_finished (
+CREATE TABLE postino_finished_jobs (
     id              text NOT NULL,
     type            text NOT NULL,
     channel         text NOT NULL,
@@ -86,7 +86,7 @@ CREATE TABLE postino_finished (
     generation      integer NOT NULL,
     rescues         integer NOT NULL,
     deferrals       integer NOT NULL,
-    sent            integer NOT NULL,
+    may_be_live            integer NOT NULL,
     remote_id       text,
     result          text,
     last_error      text,
@@ -98,13 +98,13 @@ CREATE TABLE postino_finished (
     finished_at     text NOT NULL,
     superseded      integer NOT NULL DEFAULT 0  -- replayed since: a later generation tells the rest
 );
-CREATE INDEX postino_finished_id ON postino_finished (id);
-CREATE INDEX postino_finished_when ON postino_finished (finished_at);
-CREATE INDEX postino_finished_children ON postino_finished (parent_id) WHERE parent_id IS NOT NULL;
+CREATE INDEX postino_finished_jobs_id ON postino_finished_jobs (id);
+CREATE INDEX postino_finished_jobs_when ON postino_finished_jobs (finished_at);
+CREATE INDEX postino_finished_jobs_children ON postino_finished_jobs (parent_id) WHERE parent_id IS NOT NULL;
 
 -- Those that are never pruned, when their time among the others is over. Posts are such.
-CREATE TABLE postino_kept AS SELECT * FROM postino_finished WHERE 0;
-CREATE INDEX postino_kept_id ON postino_kept (id);
+CREATE TABLE postino_archived_jobs AS SELECT * FROM postino_finished_jobs WHERE 0;
+CREATE INDEX postino_archived_jobs_id ON postino_archived_jobs (id);
 
 CREATE TABLE postino_attempts (
     job_id      text NOT NULL,
@@ -152,7 +152,7 @@ CREATE TABLE postino_dead_letters (
     time_limit      real,
     rescues         integer NOT NULL,
     deferrals       integer NOT NULL,
-    sent            integer NOT NULL,
+    may_be_live            integer NOT NULL,
     remote_id       text,
     last_error      text,
     trace           text,
@@ -192,7 +192,7 @@ CREATE TABLE postino_lane_due (
 CREATE INDEX postino_lane_due_order ON postino_lane_due (channel, queue, due_at);
 CREATE INDEX postino_lane_due_brand ON postino_lane_due (channel, queue, brand, due_at);
 -- When each brand was last served on a channel: the one served least recently goes first.
-CREATE TABLE postino_served (
+CREATE TABLE postino_brand_turns (
     channel text NOT NULL,
     brand   text NOT NULL,
     at      text NOT NULL,
@@ -204,10 +204,10 @@ CREATE TABLE postino_lane_hints (
     channel text NOT NULL,
     lane    text NOT NULL,
     account text,
-    late    int NOT NULL DEFAULT 0  -- about a gate of many lanes: what is new goes before it
+    low_priority    int NOT NULL DEFAULT 0  -- about a gate of many lanes: what is new goes before it
 );
 CREATE INDEX postino_lane_hints_lane ON postino_lane_hints (channel, lane);
-CREATE INDEX postino_lane_hints_order ON postino_lane_hints (late, id);
+CREATE INDEX postino_lane_hints_order ON postino_lane_hints (low_priority, id);
 
 -- Reasons not to run yet, each with a time; 9999 is until somebody opens it. Those that are over stay, and mean nothing.
 CREATE TABLE postino_gates (
@@ -217,14 +217,14 @@ CREATE TABLE postino_gates (
     since_at text NOT NULL,
     until_at text NOT NULL,
     reason   text,
-    times    integer NOT NULL DEFAULT 1,  -- in a row: a network that asks again is left alone longer
+    repeat_count    integer NOT NULL DEFAULT 1,  -- in a row: a network that asks again is left alone longer
     PRIMARY KEY (scope, name, kind)
 );
 -- At most so many of a channel at once: a person's word goes before the usual.
 CREATE TABLE postino_caps (
     channel text PRIMARY KEY,
-    most    integer CHECK (most >= 0),
-    usual   integer CHECK (usual >= 0)
+    cap         integer CHECK (cap >= 0),
+    default_cap integer CHECK (default_cap >= 0)
 );
 
 CREATE TABLE postino_workers (
@@ -232,7 +232,7 @@ CREATE TABLE postino_workers (
     host       text NOT NULL,
     pid        integer NOT NULL,
     started_at text NOT NULL,
-    beats      integer NOT NULL DEFAULT 0,
+    heartbeats      integer NOT NULL DEFAULT 0,
     suspect    text  -- of the jobs rescued before, the one it runs now: they run one at a time
 );
 
@@ -267,32 +267,32 @@ CREATE VIEW postino_stored_jobs AS
 SELECT id, type, channel, account, brand, user_id,
        CASE queue WHEN 0 THEN 'high' WHEN 1 THEN 'default' ELSE 'low' END AS queue, state, scheduled_at, run_at,
        attempts, max_attempts, idempotency_key, payload, remote_id, parent_id, correlation_id,
-       last_error, deferred, created_at, claimed_by, claimed_at, dispatched_at, NULL AS finished_at,
-       NULL AS result, generation, rescues, deferrals, sent, look_at, backoff, time_limit, token, regardless, limited
+       last_error, deferral_reason, created_at, claimed_by, claimed_at, dispatched_at, NULL AS finished_at,
+       NULL AS result, generation, rescues, deferrals, may_be_live, lookup_at, backoff, time_limit, token, ignore_blackouts, rate_limit_count
 FROM postino_jobs
 UNION ALL
 SELECT id, type, channel, account, brand, user_id,
        CASE queue WHEN 0 THEN 'high' WHEN 1 THEN 'default' ELSE 'low' END, state, scheduled_at, run_at,
        attempts, max_attempts, idempotency_key, payload, remote_id, parent_id, correlation_id,
        last_error, NULL, created_at, claimed_by, claimed_at, dispatched_at, finished_at,
-       result, generation, rescues, deferrals, sent, NULL, backoff, time_limit, NULL, 0, 0
-FROM postino_finished
+       result, generation, rescues, deferrals, may_be_live, NULL, backoff, time_limit, NULL, 0, 0
+FROM postino_finished_jobs
 WHERE NOT superseded
 UNION ALL
 SELECT id, type, channel, account, brand, user_id,
        CASE queue WHEN 0 THEN 'high' WHEN 1 THEN 'default' ELSE 'low' END, state, scheduled_at, run_at,
        attempts, max_attempts, idempotency_key, payload, remote_id, parent_id, correlation_id,
        last_error, NULL, created_at, claimed_by, claimed_at, dispatched_at, finished_at,
-       result, generation, rescues, deferrals, sent, NULL, backoff, time_limit, NULL, 0, 0
-FROM postino_kept
+       result, generation, rescues, deferrals, may_be_live, NULL, backoff, time_limit, NULL, 0, 0
+FROM postino_archived_jobs
 WHERE NOT superseded;
 
 -- The same for people and plain SQL: a payload is bytes, whatever they are; people read text.
 CREATE VIEW postino_all_jobs AS
 SELECT id, type, channel, account, brand, user_id, queue, state, scheduled_at, run_at, attempts, max_attempts,
        idempotency_key, CASE WHEN json_valid(CAST(payload AS text)) THEN CAST(payload AS text) ELSE quote(payload) END AS payload,
-       remote_id, parent_id, correlation_id, last_error, deferred, created_at, claimed_by, claimed_at, dispatched_at,
-       finished_at, result, generation, rescues, deferrals, sent, look_at, backoff, time_limit, token, regardless, limited, payload AS payload_bytes
+       remote_id, parent_id, correlation_id, last_error, deferral_reason, created_at, claimed_by, claimed_at, dispatched_at,
+       finished_at, result, generation, rescues, deferrals, may_be_live, lookup_at, backoff, time_limit, token, ignore_blackouts, rate_limit_count, payload AS payload_bytes
 FROM postino_stored_jobs;
 
 -- Every try. The one that completed a job is its finished row; without a token it was a person's word, and has its line.
@@ -301,5 +301,5 @@ SELECT job_id, generation, number, started_at, ended_at, worker, outcome, error_
 FROM postino_attempts
 UNION ALL
 SELECT id, generation, attempts, claimed_at, finished_at, claimed_by, state, NULL, NULL, NULL
-FROM postino_finished
+FROM postino_finished_jobs
 WHERE state = 'completed' AND token IS NOT NULL;

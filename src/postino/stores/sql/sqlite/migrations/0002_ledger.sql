@@ -19,7 +19,7 @@ CREATE TABLE postino_intents (
     token          text NOT NULL,
     intended_at    text NOT NULL,
     send_before_at text NOT NULL,
-    look_at        text NOT NULL,
+    lookup_at        text NOT NULL,
     PRIMARY KEY (job_id, step, number)
 ) WITHOUT ROWID;
 
@@ -34,14 +34,14 @@ CREATE TABLE postino_receipts (
     url       text,
     data      text NOT NULL DEFAULT '{}',
     why       text,
-    told_by   text NOT NULL CHECK (told_by IN ('call', 'lookup', 'person')),
+    source   text NOT NULL CHECK (source IN ('call', 'lookup', 'person')),
     at        text NOT NULL,
     PRIMARY KEY (job_id, step, number, verdict, remote_id),
     CHECK ((verdict = 'accepted') = (remote_id <> ''))
 ) WITHOUT ROWID;
 
 -- Whose remote post is whose, for ever: none belongs to two jobs.
-CREATE TABLE postino_published (
+CREATE TABLE postino_remote_ids (
     channel   text NOT NULL,
     account   text NOT NULL,
     remote_id text NOT NULL,
@@ -52,7 +52,7 @@ CREATE TABLE postino_published (
 
 -- Where this database lives, and when it was last at work: one row. A copy, or one brought back from an earlier day,
 -- does not know what was sent since.
-CREATE TABLE postino_surroundings (
+CREATE TABLE postino_database_identity (
     id       int PRIMARY KEY CHECK (id = 1),
     identity text NOT NULL,
     alive_at text NOT NULL

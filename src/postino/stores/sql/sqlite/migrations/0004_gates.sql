@@ -4,7 +4,7 @@ CREATE TABLE postino_circuits (
     state    text NOT NULL CHECK (state IN ('closed', 'open', 'half_open')),
     since_at text,
     until_at text,
-    trouble_at text,  -- since when it has not been closed
+    unhealthy_since_at text,  -- since when it has not been closed
     failures text NOT NULL,  -- when, as JSON
     trips    integer NOT NULL,
     probes   integer NOT NULL,
@@ -15,13 +15,13 @@ CREATE TABLE postino_circuits (
 -- Windows in which nothing is published, in somebody's local time.
 CREATE TABLE postino_blackouts (
     id         text PRIMARY KEY,
-    told       text NOT NULL,
-    usual      integer NOT NULL DEFAULT 0,  -- as the settings say
+    definition       text NOT NULL,
+    configured      integer NOT NULL DEFAULT 0,  -- as the settings say
     created_at text NOT NULL
 );
 
 -- What was spent of a network's quotas: reserved before a call, taken back if it never left.
-CREATE TABLE postino_spent (
+CREATE TABLE postino_quota_usage (
     job_id  text NOT NULL,
     step    text NOT NULL,
     number  integer NOT NULL,
@@ -32,4 +32,4 @@ CREATE TABLE postino_spent (
     at      text NOT NULL,
     PRIMARY KEY (job_id, step, number, quota)
 );
-CREATE INDEX postino_spent_lately ON postino_spent (channel, quota, account, at);
+CREATE INDEX postino_quota_usage_recent ON postino_quota_usage (channel, quota, account, at);

@@ -35,7 +35,7 @@ CREATE TABLE postino_sessions (
 CREATE INDEX postino_sessions_by_user ON postino_sessions (user_id);
 CREATE INDEX postino_sessions_by_end ON postino_sessions (expires_at);
 
-CREATE TABLE postino_sign_ins (
+CREATE TABLE postino_sign_in_links (
     id         text PRIMARY KEY,
     user_id    text NOT NULL,
     digest     text NOT NULL,
@@ -43,12 +43,12 @@ CREATE TABLE postino_sign_ins (
     seen_at    text,
     expires_at text NOT NULL
 );
-CREATE INDEX postino_sign_ins_by_user ON postino_sign_ins (user_id);
+CREATE INDEX postino_sign_in_links_by_user ON postino_sign_in_links (user_id);
 
 -- Who guesses, by a digest of whom: people type passwords where names belong.
-CREATE TABLE postino_throttles (
+CREATE TABLE postino_login_throttles (
     subject  text PRIMARY KEY,
     failures integer NOT NULL,
     last_at  text
 );
-CREATE INDEX postino_throttles_by_age ON postino_throttles (last_at);
+CREATE INDEX postino_login_throttles_by_age ON postino_login_throttles (last_at);

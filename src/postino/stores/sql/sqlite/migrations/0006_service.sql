@@ -14,7 +14,7 @@ CREATE INDEX postino_posts_at ON postino_posts (scheduled_at, id);
 CREATE INDEX postino_posts_account_at ON postino_posts (account, scheduled_at, id);
 CREATE INDEX postino_posts_brand_at ON postino_posts (brand, scheduled_at, id);
 
-CREATE TRIGGER postino_post_ended AFTER INSERT ON postino_finished WHEN NEW.type = 'postino.post'
+CREATE TRIGGER postino_post_ended AFTER INSERT ON postino_finished_jobs WHEN NEW.type = 'postino.post'
 BEGIN
     UPDATE postino_posts SET phase = NEW.state WHERE id = NEW.id AND phase <> NEW.state;
 END;
@@ -29,11 +29,11 @@ BEGIN
 END;
 
 -- What people look for in a content: all its words, in one case.
-ALTER TABLE postino_contents ADD COLUMN words text NOT NULL DEFAULT '';
-UPDATE postino_contents SET words = lower(text);
+ALTER TABLE postino_contents ADD COLUMN search_text text NOT NULL DEFAULT '';
+UPDATE postino_contents SET search_text = lower(text);
 
 -- What was answered to a request with a key, for ever: written with what the request made.
-CREATE TABLE postino_answers (
+CREATE TABLE postino_stored_responses (
     caller     text NOT NULL,
     key        text NOT NULL,
     request    text NOT NULL,  -- what was asked, as a hash
@@ -49,7 +49,7 @@ CREATE TABLE postino_drafts (
     id         text PRIMARY KEY,
     brand      text,
     author     text NOT NULL,
-    said       text NOT NULL,
+    request       text NOT NULL,
     version    integer NOT NULL,
     created_at text NOT NULL,
     changed_at text NOT NULL
