@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from postino import config as configuration
-from postino.app import App, Parts
+from postino.app import App
 from postino.auth.api_keys import KeyService
 from postino.auth.passwords import Passwords
 from postino.auth.sign_in import SignInService
@@ -17,6 +17,7 @@ from postino.config import Config
 from postino.engine.call_context import HttpClientFactory
 from postino.engine.channel_limits import ChannelLimits, build_channel_limits
 from postino.engine.enqueue import PostBatcher
+from postino.engine.parts import Parts
 from postino.engine.read_batcher import ReadBatcher
 from postino.errors import ConfigError, Conflict
 from postino.providers.registry import NetworkRegistry, load_built_in, load_registry
@@ -189,7 +190,7 @@ async def check_account(app: Postino, account_id: str, act: AuditContext) -> Cre
         raise Conflict(f"Postino does not publish to {account.network} yet, so it cannot check {account_id}.")
     async with open_http(app) as open_client:
         checked = await app.accounts.check(account_id, network, partial(open_client, network), act)
-    app.wakeup.tell()
+    app.wakeup.notify()
     return checked
 
 

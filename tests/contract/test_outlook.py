@@ -8,9 +8,9 @@ from datetime import timedelta
 
 import pytest
 
-from postino.forecast.memory_driver import memory_store
 from postino.rules.blackout import parse_blackout
 from postino.rules.quota import Quota, QuotaUse
+from postino.stores.memory import memory_store
 from postino.stores.store import Store
 from postino.values.gate import Scope
 from postino.values.job import State, new_id

@@ -253,10 +253,10 @@ class Idle:
         self.idle = asyncio.Event()
         self.told = asyncio.Event()
 
-    def nudge(self) -> None:
+    def notify_local(self) -> None:
         self.told.set()
 
-    tell = nudge
+    notify = notify_local
 
     async def listen(self) -> None: ...
 
@@ -327,7 +327,7 @@ class Life:
         self.ended |= ending
         for _ in range(2):  # one to fold what it is told of lanes, one to take from them
             self.wakeup.idle.clear()
-            self.wakeup.nudge()
+            self.wakeup.notify_local()
             await asyncio.wait_for(self.wakeup.idle.wait(), 20)
 
 

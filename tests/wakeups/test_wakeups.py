@@ -33,7 +33,7 @@ async def test_whoever_listens_hears_another(make: Make) -> None:
     for listener in listeners:
         await listener.listen()
         await listener.wait(0.01)
-    speaker.tell()
+    speaker.notify()
     assert await asyncio.gather(*(listener.wait(10) for listener in listeners)) == [True, True]
 
 
@@ -42,13 +42,13 @@ async def test_a_hint_soon_after_another_is_told_as_well(make: Make) -> None:
     await listener.listen()
     await listener.wait(0.01)
     for _ in range(5):
-        speaker.tell()
+        speaker.notify()
         assert await listener.wait(10)
 
 
 async def test_a_hint_told_before_the_wait_is_not_lost(make: Make) -> None:
     wakeup = make()
-    wakeup.tell()
+    wakeup.notify()
     assert await wakeup.wait(10)
 
 
@@ -59,7 +59,7 @@ async def test_silence_ends_with_the_time(make: Make) -> None:
 async def test_a_thousand_hints_are_one() -> None:
     wakeup = LocalWakeup()
     for _ in range(1000):
-        wakeup.tell()
+        wakeup.notify()
     assert await wakeup.wait(10)
     assert not await wakeup.wait(0)
 
@@ -67,13 +67,13 @@ async def test_a_thousand_hints_are_one() -> None:
 async def test_a_listener_that_died_is_forgotten(tmp_path: Path) -> None:
     speaker, listener = DatagramWakeup(tmp_path / "postino.db"), DatagramWakeup(tmp_path / "postino.db")
     await listener.listen()
-    assert listener.ear is not None
-    asyncio.get_running_loop().remove_reader(listener.ear)
-    listener.ear.close()
-    listener.ear = None
-    assert listener.own.exists()
-    speaker.tell()
-    assert not listener.own.exists()
+    assert listener.receiver is not None
+    asyncio.get_running_loop().remove_reader(listener.receiver)
+    listener.receiver.close()
+    listener.receiver = None
+    assert listener.path.exists()
+    speaker.notify()
+    assert not listener.path.exists()
 
 
 async def test_a_path_too_long_for_a_socket_is_heard_all_the_same(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ async def test_a_path_too_long_for_a_socket_is_heard_all_the_same(tmp_path: Path
     deep.mkdir()
     speaker, listener = DatagramWakeup(deep / "postino.db"), DatagramWakeup(deep / "postino.db")
     await listener.listen()
-    speaker.tell()
+    speaker.notify()
     assert await listener.wait(10)
     await listener.close()
 
@@ -89,6 +89,6 @@ async def test_a_path_too_long_for_a_socket_is_heard_all_the_same(tmp_path: Path
 async def test_a_database_that_is_away_stops_neither_teller_nor_listener() -> None:
     wakeup = PostgresWakeup("postgresql://127.0.0.1:1/nothing")
     await wakeup.listen()
-    wakeup.tell()
+    wakeup.notify()
     assert await wakeup.wait(10)
     await wakeup.close()

@@ -91,7 +91,7 @@ def routes(app: Postino) -> APIRouter:
         brand = known.brand if body.brand is None else body.brand
         check_brand(caller, brand)
         again = await connect(known.network, known.handle, body, caller, brand, before=known)
-        app.wakeup.tell()
+        app.wakeup.notify()
         return JSONResponse(render_account(again))
 
     @router.post("/{account_id}/pause")
@@ -108,7 +108,7 @@ def routes(app: Postino) -> APIRouter:
         caller = caller_of(request)
         await get_visible_account(app, account_id, caller)
         resumed = await app.accounts.resume(account_id, make_audit_context(caller.name, body.reason if body else ""))
-        app.wakeup.tell()
+        app.wakeup.notify()
         return JSONResponse(render_account(resumed))
 
     async def connect(

@@ -107,7 +107,7 @@ def routes(app: Postino) -> APIRouter:
             return {"job": render_job(job)}
 
         results = await each(app, ids, caller, again)
-        app.wakeup.tell()
+        app.wakeup.notify()
         return JSONResponse({"data": results, "next_cursor": cursor})
 
     @router.post("/discard")

@@ -112,13 +112,13 @@ class JobRunner:
         """End the worker's rest if it waits for a free slot."""
         if self.waits_for_room and self.free:
             self.waits_for_room = False
-            self.wakeup.nudge()
+            self.wakeup.notify_local()
 
     def wake_for_endings(self, endings: list[SettledJob]) -> None:
         """Wake a worker, this one or others, if these endings let another job start."""
         self.wake_for_room()
         if any(self.unblocks_jobs(ending) for ending in endings):
-            self.wakeup.nudge() if self.free else self.wakeup.tell()
+            self.wakeup.notify_local() if self.free else self.wakeup.notify()
 
     def unblocks_jobs(self, ending: SettledJob) -> bool:
         """Whether a job may start now that could not before: the next of its lane or capped channel, or itself."""

@@ -71,7 +71,7 @@ class Worker:
         self.lease = Lease(settings.lease)
         self.heartbeat = Heartbeat(lambda: self.id, make_store, self.lease, settings.heartbeat, settings.stall)
         self.rescuer = Rescuer(store, settings.lease, time.monotonic, settings.poll)
-        self.circuits = CircuitMonitor(store, channel_limits.circuits, self.now, wakeup.tell)
+        self.circuits = CircuitMonitor(store, channel_limits.circuits, self.now, wakeup.notify)
         quotas = QuotaMeter(store, channel_limits.quotas)
         context = CallContext(
             enqueue, http, self.now, uptime, self.lease.may_send, self.circuits, quotas, settings.lease
@@ -109,7 +109,7 @@ class Worker:
     def stop(self) -> None:
         """Claim nothing more; `run` returns when the running jobs have ended."""
         self.stopping = self.runner.stopping = True
-        self.wakeup.nudge()
+        self.wakeup.notify_local()
 
     async def stop_when(self, event: asyncio.Event) -> None:
         await event.wait()

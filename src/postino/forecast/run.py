@@ -12,7 +12,6 @@ from uuid import UUID
 
 from postino.engine.channel_limits import ChannelLimits
 from postino.engine.claims import Claims
-from postino.forecast.memory_driver import memory_store
 from postino.forecast.result import (
     A_PERSON,
     ITS_TURN,
@@ -28,6 +27,7 @@ from postino.rules.circuit_breaker import CircuitState
 from postino.rules.gates import describe_closed_gate
 from postino.rules.quota import get_cost
 from postino.rules.retry import RetryPolicy
+from postino.stores.memory import memory_store
 from postino.stores.records import ForecastInput, SettledJob, WorkerInfo
 from postino.stores.store import Store
 from postino.values.job import Job, Queue, State

@@ -1,1 +1,1 @@
-"""Ways to tell a sleeping worker that there may be work."""
+"""Wake-ups: hints to a waiting worker that there may be work, within a process or between processes."""

@@ -1,4 +1,4 @@
-"""Between processes on one SQLite file: each listener has a Unix datagram socket beside it."""
+"""Wake-ups between processes on one SQLite file: each listener has a Unix datagram socket in a folder beside it."""
 
 import asyncio
 import contextlib
@@ -13,76 +13,79 @@ import structlog
 from postino.wakeups.local import LocalWakeup
 
 log = structlog.get_logger("postino.wakeup")
-MOST_ADDRESS = 100
+MAX_ADDRESS = 100  # bytes
 
 
 class DatagramWakeup(LocalWakeup):
     def __init__(self, database: Path) -> None:
         super().__init__()
         self.folder = database.with_name(database.name + "-wakeup")
-        self.ear: socket.socket | None = None
+        self.receiver: socket.socket | None = None
 
     @property
-    def own(self) -> Path:
+    def path(self) -> Path:
         return self.folder / f"{os.getpid()}-{id(self):x}"
 
-    def tell(self) -> None:
-        self.nudge()
+    def notify(self) -> None:
+        self.notify_local()
         try:
-            self.tell_others()
-        except OSError as error:  # out of descriptors, a folder that just went
+            self.notify_others()
+        except OSError as error:  # no file descriptors left, or the folder was just deleted
             log.info("wakeup.failed", error=str(error), next="their polls find the work")
 
-    def tell_others(self) -> None:
-        others = [listener for listener in self.folder.glob("*") if listener != self.own]
+    def notify_others(self) -> None:
+        others = [listener for listener in self.folder.glob("*") if listener != self.path]
         if others:
-            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as mouth, addresses(self.folder) as address:
-                mouth.setblocking(False)
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender, addresses(self.folder) as address:
+                sender.setblocking(False)
                 for listener in others:
-                    tell_one(mouth, listener, address(listener))
+                    notify_one(sender, listener, address(listener))
 
     async def listen(self) -> None:
-        if self.ear is not None:
+        if self.receiver is not None:
             return
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        self.ear = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.ear.setblocking(False)
+        self.receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.receiver.setblocking(False)
         try:
             with addresses(self.folder) as address:
-                self.ear.bind(address(self.own))
+                self.receiver.bind(address(self.path))
         except OSError as error:  # a file system without sockets
-            log.info("wakeup.deaf", error=str(error), next="work from other processes is found by polling")
-            self.ear.close()
-            self.ear = None
+            log.info("wakeup.unavailable", error=str(error), next="polling finds the work of other processes")
+            self.receiver.close()
+            self.receiver = None
             return
-        asyncio.get_running_loop().add_reader(self.ear, self.hear)
+        asyncio.get_running_loop().add_reader(self.receiver, self.receive)
 
-    def hear(self) -> None:
-        assert self.ear is not None
+    def receive(self) -> None:
+        assert self.receiver is not None
         with contextlib.suppress(BlockingIOError):
-            while self.ear.recv(16):
+            while self.receiver.recv(16):
                 pass
-        self.nudge()
+        self.notify_local()
 
     async def close(self) -> None:
-        if self.ear is not None:
-            asyncio.get_running_loop().remove_reader(self.ear)
-            self.ear.close()
-            self.ear = None
-            self.own.unlink(missing_ok=True)
+        if self.receiver is not None:
+            asyncio.get_running_loop().remove_reader(self.receiver)
+            self.receiver.close()
+            self.receiver = None
+            self.path.unlink(missing_ok=True)
         await super().close()
 
 
 @contextmanager
 def addresses(folder: Path) -> Iterator[Callable[[Path], str]]:
-    """Addresses of the sockets in a folder. A socket's address has room for about a hundred bytes only, so that a
-    longer path goes through the folder's descriptor where the system has such names."""
+    """Yield a function that returns the address of a socket in this folder.
+
+    An address has room for about a hundred bytes. A longer path goes through the folder's file descriptor, on systems
+    that have /proc.
+    """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     through = Path(f"/proc/self/fd/{descriptor}")
 
     def address(listener: Path) -> str:
         full = str(listener)
-        return full if len(os.fsencode(full)) <= MOST_ADDRESS or not through.exists() else str(through / listener.name)
+        return full if len(os.fsencode(full)) <= MAX_ADDRESS or not through.exists() else str(through / listener.name)
 
     try:
         yield address
@@ -90,12 +93,13 @@ def addresses(folder: Path) -> Iterator[Callable[[Path], str]]:
         os.close(descriptor)
 
 
-def tell_one(mouth: socket.socket, listener: Path, address: str) -> None:
+def notify_one(sender: socket.socket, listener: Path, address: str) -> None:
     try:
-        mouth.sendto(b"!", address)
+        sender.sendto(b"!", address)
     except BlockingIOError:
-        pass  # it has unread hints already
+        pass  # it has unread notifications already
     except (ConnectionRefusedError, FileNotFoundError):
-        listener.unlink(missing_ok=True)  # nobody behind it any more
+        listener.unlink(missing_ok=True)  # its process has ended
+
     except OSError as error:
         log.info("wakeup.failed", listener=listener.name, error=str(error), next="its poll finds the work")

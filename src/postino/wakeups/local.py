@@ -1,29 +1,29 @@
-"""Within one process. The others build on it: whoever is told from outside tells here."""
+"""Wake-ups within one process. The other wake-ups extend it for notifications between processes."""
 
 import asyncio
 
 
 class LocalWakeup:
     def __init__(self) -> None:
-        self.told = asyncio.Event()
+        self.woken = asyncio.Event()
 
-    def nudge(self) -> None:
-        self.told.set()
+    def notify_local(self) -> None:
+        self.woken.set()
 
-    def tell(self) -> None:
-        self.nudge()
+    def notify(self) -> None:
+        self.notify_local()
 
     async def listen(self) -> None:
-        """Hears everything already."""
+        """Do nothing: notifications of this process need no connection."""
 
     async def wait(self, seconds: float) -> bool:
         try:
             async with asyncio.timeout(seconds):
-                await self.told.wait()
+                await self.woken.wait()
         except TimeoutError:
             return False
-        self.told.clear()
+        self.woken.clear()
         return True
 
     async def close(self) -> None:
-        self.told.set()
+        self.woken.set()

@@ -1,6 +1,6 @@
-"""Between processes on one PostgreSQL: NOTIFY after the commit, from one place.
+"""Wake-ups between processes on one PostgreSQL database: NOTIFY after the commit, on a connection of its own.
 
-NOTIFY makes commits stand in line database-wide, so it is never part of a transaction that does anything else.
+A NOTIFY takes a lock of the whole database at commit, so it is never part of a transaction that does anything else.
 """
 
 import asyncio
@@ -14,63 +14,64 @@ from postino.wakeups.local import LocalWakeup
 
 log = structlog.get_logger("postino.wakeup")
 CHANNEL = "postino"
-AGAIN_AFTER = 1.0
+RECONNECT_DELAY = 1.0
 # A hint need not survive a power cut, so it does not wait for the disk.
 HINTS = {"application_name": "postino wakeup", "synchronous_commit": "off"}
-BREATH = 0.005
+MIN_INTERVAL = 0.005  # seconds between two NOTIFYs
 
 
 class PostgresWakeup(LocalWakeup):
     def __init__(self, url: str) -> None:
         super().__init__()
         self.url = url
-        self.untold = asyncio.Event()
-        self.all_told = asyncio.Event()
-        self.all_told.set()
+        self.pending = asyncio.Event()
+        self.flushed = asyncio.Event()
+        self.flushed.set()
         self.tasks: list[asyncio.Task[None]] = []
-        self.teller: asyncio.Task[None] | None = None
+        self.notifier: asyncio.Task[None] | None = None
         self.listener: asyncio.Task[None] | None = None
 
-    def tell(self) -> None:
-        self.nudge()
-        self.untold.set()
-        self.all_told.clear()
-        if self.teller is None:
-            self.teller = self.start(self.notify)
+    def notify(self) -> None:
+        self.notify_local()
+        self.pending.set()
+        self.flushed.clear()
+        if self.notifier is None:
+            self.notifier = self.start(self.send_notifications)
 
     async def listen(self) -> None:
         if self.listener is not None:
             return
         ready = asyncio.Event()
 
-        async def hear(connection: Any) -> None:
+        async def receive(connection: Any) -> None:
             lost = asyncio.Event()
             connection.add_termination_listener(lambda _: lost.set())
-            await connection.add_listener(CHANNEL, lambda *_: self.nudge())
-            self.nudge()  # whatever was told while nobody listened
+            await connection.add_listener(CHANNEL, lambda *_: self.notify_local())
+            self.notify_local()  # a notification may have been missed before
             ready.set()
             await lost.wait()
 
-        self.listener = self.start(hear)
-        # Not hearing is no reason not to work: the poll finds everything.
-        await asyncio.wait([asyncio.ensure_future(ready.wait())], timeout=AGAIN_AFTER)
+        self.listener = self.start(receive)
+        # A worker without wake-ups works too: its poll finds every job.
+        await asyncio.wait([asyncio.ensure_future(ready.wait())], timeout=RECONNECT_DELAY)
 
-    async def notify(self, connection: Any) -> None:
+    async def send_notifications(self, connection: Any) -> None:
         while True:
-            await self.untold.wait()
-            self.untold.clear()
+            await self.pending.wait()
+            self.pending.clear()
             await connection.execute(f"NOTIFY {CHANNEL}")
-            if not self.untold.is_set():
-                self.all_told.set()
-            await asyncio.sleep(BREATH)  # what comes in a flurry is told once; the first of it at once
+            if not self.pending.is_set():
+                self.flushed.set()
+            await asyncio.sleep(MIN_INTERVAL)  # notifications of that time share the next NOTIFY
 
     def start(self, use: Any) -> asyncio.Task[None]:
-        task = asyncio.create_task(self.connected(use))
+        task = asyncio.create_task(self.keep_connected(use))
         self.tasks.append(task)
         return task
 
-    async def connected(self, use: Any) -> None:
-        """Keeps a connection in use, for ever: a lost one is made anew."""
+    async def keep_connected(self, use: Any) -> None:
+        """Pass a connection to `use`, and a new one whenever it is lost, until cancelled."""
+
         while True:
             try:
                 connection = await asyncpg.connect(self.url, server_settings=HINTS)
@@ -80,15 +81,15 @@ class PostgresWakeup(LocalWakeup):
                     connection.terminate()
             except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
                 log.info("wakeup.lost", error=str(error), next="workers go on by polling; connecting again")
-            await asyncio.sleep(AGAIN_AFTER)
+            await asyncio.sleep(RECONNECT_DELAY)
 
     async def close(self) -> None:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(AGAIN_AFTER):
-                await self.all_told.wait()
+            async with asyncio.timeout(RECONNECT_DELAY):
+                await self.flushed.wait()
         for task in self.tasks:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
         self.tasks.clear()
-        self.teller = self.listener = None
+        self.notifier = self.listener = None
         await super().close()

@@ -4,20 +4,21 @@ from typing import Protocol
 
 
 class Wakeup(Protocol):
-    def nudge(self) -> None:
-        """Ends the wait in this process only."""
+    def notify_local(self) -> None:
+        """End the wait in this process only."""
         ...
 
-    def tell(self) -> None:
-        """Says that there may be work, soon and at most once for many calls. Never fails."""
+    def notify(self) -> None:
+        """Tell all workers soon that there may be work, once for many calls. Never raises."""
         ...
 
     async def listen(self) -> None:
-        """Starts hearing what other processes tell; listening already is fine."""
+        """Start receiving notifications of other processes; does nothing if already listening."""
         ...
 
     async def wait(self, seconds: float) -> bool:
-        """Returns when told, True, or when the time is over, False."""
+        """Wait for a notification and return True, or False after this many seconds."""
+
         ...
 
     async def close(self) -> None: ...

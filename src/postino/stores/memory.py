@@ -1,4 +1,4 @@
-"""SQLite in memory, on a clock that somebody turns: what happens here has never happened, and is forgotten with it."""
+"""A store in memory with a virtual clock, for forecasts and tests. Nothing of it reaches a disk."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class MemoryDriver:
-    """Runs operations at once, one after the other, in whatever thread asks: nobody else can be in the way."""
+    """Runs each operation to its end on the caller's thread. Use it from one thread at a time."""
 
     dialect = "sqlite"
 
@@ -54,8 +54,9 @@ class MemoryDriver:
     read = transact
 
     async def join(self, connection: Any, operation: Operation[T]) -> T:
-        raise WrongUse("connection: a rehearsal joins nobody's transaction.", field="connection")
+        raise WrongUse("connection: a store in memory cannot join another transaction.", field="connection")
 
 
 def memory_store(clock: Callable[[], datetime]) -> Store:
+    """Return a store in memory; `open` creates its tables."""
     return Store(MemoryDriver(clock))
