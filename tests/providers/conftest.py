@@ -10,7 +10,7 @@ from aiohttp import web
 from postino.outbound.http import OutboundHttp
 from postino.values.provider import Media
 from tests.providers.proxy import LossyProxy
-from tests.providers.samples import FILM, png
+from tests.providers.samples import SAMPLE_VIDEO, make_png
 from tests.providers.sandbox_server import SandboxServer
 from tests.servers import ServerMissing
 from tests.servers.mastodon import MastodonServer
@@ -78,7 +78,9 @@ async def picture_host() -> AsyncIterator[str]:
         if name == "missing":
             return web.Response(status=404)
         width, _, height = name.partition("x")
-        body = FILM if name == "film" else png(0, int(width), int(height)) if height else png(int(name))
+        body = (
+            SAMPLE_VIDEO if name == "film" else make_png(0, int(width), int(height)) if height else make_png(int(name))
+        )
         return web.Response(body=body, content_type="application/octet-stream")
 
     app = web.Application()

@@ -1,4 +1,4 @@
-"""A ledger in memory, small and strict: it remembers steps as JSON, and after a lost answer looks before it sends."""
+"""A `Call` with its ledger in memory: stores steps as JSON and, after a lost response, looks before it sends again."""
 
 from __future__ import annotations
 
@@ -140,9 +140,9 @@ class MemoryCall:
         raise StepRefused(result)
 
 
-async def publish_until_done(provider: Provider, post: Post, call: MemoryCall, tries: int = 5) -> Published:
+async def publish_until_done(provider: Provider, post: Post, call: MemoryCall, attempts: int = 5) -> Published:
     """Runs again after whatever passes, as the engine would, without the waiting."""
-    for left in reversed(range(tries)):
+    for left in reversed(range(attempts)):
         try:
             return await provider.publish(post, call)
         except (StepUncertain, NotSent, NoResponse):

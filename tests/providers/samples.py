@@ -1,4 +1,4 @@
-"""Pictures, and posts to show them in."""
+"""Sample images, a sample video and sample posts."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 from postino.values.job import new_id
 from postino.values.provider import Account, Media, Post
 
-FILM = b"\0\0\0\x18ftypmp42" + b"\0" * 1000  # as far as anybody looks who does not play it
+SAMPLE_VIDEO = b"\0\0\0\x18ftypmp42" + b"\0" * 1000  # as far as anybody looks who does not play it
 
 
-def png(shade: int = 0, width: int = 1, height: int = 1) -> bytes:
+def make_png(shade: int = 0, width: int = 1, height: int = 1) -> bytes:
     """A grey picture, as large as that many dots: nothing is left out of it."""
     rows = zlib.compress((b"\0" + bytes([shade]) * width) * height, level=0)
     parts = [(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)), (b"IDAT", rows), (b"IEND", b"")]
@@ -23,7 +23,7 @@ def png(shade: int = 0, width: int = 1, height: int = 1) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
 
 
-def a_post(account: Account, *parts: str, media: tuple[Media, ...] = (), **options: Any) -> Post:
+def make_post(account: Account, *parts: str, media: tuple[Media, ...] = (), **options: Any) -> Post:
     return Post(
         id=new_id(),
         account=account,

@@ -1,4 +1,4 @@
-"""The sandbox in a process of its own, with its admin door."""
+"""The sandbox as a process, with its admin API."""
 
 from __future__ import annotations
 

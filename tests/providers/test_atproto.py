@@ -1,4 +1,4 @@
-"""Keys of records, and links by their place in the bytes of a text."""
+"""Record keys, and links, mentions and tags by their byte offsets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postino.providers.atproto import A_DAY, LETTERS, embed, key_of, spans
+from postino.providers.atproto import DAY_MICROSECONDS, TID_ALPHABET, build_embed, derive_record_key, find_spans
 from postino.values.job import new_id, new_ids
 
 TID = re.compile(r"[234567abcdefghij][234567abcdefghijklmnopqrstuvwxyz]{12}")
@@ -19,28 +19,28 @@ A_POST = UUID("019a8b3c-4d5e-7f60-8123-456789abcdef")
 def microseconds(key: str) -> int:
     value = 0
     for letter in key:
-        value = value << 5 | LETTERS.index(letter)
+        value = value << 5 | TID_ALPHABET.index(letter)
     return value >> 10
 
 
 @given(st.uuids(), st.integers(1, 100))
-def test_every_part_of_every_post_has_a_key_the_network_takes(post: UUID, part: int) -> None:
-    assert TID.fullmatch(key_of(post, part))
+def test_every_part_of_a_post_has_a_valid_record_key(post: UUID, part: int) -> None:
+    assert TID.fullmatch(derive_record_key(post, part))
 
 
-def test_a_key_never_changes_because_a_post_may_be_out_under_it() -> None:
-    assert [key_of(A_POST, part) for part in (1, 2)] == ["3m5og42jobw23", "3m5npkjidflxk"]
+def test_record_key_never_changes() -> None:
+    assert [derive_record_key(A_POST, part) for part in (1, 2)] == ["3m5og42jobw23", "3m5npkjidflxk"]
 
 
-def test_posts_made_together_do_not_meet() -> None:
+def test_posts_created_together_have_different_keys() -> None:
     ids = new_ids(20_000)
-    assert len({key_of(post, part) for post in ids for part in (1, 2, 3)}) == 60_000
+    assert len({derive_record_key(post, part) for post in ids for part in (1, 2, 3)}) == 60_000
 
 
-def test_a_key_looks_like_an_instant_of_the_day_before() -> None:
+def test_record_key_is_a_timestamp_of_the_day_before() -> None:
     post = new_id()
     made = (post.int >> 80) * 1000
-    assert all(made - A_DAY < microseconds(key_of(post, part)) <= made for part in range(1, 100))
+    assert all(made - DAY_MICROSECONDS < microseconds(derive_record_key(post, part)) <= made for part in range(1, 100))
 
 
 @pytest.mark.parametrize(
@@ -64,20 +64,20 @@ def test_a_key_looks_like_an_instant_of_the_day_before() -> None:
     ],
 )  # fmt: skip
 def test_links_mentions_and_tags_are_found(text: str, found: list[tuple[str, str, str]]) -> None:
-    told = [(it.kind, it.value, text.encode()[it.start : it.end].decode()) for it in spans(text)]
+    told = [(it.kind, it.value, text.encode()[it.start : it.end].decode()) for it in find_spans(text)]
     assert told == found
 
 
 @given(st.lists(st.sampled_from([*"ab@#.:/ (ü👋\n", "https://x.de", "@a.test"]), max_size=40).map("".join))
-def test_what_is_found_is_whole_characters_and_does_not_overlap(text: str) -> None:
+def test_spans_are_whole_characters_and_do_not_overlap(text: str) -> None:
     end = 0
-    for span in spans(text):
+    for span in find_spans(text):
         assert end <= span.start < span.end <= len(text.encode())
         text.encode()[span.start : span.end].decode()
         end = span.end
 
 
-def test_a_film_is_shown_alone() -> None:
+def test_video_is_embedded_without_images() -> None:
     film, picture = ({"kind": kind, "blob": {"ref": kind}, "alt": kind} for kind in ("video", "image"))
-    assert embed([]) is None
-    assert embed([picture, film]) == {"$type": "app.bsky.embed.video", "video": {"ref": "video"}, "alt": "video"}
+    assert build_embed([]) is None
+    assert build_embed([picture, film]) == {"$type": "app.bsky.embed.video", "video": {"ref": "video"}, "alt": "video"}

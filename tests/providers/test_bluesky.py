@@ -1,4 +1,4 @@
-"""Bluesky, on the real server: whatever is lost on the way, there is one record."""
+"""Bluesky on its real server: whichever message is lost, there is one record."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from postino.values.provider import (
 )
 from tests.providers.memory_call import MemoryCall, PersonNeeded, StepRefused, StepUncertain, publish_until_done
 from tests.providers.proxy import LossyProxy
-from tests.providers.samples import a_post
+from tests.providers.samples import make_post
 from tests.servers.pds import PdsServer, Person
 
 pytestmark = pytest.mark.slow  # the server takes some seconds to start
@@ -70,12 +70,12 @@ def texts(pds: PdsServer, person: Person) -> list[str]:
 # --- What is published
 
 
-async def test_a_text_becomes_a_record_with_its_links_tags_and_mentions(
+async def test_text_becomes_a_record_with_links_tags_and_mentions(
     pds: PdsServer, person: Person, account: Account, bluesky: Bluesky, call: MemoryCall
 ) -> None:
     friend = pds.sign_up()
     text = f"Grüße 👋 an @{friend.handle} und @nobody.test: https://example.com/ä?b=1. #Grüße"
-    published = await bluesky.publish(a_post(account, text), call)
+    published = await bluesky.publish(make_post(account, text), call)
     [record] = pds.records_of(person)
     assert published.remote_id == record["uri"]
     assert published.url is not None
@@ -91,20 +91,20 @@ async def test_a_text_becomes_a_record_with_its_links_tags_and_mentions(
     }
 
 
-async def test_pictures_are_shown_with_their_descriptions(
+async def test_images_are_published_with_alt_texts(
     pds: PdsServer, person: Person, account: Account, bluesky: Bluesky, call: MemoryCall, pictures: tuple[Media, ...]
 ) -> None:
-    await bluesky.publish(a_post(account, "Two", media=pictures), call)
+    await bluesky.publish(make_post(account, "Two", media=pictures), call)
     [record] = pds.records_of(person)
     images = record["value"]["embed"]["images"]
     assert [image["alt"] for image in images] == ["shade 1", "shade 2"]
     assert {image["image"]["mimeType"] for image in images} == {"image/png"}
 
 
-async def test_a_thread_is_a_chain_of_replies(
+async def test_thread_is_a_chain_of_replies(
     pds: PdsServer, person: Person, account: Account, bluesky: Bluesky, call: MemoryCall
 ) -> None:
-    published = await bluesky.publish(a_post(account, "one", "two", "three"), call)
+    published = await bluesky.publish(make_post(account, "one", "two", "three"), call)
     by_text = {record["value"]["text"]: record for record in pds.records_of(person)}
     assert published.remote_id == by_text["one"]["uri"]
     named = {text: {"uri": record["uri"], "cid": record["cid"]} for text, record in by_text.items()}
@@ -113,10 +113,10 @@ async def test_a_thread_is_a_chain_of_replies(
     assert by_text["three"]["value"]["reply"] == {"root": named["one"], "parent": named["two"]}
 
 
-async def test_a_thread_goes_on_after_a_post_that_a_person_found(
+async def test_thread_continues_after_a_post_found_by_a_person(
     pds: PdsServer, person: Person, account: Account, bluesky: Bluesky, call: MemoryCall
 ) -> None:
-    post = a_post(account, "one")
+    post = make_post(account, "one")
     first = await bluesky.publish(post, call)
     thread = replace(post, parts=("one", "two"))
     call.receipts["post 1"] = Receipt(remote_id=first.remote_id)  # a person knows no cid
@@ -125,10 +125,10 @@ async def test_a_thread_goes_on_after_a_post_that_a_person_found(
     assert [reply["parent"]["uri"] for reply in replies] == [first.remote_id]
 
 
-async def test_nothing_that_is_remembered_holds_a_secret(
+async def test_stored_step_results_contain_no_secret(
     account: Account, bluesky: Bluesky, call: MemoryCall, person: Person, pictures: tuple[Media, ...]
 ) -> None:
-    await bluesky.publish(a_post(account, "one", "two", media=pictures), call)
+    await bluesky.publish(make_post(account, "one", "two", media=pictures), call)
     remembered = json.dumps([call.steps, [dict(receipt.data) for receipt in call.receipts.values()]])
     assert set(call.steps) == {"media 1", "media 2", "record 1", "record 2"}
     assert "eyJ" not in remembered  # as every token begins
@@ -140,7 +140,7 @@ async def test_nothing_that_is_remembered_holds_a_secret(
 
 
 @pytest.mark.parametrize("part", [1, 2, 3])
-async def test_a_lost_answer_leaves_one_record_found_by_its_key(
+async def test_lost_response_leaves_one_record_found_by_its_key(
     pds: PdsServer,
     person: Person,
     account: Account,
@@ -149,7 +149,7 @@ async def test_a_lost_answer_leaves_one_record_found_by_its_key(
     wire_to_pds: LossyProxy,
     part: int,
 ) -> None:
-    post = a_post(account, "one", "two", "three")
+    post = make_post(account, "one", "two", "three")
     if part > 1:
         await bluesky.publish(replace(post, parts=post.parts[: part - 1]), call)
     wire_to_pds.lose("answer", PUT)
@@ -161,19 +161,19 @@ async def test_a_lost_answer_leaves_one_record_found_by_its_key(
     assert call.sent == 3
 
 
-async def test_a_lost_request_is_sent_again_under_the_same_key(
+async def test_lost_request_is_sent_again_with_the_same_key(
     pds: PdsServer, person: Person, account: Account, bluesky: Bluesky, call: MemoryCall, wire_to_pds: LossyProxy
 ) -> None:
     wire_to_pds.lose("request", PUT)
-    published = await publish_until_done(bluesky, a_post(account, "one"), call)
+    published = await publish_until_done(bluesky, make_post(account, "one"), call)
     assert [type(sighting) for sighting in call.sightings] == [NotFound]
     assert [record["uri"] for record in pds.records_of(person)] == [published.remote_id]
 
 
-async def test_two_runs_at_once_make_one_record(
+async def test_two_concurrent_runs_create_one_record(
     pds: PdsServer, person: Person, account: Account, bluesky: Bluesky, outbound: OutboundHttp
 ) -> None:
-    post = a_post(account, "one")
+    post = make_post(account, "one")
     first = MemoryCall(outbound, bluesky, account)
     await first.step("record 1", bluesky.compose, account, "one", [], [])
     calls = [MemoryCall(outbound, bluesky, account, steps=dict(first.steps)) for _ in range(10)]
@@ -182,21 +182,21 @@ async def test_two_runs_at_once_make_one_record(
     assert texts(pds, person) == ["one"]
 
 
-async def test_another_record_under_our_key_is_never_overwritten_and_a_person_is_asked(
+async def test_different_record_with_our_key_is_kept_and_a_person_decides(
     pds: PdsServer, person: Person, account: Account, bluesky: Bluesky, outbound: OutboundHttp
 ) -> None:
-    post = a_post(account, "one")
+    post = make_post(account, "one")
     await bluesky.publish(post, MemoryCall(outbound, bluesky, account))
     edited = MemoryCall(outbound, bluesky, account)
-    with pytest.raises(StepUncertain, match="already has something"):
+    with pytest.raises(StepUncertain, match="already has a record"):
         await bluesky.publish(replace(post, parts=("two",)), edited)
-    with pytest.raises(PersonNeeded, match="another record"):
+    with pytest.raises(PersonNeeded, match="different record"):
         await bluesky.publish(replace(post, parts=("two",)), edited)
     assert isinstance(edited.sightings[0], CannotTell)
     assert texts(pds, person) == ["one"]
 
 
-async def test_files_that_were_cleared_away_are_uploaded_again(
+async def test_deleted_blobs_are_uploaded_again(
     pds: PdsServer,
     account: Account,
     bluesky: Bluesky,
@@ -208,25 +208,25 @@ async def test_files_that_were_cleared_away_are_uploaded_again(
     other = pds.sign_up()  # who has never uploaded it
     theirs = replace(account, credentials={"identifier": other.handle, "password": other.password}, remote_id=other.did)
     waiting = MemoryCall(outbound, bluesky, theirs, steps=dict(call.steps))
-    await bluesky.publish(a_post(theirs, "late", media=pictures[:1]), waiting)
+    await bluesky.publish(make_post(theirs, "late", media=pictures[:1]), waiting)
     assert texts(pds, other) == ["late"]
 
 
 # --- Signing in
 
 
-async def test_one_session_serves_every_step(
+async def test_all_steps_share_one_session(
     account: Account, bluesky: Bluesky, call: MemoryCall, wire_to_pds: LossyProxy, pictures: tuple[Media, ...]
 ) -> None:
     for _ in range(2):
         call.steps.clear()
         call.receipts.clear()
-        await bluesky.publish(a_post(account, "one", "two", media=pictures), call)
-    assert wire_to_pds.asked[f"/xrpc/{LOGIN}"] == 1
+        await bluesky.publish(make_post(account, "one", "two", media=pictures), call)
+    assert wire_to_pds.request_counts[f"/xrpc/{LOGIN}"] == 1
 
 
 @pytest.mark.parametrize("loss", ["request", "answer"])
-async def test_a_lost_sign_in_is_no_doubt_because_nothing_was_sent(
+async def test_lost_sign_in_response_leaves_no_uncertainty(
     pds: PdsServer,
     person: Person,
     account: Account,
@@ -235,58 +235,56 @@ async def test_a_lost_sign_in_is_no_doubt_because_nothing_was_sent(
     wire_to_pds: LossyProxy,
     loss: Any,
 ) -> None:
-    post = a_post(account, "one")
+    post = make_post(account, "one")
     call.steps["record 1"] = json.dumps(await bluesky.compose(call.open(visible=False), account, "one", [], []))
     wire_to_pds.lose(loss, LOGIN)
-    with pytest.raises(NotSent, match="could not be signed in to"):
+    with pytest.raises(NotSent, match="signing in to Bluesky failed"):
         await bluesky.publish(post, call)
     await bluesky.publish(post, call)
     assert call.sightings == []
     assert texts(pds, person) == ["one"]
 
 
-async def test_a_wrong_password_says_how_to_reconnect(
-    account: Account, bluesky: Bluesky, outbound: OutboundHttp
-) -> None:
+async def test_wrong_password_asks_to_reconnect(account: Account, bluesky: Bluesky, outbound: OutboundHttp) -> None:
     wrong = replace(account, credentials=dict(account.credentials) | {"password": "wrong"})
     with pytest.raises(StepRefused, match=r"(?i)reconnect") as raised:
-        await bluesky.publish(a_post(wrong, "one"), MemoryCall(outbound, bluesky, wrong))
+        await bluesky.publish(make_post(wrong, "one"), MemoryCall(outbound, bluesky, wrong))
     assert raised.value.failure.kind is FailureKind.AUTH
     assert isinstance(await bluesky.refresh(wrong, outbound.open(timeout=bluesky.timeout, visible=True)), Failure)
 
 
-async def test_a_replaced_password_is_not_outlived_by_its_session(
+async def test_session_ends_when_password_is_replaced(
     account: Account, bluesky: Bluesky, call: MemoryCall, outbound: OutboundHttp
 ) -> None:
-    await bluesky.publish(a_post(account, "one"), call)
+    await bluesky.publish(make_post(account, "one"), call)
     wrong = replace(account, credentials=dict(account.credentials) | {"password": "wrong"})
     with pytest.raises(StepRefused):
-        await bluesky.publish(a_post(wrong, "two"), MemoryCall(outbound, bluesky, wrong))
+        await bluesky.publish(make_post(wrong, "two"), MemoryCall(outbound, bluesky, wrong))
 
 
-async def test_an_account_with_tokens_publishes_and_renews_them(
+async def test_account_with_tokens_publishes_and_renews_them(
     pds: PdsServer, person: Person, account: Account, bluesky: Bluesky, outbound: OutboundHttp
 ) -> None:
     tokens = {"access_token": person.access_token, "refresh_token": person.refresh_token}
     ours = replace(account, credentials=tokens, remote_id=None)
-    await bluesky.publish(a_post(ours, "one"), MemoryCall(outbound, bluesky, ours))
+    await bluesky.publish(make_post(ours, "one"), MemoryCall(outbound, bluesky, ours))
     renewed = await bluesky.refresh(ours, outbound.open(timeout=bluesky.timeout, visible=True))
     assert isinstance(renewed, Tokens)
     assert renewed.expires_at is not None
     assert renewed.expires_at > datetime.now(UTC)
     assert person.access_token not in repr(renewed)
     fresh = replace(ours, credentials=renewed.credentials)
-    await bluesky.publish(a_post(fresh, "two"), MemoryCall(outbound, bluesky, fresh))
+    await bluesky.publish(make_post(fresh, "two"), MemoryCall(outbound, bluesky, fresh))
     assert sorted(texts(pds, person)) == ["one", "two"]
 
 
 @pytest.mark.parametrize("token", ["nonsense", "a.b.c", ""])
-async def test_a_token_the_network_does_not_know_asks_for_a_reconnect(
+async def test_unknown_token_asks_to_reconnect(
     account: Account, bluesky: Bluesky, outbound: OutboundHttp, token: str
 ) -> None:
     ours = replace(account, credentials={"access_token": token, "refresh_token": token})
     with pytest.raises(StepRefused, match=r"(?i)reconnect") as raised:
-        await bluesky.publish(a_post(ours, "one"), MemoryCall(outbound, bluesky, ours))
+        await bluesky.publish(make_post(ours, "one"), MemoryCall(outbound, bluesky, ours))
     assert raised.value.failure.kind is FailureKind.AUTH
     assert isinstance(await bluesky.refresh(ours, outbound.open(timeout=bluesky.timeout, visible=True)), Failure)
 
@@ -295,32 +293,32 @@ async def test_a_token_the_network_does_not_know_asks_for_a_reconnect(
 
 
 @pytest.mark.parametrize("text", ["x" * 301, "👨‍👩‍👧" * 300])
-async def test_what_is_too_long_is_refused_for_good_in_plain_words(
+async def test_too_long_text_is_refused_permanently(
     account: Account, bluesky: Bluesky, call: MemoryCall, text: str
 ) -> None:
     with pytest.raises(StepRefused, match="too long for Bluesky") as raised:
-        await bluesky.publish(a_post(account, text), call)
+        await bluesky.publish(make_post(account, text), call)
     assert raised.value.failure.kind is FailureKind.PERMANENT
     assert call.intents == {}
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("1100x1100", "too large"), ("2600x2600", "too large"), ("film", "of this type")]
+    ("name", "message"), [("1100x1100", "too large"), ("2600x2600", "too large"), ("film", "this type of file")]
 )
-async def test_a_picture_the_network_does_not_take_is_refused_in_plain_words(
+async def test_unsupported_image_is_refused_with_a_clear_message(
     pds: PdsServer, account: Account, bluesky: Bluesky, call: MemoryCall, picture_host: str, name: str, message: str
 ) -> None:
     directly = replace(account, base_url=pds.url)
     with pytest.raises(StepRefused, match=message) as raised:
-        await bluesky.publish(a_post(directly, "one", media=(Media(url=f"{picture_host}/{name}"),)), call)
+        await bluesky.publish(make_post(directly, "one", media=(Media(url=f"{picture_host}/{name}"),)), call)
     assert raised.value.failure.kind is FailureKind.PERMANENT
 
 
-async def test_a_film_is_shown(
+async def test_video_is_published(
     pds: PdsServer, person: Person, account: Account, bluesky: Bluesky, call: MemoryCall, picture_host: str
 ) -> None:
     film = Media(url=f"{picture_host}/film", kind="video", alt="A walk")
-    await bluesky.publish(a_post(account, "Look", media=(film,)), call)
+    await bluesky.publish(make_post(account, "Look", media=(film,)), call)
     [record] = pds.records_of(person)
     assert record["value"]["embed"]["alt"] == "A walk"
     assert record["value"]["embed"]["video"]["mimeType"] == "video/mp4"
@@ -329,30 +327,30 @@ async def test_a_film_is_shown(
 @pytest.mark.parametrize(
     ("name", "kind", "message"),
     [
-        ("missing", FailureKind.PERMANENT, "not there any more"),
-        ("page", FailureKind.PERMANENT, "Choose another one"),
+        ("missing", FailureKind.PERMANENT, "does not exist any more"),
+        ("page", FailureKind.PERMANENT, "Choose another image"),
         ("broken", FailureKind.TRANSIENT, "tries again"),
     ],
 )
-async def test_a_picture_that_cannot_be_had_is_told_before_anything_is_sent(
+async def test_failed_download_is_reported_before_anything_is_sent(
     account: Account, bluesky: Bluesky, call: MemoryCall, picture_host: str, name: str, kind: FailureKind, message: str
 ) -> None:
     with pytest.raises(StepRefused, match=message) as raised:
-        await bluesky.publish(a_post(account, "one", media=(Media(url=f"{picture_host}/{name}"),)), call)
+        await bluesky.publish(make_post(account, "one", media=(Media(url=f"{picture_host}/{name}"),)), call)
     assert raised.value.failure.kind is kind
     assert call.sent == 0
 
 
-async def test_a_picture_from_inside_is_refused(
+async def test_image_from_private_address_is_refused(
     pds: PdsServer, account: Account, bluesky: Bluesky, call: MemoryCall
 ) -> None:
     with pytest.raises(StepRefused, match="this machine or a private network") as raised:
-        await bluesky.publish(a_post(account, "one", media=(Media(url=f"{pds.url}/xrpc/_health"),)), call)
+        await bluesky.publish(make_post(account, "one", media=(Media(url=f"{pds.url}/xrpc/_health"),)), call)
     assert raised.value.failure.kind is FailureKind.PERMANENT
 
 
-async def test_so_many_pictures_are_refused_in_plain_words(
+async def test_too_many_images_are_refused_with_a_clear_message(
     account: Account, bluesky: Bluesky, call: MemoryCall, pictures: tuple[Media, ...]
 ) -> None:
-    with pytest.raises(StepRefused, match="so many pictures"):
-        await bluesky.publish(a_post(account, "one", media=pictures * 3), call)
+    with pytest.raises(StepRefused, match="too many images"):
+        await bluesky.publish(make_post(account, "one", media=pictures * 3), call)

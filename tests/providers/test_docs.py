@@ -1,4 +1,4 @@
-"""The page about the networks says what the code does."""
+"""docs/networks.md says what the code does."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def test_every_network_has_a_section_with_its_promise(name: str) -> None:
     assert f"**Class {promise.grade}.** {promise.sentence}" in section
 
 
-def test_no_other_network_is_described() -> None:
+def test_docs_describe_no_other_network() -> None:
     described = {title for title in SECTIONS if title in TITLES.values()}
     assert described == {TITLES[name] for name in PROVIDERS}
 
 
 @pytest.mark.parametrize("name", sorted(PROVIDERS))
-def test_times_are_those_of_the_code(name: str) -> None:
+def test_documented_times_match_the_code(name: str) -> None:
     provider, section = PROVIDERS[name], SECTIONS[TITLES[name]]
     assert f"{provider.timeout.total_seconds():g} s" in section
     assert f"{provider.visibility.total_seconds():g} s" in section or not provider.visibility
 
 
-def test_the_page_says_that_no_live_network_was_reached() -> None:
-    assert "No live network was reached" in PAGE
+def test_docs_say_that_no_live_network_was_called() -> None:
+    assert "No live network was called" in PAGE

@@ -1,4 +1,4 @@
-"""The networks' own words, and what they mean for a person who publishes."""
+"""Error responses of the networks, and the messages for people."""
 
 from __future__ import annotations
 
@@ -48,52 +48,51 @@ def telegram(status: int, description: str, **parameters: int) -> dict[str, Any]
         ("bluesky", 400, bluesky("InvalidSwap", "Record was at bafy"), FailureKind.DOUBT, "looks"),
         ("bluesky", 400, bluesky("BlobNotFound"), FailureKind.PERMANENT, "Upload it again"),
         ("bluesky", 413, bluesky("PayloadTooLarge", "request entity too large"), FailureKind.PERMANENT, "smaller"),
-        ("bluesky", 500, bluesky("InternalServerError"), FailureKind.TRANSIENT, "trouble"),
-        ("bluesky", 502, bluesky("InvalidSwap"), FailureKind.TRANSIENT, "trouble"),
-        ("bluesky", 400, bluesky("InvalidRequest", "Input/record is odd"), FailureKind.PERMANENT,
-         "Input/record is odd"),
+        ("bluesky", 500, bluesky("InternalServerError"), FailureKind.TRANSIENT, "temporary problem"),
+        ("bluesky", 502, bluesky("InvalidSwap"), FailureKind.TRANSIENT, "temporary problem"),
+        ("bluesky", 400, bluesky("InvalidRequest", "Input/record is odd"),
+         FailureKind.PERMANENT, "Input/record is odd"),
         ("bluesky", 404, b"<html>gone</html>", FailureKind.PERMANENT, "status 404"),
         ("bluesky", 400, b'{"error": "RecordNo', FailureKind.DOUBT, "looks"),
         ("mastodon", 401, {"error": "The access token is invalid"}, FailureKind.AUTH, "Reconnect"),
-        ("mastodon", 403, {"error": "This action is outside the authorized scopes"}, FailureKind.AUTH,
-         "Allow it to write"),
+        ("mastodon", 403, {"error": "This action is outside the authorized scopes"},
+         FailureKind.AUTH, "Allow it to write"),
         ("mastodon", 403, {"error": "Your login is currently disabled"}, FailureKind.PERMANENT, "blocked"),
         ("mastodon", 403, {"error": "This action is not allowed"}, FailureKind.PERMANENT, "This action is not allowed"),
-        ("mastodon", 422, {"error": "Validation failed: Text character limit of 500"}, FailureKind.PERMANENT,
-         "Shorten"),
-        ("mastodon", 422, {"error": "Validation failed: Text can't be blank"}, FailureKind.PERMANENT, "needs a text"),
-        ("mastodon", 422, {"error": "Cannot attach files that have not finished processing."}, FailureKind.TRANSIENT,
-         "busy"),
-        ("mastodon", 422, {"error": "Cannot attach more than 4 files"}, FailureKind.PERMANENT, "Take some out"),
-        ("mastodon", 422, {"error": "Validation failed: File content type is invalid"}, FailureKind.PERMANENT,
-         "another type"),
+        ("mastodon", 422, {"error": "Validation failed: Text character limit of 500"},
+         FailureKind.PERMANENT, "Shorten"),
+        ("mastodon", 422, {"error": "Validation failed: Text can't be blank"}, FailureKind.PERMANENT, "needs text"),
+        ("mastodon", 422, {"error": "Cannot attach files that have not finished processing."},
+         FailureKind.TRANSIENT, "still processing"),
+        ("mastodon", 422, {"error": "Cannot attach more than 4 files"}, FailureKind.PERMANENT, "Remove some"),
+        ("mastodon", 422, {"error": "Validation failed: File content type is invalid"},
+         FailureKind.PERMANENT, "another type"),
         ("mastodon", 413, b"<html>nginx</html>", FailureKind.PERMANENT, "smaller"),
         ("mastodon", 422, b'{"error": "Cannot att', FailureKind.DOUBT, "looks"),
         ("mastodon", 409, {"error": "Duplicate"}, FailureKind.DOUBT, "looks"),
-        ("mastodon", 503, b"", FailureKind.TRANSIENT, "trouble"),
-        ("mastodon", 504, b"<html>", FailureKind.TRANSIENT, "trouble"),
+        ("mastodon", 503, b"", FailureKind.TRANSIENT, "temporary problem"),
+        ("mastodon", 504, b"<html>", FailureKind.TRANSIENT, "temporary problem"),
         ("mastodon", 301, b"", FailureKind.PERMANENT, "status 301"),
         ("telegram", 401, telegram(401, "Unauthorized"), FailureKind.AUTH, "@BotFather"),
         ("telegram", 404, telegram(404, "Not Found"), FailureKind.AUTH, "@BotFather"),
         ("telegram", 403, telegram(403, "Forbidden: bot was blocked by the user"), FailureKind.PERMANENT, "removed"),
-        ("telegram", 400, telegram(400, "Bad Request: chat not found"), FailureKind.PERMANENT,
-         "does not know this chat"),
+        ("telegram", 400, telegram(400, "Bad Request: chat not found"),
+         FailureKind.PERMANENT, "does not know this chat"),
         ("telegram", 400, telegram(400, "Bad Request: not enough rights to send text messages to the chat"),
          FailureKind.PERMANENT, "administrator"),
-        ("telegram", 400, telegram(400, "Bad Request: message is too long"), FailureKind.PERMANENT,
-         "The text is too long"),
-        ("telegram", 400, telegram(400, "Bad Request: message caption is too long"), FailureKind.PERMANENT,
-         "under a picture"),
+        ("telegram", 400, telegram(400, "Bad Request: message is too long"),
+         FailureKind.PERMANENT, "The text is too long"),
+        ("telegram", 400, telegram(400, "Bad Request: message caption is too long"), FailureKind.PERMANENT, "caption"),
         ("telegram", 400, telegram(400, "Bad Request: group chat was upgraded to a supergroup chat",
                                    migrate_to_chat_id=-1001), FailureKind.PERMANENT, "Reconnect"),
-        ("telegram", 400, telegram(400, "Bad Request: PHOTO_INVALID_DIMENSIONS"), FailureKind.PERMANENT,
-         "Choose another"),
+        ("telegram", 400, telegram(400, "Bad Request: PHOTO_INVALID_DIMENSIONS"),
+         FailureKind.PERMANENT, "Choose another"),
         ("telegram", 413, telegram(413, "Request Entity Too Large"), FailureKind.PERMANENT, "smaller"),
-        ("telegram", 502, b"<html>", FailureKind.TRANSIENT, "trouble"),
+        ("telegram", 502, b"<html>", FailureKind.TRANSIENT, "temporary problem"),
         ("telegram", 400, telegram(400, "Bad Request: something new"), FailureKind.PERMANENT, "something new"),
     ],
 )  # fmt: skip
-def test_a_networks_no_is_told_in_words_for_people(
+def test_error_response_is_classified_with_a_clear_message(
     network: str, status: int, body: Any, kind: FailureKind, words: str
 ) -> None:
     failure = said(network, status, body)
@@ -109,11 +108,11 @@ def test_a_networks_no_is_told_in_words_for_people(
         ("bluesky", bluesky("RateLimitExceeded"), {}, None),
         ("mastodon", {"error": "Too many requests"}, {"x_ratelimit_reset": "2026-11-16T12:01:30.000Z"}, 90),
         ("mastodon", {"error": "Too many requests"}, {"retry_after": "Mon, 16 Nov 2026 12:01:30 GMT"}, 90),
-        ("telegram", telegram(429, "Too Many Requests: retry after 90", retry_after=90), {}, 90),
+        ("telegram", telegram(429, "Too Many Requests: retry after 90", parse_retry_after=90), {}, 90),
         ("telegram", telegram(429, "Too Many Requests"), {}, None),
     ],
 )
-def test_a_limit_ends_when_the_network_says(
+def test_rate_limit_ends_when_the_network_says(
     network: str, body: Any, headers: dict[str, str], seconds: int | None
 ) -> None:
     failure = said(network, 429, body, **headers)
@@ -122,7 +121,7 @@ def test_a_limit_ends_when_the_network_says(
     assert is_definite_refusal(failure)
 
 
-def test_a_wait_is_asked_for_only_where_waiting_helps() -> None:
+def test_retry_after_counts_only_where_waiting_helps() -> None:
     assert said("mastodon", 503, b"", retry_after="30").until == NOW + timedelta(seconds=30)
     assert said("mastodon", 403, b"", retry_after="30").until is None
 
@@ -141,14 +140,14 @@ ANY_BODY = st.binary() | st.recursive(
 
 
 @given(st.sampled_from(sorted(NETWORKS)), st.integers(100, 599), ANY_BODY)
-def test_whatever_is_said_becomes_a_failure_with_a_sentence(network: str, status: int, body: Any) -> None:
+def test_every_response_becomes_a_failure_with_a_message(network: str, status: int, body: Any) -> None:
     failure = said(network, status, body)
     assert failure.message.strip()
     if status in (408, 409, 425) or status >= 500:
         assert not is_definite_refusal(failure)
 
 
-def test_every_network_is_there_under_its_name() -> None:
+def test_every_built_in_network_is_registered_by_name() -> None:
     assert {name: provider.name for name, provider in load_built_in().providers.items()} == {
         name: name for name in NETWORKS
     }

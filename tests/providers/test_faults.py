@@ -1,4 +1,4 @@
-"""Every fault at every endpoint of the sandbox: each ending is one somebody thought of, and nothing is out twice."""
+"""Every fault at every endpoint of the sandbox: each outcome is expected, and nothing is published twice."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from postino.values.provider import (
     Tokens,
 )
 from tests.providers.memory_call import MemoryCall, PersonNeeded, StepRefused, StepUncertain
-from tests.providers.samples import a_post
+from tests.providers.samples import make_post
 from tests.providers.sandbox_server import SandboxServer
 
 NETWORKS: dict[str, type[Bluesky | Mastodon | Telegram]] = {
@@ -73,7 +73,7 @@ async def run(provider: Provider, post: Any, call: MemoryCall) -> Published | Fa
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("network", "endpoint", "fault"), CASES)
-async def test_whatever_goes_wrong_ends_sensibly_and_nothing_is_out_twice(
+async def test_every_fault_has_an_expected_outcome_and_no_duplicate(
     sandbox: SandboxServer, outbound: OutboundHttp, pictures: tuple[Media, ...], network: str, endpoint: str, fault: str
 ) -> None:
     provider, account = quick(network), replace(sandbox.account(network), remote_id=None)
@@ -84,7 +84,7 @@ async def test_whatever_goes_wrong_ends_sensibly_and_nothing_is_out_twice(
         sandbox.fail(network, "process_then_drop", visible_endpoints(network)[0])  # so that somebody has to look
     call = MemoryCall(outbound, provider, account)
     parts = ("one",) if network == "telegram" else ("one", "two")
-    post = a_post(account, *parts, media=pictures[: PICTURES.get(endpoint, 1)])
+    post = make_post(account, *parts, media=pictures[: PICTURES.get(endpoint, 1)])
 
     ending = await run(provider, post, call)
 
@@ -102,7 +102,7 @@ async def test_whatever_goes_wrong_ends_sensibly_and_nothing_is_out_twice(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("network", "endpoint", "fault"), [case for case in CASES if case[1] in SIGN_INS])
-async def test_a_refresh_ends_with_tokens_or_a_reason(
+async def test_refresh_returns_tokens_or_a_failure(
     sandbox: SandboxServer, outbound: OutboundHttp, network: str, endpoint: str, fault: str
 ) -> None:
     provider = quick(network)
@@ -130,43 +130,41 @@ async def with_tokens(sandbox: SandboxServer, outbound: OutboundHttp) -> Account
 
 @pytest.mark.parametrize("params", [{"seconds": 41}, {"http_date": 41}, {"reset": 41}, {"none": True}])
 @pytest.mark.parametrize(("network", "endpoint"), [("bluesky", "putRecord"), ("mastodon", "statuses")])
-async def test_a_limit_says_when_it_ends_if_the_network_does(
+async def test_rate_limit_has_an_end_if_the_network_gives_one(
     sandbox: SandboxServer, outbound: OutboundHttp, network: str, endpoint: str, params: dict[str, Any]
 ) -> None:
     provider, account = quick(network), sandbox.account(network)
     sandbox.fail(network, "rate_limited", endpoint, **params)
     call = MemoryCall(outbound, provider, account)
     with pytest.raises(StepRefused) as raised:
-        await provider.publish(a_post(account, "one"), call)
+        await provider.publish(make_post(account, "one"), call)
     failure = raised.value.failure
     assert failure.kind is FailureKind.RATE_LIMIT
     assert (failure.until is None) == ("none" in params)
     assert call.intents == {}  # a limit is a refusal: nothing is out
 
 
-async def test_a_session_that_ended_is_renewed_within_the_attempt_and_only_once(
+async def test_expired_session_is_renewed_once_within_the_attempt(
     sandbox: SandboxServer, outbound: OutboundHttp
 ) -> None:
     bluesky, account = Bluesky(), sandbox.account("bluesky")
-    await bluesky.publish(a_post(account, "one"), MemoryCall(outbound, bluesky, account))
+    await bluesky.publish(make_post(account, "one"), MemoryCall(outbound, bluesky, account))
     sandbox.post(f"accounts/bluesky/{account.handle}", {"token_expired": True})
-    await bluesky.publish(a_post(account, "two"), MemoryCall(outbound, bluesky, account))
+    await bluesky.publish(make_post(account, "two"), MemoryCall(outbound, bluesky, account))
     assert [one["text"] for one in sandbox.published("bluesky")] == ["one", "two"]
 
     sandbox.post("settings", {"bluesky_access_seconds": 0})  # from now on every session is over at once
     sandbox.post(f"accounts/bluesky/{account.handle}", {"token_expired": True})
     with pytest.raises(StepRefused) as raised:
-        await bluesky.publish(a_post(account, "three"), MemoryCall(outbound, bluesky, account))
+        await bluesky.publish(make_post(account, "three"), MemoryCall(outbound, bluesky, account))
     assert raised.value.failure.kind is FailureKind.AUTH
 
 
 @pytest.mark.parametrize("network", ["bluesky", "mastodon", "telegram"])
-async def test_a_blocked_account_is_told_so_for_good(
-    sandbox: SandboxServer, outbound: OutboundHttp, network: str
-) -> None:
+async def test_blocked_account_fails_permanently(sandbox: SandboxServer, outbound: OutboundHttp, network: str) -> None:
     provider, account = quick(network), sandbox.account(network)
     sandbox.post(f"accounts/{network}/{account.handle}", {"blocked": True})
     with pytest.raises(StepRefused) as raised:
-        await provider.publish(a_post(account, "one"), MemoryCall(outbound, provider, account))
+        await provider.publish(make_post(account, "one"), MemoryCall(outbound, provider, account))
     assert raised.value.failure.kind is FailureKind.PERMANENT
     assert raised.value.failure.message.endswith(("again.", "it."))

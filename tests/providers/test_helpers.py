@@ -1,4 +1,4 @@
-"""What the networks are made of: forms, files, and texts that come back changed."""
+"""Multipart forms, media files and text comparison."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postino.providers.media_download import File, Shelf, type_of
-from postino.providers.multipart import multipart
-from postino.providers.text_match import same_as_page, same_text
-from postino.providers.urls import endpoint, page
-from tests.providers.samples import FILM, png
+from postino.providers.media_download import MediaCache, MediaFile, detect_type
+from postino.providers.multipart import encode_multipart
+from postino.providers.text_match import is_same_as_html, is_same_text
+from postino.providers.urls import build_page_url, join_url
+from tests.providers.samples import SAMPLE_VIDEO, make_png
 
 
 @given(st.dictionaries(st.from_regex(r"[a-z_]+", fullmatch=True), st.text()), st.binary())
-def test_a_form_is_read_as_it_was_written(fields: dict[str, str], data: bytes) -> None:
-    headers, body = multipart(fields, {"a file": File(data, "image/jpeg")})
+def test_multipart_form_round_trips(fields: dict[str, str], data: bytes) -> None:
+    headers, body = encode_multipart(fields, {"a file": MediaFile(data, "image/jpeg")})
     assert headers["Content-Type"].partition("boundary=")[2].encode() not in data
     read = BytesParser(policy=HTTP).parsebytes(f"Content-Type: {headers['Content-Type']}\r\n\r\n".encode() + body)
     *texts, file = read.iter_parts()
@@ -32,11 +32,11 @@ def test_a_form_is_read_as_it_was_written(fields: dict[str, str], data: bytes) -
 @pytest.mark.parametrize(
     ("data", "kind"),
     [
-        (png(), "image/png"),
+        (make_png(), "image/png"),
         (b"\xff\xd8\xff\xe0", "image/jpeg"),
         (b"GIF89a", "image/gif"),
         (b"RIFF\0\0\0\0WEBPVP8 ", "image/webp"),
-        (FILM, "video/mp4"),
+        (SAMPLE_VIDEO, "video/mp4"),
         (b"\0\0\0\x14ftypqt  ", "video/quicktime"),
         (b"\0\0\0\x18ftypheic", "image/heic"),
         (b"\0\0\0\x1cftypavif", "image/avif"),
@@ -44,20 +44,20 @@ def test_a_form_is_read_as_it_was_written(fields: dict[str, str], data: bytes) -
         (b"", None),
     ],
 )
-def test_files_are_known_by_how_they_begin(data: bytes, kind: str | None) -> None:
-    assert type_of(data) == kind
+def test_media_type_is_detected_by_signature(data: bytes, kind: str | None) -> None:
+    assert detect_type(data) == kind
 
 
-def test_the_shelf_makes_room_for_what_is_sent_next() -> None:
-    shelf = Shelf(10)
+def test_media_cache_drops_the_oldest_files() -> None:
+    cache = MediaCache(10)
     for number in range(4):
-        shelf.put(str(number), File(b"x" * 4, "image/png"))
-    assert [shelf.get(str(number)) is not None for number in range(4)] == [False, False, True, True]
-    shelf.put("large", File(b"x" * 20, "image/png"))
-    assert shelf.get("large") is not None
-    assert shelf.get("3") is None
-    shelf.drop("large")
-    assert shelf.get("large") is None
+        cache.put(str(number), MediaFile(b"x" * 4, "image/png"))
+    assert [cache.get(str(number)) is not None for number in range(4)] == [False, False, True, True]
+    cache.put("large", MediaFile(b"x" * 20, "image/png"))
+    assert cache.get("large") is not None
+    assert cache.get("3") is None
+    cache.drop("large")
+    assert cache.get("large") is None
 
 
 LINK = (
@@ -79,14 +79,14 @@ TAG = '<a href="https://here/tags/tag">#<span>Tag</span></a>'
         ("", ""),
     ],
 )
-def test_a_text_is_known_again_on_a_page(text: str, came_back: str) -> None:
-    assert same_as_page(text, came_back)
-    assert not same_as_page(f"{text} not", came_back)
+def test_text_matches_its_html(text: str, came_back: str) -> None:
+    assert is_same_as_html(text, came_back)
+    assert not is_same_as_html(f"{text} not", came_back)
 
 
-def test_only_blanks_and_forms_of_letters_do_not_matter() -> None:
-    assert same_text("ü  and\r\nu\n", " u\u0308 and u")
-    assert not same_text("Hello", "hello")
+def test_text_match_ignores_only_white_space_and_normalisation() -> None:
+    assert is_same_text("ü  and\r\nu\n", " u\u0308 and u")
+    assert not is_same_text("Hello", "hello")
 
 
 @pytest.mark.parametrize(
@@ -97,6 +97,6 @@ def test_only_blanks_and_forms_of_letters_do_not_matter() -> None:
         ("http://localhost:8701/bluesky/", "http://localhost:8701/"),
     ],
 )
-def test_what_a_simulated_network_published_is_shown_where_it_is(base_url: str, shown: str) -> None:
-    assert page(base_url, "https://public.test/1") == shown
-    assert endpoint(base_url, "/xrpc/a") == f"{base_url.rstrip('/')}/xrpc/a"
+def test_sandbox_post_links_to_the_sandbox_feed(base_url: str, shown: str) -> None:
+    assert build_page_url(base_url, "https://public.test/1") == shown
+    assert join_url(base_url, "/xrpc/a") == f"{base_url.rstrip('/')}/xrpc/a"

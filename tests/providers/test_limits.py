@@ -21,7 +21,7 @@ EVERY = pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS.keys())
 
 
 @EVERY
-def test_every_network_has_a_name_a_date_and_a_source(limits: NetworkLimits) -> None:
+def test_every_network_has_a_title_a_date_and_a_source(limits: NetworkLimits) -> None:
     assert limits.name == load_built_in().titles[limits.network]
     assert limits.checked.year >= 2026
     assert limits.source
@@ -29,7 +29,7 @@ def test_every_network_has_a_name_a_date_and_a_source(limits: NetworkLimits) -> 
 
 
 @EVERY
-def test_what_a_network_takes_makes_sense(limits: NetworkLimits) -> None:
+def test_declared_limits_are_consistent(limits: NetworkLimits) -> None:
     lengths = [*limits.text, *limits.caption, *limits.title]
     assert all(length.most > 0 for length in lengths)
     assert limits.media.most <= sum(kind.most for kind in limits.media.kinds.values())
@@ -66,7 +66,7 @@ def with_warning(content: Content) -> Content:
         ("telegram", Content(media=(PICTURE,)), Content(media=(VIDEO,))),
     ],
 )
-def test_networks_take_what_they_are_known_to_take_and_no_more(network: str, fits: Content, does_not: Content) -> None:
+def test_limits_accept_what_fits_and_refuse_one_more(network: str, fits: Content, does_not: Content) -> None:
     assert errors(network, fits) == 0
     assert errors(network, does_not) == 1
 

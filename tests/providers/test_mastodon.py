@@ -1,4 +1,4 @@
-"""Mastodon, on somebody else's server: the key and the list together make one post of it."""
+"""Mastodon on a real server: the idempotency key and the list together prevent duplicates."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from postino.values.provider import (
 )
 from tests.providers.memory_call import MemoryCall, PersonNeeded, StepRefused, StepUncertain, publish_until_done
 from tests.providers.proxy import LossyProxy
-from tests.providers.samples import a_post
+from tests.providers.samples import make_post
 from tests.servers.mastodon import TOKEN, MastodonServer
 
 pytestmark = pytest.mark.slow  # the server takes some seconds to start
@@ -65,17 +65,17 @@ def posted(server: MastodonServer, text: str) -> list[str]:
 # --- What is published
 
 
-async def test_a_text_is_published(
+async def test_text_is_published(
     mastodon_server: MastodonServer, account: Account, mastodon: Mastodon, call: MemoryCall, text: str
 ) -> None:
-    published = await mastodon.publish(a_post(account, text, visibility="unlisted", unknown="ignored"), call)
+    published = await mastodon.publish(make_post(account, text, visibility="unlisted", unknown="ignored"), call)
     assert posted(mastodon_server, text) == [published.remote_id]
     status = mastodon_server.get(f"/api/v1/statuses/{published.remote_id}")
     assert status["visibility"] == "unlisted"
     assert published.url == status["url"]
 
 
-async def test_pictures_are_shown_with_their_descriptions(
+async def test_images_are_published_with_alt_texts(
     mastodon_server: MastodonServer,
     account: Account,
     mastodon: Mastodon,
@@ -83,15 +83,15 @@ async def test_pictures_are_shown_with_their_descriptions(
     text: str,
     pictures: tuple[Media, ...],
 ) -> None:
-    published = await mastodon.publish(a_post(account, text, media=pictures), call)
+    published = await mastodon.publish(make_post(account, text, media=pictures), call)
     status = mastodon_server.get(f"/api/v1/statuses/{published.remote_id}")
     assert [media["description"] for media in status["media_attachments"]] == ["shade 1", "shade 2"]
 
 
-async def test_a_thread_is_a_chain_of_replies(
+async def test_thread_is_a_chain_of_replies(
     mastodon_server: MastodonServer, account: Account, mastodon: Mastodon, call: MemoryCall, text: str
 ) -> None:
-    published = await mastodon.publish(a_post(account, text, f"{text} 2", f"{text} 3"), call)
+    published = await mastodon.publish(make_post(account, text, f"{text} 2", f"{text} 3"), call)
     [second] = posted(mastodon_server, f"{text} 2")
     [third] = posted(mastodon_server, f"{text} 3")
     replies = [mastodon_server.get(f"/api/v1/statuses/{name}")["in_reply_to_id"] for name in (second, third)]
@@ -102,7 +102,7 @@ async def test_a_thread_is_a_chain_of_replies(
 
 
 @pytest.mark.parametrize("known", [True, False])
-async def test_a_lost_answer_leaves_one_post_found_in_the_list(
+async def test_lost_response_leaves_one_post_found_in_the_list(
     mastodon_server: MastodonServer,
     account: Account,
     mastodon: Mastodon,
@@ -112,7 +112,7 @@ async def test_a_lost_answer_leaves_one_post_found_in_the_list(
     known: bool,
 ) -> None:
     me = mastodon_server.get("/api/v1/accounts/verify_credentials")["id"]
-    post = a_post(replace(account, remote_id=me if known else None), text, f"{text} 2")
+    post = make_post(replace(account, remote_id=me if known else None), text, f"{text} 2")
     wire_to_mastodon.lose("answer", POST)
     with pytest.raises(StepUncertain):
         await mastodon.publish(post, call)
@@ -122,7 +122,7 @@ async def test_a_lost_answer_leaves_one_post_found_in_the_list(
     assert [type(sighting) for sighting in call.sightings] == [Found]
 
 
-async def test_a_lost_request_is_sent_again(
+async def test_lost_request_is_sent_again(
     mastodon_server: MastodonServer,
     account: Account,
     mastodon: Mastodon,
@@ -131,24 +131,24 @@ async def test_a_lost_request_is_sent_again(
     wire_to_mastodon: LossyProxy,
 ) -> None:
     wire_to_mastodon.lose("request", POST)
-    published = await publish_until_done(mastodon, a_post(account, text), call)
+    published = await publish_until_done(mastodon, make_post(account, text), call)
     assert posted(mastodon_server, text) == [published.remote_id]
     assert [type(sighting) for sighting in call.sightings] == [NotFound]
 
 
-async def test_the_key_stops_a_repetition_even_when_the_list_does_not_show_the_post(
+async def test_idempotency_key_prevents_a_duplicate_of_an_unlisted_post(
     mastodon_server: MastodonServer, account: Account, mastodon: Mastodon, outbound: OutboundHttp, text: str
 ) -> None:
-    post = a_post(account, text)
+    post = make_post(account, text)
     published = [await mastodon.publish(post, MemoryCall(outbound, mastodon, account)) for _ in range(2)]
     assert [one.remote_id for one in published] == posted(mastodon_server, text) * 2
 
 
-async def test_after_the_hour_of_the_key_a_person_is_asked(
+async def test_person_decides_after_the_idempotency_key_expired(
     account: Account, mastodon: Mastodon, call: MemoryCall, text: str, wire_to_mastodon: LossyProxy
 ) -> None:
     wire_to_mastodon.lose("request", POST)
-    post = a_post(account, text)
+    post = make_post(account, text)
     with pytest.raises(StepUncertain):
         await mastodon.publish(post, call)
     [(name, intent)] = call.intents.items()
@@ -178,11 +178,11 @@ async def say(
     mastodon: Mastodon, outbound: OutboundHttp, account: Account, *parts: str, media: tuple[Media, ...] = ()
 ) -> str:
     """As somebody would by hand, or another job."""
-    post = a_post(account, *parts, media=media)
+    post = make_post(account, *parts, media=media)
     return (await mastodon.publish(post, MemoryCall(outbound, mastodon, account))).remote_id
 
 
-async def test_the_same_words_said_before_the_intent_are_not_taken_for_ours(
+async def test_same_text_before_the_intent_is_not_a_match(
     mastodon: Mastodon, call: MemoryCall, outbound: OutboundHttp, status: Status
 ) -> None:
     await say(mastodon, outbound, status.account, status.text)
@@ -190,7 +190,7 @@ async def test_the_same_words_said_before_the_intent_are_not_taken_for_ours(
     assert await find(mastodon, call, status, later) == NotFound()
 
 
-async def test_a_server_whose_clock_is_a_little_behind_is_still_believed(
+async def test_server_clock_slightly_behind_still_matches(
     mastodon: Mastodon, call: MemoryCall, outbound: OutboundHttp, status: Status
 ) -> None:
     name = await say(mastodon, outbound, status.account, status.text)
@@ -199,7 +199,7 @@ async def test_a_server_whose_clock_is_a_little_behind_is_still_believed(
     assert sighting.receipt.remote_id == name
 
 
-async def test_what_belongs_to_another_job_is_not_taken(
+async def test_post_of_another_job_is_not_a_match(
     mastodon: Mastodon, call: MemoryCall, outbound: OutboundHttp, status: Status
 ) -> None:
     call.others.add(await say(mastodon, outbound, status.account, status.text))
@@ -210,7 +210,7 @@ async def test_what_belongs_to_another_job_is_not_taken(
     assert sighting.receipt.remote_id == name
 
 
-async def test_of_several_that_fit_none_is_chosen(
+async def test_several_matches_leave_the_choice_to_a_person(
     mastodon: Mastodon, call: MemoryCall, outbound: OutboundHttp, status: Status
 ) -> None:
     for _ in range(2):
@@ -218,7 +218,7 @@ async def test_of_several_that_fit_none_is_chosen(
     assert isinstance(await find(mastodon, call, status), CannotTell)
 
 
-async def test_what_differs_in_words_files_or_place_is_not_ours(
+async def test_different_text_files_or_reply_is_not_a_match(
     mastodon: Mastodon, call: MemoryCall, outbound: OutboundHttp, status: Status, pictures: tuple[Media, ...]
 ) -> None:
     first = await say(mastodon, outbound, status.account, f"{status.text}!", status.text)  # ours is no reply
@@ -228,7 +228,7 @@ async def test_what_differs_in_words_files_or_place_is_not_ours(
     assert isinstance(await find(mastodon, call, replace(status, media=("one",))), Found)
 
 
-async def test_ours_is_found_below_a_page_of_others(
+async def test_match_is_found_on_the_second_page(
     mastodon: Mastodon, call: MemoryCall, outbound: OutboundHttp, status: Status, text: str
 ) -> None:
     name = await say(mastodon, outbound, status.account, text)
@@ -238,7 +238,7 @@ async def test_ours_is_found_below_a_page_of_others(
     assert sighting.receipt.remote_id == name
 
 
-async def test_a_list_that_fails_says_nothing_about_the_post(
+async def test_failed_list_call_does_not_count_as_not_found(
     mastodon: Mastodon, call: MemoryCall, status: Status, wire_to_mastodon: LossyProxy
 ) -> None:
     assert isinstance(await find(mastodon, call, replace(status, account_id="0")), Failure)
@@ -250,22 +250,20 @@ async def test_a_list_that_fails_says_nothing_about_the_post(
 # --- Refusals
 
 
-async def test_a_token_that_was_withdrawn_asks_for_a_reconnect(
+async def test_revoked_token_asks_to_reconnect(
     account: Account, mastodon: Mastodon, outbound: OutboundHttp, text: str
 ) -> None:
     ours = replace(account, credentials={"access_token": "withdrawn"})
     with pytest.raises(StepRefused, match="Reconnect") as raised:
-        await mastodon.publish(a_post(ours, text), MemoryCall(outbound, mastodon, ours))
+        await mastodon.publish(make_post(ours, text), MemoryCall(outbound, mastodon, ours))
     assert raised.value.failure.kind is FailureKind.AUTH
     http = outbound.open(timeout=mastodon.timeout, visible=False)
     assert isinstance(await mastodon.refresh(ours, http), Failure)
     assert await mastodon.refresh(account, http) == Tokens(credentials=account.credentials)
 
 
-async def test_what_is_too_long_is_refused_for_good_in_plain_words(
-    account: Account, mastodon: Mastodon, call: MemoryCall
-) -> None:
+async def test_too_long_text_is_refused_permanently(account: Account, mastodon: Mastodon, call: MemoryCall) -> None:
     with pytest.raises(StepRefused, match="too long") as raised:
-        await mastodon.publish(a_post(account, "x" * 501), call)
+        await mastodon.publish(make_post(account, "x" * 501), call)
     assert raised.value.failure.kind is FailureKind.PERMANENT
     assert call.intents == {}

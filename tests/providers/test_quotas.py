@@ -17,7 +17,7 @@ from postino.values.gate import Scope
 from postino.values.networks import PLANNED_NETWORKS
 from postino.values.provider import Media, Provider
 from tests.providers.memory_call import MemoryCall
-from tests.providers.samples import a_post
+from tests.providers.samples import make_post
 from tests.providers.sandbox_server import SandboxServer
 
 QUOTAS = load_built_in().quotas
@@ -32,7 +32,7 @@ def test_every_built_in_quota_has_a_recent_date_and_a_source(provider: Any) -> N
 
 
 @pytest.mark.parametrize("network", QUOTAS)
-def test_there_is_always_room_for_one_at_last(network: str) -> None:
+def test_every_quota_frees_up_within_a_day(network: str) -> None:
     now = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
     for quota in QUOTAS[network]:
         for operation in quota.costs:
@@ -42,13 +42,13 @@ def test_there_is_always_room_for_one_at_last(network: str) -> None:
 
 
 @pytest.mark.parametrize("provider", PROVIDERS, ids=lambda provider: provider.name)
-async def test_what_costs_is_what_its_network_does(
+async def test_quota_costs_match_the_steps_of_the_network(
     sandbox: SandboxServer, outbound: OutboundHttp, pictures: tuple[Media, ...], provider: Provider
 ) -> None:
     account = sandbox.account(provider.name)
     call = MemoryCall(outbound, provider, account)
     parts = ("one",) if provider.name == "telegram" else ("one", "two")
-    await provider.publish(a_post(account, *parts, media=pictures), call)
+    await provider.publish(make_post(account, *parts, media=pictures), call)
     done = [*call.steps, *call.receipts]
     for quota in QUOTAS[provider.name]:
         for operation in quota.costs:
@@ -68,12 +68,14 @@ async def test_what_costs_is_what_its_network_does(
         ("youtube", "units per day", "publish", 50, 10_000),
     ],
 )
-def test_figures_are_those_the_networks_publish(network: str, name: str, operation: str, cost: int, most: int) -> None:
+def test_quota_figures_match_what_the_networks_publish(
+    network: str, name: str, operation: str, cost: int, most: int
+) -> None:
     quota = next(quota for quota in QUOTAS[network] if quota.name == name)
     assert (get_cost(quota, operation), quota.most) == (cost, most)
 
 
-def test_the_day_of_youtube_begins_at_midnight_in_california_and_is_shared_by_all_accounts() -> None:
+def test_youtube_day_begins_at_midnight_in_california() -> None:
     for quota in QUOTAS["youtube"]:
         used_up = [QuotaUse(datetime(2026, 11, 1, 8, 0, tzinfo=UTC), quota.most)]
         free = find_refill_time(quota, used_up, 1, datetime(2026, 11, 2, 7, 30, tzinfo=UTC))  # a day of 25 hours

@@ -1,4 +1,4 @@
-"""Networks that the settings name: known like those that come with Postino, or refused in a sentence that says why."""
+"""The registry knows plug-ins like built-in networks, or refuses them with the reason."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ def postino(folder: Path, **said: str) -> Postino:
 
 
 @pytest.mark.parametrize("block", [block for block in blocks(PAGE, "python") if block.file], ids=lambda it: it.file)
-def test_what_the_page_shows_is_under_sixty_lines(block: Block) -> None:
+def test_plugin_example_is_under_sixty_lines(block: Block) -> None:
     assert block.text.count("\n") < 60
 
 
-def test_nothing_named_is_nothing_more() -> None:
+def test_without_plugins_only_built_in_networks_are_registered() -> None:
     assert load_registry([], Path("nowhere")).providers == load_built_in().providers
 
 
-async def test_it_is_known_wherever_networks_are(folder: Path) -> None:
+async def test_plugin_is_registered_everywhere(folder: Path) -> None:
     app = postino(folder)
     assert {*app.networks.providers} == {*load_built_in().providers, "forum"}
     assert app.channel_limits.caps["forum"] == app.config.publishing.cap
@@ -68,7 +68,7 @@ async def test_it_is_known_wherever_networks_are(folder: Path) -> None:
         assert opened.service == "forum"
 
 
-async def test_a_content_can_still_be_read_when_its_network_is_no_longer_named(folder: Path) -> None:
+async def test_content_stays_readable_after_its_plugin_is_removed(folder: Path) -> None:
     async with postino(folder) as app:
         account = await app.accounts.add("bluesky", "ada.example.org", {"password": "x"})
         content = Content(body="Hello", overrides={"forum": ContentOverride(body="Hello, forum")})
@@ -79,7 +79,7 @@ async def test_a_content_can_still_be_read_when_its_network_is_no_longer_named(f
             await app.post_validator.preview(PostRequest(content=content, accounts=(account.id,)))
 
 
-async def test_an_account_without_an_address_needs_one_unless_the_network_has_a_home(folder: Path) -> None:
+async def test_account_needs_a_base_url_unless_the_network_has_a_default(folder: Path) -> None:
     async with postino(folder) as app:
         with pytest.raises(WrongUse, match="base_url: give the server of ada"):
             await app.accounts.add("forum", "ada", {"token": "x"})
@@ -111,7 +111,7 @@ async def test_an_account_without_an_address_needs_one_unless_the_network_has_a_
         ("{0}:Forum", "class Forum:", "class Forum:\n    def __init__(self, a): ...\n", "it cannot be made w.*"),
     ],
 )
-def test_what_is_wrong_is_told(folder: Path, target: str, old: str, new: str, told: str) -> None:
+def test_wrong_plugin_is_refused_with_the_reason(folder: Path, target: str, old: str, new: str, told: str) -> None:
     assert old in FORUM
     (folder / f"{folder.name}.py").write_text(FORUM.replace(old, new, 1))
     named = target.format(folder.name)
@@ -122,13 +122,13 @@ def test_what_is_wrong_is_told(folder: Path, target: str, old: str, new: str, to
     assert re.fullmatch(f"networks.plugins: {re.escape(named)}: {said}", str(refusal.value)), refusal.value
 
 
-def test_one_name_twice_is_refused(folder: Path) -> None:
+def test_duplicate_plugin_name_is_refused(folder: Path) -> None:
     (folder / f"{folder.name}_3.py").write_text(FORUM)
     with pytest.raises(ConfigError, match="the name 'forum' is taken"):
         load_registry([f"{folder.name}:Forum", f"{folder.name}_3:Forum"], folder)
 
 
-def test_an_address_inside_is_for_accounts_alone_and_only_where_the_settings_name_it(tmp_path: Path) -> None:
+def test_private_origin_setting_allows_accounts_only(tmp_path: Path) -> None:
     plain, told = (
         load_config(tmp_path, environment={}),
         load_config(tmp_path, environment={"POSTINO_NETWORKS_ALLOWED_PRIVATE_ORIGINS": f'["{HERE}"]'}),
@@ -156,12 +156,12 @@ def test_an_address_inside_is_for_accounts_alone_and_only_where_the_settings_nam
         ("ALLOWED_PRIVATE_ORIGINS", '["http://*"]', "must be scheme, host and port alone"),
     ],
 )
-def test_a_setting_that_cannot_be_is_refused(tmp_path: Path, setting: str, said: str, told: str) -> None:
+def test_invalid_network_setting_is_refused(tmp_path: Path, setting: str, said: str, told: str) -> None:
     with pytest.raises(ConfigError, match=told):
         load_config(tmp_path, environment={f"POSTINO_NETWORKS_{setting}": said})
 
 
-async def test_a_worker_that_does_not_know_it_does_not_start_while_something_of_it_waits(folder: Path) -> None:
+async def test_worker_without_the_plugin_refuses_to_start_while_posts_wait(folder: Path) -> None:
     async with postino(folder) as app:
         account = await app.accounts.add("forum", "ada", {"token": "x"}, base_url=HERE)
         await app.posts.schedule(PostRequest(content=Content(body="Hello"), accounts=(account.id,)))

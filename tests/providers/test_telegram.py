@@ -1,4 +1,4 @@
-"""Telegram, in the sandbox: what may have been sent is never sent again."""
+"""Telegram in the sandbox: what may have been sent is never sent again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from postino.providers.telegram import Telegram
 from postino.values.provider import Account, Answer, Failure, FailureKind, Media, NotSent, Tokens
 from tests.providers.memory_call import MemoryCall, PersonNeeded, StepRefused, StepUncertain
 from tests.providers.proxy import LossyProxy
-from tests.providers.samples import a_post
+from tests.providers.samples import make_post
 from tests.providers.sandbox_server import SandboxServer
 
 
@@ -31,17 +31,17 @@ def call(outbound: OutboundHttp, telegram: Telegram, account: Account) -> Memory
     return MemoryCall(outbound, telegram, account)
 
 
-async def test_a_text_is_one_message(
+async def test_text_is_one_message(
     sandbox: SandboxServer, account: Account, telegram: Telegram, call: MemoryCall
 ) -> None:
-    published = await telegram.publish(a_post(account, "Hello"), call)
+    published = await telegram.publish(make_post(account, "Hello"), call)
     [one] = sandbox.published("telegram")
     assert (one["remote_id"], one["text"]) == (published.remote_id, "Hello")
     assert published.url == f"{sandbox.url}/"
 
 
 @pytest.mark.parametrize(("count", "text"), [(1, "One"), (1, ""), (2, "Two")])
-async def test_pictures_go_out_with_the_text_under_the_first(
+async def test_images_are_sent_with_the_text_as_caption_of_the_first(
     sandbox: SandboxServer,
     account: Account,
     telegram: Telegram,
@@ -50,14 +50,14 @@ async def test_pictures_go_out_with_the_text_under_the_first(
     count: int,
     text: str,
 ) -> None:
-    await telegram.publish(a_post(account, text, media=pictures[:count]), call)
+    await telegram.publish(make_post(account, text, media=pictures[:count]), call)
     [one] = sandbox.published("telegram")
     assert one["text"] == text
     assert len(one["media"]) == count
 
 
 @pytest.mark.parametrize("known", ["chat_id", "remote_id", "handle"])
-async def test_the_chat_is_known_by_number_or_name(
+async def test_chat_is_found_by_id_or_name(
     sandbox: SandboxServer, account: Account, telegram: Telegram, outbound: OutboundHttp, known: str
 ) -> None:
     credentials = dict(account.credentials)
@@ -67,16 +67,16 @@ async def test_the_chat_is_known_by_number_or_name(
         credentials=credentials | ({"chat_id": chat} if known == "chat_id" else {}),
         remote_id=account.remote_id if known == "remote_id" else None,
     )
-    await telegram.publish(a_post(ours, known), MemoryCall(outbound, telegram, ours))
+    await telegram.publish(make_post(ours, known), MemoryCall(outbound, telegram, ours))
     assert [one["text"] for one in sandbox.published("telegram")] == [known]
 
 
 @pytest.mark.parametrize("fault", ["process_then_drop", "process_then_500", "drop", "truncated", "html"])
-async def test_a_lost_answer_asks_a_person_and_sends_nothing_again(
+async def test_lost_response_is_left_to_a_person_and_not_sent_again(
     sandbox: SandboxServer, account: Account, telegram: Telegram, call: MemoryCall, fault: str
 ) -> None:
     sandbox.fail("telegram", fault, "sendMessage")
-    post = a_post(account, "Hello")
+    post = make_post(account, "Hello")
     with pytest.raises(StepUncertain):
         await telegram.publish(post, call)
     for _ in range(2):
@@ -85,34 +85,34 @@ async def test_a_lost_answer_asks_a_person_and_sends_nothing_again(
     assert len(sandbox.published("telegram")) == (0 if fault == "drop" else 1)
 
 
-async def test_a_limit_is_kept_until_it_ends(
+async def test_rate_limit_is_respected_until_it_ends(
     sandbox: SandboxServer, account: Account, telegram: Telegram, call: MemoryCall
 ) -> None:
     sandbox.fail("telegram", "rate_limited", "sendMessage", reset=37)
     with pytest.raises(StepRefused) as raised:
-        await telegram.publish(a_post(account, "Hello"), call)
+        await telegram.publish(make_post(account, "Hello"), call)
     failure = raised.value.failure
     assert failure.kind is FailureKind.RATE_LIMIT
     assert failure.until is not None
     assert timedelta(seconds=30) < failure.until - datetime.now(UTC) <= timedelta(seconds=38)
     sandbox.reset()
-    await telegram.publish(a_post(account, "Hello"), call)
+    await telegram.publish(make_post(account, "Hello"), call)
 
 
-async def test_a_thread_is_refused_before_anything_is_sent(
+async def test_thread_is_refused_before_anything_is_sent(
     account: Account, telegram: Telegram, call: MemoryCall
 ) -> None:
     with pytest.raises(StepRefused, match="Telegram has no threads") as raised:
-        await telegram.publish(a_post(account, "one", "two"), call)
+        await telegram.publish(make_post(account, "one", "two"), call)
     assert raised.value.failure.kind is FailureKind.PERMANENT
     assert call.sent == 0
 
 
 @pytest.mark.parametrize(
     ("text", "media", "message"),
-    [("x" * 4097, 0, "text is too long"), ("x" * 1025, 1, "under a picture is too long"), ("", 0, "needs a text")],
+    [("x" * 4097, 0, "text is too long"), ("x" * 1025, 1, "caption is too long"), ("", 0, "needs text")],
 )
-async def test_what_telegram_refuses_is_told_in_plain_words(
+async def test_telegram_refusal_has_a_clear_message(
     account: Account,
     telegram: Telegram,
     call: MemoryCall,
@@ -122,33 +122,33 @@ async def test_what_telegram_refuses_is_told_in_plain_words(
     message: str,
 ) -> None:
     with pytest.raises(StepRefused, match=message) as raised:
-        await telegram.publish(a_post(account, text, media=pictures[:media]), call)
+        await telegram.publish(make_post(account, text, media=pictures[:media]), call)
     assert raised.value.failure.kind is FailureKind.PERMANENT
 
 
-async def test_a_bot_that_was_thrown_out_is_told_kindly(
+async def test_removed_bot_has_a_clear_message(
     sandbox: SandboxServer, account: Account, telegram: Telegram, call: MemoryCall
 ) -> None:
     sandbox.post(f"accounts/telegram/{account.handle}", {"blocked": True})
     with pytest.raises(StepRefused, match="Make it an administrator") as raised:
-        await telegram.publish(a_post(account, "Hello"), call)
+        await telegram.publish(make_post(account, "Hello"), call)
     assert raised.value.failure.kind is FailureKind.PERMANENT
 
 
 @pytest.mark.parametrize("token", ["123:wrong", ""])
-async def test_a_token_nobody_knows_asks_for_a_reconnect(
+async def test_unknown_bot_token_asks_to_reconnect(
     account: Account, telegram: Telegram, outbound: OutboundHttp, token: str
 ) -> None:
     ours = replace(account, credentials=dict(account.credentials) | {"bot_token": token})
     with pytest.raises(StepRefused, match="reconnect") as raised:
-        await telegram.publish(a_post(ours, "Hello"), MemoryCall(outbound, telegram, ours))
+        await telegram.publish(make_post(ours, "Hello"), MemoryCall(outbound, telegram, ours))
     assert raised.value.failure.kind is FailureKind.AUTH
     http = outbound.open(timeout=telegram.timeout, visible=False)
     assert isinstance(await telegram.refresh(ours, http), Failure)
     assert await telegram.refresh(account, http) == Tokens(credentials=account.credentials)
 
 
-async def test_a_picture_is_at_hand_before_the_message_is_begun(
+async def test_media_is_downloaded_before_the_message_is_sent(
     sandbox: SandboxServer, account: Account, telegram: Telegram, call: MemoryCall, picture_host: str
 ) -> None:
     async with (
@@ -156,29 +156,29 @@ async def test_a_picture_is_at_hand_before_the_message_is_begun(
         OutboundHttp(allowed_origins=[proxy.url]) as outbound,
     ):
         ours = MemoryCall(outbound, telegram, account)
-        post = a_post(account, "Hello", media=(Media(url=f"{proxy.url}/1"),))
+        post = make_post(account, "Hello", media=(Media(url=f"{proxy.url}/1"),))
         await telegram.publish(post, ours)
-        assert proxy.asked["/1"] == 1
+        assert proxy.request_counts["/1"] == 1
 
         again = MemoryCall(outbound, telegram, account, steps=dict(ours.steps))  # as after a restart
         proxy.lose("answer", "/1")
-        with pytest.raises(NotSent, match="could not be fetched, so nothing was sent"):
+        with pytest.raises(NotSent, match="could not be downloaded"):
             await telegram.publish(replace(post, parts=("Again",)), again)
         assert again.intents == {}
         await telegram.publish(replace(post, parts=("Again",)), again)
     assert [one["text"] for one in sandbox.published("telegram")] == ["Hello", "Again"]
 
 
-async def test_the_token_in_the_address_is_never_said(
+async def test_bot_token_in_the_url_appears_nowhere(
     account: Account, telegram: Telegram, outbound: OutboundHttp
 ) -> None:
     nowhere = replace(account, base_url="http://127.0.0.1:9")
     with pytest.raises(NotSent) as raised:
-        await telegram.publish(a_post(nowhere, "Hello"), MemoryCall(outbound, telegram, nowhere))
+        await telegram.publish(make_post(nowhere, "Hello"), MemoryCall(outbound, telegram, nowhere))
     assert account.credentials["bot_token"].partition(":")[2] not in str(raised.value)
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 429])
-def test_a_page_that_is_not_telegrams_own_tells_nothing(telegram: Telegram, status: int) -> None:
+def test_response_not_from_telegram_is_uncertain(telegram: Telegram, status: int) -> None:
     """Somebody in between may have answered, after the message went through."""
     assert telegram.classify(Answer(status, {}, b"<html>no</html>")).kind is FailureKind.DOUBT

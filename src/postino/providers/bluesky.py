@@ -1,14 +1,22 @@
-"""Bluesky: a record under a key we choose, so that sending it again is the same record."""
+"""Bluesky. Postino chooses the key of each record, so sending a record again creates no second one."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any
 
 from postino.providers import atproto
-from postino.providers.bluesky_session import Sessions
-from postino.providers.error_codes import Clock, Row, by_fallback, by_nobody, look_up, said_in, utc_now
-from postino.providers.media_download import fetch, upload_seconds
-from postino.providers.urls import page
+from postino.providers.bluesky_session import BlueskySessions
+from postino.providers.error_codes import (
+    Clock,
+    ErrorRule,
+    classify_by_status,
+    classify_unreadable,
+    find_rule,
+    parse_object,
+    utc_now,
+)
+from postino.providers.media_download import compute_upload_timeout, download_media
+from postino.providers.urls import build_page_url
 from postino.rules.failures import parse_reset_time
 from postino.values.provider import (
     SAME_HANDLE,
@@ -35,51 +43,59 @@ from postino.values.provider import (
 )
 
 COLLECTION = "app.bsky.feed.post"
-MOST_BYTES = {"image": 10_000_000, "video": 300_000_000}
+MAX_DOWNLOAD_BYTES = {"image": 10_000_000, "video": 300_000_000}
 
-RECONNECT = "Make a new app password in Bluesky's settings and reconnect the account with it."
+RECONNECT = "Create a new app password in Bluesky's settings and reconnect the account."
 BLOB_GONE = "BlobNotFound"
-TABLE = (
-    Row(FailureKind.AUTH, f"Bluesky's session of this account is over. {RECONNECT}", ("ExpiredToken", "InvalidToken")),
-    Row(
+ERRORS = (
+    ErrorRule(
         FailureKind.AUTH,
-        f"Bluesky refuses the user name or the password of this account. {RECONNECT}",
+        f"The Bluesky session of this account has expired. {RECONNECT}",
+        ("ExpiredToken", "InvalidToken"),
+    ),
+    ErrorRule(
+        FailureKind.AUTH,
+        f"Bluesky refused the user name or the password of this account. {RECONNECT}",
         ("AuthenticationRequired", "AuthMissing"),
     ),
-    Row(FailureKind.AUTH, f"Bluesky wants a code with this password. {RECONNECT}", ("AuthFactorTokenRequired",)),
-    Row(
+    ErrorRule(
+        FailureKind.AUTH,
+        f"Bluesky asks for a second factor with this password. {RECONNECT}",
+        ("AuthFactorTokenRequired",),
+    ),
+    ErrorRule(
         FailureKind.PERMANENT,
-        "Bluesky has closed or suspended this account. Sign in at Bluesky to see why; then publish the post again.",
+        "Bluesky has closed or suspended this account. Sign in to Bluesky to see why, then publish again.",
         ("AccountTakedown", "AccountSuspended", "AccountDeactivated", "RepoTakendown", "RepoSuspended"),
     ),
-    Row(
+    ErrorRule(
         FailureKind.DOUBT,
-        "Bluesky already has something under the key of this post. Postino looks what it is.",
+        "Bluesky already has a record with the key of this post. Postino looks it up first.",
         ("InvalidSwap",),
     ),
-    Row(
+    ErrorRule(
         FailureKind.PERMANENT,
-        "The text is too long for Bluesky. Shorten it and publish it again.",
+        "The text is too long for Bluesky. Shorten it and publish again.",
         pattern=r"text must not be longer|(grapheme|string) too big.*\.text",
     ),
-    Row(
+    ErrorRule(
         FailureKind.PERMANENT,
-        "Bluesky does not take so many pictures in one post. Take some out and publish it again.",
+        "There are too many images for one Bluesky post. Remove some and publish again.",
         pattern=r"images must not have more|array too big.*images",
     ),
-    Row(
+    ErrorRule(
         FailureKind.PERMANENT,
-        "A file is too large for Bluesky. Make it smaller and publish the post again.",
+        "A file is too large for Bluesky. Make it smaller and publish again.",
         pattern=r"too (large|big)",
     ),
-    Row(
+    ErrorRule(
         FailureKind.PERMANENT,
-        "Bluesky does not take files of this type. Choose another one and publish the post again.",
+        "Bluesky does not accept this type of file. Choose another type and publish again.",
         pattern=r"mime",
     ),
-    Row(
+    ErrorRule(
         FailureKind.PERMANENT,
-        "Bluesky has lost an uploaded file. Upload it again and publish the post again.",
+        "Bluesky no longer has an uploaded file. Upload it again and publish again.",
         (BLOB_GONE,),
     ),
 )
@@ -90,8 +106,8 @@ class Bluesky:
     title = "Bluesky"
     promise = Promise(
         Grade.A,
-        "Every post has a key that Postino chooses beforehand: after a lost answer it asks for the post by that key, "
-        "and sending the same again makes no second one.",
+        "Postino chooses the key of every post before it sends the post. After a lost response, it looks the post up "
+        "by that key, and sending the post again creates no second one.",
     )
     timeout = timedelta(seconds=30)
     visibility = timedelta(seconds=5)
@@ -139,7 +155,7 @@ class Bluesky:
 
     def __init__(self, now: Clock = utc_now) -> None:
         self._now = now
-        self._sessions = Sessions(self.classify)
+        self._sessions = BlueskySessions(self.classify)
 
     async def publish(self, post: Post, call: Call) -> Published:
         files = [
@@ -150,11 +166,11 @@ class Bluesky:
         thread: list[dict[str, str]] = []
         for part, text in enumerate(post.parts, 1):
             if receipts:
-                thread.append(await self._reference(post.account, part - 1, receipts[-1], call))
-            shown = files if part == 1 else []
-            record = await call.step(f"record {part}", self.compose, post.account, text, shown, thread)
-            sending = (post.account, atproto.key_of(post.id, part), record, post.media if shown else ())
-            receipts.append(await call.once(f"post {part}", self.put, *sending, found=self.find, resend=SAME_HANDLE))
+                thread.append(await self._find_reference(post.account, part - 1, receipts[-1], call))
+            attached = files if part == 1 else []
+            record = await call.step(f"record {part}", self.compose, post.account, text, attached, thread)
+            write = (post.account, atproto.derive_record_key(post.id, part), record, post.media if attached else ())
+            receipts.append(await call.once(f"post {part}", self.put, *write, found=self.find, resend=SAME_HANDLE))
         return Published(receipts[0].remote_id, receipts[0].url)
 
     async def refresh(self, account: Account, http: Http) -> Tokens | Failure:
@@ -164,26 +180,26 @@ class Bluesky:
         return session if isinstance(session, Failure) else Tokens(credentials=account.credentials)
 
     def classify(self, answer: Answer) -> Failure:
-        said, now = said_in(answer), self._now()
-        code, words = str(said.get("error") or "") or None, str(said.get("message") or "")
-        # A server in trouble is in trouble, whatever it names it: nothing it says then is a verdict.
-        if answer.status < 500 and (row := look_up(TABLE, code, words)):
-            return Failure(row.kind, row.message, code)
+        body, now = parse_object(answer), self._now()
+        code, text = str(body.get("error") or "") or None, str(body.get("message") or "")
+        # A 5xx response never counts as a refusal, whatever error it names.
+        if answer.status < 500 and (rule := find_rule(ERRORS, code, text)):
+            return Failure(rule.kind, rule.message, code)
         if answer.status == 400 and code is None:
-            return by_nobody("Bluesky", answer)  # signed out, too long, not there: only its name would tell
+            return classify_unreadable("Bluesky", answer)  # only the missing error code would tell what is wrong
         reset_at = parse_reset_time(answer.headers.get("ratelimit-reset"), now)
-        return by_fallback("Bluesky", answer, code, words, now, reset_at)
+        return classify_by_status("Bluesky", answer, code, text, now, reset_at)
 
-    # --- Acts
+    # --- Steps
 
     async def upload(self, http: Http, account: Account, media: Media) -> dict[str, Any] | Failure:
-        """Inert: the same bytes are the same blob, and nobody sees one that no record names."""
-        file = await fetch(http, media, MOST_BYTES.get(media.kind, MOST_BYTES["image"]))
+        """Upload a file. Inert: the same bytes get the same blob, and nobody sees a blob that no record contains."""
+        file = await download_media(http, media, MAX_DOWNLOAD_BYTES.get(media.kind, MAX_DOWNLOAD_BYTES["image"]))
         if isinstance(file, Failure):
             return file
-        sending = {"headers": {"Content-Type": file.type}, "timeout": upload_seconds(self.timeout, file)}
-        answer = await self._sessions.ask(
-            http, account, "POST", "com.atproto.repo.uploadBlob", body=file.data, **sending
+        options = {"headers": {"Content-Type": file.type}, "timeout": compute_upload_timeout(self.timeout, file)}
+        answer = await self._sessions.call(
+            http, account, "POST", "com.atproto.repo.uploadBlob", body=file.data, **options
         )
         if isinstance(answer, Failure):
             return answer
@@ -192,7 +208,7 @@ class Bluesky:
         match answer.json():
             case {"blob": dict(blob)}:
                 return {"blob": blob, "alt": media.alt, "kind": media.kind}
-        raise UnreadableResponse("Bluesky's answer to an upload names no blob.")
+        raise UnreadableResponse("Bluesky's response to an upload contains no blob.")
 
     async def compose(
         self,
@@ -202,18 +218,18 @@ class Bluesky:
         files: Sequence[Mapping[str, Any]],
         thread: Sequence[Mapping[str, str]],
     ) -> dict[str, Any] | Failure:
-        """The record as it will stay: remembered, it is the same to the byte whenever it is sent."""
-        record: dict[str, Any] = {"$type": COLLECTION, "text": text, "createdAt": atproto.timestamp(self._now())}
+        """Build the record. The step stores it, so a repeated send is the same to the byte."""
+        record: dict[str, Any] = {"$type": COLLECTION, "text": text, "createdAt": atproto.format_timestamp(self._now())}
         facets = []
-        for span in atproto.spans(text):
-            value = await self._resolve(http, account, span.value) if span.kind == "mention" else span.value
+        for span in atproto.find_spans(text):
+            value = await self._resolve_handle(http, account, span.value) if span.kind == "mention" else span.value
             if isinstance(value, Failure):
                 return value
             if value is not None:
-                facets.append(span.facet(value))
+                facets.append(span.to_facet(value))
         if facets:
             record["facets"] = facets
-        if embed := atproto.embed(files):
+        if embed := atproto.build_embed(files):
             record["embed"] = embed
         if thread:
             record["reply"] = {"root": dict(thread[0]), "parent": dict(thread[-1])}
@@ -222,71 +238,71 @@ class Bluesky:
     async def put(
         self, http: Http, account: Account, key: str, record: Mapping[str, Any], media: Sequence[Media]
     ) -> Receipt | Failure:
-        """Visible. The record is created, or already there just so; it never replaces another."""
-        answer = await self._write(http, account, key, record)
-        if isinstance(answer, Answer) and said_in(answer).get("error") == BLOB_GONE:
-            # Files that nothing shows yet are cleared away after a while. The same bytes are the same blob again.
-            for one in media:
-                uploaded = await self.upload(http, account, one)
+        """Create the record, unless exactly this record exists. Never replaces another. Visible."""
+        answer = await self._put_record(http, account, key, record)
+        if isinstance(answer, Answer) and parse_object(answer).get("error") == BLOB_GONE:
+            # Bluesky deletes uploaded files that no record contains after a while. The same bytes get the same blob.
+            for file in media:
+                uploaded = await self.upload(http, account, file)
                 if isinstance(uploaded, Failure):
                     return uploaded
-            answer = await self._write(http, account, key, record)
+            answer = await self._put_record(http, account, key, record)
         if isinstance(answer, Failure):
             return answer
-        return _receipt(account, answer.json()) if answer.ok else self.classify(answer)
+        return _to_receipt(account, answer.json()) if answer.ok else self.classify(answer)
 
     async def find(
         self, http: Http, intent: Intent, account: Account, key: str, record: Mapping[str, Any], media: Sequence[Media]
     ) -> LookupResult | Failure:
-        there = await self._get(http, account, key)
-        match there:
+        existing = await self._get_record(http, account, key)
+        match existing:
             case None:
                 return NotFound()
             case Failure():
-                return there
+                return existing
             case {"value": value} if value == record:
-                return Found(_receipt(account, there))
-        return CannotTell("Bluesky has another record under the key of this post.")
+                return Found(_to_receipt(account, existing))
+        return CannotTell("Bluesky has a different record with the key of this post.")
 
     async def get_reference(self, http: Http, account: Account, remote_id: str) -> dict[str, str] | Failure:
-        """What a reply needs to know about a post that a person found."""
-        there = await self._get(http, account, remote_id.rstrip("/").rpartition("/")[2])
-        if there is None:
-            message = "The post that the next part answers to is not on Bluesky. Publish the rest as a new post."
+        """Return what a reply needs to know about a post whose id a person entered."""
+        existing = await self._get_record(http, account, remote_id.rstrip("/").rpartition("/")[2])
+        if existing is None:
+            message = "The post that the next part replies to is not on Bluesky. Publish the rest as a new post."
             return Failure(FailureKind.PERMANENT, message, "RecordNotFound")
-        return there if isinstance(there, Failure) else _named(_receipt(account, there))
+        return existing if isinstance(existing, Failure) else _to_reference(_to_receipt(account, existing))
 
-    # --- What they are made of
+    # --- Helpers
 
-    async def _reference(self, account: Account, part: int, receipt: Receipt, call: Call) -> dict[str, str]:
+    async def _find_reference(self, account: Account, part: int, receipt: Receipt, call: Call) -> dict[str, str]:
         if "cid" in receipt.data:
-            return _named(receipt)
-        known: dict[str, str] = await call.step(f"reference {part}", self.get_reference, account, receipt.remote_id)
-        return known
+            return _to_reference(receipt)
+        reference: dict[str, str] = await call.step(f"reference {part}", self.get_reference, account, receipt.remote_id)
+        return reference
 
-    async def _write(self, http: Http, account: Account, key: str, record: Mapping[str, Any]) -> Answer | Failure:
-        session = await self._sessions.of(http, account)
+    async def _put_record(self, http: Http, account: Account, key: str, record: Mapping[str, Any]) -> Answer | Failure:
+        session = await self._sessions.get(http, account)
         if isinstance(session, Failure):
             return session
-        writing = {"repo": session.did, "collection": COLLECTION, "rkey": key, "record": record, "swapRecord": None}
-        return await self._sessions.ask(http, account, "POST", "com.atproto.repo.putRecord", json=writing)
+        content = {"repo": session.did, "collection": COLLECTION, "rkey": key, "record": record, "swapRecord": None}
+        return await self._sessions.call(http, account, "POST", "com.atproto.repo.putRecord", json=content)
 
-    async def _get(self, http: Http, account: Account, key: str) -> Mapping[str, Any] | Failure | None:
-        session = await self._sessions.of(http, account)
+    async def _get_record(self, http: Http, account: Account, key: str) -> Mapping[str, Any] | Failure | None:
+        session = await self._sessions.get(http, account)
         if isinstance(session, Failure):
             return session
-        place = {"repo": session.did, "collection": COLLECTION, "rkey": key}
-        answer = await self._sessions.ask(http, account, "GET", "com.atproto.repo.getRecord", params=place)
+        params = {"repo": session.did, "collection": COLLECTION, "rkey": key}
+        answer = await self._sessions.call(http, account, "GET", "com.atproto.repo.getRecord", params=params)
         if isinstance(answer, Failure):
             return answer
         if answer.ok:
-            there: Mapping[str, Any] = answer.json()
-            return there
-        return None if said_in(answer).get("error") == "RecordNotFound" else self.classify(answer)
+            record: Mapping[str, Any] = answer.json()
+            return record
+        return None if parse_object(answer).get("error") == "RecordNotFound" else self.classify(answer)
 
-    async def _resolve(self, http: Http, account: Account, handle: str) -> str | Failure | None:
-        """Whom a mention means; None if nobody has that name: it then stays mere text."""
-        answer = await self._sessions.ask(
+    async def _resolve_handle(self, http: Http, account: Account, handle: str) -> str | Failure | None:
+        """Return the DID of a mentioned handle; None if nobody has that handle, and the mention stays plain text."""
+        answer = await self._sessions.call(
             http, account, "GET", "com.atproto.identity.resolveHandle", params={"handle": handle}
         )
         if isinstance(answer, Failure):
@@ -294,20 +310,20 @@ class Bluesky:
         if answer.ok:
             return str(answer.json()["did"])
         failure = self.classify(answer)
-        nobody = failure.kind is FailureKind.PERMANENT or answer.status == 501
-        return None if nobody else failure
+        is_unknown = failure.kind is FailureKind.PERMANENT or answer.status == 501
+        return None if is_unknown else failure
 
 
-def _receipt(account: Account, said: Any) -> Receipt:
-    match said:
+def _to_receipt(account: Account, body: Any) -> Receipt:
+    match body:
         case {"uri": str(uri), "cid": str(cid)}:
             did, _, key = uri.removeprefix("at://").split("/")
-            url = page(account.base_url, f"https://bsky.app/profile/{did}/post/{key}")
+            url = build_page_url(account.base_url, f"https://bsky.app/profile/{did}/post/{key}")
             return Receipt(remote_id=uri, url=url, data={"cid": cid})
-    raise UnreadableResponse("Bluesky's answer names no record.")
+    raise UnreadableResponse("Bluesky's response contains no record.")
 
 
-def _named(receipt: Receipt) -> dict[str, str]:
+def _to_reference(receipt: Receipt) -> dict[str, str]:
     return {"uri": receipt.remote_id, "cid": str(receipt.data["cid"])}
 
 

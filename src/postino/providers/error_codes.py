@@ -1,4 +1,4 @@
-"""From a network's words to what they mean: its own table first, the HTTP status where the table says nothing."""
+"""Classify error responses: by the network's own error rules first, by the HTTP status where no rule matches."""
 
 import json
 import re
@@ -10,8 +10,9 @@ from typing import Any
 from postino.rules.failures import classify_status, parse_retry_after
 from postino.values.provider import Answer, Failure, FailureKind
 
-# What a network would say to a call without a token: an account that has none needs no call to learn it.
-UNKNOWN_CALLER = Answer(401, {}, b"")
+# The response a network would send to a call without a token. An account that has none needs no call to get it.
+MISSING_TOKEN = Answer(401, {}, b"")
+MAX_QUOTED = 300  # characters of a network's own text in a message
 
 Clock = Callable[[], datetime]
 
@@ -21,58 +22,61 @@ def utc_now() -> datetime:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A row of a network's table: what it says, by code and by pattern, and what that means for a person."""
+class ErrorRule:
+    """What one error of a network means: the error code and text it matches, its kind, and a message for people."""
 
     kind: FailureKind
     message: str
-    codes: tuple[str, ...] = ()  # any of them; none: whichever it is
+    codes: tuple[str, ...] = ()  # any of these; without codes, every code
     pattern: str = ""
 
-    def fits(self, code: str | None, words: str) -> bool:
-        return (not self.codes or code in self.codes) and re.search(self.pattern, words, re.IGNORECASE) is not None
+    def matches(self, code: str | None, text: str) -> bool:
+        return (not self.codes or code in self.codes) and re.search(self.pattern, text, re.IGNORECASE) is not None
 
 
-def look_up(table: Iterable[Row], code: str | None, words: str) -> Row | None:
-    """The first row that fits."""
-    return next((row for row in table if row.fits(code, words)), None)
+def find_rule(rules: Iterable[ErrorRule], code: str | None, text: str) -> ErrorRule | None:
+    """Return the first rule that matches."""
+    return next((rule for rule in rules if rule.matches(code, text)), None)
 
 
-BY_KIND = {
-    FailureKind.TRANSIENT: "{network} has trouble at the moment. Nothing about the post has to be changed.",
-    FailureKind.RATE_LIMIT: (
-        "{network} wants fewer posts from this account for a while. Postino waits and goes on by itself."
-    ),
-    FailureKind.AUTH: "{network} no longer accepts the sign-in of this account. Reconnect the account.",
-    FailureKind.PERMANENT: "{network} refuses this post. Change what it complains about, then publish it again.",
-    FailureKind.DOUBT: (
-        "{network} gave an answer that does not tell whether the post is out. Postino looks before it goes on."
-    ),
+MESSAGES = {
+    FailureKind.TRANSIENT: "{network} has a temporary problem. Postino tries again; the post needs no change.",
+    FailureKind.RATE_LIMIT: "This account is rate-limited by {network}{until}. Postino waits and then continues.",
+    FailureKind.AUTH: "{network} no longer accepts the credentials of this account. Reconnect the account.",
+    FailureKind.PERMANENT: "{network} refused the post. Change what it objects to and publish it again.",
+    FailureKind.DOUBT: "{network} sent no clear response. The post may be published: Postino looks it up first.",
 }
 
 
-def by_fallback(
-    network: str, answer: Answer, code: str | None, words: str, now: datetime, reset_at: datetime | None = None
+def classify_by_status(
+    network: str, answer: Answer, code: str | None, text: str, now: datetime, reset_at: datetime | None = None
 ) -> Failure:
-    """What the status says, with the network's own words. `reset_at` is when it says a limit ends, in its own way."""
+    """Classify a response by its HTTP status; the message quotes the network's own text.
+
+    `reset_at` is when a rate limit ends according to a header of the network's own; `Retry-After` comes first.
+    """
     kind = FailureKind(classify_status(answer.status))
-    said = words.strip() or f"status {answer.status}"
-    message = f"{BY_KIND[kind].format(network=network)} It says: {said[:300]}"
-    asked = parse_retry_after(answer.headers, now) if kind in (FailureKind.RATE_LIMIT, FailureKind.TRANSIENT) else None
-    limited = reset_at if kind is FailureKind.RATE_LIMIT else None
-    return Failure(kind, message, code or str(answer.status), asked or limited)
+    until = parse_retry_after(answer.headers, now) if kind in (FailureKind.RATE_LIMIT, FailureKind.TRANSIENT) else None
+    if kind is FailureKind.RATE_LIMIT:
+        until = until or reset_at
+    return Failure(kind, _describe(network, answer, kind, text, until), code or str(answer.status), until)
 
 
-def by_nobody(network: str, answer: Answer) -> Failure:
-    """A refusal cut short, where the status alone says nothing: anything may have been meant by it."""
-    message = f"{BY_KIND[FailureKind.DOUBT].format(network=network)} It says: status {answer.status}"
-    return Failure(FailureKind.DOUBT, message, str(answer.status))
+def classify_unreadable(network: str, answer: Answer) -> Failure:
+    """Classify an error response without a readable error: it may mean anything, so the outcome is uncertain."""
+    return Failure(FailureKind.DOUBT, _describe(network, answer, FailureKind.DOUBT, "", None), str(answer.status))
 
 
-def said_in(answer: Answer) -> dict[str, Any]:
-    """The object in an answer; empty if there is none, as in a page meant for people."""
+def parse_object(answer: Answer) -> dict[str, Any]:
+    """Return the JSON object in a response; an empty one if there is none, for example in an HTML page."""
     try:
-        said = json.loads(answer.body)
+        body = json.loads(answer.body)
     except ValueError:
         return {}
-    return said if isinstance(said, dict) else {}
+    return body if isinstance(body, dict) else {}
+
+
+def _describe(network: str, answer: Answer, kind: FailureKind, text: str, until: datetime | None) -> str:
+    end = f" until {until:%Y-%m-%d %H:%M:%S} UTC" if until else ""
+    quoted = text.strip()[:MAX_QUOTED] or f"status {answer.status}"
+    return f"{MESSAGES[kind].format(network=network, until=end)} Response: {quoted}"

@@ -1,4 +1,4 @@
-"""Pictures and films for networks that want the bytes themselves."""
+"""Download images and videos for networks that want the bytes themselves."""
 
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ from postino.outbound.ssrf import DownloadRefused
 from postino.rules.failures import classify_status
 from postino.values.provider import Failure, FailureKind, Http, Media
 
-# How files begin, because servers say the wrong type, or none.
-BEGINNINGS = (
+# The first bytes of each file type: servers often send a wrong Content-Type, or none.
+SIGNATURES = (
     (0, b"\x89PNG\r\n\x1a\n", "image/png"),
     (0, b"\xff\xd8\xff", "image/jpeg"),
     (0, b"GIF8", "image/gif"),
@@ -20,75 +20,76 @@ BEGINNINGS = (
     (4, b"ftypqt", "video/quicktime"),
     (4, b"ftyp", "video/mp4"),
     (0, b"\x1aE\xdf\xa3", "video/webm"),
-)
+)  # offset, bytes, media type
 
 SLOWEST_UPLOAD = 1_000_000  # bytes a second
-MOST_EXTRA_SECONDS = 60.0
+MAX_EXTRA_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class File:
-    """What was fetched."""
+class MediaFile:
+    """A downloaded image or video."""
 
     data: bytes
     type: str
 
     @property
     def name(self) -> str:
-        """As networks want to see one: they judge by the ending."""
+        """A file name with the right extension: some networks go by it."""
         return f"media.{self.type.partition('/')[2].replace('jpeg', 'jpg').replace('quicktime', 'mov')}"
 
 
-def upload_seconds(usual: timedelta, file: File) -> float:
-    """How long the answer to an upload is waited for: a large file takes its time, but a step has an end."""
-    return usual.total_seconds() + min(len(file.data) / SLOWEST_UPLOAD, MOST_EXTRA_SECONDS)
+def compute_upload_timeout(timeout: timedelta, file: MediaFile) -> float:
+    """Return how many seconds to wait for the response to an upload: longer for a large file, within limits."""
+    return timeout.total_seconds() + min(len(file.data) / SLOWEST_UPLOAD, MAX_EXTRA_SECONDS)
 
 
-class Shelf:
-    """Files that were fetched and are about to be sent: a visible call must not wait for them."""
+class MediaCache:
+    """Files that were downloaded and not sent yet. A visible call must not wait for a download."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._files: OrderedDict[str, File] = OrderedDict()
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._files: OrderedDict[str, MediaFile] = OrderedDict()
 
-    def put(self, name: str, file: File) -> None:
-        """The oldest make room, so that what is never sent does not stay."""
+    def put(self, name: str, file: MediaFile) -> None:
+        """Add a file; the oldest files are dropped when there are too many bytes."""
         self._files.pop(name, None)
         self._files[name] = file
-        while len(self._files) > 1 and sum(len(it.data) for it in self._files.values()) > self._most:
+        while len(self._files) > 1 and sum(len(it.data) for it in self._files.values()) > self._max_bytes:
             self._files.popitem(last=False)
 
-    def get(self, name: str) -> File | None:
+    def get(self, name: str) -> MediaFile | None:
         return self._files.get(name)
 
     def drop(self, name: str) -> None:
         self._files.pop(name, None)
 
 
-async def fetch(http: Http, media: Media, most: int) -> File | Failure:
-    """The bytes behind an address a person gave; raises NotSent and NoAnswer as any call does."""
+async def download_media(http: Http, media: Media, max_bytes: int) -> MediaFile | Failure:
+    """Download the file behind a URL a person entered. Raises NotSent and NoAnswer, as every call does."""
     try:
-        answer = await http.fetch(media.url, most=most)
-    except DownloadRefused as refused:
-        return Failure(
-            FailureKind.PERMANENT, f"The {media.kind} cannot be fetched: {refused} Choose another one.", "media"
-        )
+        answer = await http.fetch(media.url, most=max_bytes)
+    except DownloadRefused as error:
+        message = f"The {media.kind} cannot be downloaded: {error} Choose another {media.kind}."
+        return Failure(FailureKind.PERMANENT, message, "media")
     if not answer.ok:
-        return _missing(media, answer.status)
-    found = type_of(answer.body) or answer.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if not found.startswith(("image/", "video/")):
-        message = f"What is behind the address of the {media.kind} is none ({found or 'of an unknown type'})."
-        return Failure(FailureKind.PERMANENT, f"{message} Choose another one.", "media")
-    return File(answer.body, found)
+        return _classify_status(media, answer.status)
+    media_type = detect_type(answer.body) or answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if not media_type.startswith(("image/", "video/")):
+        got = media_type or "an unknown type"
+        message = f"The URL does not point to an image or a video (got {got}). Choose another {media.kind}."
+        return Failure(FailureKind.PERMANENT, message, "media")
+    return MediaFile(answer.body, media_type)
 
 
-def type_of(data: bytes) -> str | None:
-    return next((kind for place, mark, kind in BEGINNINGS if data[place:].startswith(mark)), None)
+def detect_type(data: bytes) -> str | None:
+    """Return the media type by the first bytes of a file; None if they are unknown."""
+    return next((kind for offset, signature, kind in SIGNATURES if data[offset:].startswith(signature)), None)
 
 
-def _missing(media: Media, status: int) -> Failure:
+def _classify_status(media: Media, status: int) -> Failure:
     if classify_status(status) in ("transient", "rate_limit"):
-        message = f"The {media.kind} could not be fetched just now (status {status}). Postino tries again by itself."
+        message = f"The {media.kind} could not be downloaded (status {status}). Postino tries again."
         return Failure(FailureKind.TRANSIENT, message, "media")
-    message = f"The {media.kind} is not there any more, or not for everybody (status {status}). Upload it again."
+    message = f"The {media.kind} does not exist any more or is not public (status {status}). Upload it again."
     return Failure(FailureKind.PERMANENT, message, "media")

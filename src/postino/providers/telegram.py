@@ -1,4 +1,4 @@
-"""Telegram: a bot can send, and never see what it sent. After a lost answer only a person can look."""
+"""Telegram. A bot can send messages but not read them back: after a lost response only a person can look."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -6,10 +6,19 @@ from datetime import date, timedelta
 from typing import Any
 from urllib.parse import quote
 
-from postino.providers.error_codes import UNKNOWN_CALLER, Clock, Row, by_fallback, by_nobody, look_up, said_in, utc_now
-from postino.providers.media_download import File, Shelf, fetch
-from postino.providers.multipart import multipart
-from postino.providers.urls import endpoint, page
+from postino.providers.error_codes import (
+    MISSING_TOKEN,
+    Clock,
+    ErrorRule,
+    classify_by_status,
+    classify_unreadable,
+    find_rule,
+    parse_object,
+    utc_now,
+)
+from postino.providers.media_download import MediaCache, MediaFile, download_media
+from postino.providers.multipart import encode_multipart
+from postino.providers.urls import build_page_url, join_url
 from postino.rules.failures import add_wait, is_definite_refusal
 from postino.values.provider import (
     NEVER,
@@ -31,73 +40,70 @@ from postino.values.provider import (
     UnreadableResponse,
 )
 
-MOST_BYTES = {"image": 10_000_000, "video": 50_000_000}
-MOST_SHELVED = 200_000_000
-KINDS = {"image": "photo", "video": "video"}
+MAX_DOWNLOAD_BYTES = {"image": 10_000_000, "video": 50_000_000}
+MAX_CACHED_BYTES = 200_000_000
+MEDIA_TYPES = {"image": "photo", "video": "video"}
 
-TABLE = (
-    Row(
+ERRORS = (
+    ErrorRule(
         FailureKind.AUTH,
-        "Telegram does not know this bot any more. Get its token from @BotFather and reconnect the account.",
+        "Telegram no longer accepts the token of this bot. Get a token from @BotFather and reconnect the account.",
         ("401", "404"),
     ),
-    Row(
+    ErrorRule(
         FailureKind.PERMANENT,
-        "The bot has been blocked or removed from the chat. Make it an administrator there; then publish again.",
+        "The bot was blocked or removed from the chat. Make it an administrator there, then publish again.",
         ("403",),
     ),
-    Row(
+    ErrorRule(
         FailureKind.PERMANENT,
-        "The bot may not write in this chat. Make it an administrator with the right to post; then publish again.",
+        "The bot may not write in this chat. Make it an administrator with the right to post, then publish again.",
         ("400",),
         r"not enough rights|have no rights|CHAT_WRITE_FORBIDDEN|need administrator rights",
     ),
-    Row(
+    ErrorRule(
         FailureKind.PERMANENT,
-        "Telegram does not know this chat. Add the bot to it, check the name and reconnect the account.",
+        "Telegram does not know this chat. Add the bot to the chat, check its name and reconnect the account.",
         ("400",),
         r"chat not found|PEER_ID_INVALID|chat_id is empty",
     ),
-    Row(
+    ErrorRule(
         FailureKind.PERMANENT,
-        "The group has become a supergroup and has a new number. Reconnect the account.",
+        "The group became a supergroup and has a new chat id. Reconnect the account.",
         ("400",),
         r"upgraded to a supergroup",
     ),
-    Row(
+    ErrorRule(
         FailureKind.PERMANENT,
-        "The text under a picture is too long for Telegram. Shorten it and publish it again.",
+        "The caption is too long for Telegram. Shorten the text and publish again.",
         ("400",),
         r"caption is too long",
     ),
-    Row(
+    ErrorRule(
         FailureKind.PERMANENT,
-        "The text is too long for Telegram. Shorten it and publish it again.",
+        "The text is too long for Telegram. Shorten it and publish again.",
         ("400",),
         r"message is too long",
     ),
-    Row(
-        FailureKind.PERMANENT,
-        "A message needs a text or a picture. Add one and publish it again.",
-        ("400",),
-        r"is empty",
+    ErrorRule(
+        FailureKind.PERMANENT, "A message needs text or media. Add some and publish again.", ("400",), r"is empty"
     ),
-    Row(FailureKind.PERMANENT, "A file is too large for Telegram. Make it smaller and publish it again.", ("413",)),
-    Row(
+    ErrorRule(FailureKind.PERMANENT, "A file is too large for Telegram. Make it smaller and publish again.", ("413",)),
+    ErrorRule(
         FailureKind.PERMANENT,
-        "A file is too large for Telegram. Make it smaller and publish it again.",
+        "A file is too large for Telegram. Make it smaller and publish again.",
         ("400",),
         r"too (big|large)",
     ),
-    Row(
+    ErrorRule(
         FailureKind.PERMANENT,
-        "Telegram cannot read a picture or film. Choose another one and publish it again.",
+        "Telegram cannot read an image or a video. Choose another one and publish again.",
         ("400",),
         r"IMAGE_PROCESS_FAILED|PHOTO_\w+|wrong file|wrong type|failed to get HTTP|can't parse InputMedia",
     ),
-    Row(
+    ErrorRule(
         FailureKind.PERMANENT,
-        "Telegram takes 2 to 10 pictures or films together. Take some out and publish it again.",
+        "Telegram accepts 2 to 10 images or videos in one post. Remove some and publish again.",
         ("400",),
         r"media group|too many messages",
     ),
@@ -109,8 +115,8 @@ class Telegram:
     title = "Telegram"
     promise = Promise(
         Grade.D,
-        "A bot cannot see what it has sent, and Telegram does not tell a repetition from a second message: after a "
-        "lost answer nothing is sent again, and a person is asked to look.",
+        "A bot cannot read what it has sent, and Telegram does not recognise a repeated message. After a lost "
+        "response, Postino sends nothing again; a person looks and decides.",
     )
     timeout = timedelta(seconds=30)
     visibility = timedelta(0)
@@ -143,127 +149,129 @@ class Telegram:
 
     def __init__(self, now: Clock = utc_now) -> None:
         self._now = now
-        self._shelf = Shelf(MOST_SHELVED)
+        self._media_cache = MediaCache(MAX_CACHED_BYTES)
 
     async def publish(self, post: Post, call: Call) -> Published:
         if len(post.parts) > 1:
             await call.step("thread", self.refuse_thread)
         if post.media:
-            await call.step("media", self.fetch_media, post)
+            await call.step("media", self.prepare_media, post)
         receipt = await call.once("post 1", self.send, post, found=None, resend=NEVER)
         return Published(receipt.remote_id, receipt.url)
 
     async def refresh(self, account: Account, http: Http) -> Tokens | Failure:
-        """A bot's token does not end; whether it is still taken can be asked."""
-        answer = await self._ask(http, account, "getMe")
+        """Check that Telegram still accepts the bot's token. It does not expire."""
+        answer = await self._call(http, account, "getMe")
         return Tokens(credentials=account.credentials) if answer.ok else self.classify(answer)
 
     def classify(self, answer: Answer) -> Failure:
-        said, now = said_in(answer), self._now()
-        code, words = str(answer.status), str(said.get("description") or "")
-        if answer.status < 500 and "ok" not in said and answer is not UNKNOWN_CALLER:
-            return by_nobody("Telegram", answer)  # not its own words: somebody in between may have answered
-        if row := look_up(TABLE, code, words):
-            return Failure(row.kind, row.message, code)
-        match said.get("parameters"):
+        body, now = parse_object(answer), self._now()
+        code, text = str(answer.status), str(body.get("description") or "")
+        if answer.status < 500 and "ok" not in body and answer is not MISSING_TOKEN:
+            return classify_unreadable("Telegram", answer)  # a proxy may have sent it, not Telegram
+        if rule := find_rule(ERRORS, code, text):
+            return Failure(rule.kind, rule.message, code)
+        match body.get("parameters"):
             case {"retry_after": int(seconds)}:
-                return by_fallback("Telegram", answer, code, words, now, add_wait(seconds, now))
-        return by_fallback("Telegram", answer, code, words, now)
+                return classify_by_status("Telegram", answer, code, text, now, add_wait(seconds, now))
+        return classify_by_status("Telegram", answer, code, text, now)
 
-    # --- Acts
+    # --- Steps
 
     async def refuse_thread(self, http: Http) -> Failure:
         return Failure(
             FailureKind.PERMANENT,
-            "Telegram has no threads. Put everything into one message, or publish the parts as posts of their own.",
+            "Telegram has no threads. Put all text into one message, or publish the parts as separate posts.",
         )
 
-    async def fetch_media(self, http: Http, post: Post) -> list[dict[str, Any]] | Failure:
-        """Before anything is said to be sent: what cannot be fetched is refused, the rest is at hand when it counts."""
-        files = await self._files(http, post)
+    async def prepare_media(self, http: Http, post: Post) -> list[dict[str, Any]] | Failure:
+        """Download the media before the visible call, so that the call neither waits for it nor fails because of it."""
+        files = await self._load_files(http, post)
         if isinstance(files, Failure):
             return files
         return [{"type": file.type, "bytes": len(file.data)} for file in files]
 
     async def send(self, http: Http, post: Post) -> Receipt | Failure:
-        """Visible."""
+        """Send the message. Visible."""
         try:
-            files = await self._files(http, post)
+            files = await self._load_files(http, post)
         except NoResponse as lost:
-            raise NotSent(f"A picture or film could not be fetched, so nothing was sent. {lost}") from None
+            raise NotSent(f"The post was not sent: an image or a video could not be downloaded. {lost}") from None
         if isinstance(files, Failure):
             if is_definite_refusal(files):
                 return files
             raise NotSent(files.message)
-        method, sending = _message(post, files)
-        answer = await self._ask(http, post.account, method, **sending)
+        method, content = _build_message(post, files)
+        answer = await self._call(http, post.account, method, **content)
         if not answer.ok:
             return self.classify(answer)
         for media in post.media:
-            self._shelf.drop(f"{post.id} {media.url}")
-        return _receipt(post.account, answer.json())
+            self._media_cache.drop(f"{post.id} {media.url}")
+        return _to_receipt(post.account, answer.json())
 
-    # --- What they are made of
+    # --- Helpers
 
-    async def _files(self, http: Http, post: Post) -> list[File] | Failure:
+    async def _load_files(self, http: Http, post: Post) -> list[MediaFile] | Failure:
         files = []
         for media in post.media:
             name = f"{post.id} {media.url}"
-            file = self._shelf.get(name) or await fetch(http, media, MOST_BYTES.get(media.kind, MOST_BYTES["image"]))
+            file = self._media_cache.get(name) or await download_media(
+                http, media, MAX_DOWNLOAD_BYTES.get(media.kind, MAX_DOWNLOAD_BYTES["image"])
+            )
             if isinstance(file, Failure):
                 return file
-            self._shelf.put(name, file)
+            self._media_cache.put(name, file)
             files.append(file)
         return files
 
-    async def _ask(self, http: Http, account: Account, method: str, **sending: Any) -> Answer:
+    async def _call(self, http: Http, account: Account, method: str, **content: Any) -> Answer:
         token = quote(account.credentials.get("bot_token", "").strip(), safe=":")
         if not token:
-            return UNKNOWN_CALLER
-        return await http.request("POST", endpoint(account.base_url, f"bot{token}/{method}"), **sending)
+            return MISSING_TOKEN
+        return await http.request("POST", join_url(account.base_url, f"bot{token}/{method}"), **content)
 
 
-def _message(post: Post, files: list[File]) -> tuple[str, dict[str, Any]]:
-    """The method to call, and what to send it."""
-    text, chat = post.parts[0], _chat(post.account)
+def _build_message(post: Post, files: list[MediaFile]) -> tuple[str, dict[str, Any]]:
+    """Return the API method and the content of the request."""
+    text, chat = post.parts[0], _find_chat_id(post.account)
     if not files:
         return "sendMessage", {"json": {"chat_id": chat, "text": text}}
-    kinds = [KINDS.get(media.kind, "photo") for media in post.media]
+    kinds = [MEDIA_TYPES.get(media.kind, "photo") for media in post.media]
     if len(files) == 1:
         fields = {"chat_id": chat, "caption": text} if text else {"chat_id": chat}
-        headers, body = multipart(fields, {kinds[0]: files[0]})
+        headers, body = encode_multipart(fields, {kinds[0]: files[0]})
         return f"send{kinds[0].title()}", {"headers": headers, "body": body}
     group = [{"type": kind, "media": f"attach://file{number}"} for number, kind in enumerate(kinds)]
     if text:
         group[0]["caption"] = text
     attached = {f"file{number}": file for number, file in enumerate(files)}
-    headers, body = multipart({"chat_id": chat, "media": json.dumps(group)}, attached)
+    headers, body = encode_multipart({"chat_id": chat, "media": json.dumps(group)}, attached)
     return "sendMediaGroup", {"headers": headers, "body": body}
 
 
-def _chat(account: Account) -> str:
-    known = account.credentials.get("chat_id") or account.remote_id
-    return known or f"@{account.handle.removeprefix('@')}"
+def _find_chat_id(account: Account) -> str:
+    chat_id = account.credentials.get("chat_id") or account.remote_id
+    return chat_id or f"@{account.handle.removeprefix('@')}"
 
 
-def _receipt(account: Account, said: Any) -> Receipt:
-    """Several files are several messages, known by the first."""
-    result: Any = said.get("result") if isinstance(said, dict) else None
+def _to_receipt(account: Account, body: Any) -> Receipt:
+    """Return the receipt for the first message: several files are several messages."""
+    result: Any = body.get("result") if isinstance(body, dict) else None
     messages: list[Any] = result if isinstance(result, list) else [result]
     match messages[:1]:
         case [{"message_id": int(number), "chat": Mapping() as chat}]:
             numbers = [message["message_id"] for message in messages]
-            return Receipt(remote_id=str(number), url=_url(account, chat, number), data={"message_ids": numbers})
-    raise UnreadableResponse("Telegram's answer names no message.")
+            return Receipt(remote_id=str(number), url=_build_url(account, chat, number), data={"message_ids": numbers})
+    raise UnreadableResponse("Telegram's response contains no message.")
 
 
-def _url(account: Account, chat: Mapping[str, Any], number: int) -> str | None:
-    """Chats without a name can be looked at by their members, and private ones by nobody else."""
+def _build_url(account: Account, chat: Mapping[str, Any], number: int) -> str | None:
+    """Return the message's link. Only members can open one of a chat without a user name; small groups have none."""
     match chat:
         case {"username": str(name)}:
-            return page(account.base_url, f"https://t.me/{name}/{number}")
+            return build_page_url(account.base_url, f"https://t.me/{name}/{number}")
         case {"id": int(id)} if str(id).startswith("-100"):
-            return page(account.base_url, f"https://t.me/c/{str(id)[4:]}/{number}")
+            return build_page_url(account.base_url, f"https://t.me/c/{str(id)[4:]}/{number}")
     return None
 
 

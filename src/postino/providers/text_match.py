@@ -1,25 +1,25 @@
-"""Whether a text that comes back from a network is the one that went there."""
+"""Decide whether a text read back from a network is the text that was sent."""
 
 import html
 import re
 import unicodedata
 
 TAG = re.compile(r"<[^>]*>")
-BREAK = re.compile(r"<br\s*/?>|</p\s*>", re.IGNORECASE)
-# Shown without the server they are on.
+LINE_BREAK = re.compile(r"<br\s*/?>|</p\s*>", re.IGNORECASE)
+# Servers show a mention without the server of the account.
 MENTION = re.compile(r"@(\w+)@[\w.-]+\w")
 
 
-def normalised(text: str) -> str:
-    """Without what networks change on their own: blanks, ends of lines, forms of the same letter."""
+def normalise(text: str) -> str:
+    """Remove the differences that networks make: white space and Unicode normalisation."""
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
-def same_text(one: str, other: str) -> bool:
-    return normalised(one) == normalised(other)
+def is_same_text(sent: str, received: str) -> bool:
+    return normalise(sent) == normalise(received)
 
 
-def same_as_page(text: str, page: str) -> bool:
-    """For a text and what it became as HTML."""
-    plain = html.unescape(TAG.sub("", BREAK.sub("\n", page)))
-    return same_text(MENTION.sub(r"@\1", text), MENTION.sub(r"@\1", plain))
+def is_same_as_html(sent: str, page: str) -> bool:
+    """Compare a text with the HTML a network made of it."""
+    plain = html.unescape(TAG.sub("", LINE_BREAK.sub("\n", page)))
+    return is_same_text(MENTION.sub(r"@\1", sent), MENTION.sub(r"@\1", plain))

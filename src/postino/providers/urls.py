@@ -1,15 +1,15 @@
-"""Where a network's calls go, and where people look at what came of them."""
+"""Build the URLs of a network's API and of the public pages where people see a post."""
 
 from urllib.parse import urlsplit
 
-THIS_MACHINE = ("127.0.0.1", "localhost", "::1")
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-def endpoint(base_url: str, path: str) -> str:
+def join_url(base_url: str, path: str) -> str:
     return f"{base_url.rstrip('/')}/{path.lstrip('/')}"
 
 
-def page(base_url: str, public: str) -> str:
-    """The public page; for a network simulated on this machine, the page that shows what it has."""
+def build_page_url(base_url: str, public_url: str) -> str:
+    """Return the post's public page; for a network in the sandbox, the sandbox's feed."""
     parts = urlsplit(base_url)
-    return f"{parts.scheme}://{parts.netloc}/" if parts.hostname in THIS_MACHINE else public
+    return f"{parts.scheme}://{parts.netloc}/" if parts.hostname in LOOPBACK else public_url

@@ -78,8 +78,8 @@ async def call(order: dict[str, Any]) -> None:
 async def work(order: dict[str, Any]) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    mastodon.POLL = timedelta(seconds=0.15)  # between two questions whether a picture is ready
-    mastodon.PATIENCE = timedelta(seconds=order.get("picture_patience", 60.0))
+    mastodon.POLL_EVERY = timedelta(seconds=0.15)  # between two questions whether a picture is ready
+    mastodon.POLL_TIMEOUT = timedelta(seconds=order.get("picture_patience", 60.0))
     if order.get("traces"):
         trace(Path(order["folder"]))
     async with Postino(settings(order)) as app:
