@@ -108,7 +108,7 @@ def test_error_response_is_classified_with_a_clear_message(
         ("bluesky", bluesky("RateLimitExceeded"), {}, None),
         ("mastodon", {"error": "Too many requests"}, {"x_ratelimit_reset": "2026-11-16T12:01:30.000Z"}, 90),
         ("mastodon", {"error": "Too many requests"}, {"retry_after": "Mon, 16 Nov 2026 12:01:30 GMT"}, 90),
-        ("telegram", telegram(429, "Too Many Requests: retry after 90", parse_retry_after=90), {}, 90),
+        ("telegram", telegram(429, "Too Many Requests: retry after 90", retry_after=90), {}, 90),
         ("telegram", telegram(429, "Too Many Requests"), {}, None),
     ],
 )
