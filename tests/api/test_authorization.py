@@ -28,7 +28,7 @@ from tests.api.browser import add_user, browser, log_in, with_key
 from tests.api.fake_worker import put
 from tests.api.processes import Client, Server
 from tests.api.test_events import Ear
-from tests.cli.desk import Desk
+from tests.cli.command_line import Desk
 
 pytestmark = pytest.mark.slow
 NOBODYS = "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"

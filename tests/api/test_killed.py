@@ -42,7 +42,7 @@ def there(path: str) -> Found:
     return lambda client, told: client.ask("GET", path.format(told["id"])).status == 200
 
 
-def listed(path: str) -> Found:
+def fetch_items(path: str) -> Found:
     return lambda client, told: told["id"] in [one["id"] for one in client.get(path)["data"]]
 
 
@@ -96,10 +96,10 @@ def rows(draft: str, token: str) -> list[Row]:
         Row("/v1/jobs", job, 201, there("/v1/jobs/{}")),
         Row("/fp-publisher/v1/jobs", job | {"channel": "former"}, 201, there("/v1/jobs/{}")),
         Row("/v1/accounts", account, 201, there("/v1/accounts/{}"), again=409),
-        Row("/v1/blackouts", BLACKOUT, 201, listed("/v1/blackouts"), again=409),
+        Row("/v1/blackouts", BLACKOUT, 201, fetch_items("/v1/blackouts"), again=409),
         Row("/v1/users", {"name": "ada", "role": "viewer"}, 201, there("/v1/users/{}"), again=409),
         Row("/v1/api-keys", {"name": "new", "role": "viewer"}, 201, lets_in, again=409),
-        Row("/v1/sandbox/faults", FAULT, 201, listed("/v1/sandbox/faults"), again=201),
+        Row("/v1/sandbox/faults", FAULT, 201, fetch_items("/v1/sandbox/faults"), again=201),
     ]
 
 
@@ -132,7 +132,7 @@ class House:
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def house(request: pytest.FixtureRequest, folder: Path) -> Iterator[House]:
+def open_api(request: pytest.FixtureRequest, folder: Path) -> Iterator[House]:
     with ExitStack() as stack:
         url = f"sqlite:///{folder / 'postino.db'}"
         if request.param == "postgres":
@@ -193,7 +193,7 @@ def test_what_was_answered_is_there_after_the_server_was_killed(house: House) ->
 
 
 def made_by(client: Client) -> set[str]:
-    """Where something is made, or taken to be done."""
+    """Target something is made, or taken to be done."""
     paths = client.get("/v1/openapi.json")["paths"]
     answers = {(path, status) for path, told in paths.items() for one in told.values() for status in one["responses"]}
     return {path for path, status in answers if status in ("201", "202")}

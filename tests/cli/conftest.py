@@ -13,23 +13,23 @@ import pytest
 import structlog
 
 from postino.cli import main
-from tests.cli.desk import Answer, Desk
+from tests.cli.command_line import Answer, Desk
 from tests.cli.served import Served
 
 Postino = Callable[..., Answer]
 HERE, SERVED = "here", "served"
 BOTH_WAYS = {
     "test_jobs",
-    "test_dead",
+    "test_dead_letters",
     "test_queues",
     "test_circuits",
     "test_blackouts",
-    "test_keys",
+    "test_api_keys",
     "test_users",
     "test_accounts",
     "test_explain",
     "test_posts",
-    "test_simulate",
+    "test_forecast",
     "test_import",
 }
 

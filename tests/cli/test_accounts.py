@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.command_line import Desk
 from tests.cli.conftest import Postino
-from tests.cli.desk import Desk
 
 SECRET = "abcd-efgh-ijkl-mnop"
 
@@ -21,7 +21,7 @@ def test_credentials_are_read_from_a_pipe_sealed_and_never_shown(
     monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps({"password": SECRET})))
     added = postino("accounts", "add", "bluesky", "ada.example.org")
     assert (added.code, added.err) == (0, "")
-    assert added.out.startswith("Account bluesky:ada.example.org is saved. Its network was not asked yet: `")
+    assert added.out.startswith("Account bluesky:ada.example.org is saved. Run `")
     assert "accounts check bluesky:ada.example.org" in added.out
     listed = postino("accounts", "list", "--json")
     [account] = listed.json["data"]

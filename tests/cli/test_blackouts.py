@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from postino.cli.days import days_from
+from postino.cli.weekdays import parse_days
 from postino.errors import WrongUse
 from postino.stores.records import JobFilter
 from postino.values.job import State
+from tests.cli.command_line import Desk
 from tests.cli.conftest import Postino
-from tests.cli.desk import Desk
 from tests.cli.terminal import DEADLINE, read_from
 
 NIGHT = ["--from", "22:00", "--to", "07:00", "--timezone", "Europe/Rome"]
@@ -43,8 +43,8 @@ def test_a_blackout_is_added_listed_and_removed(desk: Desk, bruno: str, postino:
     [row] = postino("blackouts", "list").rows[1:]
     wanted, *rest = row.split()
     assert rest == ["brand", "acme", "22:00", "07:00", "Europe/Rome", "sun,sat", "-"]
-    [listed] = postino("blackouts", "list", "--json").json["data"]
-    assert (listed["id"], listed["days"], listed["brand"]) == (wanted, [0, 6], "acme")
+    [fetch_items] = postino("blackouts", "list", "--json").json["data"]
+    assert (fetch_items["id"], fetch_items["days"], fetch_items["brand"]) == (wanted, [0, 6], "acme")
     assert added.rows[-1].endswith(f"blackouts remove {wanted}")
     removed = postino("blackouts", "remove", wanted, "--reason", "over")
     assert (removed.code, removed.out.startswith("Removed: ")) == (0, True)
@@ -129,13 +129,13 @@ def test_a_brand_that_nobody_has_is_saved_with_a_word_about_it(bruno: str, posti
     ],
 )
 def test_days_are_named_numbered_or_from_one_to_another(text: str, days: list[int]) -> None:
-    assert days_from(text) == days
+    assert parse_days(text) == days
 
 
 @pytest.mark.parametrize("part", ["someday", "monkey", "tues", "7", "mon-", "-fri", "mon-fri-sun", "mon–fri", "", "٣"])
 def test_what_is_no_day_is_refused_by_its_own_word(part: str) -> None:
     with pytest.raises(WrongUse, match="is no day") as refusal:
-        days_from(f"sat,{part}")
+        parse_days(f"sat,{part}")
     assert repr(part) in str(refusal.value)
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.command_line import Desk
 from tests.cli.conftest import Postino
-from tests.cli.desk import Desk
 from tests.cli.terminal import in_terminal
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from postino.cli import WHAT_IT_IS
-from postino.cli.session import Where
+from postino.cli import DESCRIPTION
+from postino.cli.connection import Target
+from tests.cli.command_line import Desk
 from tests.cli.conftest import Postino
-from tests.cli.desk import Desk
 from tests.documents import README
 
 
@@ -35,9 +35,9 @@ def test_the_alias_of_dispatch_due_is_not_in_the_help(postino: Postino) -> None:
 
 
 def test_the_help_says_what_the_readme_says(postino: Postino) -> None:
-    said = " ".join((README.read_text().split("\n\n")[1]).split())
-    assert said.startswith(WHAT_IT_IS)
-    assert "nothing lost, nothing twice, never early" in " ".join(postino("--help").out.split())
+    first_paragraph = " ".join((README.read_text().split("\n\n")[1]).split())
+    assert first_paragraph == f"**{DESCRIPTION}**"
+    assert DESCRIPTION in " ".join(postino("--help").out.split())
 
 
 def test_looking_at_a_queue_never_creates_one(tmp_path: Path, postino: Postino) -> None:
@@ -70,17 +70,17 @@ def test_a_database_without_tables_says_to_migrate(tmp_path: Path, postino: Post
     ],
 )
 def test_a_suggested_command_tells_no_password(url: str, shown: str) -> None:
-    assert Where(database_url=url).options() == f" --database-url {shown}"
+    assert Target(database_url=url).format_options() == f" --database-url {shown}"
 
 
 def test_suggested_commands_can_be_typed_as_they_stand(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["/opt/the venv/bin/postino", "up"])
     monkeypatch.setattr("shutil.which", lambda _: None)
-    assert Where().command("jobs list") == "'/opt/the venv/bin/postino' jobs list"
+    assert Target().format_command("jobs list") == "'/opt/the venv/bin/postino' jobs list"
     monkeypatch.setattr("sys.argv", ["/opt/postino/__main__.py", "up"])
-    assert Where().command("jobs list").endswith(" -m postino jobs list")
+    assert Target().format_command("jobs list").endswith(" -m postino jobs list")
     monkeypatch.setattr("shutil.which", lambda _: "/usr/bin/postino")
-    assert Where(Path("my data")).command("jobs list") == "postino jobs list --data-dir 'my data'"
+    assert Target(Path("my data")).format_command("jobs list") == "postino jobs list --data-dir 'my data'"
 
 
 def test_a_wrong_setting_is_named(desk: Desk, folder: Path, postino: Postino, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,8 @@ from postino import Postino as App
 from postino import Reject, Unknown
 from postino.stores.records import WorkerInfo
 from postino.values.job import new_id
+from tests.cli.command_line import Desk
 from tests.cli.conftest import Postino
-from tests.cli.desk import Desk
 from tests.cli.terminal import in_terminal
 
 BLUESKY = "bluesky:ada.example.org"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.command_line import Desk
 from tests.cli.conftest import Postino
-from tests.cli.desk import Desk
 
 ADA = "bluesky:ada"
 FINE = f"text,accounts,at\nHello,{ADA},2035-06-01T12:00\nAgain,{ADA},2035-06-02T12:00\n"

@@ -9,8 +9,8 @@ import pytest
 
 from postino import Done, Reject, State, Unknown
 from postino.stores.records import AttemptError
+from tests.cli.command_line import Desk
 from tests.cli.conftest import Postino
-from tests.cli.desk import Desk
 
 
 def test_a_list_in_a_pipe_has_one_aligned_row_per_job_and_no_colours(desk: Desk, postino: Postino) -> None:

@@ -14,7 +14,7 @@ from rich.cells import cell_len
 
 from postino import Postino, Reject, Retry
 from postino.cli import output
-from postino.cli.post_list import layout_for
+from postino.cli.post_table import choose_layout
 from postino.engine.claims import Claims
 from postino.publishing.post_request import PostRequest
 from postino.rules.retry import RetryPolicy
@@ -22,7 +22,7 @@ from postino.rules.settlement import settle_job
 from postino.stores.records import SettledJob, WorkerInfo
 from postino.values.content import Content
 from postino.values.job import new_id
-from tests.cli.desk import Desk
+from tests.cli.command_line import Desk
 from tests.cli.terminal import in_terminal
 
 COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -34,20 +34,25 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*3[0-9]m")
     [(0, "0 s ago"), (-1, "1 s ago"), (59, "in 59 s"), (300, "in 5 min"), (-7200, "2 h ago"), (200_000, "in 2 d")],
 )
 def test_how_far_away_an_instant_is(seconds: int, told: str) -> None:
-    assert output.distance(timedelta(seconds=seconds)) == told
+    assert output.format_distance(timedelta(seconds=seconds)) == told
 
 
 def test_instants_are_shown_in_utc_to_the_second() -> None:
-    assert output.instant(datetime(2026, 3, 1, 9, 5, 7, 999_999, tzinfo=UTC)) == "2026-03-01T09:05:07Z"
+    assert output.format_instant(datetime(2026, 3, 1, 9, 5, 7, 999_999, tzinfo=UTC)) == "2026-03-01T09:05:07Z"
 
 
 def test_a_narrow_terminal_keeps_the_id_when_it_runs_and_the_error_and_drops_the_least_needed() -> None:
     columns = ("ID", "STATE", "QUEUE", "TYPE", "CHANNEL", "ATTEMPTS", "RUN_AT", "LAST_ERROR")
     row = (str(new_id()), "pending", "default", "post", "instagram", 1, datetime.now(UTC), "x" * 200)
-    assert [columns[index] for index in output.fitting(columns, [row], 200)] == list(columns)
-    assert [columns[index] for index in output.fitting(columns, [row], 80)] == ["ID", "STATE", "RUN_AT", "LAST_ERROR"]
+    assert [columns[index] for index in output.choose_columns(columns, [row], 200)] == list(columns)
+    assert [columns[index] for index in output.choose_columns(columns, [row], 80)] == [
+        "ID",
+        "STATE",
+        "RUN_AT",
+        "LAST_ERROR",
+    ]
     calm = (*row[:-1], None)
-    assert [columns[index] for index in output.fitting(columns, [calm], 80)] == ["ID", "STATE", "TYPE", "RUN_AT"]
+    assert [columns[index] for index in output.choose_columns(columns, [calm], 80)] == ["ID", "STATE", "TYPE", "RUN_AT"]
 
 
 def test_a_list_at_80_columns_has_one_line_per_job_and_tells_when_it_runs(desk: Desk) -> None:
@@ -56,7 +61,7 @@ def test_a_list_at_80_columns_has_one_line_per_job_and_tells_when_it_runs(desk: 
     shown = [line for line in lines if line[1:].startswith(("ID", str(failed.id), str(waiting.id)))]
     assert [line.split()[:3] for line in shown] == [
         ["ID", "STATE", "RUN_AT"],
-        [str(waiting.id), "pending", output.instant(waiting.run_at or waiting.created_at)],
+        [str(waiting.id), "pending", output.format_instant(waiting.run_at or waiting.created_at)],
         [str(failed.id), "failed", "-"],
     ]
     assert shown[2].endswith("…")
@@ -140,7 +145,7 @@ def test_a_list_of_posts_has_whole_ids_and_accounts_and_what_is_cut_is_the_text(
 
 @given(room=st.integers(58, 300), status=st.integers(6, 30), account=st.integers(1, 60))
 def test_what_is_shown_of_posts_never_takes_more_than_there_is(room: int, status: int, account: int) -> None:
-    layout = layout_for(room, status=status, account=account)
+    layout = choose_layout(room, status=status, account=account)
     assert sorted(name for widths in layout for name in widths) == ["account", "id", "status", "text", "when"]
     assert layout[0]["id"] == 36
     assert layout[-1]["text"] >= 18

@@ -15,8 +15,8 @@ import pytest
 from postino import Postino as App
 from postino import State
 from postino.stores.records import WorkerInfo
+from tests.cli.command_line import Desk
 from tests.cli.conftest import Postino
-from tests.cli.desk import Desk
 from tests.cli.terminal import in_terminal
 
 BLUESKY, MASTODON, TELEGRAM = "bluesky:ada.example.org", "mastodon:ada", "telegram:ada"
@@ -53,7 +53,7 @@ def test_a_post_is_queued_and_that_nobody_works_is_said(postino: Postino, desk: 
 def test_who_tried_networks_here_is_told_to_start_them_with_the_worker(desk: Desk, postino: Postino, way: str) -> None:
     (desk.folder / "sandbox.url").write_text("http://127.0.0.1:1")
     answer = postino("post", "Hello", "--to", "bluesky")
-    assert ("up` starts one, with the networks" in answer.err, "worker` starts one" in answer.err) == (
+    assert ("sandbox, with `" in answer.err, "on the server with `" in answer.err) == (
         (True, False) if way == "here" else (False, True)
     )
 

@@ -13,8 +13,8 @@ import pytest
 
 from postino.stores.records import WorkerInfo
 from postino.values.gate import Scope
+from tests.cli.command_line import Desk
 from tests.cli.conftest import Postino
-from tests.cli.desk import Desk
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.api.processes import Up
+from tests.cli.command_line import Desk
 from tests.cli.conftest import Postino
-from tests.cli.desk import Desk
 
 pytestmark = pytest.mark.slow
 TELEGRAM = "telegram:postcard"

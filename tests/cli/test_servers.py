@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from postino.cli.connection import Target
 from postino.cli.events import line
-from postino.cli.session import Where
 from tests.api.processes import Server
+from tests.cli.command_line import Desk
 from tests.cli.conftest import Postino
-from tests.cli.desk import Desk
 from tests.cli.processes import Command
 
 LOCAL = [["migrate"], ["up"], ["server"], ["worker"], ["sandbox"]]
@@ -53,7 +53,7 @@ def test_what_is_typed_counts_for_more_than_the_environment(
     assert postino("jobs", "show", here.id, "--data-dir", folder).code == 0
     both = postino("jobs", "list", "--data-dir", folder, "--server", server.told["url"], "--json")
     assert (both.code, both.refusal["field"]) == (2, "server")
-    assert "leave out --data-dir and --database-url, or --server" in both.refusal["message"]
+    assert "Use either --server, or --data-dir and --database-url." in both.refusal["message"]
 
 
 def test_the_key_may_be_in_a_file_and_is_in_no_message(
@@ -69,7 +69,7 @@ def test_the_key_may_be_in_a_file_and_is_in_no_message(
     assert postino("queues", *undo).code == 0
     wrong = [["--api-key-file", "nowhere"], ["--api-key-file", "empty"], []]
     (tmp_path / "empty").touch()
-    said = ["nowhere cannot be read", "empty is empty", "POSTINO_API_KEY, or into a file"]
+    said = ["nowhere cannot be read", "empty is empty", "POSTINO_API_KEY, or pass --api-key-file"]
     for options, words in zip(wrong, said, strict=True):
         refused = postino("jobs", "list", "--server", url, *options)
         assert (refused.code, words in refused.err) == (2, True), refused
@@ -90,9 +90,9 @@ def test_who_may_only_look_is_told_so(server: Server, postino: Postino, monkeypa
 
 
 def test_a_command_that_works_only_there_is_suggested_without_the_server() -> None:
-    there = Where(server="http://127.0.0.1:8700")
-    assert there.command("worker").endswith("postino worker")
-    assert there.command("jobs list").endswith("postino jobs list --server http://127.0.0.1:8700")
+    there = Target(server="http://127.0.0.1:8700")
+    assert there.format_command("worker").endswith("postino worker")
+    assert there.format_command("jobs list").endswith("postino jobs list --server http://127.0.0.1:8700")
 
 
 @pytest.mark.usefixtures("key")
@@ -100,8 +100,8 @@ def test_a_server_that_does_not_answer_is_exit_code_5(postino: Postino) -> None:
     with socket.create_server(("127.0.0.1", 0)) as busy:
         url = f"http://127.0.0.1:{busy.getsockname()[1]}"
     refused = postino("queues", "pause", "--all", "--server", url, "--json")
-    assert (refused.code, refused.refusal["type"]) == (5, "unanswered")
-    assert refused.refusal["message"].startswith(f"{url} did not answer")
+    assert (refused.code, refused.refusal["type"]) == (5, "api_unavailable")
+    assert refused.refusal["message"].startswith(f"{url} did not respond")
     assert postino("jobs", "list", "--server", "nowhere").code == 2
 
 
@@ -110,10 +110,10 @@ def test_what_works_on_a_database_alone_says_so(
     words: list[str], postino: Postino, monkeypatch: pytest.MonkeyPatch, folder: Path
 ) -> None:
     typed = postino(*words, "--server", "http://127.0.0.1:1")
-    assert (typed.code, "works on a database of this machine" in typed.err) == (2, True)
+    assert (typed.code, "needs a database on this machine" in typed.err) == (2, True)
     monkeypatch.setenv("POSTINO_SERVER", "http://127.0.0.1:1")
     meant = postino(*words)
-    assert (meant.code, "POSTINO_SERVER names a server elsewhere" in meant.err) == (2, True)
+    assert (meant.code, "POSTINO_SERVER names a server" in meant.err) == (2, True)
     assert not folder.exists()
 
 
@@ -162,14 +162,14 @@ def test_who_listens_is_told_where_and_what_to_do_once_the_server_is_gone(postin
     answer = postino("events", "--server", url, "--after", "0-9")
     assert answer.code == 5
     assert answer.err.startswith(f"Listening at {url}. Ctrl-C ends it.")
-    assert f"events --after 0-9 --server {url}` goes on there." in answer.err
+    assert f"events --after 0-9 --server {url}` to continue when the server is back." in answer.err
     assert "Nothing was changed" not in answer.err
 
 
 def test_who_has_no_database_here_is_told_how_to_begin(postino: Postino, folder: Path) -> None:
     answer = postino("posts", "list")
     assert answer.code == 5
-    for words in ("up` makes one and starts all there is", "migrate` makes nothing but the database", "POSTINO_SERVER"):
+    for words in ("up` to create it and start everything", "migrate` to create only the database", "POSTINO_SERVER"):
         assert words in answer.err
     assert not folder.exists()
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from postino import State
+from tests.cli.command_line import Desk
 from tests.cli.conftest import Postino
-from tests.cli.desk import Desk
 
 
 def test_it_does_not_touch_a_queue_with_other_peoples_jobs(desk: Desk, postino: Postino) -> None:

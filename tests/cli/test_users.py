@@ -10,8 +10,8 @@ import pytest
 
 from postino.auth.sign_in import BrowserSession, SignInRefused
 from postino.values.auth import Role
+from tests.cli.command_line import Desk
 from tests.cli.conftest import Postino
-from tests.cli.desk import Desk
 
 PASSWORD = "correct horse"
 

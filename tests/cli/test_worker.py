@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from postino import State
-from postino.cli.stopping import ONE_STOP
+from postino.cli.shutdown import ONE_STOP
+from tests.cli.command_line import Desk
 from tests.cli.conftest import Postino
-from tests.cli.desk import Desk
 from tests.cli.processes import Command
 
 SHOP = """
@@ -163,7 +163,7 @@ def test_an_application_that_names_its_own_database_is_not_run_on_another(shop: 
         ("shop", "not of the form module:attr"),
         ("shop:app.", "shop has no app."),
         ("shop:queue", "It has: app, empty"),
-        ("shop:number", "is a int, not a Postino"),
+        ("shop:number", "is of type int, not Postino"),
         ("shop:empty", "has no handlers"),
         ("broken:app", "broken.py line 2: ZeroDivisionError"),
         ("lacking:app", "lacking.py line 2: ModuleNotFoundError: No module named 'not_installed'"),

@@ -13,43 +13,40 @@ import typer
 
 from postino.cli import (
     accounts,
+    api_keys,
     blackouts,
     circuits,
     database,
-    dead,
+    dead_letters,
+    errors,
     events,
+    forecast,
     jobs,
-    keys,
     post,
     posts,
     queues,
-    refusals,
     sandbox,
     server,
-    simulate,
     up,
     users,
     worker,
 )
 from postino.errors import WrongUse
 
-WHAT_IT_IS = (
-    "Publishes to social networks: nothing lost, nothing twice, never early. On PostgreSQL, or on SQLite with nothing"
-    " to install."
-)
+DESCRIPTION = "A social-media publishing queue that never posts twice, never loses a post and never fails silently."
 
 cli = typer.Typer(
-    help=WHAT_IT_IS,
+    help=DESCRIPTION,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-cli.command("up")(up.bring_up)
+cli.command("up")(up.run_up)
 cli.command("post")(post.post)
 cli.command("server")(server.run_server)
 cli.command("worker")(worker.run_worker)
 cli.command("sandbox")(sandbox.run_sandbox)
-cli.command("simulate")(simulate.simulate)
+cli.command("simulate")(forecast.simulate)
 cli.command("events")(events.events)
 cli.command("migrate")(database.migrate)
 cli.command("dispatch-due")(database.dispatch_due)
@@ -57,11 +54,11 @@ cli.command("publishing:dispatch-due", hidden=True)(database.dispatch_due)
 cli.add_typer(posts.commands, name="posts")
 cli.add_typer(accounts.commands, name="accounts")
 cli.add_typer(jobs.commands, name="jobs")
-cli.add_typer(dead.commands, name="dead")
+cli.add_typer(dead_letters.commands, name="dead")
 cli.add_typer(queues.commands, name="queues")
 cli.add_typer(circuits.commands, name="circuits")
 cli.add_typer(blackouts.commands, name="blackouts")
-cli.add_typer(keys.commands, name="keys")
+cli.add_typer(api_keys.commands, name="keys")
 cli.add_typer(users.commands, name="users")
 
 
@@ -73,7 +70,7 @@ def show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@cli.callback(help=WHAT_IT_IS)
+@cli.callback(help=DESCRIPTION)
 def root(
     version: Annotated[
         bool, typer.Option("--version", callback=show_version, is_eager=True, help="Say which release this is.")
@@ -96,7 +93,7 @@ def run(given: Sequence[str]) -> int:
         check_text(given)
         ended = command()(given, prog_name="postino", standalone_mode=False)
     except Exception as error:  # noqa: BLE001 - whatever it is, a person reads one paragraph and a script a number
-        return refusals.tell(error, as_json="--json" in given)
+        return errors.tell(error, as_json="--json" in given)
     return ended if isinstance(ended, int) else 0
 
 

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from postino.cli import output
-from postino.cli.days import DAYS, days_from
-from postino.cli.naming import account_meant, doubt_about_brand
-from postino.cli.options import Json, Reason, placed, uuid_from
-from postino.cli.session import Where, house
+from postino.cli.connection import Target, open_api
+from postino.cli.options import Json, Reason, parse_uuid, with_target
+from postino.cli.resolve_name import describe_unknown_brand, resolve_account
+from postino.cli.weekdays import DAYS, parse_days
 from postino.errors import WrongUse
 from postino.values.gate import Scope
 
@@ -20,7 +20,7 @@ commands = typer.Typer(help="When nothing is published: list, add, remove.", no_
 COLUMNS = ("ID", "SCOPE", "NAME", "START", "END", "TIMEZONE", "DAYS", "REASON")
 MOVES = ("ID", "CHANNEL", "ACCOUNT", "GOES_AT", "MOVES_TO_AT")
 OPTIONS = {"start": "from", "end": "to"}  # what a blackout calls otherwise than it is typed
-Told = Mapping[str, Any]
+JsonDict = Mapping[str, Any]
 FIRST_WORD = re.compile("(?:start|end|scope|channel|brand|account|timezone|reason)(?=:| is | has | ')")
 INNER_WORD = re.compile("(?<=: )scope(?= is)|(?<=make )scope(?= ')|(?<=no room for )(?:channel|brand|account)(?= )")
 
@@ -46,28 +46,28 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what it would
 
 
 @commands.command("list")
-@placed
-def list_blackouts(as_json: Json = False, *, where: Where) -> None:
+@with_target
+def list_blackouts(as_json: Json = False, *, target: Target) -> None:
     """All of them, and whom they concern."""
-    with house(where) as postino:
+    with open_api(target) as postino:
         blackouts = postino.blackouts.page()["data"]
     if as_json:
-        output.as_list(blackouts)
+        output.print_json_list(blackouts)
         return
     rows = [
         (it["id"], it["scope"], name_of(it), it["start"], it["end"], it["timezone"],
          ",".join(DAYS[day] for day in sorted(it["days"])) or "all", it["reason"])
         for it in blackouts
     ]  # fmt: skip
-    output.table(COLUMNS, rows, empty="There are no blackouts.")
+    output.print_table(COLUMNS, rows, empty="There are no blackouts.")
 
 
-def name_of(blackout: Told) -> str | None:
+def name_of(blackout: JsonDict) -> str | None:
     return blackout.get(blackout["scope"])
 
 
 @commands.command("add")
-@placed
+@with_target
 def add(
     scope: OfScope = None,
     everything: All = False,
@@ -83,57 +83,57 @@ def add(
     dry_run: DryRun = False,
     as_json: Json = False,
     *,
-    where: Where,
+    target: Target,
 ) -> None:
     """Publish nothing in a window of local time, every day or on some. What is due in it waits for its end."""
     told: dict[str, Any] = {"channel": channel, "brand": brand, "account": account}
-    told |= {"scope": scope_from(scope, everything, told), "start": start, "end": end, "timezone": timezone}
-    told |= {"days": days_from(days), "reason": reason or None}
-    desk = Desk(where, asks=not yes, saves=not dry_run, as_json=as_json)
+    told |= {"scope": parse_scope(scope, everything, told), "start": start, "end": end, "timezone": timezone}
+    told |= {"days": parse_days(days), "reason": reason or None}
+    desk = Desk(target, asks=not yes, saves=not dry_run, as_json=as_json)
     raise typer.Exit(desk.add({name: value for name, value in told.items() if value is not None}))
 
 
 class Desk:
     """Shows what a blackout would move, asks where somebody can answer, and saves it."""
 
-    def __init__(self, where: Where, *, asks: bool, saves: bool, as_json: bool) -> None:
-        self.where, self.asks, self.saves, self.as_json = where, asks, saves, as_json
+    def __init__(self, target: Target, *, asks: bool, saves: bool, as_json: bool) -> None:
+        self.target, self.asks, self.saves, self.as_json = target, asks, saves, as_json
 
     def add(self, told: dict[str, Any]) -> int:
         """The exit code. Nothing of the queue is held open while somebody thinks."""
-        with in_options(), house(self.where) as postino:
+        with in_options(), open_api(self.target) as postino:
             if "account" in told:
-                told |= {"account": account_meant(postino, told["account"])}
-            blackout: Told = postino.blackouts.preview(**told)
-            doubt = doubt_about_brand(postino, told["brand"]) if blackout["scope"] == Scope.BRAND else None
+                told |= {"account": resolve_account(postino, told["account"])}
+            blackout: JsonDict = postino.blackouts.preview(**told)
+            doubt = describe_unknown_brand(postino, told["brand"]) if blackout["scope"] == Scope.BRAND else None
         self.check()
         if not self.as_json:
             self.show(blackout, doubt)
         saved = self.saves and self.agreed()
         if saved:
-            with house(self.where) as postino:
+            with open_api(self.target) as postino:
                 blackout = postino.blackouts.add(**told)
         if self.as_json:
-            output.as_json({**blackout, "saved": saved})
+            output.print_json({**blackout, "saved": saved})
         elif saved:
-            undo = self.where.command(f"blackouts remove {blackout['id']}")
-            output.write(f"Saved. This undoes it: {undo}")
+            undo = self.target.format_command(f"blackouts remove {blackout['id']}")
+            output.print_line(f"Saved. This undoes it: {undo}")
         else:
-            output.write("Nothing was saved.")
+            output.print_line("Nothing was saved.")
         return 0 if saved == self.saves else 1
 
     def check(self) -> None:
-        """Where nobody can be asked, somebody has to have said that it is meant."""
+        """Target nobody can be asked, somebody has to have said that it is meant."""
         can_ask = output.is_terminal() and sys.stdin.isatty() and not self.as_json
         if self.saves and self.asks and not can_ask:
             ways = "--yes saves it, --dry-run shows what it would move."
             raise WrongUse(f"Nobody can be asked here whether it is meant: {ways} Nothing was saved.", field="yes")
 
-    def show(self, blackout: Told, doubt: str | None) -> None:
-        output.write(f"Nothing is published: {blackout['sentence']}.")
-        show_shifts(blackout)
+    def show(self, blackout: JsonDict, doubt: str | None) -> None:
+        output.print_line(f"Nothing is published: {blackout['sentence']}.")
+        print_delayed_jobs(blackout)
         if doubt is not None:
-            output.hint(doubt)
+            output.print_hint(doubt)
 
     def agreed(self) -> bool:
         try:
@@ -143,19 +143,19 @@ class Desk:
 
 
 @commands.command("remove")
-@placed
+@with_target
 def remove(
     blackout_id: Annotated[str, typer.Argument(metavar="ID", help="The blackout's id.", show_default=False)],
     reason: Reason = "",
     as_json: Json = False,
     *,
-    where: Where,
+    target: Target,
 ) -> None:
     """Publish again in that window; what waits for its end goes out now."""
-    wanted = uuid_from(blackout_id, what="blackout")
-    with house(where) as postino:
+    wanted = parse_uuid(blackout_id, what="blackout")
+    with open_api(target) as postino:
         blackout = postino.blackouts.remove(wanted, reason=reason)
-    output.answer(blackout, f"Removed: {blackout['sentence']}.", as_json=as_json)
+    output.print_result(blackout, f"Removed: {blackout['sentence']}.", as_json=as_json)
 
 
 @contextmanager
@@ -175,23 +175,29 @@ def in_options() -> Iterator[None]:
         raise WrongUse(INNER_WORD.sub(option, said), field=blamed) from refusal
 
 
-def show_shifts(told: Told) -> None:
+def print_delayed_jobs(told: JsonDict) -> None:
     rows = [
-        (it["job_id"], it["channel"], it["account"], output.at(it["goes_at"]), output.at(it["moves_to"]) or "never")
+        (
+            it["job_id"],
+            it["channel"],
+            it["account"],
+            output.parse_instant(it["goes_at"]),
+            output.parse_instant(it["moves_to"]) or "never",
+        )
         for it in told["shifts"]
     ]
     if rows:
-        output.table(MOVES, rows, title="What would go out later")
+        output.print_table(MOVES, rows, title="What would go out later")
     else:
-        output.write("It moves nothing that waits now.")
+        output.print_line("It moves nothing that waits now.")
     if told["more"]:
-        output.write(f"And {told['more']:,} more.")
+        output.print_line(f"And {told['more']:,} more.")
     if told["unlooked"]:
-        output.hint("More jobs wait than were looked at: it may move others as well.")
+        output.print_hint("More jobs wait than were looked at: it may move others as well.")
 
 
-def scope_from(scope: str | None, everything: bool, told: dict[str, Any]) -> str:
-    """As it is said; or what is named says it, where only one thing is."""
+def parse_scope(scope: str | None, everything: bool, told: dict[str, Any]) -> str:
+    """As it is said; or what is named says it, target only one thing is."""
     given = [name for name, value in told.items() if value is not None]
     if everything:
         given.append(Scope.ALL)

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from postino.cli import output
-from postino.cli.contents import Timezone
-from postino.cli.options import Json, Reason, placed
-from postino.cli.refusals import in_options
-from postino.cli.session import Where, house
+from postino.cli.connection import Target, open_api
+from postino.cli.content_options import Timezone
+from postino.cli.errors import in_options
+from postino.cli.options import Json, Reason, with_target
 from postino.errors import WrongUse
 
 commands = typer.Typer(help="Services in trouble: list, open, close, reset.", no_args_is_help=True)
@@ -31,24 +31,24 @@ Until = Annotated[
 
 
 @commands.command("list")
-@placed
-def list_circuits(as_json: Json = False, *, where: Where) -> None:
+@with_target
+def list_circuits(as_json: Json = False, *, target: Target) -> None:
     """Every service that was ever in trouble, and whether it is left alone now."""
-    with house(where) as postino:
+    with open_api(target) as postino:
         circuits = postino.circuits.page()["data"]
     if as_json:
-        output.as_list(circuits)
+        output.print_json_list(circuits)
         return
     rows = [
-        (it["service"], it["state"], output.at(it["since_at"]), output.at(it["until_at"]), it["failures"], it["trips"],
-         who(it), it["reason"])
+        (it["service"], it["state"], output.parse_instant(it["since_at"]), output.parse_instant(it["until_at"]),
+         it["failures"], it["trips"], who(it), it["reason"])
         for it in circuits
     ]  # fmt: skip
-    output.table(COLUMNS, rows, empty="No service has been in trouble.")
+    output.print_table(COLUMNS, rows, empty="No service has been in trouble.")
 
 
 @commands.command("open")
-@placed
+@with_target
 def open_circuit(
     service: Service,
     reason: Reason = "",
@@ -57,48 +57,48 @@ def open_circuit(
     timezone: Timezone = None,
     as_json: Json = False,
     *,
-    where: Where,
+    target: Target,
 ) -> None:
     """Leave a service alone, for a time or until it is closed."""
     if length is not None and until is not None:
         raise WrongUse("until: give either --for or --until, not both.", field="until")
-    seconds = None if length is None else seconds_from(length)
-    with in_options(), house(where) as postino:
+    seconds = None if length is None else parse_duration(length)
+    with in_options(), open_api(target) as postino:
         circuit = postino.circuits.open(service, reason=reason, until=until, timezone=timezone, seconds=seconds)
-    at = output.at(circuit["until_at"])
-    ends = "until it is closed" if at is None else f"until {output.instant(at)}"
+    at = output.parse_instant(circuit["until_at"])
+    ends = "until it is closed" if at is None else f"until {output.format_instant(at)}"
     answer(circuit, f"is left alone {ends}. What waits for it spends no attempt.", as_json=as_json)
     if not as_json:
-        output.hint(f"This ends it: {where.command(f'circuits close {service} --reason WHY')}")
+        output.print_hint(f"This ends it: {target.format_command(f'circuits close {service} --reason WHY')}")
 
 
 @commands.command("close")
-@placed
-def close_circuit(service: Service, reason: Reason = "", as_json: Json = False, *, where: Where) -> None:
+@with_target
+def close_circuit(service: Service, reason: Reason = "", as_json: Json = False, *, target: Target) -> None:
     """Ask a service again at once."""
-    with house(where) as postino:
+    with open_api(target) as postino:
         circuit = postino.circuits.close(service, reason=reason)
     answer(circuit, "is asked again.", as_json=as_json)
 
 
 @commands.command("reset")
-@placed
-def reset_circuit(service: Service, reason: Reason = "", as_json: Json = False, *, where: Where) -> None:
+@with_target
+def reset_circuit(service: Service, reason: Reason = "", as_json: Json = False, *, target: Target) -> None:
     """Ask a service again, as if it had never been in trouble."""
-    with house(where) as postino:
+    with open_api(target) as postino:
         circuit = postino.circuits.reset(service, reason=reason)
     answer(circuit, "is asked again, and its troubles are forgotten.", as_json=as_json)
 
 
 def answer(circuit: Mapping[str, Any], said: str, *, as_json: bool) -> None:
-    output.answer(circuit, f"The service {circuit['service']} {said}", as_json=as_json)
+    output.print_result(circuit, f"The service {circuit['service']} {said}", as_json=as_json)
 
 
 def who(circuit: Mapping[str, Any]) -> str | None:
     return None if circuit["state"] == "closed" else "hand" if circuit["by_hand"] else "failures"
 
 
-def seconds_from(text: str) -> float:
+def parse_duration(text: str) -> float:
     found = LENGTH.fullmatch(text.strip())
     if found is None:
         raise WrongUse(f"for: {text!r} is no length of time: write it like 30s, 10m, 2h or 1d.", field="for")

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import typer
 
-from postino.cli.session import Where
+from postino.cli.connection import Target
 from postino.errors import WrongUse
 from postino.values.provider import Credential
 
 
-def credentials_from(network: str, file: Path | None, where: Where) -> dict[str, str]:
+def read_credentials(network: str, file: Path | None, target: Target) -> dict[str, str]:
     """A server elsewhere may have networks of its own: what they need, it says itself."""
     from postino.providers.registry import load_built_in
     from postino.publishing.accounts import check_network
     from postino.wiring import load_networks
 
-    elsewhere, asks = where.address() is not None, file is None and sys.stdin.isatty()
-    networks = load_built_in() if elsewhere else load_networks(where.config())
+    elsewhere, asks = target.server_url() is not None, file is None and sys.stdin.isatty()
+    networks = load_built_in() if elsewhere else load_networks(target.config())
     if asks or not elsewhere or network in networks.titles:
         check_network(network, networks)
     return prompted(networks.credentials[network]) if asks else read(file)

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from postino.cli import output
-from postino.cli.options import Json, placed
-from postino.cli.session import Where, house
+from postino.cli.connection import Target, open_api
+from postino.cli.options import Json, with_target
 
 OfTypes = Annotated[
     list[str] | None,
@@ -20,44 +20,44 @@ After = Annotated[str | None, typer.Option("--after", metavar="ID", help="Go on 
 LONGEST = 200  # of one thing that an event tells
 
 
-@placed
-def events(types: OfTypes = None, after: After = None, as_json: Json = False, *, where: Where) -> None:
+@with_target
+def events(types: OfTypes = None, after: After = None, as_json: Json = False, *, target: Target) -> None:
     """What happens, a line each, until Ctrl-C: from now on, or after an event. It takes a server."""
     from postino.client import ApiUnavailable
 
     wanted = tuple(name for said in types or () for name in said.split(","))
-    with house(where) as postino:
-        if not as_json and where.address() is not None:
-            output.hint(f"Listening at {where.address()}. Ctrl-C ends it.")
+    with open_api(target) as postino:
+        if not as_json and target.server_url() is not None:
+            output.print_hint(f"Listening at {target.server_url()}. Ctrl-C ends it.")
         try:
             for event in postino.events(types=wanted or None, after=after):
                 after = event["id"]
                 if as_json:
-                    output.as_line(event)
+                    output.print_json_line(event)
                 else:
-                    output.write(line(event))
+                    output.print_line(line(event))
         except ApiUnavailable as error:
-            raise ApiUnavailable(f"{lost(error)} {going_on(after, where)}") from error
+            raise ApiUnavailable(f"{lost(error)} {going_on(after, target)}") from error
 
 
 def lost(error: Exception) -> str:
     return f"No more events came: {str(error).removesuffix(' Nothing was changed.')}"
 
 
-def going_on(after: str | None, where: Where) -> str:
+def going_on(after: str | None, target: Target) -> str:
     words = "events" if after is None else f"events --after {after}"
-    return f"Once the server is back, `{where.command(words)}` {'listens again' if after is None else 'goes on there'}."
+    return f"Run `{target.format_command(words)}` to continue when the server is back."
 
 
 def line(event: Mapping[str, Any]) -> str:
     """When, its own id, what, to which jobs and brand; then what else it tells."""
     data = event["data"] if isinstance(event["data"], dict) else {}
     jobs = [event["job_id"]] if event["job_id"] is not None else [str(job) for job in data.get("jobs") or ()]
-    about = (output.at(event["at"]), event["id"], event["type"], " ".join(jobs) or None, event["brand"])
+    about = (output.parse_instant(event["at"]), event["id"], event["type"], " ".join(jobs) or None, event["brand"])
     more = (f"{name}={short(value)}" for name, value in data.items() if name != "jobs" and value not in (None, ""))
-    return "  ".join((*map(output.shown, about), " ".join(more))).rstrip()
+    return "  ".join((*map(output.format_cell, about), " ".join(more))).rstrip()
 
 
 def short(value: object) -> str:
-    text = output.on_one_line(output.printable(str(value)))
+    text = output.collapse_whitespace(output.escape_control_characters(str(value)))
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

@@ -4,9 +4,9 @@ from typing import Annotated, Any
 
 import typer
 
-from postino.cli import jobs_explain, output
-from postino.cli.details import COLUMNS, refused, replayed, row, show_history, show_job
-from postino.cli.lists import listed, tell_more
+from postino.cli import explain, output
+from postino.cli.connection import Target, open_api
+from postino.cli.job_view import COLUMNS, refused, replayed, row, show_history, show_job
 from postino.cli.options import (
     Before,
     Channel,
@@ -14,17 +14,17 @@ from postino.cli.options import (
     JobId,
     Json,
     Limit,
-    NeededReason,
     Payload,
     Reason,
+    RequiredReason,
     Type,
-    cursor_from,
-    payload_from,
-    placed,
-    reason_from,
-    uuid_from,
+    check_reason,
+    parse_cursor,
+    parse_payload,
+    parse_uuid,
+    with_target,
 )
-from postino.cli.session import Where, house
+from postino.cli.pagination import fetch_items, print_next_page_hint
 from postino.errors import Conflict, WrongUse
 from postino.values.job import State
 
@@ -33,7 +33,7 @@ MOST_CHILDREN = 100
 
 
 @commands.command("list")
-@placed
+@with_target
 def list_jobs(
     state: Annotated[
         list[State] | None, typer.Option("--state", help="Only in this state; may be repeated.", show_default=False)
@@ -47,51 +47,51 @@ def list_jobs(
     before: Before = None,
     as_json: Json = False,
     *,
-    where: Where,
+    target: Target,
 ) -> None:
     """Live and finished jobs, the newest first."""
     states = ",".join(state) if state else None
     wanted = {"state": states, "type": type, "channel": channel, "account": account, "brand": brand, "queue": queue}
-    place = cursor_from(before)
-    with house(where) as postino:
-        jobs, cursor = listed(postino.jobs.page, limit, place, **wanted)
+    place = parse_cursor(before)
+    with open_api(target) as postino:
+        jobs, cursor = fetch_items(postino.jobs.page, limit, place, **wanted)
     if as_json:
-        output.as_list(jobs, cursor)
+        output.print_json_list(jobs, cursor)
         return
-    output.table(COLUMNS, [row(job) for job in jobs], empty="There are no such jobs.")
-    tell_more(cursor)
+    output.print_table(COLUMNS, [row(job) for job in jobs], empty="There are no such jobs.")
+    print_next_page_hint(cursor)
 
 
 @commands.command("show")
-@placed
-def show(job_id: JobId, as_json: Json = False, *, where: Where) -> None:
+@with_target
+def show(job_id: JobId, as_json: Json = False, *, target: Target) -> None:
     """Everything about one job: its fields, its attempts, its children."""
-    wanted = uuid_from(job_id)
-    with house(where) as postino:
+    wanted = parse_uuid(job_id)
+    with open_api(target) as postino:
         job: dict[str, Any] = {**postino.jobs.get(wanted)}
         children = postino.jobs.page(parent=wanted, limit=MOST_CHILDREN)["data"]
     if as_json:
-        output.as_json({**job, "children": children})
+        output.print_json({**job, "children": children})
         return
     history = job.pop("history")
     show_job(job)
     show_history(history)
     if children:
-        output.table(COLUMNS, [row(child) for child in children], title="Children")
+        output.print_table(COLUMNS, [row(child) for child in children], title="Children")
 
 
 @commands.command("cancel")
-@placed
-def cancel(job_id: JobId, reason: Reason = "", as_json: Json = False, *, where: Where) -> None:
+@with_target
+def cancel(job_id: JobId, reason: Reason = "", as_json: Json = False, *, target: Target) -> None:
     """Cancel a job that has not started. Final."""
-    wanted = uuid_from(job_id)
-    with house(where) as postino:
+    wanted = parse_uuid(job_id)
+    with open_api(target) as postino:
         job = postino.jobs.cancel(wanted, reason=reason)
-    output.answer(job, f"Job {job['id']} is cancelled.", as_json=as_json)
+    output.print_result(job, f"Job {job['id']} is cancelled.", as_json=as_json)
 
 
 @commands.command("replay")
-@placed
+@with_target
 def replay(
     job_id: JobId,
     payload: Payload = None,
@@ -99,23 +99,23 @@ def replay(
     reason: Reason = "",
     as_json: Json = False,
     *,
-    where: Where,
+    target: Target,
 ) -> None:
     """Run a failed job again: attempts start from none, its key and its history stay."""
-    wanted, edited = uuid_from(job_id), payload_from(payload)
-    with house(where) as postino:
+    wanted, edited = parse_uuid(job_id), parse_payload(payload)
+    with open_api(target) as postino:
         try:
             job = postino.jobs.replay(wanted, **edited, force=force, reason=reason)
         except Conflict as refusal:
             raise refused(refusal) from refusal
-    output.answer(job, f"Job {job['id']} {replayed(job)}.", as_json=as_json)
+    output.print_result(job, f"Job {job['id']} {replayed(job)}.", as_json=as_json)
 
 
 @commands.command("resolve")
-@placed
+@with_target
 def resolve(
     job_id: JobId,
-    reason: NeededReason,
+    reason: RequiredReason,
     live: Annotated[
         str | None,
         typer.Option("--live", metavar="REMOTE_ID", help="It is out, under this id.", show_default=False),
@@ -124,16 +124,16 @@ def resolve(
     give_up: Annotated[bool, typer.Option("--give-up", help="Leave it; it becomes a dead letter.")] = False,
     as_json: Json = False,
     *,
-    where: Where,
+    target: Target,
 ) -> None:
     """Say what happened to an uncertain job, which is never repeated blindly."""
-    wanted, said = uuid_from(job_id), verdict_from(live, again, give_up, reason_from(reason))
-    with house(where) as postino:
+    wanted, said = parse_uuid(job_id), parse_verdict(live, again, give_up, check_reason(reason))
+    with open_api(target) as postino:
         job = postino.jobs.resolve(wanted, **said)
-    output.answer(job, f"Job {job['id']} is resolved: it is now {job['state']}.", as_json=as_json)
+    output.print_result(job, f"Job {job['id']} is resolved: it is now {job['state']}.", as_json=as_json)
 
 
-def verdict_from(
+def parse_verdict(
     live: str | None, again: bool, give_up: bool, reason: str, *, again_by: str = "--again"
 ) -> dict[str, Any]:
     if (live is not None) + again + give_up != 1:
@@ -144,5 +144,5 @@ def verdict_from(
     return {"verdict": verdict, "remote_id": live, "reason": reason}
 
 
-commands.command("explain")(jobs_explain.explain_job)
-commands.command("test")(jobs_explain.try_out)
+commands.command("explain")(explain.explain_job)
+commands.command("test")(explain.evaluate_job)

@@ -1,4 +1,4 @@
-"""Where logs go: to stderr, for eyes in a terminal, as JSON lines in a pipe. Stdout is for answers."""
+"""Target logs go: to stderr, for eyes in a terminal, as JSON lines in a pipe. Stdout is for answers."""
 
 import contextlib
 import logging

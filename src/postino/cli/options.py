@@ -10,13 +10,13 @@ from uuid import UUID
 
 import typer
 
-from postino.cli.session import KEY, SERVER, Where
+from postino.cli.connection import KEY, SERVER, Target
 from postino.errors import WrongUse
 
 DataDir = Annotated[
     Path | None,
     typer.Option(
-        "--data-dir", help="Where postino.db and postino.toml are. [env: POSTINO_DATA_DIR]", show_default=False
+        "--data-dir", help="Directory of postino.db and postino.toml. [env: POSTINO_DATA_DIR]", show_default=False
     ),
 ]
 DatabaseUrl = Annotated[
@@ -36,14 +36,14 @@ Server = Annotated[
 KeyFile = Annotated[
     Path | None,
     typer.Option(
-        "--api-key-file", metavar="FILE", help=f"Where the server's API key is. [env: {KEY}, the key]",
+        "--api-key-file", metavar="FILE", help=f"File with the API key of the server. [env: {KEY}, the key]",
         show_default=False,
     ),
 ]  # fmt: skip
 PLACE = {"data_dir": DataDir, "database_url": DatabaseUrl, "server": Server, "key_file": KeyFile}
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Reason = Annotated[str, typer.Option("--reason", help="Why, for the audit trail.", show_default=False)]
-NeededReason = Annotated[str, typer.Option("--reason", help="Why: it stays with the job.", show_default=False)]
+RequiredReason = Annotated[str, typer.Option("--reason", help="Why: it stays with the job.", show_default=False)]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")]
 Before = Annotated[
     str | None,
@@ -58,25 +58,25 @@ Payload = Annotated[
 ]
 
 
-def placed(command: Callable[..., None]) -> Callable[..., None]:
+def with_target(command: Callable[..., None]) -> Callable[..., None]:
     """With the options that say which queue is meant: the command gets them as `where`."""
     named = inspect.signature(command, eval_str=True)
-    own = [option for name, option in named.parameters.items() if name not in ("where", "as_json")]
+    own = [option for name, option in named.parameters.items() if name not in ("target", "as_json")]
     last = [named.parameters["as_json"]] if "as_json" in named.parameters else []
     kind = inspect.Parameter.KEYWORD_ONLY
     place = [inspect.Parameter(name, kind, default=None, annotation=option) for name, option in PLACE.items()]
 
     @wraps(command)
     def run(**said: Any) -> None:
-        where = Where(**{name: said.pop(name) for name in PLACE})
-        command(**said, where=where)
+        target = Target(**{name: said.pop(name) for name in PLACE})
+        command(**said, target=target)
 
     options = [option.replace(kind=kind) for option in (*own, *place, *last)]
     run.__signature__ = named.replace(parameters=options)  # type: ignore[attr-defined]
     return run
 
 
-def uuid_from(text: str, field: str = "id", what: str = "job") -> UUID:
+def parse_uuid(text: str, field: str = "id", what: str = "job") -> UUID:
     try:
         return UUID(text)
     except ValueError:
@@ -87,17 +87,17 @@ def uuid_from(text: str, field: str = "id", what: str = "job") -> UUID:
         ) from None
 
 
-def cursor_from(text: str | None) -> str | None:
-    return None if text is None else str(uuid_from(text, "before"))
+def parse_cursor(text: str | None) -> str | None:
+    return None if text is None else str(parse_uuid(text, "before"))
 
 
-def reason_from(text: str) -> str:
+def check_reason(text: str) -> str:
     if not text.strip():
         raise WrongUse("reason: say why; it stays with the job.", field="reason")
     return text
 
 
-def payload_from(text: str | None) -> dict[str, Any]:
+def parse_payload(text: str | None) -> dict[str, Any]:
     """What is to be run instead, if anything is."""
     from postino.engine.job_spec import encode_payload
 

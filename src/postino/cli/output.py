@@ -27,35 +27,35 @@ def is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def write(text: str) -> None:
+def print_line(text: str) -> None:
     """Flushed at once: a pipe that is closed must be noticed here, not when Python ends."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
 
-def as_json(value: Any) -> None:
-    write(json_of(value))
+def print_json(value: Any) -> None:
+    print_line(to_json(value))
 
 
-def json_of(value: Any) -> str:
+def to_json(value: Any) -> str:
     return json.dumps(value, indent=2 if is_terminal() else None, allow_nan=False)
 
 
-def answer(value: Any, said: str, *, as_json: bool) -> None:
+def print_result(value: Any, said: str, *, as_json: bool) -> None:
     """All of it for programs, or a sentence for people."""
-    write(json_of(value) if as_json else said)
+    print_line(to_json(value) if as_json else said)
 
 
-def as_line(value: Any) -> None:
+def print_json_line(value: Any) -> None:
     """One line, wherever it goes: for whoever waits for it."""
-    write(json.dumps(value))
+    print_line(json.dumps(value))
 
 
-def as_list(data: Sequence[Any], next_cursor: str | None = None, **more: Any) -> None:
-    as_json({"data": data, "next_cursor": next_cursor, **more})
+def print_json_list(data: Sequence[Any], next_cursor: str | None = None, **more: Any) -> None:
+    print_json({"data": data, "next_cursor": next_cursor, **more})
 
 
-def table(
+def print_table(
     columns: Sequence[str],
     rows: Sequence[Sequence[Cell]],
     *,
@@ -66,30 +66,32 @@ def table(
     """One row per line in a pipe, with all columns; in a terminal those that hold something, `spare` ones with room."""
     if not is_terminal():
         if title:
-            write(f"\n{title}")
-        for line in aligned([columns, *rows]):
-            write(line)
+            print_line(f"\n{title}")
+        for line in align_columns([columns, *rows]):
+            print_line(line)
     elif rows:
-        rich_table(columns, rows, title, spare)
+        print_rich_table(columns, rows, title, spare)
     elif empty:
-        write(empty)
+        print_line(empty)
 
 
-def aligned(rows: Sequence[Sequence[Cell]]) -> list[str]:
-    texts = [[on_one_line(shown(cell)) for cell in row] for row in rows]
+def align_columns(rows: Sequence[Sequence[Cell]]) -> list[str]:
+    texts = [[collapse_whitespace(format_cell(cell)) for cell in row] for row in rows]
     widths = [max(len(text) for text in column) for column in zip(*texts, strict=True)]
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in texts]
 
 
-def rich_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], title: str, spare: Sequence[str]) -> None:
+def print_rich_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], title: str, spare: Sequence[str]) -> None:
     from rich.console import Console
 
     console = Console()
-    used = fitting(columns, rows, console.width, (*spare, *LEAST_NEEDED))
-    console.print(drawn([columns[index] for index in used], [[row[index] for index in used] for row in rows], title))
+    used = choose_columns(columns, rows, console.width, (*spare, *LEAST_NEEDED))
+    console.print(
+        build_rich_table([columns[index] for index in used], [[row[index] for index in used] for row in rows], title)
+    )
 
 
-def drawn(columns: Sequence[str], rows: Sequence[Sequence[Cell]], title: str = "") -> Any:
+def build_rich_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], title: str = "") -> Any:
     """A table for rich: some columns must be whole, errors are cut where there is no room, the others fold."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
@@ -99,15 +101,15 @@ def drawn(columns: Sequence[str], rows: Sequence[Sequence[Cell]], title: str = "
         padding=(0, GAP - 1, 0, 0),
     )  # fmt: skip
     for index, name in enumerate(columns):
-        width = max(len(shortened(row[index])) for row in rows) if is_whole(name) else None
+        width = max(len(shorten(row[index])) for row in rows) if is_whole(name) else None
         table.add_column(name, no_wrap=is_whole(name), min_width=width, overflow="fold")
     for row in rows:
         cells = zip(columns, row, strict=True)
-        table.add_row(*(styled(shortened(cell), cut=name in CUT) for name, cell in cells))
+        table.add_row(*(style_text(shorten(cell), cut=name in CUT) for name, cell in cells))
     return table
 
 
-def fitting(
+def choose_columns(
     columns: Sequence[str], rows: Sequence[Sequence[Cell]], room: int, least_needed: Sequence[str] = LEAST_NEEDED
 ) -> list[int]:
     """Which columns to draw: those that hold something; of the less needed ones as many as there is room for."""
@@ -125,7 +127,7 @@ def fitting(
 
 
 def least_width(name: str, cell: Cell) -> int:
-    width = len(shown(cell))
+    width = len(format_cell(cell))
     return width if is_whole(name) else min(width, LEAST_OF_CUT if name in CUT else WIDEST)
 
 
@@ -133,17 +135,17 @@ def is_whole(column: str) -> bool:
     return column in WHOLE or column.endswith("_AT")
 
 
-def styled(text: str, *, cut: bool = False) -> Any:
+def style_text(text: str, *, cut: bool = False) -> Any:
     from rich.text import Text
 
     return Text(text, style=STYLES.get(text, ""), no_wrap=cut or None, overflow="ellipsis" if cut else None)
 
 
-def fields(values: Mapping[str, Cell]) -> None:
+def print_fields(values: Mapping[str, Cell]) -> None:
     """One thing, a field per line; in a terminal without the empty ones, and instants with how far away they are."""
     if not is_terminal():
-        for line in aligned(list(values.items())):
-            write(line)
+        for line in align_columns(list(values.items())):
+            print_line(line)
         return
     from rich.console import Console
     from rich.table import Table
@@ -151,25 +153,25 @@ def fields(values: Mapping[str, Cell]) -> None:
     grid = Table.grid(padding=(0, 2))
     for name, value in values.items():
         if value is not None:
-            far = f" ({distance(value - datetime.now(UTC))})" if isinstance(value, datetime) else ""
-            grid.add_row(f"[bold]{name}", styled(shown(value) + far))
+            far = f" ({format_distance(value - datetime.now(UTC))})" if isinstance(value, datetime) else ""
+            grid.add_row(f"[bold]{name}", style_text(format_cell(value) + far))
     Console().print(grid)
 
 
-def shown(cell: Cell) -> str:
+def format_cell(cell: Cell) -> str:
     match cell:
         case None:
             return "-"
         case bool():
             return "yes" if cell else "no"
         case datetime():
-            return instant(cell)
+            return format_instant(cell)
         case _:
-            return printable(str(cell))
+            return escape_control_characters(str(cell))
 
 
-def at(text: str | None, timezone: str | None = None) -> datetime | None:
-    """An instant, as the API writes it; of a zone, where somebody named one."""
+def parse_instant(text: str | None, timezone: str | None = None) -> datetime | None:
+    """An instant, as the API writes it; of a zone, target somebody named one."""
     if text is None:
         return None
     from postino.values.time_zones import get_zone
@@ -178,39 +180,39 @@ def at(text: str | None, timezone: str | None = None) -> datetime | None:
     return found if timezone is None else found.astimezone(get_zone(timezone))
 
 
-def instant(at: datetime) -> str:
+def format_instant(at: datetime) -> str:
     """As the clocks of its zone show it; without one in UTC, and for somebody at a terminal as their own clocks do."""
     here = at if isinstance(at.tzinfo, ZoneInfo) else at.astimezone() if is_terminal() else at.astimezone(UTC)
     return f"{here:%Y-%m-%d %H:%M %Z}" if here.utcoffset() else f"{here:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def distance(away: timedelta) -> str:
+def format_distance(away: timedelta) -> str:
     seconds = round(away.total_seconds())
     size, unit = next(((size, unit) for size, unit in UNITS if abs(seconds) >= size), (1, "s"))
     text = f"{abs(seconds) // size} {unit}"
     return f"in {text}" if seconds > 0 else f"{text} ago"
 
 
-def printable(text: str) -> str:
+def escape_control_characters(text: str) -> str:
     """Without what a terminal would obey: payloads and errors come from outside."""
     return "".join(sign if sign.isprintable() or sign == "\n" else ascii(sign)[1:-1] for sign in text)
 
 
-def ended(sentence: str) -> str:
+def end_sentence(sentence: str) -> str:
     """With its full stop, so that another may follow: reasons are typed without one."""
     said = sentence.rstrip()
     return said if said.endswith((".", "!", "?", "…")) else f"{said}."
 
 
-def on_one_line(text: str) -> str:
+def collapse_whitespace(text: str) -> str:
     return " ".join(text.split()) or "-"
 
 
-def shortened(cell: Cell) -> str:
-    text = on_one_line(shown(cell))
+def shorten(cell: Cell) -> str:
+    text = collapse_whitespace(format_cell(cell))
     return text if len(text) <= LONGEST_IN_TERMINAL else text[: LONGEST_IN_TERMINAL - 1] + "…"
 
 
-def hint(text: str) -> None:
+def print_hint(text: str) -> None:
     """A word beside the answer: on stderr, so that scripts need not step over it."""
     sys.stderr.write(text + "\n")

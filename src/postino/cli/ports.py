@@ -1,4 +1,4 @@
-"""Where a server listens, with a sentence for when it cannot."""
+"""Target a server listens, with a sentence for when it cannot."""
 
 import errno
 import socket
@@ -6,11 +6,11 @@ import socket
 from postino.errors import Conflict, WrongUse
 
 LOOPBACK = "127.0.0.1"
-USUAL_PORT = 8700
+DEFAULT_PORT = 8700
 TRIED = 100
 
 
-def listening(host: str, port: int) -> socket.socket:
+def bind_socket(host: str, port: int) -> socket.socket:
     """A socket at this address; port 0 is any free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     opened = socket.socket(family, socket.SOCK_STREAM)
@@ -32,14 +32,14 @@ def refused(host: str, port: int, error: OSError) -> Conflict | WrongUse:
     return WrongUse(f"host: nothing can listen at {host} port {port}: {error.strerror or error}.", field="host")
 
 
-def address_of(opened: socket.socket) -> str:
+def format_url(opened: socket.socket) -> str:
     host, port = opened.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def is_free(port: int, host: str = LOOPBACK) -> bool:
     try:
-        listening(host, port).close()
+        bind_socket(host, port).close()
     except (Conflict, WrongUse):
         return False
     return True
@@ -52,6 +52,6 @@ def next_free(port: int) -> int:
 
 
 def any_free() -> int:
-    with listening(LOOPBACK, 0) as opened:
+    with bind_socket(LOOPBACK, 0) as opened:
         number: int = opened.getsockname()[1]
         return number

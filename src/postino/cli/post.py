@@ -5,22 +5,33 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from postino.cli import following, output
-from postino.cli.contents import Alts, At, Hashtags, MediaUrls, Thread, Timezone, Title, Until, said_of, text_from
-from postino.cli.naming import account_named
-from postino.cli.options import Json, placed
-from postino.cli.refusals import in_options
-from postino.cli.session import Where, house
+from postino.cli import follow, output
+from postino.cli.connection import Target, open_api
+from postino.cli.content_options import (
+    Alts,
+    At,
+    Hashtags,
+    MediaUrls,
+    Thread,
+    Timezone,
+    Title,
+    Until,
+    build_content,
+    read_text,
+)
+from postino.cli.errors import in_options
+from postino.cli.options import Json, with_target
+from postino.cli.resolve_name import match_account
 from postino.errors import WrongUse
 
 if TYPE_CHECKING:
-    from postino.cli.session import QueueApi
+    from postino.cli.connection import QueueApi
 
 ACCOUNT_WIDTH, STATUS_WIDTH = 24, 10
-Told = Mapping[str, Any]
+JsonDict = Mapping[str, Any]
 
 
-@placed
+@with_target
 def post(
     text: Annotated[str, typer.Argument(help="What to say; - reads it from standard input.", show_default=False)],
     to: Annotated[
@@ -49,21 +60,21 @@ def post(
     ] = None,
     as_json: Json = False,
     *,
-    where: Where,
+    target: Target,
 ) -> None:
     """Publish, now or at a time. What a network would refuse is refused here, and nothing is queued."""
     when = {"at": at, "timezone": timezone, "publish_until": publish_until}
-    said = said_of(text_from(text), title, media, alt, thread, hashtag, **when)
+    said = build_content(read_text(text), title, media, alt, thread, hashtag, **when)
     said |= {"allow_duplicate": allow_duplicate, "allow_blackout": allow_blackout}
-    with in_options(), house(where) as postino:
+    with in_options(), open_api(target) as postino:
         accounts = postino.accounts.page()["data"]
-        said["accounts"] = [account_named(name, accounts) for name in to]
+        said["accounts"] = [match_account(name, accounts) for name in to]
         if preview:
             told = postino.posts.preview(**said)
             show_previews(told, as_json=as_json)
             raise typer.Exit(WrongUse.exit_code if is_refused(told) else 0)
         waits = at is None and (output.is_terminal() and not as_json if wait is None else wait)
-        desk = Desk(where, postino, now=at is None, waits=waits, as_json=as_json, timezone=timezone)
+        desk = Desk(target, postino, now=at is None, waits=waits, as_json=as_json, timezone=timezone)
         code = desk.publish(said, key)
     raise typer.Exit(code)
 
@@ -72,29 +83,29 @@ class Desk:
     """Puts a wish in, and tells what becomes of it."""
 
     def __init__(
-        self, where: Where, postino: "QueueApi", *, now: bool, waits: bool, as_json: bool, timezone: str | None
+        self, target: Target, postino: "QueueApi", *, now: bool, waits: bool, as_json: bool, timezone: str | None
     ) -> None:
-        self.where, self.postino, self.timezone = where, postino, timezone
+        self.target, self.postino, self.timezone = target, postino, timezone
         self.now, self.waits, self.as_json = now, waits, as_json
 
     def publish(self, said: dict[str, Any], key: str | None) -> int:
         """The exit code. A key is answered as it was at first: how things stand now is looked up."""
         made: dict[str, Any] = {**self.postino.posts.create(**said, key=key)}
-        posts: list[Told] = made["posts"] if key is None else following.now(self.postino, made["posts"])
-        works = self.somebody_works()
+        posts: list[JsonDict] = made["posts"] if key is None else follow.now(self.postino, made["posts"])
+        works = self.has_worker()
         if self.waits and works:
             posts = self.followed(posts)
         elif not self.as_json:
             for told in posts:
                 self.changed(told)
         if self.as_json:
-            output.as_json({**made, **(posts[0] if len(posts) == 1 else {}), "posts": posts})
+            output.print_json({**made, **(posts[0] if len(posts) == 1 else {}), "posts": posts})
         self.advise(posts, made["notes"], works=works)
         if self.waits:
-            return 0 if all(told["status"] == "published" or following.kept_by(told) for told in posts) else 1
+            return 0 if all(told["status"] == "published" or follow.find_deferral(told) for told in posts) else 1
         return 1 if any(told["status"] == "failed" or told["needs_person"] for told in posts) else 0
 
-    def somebody_works(self) -> bool:
+    def has_worker(self) -> bool:
         """Who may not know that is told nothing about it."""
         from postino.client import NotAllowed
 
@@ -103,42 +114,42 @@ class Desk:
         except NotAllowed:
             return True
 
-    def followed(self, posts: Sequence[Told]) -> list[Told]:
+    def followed(self, posts: Sequence[JsonDict]) -> list[JsonDict]:
         try:
-            return following.follow(self.postino, posts, self.changed)
+            return follow.follow(self.postino, posts, self.changed)
         except KeyboardInterrupt:
-            more = self.where.command(f"posts show {posts[0]['id']}")
-            output.hint(f"It goes on without you: {more}")
+            more = self.target.format_command(f"posts show {posts[0]['id']}")
+            output.print_hint(f"It goes on without you: {more}")
             raise
 
-    def changed(self, told: Told) -> None:
+    def changed(self, told: JsonDict) -> None:
         if not self.as_json:
-            output.write(line(told, self.timezone))
+            output.print_line(line(told, self.timezone))
 
-    def advise(self, posts: Sequence[Told], notes: Sequence[str], *, works: bool) -> None:
+    def advise(self, posts: Sequence[JsonDict], notes: Sequence[str], *, works: bool) -> None:
         if not works:
-            output.hint(f"No worker is running: it goes out once one is. {self.where.starting()}")
+            output.print_hint(f"No worker is running: it goes out once one is. {self.target.suggest_worker()}")
         if self.as_json:
             return
         for note in notes:
-            output.hint(note)
+            output.print_hint(note)
         for told in posts:
             if told["needs_person"]:
-                resolve = self.where.command(f"posts resolve {told['id']} --reason WHY")
-                output.hint(f"Only a person can tell: {resolve} --live REMOTE_ID | --send-again | --give-up")
-            if self.now and (kept := following.told_of_kept(told, self.where)) is not None:
-                output.hint(output.printable(kept))
+                resolve = self.target.format_command(f"posts resolve {told['id']} --reason WHY")
+                output.print_hint(f"Only a person can tell: {resolve} --live REMOTE_ID | --send-again | --give-up")
+            if self.now and (kept := follow.describe_deferral(told, self.target)) is not None:
+                output.print_hint(output.escape_control_characters(kept))
 
 
-def line(told: Told, timezone: str | None) -> str:
+def line(told: JsonDict, timezone: str | None) -> str:
     place = (told["account"].ljust(ACCOUNT_WIDTH), told["status"].ljust(STATUS_WIDTH), told["id"])
     words = (*place, outlook(told, timezone))
-    return output.printable("  ".join(words)).rstrip()
+    return output.escape_control_characters("  ".join(words)).rstrip()
 
 
-def outlook(told: Told, timezone: str | None) -> str:
+def outlook(told: JsonDict, timezone: str | None) -> str:
     """What came of it, or what is to come."""
-    at = output.shown(output.at(told["run_at"], timezone))
+    at = output.format_cell(output.parse_instant(told["run_at"], timezone))
     match told["status"]:
         case "published":
             return told["url"] or told["remote_id"] or ""
@@ -152,22 +163,22 @@ def outlook(told: Told, timezone: str | None) -> str:
             return told["last_error"] or " ".join(told["reasons"].values())
 
 
-def is_refused(told: Told) -> bool:
+def is_refused(told: JsonDict) -> bool:
     """Whether it would be, if it were not only looked at."""
     return any(problem["severity"] == "error" for preview in told["posts"] for problem in preview["problems"])
 
 
-def show_previews(told: Told, *, as_json: bool) -> None:
+def show_previews(told: JsonDict, *, as_json: bool) -> None:
     if as_json:
-        output.as_json(told)
+        output.print_json(told)
         return
     for preview in told["posts"]:
-        output.write(preview["account"])
+        output.print_line(preview["account"])
         for part in preview["parts"]:
-            output.write(output.printable("  │ " + part.replace("\n", "\n  │ ")))
+            output.print_line(output.escape_control_characters("  │ " + part.replace("\n", "\n  │ ")))
         for media in preview["media"]:
-            output.write(output.printable(f"  [{media['kind'] or 'media'}] {media['url']}"))
+            output.print_line(output.escape_control_characters(f"  [{media['kind'] or 'media'}] {media['url']}"))
         for problem in preview["problems"]:
-            output.write(output.printable(f"  {problem['severity']}: {problem['message']}"))
+            output.print_line(output.escape_control_characters(f"  {problem['severity']}: {problem['message']}"))
     for note in told["notes"]:
-        output.hint(note)
+        output.print_hint(note)

@@ -7,7 +7,7 @@ WORTH_TELLING = 1000
 EVERY = 0.2  # seconds
 
 
-class Teller:
+class ProgressLine:
     """Says nothing of what takes a moment, and takes back what it said."""
 
     def __init__(self, what: str) -> None:

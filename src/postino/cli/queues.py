@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from postino.cli import output
-from postino.cli.naming import account_meant, doubt_about_brand
-from postino.cli.options import Json, Reason, placed
-from postino.cli.session import Where, house
+from postino.cli.connection import Target, open_api
+from postino.cli.options import Json, Reason, with_target
+from postino.cli.resolve_name import describe_unknown_brand, resolve_account
 from postino.errors import WrongUse
 from postino.values.gate import Scope
 
 if TYPE_CHECKING:
-    from postino.cli.session import QueueApi
+    from postino.cli.connection import QueueApi
 
 commands = typer.Typer(help="What waits where; pause, resume, cap, warm.", no_args_is_help=True)
 MOST_NAMED, MOST_DIGITS = 10, 9
@@ -25,46 +25,52 @@ OfChannel = Annotated[str | None, typer.Option("--channel", help="A channel inst
 OfBrand = Annotated[str | None, typer.Option("--brand", help="A brand instead.", show_default=False)]
 OfAccount = Annotated[str | None, typer.Option("--account", help="An account instead.", show_default=False)]
 All = Annotated[bool, typer.Option("--all", help="Everything.")]
-Told = Mapping[str, Any]
+JsonDict = Mapping[str, Any]
 
 
 @commands.command("list")
-@placed
-def list_queues(as_json: Json = False, *, where: Where) -> None:
+@with_target
+def list_queues(as_json: Json = False, *, target: Target) -> None:
     """How many jobs wait and run, what is closed or capped and why, and which workers there are."""
-    with house(where) as postino:
+    with open_api(target) as postino:
         queues = {**postino.queues(), "workers": postino.workers()["data"]}
     if as_json:
-        output.as_json(queues)
+        output.print_json(queues)
     else:
-        show_lists(queues, where)
+        show_lists(queues, target)
 
 
-def show_lists(queues: Told, where: Where) -> None:
+def show_lists(queues: JsonDict, target: Target) -> None:
     counts = ("channel", "queue", "pending", "running", "uncertain")
-    rows = [(*(it[name] for name in counts), output.at(it["oldest_run_at"])) for it in queues["data"]]
-    output.table(DEPTHS, rows, empty="No job is waiting or running.")
+    rows = [(*(it[name] for name in counts), output.parse_instant(it["oldest_run_at"])) for it in queues["data"]]
+    output.print_table(DEPTHS, rows, empty="No job is waiting or running.")
     if queues["gates"]:
         shut = [
-            (it["scope"], it["name"] or None, it["kind"], output.at(it["since_at"]), output.at(it["until_at"]),
-             it["reason"])
+            (it["scope"], it["name"] or None, it["kind"], output.parse_instant(it["since_at"]),
+             output.parse_instant(it["until_at"]), it["reason"])
             for it in queues["gates"]
         ]  # fmt: skip
-        output.table(("CLOSED", "NAME", "BY", "SINCE_AT", "UNTIL_AT", "REASON"), shut, title="Gates")
+        output.print_table(("CLOSED", "NAME", "BY", "SINCE_AT", "UNTIL_AT", "REASON"), shut, title="Gates")
     if queues["caps"]:
-        output.table(("CHANNEL", "AT_MOST"), sorted(queues["caps"].items()), title="Caps")
+        output.print_table(("CHANNEL", "AT_MOST"), sorted(queues["caps"].items()), title="Caps")
     if queues["workers"]:
         seen = [
-            (it["id"], it["host"], it["pid"], output.at(it["started_at"]), "registered" if it["here"] else "gone")
+            (
+                it["id"],
+                it["host"],
+                it["pid"],
+                output.parse_instant(it["started_at"]),
+                "registered" if it["here"] else "gone",
+            )
             for it in queues["workers"]
         ]
-        output.table(("ID", "HOST", "PID", "STARTED_AT", "STATE"), seen, title="Workers")
+        output.print_table(("ID", "HOST", "PID", "STARTED_AT", "STATE"), seen, title="Workers")
     else:
-        output.hint(f"No worker is running: nothing will start. {where.starting()}")
+        output.print_hint(f"No worker is running: nothing will start. {target.suggest_worker()}")
 
 
 @commands.command("pause")
-@placed
+@with_target
 def pause(
     queue: OfQueue = None,
     channel: OfChannel = None,
@@ -74,22 +80,22 @@ def pause(
     reason: Reason = "",
     as_json: Json = False,
     *,
-    where: Where,
+    target: Target,
 ) -> None:
     """Let nothing of a queue, channel, brand or account start, or nothing at all; what runs goes on to its end."""
-    scope, name = gate_from(queue, channel, brand, account, everything)
-    with house(where) as postino:
-        meant = meant_by(postino, scope, name)
-        doubt = None if as_json else doubt_about(postino, scope, meant)
+    scope, name = parse_gate(queue, channel, brand, account, everything)
+    with open_api(target) as postino:
+        meant = resolve_scope_name(postino, scope, name)
+        doubt = None if as_json else describe_unknown_scope(postino, scope, meant)
         gate = postino.gates.pause(scope.value, meant, reason=reason)
-    undo = where.command(f"queues resume {option_of(scope, meant)}")
-    output.answer(gate, f"{called(gate)} is paused. This undoes it: {undo}", as_json=as_json)
+    undo = target.format_command(f"queues resume {format_scope_option(scope, meant)}")
+    output.print_result(gate, f"{called(gate)} is paused. This undoes it: {undo}", as_json=as_json)
     if doubt is not None:
-        output.hint(doubt)
+        output.print_hint(doubt)
 
 
 @commands.command("resume")
-@placed
+@with_target
 def resume(
     queue: OfQueue = None,
     channel: OfChannel = None,
@@ -99,18 +105,18 @@ def resume(
     reason: Reason = "",
     as_json: Json = False,
     *,
-    where: Where,
+    target: Target,
 ) -> None:
     """Let it start again."""
-    scope, name = gate_from(queue, channel, brand, account, everything)
-    with house(where) as postino:
-        gate = postino.gates.resume(scope.value, meant_by(postino, scope, name), reason=reason)
-    output.answer(gate, f"{called(gate)} goes on.", as_json=as_json)
+    scope, name = parse_gate(queue, channel, brand, account, everything)
+    with open_api(target) as postino:
+        gate = postino.gates.resume(scope.value, resolve_scope_name(postino, scope, name), reason=reason)
+    output.print_result(gate, f"{called(gate)} goes on.", as_json=as_json)
 
 
 # A number below zero is no option: it is read, and refused by its name.
 @commands.command("cap", context_settings={"ignore_unknown_options": True})
-@placed
+@with_target
 def cap(
     channel: Annotated[str, typer.Argument(metavar="CHANNEL", help="A network or a channel.", show_default=False)],
     most: Annotated[
@@ -119,16 +125,16 @@ def cap(
     reason: Reason = "",
     as_json: Json = False,
     *,
-    where: Where,
+    target: Target,
 ) -> None:
     """Let at most so many jobs of a channel run at once, over all workers; usual: as many as the settings say."""
-    wanted = cap_from(most)
-    with house(where) as postino:
+    wanted = parse_cap(most)
+    with open_api(target) as postino:
         capped = postino.gates.cap(channel, wanted, reason=reason)
-    output.answer(capped, told_of_cap(channel, capped["cap"]), as_json=as_json)
+    output.print_result(capped, describe_cap(channel, capped["cap"]), as_json=as_json)
 
 
-def cap_from(most: str) -> int | None:
+def parse_cap(most: str) -> int | None:
     from postino.engine.checks import MAX_CAP
 
     if most == "usual":
@@ -139,7 +145,7 @@ def cap_from(most: str) -> int | None:
     raise WrongUse(f"{message} Nothing was changed.", field="most")
 
 
-def told_of_cap(channel: str, holds: int | None) -> str:
+def describe_cap(channel: str, holds: int | None) -> str:
     match holds:
         case None:
             return f"As many jobs of the channel {channel} run at once as there are."
@@ -152,24 +158,24 @@ def told_of_cap(channel: str, holds: int | None) -> str:
 
 
 @commands.command("warm")
-@placed
+@with_target
 def warm(
     channel: Annotated[str | None, typer.Option("--channel", help="A channel.", show_default=False)] = None,
     account: Annotated[str | None, typer.Option("--account", help="An account.", show_default=False)] = None,
     reason: Reason = "",
     as_json: Json = False,
     *,
-    where: Where,
+    target: Target,
 ) -> None:
     """End a cool-down before its time: the network asked for it, and may ask again."""
-    scope, name = gate_from(None, channel, None, account)
-    with house(where) as postino:
-        meant = meant_by(postino, scope, name)
+    scope, name = parse_gate(None, channel, None, account)
+    with open_api(target) as postino:
+        meant = resolve_scope_name(postino, scope, name)
         gate = postino.gates.warm("account" if scope is Scope.ACCOUNT else "channel", meant, reason=reason)
-    output.answer(gate, f"{called(gate)} is not cooled any more.", as_json=as_json)
+    output.print_result(gate, f"{called(gate)} is not cooled any more.", as_json=as_json)
 
 
-def gate_from(
+def parse_gate(
     queue: str | None, channel: str | None, brand: str | None, account: str | None, everything: bool = False
 ) -> tuple[Scope, str]:
     from postino.engine.checks import check_text, parse_queue
@@ -187,14 +193,14 @@ def gate_from(
     return scope, name
 
 
-def meant_by(postino: "QueueApi", scope: Scope, name: str) -> str:
-    return account_meant(postino, name) if scope is Scope.ACCOUNT else name
+def resolve_scope_name(postino: "QueueApi", scope: Scope, name: str) -> str:
+    return resolve_account(postino, name) if scope is Scope.ACCOUNT else name
 
 
-def doubt_about(postino: "QueueApi", scope: Scope, name: str) -> str | None:
+def describe_unknown_scope(postino: "QueueApi", scope: Scope, name: str) -> str | None:
     """What to say where nothing is held up by it now."""
     if scope is Scope.BRAND:
-        return doubt_about_brand(postino, name)
+        return describe_unknown_brand(postino, name)
     if scope is not Scope.CHANNEL:
         return None
     others = sorted({line["channel"] for line in postino.queues()["data"]})
@@ -202,11 +208,11 @@ def doubt_about(postino: "QueueApi", scope: Scope, name: str) -> str | None:
     return None if name in others else f"No job of the channel {name} is waiting or running now.{shown}"
 
 
-def called(gate: Told) -> str:
+def called(gate: JsonDict) -> str:
     return "Everything" if gate["scope"] == Scope.ALL else f"The {gate['scope']} {gate['name']}"
 
 
-def option_of(scope: Scope, name: str) -> str:
+def format_scope_option(scope: Scope, name: str) -> str:
     match scope:
         case Scope.ALL:
             return "--all"

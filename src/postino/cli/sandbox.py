@@ -9,32 +9,32 @@ from typing import Annotated
 import typer
 
 from postino.cli import output
+from postino.cli.connection import SANDBOX_URL, Target
 from postino.cli.options import DataDir, Json
-from postino.cli.ports import LOOPBACK, USUAL_PORT, next_free, refused
-from postino.cli.session import SANDBOX_URL, Where
-from postino.cli.stopping import SIGNALS, Stop
+from postino.cli.ports import DEFAULT_PORT, LOOPBACK, next_free, refused
+from postino.cli.shutdown import SIGNALS, Stop
 
 
 def run_sandbox(
     data_dir: DataDir = None,
     port: Annotated[
         int | None,
-        typer.Option("--port", min=0, max=65535, help="Where to listen; 0 is any free one.", show_default=False),
+        typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 picks a free one.", show_default=False),
     ] = None,
     until_eof: Annotated[bool, typer.Option("--until-eof", hidden=True)] = False,
     as_json: Json = False,
 ) -> None:
     """Simulate the networks, with faults on request. What is published here leaves this machine nowhere."""
-    folder = Where(data_dir).config().data_dir
+    folder = Target(data_dir).config().data_dir
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    wanted = next_free(USUAL_PORT) if port is None else port
+    wanted = next_free(DEFAULT_PORT) if port is None else port
 
     def ready(url: str) -> None:
         remember(folder, url)
         if as_json:
-            output.as_line({"url": url})
+            output.print_json_line({"url": url})
         else:
-            output.write(f"The sandbox is at {url}/, and shows there what is published on its networks.")
+            output.print_line(f"The sandbox is at {url}/, and shows there what is published on its networks.")
 
     try:
         asyncio.run(simulate(folder, wanted, ready, until_eof=until_eof))

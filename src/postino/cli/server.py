@@ -8,20 +8,20 @@ from typing import Annotated
 import typer
 
 from postino.cli import output
+from postino.cli.connection import Target, with_exact_commands
 from postino.cli.options import DatabaseUrl, DataDir, Json
-from postino.cli.ports import LOOPBACK, USUAL_PORT, address_of, listening
-from postino.cli.session import Where, advising
-from postino.cli.stopping import GRACE, Stop
-from postino.cli.worker import fastest_loop, tell_environment
+from postino.cli.ports import DEFAULT_PORT, LOOPBACK, bind_socket, format_url
+from postino.cli.shutdown import GRACE, Stop
+from postino.cli.worker import choose_event_loop, export_settings
 from postino.config import Config
 from postino.errors import StoreUnreachable
 
-Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Where to listen; 0 is any free one.")]
+Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 picks a free one.")]
 
 
 def run_server(
-    host: Annotated[str, typer.Option("--host", help="At which of this machine's addresses to listen.")] = LOOPBACK,
-    port: Port = USUAL_PORT,
+    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = LOOPBACK,
+    port: Port = DEFAULT_PORT,
     until_eof: Annotated[bool, typer.Option("--until-eof", hidden=True)] = False,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
@@ -31,19 +31,19 @@ def run_server(
     from postino.cli import logs
 
     logs.to_stderr()
-    where = Where(data_dir, database_url)
-    config = where.config()
-    tell_environment(where)
-    opened = listening(host, port)
+    target = Target(data_dir, database_url)
+    config = target.config()
+    export_settings(target)
+    opened = bind_socket(host, port)
 
     def ready() -> None:
-        url = address_of(opened)
+        url = format_url(opened)
         if as_json:
-            output.as_line({"url": url})
+            output.print_json_line({"url": url})
         else:
-            output.write(f"The API is at {url}/v1, and the key to it in {config.data_dir / 'api.key'}.")
+            output.print_line(f"The API is at {url}/v1, and the key to it in {config.data_dir / 'api.key'}.")
 
-    with advising(where), asyncio.Runner(loop_factory=fastest_loop()) as runner:
+    with with_exact_commands(target), asyncio.Runner(loop_factory=choose_event_loop()) as runner:
         runner.run(serve_until_stopped(config, opened, ready, until_eof=until_eof))
 
 
@@ -66,6 +66,6 @@ async def check_store(config: Config) -> None:
     try:
         await app.open()
     except StoreUnreachable as error:
-        output.hint(str(error))
+        output.print_hint(str(error))
     finally:
         await app.close()

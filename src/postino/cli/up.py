@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postino.cli import output
+from postino.cli.connection import Target, audit_actor
 from postino.cli.options import DatabaseUrl, DataDir, Json
-from postino.cli.ports import LOOPBACK, USUAL_PORT, listening
+from postino.cli.ports import DEFAULT_PORT, LOOPBACK, bind_socket
 from postino.cli.server import Port
-from postino.cli.session import Where, actor
-from postino.cli.stopping import Stop
+from postino.cli.shutdown import Stop
 from postino.cli.worker import check_only_posts
 
 if TYPE_CHECKING:
-    from postino.cli.household import Addresses, Household
+    from postino.cli.supervisor import ServiceUrls, Supervisor
     from postino.config import Config
     from postino.wiring import Postino
 
@@ -23,64 +23,64 @@ LOG = "postino.log"
 LOOKS, LOOK_EVERY = 300, 0.05  # seconds
 
 
-def bring_up(
+def run_up(
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
-    port: Port = USUAL_PORT,
+    port: Port = DEFAULT_PORT,
     workers: Annotated[int, typer.Option("--workers", min=0, max=64, help="How many workers publish.")] = 1,
     as_json: Json = False,
 ) -> None:
     """Start everything: the API, workers, and simulated networks to publish to."""
     from postino.cli import logs
-    from postino.cli.lock import only_one
+    from postino.cli.instance_lock import hold_instance_lock
 
-    where = Where(data_dir, database_url)
-    config = where.config()
-    with only_one(config.data_dir):
+    target = Target(data_dir, database_url)
+    config = target.config()
+    with hold_instance_lock(config.data_dir):
         log = config.data_dir / LOG if output.is_terminal() and not as_json else None
         logs.to_file(log) if log else logs.to_stderr()
-        listening(LOOPBACK, port).close()
-        asyncio.run(run(config, where, log, port, workers, as_json=as_json))
+        bind_socket(LOOPBACK, port).close()
+        asyncio.run(run(config, target, log, port, workers, as_json=as_json))
 
 
-async def run(config: "Config", where: Where, log: Path | None, port: int, workers: int, *, as_json: bool) -> None:
-    from postino.cli.household import Household
+async def run(config: "Config", target: Target, log: Path | None, port: int, workers: int, *, as_json: bool) -> None:
+    from postino.cli.supervisor import Supervisor
 
     stop = Stop(asyncio.get_running_loop())
     stop.listen(until_eof=False)
     await prepare(config)
-    household = Household(config, log, stop.event)
-    starting = asyncio.create_task(start(config, household, port, workers))
+    supervisor = Supervisor(config, log, stop.event)
+    starting = asyncio.create_task(start(config, supervisor, port, workers))
     stopping = asyncio.create_task(stop.event.wait())
     try:
         await asyncio.wait((starting, stopping), return_when=asyncio.FIRST_COMPLETED)
         if starting.done():
-            addresses = starting.result()
+            urls = starting.result()
             if as_json:
-                announce(addresses, config)
+                announce(urls, config)
             else:
-                welcome(addresses, config, where, log, await sign_in_link(config, addresses.url))
+                welcome(urls, config, target, log, await sign_in_link(config, urls.url))
             await stopping
     finally:
         starting.cancel()
         stopping.cancel()
-        await household.close()
+        await supervisor.close()
 
 
-async def start(config: "Config", household: "Household", port: int, workers: int) -> "Addresses":
+async def start(config: "Config", supervisor: "Supervisor", port: int, workers: int) -> "ServiceUrls":
     """Ready is when somebody publishes, or should have begun to long ago."""
     from postino.wiring import Postino
 
-    addresses = await household.start(port, workers)
+    urls = await supervisor.start(port, workers)
     app = Postino(config)
     try:
         for _ in range(LOOKS):  # then its log says why nobody works, and so does `postino post`
-            if household.worker_pids() <= {worker.pid for worker in await app.store.workers()}:
+            if supervisor.worker_pids() <= {worker.pid for worker in await app.store.workers()}:
                 break
             await asyncio.sleep(LOOK_EVERY)
     finally:
         await app.close()
-    return addresses
+    return urls
 
 
 async def prepare(config: "Config") -> None:
@@ -114,32 +114,32 @@ async def sign_in_link(config: "Config", url: str) -> str:
     from postino.wiring import Postino
 
     async with Postino(config) as app:
-        return await create_sign_in_url(app.users, app.sign_in, url, AuditContext(actor(), "postino up"))
+        return await create_sign_in_url(app.users, app.sign_in, url, AuditContext(audit_actor(), "postino up"))
 
 
-def announce(addresses: "Addresses", config: "Config") -> None:
-    key = first_key(config)
-    output.as_line(
+def announce(urls: "ServiceUrls", config: "Config") -> None:
+    key = read_first_key(config)
+    output.print_json_line(
         {
-            "url": addresses.url,
-            "dashboard_url": dashboard(addresses, key),
+            "url": urls.url,
+            "dashboard_url": dashboard(urls, key),
             "api_key": key,
-            "sandbox_url": addresses.sandbox_url,
+            "sandbox_url": urls.sandbox_url,
         }
     )
 
 
-def welcome(addresses: "Addresses", config: "Config", where: Where, log: Path | None, sign_in_url: str) -> None:
+def welcome(urls: "ServiceUrls", config: "Config", target: Target, log: Path | None, sign_in_url: str) -> None:
     from postino.cli.welcome import lines
 
-    key = first_key(config)
-    for line in lines(config.data_dir, where, dashboard(addresses, key), sign_in_url, addresses, key, log):
-        output.write(line)
+    key = read_first_key(config)
+    for line in lines(config.data_dir, target, dashboard(urls, key), sign_in_url, urls, key, log):
+        output.print_line(line)
 
 
-def first_key(config: "Config") -> str:
+def read_first_key(config: "Config") -> str:
     return (config.data_dir / "api.key").read_text().strip()
 
 
-def dashboard(addresses: "Addresses", key: str) -> str:
-    return f"{addresses.url}/#key={key}"  # what follows the # stays in the browser
+def dashboard(urls: "ServiceUrls", key: str) -> str:
+    return f"{urls.url}/#key={key}"  # what follows the # stays in the browser

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postino.cli import output
-from postino.cli.keys import Brands, Role, brands_text
-from postino.cli.options import Json, Reason, placed
-from postino.cli.ports import LOOPBACK, USUAL_PORT
-from postino.cli.session import Where, house
+from postino.cli.api_keys import Brands, Role, brands_text
+from postino.cli.connection import Target, open_api
+from postino.cli.options import Json, Reason, with_target
+from postino.cli.ports import DEFAULT_PORT, LOOPBACK
 from postino.errors import NotFound
 
 if TYPE_CHECKING:
-    from postino.cli.session import QueueApi
+    from postino.cli.connection import QueueApi
     from postino.client.types.auth import UserView
 
 commands = typer.Typer(help="People who may sign in: add, list, password, link, remove.", no_args_is_help=True)
@@ -24,7 +24,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Their name.", show_de
 
 
 @commands.command("add")
-@placed
+@with_target
 def add(
     name: Name,
     role: Role,
@@ -35,74 +35,74 @@ def add(
     reason: Reason = "",
     as_json: Json = False,
     *,
-    where: Where,
+    target: Target,
 ) -> None:
     """Add a person. The password is asked for, or read from standard input."""
     from postino.auth.validation import check_user_name, parse_role
 
     check_user_name(name)
     wanted = parse_role(role).value
-    password = None if no_password else password_from()
-    with house(where, new=True) as postino:
+    password = None if no_password else read_password()
+    with open_api(target, new=True) as postino:
         user = postino.users.add(name, wanted, password=password, brands=brands, reason=reason)
-    output.answer(user, f"{user['name']} may sign in, with the role {user['role']}.", as_json=as_json)
+    output.print_result(user, f"{user['name']} may sign in, with the role {user['role']}.", as_json=as_json)
 
 
 @commands.command("list")
-@placed
-def list_users(as_json: Json = False, *, where: Where) -> None:
+@with_target
+def list_users(as_json: Json = False, *, target: Target) -> None:
     """Who may sign in."""
-    with house(where) as postino:
+    with open_api(target) as postino:
         found = [*postino.users.each()]
     if as_json:
-        output.as_list(found)
+        output.print_json_list(found)
         return
     rows = [
         (it["id"], it["name"], it["role"], brands_text(it["brands"]), "yes" if it["has_password"] else "no",
-         output.at(it["created_at"]), it["created_by"])
+         output.parse_instant(it["created_at"]), it["created_by"])
         for it in found
     ]  # fmt: skip
-    output.table(COLUMNS, rows, empty="There are no users yet.")
+    output.print_table(COLUMNS, rows, empty="There are no users yet.")
 
 
 @commands.command("password")
-@placed
-def password(name: Name, reason: Reason = "", as_json: Json = False, *, where: Where) -> None:
+@with_target
+def password(name: Name, reason: Reason = "", as_json: Json = False, *, target: Target) -> None:
     """Give them another password; they are signed out everywhere."""
-    said = password_from()
-    with house(where) as postino:
+    said = read_password()
+    with open_api(target) as postino:
         user = postino.users.change(named(postino, name)["id"], password=said, reason=reason)
-    output.answer(user, f"{user['name']} has another password, and is signed out everywhere.", as_json=as_json)
+    output.print_result(user, f"{user['name']} has another password, and is signed out everywhere.", as_json=as_json)
 
 
 @commands.command("link")
-@placed
+@with_target
 def link(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Their name.")] = OWNER,
     url: Annotated[
         str | None,
-        typer.Option("--url", help="Where the API is, if not at the server or the usual address.", show_default=False),
+        typer.Option("--url", help="URL of the API, if not at the server or the usual address.", show_default=False),
     ] = None,
     reason: Reason = "",
     as_json: Json = False,
     *,
-    where: Where,
+    target: Target,
 ) -> None:
     """Show a link that signs them in, once, within ten minutes."""
-    base = url or where.address() or f"http://{LOOPBACK}:{USUAL_PORT}"
-    with house(where) as postino:
+    base = url or target.server_url() or f"http://{LOOPBACK}:{DEFAULT_PORT}"
+    with open_api(target) as postino:
         user = named(postino, name, first=name == OWNER)
         address = base.rstrip("/") + postino.users.link(user["id"], reason=reason)["path"]
-    output.answer({"name": user["name"], "url": address}, address, as_json=as_json)
+    output.print_result({"name": user["name"], "url": address}, address, as_json=as_json)
 
 
 @commands.command("remove")
-@placed
-def remove(name: Name, reason: Reason = "", as_json: Json = False, *, where: Where) -> None:
+@with_target
+def remove(name: Name, reason: Reason = "", as_json: Json = False, *, target: Target) -> None:
     """Let them in no more; they are signed out at once."""
-    with house(where) as postino:
+    with open_api(target) as postino:
         user = postino.users.remove(named(postino, name)["id"], reason=reason)
-    output.answer(user, f"{user['name']} is removed, and signed out.", as_json=as_json)
+    output.print_result(user, f"{user['name']} is removed, and signed out.", as_json=as_json)
 
 
 def named(postino: "QueueApi", name: str, *, first: bool = False) -> "UserView":
@@ -115,7 +115,7 @@ def named(postino: "QueueApi", name: str, *, first: bool = False) -> "UserView":
     return found or postino.users.add(name, OWNER)
 
 
-def password_from() -> str:
+def read_password() -> str:
     """Twice from a person, so that they can type it again; one line from a pipe."""
     if sys.stdin.isatty():
         typed: str = typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from postino.cli.connection import Target, with_exact_commands
 from postino.cli.options import DatabaseUrl, DataDir
-from postino.cli.session import Where, advising
-from postino.cli.stopping import Stop
+from postino.cli.shutdown import Stop
 from postino.errors import Conflict
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def run_worker(
             "--app",
             metavar="MODULE:ATTR",
             envvar="POSTINO_APP",
-            help="Where a Postino with handlers of its own is. Without it, posts are published and nothing else.",
+            help="Application with your own handlers. Without it, the worker only publishes posts.",
             show_default=False,
         ),
     ] = None,
@@ -45,37 +45,37 @@ def run_worker(
 ) -> None:
     """Publish posts and run jobs. SIGTERM or Ctrl-C lets running ones end; another later ends at once."""
     from postino.cli import logs
-    from postino.cli.loading import check_obeyed, load
+    from postino.cli.load_app import check_conflicts, load
     from postino.wiring import Postino
 
     logs.to_stderr()
-    where = Where(data_dir, database_url)
-    tell_environment(where, concurrency)
+    target = Target(data_dir, database_url)
+    export_settings(target, concurrency)
     loaded: App
     if app:
         loaded = load(app)
-        check_obeyed(loaded.config, app, where, concurrency)
+        check_conflicts(loaded.config, app, target, concurrency)
     else:
-        loaded = Postino(where.config())
+        loaded = Postino(target.config())
     threads = ThreadPoolExecutor(thread_name_prefix=OF_LOOP)
-    with advising(where), asyncio.Runner(loop_factory=fastest_loop()) as runner:
+    with with_exact_commands(target), asyncio.Runner(loop_factory=choose_event_loop()) as runner:
         runner.get_loop().set_default_executor(threads)
         if not app and isinstance(loaded, Postino):
             runner.run(check_only_posts(loaded))
         runner.run(work(loaded, until_eof=until_eof))
         threads.shutdown(wait=False, cancel_futures=True)
-        if left := [*runner.run(still_stubborn()), *still_blocked()]:
-            leave_behind(len(left))
+        if left := [*runner.run(list_running_tasks()), *list_running_threads()]:
+            abandon_handlers(len(left))
 
 
-def tell_environment(where: Where, concurrency: int | None = None) -> None:
+def export_settings(target: Target, concurrency: int | None = None) -> None:
     """Before the application is imported, because it reads its settings then."""
-    if sandbox_url := where.config().sandbox.url:
+    if sandbox_url := target.config().sandbox.url:
         os.environ["POSTINO_SANDBOX_URL"] = sandbox_url
-    if where.data_dir is not None:
-        os.environ["POSTINO_DATA_DIR"] = str(where.data_dir.expanduser().absolute())
-    if where.database_url is not None:
-        os.environ["POSTINO_DATABASE_URL"] = where.database_url
+    if target.data_dir is not None:
+        os.environ["POSTINO_DATA_DIR"] = str(target.data_dir.expanduser().absolute())
+    if target.database_url is not None:
+        os.environ["POSTINO_DATABASE_URL"] = target.database_url
     if concurrency is not None:
         os.environ["POSTINO_WORKER_CONCURRENCY"] = str(concurrency)
 
@@ -92,7 +92,7 @@ async def check_only_posts(app: "Postino") -> None:
         )
 
 
-def fastest_loop() -> "type[asyncio.AbstractEventLoop] | None":
+def choose_event_loop() -> "type[asyncio.AbstractEventLoop] | None":
     try:
         import uvloop
     except ModuleNotFoundError:
@@ -109,7 +109,7 @@ async def work(app: "App", *, until_eof: bool) -> None:
         await app.close()
 
 
-async def still_stubborn() -> list["asyncio.Task[object]"]:
+async def list_running_tasks() -> list["asyncio.Task[object]"]:
     """Handlers that do not let themselves be stopped although their worker has ended."""
     tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     for task in tasks:
@@ -117,7 +117,7 @@ async def still_stubborn() -> list["asyncio.Task[object]"]:
     return list((await asyncio.wait(tasks, timeout=LAST_WORDS))[1]) if tasks else []
 
 
-def still_blocked() -> list[threading.Thread]:
+def list_running_threads() -> list[threading.Thread]:
     """Threads of handlers that go on although their worker has ended."""
     threads = [thread for thread in threading.enumerate() if thread.name.startswith(HANDLER_THREADS)]
     until = time.monotonic() + LAST_WORDS
@@ -126,7 +126,7 @@ def still_blocked() -> list[threading.Thread]:
     return [thread for thread in threads if thread.is_alive()]
 
 
-def leave_behind(handlers: int) -> NoReturn:
+def abandon_handlers(handlers: int) -> NoReturn:
     """Python would wait for them, for ever if need be: they cannot be stopped, but a process can end."""
     import structlog
 

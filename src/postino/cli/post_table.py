@@ -24,8 +24,8 @@ def show(posts: Sequence[Mapping[str, Any]]) -> None:
     from rich.text import Text
 
     console = Console()
-    cells = [cells_of(told) for told in posts]
-    layout = layout_for(
+    cells = [format_cells(told) for told in posts]
+    layout = choose_layout(
         console.width,
         status=max(it["status"].cell_len for it in cells),
         account=max(it["account"].cell_len for it in cells),
@@ -36,13 +36,15 @@ def show(posts: Sequence[Mapping[str, Any]]) -> None:
     for told, row in zip(posts, cells, strict=True):
         for widths in layout:
             console.print(line(row, widths, first=widths is layout[0]), soft_wrap=True)
-        if (trouble := trouble_of(told)) is not None:
-            below = Text(" " * INDENT + output.on_one_line(output.printable(trouble)), style="dim")
+        if (trouble := current_error(told)) is not None:
+            below = Text(
+                " " * INDENT + output.collapse_whitespace(output.escape_control_characters(trouble)), style="dim"
+            )
             below.truncate(console.width, overflow="ellipsis")
             console.print(below, soft_wrap=True)
 
 
-def layout_for(room: int, *, status: int, account: int) -> list[Widths]:
+def choose_layout(room: int, *, status: int, account: int) -> list[Widths]:
     """One line where all has room; else what is short above, and the account and the text below it."""
     status, account = max(status, len(HEAD["status"])), max(min(account, MOST_ACCOUNT), len(HEAD["account"]))
     free = room - ID - status - INSTANT - 4 * GAP
@@ -58,7 +60,7 @@ def layout_for(room: int, *, status: int, account: int) -> list[Widths]:
     return [above, {"account": account, "text": below - account - GAP}]
 
 
-def cells_of(told: Mapping[str, Any]) -> "dict[str, Text]":
+def format_cells(told: Mapping[str, Any]) -> "dict[str, Text]":
     from rich.text import Text
 
     status = Text(told["status"], style=output.STYLES.get(told["status"], ""))
@@ -67,10 +69,10 @@ def cells_of(told: Mapping[str, Any]) -> "dict[str, Text]":
     when_at = told["published_at"] or told["run_at"] or told["scheduled_at"]
     return {
         "id": Text(told["id"]),
-        "text": Text(output.shortened(told["text"])),
+        "text": Text(output.shorten(told["text"])),
         "status": status,
-        "when": Text(output.shown(output.at(when_at))),
-        "account": Text(output.printable(told["account"])),
+        "when": Text(output.format_cell(output.parse_instant(when_at))),
+        "account": Text(output.escape_control_characters(told["account"])),
     }
 
 
@@ -87,7 +89,7 @@ def line(row: "dict[str, Text]", widths: Widths, *, first: bool) -> "Text":
     return joined
 
 
-def trouble_of(told: Mapping[str, Any]) -> str | None:
+def current_error(told: Mapping[str, Any]) -> str | None:
     """The last error, unless it is history."""
     error: str | None = told["last_error"]
     return None if told["status"] == "published" else error

@@ -27,7 +27,7 @@ from postino.api import (
 )
 from postino.api.caller import Caller, Known
 from postino.api.server import PARTS, app_for
-from postino.cli.progress import Teller
+from postino.cli.progress import ProgressLine
 from postino.client.messages import ApiRequest, ApiResponse, NoResponse
 from postino.client.transport import ServerAddress
 from postino.errors import WrongUse
@@ -56,22 +56,22 @@ ANSWERED_BY: Mapping[str, Sequence[ModuleType]] = {
 }
 
 
-class Inside:
+class InProcessTransport:
     """Who asks here is let in as the owner, under this name in the audit trail."""
 
     server = HERE
 
     def __init__(self, postino: Postino, name: str, runner: asyncio.Runner) -> None:
-        self.teller = Teller("jobs have run")
+        self.progress = ProgressLine("jobs have run")
         self.postino, self.runner = postino, runner
-        self.check = Known(Caller(name, "cli", hears=self.teller.tell))
+        self.check = Known(Caller(name, "cli", hears=self.progress.tell))
         self.apps: dict[str, ASGIApp] = {}
 
     def send(self, request: ApiRequest[Any]) -> ApiResponse | NoResponse:
         try:
             return self.runner.run(self.answer(request))
         finally:
-            self.teller.clear()
+            self.progress.clear()
 
     def stream(self, request: ApiRequest[Any]) -> Generator[bytes | ApiResponse | NoResponse, None, None]:
         raise WrongUse("What happens is told by a server: say which, with --server URL.", "server")
@@ -86,7 +86,7 @@ class Inside:
         async def send(message: Message) -> None:
             told.append(message)
 
-        await self.app_for(request)(scope_of(request), receive, send)
+        await self.app_for(request)(build_scope(request), receive, send)
         begun, *parts = told
         headers = {name.decode("latin-1"): text.decode("latin-1") for name, text in begun["headers"]}
         return ApiResponse(begun["status"], headers, b"".join(part.get("body", b"") for part in parts))
@@ -98,7 +98,7 @@ class Inside:
         return self.apps[word]
 
 
-def scope_of(request: ApiRequest[Any]) -> Scope:
+def build_scope(request: ApiRequest[Any]) -> Scope:
     headers = [(name.lower().encode(), text.encode()) for name, text in request.headers.items()]
     return {
         "type": "http",

@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from postino.cli.output import ended
+from postino.cli.output import end_sentence
 from postino.errors import Conflict, PostinoError, WrongUse
 
 FAILED = 1
@@ -63,17 +63,17 @@ def in_options(**options: str) -> Iterator[None]:
 def usage(error: typer.TyperException) -> str:
     said = error.format_message().replace("Value error, ", "").replace(NO_INTEGER, "it has to be a whole number")
     if getattr(error, "option_name", None) == "--server":
-        return "--server: this works on a database of this machine. Leave it out, or run it where the server is."
+        return "--server: this command needs a database on this machine. Omit it, or run it on the server's machine."
     context = getattr(error, "ctx", None)
     if context is None or said.startswith("Usage:") or not said:
         return said
-    return f"{ended(said)} `{context.command_path} --help` shows what there is."
+    return f"{end_sentence(said)} `{context.command_path} --help` shows what there is."
 
 
 def bug(error: Exception) -> str:
-    where = traceback.extract_tb(error.__traceback__)[-1]
+    frame = traceback.extract_tb(error.__traceback__)[-1]
     said = f"{type(error).__qualname__}: {error}"
-    return f"Postino itself went wrong, at {where.filename} line {where.lineno}: {said}. Please report this."
+    return f"Postino itself went wrong, at {frame.filename} line {frame.lineno}: {said}. Please report this."
 
 
 def exit_code(codes: Iterable[int]) -> int:

@@ -9,21 +9,21 @@ DAYS = tuple(name[:3] for name in WEEK)
 NUMBERS = {name: day for day in range(len(WEEK)) for name in (WEEK[day], DAYS[day], str(day))}
 
 
-def days_from(text: str | None) -> list[int] | None:
+def parse_days(text: str | None) -> list[int] | None:
     """`sat,sun`, `mon-fri`, `Friday-1`: 0 is Sunday, and after Saturday the week begins again."""
     if text is None:
         return None
-    return sorted({day for part in text.split(",") for day in days_of(part)})
+    return sorted({day for part in text.split(",") for day in expand_days(part)})
 
 
-def days_of(part: str) -> Iterator[int]:
+def expand_days(part: str) -> Iterator[int]:
     first, dash, last = part.partition("-")
-    start = day_from(first, part)
-    length = (day_from(last, part) - start) % len(WEEK) if dash else 0
+    start = parse_day(first, part)
+    length = (parse_day(last, part) - start) % len(WEEK) if dash else 0
     return (day % len(WEEK) for day in range(start, start + length + 1))
 
 
-def day_from(word: str, said: str) -> int:
+def parse_day(word: str, said: str) -> int:
     number = NUMBERS.get(word.strip().lower())
     if number is None:
         wanted = "names like sat or Saturday, numbers from 0 (Sunday) to 6, or from one to another like mon-fri"

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from postino.cli.stopping import GRACE
+from postino.cli.shutdown import GRACE
 from postino.errors import PostinoError
 
 SHOWN_OF_LOG = 2000

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from postino.cli import output
 
-Told = Mapping[str, Any]
+JsonDict = Mapping[str, Any]
 RAN = ("STARTED_AT", "BY", "WHAT", "LATE", "WAITED_FOR", "BRAND", "QUEUE", "SCHEDULED_AT")
 LEFT = ("DUE_AT", "BY", "WHAT", "WAITS_FOR", "BRAND", "QUEUE")
 TOTALS = ("CHANNEL", "RAN", "LEFT", "LATEST")
@@ -15,7 +15,7 @@ SPARE = ("SCHEDULED_AT", "BRAND")
 FEW_WORDS = 40
 
 
-def show(played: Told, texts: Mapping[str, str], place: ZoneInfo) -> None:
+def show(played: JsonDict, texts: Mapping[str, str], place: ZoneInfo) -> None:
     def at(text: str) -> str:
         return f"{datetime.fromisoformat(text).astimezone(place):%Y-%m-%d %H:%M:%S %Z}"
 
@@ -34,7 +34,7 @@ def show(played: Told, texts: Mapping[str, str], place: ZoneInfo) -> None:
         table(LEFT, left, title="Due, and would not have run")
     if ran or left:
         totals = [(it["channel"], it["ran"], it["left"], lasting(it["latest_late_by"])) for it in played["totals"]]
-        output.table(TOTALS, totals, title="By channel")
+        output.print_table(TOTALS, totals, title="By channel")
 
 
 def lasting(seconds: float) -> str:
@@ -46,29 +46,29 @@ def lasting(seconds: float) -> str:
 def table(columns: Sequence[str], rows: Sequence[Sequence[output.Cell]], *, empty: str = "", title: str = "") -> None:
     """In a pipe with the ids, which end every row."""
     if output.is_terminal():
-        output.table(columns, [row[:-1] for row in rows], empty=empty, title=title, spare=SPARE)
+        output.print_table(columns, [row[:-1] for row in rows], empty=empty, title=title, spare=SPARE)
     else:
-        output.table((*columns, "ID"), rows, title=title)
+        output.print_table((*columns, "ID"), rows, title=title)
 
 
-def by(one: Told) -> str:
+def by(one: JsonDict) -> str:
     return f"{one['account'] or one['channel']}"
 
 
-def what(one: Told, texts: Mapping[str, str]) -> str:
-    """The first words of a post; of another job its type and, where it stands nowhere else, its id."""
+def what(one: JsonDict, texts: Mapping[str, str]) -> str:
+    """The first words of a post; of another job its type and, target it stands nowhere else, its id."""
     if one["id"] in texts:
         return first_words(texts[one["id"]])
     return f"{one['type']} {one['id']}" if output.is_terminal() else f"{one['type']}"
 
 
 def first_words(text: str) -> str:
-    said = output.on_one_line(text)
+    said = output.collapse_whitespace(text)
     if len(said) <= FEW_WORDS:
         return said
     whole, space, _ = said[:FEW_WORDS].rpartition(" ")
     return f"{whole if space else said[: FEW_WORDS - 1]}…"
 
 
-def sentences(waits: Iterable[Told]) -> str | None:
-    return " ".join(output.ended(wait["sentence"]) for wait in waits) or None
+def sentences(waits: Iterable[JsonDict]) -> str | None:
+    return " ".join(output.end_sentence(wait["sentence"]) for wait in waits) or None

@@ -10,11 +10,11 @@ from xml.etree import ElementTree
 import pytest
 
 from postino import Postino as App
-from postino.cli.played_list import first_words
+from postino.cli.forecast_table import first_words
 from postino.publishing.post_request import PostRequest
 from postino.values.content import Content
+from tests.cli.command_line import Desk
 from tests.cli.conftest import Postino
-from tests.cli.desk import Desk
 from tests.cli.terminal import in_terminal
 
 

@@ -37,7 +37,7 @@ Until = Annotated[
 ]
 
 
-def text_from(text: str | None) -> str | None:
+def read_text(text: str | None) -> str | None:
     """A dash reads it from standard input."""
     if text != "-":
         return text
@@ -47,7 +47,7 @@ def text_from(text: str | None) -> str | None:
         raise WrongUse("text: what comes in is not UTF-8 text.", field="text") from None
 
 
-def said_of(
+def build_content(
     text: str | None,
     title: str | None,
     media: Sequence[str] | None,

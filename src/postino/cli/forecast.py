@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from postino.cli import drawing, output, played_list
-from postino.cli.options import Channel, Json, placed
-from postino.cli.refusals import in_options
-from postino.cli.session import Where, house
+from postino.cli import forecast_table, output, svg_export
+from postino.cli.connection import Target, open_api
+from postino.cli.errors import in_options
+from postino.cli.options import Channel, Json, with_target
 from postino.values.time_zones import get_zone
 
 if TYPE_CHECKING:
-    from postino.cli.session import QueueApi
+    from postino.cli.connection import QueueApi
 
 LIVE = "scheduled,publishing,uncertain"
 A_PAGE, MOST_LOOKED_AT = 200, 20_000
@@ -41,7 +41,7 @@ PictureFile = Annotated[
 ]
 
 
-@placed
+@with_target
 def simulate(
     until: UntilTime,
     from_: FromTime = None,
@@ -53,29 +53,29 @@ def simulate(
     picture: PictureFile = None,
     as_json: Json = False,
     *,
-    where: Where,
+    target: Target,
 ) -> None:
     """What would run when, by the real rules on a clock of its own. Nothing is queued, and nobody is called."""
-    place, path = get_zone(timezone or "UTC"), drawing.picture_from(picture)
+    place, path = get_zone(timezone or "UTC"), svg_export.parse_picture_path(picture)
     narrowed: dict[str, Any] = {"timezone": timezone, "channel": channel, "brand": brand, "workers": workers}
-    with in_options(), house(where) as postino:
+    with in_options(), open_api(target) as postino:
         played: dict[str, Any] = {
             **postino.simulate(
                 until, from_at=from_, **narrowed, seconds_per_job=seconds_per_job, picture=path is not None
             )
         }
-        texts = {} if as_json else texts_of(postino, played)
+        texts = {} if as_json else fetch_texts(postino, played)
     if path is not None:
-        drawing.keep(played.pop("picture"), path)
+        svg_export.keep(played.pop("picture"), path)
     if as_json:
-        output.as_json(played)
+        output.print_json(played)
     else:
-        played_list.show(played, texts, place)
+        forecast_table.show(played, texts, place)
     for note in (*played["notes"], *([f"The picture is in {path}."] if path else ())):
-        output.hint(note)
+        output.print_hint(note)
 
 
-def texts_of(postino: "QueueApi", played: Mapping[str, Any]) -> dict[str, str]:
+def fetch_texts(postino: "QueueApi", played: Mapping[str, Any]) -> dict[str, str]:
     """What those say that are posts; of very many, the newest."""
     wanted = {one["id"] for one in (*played["ran"], *played["left"])}
     found: dict[str, str] = {}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from postino.api.caller import Caller, Known
 from postino.api.server import app_for
-from postino.cli.inside import ANSWERED_BY
+from postino.cli.in_process import ANSWERED_BY
 from postino.config import load_config
 from postino.wiring import Postino
 from tests.api.test_authorization import leaves, routes

@@ -1,4 +1,4 @@
-"""Where a picture is kept: SVG as it is, PNG where a program on this machine can make one of it."""
+"""Target a picture is kept: SVG as it is, PNG where a program on this machine can make one of it."""
 
 import shutil
 import subprocess
@@ -11,8 +11,8 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 PATIENCE = 60.0
 
 
-def picture_from(text: str | None) -> Path | None:
-    """Refused before any work is done, where it could not be kept."""
+def parse_picture_path(text: str | None) -> Path | None:
+    """Refused before any work is done, target it could not be kept."""
     if text is None:
         return None
     path = Path(text).expanduser()
@@ -48,7 +48,7 @@ def keep(svg: str, path: Path) -> None:
 
 def rasterise(source: Path, made: Path, svg: str) -> None:
     program = rasteriser()
-    assert program is not None, "picture_from has looked for one"
+    assert program is not None, "parse_picture_path has looked for one"
     command = [program, "--output", str(made), str(source)]
     if Path(program).name in BROWSERS:
         width, height = (svg.split(f'{side}="', 1)[1].split('"', 1)[0] for side in ("width", "height"))

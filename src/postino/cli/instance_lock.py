@@ -10,7 +10,7 @@ from postino.errors import Conflict
 
 
 @contextmanager
-def only_one(folder: Path) -> Iterator[None]:
+def hold_instance_lock(folder: Path) -> Iterator[None]:
     """Held by the kernel on behalf of this process: it is free again however the process ends."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from uuid import uuid4
 
 from postino import Reject, Retry, State, Unknown
-from postino.cli.dead import resolving
-from postino.cli.session import Where
+from postino.cli.connection import Target
+from postino.cli.dead_letters import resolving
 from postino.stores.records import AttemptError
 from postino.values.post import POST
+from tests.cli.command_line import Desk
 from tests.cli.conftest import Postino
-from tests.cli.desk import Desk
 
 
 def test_the_list_has_dead_letters_and_beside_them_what_is_uncertain(desk: Desk, postino: Postino) -> None:
@@ -25,10 +25,10 @@ def test_the_list_has_dead_letters_and_beside_them_what_is_uncertain(desk: Desk,
 
 def test_what_is_uncertain_is_resolved_by_the_command_for_it() -> None:
     post, job = {"type": POST}, {"type": "letter"}
-    posts, jobs = resolving([post, post], Where()), resolving([job], Where())
+    posts, jobs = resolving([post, post], Target()), resolving([job], Target())
     assert posts.endswith("posts resolve ID --reason WHY --live REMOTE_ID | --send-again | --give-up`")
     assert jobs.endswith("jobs resolve ID --reason WHY --live REMOTE_ID | --again | --give-up`")
-    assert resolving([job, post], Where()) == f"{posts} or {jobs}"
+    assert resolving([job, post], Target()) == f"{posts} or {jobs}"
 
 
 def test_the_list_can_be_narrowed_and_paged(desk: Desk, postino: Postino) -> None:

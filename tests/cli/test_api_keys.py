@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from postino.values.auth import Role
+from tests.cli.command_line import Desk
 from tests.cli.conftest import Postino
-from tests.cli.desk import Desk
 
 
 def test_a_key_is_shown_once_listed_by_its_beginning_and_removed(postino: Postino, folder: Path) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 import structlog
 
 from postino.cli import output
-from postino.cli.child import Child
+from postino.cli.child_process import Child
+from postino.cli.connection import read_sandbox_url
 from postino.cli.ports import LOOPBACK, is_free, next_free
-from postino.cli.session import remembered
-from postino.cli.stopping import GRACE
+from postino.cli.shutdown import GRACE
 from postino.config import Config
 
 FIRST_WAIT, LONGEST_WAIT = 0.2, 10.0  # seconds before a process is started again, doubling each time
@@ -21,12 +21,12 @@ LIVED = 30.0  # seconds after which a process that ends is not taken for one tha
 
 
 @dataclass(frozen=True, slots=True)
-class Addresses:
+class ServiceUrls:
     url: str
     sandbox_url: str
 
 
-class Household:
+class Supervisor:
     def __init__(self, config: Config, log: Path | None, stop: asyncio.Event) -> None:
         self.config = config
         self.log_file = log
@@ -35,7 +35,7 @@ class Household:
         self.children: list[Child] = []
         self.keepers: list[asyncio.Task[None]] = []
 
-    async def start(self, port: int, workers: int) -> Addresses:
+    async def start(self, port: int, workers: int) -> ServiceUrls:
         """The workers last: what waits for them would find no networks, and try again only after a minute."""
         sandbox_port = self.sandbox_port(port)
         settings = {"POSTINO_SANDBOX_URL": f"http://{LOOPBACK}:{sandbox_port}"}
@@ -49,7 +49,7 @@ class Household:
         url = (await server.told())["url"]
         server.words = ("server", "--json", "--port", url.rpartition(":")[2])  # the same if it is started again
         self.keep(server)
-        return Addresses(url, sandbox_url)
+        return ServiceUrls(url, sandbox_url)
 
     async def started(self, name: str, *words: str, settings: Mapping[str, str]) -> Child:
         where = {"POSTINO_DATA_DIR": str(self.config.data_dir), "POSTINO_DATABASE_URL": self.config.database_url}
@@ -65,8 +65,8 @@ class Household:
         return {worker.process.pid for worker in self.workers() if worker.process is not None}
 
     def sandbox_port(self, port: int) -> int:
-        """Where it was last time, if that is still free: links to what was published stay good."""
-        last = remembered(self.config.data_dir).rpartition(":")[2]
+        """Target it was last time, if that is still free: links to what was published stay good."""
+        last = read_sandbox_url(self.config.data_dir).rpartition(":")[2]
         return int(last) if last.isdigit() and is_free(int(last)) else next_free(port)
 
     def keep(self, child: Child) -> None:
@@ -84,7 +84,9 @@ class Household:
             self.log.warning("process.ended", process=child.name, exit_code=code, next="it is started again")
             if self.log_file is not None:
                 with contextlib.suppress(OSError):  # nobody reads it any more
-                    output.hint(f"The {child.name} ended by itself ({code}) and is started again: {self.log_file}.")
+                    output.print_hint(
+                        f"The {child.name} ended by itself ({code}) and is started again: {self.log_file}."
+                    )
             wait = min(2 * wait, LONGEST_WAIT)
             while not await self.started_again(child):
                 if await self.stops_within(LONGEST_WAIT):

@@ -1,4 +1,4 @@
-"""What a name means: an account by its id or, where only one fits, its network or its handle; and who has a brand."""
+"""What a name means: an account by its id or, target only one fits, its network or its handle; and who has a brand."""
 
 import difflib
 from collections.abc import Mapping, Sequence
@@ -7,29 +7,29 @@ from typing import TYPE_CHECKING, Any
 from postino.errors import NotFound, WrongUse
 
 if TYPE_CHECKING:
-    from postino.cli.session import QueueApi
+    from postino.cli.connection import QueueApi
 
 Account = Mapping[str, Any]
 
 
-def account_meant(postino: "QueueApi", name: str) -> str:
+def resolve_account(postino: "QueueApi", name: str) -> str:
     """The id of an account; or an account of an application's own, which only its jobs and gates know."""
     from postino.engine.checks import check_name
 
     accounts = postino.accounts.page()["data"]
     known = any(name in (one["id"], one["network"], one["handle"]) for one in accounts)
-    if not known and is_somebodys(postino, check_name(name, "account")):
+    if not known and is_known_account(postino, check_name(name, "account")):
         return name
-    return account_named(name, accounts, "account")
+    return match_account(name, accounts, "account")
 
 
-def is_somebodys(postino: "QueueApi", name: str) -> bool:
+def is_known_account(postino: "QueueApi", name: str) -> bool:
     gates = postino.queues()["gates"]
     gated = any((gate["scope"], gate["name"]) == ("account", name) for gate in gates)
     return gated or bool(postino.jobs.page(account=name, limit=1)["data"])
 
 
-def doubt_about_brand(postino: "QueueApi", name: str) -> str | None:
+def describe_unknown_brand(postino: "QueueApi", name: str) -> str | None:
     """What to say of a brand that no account has and no job ever had."""
     brands = sorted({account["brand"] for account in postino.accounts.page()["data"] if account["brand"] is not None})
     if name in brands or postino.jobs.page(brand=name, limit=1)["data"]:
@@ -39,7 +39,7 @@ def doubt_about_brand(postino: "QueueApi", name: str) -> str | None:
     return f"No account and no job has the brand {name}.{f' Did you mean {near[0]}?' if near else there}"
 
 
-def account_named(name: str, accounts: Sequence[Account], field: str = "to") -> str:
+def match_account(name: str, accounts: Sequence[Account], field: str = "to") -> str:
     fitting = [it["id"] for it in accounts if it["id"] == name] or [
         it["id"] for it in accounts if name in (it["network"], it["handle"])
     ]

@@ -8,22 +8,22 @@ from postino.cli import output
 from postino.rules.post_status import PostStatus
 
 if TYPE_CHECKING:
-    from postino.cli.session import QueueApi, Where
+    from postino.cli.connection import QueueApi, Target
 
 LOOK_EVERY = 0.1
 PATIENCE = 120.0  # seconds: longer than a lost answer is waited for, and a look takes
 PARKED = "waiting until"  # something that a network prepares; it goes on by itself
 OVER = (PostStatus.PUBLISHED, PostStatus.FAILED, PostStatus.CANCELLED)
-Told = Mapping[str, Any]
+JsonDict = Mapping[str, Any]
 
 
-def now(postino: "QueueApi", posts: Sequence[Told]) -> list[Told]:
+def now(postino: "QueueApi", posts: Sequence[JsonDict]) -> list[JsonDict]:
     """The same posts, as they are now."""
     found = {it["id"]: it for it in postino.posts.content(posts[0]["content_id"])["posts"]}
     return [found[it["id"]] for it in posts]
 
 
-def follow(postino: "QueueApi", posts: Sequence[Told], changed: Callable[[Told], None]) -> list[Told]:
+def follow(postino: "QueueApi", posts: Sequence[JsonDict], changed: Callable[[JsonDict], None]) -> list[JsonDict]:
     """As they are in the end, or when patience ends; each change is told."""
     shown: dict[str, object] = {}
     end = time.monotonic() + PATIENCE
@@ -38,24 +38,24 @@ def follow(postino: "QueueApi", posts: Sequence[Told], changed: Callable[[Told],
         time.sleep(LOOK_EVERY)
 
 
-def visible(post: Told) -> object:
+def visible(post: JsonDict) -> object:
     return post["status"], post["attempts"], post["flags"], post["last_error"]
 
 
-def is_over(post: Told) -> bool:
+def is_over(post: JsonDict) -> bool:
     """For a person's word, or for a closed gate, nobody waits at a terminal."""
-    return post["status"] in OVER or post["needs_person"] or kept_by(post) is not None
+    return post["status"] in OVER or post["needs_person"] or find_deferral(post) is not None
 
 
-def kept_by(post: Told) -> str | None:
+def find_deferral(post: JsonDict) -> str | None:
     """The closed gate that it waits for, in words."""
     waits: str = post["reasons"].get("deferred", PARKED)
     return None if waits.startswith(PARKED) else waits
 
 
-def told_of_kept(post: Told, where: "Where") -> str | None:
-    why = kept_by(post)
+def describe_deferral(post: JsonDict, target: "Target") -> str | None:
+    why = find_deferral(post)
     if why is None:
         return None
-    more = where.command(f"posts explain {post['id']}")
-    return f"Post {post['id']} is kept, and goes out once this is over: {output.ended(why)} `{more}` tells more."
+    more = target.format_command(f"posts explain {post['id']}")
+    return f"Post {post['id']} is kept, and goes out once this is over: {output.end_sentence(why)} `{more}` tells more."

@@ -8,7 +8,9 @@ from postino.cli import output
 A_PAGE = 200
 
 
-def listed(page: Callable[..., Any], limit: int, before: str | None, **filters: Any) -> tuple[list[Any], str | None]:
+def fetch_items(
+    page: Callable[..., Any], limit: int, before: str | None, **filters: Any
+) -> tuple[list[Any], str | None]:
     """At most so many, and from where on there are more."""
     found: list[Any] = []
     said = {name: value for name, value in filters.items() if value is not None}
@@ -21,6 +23,6 @@ def listed(page: Callable[..., Any], limit: int, before: str | None, **filters: 
             return found, before
 
 
-def tell_more(cursor: str | None) -> None:
+def print_next_page_hint(cursor: str | None) -> None:
     if cursor is not None:
-        output.hint(f"There are more: --before {cursor}")
+        output.print_hint(f"There are more: --before {cursor}")
