@@ -31,7 +31,7 @@ MOST = 20
 
 
 def test_the_public_names_are_these() -> None:
-    assert postino.__all__ == PUBLIC
+    assert postino.__all__ == [*PUBLIC, "__version__"]
     assert len(PUBLIC) <= MOST
 
 

@@ -35,6 +35,7 @@ from postino.vault.digests import SecretDigests
 from postino.vault.key_file import read_or_create
 from postino.vault.vault import load_or_create
 from postino.wakeups.datagram import DatagramWakeup
+from postino.wakeups.local import LocalWakeup
 from postino.wakeups.wakeup import Wakeup
 
 if TYPE_CHECKING:
@@ -46,12 +47,15 @@ TIME_LIMIT = 120.0  # seconds for one step: longer than the timeout of any reque
 
 
 class Postino(App):
-    """A queue of durable jobs: `Postino("postgresql://…")`, `Postino(config)`, or the default data directory."""
+    """A queue of durable jobs: `Postino("postgresql://…")`, `Postino(config)`, or the default data directory.
 
-    def __init__(self, where: str | Config | None = None) -> None:
+    `store` replaces the database of the settings, for tests.
+    """
+
+    def __init__(self, where: str | Config | None = None, *, store: Store | None = None) -> None:
         config = where if isinstance(where, Config) else configuration.load_config(flags={"database": {"url": where}})
         self.networks = load_networks(config)
-        super().__init__(build_parts(config, self.networks))
+        super().__init__(build_parts(config, self.networks, store))
         vault = partial(load_or_create, config.data_dir / "vault.key")
         self.accounts = AccountService(self.store, vault, config.sandbox.url, self.networks)
         digests, passwords = SecretDigests(partial(read_or_create, config.data_dir / "vault.key")), Passwords()
@@ -104,8 +108,11 @@ def load_channel_limits(config: Config, known: NetworkRegistry | None = None) ->
     return build_channel_limits(config, known.providers, known.quotas)
 
 
-def build_parts(config: Config, known: NetworkRegistry) -> Parts:
+def build_parts(config: Config, known: NetworkRegistry, store: Store | None = None) -> Parts:
     limits = load_channel_limits(config, known)
+    if store is not None:
+        given = store
+        return Parts(config, given, LocalWakeup(), given.open, lambda: given, http_client_factory(config), limits)
     path = sqlite_path(config.database_url)
     if path is None:
         make_store, wakeup = build_postgres_parts(config)

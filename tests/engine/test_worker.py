@@ -283,7 +283,7 @@ async def test_a_lane_runs_one_job_at_a_time_in_order(app: Postino) -> None:
 
 def test_a_handler_with_too_many_arguments_is_refused_when_it_is_registered() -> None:
     app = Postino("sqlite:////nowhere/postino.db")
-    with pytest.raises(WrongUse, match="takes \\(job, payload, call\\) or fewer"):
+    with pytest.raises(WrongUse, match=r"expected \(job, payload, call\) or fewer"):
 
         @app.handler("greedy")
         async def greedy(job: Job, payload: Any, call: Call, more: Any) -> None: ...

@@ -8,10 +8,10 @@ import pytest
 from aiohttp import web
 
 from postino.outbound.http import OutboundHttp
+from postino.testing.sandbox import SandboxServer
 from postino.values.provider import Media
 from tests.providers.proxy import LossyProxy
 from tests.providers.samples import SAMPLE_VIDEO, make_png
-from tests.providers.sandbox_server import SandboxServer
 from tests.servers import ServerMissing
 from tests.servers.mastodon import MastodonServer
 from tests.servers.pds import PdsServer

@@ -14,6 +14,7 @@ from postino.providers.mastodon import Mastodon
 from postino.providers.telegram import Telegram
 from postino.sandbox.faults import faults_by_endpoint
 from postino.sandbox.networks import networks
+from postino.testing.sandbox import SandboxServer
 from postino.values.provider import (
     Account,
     Failure,
@@ -27,7 +28,6 @@ from postino.values.provider import (
 )
 from tests.providers.memory_call import MemoryCall, PersonNeeded, StepRefused, StepUncertain
 from tests.providers.samples import make_post
-from tests.providers.sandbox_server import SandboxServer
 
 NETWORKS: dict[str, type[Bluesky | Mastodon | Telegram]] = {
     "bluesky": Bluesky, "mastodon": Mastodon, "telegram": Telegram,

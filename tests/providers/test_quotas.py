@@ -13,12 +13,12 @@ from postino.providers.declaration import parse_quotas
 from postino.providers.planned_quotas import PLANNED_QUOTAS
 from postino.providers.registry import load_built_in
 from postino.rules.quota import CalendarPeriod, Quota, QuotaUse, find_refill_time, get_cost
+from postino.testing.sandbox import SandboxServer
 from postino.values.gate import Scope
 from postino.values.networks import PLANNED_NETWORKS
 from postino.values.provider import Media, Provider
 from tests.providers.memory_call import MemoryCall
 from tests.providers.samples import make_post
-from tests.providers.sandbox_server import SandboxServer
 
 QUOTAS = load_built_in().quotas
 PROVIDERS = list(load_built_in().providers.values())

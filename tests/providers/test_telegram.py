@@ -9,11 +9,11 @@ import pytest
 
 from postino.outbound.http import OutboundHttp
 from postino.providers.telegram import Telegram
+from postino.testing.sandbox import SandboxServer
 from postino.values.provider import Account, Answer, Failure, FailureKind, Media, NotSent, Tokens
 from tests.providers.memory_call import MemoryCall, PersonNeeded, StepRefused, StepUncertain
 from tests.providers.proxy import LossyProxy
 from tests.providers.samples import make_post
-from tests.providers.sandbox_server import SandboxServer
 
 
 @pytest.fixture

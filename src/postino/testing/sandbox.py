@@ -1,4 +1,4 @@
-"""The sandbox as a process, with its admin API."""
+"""The sandbox, Postino's simulated networks, in a process of its own, with the calls of its admin API."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from postino.values.provider import Account
 
 
 class SandboxServer:
+    """Starts the sandbox with its database in a directory, and stops it at the end of the `with` block."""
+
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
@@ -31,8 +33,8 @@ class SandboxServer:
         return int(self.url.rpartition(":")[2])
 
     def account(self, network: str, url: str | None = None) -> Account:
-        """The one that is there from the start; `url` is another way to the sandbox."""
-        known = next(one for one in self.get("accounts") if one["network"] == network)
+        """Return the account that a network has from the start; `url` is another address of the sandbox."""
+        known = next(account for account in self.get("accounts") if account["network"] == network)
         return Account(
             id=network,
             network=network,
@@ -43,21 +45,26 @@ class SandboxServer:
         )
 
     def fail(self, network: str, fault: str, endpoint: str | None = None, **params: Any) -> None:
-        told = {"network": network, "fault": fault, "times": 1, "params": params}
-        self.post("faults", told | ({"endpoint": endpoint} if endpoint else {}))
+        """Make the next request to a network, or to one of its endpoints, fail in this way."""
+        body = {"network": network, "fault": fault, "times": 1, "params": params}
+        self.post("faults", body | ({"endpoint": endpoint} if endpoint else {}))
 
     def published(self, network: str) -> list[dict[str, Any]]:
-        return [one for one in self.get("published") if one["network"] == network]
+        """Return what was published on a network, in order."""
+        return [post for post in self.get("published") if post["network"] == network]
 
     def get(self, path: str) -> list[dict[str, Any]]:
-        with urllib.request.urlopen(f"{self.url}/_sandbox/{path}", timeout=10) as answer:
-            data: list[dict[str, Any]] = json.load(answer)["data"]
+        """Return the data of a list of the admin API, such as `published`, `faults` or `accounts`."""
+        with urllib.request.urlopen(f"{self.url}/_sandbox/{path}", timeout=10) as response:
+            data: list[dict[str, Any]] = json.load(response)["data"]
         return data
 
     def post(self, path: str, body: object) -> None:
-        data = json.dumps(body).encode()
-        asked = urllib.request.Request(f"{self.url}/_sandbox/{path}", data, {"Content-Type": "application/json"})
-        urllib.request.urlopen(asked, timeout=10).close()
+        """Send a request to the admin API."""
+        data, headers = json.dumps(body).encode(), {"Content-Type": "application/json"}
+        request = urllib.request.Request(f"{self.url}/_sandbox/{path}", data, headers)
+        urllib.request.urlopen(request, timeout=10).close()
 
     def reset(self) -> None:
+        """Delete posts and faults."""
         self.post("reset", {})
