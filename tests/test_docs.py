@@ -106,7 +106,8 @@ def test_the_causes_of_dead_letters_and_which_may_be_replayed_as_they_are() -> N
 
 
 def test_the_events_are_all_there_and_no_others() -> None:
-    assert [code(row["event"]) for row in table(LIFECYCLE, "event", "told when")] == list(EventType)
+    rows = table(LIFECYCLE, "event", "written when", "data", "in the sources")
+    assert [code(row["event"]) for row in rows if row["event"] != "not emitted yet"] == list(EventType)
 
 
 # --- Settings, logs, exit codes

@@ -118,7 +118,7 @@ def test_only_some_types_are_heard_if_one_says_so(server: Server) -> None:
         name = server.api.ask("POST", "/v1/accounts", account).json["id"]
         server.api.ask("POST", f"/v1/accounts/{name}/pause")
         cancelled(server.api)
-    with Ear(server.api, "?types=account.marked") as ear:
+    with Ear(server.api, "?types=account.state_changed") as ear:
         server.api.ask("POST", f"/v1/accounts/{name}/resume")
         assert ear.next()["data"]["account"] == name
 

@@ -18,6 +18,7 @@ from postino.rules.quota import CalendarPeriod
 from postino.rules.settlement import DeadLetterCause
 from postino.values.auth import Role
 from postino.values.content import MediaKind, Severity
+from postino.values.event import EventType
 from postino.values.gate import GateKind, Scope
 from postino.values.job import Queue, State
 from postino.values.ledger import ReceiptSource, Verdict
@@ -126,6 +127,7 @@ def test_every_shape_is_described_and_closed_words_are_told(told: Any) -> None:
         (words.CallVerdict, Verdict),
         (words.Source, ReceiptSource),
         (words.CalendarWindow, CalendarPeriod),
+        (words.EventName, EventType),
         (words.QueueName, [queue.label for queue in Queue]),
         (words.BlackoutScope, {*Scope} - {Scope.QUEUE}),
     ],

@@ -74,10 +74,10 @@ async def test_while_its_token_has_ended_its_posts_wait_and_it_is_told(desk: Des
     marked = await expire(desk)
     assert (marked.state, marked.reason) == (EXPIRED, "the token has ended")
     assert await is_held(desk)
-    (event,) = [event for event in await desk.events() if event.type == EventType.ACCOUNT_MARKED]
+    (event,) = [event for event in await desk.events() if event.type == EventType.ACCOUNT_STATE_CHANGED]
     assert event.data == {"account": "anna", "state": "token_expired", "reason": "the token has ended"}
     (line,) = await desk.store.audit()
-    assert (line.actor, line.action, line.subject) == ("postino", "account.marked", "account:anna")
+    assert (line.actor, line.action, line.subject) == ("postino", "account.state_changed", "account:anna")
     assert json.loads(line.detail) == event.data
 
 
@@ -198,4 +198,4 @@ async def test_what_is_told_of_an_account_keeps_the_brand_it_had_then(desk: Desk
     await desk.store.save_account(account(brand="verde"))
     await desk.store.pause(Scope.ACCOUNT, "anna", ME)
     await desk.store.pause(Scope.CHANNEL, "mastodon", ME)
-    assert [event.data.get("brand") for event in await desk.events()] == ["rosso", "rosso", "verde", None]
+    assert [event.data.get("brand") for event in await desk.events()] == ["rosso", "rosso", "rosso", "verde", None]

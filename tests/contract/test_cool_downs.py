@@ -108,7 +108,7 @@ async def test_it_is_told(desk: Desk, scope: Scope, name: str) -> None:
     until_at = desk.clock.later(minutes=5)
     await desk.store.start_cooldown(scope, name, until_at, "429")
     (event,) = await desk.events()
-    assert event.type == EventType.COOLED
+    assert event.type == EventType.COOLED_DOWN
     assert event.data == {"scope": scope, "name": name, "until_at": until_at.isoformat(), "reason": "429"}
 
 

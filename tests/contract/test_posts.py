@@ -192,7 +192,7 @@ async def test_what_was_to_be_out_by_now_and_has_sent_nothing_fails_as_missed(de
     assert (job.state, job.finished_at) == (State.FAILED, missed_at)
     assert "missed" in (job.last_error or "")
     assert (await desk.store.dead_letter(job.id)).cause is DeadLetterCause.MISSED
-    assert await desk.told(job.id) == [EventType.FAILED]
+    assert await desk.told(job.id) == [EventType.POST_SCHEDULED, EventType.FAILED, EventType.POST_FAILED]
     (line,) = await desk.store.attempts(job.id)
     assert (line.worker, line.outcome, line.number) == ("postino", "failed", 0)
     assert ids(await desk.take()) == {early.job.id, unlimited.job.id}

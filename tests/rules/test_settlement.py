@@ -29,7 +29,7 @@ from postino.rules.settlement import (
 )
 from postino.values.event import EventType
 from postino.values.job import Job, Queue, State
-from postino.values.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
+from postino.values.outcome import Defer, Done, Outcome, RateLimited, Reject, Retry, Unknown
 
 NOW = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=1)
@@ -50,7 +50,12 @@ def retrying(run_at: datetime) -> Settlement:
 
 def deferred(run_at: datetime) -> Settlement:
     return Settlement(
-        state=State.PENDING, event=EventType.DEFERRED, run_at=run_at, deferral_reason="limit", refund=True
+        state=State.PENDING,
+        event=EventType.DEFERRED,
+        run_at=run_at,
+        until_at=run_at if run_at > NOW else None,
+        deferral_reason="limit",
+        refund=True,
     )
 
 
@@ -91,6 +96,15 @@ def test_each_outcome_has_its_settlement(outcome: Outcome, attempts: int, expect
 def test_jitter_never_brings_a_retry_below_its_not_before(not_before: datetime | None, expected: float) -> None:
     settled = settle_job(JOB, Retry("busy", not_before), POLICY, NOW, 1.0)
     assert settled.run_at == after(seconds=expected)
+
+
+@pytest.mark.parametrize(
+    ("until_at", "expected"), [(after(minutes=5), after(minutes=5)), (NOW, None), (after(seconds=-5), None)]
+)
+def test_events_of_a_held_job_never_say_a_time_in_the_past(until_at: datetime, expected: datetime | None) -> None:
+    held = replace(JOB, account="acme", run_at=after(hours=-1))
+    settled = settle_job(held, RateLimited(until_at, "limit"), POLICY, NOW, 0)
+    assert (settled.run_at, settled.next_run_at) == (held.run_at, expected)
 
 
 def test_a_failure_is_an_event_with_its_cause() -> None:
@@ -162,7 +176,7 @@ def uncertain(run_at: datetime | None, error: str | None = "busy", **said: Any) 
             Defer(after(hours=1), "limit"),
             3,
             PAST,
-            uncertain(after(hours=1), None, deferral_reason="limit", refund=True),
+            uncertain(after(hours=1), None, until_at=after(hours=1), deferral_reason="limit", refund=True),
         ),
         (
             Defer(NOW, "limit"),

@@ -38,6 +38,7 @@ class Settlement:
     state: State
     event: EventType | None
     run_at: datetime | None = None
+    until_at: datetime | None = None  # when a deferral ends, if that is known
     error: str | None = None
     deferral_reason: str | None = None
     refund: bool = False
@@ -46,6 +47,17 @@ class Settlement:
     cause: DeadLetterCause | None = None
     remote_id: str | None = None
     result: str | None = None
+
+    @property
+    def next_run_at(self) -> datetime | None:
+        """Return when the job may run next, for events; None if nobody knows.
+
+        It is not always `run_at`: a held job keeps its place in its lane, which is a time in the past.
+        """
+        if self.deferral_reason is None:
+            return self.run_at
+        lookup_at = self.run_at if self.state is State.UNCERTAIN else None
+        return max((at for at in (self.until_at, lookup_at) if at is not None), default=None)
 
 
 COMPLETED = Settlement(state=State.COMPLETED, event=EventType.COMPLETED)
@@ -102,6 +114,7 @@ def _settle_outcome(job: Job, outcome: Outcome, policy: RetryPolicy, now: dateti
                 state=State.PENDING,
                 event=EventType.DEFERRED,
                 run_at=_get_held_run_at(job, now) if held else max(until, now),
+                until_at=until if until > now else None,
                 deferral_reason=why,
                 refund=True,
                 rate_limited=isinstance(outcome, RateLimited),

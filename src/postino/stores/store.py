@@ -79,9 +79,7 @@ class Store:
 
         `again` repeats a call whose response was lost: jobs it settled the first time count as held.
         """
-        # Each statement is atomic for its jobs; with several kinds, a failing one must not leave another written.
-        mixed = sum(map(bool, operations.settle.group_by_kind(endings))) > 1
-        run = self.driver.transact if mixed else self.driver.perform
+        run = self.driver.transact if operations.settle.needs_transaction(endings) else self.driver.perform
         return await run(operations.settle.settle(endings, again))
 
     poll = perform(operations.poll.poll)

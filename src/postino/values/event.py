@@ -1,4 +1,4 @@
-"""What happened, as told to the outside: one row of the outbox."""
+"""Events: what happened, as listeners and the event stream receive it. One event is one row of the outbox."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from uuid import UUID
 
 
 class EventType(StrEnum):
-    """Every event there is, by its name on the wire."""
+    """Every event type, by its name on the wire. A post has its own events beside those of its job."""
 
     CLAIMED = "job.claimed"
     COMPLETED = "job.completed"
@@ -25,10 +25,18 @@ class EventType(StrEnum):
     REPLAYED = "job.replayed"
     RESOLVED = "job.resolved"
     DUPLICATED = "job.duplicated"
-    ACCOUNT_MARKED = "account.marked"
+    POST_SCHEDULED = "post.scheduled"
+    POST_PUBLISHING = "post.publishing"
+    POST_PUBLISHED = "post.published"
+    POST_DEFERRED = "post.deferred"
+    POST_UNCERTAIN = "post.uncertain"
+    POST_FAILED = "post.failed"
+    POST_CANCELLED = "post.cancelled"
+    ACCOUNT_STATE_CHANGED = "account.state_changed"
+    ACCOUNT_TOKEN_EXPIRED = "account.token_expired"
     PAUSED = "gate.paused"
     RESUMED = "gate.resumed"
-    COOLED = "gate.cooled"
+    COOLED_DOWN = "gate.cooled_down"
     CIRCUIT_OPENED = "circuit.opened"
     CIRCUIT_HALF_OPENED = "circuit.half_opened"
     CIRCUIT_CLOSED = "circuit.closed"
@@ -37,7 +45,7 @@ class EventType(StrEnum):
 
 
 def get_account(data: Mapping[str, Any]) -> str | None:
-    """The account that an event without a job is about."""
+    """Return the account that an event without a job is about."""
     match data:
         case {"scope": "account", "name": str(name)} | {"scope": "account", "account": str(name)}:
             return name
@@ -50,7 +58,7 @@ def get_account(data: Mapping[str, Any]) -> str | None:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Cursor:
-    """How far a listener has read. The transaction comes first: rows are numbered before they commit."""
+    """The position of an event. The transaction comes first, because rows are numbered before they commit."""
 
     xid: int = 0
     seq: int = 0
@@ -58,7 +66,7 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One thing that happened. `job_id` is None where it concerns several jobs (`data["jobs"]`) or none."""
+    """One event. `job_id` is None if it concerns several jobs (`data["jobs"]`) or none."""
 
     cursor: Cursor
     type: str

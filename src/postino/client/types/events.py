@@ -7,13 +7,14 @@ from typing import Annotated, Any
 from typing_extensions import TypedDict
 
 from postino.client.types.common import Doc, Timestamp, Uuid
+from postino.client.types.literals import EventName
 
 
 class EventView(TypedDict):
     """Something that happened."""
 
     id: Annotated[str, Doc("Id of the event; pass it as `after` to continue there.")]
-    type: Annotated[str, Doc("Type of the event.")]
+    type: Annotated[EventName, Doc("Type of the event.")]
     at: Annotated[Timestamp, Doc("When it happened.")]
     job_id: Annotated[Uuid | None, Doc("Id of the job that the event concerns.")]
     brand: Annotated[str | None, Doc("Brand that the event concerns.")]

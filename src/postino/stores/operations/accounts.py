@@ -116,6 +116,9 @@ def set_account_state(
     elif state is not AccountState.ACTIVE:
         yield from close_gate(Scope.ACCOUNT, account_id, GATE_KINDS[state], reason=reason)
     data = {"account": account_id, "state": state, "reason": reason or ""}
-    yield from insert_event(EventType.ACCOUNT_MARKED, None, data)
-    yield from write_audit_entry(audit, EventType.ACCOUNT_MARKED, f"account:{account_id}", json.dumps(data))
+    yield from insert_event(EventType.ACCOUNT_STATE_CHANGED, None, data)
+    if state is AccountState.TOKEN_EXPIRED and before.state is not state:
+        fields = {"account": account_id, "network": before.network, "reason": reason or ""}
+        yield from insert_event(EventType.ACCOUNT_TOKEN_EXPIRED, None, fields)
+    yield from write_audit_entry(audit, EventType.ACCOUNT_STATE_CHANGED, f"account:{account_id}", json.dumps(data))
     return to_account(marked[0])

@@ -14,9 +14,11 @@ from postino.stores.operations.claim_lanes import claim_lanes
 from postino.stores.operations.claim_state import ClaimState
 from postino.stores.operations.gates import read_gate_state
 from postino.stores.operations.lane_hints import fold_hints, read_hints
+from postino.stores.operations.post_events import PostEvent, write_post_events
 from postino.stores.records import ClaimRequest
 from postino.stores.rows import to_live_jobs
 from postino.stores.statement import Operation, ask, each
+from postino.values.event import EventType
 from postino.values.job import Job, Queue
 
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
@@ -48,6 +50,9 @@ def claim(request: ClaimRequest) -> Operation[list[Job]]:
     for queue, most in order_queues(lines, request.free, now, request.low_is_running):
         due = [line for line in lines if line.queue is queue]
         yield from claim_queue(state, queue, due, min(len(state.claimed) + most, request.free))
+    yield from write_post_events(
+        PostEvent(EventType.POST_PUBLISHING, job, {"attempts": job.attempts}) for job in state.claimed
+    )
     return state.claimed
 
 

@@ -67,7 +67,7 @@ def start_cooldown(scope: Scope, name: str, asked_until_at: datetime | None, rea
     until_at, times = extend_cooldown(asked_until_at, times, last, clock[0]["now_at"])
     gate = yield from close_gate(scope, name, GateKind.COOL_DOWN, until_at, reason, times)
     values = {"scope": scope, "name": name, "until_at": until_at.isoformat(), "reason": gate.reason or ""}
-    yield from insert_event(EventType.COOLED, None, values)
+    yield from insert_event(EventType.COOLED_DOWN, None, values)
     return gate
 
 

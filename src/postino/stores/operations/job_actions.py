@@ -11,6 +11,7 @@ from postino.stores.operations.audit import write_audit_entry
 from postino.stores.operations.events import insert_event
 from postino.stores.operations.jobs import get_job
 from postino.stores.operations.ledger import claim_remote_id, get_ledger, record_receipt
+from postino.stores.operations.post_events import make_action_event, write_post_events
 from postino.stores.operations.settle import settle
 from postino.stores.records import AttemptError, AuditContext, SettledJob
 from postino.stores.rows import set_owner, to_live_jobs
@@ -113,7 +114,11 @@ def record_action(job_id: UUID, event: EventType, audit: AuditContext) -> Operat
     """Insert the event and the audit entry of an action; return the job as it is now."""
     yield from insert_event(event, job_id, {"actor": audit.actor, "reason": audit.reason})
     yield from write_audit_entry(audit, event, str(job_id))
-    return (yield from get_job(job_id))
+    job = yield from get_job(job_id)
+    post_event = make_action_event(job, event, audit)
+    if post_event is not None:
+        yield from write_post_events([post_event])
+    return job
 
 
 def refuse_action(job_id: UUID, action: str) -> Operation[NoReturn]:

@@ -5,6 +5,7 @@ import json
 from postino.config import RetentionConfig
 from postino.rules.database_identity import explain_hold
 from postino.rules.settlement import settle_missed, settle_outage_timeout
+from postino.stores.operations.post_events import PostEvent, write_post_events
 from postino.stores.operations.settle import settle
 from postino.stores.records import AttemptError, SettledJob
 from postino.stores.rows import set_owner, to_live_jobs
@@ -67,6 +68,8 @@ def detect_restore(identity: str, after_outage: bool) -> Operation[list[Job]]:
             held = to_live_jobs((yield ask("hold_due_posts", type=POST, why=why)))
             for job in held:
                 yield ask("insert_event", type=EventType.UNCERTAIN, job_id=job.id, data=json.dumps({"reason": why}))
+            fields = {"last_error": why}
+            yield from write_post_events(PostEvent(EventType.POST_UNCERTAIN, job, fields) for job in held)
     yield ask("save_database_identity", identity=identity)
     return held
 

@@ -9,9 +9,11 @@ from postino.errors import Conflict, NotFound
 from postino.rules.idempotency import DUPLICATE_WINDOW
 from postino.stores.operations.drafts import remove_draft
 from postino.stores.operations.enqueue import enqueue
+from postino.stores.operations.post_events import PostEvent, write_post_events
 from postino.stores.operations.stored_responses import find_responses, reserve_responses, store_responses
 from postino.stores.rows import to_job
 from postino.stores.statement import Operation, Row, ask, each
+from postino.values.event import EventType
 from postino.values.job import Job
 from postino.values.post import (
     AccountState,
@@ -104,6 +106,9 @@ def insert_posts(requests: Sequence[NewPosts], again: bool) -> Operation[list[li
         raise Conflict(describe_duplicates(duplicates))
     new = [posts[post_id] for post_id in posts if post_id in created]
     states = yield from write_posts(new)
+    yield from write_post_events(
+        PostEvent(EventType.POST_SCHEDULED, result.job, {}) for result in enqueued if result.created
+    )
     fresh = {result.job.id: result.job for result in enqueued if result.job.id in states}
     stored = {post_id: make_stored_post(job, *posts[post_id], states[post_id]) for post_id, job in fresh.items()}
     existing = [result.job.id for result in enqueued if result.job.id not in stored]

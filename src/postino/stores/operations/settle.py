@@ -9,11 +9,13 @@ from uuid import UUID
 from postino.errors import WrongUse
 from postino.rules.lifecycle import can_move
 from postino.rules.settlement import Settlement
+from postino.stores.operations.post_events import make_settled_event, write_post_events
 from postino.stores.operations.text import clean_text
 from postino.stores.records import SettledJob
 from postino.stores.statement import Operation, ask, each, to_array
 from postino.values.event import EventType
 from postino.values.job import Job, State
+from postino.values.post import POST
 
 
 def settle(jobs: Sequence[SettledJob], again: bool = False) -> Operation[set[UUID]]:
@@ -36,10 +38,17 @@ def settle(jobs: Sequence[SettledJob], again: bool = False) -> Operation[set[UUI
         }
     if live:
         held |= {row["id"] for row in (yield each("settle_live", [make_live_row(settled) for settled in live]))}
+    events = [make_settled_event(settled.job, settled.settlement) for settled in jobs if settled.job.id in held]
+    yield from write_post_events(event for event in events if event is not None)
     if again:
         missing = [make_attempt_row(settled) for settled in jobs if settled.job.id not in held]
         held |= {row["id"] for row in (yield each("find_settled", missing))}
     return held
+
+
+def needs_transaction(jobs: Sequence[SettledJob]) -> bool:
+    """Return whether settling these jobs takes several statements, of which a failing one must undo the others."""
+    return sum(map(bool, group_by_kind(jobs))) > 1 or any(settled.job.type == POST for settled in jobs)
 
 
 def group_by_kind(jobs: Sequence[SettledJob]) -> tuple[list[SettledJob], list[SettledJob], list[SettledJob]]:
@@ -112,7 +121,7 @@ def make_event_data(job: Job, settlement: Settlement) -> str:
         "cause": settlement.cause,
         "reason": clean_text(settlement.deferral_reason),
         "remote_id": clean_text(settlement.remote_id),
-        "run_at": settlement.run_at.isoformat() if settlement.run_at else None,
+        "run_at": settlement.next_run_at.isoformat() if settlement.next_run_at else None,
     }
     return json.dumps({name: value for name, value in data.items() if value is not None})
 

@@ -1,3 +1,14 @@
+-- name: insert_post_events
+-- In the order of the rows. The post's row has the content's id; a job that is not a post has no such row.
+INSERT INTO postino.events (at, type, job_id, data)
+SELECT :now, input.type, input.id, (input.data::jsonb || jsonb_build_object('content_id', post.content_id)
+    || CASE WHEN input.type = 'post.published'
+       THEN jsonb_build_object('published_at', to_char(:now AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))
+       ELSE '{}' END)::text
+FROM unnest(:id::uuid[], :type::text[], :data::text[]) WITH ORDINALITY AS input (id, type, data, number)
+JOIN postino.posts AS post ON post.id = input.id
+ORDER BY input.number
+
 -- name: list_events
 -- Below the oldest running transaction everything is decided: nothing can appear there any more.
 SELECT xid::text::bigint AS xid, seq, at, type, job_id, data FROM postino.events

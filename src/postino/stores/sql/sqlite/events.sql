@@ -1,3 +1,11 @@
+-- name: insert_post_events
+-- The post's row has the content's id; a job that is not a post has no such row.
+INSERT INTO postino.events (at, type, job_id, data)
+SELECT :now, :type, post.id, CASE WHEN :type = 'post.published'
+    THEN json_set(:data, '$.content_id', post.content_id, '$.published_at', :now)
+    ELSE json_set(:data, '$.content_id', post.content_id) END
+FROM postino.posts AS post WHERE post.id = :id
+
 -- name: list_events
 SELECT 0 AS xid, seq, at, type, job_id, data FROM postino.events
 WHERE :xid = 0 AND seq > :seq
