@@ -14,7 +14,7 @@ def add_draft(draft: Draft, *, once: ResponseRecorder | None = None) -> Operatio
     """Insert a draft; return None if the request was answered before."""
     if once is not None and (yield from find_response(once.request, keep=True)) is not None:
         return None
-    rows = yield ask("insert_draft", id=draft.id, brand=draft.brand, author=draft.author, said=draft.body)
+    rows = yield ask("insert_draft", id=draft.id, brand=draft.brand, author=draft.author, body=draft.body)
     added = to_draft(rows[0])
     if once is not None:
         yield from store_response(once, added)
@@ -40,7 +40,7 @@ def list_drafts(brands: frozenset[str] | None, before: UUID | None, limit: int) 
 
 def change_draft(draft: Draft) -> Operation[Draft]:
     """Change a draft. Raises Conflict if it was changed since it was read."""
-    values = {name: getattr(draft, name) for name in ("id", "brand", "request", "version")}
+    values = {name: getattr(draft, name) for name in ("id", "brand", "body", "version")}
     rows = yield ask("update_draft", **values)
     if not rows:
         yield from refuse_change(draft)

@@ -40,7 +40,7 @@ def to_response(request: IdempotentRequest, row: Row | None) -> StoredResponse |
     """Return the response in a row. Raises Conflict if the row belongs to another request."""
     if row is None:
         return None
-    if row["request"] != request.request_hash:
+    if row["request_hash"] != request.request_hash:
         raise Conflict(describe_reuse(request, row))
     return StoredResponse(row["status"], row["body"])
 
@@ -67,7 +67,7 @@ def make_request_values(request: IdempotentRequest) -> dict[str, Any]:
 def describe_reuse(request: IdempotentRequest, first: Row) -> str:
     """Say that a key was used before, for which request, and what to do."""
     at = f"{first['created_at']:%Y-%m-%d %H:%M:%S} UTC"
-    before = f"{first['what']} with the body {first['request'][:12]}"
+    before = f"{first['endpoint']} with the body {first['request_hash'][:12]}"
     now = f"{request.endpoint} with the body {request.request_hash[:12]}"
     return (
         f"Idempotency-Key {request.key!r} was used at {at} for {before}; this is {now} (each the start of its SHA-256)."

@@ -160,17 +160,17 @@ WHERE greatest(post.created_at, job.scheduled_at, job.finished_at) > :now - make
 ORDER BY post.created_at DESC
 
 -- name: find_responses
-SELECT answer.caller, answer.key, request, what, status, body, created_at
+SELECT answer.caller, answer.key, request_hash, endpoint, status, body, created_at
 FROM unnest(:caller::text[], :key::text[]) AS wanted (caller, key)
 JOIN postino.stored_responses AS answer ON answer.caller = wanted.caller AND answer.key = wanted.key
 
 -- name: reserve_responses
 -- Who comes first with a key makes it; whoever comes at the same time waits here until that is over.
 -- In the order of the keys, so that two who bring the same ones wait for each other instead of deadlocking.
-INSERT INTO postino.stored_responses (caller, key, request, what, created_at)
-SELECT caller, key, request, what, :now
-FROM unnest(:caller::text[], :key::text[], :request::text[], :what::text[]) WITH ORDINALITY
-    AS i (caller, key, request, what, position)
+INSERT INTO postino.stored_responses (caller, key, request_hash, endpoint, created_at)
+SELECT caller, key, request_hash, endpoint, :now
+FROM unnest(:caller::text[], :key::text[], :request_hash::text[], :endpoint::text[]) WITH ORDINALITY
+    AS i (caller, key, request_hash, endpoint, position)
 ORDER BY caller, key, position
 ON CONFLICT (caller, key) DO NOTHING
 RETURNING caller, key
@@ -181,7 +181,7 @@ FROM unnest(:caller::text[], :key::text[], :status::int[], :body::text[]) AS inp
 WHERE response.caller = input.caller AND response.key = input.key
 
 -- name: take_given_up_posts
--- What was due before a network has been in trouble for too long, where nobody request how long that is, and nothing is or may
+-- What was due before a network has been in trouble for too long, where nobody said how long that is, and nothing is or may
 -- be out; out of everybody's reach until the end of this transaction.
 UPDATE postino.jobs SET state = 'uncertain'
 WHERE state = 'pending' AND id IN (

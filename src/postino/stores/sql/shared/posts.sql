@@ -19,8 +19,8 @@ WHERE state = 'pending' AND id IN (
 RETURNING *
 
 -- name: insert_draft
-INSERT INTO postino.drafts (id, brand, author, request, version, created_at, changed_at)
-VALUES (:id, :brand, :author, :request, 1, :now, :now)
+INSERT INTO postino.drafts (id, brand, author, body, version, created_at, changed_at)
+VALUES (:id, :brand, :author, :body, 1, :now, :now)
 RETURNING *
 
 -- name: get_draft
@@ -28,7 +28,7 @@ SELECT * FROM postino.drafts WHERE id = :id
 
 -- name: update_draft
 -- Only the version that was read: two who change it at once do not undo each other's changes.
-UPDATE postino.drafts SET request = :request, brand = :brand, version = version + 1, changed_at = :now
+UPDATE postino.drafts SET body = :body, brand = :brand, version = version + 1, changed_at = :now
 WHERE id = :id AND version = :version
 RETURNING *
 

@@ -160,11 +160,11 @@ WHERE post.account = :account AND post.fingerprint = :fingerprint
 ORDER BY post.created_at DESC
 
 -- name: find_responses
-SELECT caller, key, request, what, status, body, created_at FROM postino.stored_responses WHERE caller = :caller AND key = :key
+SELECT caller, key, request_hash, endpoint, status, body, created_at FROM postino.stored_responses WHERE caller = :caller AND key = :key
 
 -- name: reserve_responses
 -- Who comes first with a key makes it.
-INSERT INTO postino.stored_responses (caller, key, request, what, created_at) VALUES (:caller, :key, :request, :what, :now)
+INSERT INTO postino.stored_responses (caller, key, request_hash, endpoint, created_at) VALUES (:caller, :key, :request_hash, :endpoint, :now)
 ON CONFLICT (caller, key) DO NOTHING
 RETURNING caller, key
 
@@ -172,7 +172,7 @@ RETURNING caller, key
 UPDATE postino.stored_responses SET status = :status, body = :body WHERE caller = :caller AND key = :key
 
 -- name: take_given_up_posts
--- What was due before a network has been in trouble for too long, where nobody request how long that is, and nothing is or may
+-- What was due before a network has been in trouble for too long, where nobody said how long that is, and nothing is or may
 -- be out; out of everybody's reach until the end of this transaction.
 UPDATE postino.jobs SET state = 'uncertain'
 WHERE state = 'pending' AND id IN (

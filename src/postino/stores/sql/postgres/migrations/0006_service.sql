@@ -41,8 +41,8 @@ UPDATE postino.contents SET search_text = lower(text);
 CREATE TABLE postino.stored_responses (
     caller     text NOT NULL,
     key        text NOT NULL,
-    request    text NOT NULL,  -- what was asked, as a hash
-    what       text NOT NULL,
+    request_hash text NOT NULL,
+    endpoint   text NOT NULL,
     status     int,
     body       text,
     created_at timestamptz NOT NULL,
@@ -54,7 +54,7 @@ CREATE TABLE postino.drafts (
     id         uuid PRIMARY KEY,
     brand      text,
     author     text NOT NULL,
-    request       text NOT NULL,
+    body       text NOT NULL,
     version    int NOT NULL,
     created_at timestamptz NOT NULL,
     changed_at timestamptz NOT NULL

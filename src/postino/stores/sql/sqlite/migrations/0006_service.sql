@@ -36,8 +36,8 @@ UPDATE postino_contents SET search_text = lower(text);
 CREATE TABLE postino_stored_responses (
     caller     text NOT NULL,
     key        text NOT NULL,
-    request    text NOT NULL,  -- what was asked, as a hash
-    what       text NOT NULL,
+    request_hash text NOT NULL,
+    endpoint   text NOT NULL,
     status     integer,
     body       text,
     created_at text NOT NULL,
@@ -49,7 +49,7 @@ CREATE TABLE postino_drafts (
     id         text PRIMARY KEY,
     brand      text,
     author     text NOT NULL,
-    request       text NOT NULL,
+    body       text NOT NULL,
     version    integer NOT NULL,
     created_at text NOT NULL,
     changed_at text NOT NULL
