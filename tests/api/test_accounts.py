@@ -90,7 +90,7 @@ def test_a_slash_in_a_name_is_part_of_the_name(server: Server) -> None:
     assert server.api.ask("POST", f"{path}/pause").json["state"] == "paused"
     missing = server.api.ask("GET", "/v1/accounts/nobody%2fnowhere")
     assert (missing.status, "There is no account nobody/nowhere." in missing.json["detail"]) == (404, True)
-    assert server.api.ask("GET", "/v1/accounts/nobody/nowhere").json["detail"] == "There is nothing at this address."
+    assert server.api.ask("GET", "/v1/accounts/nobody/nowhere").json["detail"] == "There is nothing at this URL."
     assert server.api.ask("GET", "/v1%2Faccounts").status == 404
 
 

@@ -147,10 +147,10 @@ class Table:
             "/v1/circuits/{service}/reset": reason,
             "/v1/gates/{scope}/pause": reason | {"name": "bluesky"},
             "/v1/gates/{scope}/resume": reason | {"name": "bluesky"},
-            "/v1/gates/{scope}/warm": reason | {"name": "bluesky"},
+            "/v1/gates/{scope}/end-cooldown": reason | {"name": "bluesky"},
             "/v1/channels/{channel}/cap": reason | {"most": 1},
             "/v1/users/{user_id}/link": reason,
-            "/v1/simulate": {"until": "2026-12-01T00:00:00Z"},
+            "/v1/forecast": {"until": "2026-12-01T00:00:00Z"},
             "/v1/api-keys": {"name": "two", "role": "viewer", "brands": ["a"]},
             "/v1/users": {"name": "bob", "role": "viewer", "brands": ["a"]},
             "/v1/users/{user_id}": {"brands": ["a"]},
@@ -286,4 +286,4 @@ def test_it_still_answers_and_nothing_of_ours_went_wrong(table: Table) -> None:
     table.server.process.terminate()
     said = table.server.end()
     assert "Traceback" not in said
-    assert "api.trouble" not in said
+    assert "api.internal_error" not in said

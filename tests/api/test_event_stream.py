@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from postino.api.event_stream import MOST_UNHEARD, Ended, Guest, Listening, Told, TooSlow
+from postino.api.event_stream import MAX_UNREAD, Listener, ListenerTooSlow, StreamClosed, StreamedEvent, Subscriber
 from postino.values.event import Cursor, Event
 
 LONG = 30.0
@@ -17,15 +17,15 @@ async def let_in() -> bool:
     return True
 
 
-ANYBODY = Guest("anybody", let_in)
+ANYBODY = Subscriber("anybody", let_in)
 
 
-def told(number: int) -> Told:
-    return Told(Event(cursor=Cursor(0, number), type="job.completed", at=datetime(2026, 1, 1, tzinfo=UTC)))
+def told(number: int) -> StreamedEvent:
+    return StreamedEvent(Event(cursor=Cursor(0, number), type="job.completed", at=datetime(2026, 1, 1, tzinfo=UTC)))
 
 
-def listening(after: int = 0) -> Listening:
-    return Listening(lambda one: one if one.event.cursor.seq % 2 == 0 else None, Cursor(0, after), ANYBODY)
+def listening(after: int = 0) -> Listener:
+    return Listener(lambda one: one if one.event.cursor.seq % 2 == 0 else None, Cursor(0, after), ANYBODY)
 
 
 def numbers(heard: object) -> list[int]:
@@ -51,20 +51,20 @@ async def test_nothing_for_long_is_told_as_nothing() -> None:
 
 async def test_who_leaves_too_much_unheard_is_let_go() -> None:
     mine = listening()
-    for number in range(2, 2 * MOST_UNHEARD + 1, 2):
+    for number in range(2, 2 * MAX_UNREAD + 1, 2):
         mine.offer(told(number))
-    assert mine.over is None
-    mine.offer(told(2 * MOST_UNHEARD + 2))
-    with pytest.raises(TooSlow):
+    assert mine.ended_by is None
+    mine.offer(told(2 * MAX_UNREAD + 2))
+    with pytest.raises(ListenerTooSlow):
         await mine.next(LONG)
-    mine.offer(told(2 * MOST_UNHEARD + 4))
-    assert len(mine.unheard) <= MOST_UNHEARD + 1
+    mine.offer(told(2 * MAX_UNREAD + 4))
+    assert len(mine.unread) <= MAX_UNREAD + 1
 
 
 async def test_who_waits_hears_of_the_end_at_once() -> None:
     mine = listening()
     waiting = asyncio.create_task(mine.next(LONG))
     await asyncio.sleep(0)
-    mine.end(Ended)
-    with pytest.raises(Ended):
+    mine.end(StreamClosed)
+    with pytest.raises(StreamClosed):
         await waiting

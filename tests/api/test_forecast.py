@@ -1,4 +1,4 @@
-"""`POST /v1/simulate`: the same as the command says, and nothing is queued by it."""
+"""`POST /v1/forecast`: the same as the command says, and nothing is queued by it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def jobs(server: Server) -> list[Job]:
 
 
 def test_it_tells_what_would_run_when(server: Server, jobs: list[Job]) -> None:
-    reply = server.api.ask("POST", "/v1/simulate", {"until": soon(hours=2), "seconds_per_job": 30})
+    reply = server.api.ask("POST", "/v1/forecast", {"until": soon(hours=2), "seconds_per_job": 30})
     assert reply.status == 200
     said = reply.json
     assert [it["id"] for it in said["ran"]] == [str(job.id) for job in jobs]
@@ -45,7 +45,7 @@ def test_it_tells_what_would_run_when(server: Server, jobs: list[Job]) -> None:
 
 def test_times_may_be_local_to_a_zone(server: Server, jobs: list[Job]) -> None:
     local = (datetime.now(UTC) + timedelta(hours=11)).replace(tzinfo=None).isoformat()
-    reply = server.api.ask("POST", "/v1/simulate", {"until": local, "timezone": "Asia/Tokyo"})
+    reply = server.api.ask("POST", "/v1/forecast", {"until": local, "timezone": "Asia/Tokyo"})
     assert (reply.status, len(reply.json["ran"])) == (200, len(jobs))
 
 
@@ -68,7 +68,7 @@ def test_times_may_be_local_to_a_zone(server: Server, jobs: list[Job]) -> None:
 def test_what_is_wrong_is_refused_by_its_name(
     server: Server, jobs: list[Job], wrong: dict[str, Any], field: str
 ) -> None:
-    reply = server.api.ask("POST", "/v1/simulate", wrong)
+    reply = server.api.ask("POST", "/v1/forecast", wrong)
     assert (reply.status, reply.json["field"]) == (422, field), reply.json
 
 

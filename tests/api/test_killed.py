@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from postino import Postino
-from postino.api.authentication import read_or_create
+from postino.api.key_file import read_or_create_key
 from postino.cli.up import add_sandbox_accounts
 from postino.config import load_config
 from tests.api.processes import DEADLINE, Client, Process, Reply, Server, eventually, surroundings
@@ -137,7 +137,7 @@ def open_api(request: pytest.FixtureRequest, folder: Path) -> Iterator[House]:
         url = f"sqlite:///{folder / 'postino.db'}"
         if request.param == "postgres":
             url = stack.enter_context(request.getfixturevalue("postgres_server").database())
-        read_or_create(folder / "api.key")
+        read_or_create_key(folder / "api.key")
         sandbox = stack.enter_context(Process(folder, "sandbox"))
         asyncio.run(prepare(folder, url))
         settings = {"POSTINO_DATABASE_URL": url, "POSTINO_SANDBOX_URL": sandbox.told["url"]}

@@ -1,16 +1,16 @@
-"""openapi.json is what the API says of itself: every answer by its shape, every refusal by its status."""
+"""openapi.json: derived from the routes, complete, and described down to every field."""
 
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, Literal, get_args, get_origin
 
 import pytest
 
-from postino.api.answers import ANSWERS
-from postino.api.openapi import document, written
-from postino.api.refusing import CONFLICTS, REASONS, refusals_of
-from postino.client.types import literals as words
+from postino.api.openapi import ERRORS, TAGS, get_document, to_text
+from postino.api.server import ROUTES
+from postino.client.types import literals
 from postino.rules.blockers import BlockerKind
 from postino.rules.circuit_breaker import CircuitState
 from postino.rules.post_status import ContentStatus, Flag, PostStatus
@@ -23,85 +23,163 @@ from postino.values.gate import GateKind, Scope
 from postino.values.job import Queue, State
 from postino.values.ledger import ReceiptSource, Verdict
 from postino.values.post import AccountState
-from tests.api.test_authorization import routes
 from tests.documents import ROOT
 
-KEPT = ROOT / "openapi.json"
-UNTOLD = {("GET", "/"), ("GET", "/sign-in"), ("GET", "/v1/openapi.json")}  # pages, and the document itself
+STORED = ROOT / "openapi.json"
+DOCUMENTED = {(route.method, route.path): route for route in ROUTES if route.in_schema}
+VERBS = {
+    "Cancel",
+    "Check",
+    "Close",
+    "Create",
+    "Delete",
+    "Discard",
+    "Dispatch",
+    "Edit",
+    "End",
+    "Evaluate",
+    "Explain",
+    "Get",
+    "Import",
+    "List",
+    "Log",
+    "Look",
+    "Open",
+    "Pause",
+    "Publish",
+    "Reconnect",
+    "Replay",
+    "Reset",
+    "Resolve",
+    "Resume",
+    "Revoke",
+    "Run",
+    "Schedule",
+    "Set",
+    "Stream",
+    "Validate",
+}
 
 
 @pytest.fixture(scope="module")
-def told() -> Any:
-    return json.loads(KEPT.read_text(encoding="utf-8"))
+def document() -> Any:
+    return json.loads(STORED.read_text(encoding="utf-8"))
 
 
-def operations(told: Any) -> dict[tuple[str, str], dict[str, Any]]:
-    """Each with its responses, wherever they are written."""
+def list_operations(document: Any) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return each operation with references to shared responses resolved."""
 
-    def here(response: Any) -> Any:
-        return told["components"]["responses"][response["$ref"].rpartition("/")[2]] if "$ref" in response else response
+    def resolve(response: Any) -> Any:
+        if "$ref" not in response:
+            return response
+        return document["components"]["responses"][response["$ref"].rpartition("/")[2]]
 
     return {
         (method.upper(), path): operation
-        | {"responses": {status: here(response) for status, response in operation["responses"].items()}}
-        for path, operations in told["paths"].items()
+        | {"responses": {status: resolve(response) for status, response in operation["responses"].items()}}
+        for path, operations in document["paths"].items()
         for method, operation in operations.items()
     }
 
 
-def test_the_file_that_is_kept_is_what_the_api_says() -> None:
-    """`make openapi` writes it anew."""
-    assert KEPT.read_text(encoding="utf-8") == written(document())
+def test_stored_file_is_up_to_date() -> None:
+    """`make openapi` writes it."""
+    assert STORED.read_text(encoding="utf-8") == to_text(get_document())
 
 
-def test_every_operation_has_a_name_of_its_own(told: Any) -> None:
-    names = [operation["operationId"] for operation in operations(told).values()]
+def test_every_route_is_documented_and_nothing_else(document: Any) -> None:
+    assert {*list_operations(document)} == {*DOCUMENTED}
+
+
+def test_operation_ids_are_unique_function_names(document: Any) -> None:
+    names = [operation["operationId"] for operation in list_operations(document).values()]
     assert len(names) == len(set(names))
+    for (method, path), operation in list_operations(document).items():
+        name = operation["operationId"]
+        assert re.fullmatch(r"[a-z]+(_[a-z]+)+", name), name
+        assert not re.search(r"(^|_)v1(_|$)|_(get|post|patch|delete)$", name.removesuffix("_post")), name
+        assert name.removesuffix("_legacy") == DOCUMENTED[method, path].endpoint.__name__
 
 
-def test_every_route_says_what_it_answers_and_every_row_has_a_route(told: Any) -> None:
-    assert {*routes()} - UNTOLD == {*ANSWERS} == {*operations(told)}
+def test_every_operation_has_a_summary_of_verb_and_noun_and_a_description(document: Any) -> None:
+    for operation in list_operations(document).values():
+        summary, description = operation["summary"], operation["description"]
+        assert summary.split()[0] in VERBS, summary
+        assert len(summary.split()) >= 2, summary
+        assert not summary.endswith("."), summary
+        assert description.endswith("."), summary
+        assert len(description) > len("Oldest first"), summary
 
 
-def test_nothing_is_answered_that_is_not_described(told: Any) -> None:
-    for asked, operation in operations(told).items():
-        assert "default" not in operation["responses"], asked
-        for status, answer in operation["responses"].items():
-            shapes = [content["schema"] for content in answer.get("content", {}).values()]
-            assert shapes or status == "204", (asked, status)
-            assert {} not in shapes, (asked, status)
-            assert "X-Request-Id" in answer["headers"], (asked, status)
+def test_every_parameter_body_and_tag_has_a_description(document: Any) -> None:
+    for operation in list_operations(document).values():
+        for parameter in operation.get("parameters", ()):
+            assert parameter.get("description"), (operation["operationId"], parameter["name"])
+        assert {*operation["tags"]} <= {*TAGS}
+    assert {tag["name"] for tag in document["tags"]} == {*TAGS}
+    assert all(tag["description"] for tag in document["tags"])
 
 
-def test_refusals_are_problem_details_everywhere(told: Any) -> None:
-    for (method, path), operation in operations(told).items():
-        refused = {int(status): answer for status, answer in operation["responses"].items() if status >= "400"}
-        assert [*refused] == refusals_of(method, path)
-        for status, answer in refused.items():
-            assert [*answer["content"]] == ["application/problem+json"]
-            assert ("Retry-After" in answer["headers"]) is (status in (429, 503))
+def test_every_schema_and_every_field_has_a_description(document: Any) -> None:
+    for name, schema in document["components"]["schemas"].items():
+        assert schema.get("description"), name
+        for field, part in schema.get("properties", {}).items():
+            assert part.get("description"), (name, field)
 
 
-def test_what_is_refused_follows_from_who_is_let_in_the_method_and_the_address() -> None:
-    assert refusals_of("GET", "/health/live") == []
-    assert refusals_of("GET", "/health/ready") == [503]
-    assert refusals_of("GET", "/v1/posts") == [401, 422, 429, 503]
-    assert refusals_of("GET", "/v1/posts/{post_id}") == [401, 404, 422, 429, 503]
-    assert refusals_of("GET", "/v1/audit") == [401, 403, 422, 429, 503]
-    assert refusals_of("GET", "/v1/workers") == [401, 403, 422, 429, 503]
-    assert refusals_of("POST", "/v1/posts") == [400, 401, 403, 408, 409, 413, 422, 429, 503]
-    assert refusals_of("POST", "/v1/imports") == [401, 403, 408, 413, 422, 429, 503]
-    assert refusals_of("POST", "/v1/login") == [400, 401, 403, 408, 413, 422, 429, 503]
-    assert {status for asked in ANSWERS for status in refusals_of(*asked)} == {*REASONS}
-    assert {*ANSWERS} >= CONFLICTS
+def test_schema_names_have_no_view_suffix(document: Any) -> None:
+    assert [name for name in document["components"]["schemas"] if name.endswith("View")] == []
+    assert 'View"' not in STORED.read_text(encoding="utf-8")
 
 
-def test_every_shape_is_described_and_closed_words_are_told(told: Any) -> None:
-    """What is asked for is described by its route where there is one with its name."""
-    schemas = told["components"]["schemas"]
-    asked = json.dumps([operation.get("requestBody") for operation in operations(told).values()])
-    undescribed = {name for name, schema in schemas.items() if "description" not in schema and f'/{name}"' not in asked}
-    assert undescribed <= {"MediaBody", "OverrideBody"}
+@pytest.mark.parametrize("heading", ["Authentication", "Errors", "Pagination", "Rate limits", "Idempotency"])
+def test_introduction_explains_what_all_operations_share(document: Any, heading: str) -> None:
+    assert f"## {heading}\n" in document["info"]["description"]
+
+
+def test_every_response_has_a_schema_and_a_request_id(document: Any) -> None:
+    for request, operation in list_operations(document).items():
+        assert "default" not in operation["responses"], request
+        for status, response in operation["responses"].items():
+            schemas = [content["schema"] for content in response.get("content", {}).values()]
+            assert schemas or status == "204", (request, status)
+            assert {} not in schemas, (request, status)
+            assert "X-Request-Id" in response["headers"], (request, status)
+
+
+def test_errors_are_problem_details(document: Any) -> None:
+    for request, operation in list_operations(document).items():
+        errors = {int(status): response for status, response in operation["responses"].items() if status >= "400"}
+        assert [*errors] == DOCUMENTED[request].error_statuses
+        for status, response in errors.items():
+            assert [*response["content"]] == ["application/problem+json"]
+            assert ("Retry-After" in response["headers"]) is (status in (429, 503))
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "statuses"),
+    [
+        ("GET", "/health/live", []),
+        ("GET", "/health/ready", [503]),
+        ("GET", "/v1/posts", [401, 422, 429, 503]),
+        ("GET", "/v1/posts/{post_id}", [401, 404, 422, 429, 503]),
+        ("GET", "/v1/audit", [401, 403, 422, 429, 503]),
+        ("GET", "/v1/workers", [401, 403, 422, 429, 503]),
+        ("POST", "/v1/posts", [400, 401, 403, 408, 409, 413, 422, 429, 503]),
+        ("POST", "/v1/imports", [401, 403, 408, 413, 422, 429, 503]),
+        ("POST", "/v1/login", [400, 401, 403, 408, 413, 422, 429, 503]),
+    ],
+)
+def test_error_statuses_follow_from_role_method_and_path(method: str, path: str, statuses: list[int]) -> None:
+    assert DOCUMENTED[method, path].error_statuses == statuses
+
+
+def test_every_error_status_is_used() -> None:
+    assert {status for route in ROUTES for status in route.error_statuses} == {*ERRORS}
+
+
+def test_schemas_list_the_values_of_enumerations(document: Any) -> None:
+    schemas = document["components"]["schemas"]
     assert schemas["Post"]["properties"]["status"]["enum"] == [*PostStatus]
     scheduled_at = schemas["Post"]["properties"]["scheduled_at"]
     assert (scheduled_at["type"], scheduled_at["format"]) == ("string", "date-time")
@@ -109,34 +187,34 @@ def test_every_shape_is_described_and_closed_words_are_told(told: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "there"),
+    ("literal", "values"),
     [
-        (words.Role, Role),
-        (words.State, State),
-        (words.Status, PostStatus),
-        (words.ContentStatus, ContentStatus),
-        (words.Flag, Flag),
-        (words.Severity, Severity),
-        (words.MediaKind, MediaKind),
-        (words.Cause, DeadLetterCause),
-        (words.AccountState, AccountState),
-        (words.CircuitState, CircuitState),
-        (words.Scope, Scope),
-        (words.GateKind, GateKind),
-        (words.BlockerKind, BlockerKind),
-        (words.CallVerdict, Verdict),
-        (words.Source, ReceiptSource),
-        (words.CalendarWindow, CalendarPeriod),
-        (words.EventName, EventType),
-        (words.QueueName, [queue.label for queue in Queue]),
-        (words.BlackoutScope, {*Scope} - {Scope.QUEUE}),
+        (literals.Role, Role),
+        (literals.State, State),
+        (literals.Status, PostStatus),
+        (literals.ContentStatus, ContentStatus),
+        (literals.Flag, Flag),
+        (literals.Severity, Severity),
+        (literals.MediaKind, MediaKind),
+        (literals.Cause, DeadLetterCause),
+        (literals.AccountState, AccountState),
+        (literals.CircuitState, CircuitState),
+        (literals.Scope, Scope),
+        (literals.GateKind, GateKind),
+        (literals.BlockerKind, BlockerKind),
+        (literals.CallVerdict, Verdict),
+        (literals.Source, ReceiptSource),
+        (literals.CalendarWindow, CalendarPeriod),
+        (literals.QueueName, [queue.label for queue in Queue]),
+        (literals.EventName, EventType),
+        (literals.BlackoutScope, {*Scope} - {Scope.QUEUE}),
     ],
 )
-def test_the_words_of_the_client_are_those_of_the_house(word: Any, there: Any) -> None:
-    assert {*meant(word)} == {*map(str, there)}
+def test_literals_of_the_client_are_the_values_of_the_domain(literal: Any, values: Any) -> None:
+    assert {*list_values(literal)} == {*map(str, values)}
 
 
-def meant(word: Any) -> list[str]:
-    if get_origin(word) is Literal:
-        return [*get_args(word)]
-    return [text for part in get_args(word) for text in meant(part)]
+def list_values(literal: Any) -> list[str]:
+    if get_origin(literal) is Literal:
+        return [*get_args(literal)]
+    return [text for part in get_args(literal) for text in list_values(part)]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from postino.api.openapi import document
+from postino.api.openapi import get_document
 from tests.api.processes import Server
 
 NOBODY = "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"
@@ -15,7 +15,7 @@ NONSENSE = "q9q9q9"
 
 
 def announced() -> Iterator[tuple[str, str, set[str]]]:
-    for path, operations in document()["paths"].items():
+    for path, operations in get_document()["paths"].items():
         for method, operation in operations.items():
             asked = {one["name"] for one in operation.get("parameters", ()) if one["in"] == "query"}
             if asked:

@@ -48,7 +48,7 @@ def test_a_channel_is_capped_and_back_to_usual(server: Server) -> None:
         ("gates/account/pause", {"name": "bluesky:nobody"}, "account"),
         ("gates/brand/pause", {"name": ""}, "name"),
         ("gates/brand/pause", {"name": "x" * 501}, "name"),
-        ("gates/brand/warm", {"name": "acme"}, "scope"),
+        ("gates/brand/end-cooldown", {"name": "acme"}, "scope"),
         ("channels/blusky/cap", {"most": 1}, "channel"),
         ("channels/bluesky/cap", {"most": -1}, "most"),
         ("channels/bluesky/cap", {"most": 10**9}, "most"),

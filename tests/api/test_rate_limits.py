@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from postino.api.rate_limits import shown_in
+from postino.api.rate_limits import hash_credential
 from tests.api.fake_worker import put
 from tests.api.processes import Server
 
@@ -80,7 +80,9 @@ def test_large_answers_are_packed_for_who_can_unpack_them(server: Server) -> Non
 
 
 def shown(**headers: str) -> str | None:
-    return shown_in({"type": "http", "headers": [(name.encode(), text.encode()) for name, text in headers.items()]})
+    return hash_credential(
+        {"type": "http", "headers": [(name.encode(), text.encode()) for name, text in headers.items()]}
+    )
 
 
 def test_a_caller_is_the_same_however_its_key_or_cookie_is_written() -> None:

@@ -22,9 +22,9 @@ def test_doubts_are_listed_with_why_and_nobody_elses(server: Server) -> None:
     assert other.get("/v1/uncertain")["data"] == []
     foreign, missing = other.ask("GET", f"/v1/uncertain/{mine}"), other.ask("GET", f"/v1/uncertain/{NOBODY}")
     assert same_refusal(foreign, missing, mine, NOBODY)
-    looked = acme.ask("POST", f"/v1/uncertain/{mine}/look")
+    looked = acme.ask("POST", f"/v1/uncertain/{mine}/lookup")
     assert (looked.status, looked.json["sighting"], looked.json["candidates"]) == (200, "cannot_tell", [])
-    assert other.ask("POST", f"/v1/uncertain/{mine}/look").status == 404
+    assert other.ask("POST", f"/v1/uncertain/{mine}/lookup").status == 404
     acme.ask("POST", f"/v1/jobs/{mine}/resolve", {"verdict": "give_up", "reason": "over"})
     assert acme.get("/v1/uncertain")["data"] == []
     assert acme.ask("GET", f"/v1/uncertain/{mine}").status == 409
@@ -37,7 +37,7 @@ def test_a_look_where_nobody_can_look_says_so_and_changes_nothing(up: Up) -> Non
     up.fault("telegram", "process_then_drop")
     post = up.post("Was it sent?", account)
     up.settled(post["id"], "uncertain")
-    looked = up.api.ask("POST", f"/v1/uncertain/{post['id']}/look").json
+    looked = up.api.ask("POST", f"/v1/uncertain/{post['id']}/lookup").json
     assert (looked["sighting"], looked["why"]) == (
         "cannot_tell", "The network has no way to ask whether the post arrived.",
     )  # fmt: skip

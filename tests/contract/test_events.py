@@ -10,7 +10,7 @@ from typing import Any, cast
 import asyncpg
 import pytest
 
-from postino.api.event_stream import Guest, Stream, Told
+from postino.api.event_stream import EventStream, StreamedEvent, Subscriber
 from postino.stores.store import Store
 from postino.values.event import Cursor
 from postino.values.gate import Scope
@@ -153,11 +153,11 @@ async def test_who_comes_with_a_cursor_of_another_database_hears_from_now_on(des
         return True
 
     await desk.store.pause(Scope.CHANNEL, "before", ME)
-    stream, guest = Stream(desk.store, poll=0.01), Guest("anybody", let_in)
+    stream, guest = EventStream(desk.store, poll_interval=0.01), Subscriber("anybody", let_in)
     ahead = Cursor(2**40, 2**40)
     async with aclosing(stream.listen(lambda told: told, ahead, guest, heartbeat=30)) as heard:
         [last] = await desk.events()
         assert await anext(heard) == last.cursor
         await desk.store.pause(Scope.CHANNEL, "after", ME)
-        [told] = cast(Sequence[Told], await anext(heard))
+        [told] = cast(Sequence[StreamedEvent], await anext(heard))
         assert told.event.data["name"] == "after"

@@ -32,7 +32,7 @@ NAMED_APART = {
 }
 FOR_ANYBODY = ("/health/", "/v1/login")
 UNREADABLE = (400, 405, 408, 413)  # what cannot be read, and what is not there
-NOTHING_THERE = "There is nothing at this address."
+NOTHING_THERE = "There is nothing at this URL."
 ANSWERED: Counter[tuple[str, int]] = Counter()
 
 

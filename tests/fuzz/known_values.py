@@ -59,5 +59,5 @@ def known_for(stock: Stock) -> Mapping[str, Mapping[str, list[Any]]]:
         "POST /v1/dead-letters/{job_id}/replay": {"job_id": letters},
         "POST /v1/dead-letters/{job_id}/discard": {"job_id": letters},
         "GET /v1/uncertain/{job_id}": {"job_id": posts["lost"] + jobs["uncertain"]},
-        "POST /v1/uncertain/{job_id}/look": {"job_id": posts["lost"] + posts["uncertain"]},
+        "POST /v1/uncertain/{job_id}/lookup": {"job_id": posts["lost"] + posts["uncertain"]},
     }

@@ -51,7 +51,7 @@ class Target(Up):
 
     def troubles(self) -> list[str]:
         """What went wrong inside, though the answer may have hidden it."""
-        return [line for line in self.said if '"api.trouble"' in line]
+        return [line for line in self.said if '"api.internal_error"' in line]
 
     def end(self) -> str:
         self.process.wait(DEADLINE)

@@ -127,7 +127,7 @@ def about_dead(stock: Stock) -> Mapping[str, list[Sound]]:
         f"POST {dead}/{{job_id}}/discard": of("worker_killer", 1),
         "GET /v1/uncertain": [{}, {"query": {"channel": "bluesky"}}],
         f"GET {doubt}": lost,
-        f"POST {doubt}/look": lost,
+        f"POST {doubt}/lookup": lost,
     }
 
 
@@ -161,9 +161,9 @@ def about_house(world: World, stock: Stock) -> Mapping[str, list[Sound]]:
         f"POST {circuit}/reset": [{"path": {"service": "tiktok"}, "body": WHY}],
         "POST /v1/gates/{scope}/pause": [paused],
         "POST /v1/gates/{scope}/resume": [paused],
-        "POST /v1/gates/{scope}/warm": [{"path": {"scope": "channel"}, "body": {"name": "pinterest"}}],
+        "POST /v1/gates/{scope}/end-cooldown": [{"path": {"scope": "channel"}, "body": {"name": "pinterest"}}],
         "POST /v1/channels/{channel}/cap": [{"path": {"channel": "bluesky"}, "body": {"most": 3}}],
-        "POST /v1/simulate": [{"body": {"until": soon(), "workers": 2}}],
+        "POST /v1/forecast": [{"body": {"until": soon(), "workers": 2}}],
         "GET /v1/quotas": [{"query": {"account": stock.accounts["bluesky"]}}],
         "GET /v1/stats": [{"query": {"window": "3600"}}],
         "GET /v1/audit": [{"query": {"verify": "true", "limit": "3"}}],

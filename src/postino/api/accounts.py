@@ -1,140 +1,197 @@
-"""`/v1/accounts`: who can publish, without what it takes to speak for them."""
+"""`/v1/accounts`: accounts on networks. Credentials are stored encrypted and never returned."""
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import Path
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
-from postino.api.caller import Caller, caller_of
-from postino.api.models import MOST_REASON, DeedBody, Strict
-from postino.api.problems import nearest
-from postino.api.query import query_of
+from postino.api.caller import Caller
+from postino.api.context import Context, RequestContext
+from postino.api.models import Name, Reason, ReasonBody, Strict
+from postino.api.query import BRAND, NETWORK, choice_parameter
+from postino.api.routes import Link, Routes
 from postino.api.views.accounts import render_account
 from postino.api.visibility import get_visible_account
-from postino.engine.actions import make_audit_context
+from postino.client.types.accounts import AccountCheckView, AccountView
+from postino.client.types.common import Doc, Page
 from postino.engine.checks import check_name, check_text
 from postino.errors import Conflict, WrongUse
 from postino.publishing.accounts import SANDBOX, complete_credentials, find_remote_id
+from postino.values.auth import Role
 from postino.values.post import AccountState, StoredAccount
 from postino.wiring import Postino, describe_unreachable
-from postino.wiring import check_account as check_account_of
+from postino.wiring import check_account as check_with_network
 
+routes = Routes("accounts")
 Credentials = Annotated[dict[str, Annotated[str, Field(max_length=10_000)]], Field(max_length=20, repr=False)]
-Name = Annotated[str, Field(max_length=500)]
+AccountId = Annotated[str, Path(description="Id of the account, such as `mastodon:acme`.")]
+STATE = choice_parameter("state", "Only accounts in this state.", [*AccountState])
 
 
 class ReconnectBody(Strict):
-    """New credentials; they are sealed, and never shown again."""
+    """New credentials of an account."""
 
-    credentials: Credentials
-    base_url: Name | None = None
-    brand: Name | None = None
-    remote_id: Name | None = None
-    reason: Annotated[str, Field(max_length=MOST_REASON)] = ""
+    credentials: Annotated[
+        Credentials,
+        Doc("What the network needs to publish, such as an access token. It is stored encrypted and never returned."),
+    ]
+    base_url: Annotated[
+        Name | None, Doc("URL of the server, for networks with many servers; left out, the usual one.")
+    ] = None
+    brand: Annotated[Name | None, Doc("Brand of the account; left out, a known account keeps its brand.")] = None
+    remote_id: Annotated[Name | None, Doc("Id of the account on its network, where the network needs it.")] = None
+    reason: Annotated[Reason, Doc("Why; it is stored in the audit trail.")] = ""
 
 
 class AccountBody(ReconnectBody):
-    """`POST /v1/accounts`."""
+    """An account to connect."""
 
-    network: Name
-    handle: Annotated[str, Field(min_length=1, max_length=300)]
+    network: Annotated[Name, Doc("Name of the network, such as `mastodon`.")]
+    handle: Annotated[str, Field(min_length=1, max_length=300), Doc("Name of the account on its network.")]
 
 
-def routes(app: Postino) -> APIRouter:
-    router = APIRouter(prefix="/v1/accounts", tags=["accounts"])
+@routes.add("GET", "/v1/accounts", role=Role.VIEWER, query=(NETWORK, BRAND, STATE), responses={200: Page[AccountView]})
+async def list_accounts(context: Context) -> JSONResponse:
+    """List accounts.
 
-    @router.get("")
-    async def list_accounts(request: Request) -> JSONResponse:
-        """All of them, the first one added first: `network`, `brand`, `state`."""
-        caller, query = caller_of(request), query_of(request, "network", "brand", "state")
-        if "state" in query and query["state"] not in list(AccountState):
-            known = nearest(query["state"], [*AccountState])
-            raise WrongUse(f"state: there is no {query['state'][:40]!r}.{known}", "state")
-        found = [account for account in await app.store.accounts() if caller.sees(account.brand)]
-        told = [render_account(account) for account in found]
-        data = [account for account in told if all(account[name] == said for name, said in query.items())]
-        return JSONResponse({"data": data, "next_cursor": None})
+    Returns all accounts in one page, oldest first.
+    """
+    accounts = [one for one in await context.app.store.accounts() if context.caller.can_see(one.brand)]
+    views = [render_account(account) for account in accounts]
+    filters = {parameter.name: context.query[parameter] for parameter in (NETWORK, BRAND, STATE)}
+    data = [view for view in views if all(text in (None, view[name]) for name, text in filters.items())]
+    return JSONResponse({"data": data, "next_cursor": None})
 
-    @router.post("", status_code=201)
-    async def create_account(body: AccountBody, request: Request) -> JSONResponse:
-        """Adds one: 201. One that is known is reconnected instead."""
-        caller = caller_of(request)
-        check_name(body.handle, "handle")
-        check_brand(caller, body.brand)
-        account_id = f"{body.network}:{body.handle}"
-        for account in await app.store.accounts_by_id([account_id]):
-            advice = "reconnect it" if caller.sees(account.brand) else "ask an owner of all brands about it"
-            raise Conflict(f"Account {account_id} is there already: {advice}. Nothing was changed.")
-        added = await connect(body.network, body.handle, body, caller, body.brand, new=True)
-        return JSONResponse(render_account(added), 201)
 
-    @router.get("/{account_id}")
-    async def show_account(account_id: str, request: Request) -> JSONResponse:
-        """One of them."""
-        return JSONResponse(render_account(await get_visible_account(app, account_id, caller_of(request))))
+@routes.add(
+    "POST",
+    "/v1/accounts",
+    role=Role.OWNER,
+    responses={201: AccountView},
+    errors={409: "The account exists. Use `POST /v1/accounts/{account_id}/reconnect` to give it new credentials."},
+    links=(Link(201, "/v1/accounts/{account_id}", "/id"),),
+)
+async def create_account(body: AccountBody, context: Context) -> JSONResponse:
+    """Create account.
 
-    @router.post("/{account_id}/check")
-    async def check_account(account_id: str, request: Request) -> JSONResponse:
-        """Asks the network whether it takes the credentials: `works`, null where that cannot be told."""
-        caller = caller_of(request)
-        await get_visible_account(app, account_id, caller)
-        checked = await check_account_of(app, account_id, make_audit_context(caller.name, "checked"))
-        told = {"works": checked.works, "message": checked.message}
-        return JSONResponse(told | {"account": render_account(checked.account)})
+    Connects an account that Postino does not know yet. For a known account it returns 409; reconnect that one with
+    `POST /v1/accounts/{account_id}/reconnect`.
+    """
+    check_name(body.handle, "handle")
+    check_brand(context.caller, body.brand)
+    account_id = f"{body.network}:{body.handle}"
+    for account in await context.app.store.accounts_by_id([account_id]):
+        advice = "Reconnect it" if context.caller.can_see(account.brand) else "Ask an owner of all brands"
+        raise Conflict(f"Account {account_id} exists already. {advice}. Nothing was changed.")
+    account = await connect(context, body.network, body.handle, body, body.brand, new=True)
+    return JSONResponse(render_account(account), 201)
 
-    @router.post("/{account_id}/reconnect")
-    async def reconnect_account(account_id: str, body: ReconnectBody, request: Request) -> JSONResponse:
-        """New credentials: what waited for them goes out."""
-        caller = caller_of(request)
-        known = await get_visible_account(app, account_id, caller)
-        brand = known.brand if body.brand is None else body.brand
-        check_brand(caller, brand)
-        again = await connect(known.network, known.handle, body, caller, brand, before=known)
-        app.wakeup.notify()
-        return JSONResponse(render_account(again))
 
-    @router.post("/{account_id}/pause")
-    async def pause_account(account_id: str, request: Request, body: DeedBody | None = None) -> JSONResponse:
-        """Its posts wait until it is resumed."""
-        caller = caller_of(request)
-        await get_visible_account(app, account_id, caller)
-        paused = await app.accounts.pause(account_id, make_audit_context(caller.name, body.reason if body else ""))
-        return JSONResponse(render_account(paused))
+@routes.add("GET", "/v1/accounts/{account_id}", role=Role.VIEWER, responses={200: AccountView})
+async def get_account(account_id: AccountId, context: Context) -> JSONResponse:
+    """Get account.
 
-    @router.post("/{account_id}/resume")
-    async def resume_account(account_id: str, request: Request, body: DeedBody | None = None) -> JSONResponse:
-        """Its posts go again."""
-        caller = caller_of(request)
-        await get_visible_account(app, account_id, caller)
-        resumed = await app.accounts.resume(account_id, make_audit_context(caller.name, body.reason if body else ""))
-        app.wakeup.notify()
-        return JSONResponse(render_account(resumed))
+    Returns one account without its credentials.
+    """
+    return JSONResponse(render_account(await get_visible_account(context.app, context.caller, account_id)))
 
-    async def connect(
-        network: str, handle: str, body: ReconnectBody, caller: Caller, brand: str | None, **how: Any
-    ) -> StoredAccount:
-        credentials = complete_credentials(network, handle, body.credentials, app.networks)
-        check_address(app, body.base_url)
-        remote_id: Any = body.remote_id or find_remote_id(credentials, app.networks.credentials[network])
-        how |= {"base_url": body.base_url, "brand": brand, "remote_id": remote_id}
-        return await app.accounts.add(
-            network, handle, credentials, **how, act=make_audit_context(caller.name, body.reason)
-        )
 
-    return router
+@routes.add(
+    "POST",
+    "/v1/accounts/{account_id}/check",
+    role=Role.EDITOR,
+    responses={200: AccountCheckView},
+    errors={409: "The network of the account cannot be checked, or the account changed in the meantime."},
+)
+async def check_account(account_id: AccountId, context: Context) -> JSONResponse:
+    """Check account.
+
+    Asks the network whether it accepts the credentials. `works` is null if that cannot be found out.
+    """
+    await get_visible_account(context.app, context.caller, account_id)
+    result = await check_with_network(context.app, account_id, context.act("checked"))
+    account = render_account(result.account)
+    return JSONResponse({"works": result.works, "message": result.message, "account": account})
+
+
+@routes.add(
+    "POST",
+    "/v1/accounts/{account_id}/reconnect",
+    role=Role.OWNER,
+    responses={200: AccountView},
+    errors={409: "The account changed in the meantime, or has waiting posts and cannot move to another brand."},
+)
+async def reconnect_account(account_id: AccountId, body: ReconnectBody, context: Context) -> JSONResponse:
+    """Reconnect account.
+
+    Replaces the credentials of an account. Posts that wait for new credentials are published.
+    """
+    known = await get_visible_account(context.app, context.caller, account_id)
+    brand = known.brand if body.brand is None else body.brand
+    check_brand(context.caller, brand)
+    account = await connect(context, known.network, known.handle, body, brand, before=known)
+    context.app.wakeup.notify()
+    return JSONResponse(render_account(account))
+
+
+@routes.add(
+    "POST",
+    "/v1/accounts/{account_id}/pause",
+    role=Role.EDITOR,
+    responses={200: AccountView},
+    errors={409: "The account changed in the meantime."},
+)
+async def pause_account(account_id: AccountId, context: Context, body: ReasonBody | None = None) -> JSONResponse:
+    """Pause account.
+
+    Holds the posts of an account until it is resumed.
+    """
+    await get_visible_account(context.app, context.caller, account_id)
+    account = await context.app.accounts.pause(account_id, context.act(body.reason if body else ""))
+    return JSONResponse(render_account(account))
+
+
+@routes.add(
+    "POST",
+    "/v1/accounts/{account_id}/resume",
+    role=Role.EDITOR,
+    responses={200: AccountView},
+    errors={409: "The account is not paused, or changed in the meantime."},
+)
+async def resume_account(account_id: AccountId, context: Context, body: ReasonBody | None = None) -> JSONResponse:
+    """Resume account.
+
+    Publishes the posts of a paused account again.
+    """
+    await get_visible_account(context.app, context.caller, account_id)
+    account = await context.app.accounts.resume(account_id, context.act(body.reason if body else ""))
+    context.app.wakeup.notify()
+    return JSONResponse(render_account(account))
+
+
+async def connect(
+    context: RequestContext, network: str, handle: str, body: ReconnectBody, brand: str | None, **how: Any
+) -> StoredAccount:
+    app = context.app
+    credentials = complete_credentials(network, handle, body.credentials, app.networks)
+    check_base_url(app, body.base_url)
+    remote_id: Any = body.remote_id or find_remote_id(credentials, app.networks.credentials[network])
+    how |= {"base_url": body.base_url, "brand": brand, "remote_id": remote_id}
+    return await app.accounts.add(network, handle, credentials, **how, act=context.act(body.reason))
 
 
 def check_brand(caller: Caller, brand: str | None) -> None:
-    if not caller.sees(check_text("brand", brand)):
-        raise WrongUse(f"brand: this key is for {', '.join(sorted(caller.brands or ()))}.", "brand")
+    if not caller.can_see(check_text("brand", brand)):
+        allowed = ", ".join(sorted(caller.brands or ()))
+        raise WrongUse(f"brand: choose one of the brands that you have access to: {allowed}.", "brand")
 
 
-def check_address(app: Postino, address: str | None) -> None:
-    """Not one inside the house, but for the sandbox's own and what `networks.allowed_private_origins` names."""
-    if address is None or (address.startswith(SANDBOX) and app.config.sandbox.url):
+def check_base_url(app: Postino, url: str | None) -> None:
+    """Reject private addresses, except the sandbox and what `networks.allowed_private_origins` lists."""
+    if url is None or (url.startswith(SANDBOX) and app.config.sandbox.url):
         return
-    if not address.startswith(("https://", "http://")):
-        raise WrongUse("base_url: must begin with https:// or http://.", "base_url")
-    if why := describe_unreachable(app.config, address):
-        raise WrongUse(f"base_url: {address} cannot be used: {why}.", "base_url")
+    if not url.startswith(("https://", "http://")):
+        raise WrongUse("base_url must begin with https:// or http://.", "base_url")
+    if reason := describe_unreachable(app.config, url):
+        raise WrongUse(f"base_url: {url} cannot be used: {reason}.", "base_url")

@@ -1,75 +1,97 @@
-"""`/v1/api-keys`: programs' ways in. A key is shown once, in the answer that makes it."""
+"""`/v1/api-keys`: API keys for programs. A key is shown once, in the response that creates it."""
 
 from collections.abc import Sequence
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Request
+from fastapi import Path
 from fastapi.responses import JSONResponse
-from pydantic import Field
 
-from postino.api.caller import caller_of
-from postino.api.models import MOST_REASON, Strict, Texts
-from postino.api.parsing import instant
-from postino.api.query import cursor_of, limit_of, query_of
+from postino.api.context import Context
+from postino.api.models import Reason, Strict, Texts
+from postino.api.parsing import parse_time
+from postino.api.query import CURSOR, LIMIT, PAGE, REASON
+from postino.api.routes import Link, Routes
 from postino.api.views.users import render_api_key
 from postino.auth.validation import parse_role
-from postino.engine.actions import make_audit_context
-from postino.values.auth import ApiKey
+from postino.client.types.auth import ApiKeyView, CreatedApiKeyView
+from postino.client.types.common import Doc, Page
+from postino.values.auth import ApiKey, Role
 from postino.values.post import StoredAccount
-from postino.wiring import Postino
 
-NEVER_KEPT = {"Cache-Control": "no-store"}
-
-
-class KeyBody(Strict):
-    """`POST /v1/api-keys`."""
-
-    name: str
-    role: str
-    brands: Texts | None = None
-    expires_at: str | None = None
-    timezone: str | None = None
-    reason: Annotated[str, Field(max_length=MOST_REASON)] = ""
+routes = Routes("API keys")
+NO_STORE = {"Cache-Control": "no-store"}
 
 
-def routes(app: Postino) -> APIRouter:
-    router = APIRouter(prefix="/v1/api-keys", tags=["people"])
+class ApiKeyBody(Strict):
+    """An API key to create."""
 
-    @router.post("", status_code=201)
-    async def add_api_key(request: Request, body: KeyBody) -> JSONResponse:
-        """A new one: 201, with `key`, which nobody can show again; `notes` tell of brands that no account has."""
-        made, text = await app.api_keys.add(
-            body.name,
-            parse_role(body.role),
-            brands=body.brands,
-            expires_at=instant(body.expires_at, body.timezone, "expires_at", []),
-            act=make_audit_context(caller_of(request).name, body.reason),
-        )
-        notes = notes_on(made, await app.store.accounts())
-        return JSONResponse(render_api_key(made) | {"key": text, "notes": notes}, 201, NEVER_KEPT)
-
-    @router.get("")
-    async def list_api_keys(request: Request) -> JSONResponse:
-        """The oldest first; of each its beginning, and nothing more."""
-        query = query_of(request, "limit", "cursor")
-        limit = limit_of(query)
-        found = await app.store.api_keys(cursor_of(query), limit + 1)
-        cursor = str(found[limit - 1].id) if len(found) > limit else None
-        return JSONResponse({"data": [render_api_key(key) for key in found[:limit]], "next_cursor": cursor})
-
-    @router.delete("/{key_id}")
-    async def remove_api_key(request: Request, key_id: UUID) -> JSONResponse:
-        """From the next request on it lets nobody in; `reason` goes into the audit trail."""
-        reason = query_of(request, "reason").get("reason", "")
-        return JSONResponse(
-            render_api_key(await app.store.remove_api_key(key_id, make_audit_context(caller_of(request).name, reason)))
-        )
-
-    return router
+    name: Annotated[str, Doc("What the key is for.")]
+    role: Annotated[str, Doc("What the key may do: `viewer`, `editor` or `owner`.")]
+    brands: Annotated[Texts | None, Doc("Brands the key has access to; left out, all brands.")] = None
+    expires_at: Annotated[
+        str | None, Doc("When the key expires: ISO 8601 with an offset, or local to `timezone`. Left out: never.")
+    ] = None
+    timezone: Annotated[str | None, Doc("IANA time zone of times without an offset, such as `Europe/Rome`.")] = None
+    reason: Annotated[Reason, Doc("Why; it is stored in the audit trail.")] = ""
 
 
-def notes_on(key: ApiKey, accounts: Sequence[StoredAccount]) -> list[str]:
-    """Which of its brands have no account: until they have, the key sees nothing of them."""
+@routes.add(
+    "POST",
+    "/v1/api-keys",
+    role=Role.OWNER,
+    all_brands=True,
+    responses={201: CreatedApiKeyView},
+    errors={409: "A key with this name exists."},
+    links=(Link(201, "/v1/api-keys/{key_id}", "/id"),),
+)
+async def create_api_key(body: ApiKeyBody, context: Context) -> JSONResponse:
+    """Create API key.
+
+    Returns the new key in `key`, this once: only a hash of it is stored. `notes` name brands that no account has.
+    """
+    key, text = await context.app.api_keys.add(
+        body.name,
+        parse_role(body.role),
+        brands=body.brands,
+        expires_at=parse_time(body.expires_at, body.timezone, "expires_at", []),
+        act=context.act(body.reason),
+    )
+    notes = describe_unused_brands(key, await context.app.store.accounts())
+    return JSONResponse(render_api_key(key) | {"key": text, "notes": notes}, 201, NO_STORE)
+
+
+@routes.add("GET", "/v1/api-keys", role=Role.OWNER, all_brands=True, query=PAGE, responses={200: Page[ApiKeyView]})
+async def list_api_keys(context: Context) -> JSONResponse:
+    """List API keys.
+
+    Oldest first. Only the first characters of each key are shown.
+    """
+    limit = context.query[LIMIT]
+    keys = await context.app.store.api_keys(context.query[CURSOR], limit + 1)
+    cursor = str(keys[limit - 1].id) if len(keys) > limit else None
+    return JSONResponse({"data": [render_api_key(key) for key in keys[:limit]], "next_cursor": cursor})
+
+
+@routes.add(
+    "DELETE",
+    "/v1/api-keys/{key_id}",
+    role=Role.OWNER,
+    all_brands=True,
+    query=(REASON,),
+    responses={200: ApiKeyView},
+)
+async def revoke_api_key(
+    key_id: Annotated[UUID, Path(description="Id of the API key.")], context: Context
+) -> JSONResponse:
+    """Revoke API key.
+
+    Revokes an API key immediately: the next request with it gets 401.
+    """
+    key = await context.app.store.remove_api_key(key_id, context.act(context.query[REASON]))
+    return JSONResponse(render_api_key(key))
+
+
+def describe_unused_brands(key: ApiKey, accounts: Sequence[StoredAccount]) -> list[str]:
     missing = sorted((key.brands or frozenset()) - {account.brand for account in accounts})
-    return [f"No account has the brand {brand} yet: until one has, this key sees nothing of it." for brand in missing]
+    return [f"No account has the brand {brand} yet. Until one has, this key sees nothing of it." for brand in missing]

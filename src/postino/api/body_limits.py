@@ -1,171 +1,161 @@
-"""What comes in: at most a megabyte of JSON, in whole characters and in time. The rest is refused before it is read."""
+"""Middleware for request bodies: reads each completely, in time and within its limits, and checks that it is JSON."""
 
 import asyncio
 import json
 import math
-import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from postino.api.problems import problem
+from postino.api.routes import JSON_BODY, METHODS_WITH_BODY, BodyLimit
+from postino.api.text_checks import BROKEN, BROKEN_CHARACTER, MAX_NAME
 
-MOST_BYTES = 1_000_000
-WITH_BODY = ("POST", "PATCH", "PUT")
-BROKEN = re.compile("[\x00\ud800-\udfff]")  # NUL and half characters can neither be stored nor sent
-ESCAPE = b"\\u"  # as nothing else they can be written in JSON
-MOST_FILE_BYTES = 20_000_000
-MOST_OF_STRANGERS = 20_000
-SIZES = {"/v1/imports": MOST_FILE_BYTES, "/v1/login": MOST_OF_STRANGERS}
-SLOWEST = 10_000  # bytes in a second, after the first moments
-MOST_LEVELS = 100
-MOST_FIELDS = 100  # of a body; each that there is not costs time to be told of
-MOST_FIELDS_OF_STRANGERS = 20
-MOST_NAMES = 1_000  # of an object in it
-MOST_ELEMENTS = 10_000  # of a list in it
-AS_THEY_ARE = ("payload",)  # a job's own, in which nobody looks for fields
-MOST_SHOWN = 100  # characters of a name
-TOO_LARGE = "The body is larger than {:,} bytes. Pictures and films go by their address, not in here."
-TOO_LARGE_A_FILE = "The file is larger than {:,} bytes. Split it into several."
-TOO_SLOW = "The body did not arrive within {:g} seconds. Send it again, all at once."
+ESCAPE = b"\\u"  # JSON can write a broken character only as an escape
+MIN_BYTES_PER_SECOND = 10_000  # after the first `read_timeout` seconds
+MAX_DEPTH = 100
+MAX_KEYS = 1_000  # of an object within the body
+MAX_ELEMENTS = 10_000  # of a list within the body
+FREE_FIELDS = ("payload",)  # belongs to a job's handler; its size is not limited
+TOO_LARGE = "The body is larger than {:,} bytes. Give images and videos by their URL."
+FILE_TOO_LARGE = "The file is larger than {:,} bytes. Split it into several."
+TOO_SLOW = "The body did not arrive within {:g} seconds. Send it again without pauses."
 TOO_DEEP = "The body is nested too deeply."
 TOO_MANY = "{} has more than {:,} {}."
-BROKEN_CHARACTER = "holds a broken character: type it again instead of pasting it."
 
 
-class Unreadable(Exception):
-    """The body is not what can be read, and why."""
+class InvalidBody(Exception):
+    """A body that cannot be read, with the status and text of the error."""
 
     def __init__(self, status: int, detail: str, field: str | None = None) -> None:
         super().__init__(detail)
         self.status, self.detail, self.field = status, detail, field
 
 
-class Gone(Exception):
-    """Whoever sent it hung up before it was whole."""
+class ClientDisconnected(Exception):
+    """The client closed the connection before the body was complete."""
 
 
-class Bodies:
-    """Reads each body whole and hands it on as JSON, whatever its header calls it; a file as it is."""
+class BodyLimits:
+    """Passes JSON bodies on as `application/json`, whatever their header says, and files unchanged."""
 
-    def __init__(self, app: ASGIApp, *, patience: float) -> None:
-        self.app = app
-        self.patience = patience
+    def __init__(self, app: ASGIApp, *, read_timeout: float, limits: Mapping[str, BodyLimit]) -> None:
+        self.app, self.read_timeout, self.limits = app, read_timeout, limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] not in WITH_BODY:
+        if scope["type"] != "http" or scope["method"] not in METHODS_WITH_BODY:
             await self.app(scope, receive, send)
             return
-        most = SIZES.get(scope["path"], MOST_BYTES)
-        a_file = most == MOST_FILE_BYTES
+        limit = self.limits.get(scope["path"], JSON_BODY)
         try:
-            body = await self.read(scope, receive, most)
-            if not a_file:  # whoever reads a file says what is wrong with it, and where
-                check(body, MOST_FIELDS_OF_STRANGERS if most == MOST_OF_STRANGERS else MOST_FIELDS)
-        except Unreadable as error:
-            refusal = problem(error.status, f"{error.detail} Nothing was changed.", error.field)
-            await refusal(scope, receive, send)
+            body = await self.read(scope, receive, limit)
+            if not limit.is_file:  # the import itself reports what is wrong with a file, line by line
+                check_body(body, limit.max_fields)
+        except InvalidBody as error:
+            await problem(error.status, f"{error.detail} Nothing was changed.", error.field)(scope, receive, send)
             return
-        except Gone:
+        except ClientDisconnected:
             return
-        await self.app(scope if a_file else as_json(scope), once(body, receive), send)
+        await self.app(scope if limit.is_file else set_json_type(scope), replay_body(body, receive), send)
 
-    async def read(self, scope: Scope, receive: Receive, most: int) -> bytes:
-        """Whole, or not at all: what a sender did not finish is nothing it asked for."""
-        too_large = Unreadable(413, (TOO_LARGE_A_FILE if most == MOST_FILE_BYTES else TOO_LARGE).format(most))
+    async def read(self, scope: Scope, receive: Receive, limit: BodyLimit) -> bytes:
+        """Return the complete body. A request that the client did not finish is dropped."""
+        message = FILE_TOO_LARGE if limit.is_file else TOO_LARGE
+        too_large = InvalidBody(413, message.format(limit.max_bytes))
         declared = Headers(scope=scope).get("content-length", "")
-        if declared.isdigit() and int(declared) > most:
+        if declared.isdigit() and int(declared) > limit.max_bytes:
             raise too_large
-        parts, size, begun_at = [], 0, asyncio.get_running_loop().time()
+        parts, size, started_at = [], 0, asyncio.get_running_loop().time()
         try:
-            async with asyncio.timeout(self.patience) as limit:
+            async with asyncio.timeout(self.read_timeout) as timeout:
                 while True:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        raise Gone
-                    parts.append(message.get("body", b""))
+                    received = await receive()
+                    if received["type"] == "http.disconnect":
+                        raise ClientDisconnected
+                    parts.append(received.get("body", b""))
                     size += len(parts[-1])
-                    if size > most:
+                    if size > limit.max_bytes:
                         raise too_large
-                    if not message.get("more_body"):
+                    if not received.get("more_body"):
                         return b"".join(parts)
-                    limit.reschedule(begun_at + self.patience + size / SLOWEST)
+                    timeout.reschedule(started_at + self.read_timeout + size / MIN_BYTES_PER_SECOND)
         except TimeoutError:
-            raise Unreadable(408, TOO_SLOW.format(self.patience)) from None
+            raise InvalidBody(408, TOO_SLOW.format(self.read_timeout)) from None
 
 
-def as_json(scope: Scope) -> Scope:
+def set_json_type(scope: Scope) -> Scope:
     headers = [(name, value) for name, value in scope["headers"] if name != b"content-type"]
     return {**scope, "headers": [*headers, (b"content-type", b"application/json")]}
 
 
-def check(body: bytes, most_fields: int = MOST_FIELDS) -> None:
+def check_body(body: bytes, max_fields: int = JSON_BODY.max_fields) -> None:
+    """Raise InvalidBody unless this is JSON in UTF-8, within the limits and without ambiguous or broken content."""
     if not body:
         return
     try:
         value = json.loads(
-            body.decode(), parse_constant=no_number, parse_float=finite, object_pairs_hook=each_name_once
+            body.decode(), parse_constant=reject_constant, parse_float=parse_finite, object_pairs_hook=build_object
         )
     except UnicodeDecodeError as error:
-        raise Unreadable(400, f"The body is not UTF-8 text (byte {error.start}).") from None
+        raise InvalidBody(400, f"The body is not UTF-8 text (byte {error.start}).") from None
     except RecursionError:
-        raise Unreadable(400, TOO_DEEP) from None
+        raise InvalidBody(400, TOO_DEEP) from None
     except ValueError as error:
-        raise Unreadable(400, f"The body is not JSON: {error}.") from None
+        raise InvalidBody(400, f"The body is not JSON: {error}.") from None
     fields = value if isinstance(value, dict) else {"": value}
-    if len(fields) > most_fields:
-        raise Unreadable(422, TOO_MANY.format("The body", most_fields, "fields"))
+    if len(fields) > max_fields:
+        raise InvalidBody(422, TOO_MANY.format("The body", max_fields, "fields"))
     for name, part in fields.items():
         check_size(name, part)
-    place = broken(value) if ESCAPE in body else None
+    place = find_broken(value) if ESCAPE in body else None
     if place is not None:
-        field = told(place)
-        raise Unreadable(422, f"{field or 'The body'} {BROKEN_CHARACTER}", field)
+        field = format_place(place)
+        raise InvalidBody(422, f"{field or 'The body'} {BROKEN_CHARACTER}", field)
 
 
 def check_size(name: str, part: Any) -> None:
-    """Refuses what would take long to look at piece by piece."""
-    level, shown = [part], BROKEN.sub("\ufffd", name[:MOST_SHOWN])
-    for _ in range(MOST_LEVELS):
+    """Reject what would take long to validate."""
+    level, shown = [part], BROKEN.sub("\ufffd", name[:MAX_NAME])
+    for _ in range(MAX_DEPTH):
         level = [it for it in level if isinstance(it, dict | list)]
         if not level:
             return
-        if name not in AS_THEY_ARE:
-            if any(len(it) > MOST_NAMES for it in level if isinstance(it, dict)):
-                raise Unreadable(422, TOO_MANY.format(f"An object in {shown}", MOST_NAMES, "fields"), shown)
-            if any(len(it) > MOST_ELEMENTS for it in level):
-                raise Unreadable(422, TOO_MANY.format(shown or "The body", MOST_ELEMENTS, "elements"), shown)
+        if name not in FREE_FIELDS:
+            if any(len(it) > MAX_KEYS for it in level if isinstance(it, dict)):
+                raise InvalidBody(422, TOO_MANY.format(f"An object in {shown}", MAX_KEYS, "fields"), shown)
+            if any(len(it) > MAX_ELEMENTS for it in level):
+                raise InvalidBody(422, TOO_MANY.format(shown or "The body", MAX_ELEMENTS, "elements"), shown)
         level = [inner for it in level for inner in (it.values() if isinstance(it, dict) else it)]
-    raise Unreadable(400, TOO_DEEP)
+    raise InvalidBody(400, TOO_DEEP)
 
 
-def no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number that JSON knows")
+def reject_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
 
 
-def finite(text: str) -> float:
+def parse_finite(text: str) -> float:
     number = float(text)
     if math.isinf(number):
-        raise Unreadable(400, f"The body holds a number that is too large: {text[:40]}.")
+        raise InvalidBody(400, f"The body holds a number that is too large: {text[:40]}.")
     return number
 
 
-def each_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Of two values under one name nobody knows which was meant."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        times = Counter(name for name, _ in pairs)
-        twice = next(name for name in found if times[name] > 1)
-        shown = BROKEN.sub("\ufffd", twice)[:MOST_SHOWN]
-        raise Unreadable(422, f"{shown} is in the same object twice: say it once.", shown)
-    return found
+def build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Build an object whose names are unique: of two values under one name, nobody knows which is meant."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        counts = Counter(name for name, _ in pairs)
+        repeated = next(name for name in values if counts[name] > 1)
+        shown = BROKEN.sub("\ufffd", repeated)[:MAX_NAME]
+        raise InvalidBody(422, f"{shown} is in the same object twice. Give it once.", shown)
+    return values
 
 
-def broken(value: Any) -> list[str | int] | None:
-    """Where, from the inside out, there are characters that nobody can keep; None: nowhere."""
+def find_broken(value: Any) -> list[str | int] | None:
+    """Return the place of a broken character, innermost part first; None if there is none."""
     match value:
         case str():
             return [] if BROKEN.search(value) else None
@@ -173,27 +163,27 @@ def broken(value: Any) -> list[str | int] | None:
             for name, part in value.items():
                 if BROKEN.search(name):
                     return []
-                if (place := broken(part)) is not None:
+                if (place := find_broken(part)) is not None:
                     return [*place, name]
         case list():
             for number, part in enumerate(value):
-                if (place := broken(part)) is not None:
+                if (place := find_broken(part)) is not None:
                     return [*place, number]
     return None
 
 
-def told(place: Sequence[str | int]) -> str:
-    parts = (f"[{part}]" if isinstance(part, int) else f".{part[:MOST_SHOWN]}" for part in reversed(place))
+def format_place(place: Sequence[str | int]) -> str:
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part[:MAX_NAME]}" for part in reversed(place))
     return "".join(parts).removeprefix(".")
 
 
-def once(body: bytes, receive: Receive) -> Receive:
-    """The body that was read already, then whatever comes after it."""
+def replay_body(body: bytes, receive: Receive) -> Receive:
+    """Return a receive function that yields the body once more, then what follows it."""
     unread = [body]
 
-    async def again() -> Message:
+    async def receive_again() -> Message:
         if unread:
             return {"type": "http.request", "body": unread.pop(), "more_body": False}
         return await receive()
 
-    return again
+    return receive_again

@@ -1,38 +1,40 @@
-"""`/v1/brands`: whose accounts and posts there are. Brands are a name on both, and nothing else."""
+"""`/v1/brands`: the brands of accounts and jobs. A brand is only a name on them and is not created by itself."""
 
 from collections import Counter
 from typing import Any
 
-from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
-from postino.api.caller import caller_of
-from postino.api.query import limit_of, query_of
+from postino.api.context import Context
+from postino.api.query import LIMIT, text_parameter
+from postino.api.routes import Routes
+from postino.client.types.accounts import BrandView
+from postino.client.types.common import Page
 from postino.rules.post_status import STATUS
-from postino.wiring import Postino
+from postino.values.auth import Role
 
-MOST_COUNTED = 1000
+routes = Routes("brands")
+MAX_COUNTED = 1000
+CURSOR = text_parameter("cursor", "The `next_cursor` of the page before; leave it out for the first page.")
 
 
-def routes(app: Postino) -> APIRouter:
-    router = APIRouter(tags=["brands"])
+@routes.add("GET", "/v1/brands", role=Role.VIEWER, query=(LIMIT, CURSOR), responses={200: Page[BrandView]})
+async def list_brands(context: Context) -> JSONResponse:
+    """List brands.
 
-    @router.get("/v1/brands")
-    async def list_brands(request: Request) -> JSONResponse:
-        """Each with its accounts and its posts by status: the latest 1,000 under way, and as many that ended."""
-        query = query_of(request, "limit", "cursor")
-        caller, limit = caller_of(request), limit_of(query)
-        accounts = Counter(account.brand for account in await app.store.accounts() if account.brand is not None)
-        names = sorted({*accounts, *await app.store.brands()})
-        all_seen = [name for name in names if caller.sees(name) and name > query.get("cursor", "")]
-        seen, cursor = all_seen[:limit], all_seen[limit - 1] if len(all_seen) > limit else None
-        posts: dict[str, dict[str, int]] = {name: {} for name in seen}
-        for counted in await app.store.brand_counts(seen, MOST_COUNTED):
-            posts[counted.brand][STATUS[counted.state].value] = counted.posts
-        data: list[dict[str, Any]] = [
-            {"brand": name, "accounts": accounts[name], "posts": posts[name], "counted_at_most": MOST_COUNTED}
-            for name in seen
-        ]
-        return JSONResponse({"data": data, "next_cursor": cursor})
-
-    return router
+    Returns each brand with the number of its accounts and of its posts by status. Counts cover the latest 1,000
+    waiting or running posts and as many that have ended.
+    """
+    app, caller, limit = context.app, context.caller, context.query[LIMIT]
+    accounts = Counter(account.brand for account in await app.store.accounts() if account.brand is not None)
+    names = sorted({*accounts, *await app.store.brands()})
+    visible = [name for name in names if caller.can_see(name) and name > (context.query[CURSOR] or "")]
+    page, cursor = visible[:limit], visible[limit - 1] if len(visible) > limit else None
+    posts: dict[str, dict[str, int]] = {name: {} for name in page}
+    for count in await app.store.brand_counts(page, MAX_COUNTED):
+        posts[count.brand][STATUS[count.state].value] = count.posts
+    data: list[dict[str, Any]] = [
+        {"brand": name, "accounts": accounts[name], "posts": posts[name], "counted_at_most": MAX_COUNTED}
+        for name in page
+    ]
+    return JSONResponse({"data": data, "next_cursor": cursor})

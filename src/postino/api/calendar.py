@@ -1,32 +1,37 @@
 """`/v1/calendar`: local days with their posts."""
 
-from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
-from postino.api.caller import Asking
-from postino.api.query import limit_of, query_of
+from postino.api.context import Context
+from postino.api.query import BRAND, MAX_LIMIT, MIN_LIMIT, integer_parameter, text_parameter
+from postino.api.routes import Routes
+from postino.client.types.calendar import CalendarView
 from postino.publishing.calendar import CalendarService, parse_days
+from postino.values.auth import Role
 from postino.values.time_zones import get_zone
-from postino.wiring import Postino
 
-USUAL = "20"
+routes = Routes("calendar")
+DAY = {"type": "string", "format": "date"}
+FROM = text_parameter("from", "First day, such as 2026-03-01.", schema=DAY, required=True)
+TO = text_parameter("to", "Last day; it is included.", schema=DAY, required=True)
+TIMEZONE = text_parameter("timezone", "IANA time zone of the days; left out, it is UTC.")
+LIMIT = integer_parameter("limit", "How many posts of each day are listed.", MIN_LIMIT, MAX_LIMIT, 20)
 
 
-def routes(app: Postino) -> APIRouter:
-    router = APIRouter(tags=["calendar"])
-    calendar = CalendarService(app.store)
+@routes.add(
+    "GET", "/v1/calendar", role=Role.VIEWER, query=(FROM, TO, TIMEZONE, BRAND, LIMIT), responses={200: CalendarView}
+)
+async def get_calendar(context: Context) -> JSONResponse:
+    """Get calendar.
 
-    @router.get("/v1/calendar")
-    async def show_calendar(request: Request, caller: Asking) -> JSONResponse:
-        """The days `from` to `to`, both included, in `timezone`; of each at most `limit` posts, cancelled ones too."""
-        query = query_of(request, "from", "to", "timezone", "brand", "limit")
-        first, last = parse_days(query.get("from"), query.get("to"))
-        timezone = get_zone(query.get("timezone", "UTC")).key
-        brands = caller.brands
-        if "brand" in query:
-            brands = frozenset([query["brand"]] if caller.sees(query["brand"]) else [])
-        most = limit_of({"limit": query.get("limit", USUAL)})
-        days = await calendar.list_days(first, last, timezone, brands, most)
-        return JSONResponse({"timezone": timezone, "data": days, "next_cursor": None})
-
-    return router
+    Returns the days from `from` to `to` in a time zone, each with its first posts and their number. Cancelled posts
+    are included.
+    """
+    query, caller = context.query, context.caller
+    first, last = parse_days(query[FROM], query[TO])
+    timezone = get_zone(query[TIMEZONE] or "UTC").key
+    brands, brand = caller.brands, query[BRAND]
+    if brand is not None:
+        brands = frozenset([brand] if caller.can_see(brand) else [])
+    days = await CalendarService(context.app.store).list_days(first, last, timezone, brands, query[LIMIT])
+    return JSONResponse({"timezone": timezone, "data": days, "next_cursor": None})

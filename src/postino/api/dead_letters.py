@@ -1,4 +1,4 @@
-"""`/v1/dead-letters`: what failed, until a person replays or discards it. Never by itself, and never all at once."""
+"""`/v1/dead-letters`: jobs that failed. They stay until a person replays or discards them."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -6,206 +6,268 @@ from datetime import datetime, timedelta
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
-from postino.api.caller import Caller, caller_of
-from postino.api.gates import flag_of
-from postino.api.job_actions import ReplayJobBody, refused
-from postino.api.jobs import Name
-from postino.api.models import MOST_REASON, NeededReason, Strict
-from postino.api.problems import nearest
-from postino.api.query import cursor_of, limit_of, query_of
+from postino.api.context import Context, RequestContext
+from postino.api.job_actions import IDS_OR_FILTER, Ids, OneId, ReplayJobBody, render_failure
+from postino.api.models import JobId, Name, Reason, RequiredReasonBody, Strict
+from postino.api.query import (
+    ACCOUNT,
+    BRAND,
+    CHANNEL,
+    CURSOR,
+    LIMIT,
+    TYPE,
+    choice_parameter,
+    flag_parameter,
+)
+from postino.api.routes import Link, Routes
 from postino.api.views.fields import render_fields
 from postino.api.views.jobs import render_dead_letter, render_dead_letter_summary, render_job
 from postino.api.visibility import get_editable_dead_letter, get_visible_dead_letter, select_brands
-from postino.engine.actions import make_audit_context
+from postino.client.types.common import Doc, Page
+from postino.client.types.dead_letters import (
+    BulkDeadLetterResultView,
+    DeadLetterDetailsView,
+    DeadLetterGroupView,
+    DeadLetterView,
+)
+from postino.client.types.jobs import BulkJobResultView, JobView
 from postino.errors import Conflict, NotFound, WrongUse
 from postino.rules.error_groups import generalize_error
 from postino.rules.settlement import DeadLetterCause
 from postino.stores.records import DeadLetterFilter
-from postino.wiring import Postino
+from postino.values.auth import Role
 
-MOST_AT_ONCE = 200
-MOST_LOOKED_AT = 2000  # for those of one error
-MOST_COUNTED = 10_000
-EITHER = "ids: give either `ids` or `filter`."
-NO_REASON = "reason: say why; it stays with what is discarded."
-Deed = Callable[[UUID], Awaitable[dict[str, Any]]]
-
-
-class LettersFilter(Strict):
-    """Which, the newest jobs first; `error` is that of a group."""
-
-    type: Name | None = None
-    channel: Name | None = None
-    account: Name | None = None
-    brand: Name | None = None
-    cause: Annotated[DeadLetterCause, Field(strict=False)] | None = None
-    error: Annotated[str, Field(max_length=500)] | None = None
-    before: Annotated[UUID, Field(strict=False)] | None = None
-    limit: Annotated[int, Field(ge=1, le=MOST_AT_ONCE)] = MOST_AT_ONCE
+routes = Routes("dead letters")
+MAX_LETTERS = 200
+MAX_SEARCHED = 2000  # for those of one error
+MAX_GROUPED = 10_000
+NO_REASON = "reason: say why; it is stored with the dead letter."
+LetterAction = Callable[[UUID], Awaitable[dict[str, Any]]]
+CAUSE = choice_parameter("cause", "Only those with this cause.", [*DeadLetterCause])
+RESOLVED = flag_parameter("resolved", "List those that were replayed or discarded instead of the open ones.")
 
 
-class LettersBody(Strict):
-    ids: Annotated[list[Annotated[UUID, Field(strict=False)]], Field(min_length=1, max_length=MOST_AT_ONCE)] | None = (
+class DeadLetterFilterBody(Strict):
+    """Which dead letters, newest jobs first."""
+
+    type: Annotated[Name | None, Doc("Jobs of this type.")] = None
+    channel: Annotated[Name | None, Doc("Jobs of this channel.")] = None
+    account: Annotated[Name | None, Doc("Jobs of this account.")] = None
+    brand: Annotated[Name | None, Doc("Jobs of this brand.")] = None
+    cause: Annotated[
+        Annotated[DeadLetterCause, Field(strict=False)] | None, Doc("Jobs that failed for this cause.")
+    ] = None
+    error: Annotated[
+        Annotated[str, Field(max_length=500)] | None, Doc("Jobs with this error: the `error` of a group.")
+    ] = None
+    before: Annotated[OneId | None, Doc("Only jobs older than this one: the `next_cursor` of the response before.")] = (
         None
     )
-    filter: LettersFilter | None = None
-    reason: Annotated[str, Field(max_length=MOST_REASON)] = ""
+    limit: Annotated[int, Field(ge=1, le=MAX_LETTERS), Doc("How many dead letters at most.")] = MAX_LETTERS
 
 
-class ReplayLettersBody(LettersBody):
-    """`per_second` of them begin in a second; left out: all at once."""
+class DeadLettersBody(Strict):
+    """Which dead letters, by `ids` or `filter`, and why."""
 
-    per_second: Annotated[float, Field(ge=0.001, le=1000)] | None = None
-    force: bool = False
-
-
-def routes(app: Postino) -> APIRouter:
-    router = APIRouter(prefix="/v1/dead-letters", tags=["dead letters"])
-
-    @router.get("")
-    async def list_dead_letters(request: Request) -> JSONResponse:
-        """The newest jobs first: `type`, `channel`, `account`, `brand`, `cause`, `resolved`, `limit`, `cursor`."""
-        query = query_of(request, "type", "channel", "account", "brand", "cause", "resolved", "limit", "cursor")
-        limit = limit_of(query)
-        wanted = DeadLetterFilter(
-            type=query.get("type"),
-            channel=query.get("channel"),
-            account=query.get("account"),
-            brands=select_brands(caller_of(request), query.get("brand")),
-            cause=cause_of(query.get("cause")),
-            resolved=flag_of(query, "resolved"),
-            before=cursor_of(query),
-            limit=limit + 1,
-        )
-        found = await app.store.dead_letters(wanted)
-        cursor = str(found[limit - 1].job.id) if len(found) > limit else None
-        return JSONResponse(
-            {"data": [render_dead_letter_summary(letter) for letter in found[:limit]], "next_cursor": cursor}
-        )
-
-    @router.get("/groups")
-    async def group_dead_letters(request: Request) -> JSONResponse:
-        """The open ones that failed alike, the largest group first; of the latest 10,000."""
-        brands = select_brands(caller_of(request), query_of(request, "brand").get("brand"))
-        groups = await app.store.error_groups(MOST_COUNTED, brands)
-        return JSONResponse({"data": [render_fields(group) for group in groups], "next_cursor": None})
-
-    @router.post("/replay")
-    async def replay_dead_letters(body: ReplayLettersBody, request: Request) -> JSONResponse:
-        """Runs them again, so many in a second: what became of each. With a filter, `next_cursor` goes on."""
-        caller = caller_of(request)
-        ids, cursor = await chosen(app, body, caller)
-        whose, now = make_audit_context(caller.name, body.reason), await app.store.now()
-        begin_at = dict(zip(ids, paced(now, len(ids), body.per_second), strict=True))
-
-        async def again(job_id: UUID) -> dict[str, Any]:
-            job = await app.store.replay_dead_letter(job_id, None, body.force, whose, run_at=begin_at[job_id])
-            return {"job": render_job(job)}
-
-        results = await each(app, ids, caller, again)
-        app.wakeup.notify()
-        return JSONResponse({"data": results, "next_cursor": cursor})
-
-    @router.post("/discard")
-    async def discard_dead_letters(body: LettersBody, request: Request) -> JSONResponse:
-        """Lays them aside for good; `reason` is needed."""
-        caller = caller_of(request)
-        if not body.reason.strip():
-            raise WrongUse(NO_REASON, "reason")
-        ids, cursor = await chosen(app, body, caller)
-
-        async def aside(job_id: UUID) -> dict[str, Any]:
-            return {
-                "dead_letter": render_dead_letter_summary(
-                    await app.discard(job_id, reason=body.reason, actor=caller.name)
-                )
-            }
-
-        return JSONResponse({"data": await each(app, ids, caller, aside), "next_cursor": cursor})
-
-    @router.get("/{job_id}")
-    async def show_dead_letter(job_id: UUID, request: Request) -> JSONResponse:
-        """Why it failed, its payload, every try and the last stack trace."""
-        return JSONResponse(render_dead_letter(await get_visible_dead_letter(app, job_id, caller_of(request))))
-
-    @router.post("/{job_id}/replay")
-    async def replay_dead_letter(job_id: UUID, request: Request, body: ReplayJobBody | None = None) -> JSONResponse:
-        """Runs it again, with another `payload` if one is given."""
-        caller, body = caller_of(request), body or ReplayJobBody()
-        await get_editable_dead_letter(app, job_id, caller)
-        return JSONResponse(render_job(await app.replay(job_id, **body.how(), actor=caller.name)))
-
-    @router.post("/{job_id}/discard")
-    async def discard_dead_letter(job_id: UUID, body: NeededReason, request: Request) -> JSONResponse:
-        """Lays it aside for good: nothing runs again, the record stays."""
-        caller = caller_of(request)
-        await get_editable_dead_letter(app, job_id, caller)
-        if not body.reason.strip():
-            raise WrongUse(NO_REASON, "reason")
-        return JSONResponse(render_dead_letter(await app.discard(job_id, reason=body.reason, actor=caller.name)))
-
-    return router
+    ids: Annotated[Ids | None, Doc("Ids of the jobs.")] = None
+    filter: Annotated[DeadLetterFilterBody | None, Doc("Which dead letters, if no ids are given.")] = None
+    reason: Annotated[Reason, Doc("Why; it is stored in the audit trail.")] = ""
 
 
-async def chosen(app: Postino, body: LettersBody, caller: Caller) -> tuple[Sequence[UUID], str | None]:
-    """The ids, and from where on there may be more."""
+class ReplayDeadLettersBody(DeadLettersBody):
+    """Which dead letters to replay, and how fast."""
+
+    per_second: Annotated[
+        Annotated[float, Field(ge=0.001, le=1000)] | None,
+        Doc("How many start per second; left out, all start at once."),
+    ] = None
+    force: Annotated[bool, Doc("Replay even jobs that failed for a reason that a replay does not remove.")] = False
+
+
+@routes.add(
+    "GET",
+    "/v1/dead-letters",
+    role=Role.VIEWER,
+    query=(TYPE, CHANNEL, ACCOUNT, BRAND, CAUSE, RESOLVED, LIMIT, CURSOR),
+    responses={200: Page[DeadLetterView]},
+    links=(Link(200, "/v1/dead-letters/{job_id}", "/data/0/id"),),
+)
+async def list_dead_letters(context: Context) -> JSONResponse:
+    """List dead letters.
+
+    Open ones, newest jobs first; with `resolved` those that were replayed or discarded.
+    """
+    query = context.query
+    cause, limit = query[CAUSE], query[LIMIT]
+    criteria = DeadLetterFilter(
+        type=query[TYPE],
+        channel=query[CHANNEL],
+        account=query[ACCOUNT],
+        brands=select_brands(context.caller, query[BRAND]),
+        cause=None if cause is None else DeadLetterCause(cause),
+        resolved=query[RESOLVED],
+        before=query[CURSOR],
+        limit=limit + 1,
+    )
+    letters = await context.app.store.dead_letters(criteria)
+    cursor = str(letters[limit - 1].job.id) if len(letters) > limit else None
+    data = [render_dead_letter_summary(letter) for letter in letters[:limit]]
+    return JSONResponse({"data": data, "next_cursor": cursor})
+
+
+@routes.add(
+    "GET", "/v1/dead-letters/groups", role=Role.VIEWER, query=(BRAND,), responses={200: Page[DeadLetterGroupView]}
+)
+async def list_dead_letter_groups(context: Context) -> JSONResponse:
+    """List dead letter groups.
+
+    Groups the latest 10,000 open dead letters by cause, channel, type and error, largest group first.
+    """
+    brands = select_brands(context.caller, context.query[BRAND])
+    groups = await context.app.store.error_groups(MAX_GROUPED, brands)
+    return JSONResponse({"data": [render_fields(group) for group in groups], "next_cursor": None})
+
+
+@routes.add("POST", "/v1/dead-letters/replay", role=Role.EDITOR, responses={200: BulkJobResultView})
+async def replay_dead_letters(body: ReplayDeadLettersBody, context: Context) -> JSONResponse:
+    """Replay dead letters.
+
+    Runs up to 200 failed jobs again, at the given rate, and returns the result of each. With a filter, pass
+    `next_cursor` as `filter.before` to continue.
+    """
+    store = context.app.store
+    ids, cursor = await select_letters(context, body)
+    act, now = context.act(body.reason), await store.now()
+    run_at = dict(zip(ids, spread_out(now, len(ids), body.per_second), strict=True))
+
+    async def replay(job_id: UUID) -> dict[str, Any]:
+        job = await store.replay_dead_letter(job_id, None, body.force, act, run_at=run_at[job_id])
+        return {"job": render_job(job)}
+
+    results = await run_each(context, ids, replay)
+    context.app.wakeup.notify()
+    return JSONResponse({"data": results, "next_cursor": cursor})
+
+
+@routes.add("POST", "/v1/dead-letters/discard", role=Role.EDITOR, responses={200: BulkDeadLetterResultView})
+async def discard_dead_letters(body: DeadLettersBody, context: Context) -> JSONResponse:
+    """Discard dead letters.
+
+    Closes up to 200 dead letters without running their jobs again; `reason` is required. The records stay.
+    """
+    if not body.reason.strip():
+        raise WrongUse(NO_REASON, "reason")
+    ids, cursor = await select_letters(context, body)
+
+    async def discard(job_id: UUID) -> dict[str, Any]:
+        letter = await context.app.discard(job_id, reason=body.reason, actor=context.caller.name)
+        return {"dead_letter": render_dead_letter_summary(letter)}
+
+    return JSONResponse({"data": await run_each(context, ids, discard), "next_cursor": cursor})
+
+
+@routes.add("GET", "/v1/dead-letters/{job_id}", role=Role.VIEWER, responses={200: DeadLetterDetailsView})
+async def get_dead_letter(job_id: JobId, context: Context) -> JSONResponse:
+    """Get dead letter.
+
+    Returns why a job failed, with its payload, its attempts and the last stack trace.
+    """
+    return JSONResponse(render_dead_letter(await get_visible_dead_letter(context.app, context.caller, job_id)))
+
+
+@routes.add(
+    "POST",
+    "/v1/dead-letters/{job_id}/replay",
+    role=Role.EDITOR,
+    responses={200: JobView},
+    errors={409: "The dead letter is closed, or the job failed for a reason that a replay does not remove."},
+)
+async def replay_dead_letter(job_id: JobId, context: Context, body: ReplayJobBody | None = None) -> JSONResponse:
+    """Replay dead letter.
+
+    Runs a failed job again, with another payload if one is given.
+    """
+    await get_editable_dead_letter(context.app, context.caller, job_id)
+    arguments = (body or ReplayJobBody()).to_arguments()
+    return JSONResponse(render_job(await context.app.replay(job_id, **arguments, actor=context.caller.name)))
+
+
+@routes.add(
+    "POST",
+    "/v1/dead-letters/{job_id}/discard",
+    role=Role.EDITOR,
+    responses={200: DeadLetterDetailsView},
+    errors={409: "The dead letter is closed."},
+)
+async def discard_dead_letter(job_id: JobId, body: RequiredReasonBody, context: Context) -> JSONResponse:
+    """Discard dead letter.
+
+    Closes a dead letter without running its job again. The record stays.
+    """
+    await get_editable_dead_letter(context.app, context.caller, job_id)
+    if not body.reason.strip():
+        raise WrongUse(NO_REASON, "reason")
+    letter = await context.app.discard(job_id, reason=body.reason, actor=context.caller.name)
+    return JSONResponse(render_dead_letter(letter))
+
+
+async def select_letters(context: RequestContext, body: DeadLettersBody) -> tuple[Sequence[UUID], str | None]:
+    """Return the ids of the jobs, and the cursor of those that follow."""
     if (body.ids is None) is (body.filter is None):
-        raise WrongUse(EITHER, "ids")
+        raise WrongUse(IDS_OR_FILTER, "ids")
     if body.ids is not None:
         return list(dict.fromkeys(body.ids)), None
-    said = body.filter
-    assert said is not None, "there are no ids"
-    brands = select_brands(caller, said.brand)
-    wanted = DeadLetterFilter(
-        type=said.type, channel=said.channel, account=said.account, brands=brands, cause=said.cause,
-        before=said.before, limit=said.limit + 1,
-    )  # fmt: skip
-    if said.error is None:
-        found = [letter.job.id for letter in await app.store.dead_letters(wanted)]
-        return found[: said.limit], str(found[said.limit - 1]) if len(found) > said.limit else None
-    return await of_one_error(app, wanted, said.error, said.limit)
+    filters = body.filter
+    assert filters is not None, "either ids or a filter is given"
+    criteria = DeadLetterFilter(
+        type=filters.type,
+        channel=filters.channel,
+        account=filters.account,
+        brands=select_brands(context.caller, filters.brand),
+        cause=filters.cause,
+        before=filters.before,
+        limit=filters.limit + 1,
+    )
+    if filters.error is not None:
+        return await search_error(context, criteria, filters.error, filters.limit)
+    ids = [letter.job.id for letter in await context.app.store.dead_letters(criteria)]
+    return ids[: filters.limit], str(ids[filters.limit - 1]) if len(ids) > filters.limit else None
 
 
-async def of_one_error(
-    app: Postino, wanted: DeadLetterFilter, error: str, most: int
+async def search_error(
+    context: RequestContext, criteria: DeadLetterFilter, error: str, limit: int
 ) -> tuple[Sequence[UUID], str | None]:
-    alike: list[UUID] = []
-    for _ in range(MOST_LOOKED_AT // MOST_AT_ONCE):
-        page = await app.store.dead_letters(replace(wanted, limit=MOST_AT_ONCE))
+    """Search dead letters page by page for one error, up to a maximum."""
+    ids: list[UUID] = []
+    for _ in range(MAX_SEARCHED // MAX_LETTERS):
+        page = await context.app.store.dead_letters(replace(criteria, limit=MAX_LETTERS))
         for letter in page:
             if generalize_error(letter.error) == error:
-                alike.append(letter.job.id)
-            if len(alike) == most:
-                return alike, str(letter.job.id)
-        if len(page) < MOST_AT_ONCE:
-            return alike, None
-        wanted = replace(wanted, before=page[-1].job.id)
-    return alike, str(wanted.before)
+                ids.append(letter.job.id)
+            if len(ids) == limit:
+                return ids, str(letter.job.id)
+        if len(page) < MAX_LETTERS:
+            return ids, None
+        criteria = replace(criteria, before=page[-1].job.id)
+    return ids, str(criteria.before)
 
 
-async def each(app: Postino, ids: Sequence[UUID], caller: Caller, deed: Deed) -> list[dict[str, Any]]:
+async def run_each(context: RequestContext, ids: Sequence[UUID], action: LetterAction) -> list[dict[str, Any]]:
     results: list[dict[str, Any]] = []
     for job_id in ids:
         try:
-            await get_editable_dead_letter(app, job_id, caller)
-            results.append({"id": str(job_id), "done": True, **await deed(job_id)})
-        except (Conflict, NotFound) as refusal:
-            results.append({"id": str(job_id), "done": False, **refused(refusal)})
+            await get_editable_dead_letter(context.app, context.caller, job_id)
+            results.append({"id": str(job_id), "done": True, **await action(job_id)})
+        except (Conflict, NotFound) as error:
+            results.append(render_failure(job_id, error))
     return results
 
 
-def paced(now: datetime, count: int, per_second: float | None) -> list[datetime | None]:
-    """When each begins; None: at once."""
+def spread_out(now: datetime, count: int, per_second: float | None) -> list[datetime | None]:
+    """Return when each of them starts; None means at once."""
     if per_second is None:
         return [None] * count
     return [now + timedelta(seconds=number / per_second) for number in range(count)]
-
-
-def cause_of(text: str | None) -> DeadLetterCause | None:
-    if text is not None and text not in list(DeadLetterCause):
-        raise WrongUse(f"cause: there is no {text[:40]!r}.{nearest(text, [*DeadLetterCause])}", "cause")
-    return None if text is None else DeadLetterCause(text)

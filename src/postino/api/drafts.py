@@ -1,123 +1,180 @@
-"""`/v1/drafts`: requests for posts that are not made yet. A draft is seen by whoever sees its brand."""
+"""`/v1/drafts`: requests for posts that are not created yet. Everyone who sees a draft's brand sees the draft."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Request
+from fastapi import Path
 from fastapi.responses import JSONResponse, Response
 
-from postino.api.caller import Asking, Caller
-from postino.api.idempotency import CallersKey, answer_of, answered, asked_of
-from postino.api.models import DraftBody, PostBody, ScheduleBody
-from postino.api.parsing import content_of, timing_of
-from postino.api.posts import created
-from postino.api.query import cursor_of, limit_of, query_of
+from postino.api.caller import Caller
+from postino.api.context import Context, RequestContext
+from postino.api.idempotency import IdempotencyKey, make_response, parse_key, respond_once, to_http
+from postino.api.models import ContentBody, Name, PostBody, Strict, Texts
+from postino.api.parsing import parse_content, parse_timing
+from postino.api.posts import CREATED_RESPONSES, create_posts
+from postino.api.query import CURSOR, LIMIT, PAGE
+from postino.api.routes import Link, Routes
 from postino.api.views.fields import to_json
 from postino.api.visibility import get_visible_draft, require_accounts
+from postino.client.types.common import Doc, Page
+from postino.client.types.drafts import DraftView
 from postino.errors import WrongUse
+from postino.values.auth import Role
 from postino.values.job import new_id
 from postino.values.post import Draft, ResponseRecorder, StoredAccount, StoredResponse
-from postino.wiring import Postino
+
+routes = Routes("drafts")
+DraftId = Annotated[UUID, Path(description="Id of the draft.")]
+CHANGED = "Somebody else changed or scheduled the draft in the meantime."
 
 
-def routes(app: Postino) -> APIRouter:
-    router = APIRouter(prefix="/v1/drafts", tags=["drafts"])
+class DraftBody(ContentBody):
+    """A post that need not be complete."""
 
-    @router.post("", status_code=201)
-    async def create_draft(body: DraftBody, request: Request, caller: Asking, key: CallersKey = None) -> Response:
-        """Keeps what is said so far; what a network would say to it, nobody asks yet."""
-
-        async def make(once: ResponseRecorder | None) -> Draft | None:
-            draft = await drafted(app, caller, body, Draft(new_id(), None, caller.name, ""))
-            return await app.store.add_draft(draft, once=once)
-
-        return await answered(app.store, asked_of(request, caller, key, body), told_of_new, make)
-
-    @router.get("")
-    async def list_drafts(request: Request, caller: Asking) -> JSONResponse:
-        """The newest first: `limit`, `cursor`."""
-        query = query_of(request, "limit", "cursor")
-        limit = limit_of(query)
-        found = await app.store.drafts(caller.brands, cursor_of(query), limit + 1)
-        cursor = str(found[limit - 1].id) if len(found) > limit else None
-        return JSONResponse({"data": [*map(of_draft, found[:limit])], "next_cursor": cursor})
-
-    @router.get("/{draft_id}")
-    async def show_draft(draft_id: UUID, caller: Asking) -> JSONResponse:
-        return JSONResponse(of_draft(await get_visible_draft(app, caller, draft_id)))
-
-    @router.patch("/{draft_id}")
-    async def change_draft(draft_id: UUID, body: DraftBody, caller: Asking) -> JSONResponse:
-        """What is left out stays as it is, what is null is taken away."""
-        before = await get_visible_draft(app, caller, draft_id)
-        said = json.loads(before.body) | changes(body)
-        if "brand" not in said and not said.get("accounts"):
-            said["brand"] = before.brand
-        merged = DraftBody.model_validate(said)
-        return JSONResponse(of_draft(await app.store.change_draft(await drafted(app, caller, merged, before))))
-
-    @router.delete("/{draft_id}")
-    async def remove_draft(draft_id: UUID, caller: Asking) -> JSONResponse:
-        draft = await get_visible_draft(app, caller, draft_id)
-        return JSONResponse(of_draft(await app.store.remove_draft(draft)))
-
-    @router.post("/{draft_id}/schedule", status_code=201)
-    async def schedule_draft(
-        draft_id: UUID, request: Request, caller: Asking, body: ScheduleBody | None = None, key: CallersKey = None
-    ) -> Response:
-        """Makes posts of it, as `POST /v1/posts` does; the draft is gone with that."""
-        asked = asked_of(request, caller, key, body)
-        if asked is not None and (known := await app.store.stored_response(asked)) is not None:
-            return Response(known.body.encode(), known.status, media_type="application/json")
-        draft = await get_visible_draft(app, caller, draft_id)
-        return await created(app, post_of(draft, body), caller, asked, draft)
-
-    return router
+    accounts: Annotated[Texts | None, Doc("Ids of the accounts that will publish it.")] = None
+    brand: Annotated[Name | None, Doc("Brand of the draft; left out, it is that of its accounts.")] = None
 
 
-async def drafted(app: Postino, caller: Caller, body: DraftBody, before: Draft) -> Draft:
-    """As far as it is said, it has to be right."""
-    app.post_validator.check_networks(content_of(body))
-    timing_of(body)
-    accounts = await require_accounts(app, caller, body.accounts or [])
-    said = json.dumps({name: value for name, value in changes(body).items() if value is not None}, ensure_ascii=False)
-    return replace(before, brand=brand_of(caller, body.brand, accounts), body=said)
+class ScheduleBody(Strict):
+    """When to publish, if it differs from the draft."""
+
+    at: Annotated[str | None, Doc("When to publish: ISO 8601 with an offset, or local to `timezone`.")] = None
+    timezone: Annotated[str | None, Doc("IANA time zone of times without an offset, such as `Europe/Rome`.")] = None
+    allow_duplicate: Annotated[bool, Doc("Publish even if the same post for the same account exists.")] = False
+    allow_blackout: Annotated[bool, Doc("Publish even during a blackout.")] = False
 
 
-def brand_of(caller: Caller, said: str | None, accounts: Sequence[StoredAccount]) -> str | None:
-    """Its own word, else that of its accounts, else the only one its author has."""
-    if said is not None and not caller.sees(said):
-        raise WrongUse(f"brand: there is no brand {said!r} for you.", "brand")
-    brand = said if said is not None or not accounts else accounts[0].brand
-    if brand is None and not accounts and caller.brands is not None:
+@routes.add(
+    "POST",
+    "/v1/drafts",
+    role=Role.EDITOR,
+    responses={201: DraftView},
+    errors={409: "The idempotency key was used for another request."},
+    links=(Link(201, "/v1/drafts/{draft_id}", "/id"),),
+)
+async def create_draft(body: DraftBody, context: Context, key: IdempotencyKey = None) -> Response:
+    """Create draft.
+
+    Stores what is known of a post so far. What the networks accept is checked when the draft is scheduled.
+    """
+
+    async def create(once: ResponseRecorder | None) -> Draft | None:
+        draft = await build_draft(context, body, Draft(new_id(), None, context.caller.name, ""))
+        return await context.app.store.add_draft(draft, once=once)
+
+    def render(draft: Draft) -> StoredResponse:
+        return make_response(201, render_draft(draft))
+
+    return await respond_once(context.app.store, parse_key(context.request, context.caller, key, body), render, create)
+
+
+@routes.add("GET", "/v1/drafts", role=Role.VIEWER, query=PAGE, responses={200: Page[DraftView]})
+async def list_drafts(context: Context) -> JSONResponse:
+    """List drafts.
+
+    Newest first.
+    """
+    limit = context.query[LIMIT]
+    drafts = await context.app.store.drafts(context.caller.brands, context.query[CURSOR], limit + 1)
+    cursor = str(drafts[limit - 1].id) if len(drafts) > limit else None
+    return JSONResponse({"data": [*map(render_draft, drafts[:limit])], "next_cursor": cursor})
+
+
+@routes.add("GET", "/v1/drafts/{draft_id}", role=Role.VIEWER, responses={200: DraftView})
+async def get_draft(draft_id: DraftId, context: Context) -> JSONResponse:
+    """Get draft.
+
+    Returns one draft. A scheduled draft no longer exists; its posts do.
+    """
+    return JSONResponse(render_draft(await get_visible_draft(context.app, context.caller, draft_id)))
+
+
+@routes.add("PATCH", "/v1/drafts/{draft_id}", role=Role.EDITOR, responses={200: DraftView}, errors={409: CHANGED})
+async def edit_draft(draft_id: DraftId, body: DraftBody, context: Context) -> JSONResponse:
+    """Edit draft.
+
+    Fields that are left out stay as they are; fields that are null are removed.
+    """
+    before = await get_visible_draft(context.app, context.caller, draft_id)
+    fields = json.loads(before.body) | dump_changes(body)
+    if "brand" not in fields and not fields.get("accounts"):
+        fields["brand"] = before.brand
+    draft = await build_draft(context, DraftBody.model_validate(fields), before)
+    return JSONResponse(render_draft(await context.app.store.change_draft(draft)))
+
+
+@routes.add("DELETE", "/v1/drafts/{draft_id}", role=Role.EDITOR, responses={200: DraftView}, errors={409: CHANGED})
+async def delete_draft(draft_id: DraftId, context: Context) -> JSONResponse:
+    """Delete draft.
+
+    Returns the draft as it was.
+    """
+    draft = await get_visible_draft(context.app, context.caller, draft_id)
+    return JSONResponse(render_draft(await context.app.store.remove_draft(draft)))
+
+
+@routes.add(
+    "POST",
+    "/v1/drafts/{draft_id}/schedule",
+    role=Role.EDITOR,
+    responses=CREATED_RESPONSES,
+    errors={409: f"The idempotency key was used for another request, or a blackout forbids to publish now. {CHANGED}"},
+)
+async def schedule_draft(
+    draft_id: DraftId, context: Context, body: ScheduleBody | None = None, key: IdempotencyKey = None
+) -> Response:
+    """Schedule draft.
+
+    Creates the posts of a draft as `POST /v1/posts` does, and deletes the draft.
+    """
+    app, caller = context.app, context.caller
+    parsed_key = parse_key(context.request, caller, key, body)
+    if parsed_key is not None and (stored := await app.store.stored_response(parsed_key)) is not None:
+        return to_http(stored)
+    draft = await get_visible_draft(app, caller, draft_id)
+    return await create_posts(context, to_post_body(draft, body), parsed_key, draft)
+
+
+async def build_draft(context: RequestContext, body: DraftBody, before: Draft) -> Draft:
+    """Return a draft with these fields. What is given must be valid."""
+    context.app.post_validator.check_networks(parse_content(body))
+    parse_timing(body)
+    accounts = await require_accounts(context.app, context.caller, body.accounts or [])
+    fields = {name: value for name, value in dump_changes(body).items() if value is not None}
+    brand = choose_draft_brand(context.caller, body.brand, accounts)
+    return replace(before, brand=brand, body=json.dumps(fields, ensure_ascii=False))
+
+
+def choose_draft_brand(caller: Caller, brand: str | None, accounts: Sequence[StoredAccount]) -> str | None:
+    """Return the given brand, else that of the accounts, else the only one of the caller."""
+    if brand is not None and not caller.can_see(brand):
+        raise WrongUse(f"brand: you have no access to a brand {brand!r}.", "brand")
+    chosen = brand if brand is not None or not accounts else accounts[0].brand
+    if chosen is None and not accounts and caller.brands is not None:
         if len(caller.brands) != 1:
-            raise WrongUse("brand is missing: say for which of your brands it is, or name accounts.", "brand")
-        [brand] = caller.brands
+            raise WrongUse("brand is missing: choose one of your brands, or name accounts.", "brand")
+        [chosen] = caller.brands
     for number, account in enumerate(accounts):
-        if account.brand != brand:
-            told = f"{account.id} is of {account.brand or 'no brand'}, and the draft of {brand or 'no brand'}."
-            raise WrongUse(f"accounts[{number}]: {told}", "accounts")
-    return brand
+        if account.brand != chosen:
+            message = f"{account.id} has {account.brand or 'no brand'}, and the draft has {chosen or 'no brand'}."
+            raise WrongUse(f"accounts[{number}]: {message}", "accounts")
+    return chosen
 
 
-def post_of(draft: Draft, body: ScheduleBody | None) -> PostBody:
-    said = {name: value for name, value in json.loads(draft.body).items() if name != "brand"}
-    otherwise = {} if body is None else body.model_dump(exclude_unset=True)
-    return PostBody.model_validate({"accounts": []} | said | otherwise)
+def to_post_body(draft: Draft, body: ScheduleBody | None) -> PostBody:
+    fields = {name: value for name, value in json.loads(draft.body).items() if name != "brand"}
+    changes = {} if body is None else body.model_dump(exclude_unset=True)
+    return PostBody.model_validate({"accounts": []} | fields | changes)
 
 
-def changes(body: DraftBody) -> dict[str, Any]:
+def dump_changes(body: DraftBody) -> dict[str, Any]:
     return body.model_dump(mode="json", exclude_unset=True)
 
 
-def told_of_new(draft: Draft) -> StoredResponse:
-    return answer_of(201, of_draft(draft))
-
-
-def of_draft(draft: Draft) -> dict[str, Any]:
-    said: dict[str, Any] = json.loads(draft.body)
+def render_draft(draft: Draft) -> dict[str, Any]:
+    fields: dict[str, Any] = json.loads(draft.body)
     about = {name: to_json(getattr(draft, name)) for name in ("id", "author", "version", "created_at", "changed_at")}
-    return about | said | {"brand": draft.brand}
+    return about | fields | {"brand": draft.brand}

@@ -1,4 +1,4 @@
-"""Events for whoever listens now: one reader of the outbox for all of them, and nobody waits for a slow one."""
+"""The live event stream: one reader of the outbox serves all listeners of a process, and none waits for a slow one."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
@@ -14,239 +14,245 @@ from postino.stores.store import Store
 from postino.values.event import Cursor, Event, get_account
 
 log = structlog.get_logger("postino.streaming")
-TOGETHER = 200
-POLL = 0.05  # seconds; only while somebody listens
-AGAIN_AFTER = 1.0
-LOOK_AGAIN = 2.0  # seconds until whom nobody would let in again is let go
-MOST_UNHEARD = 1000
-Filter = Callable[["Told"], "Told | None"]
-_streams: WeakSet["Stream"] = WeakSet()
+PAGE_SIZE = 200
+POLL_INTERVAL = 0.05  # seconds; only while somebody listens
+RETRY_DELAY = 1.0
+RECHECK_INTERVAL = 2.0  # seconds until a listener whose key was revoked is disconnected
+MAX_UNREAD = 1000
+EventFilter = Callable[["StreamedEvent"], "StreamedEvent | None"]
+_streams: WeakSet["EventStream"] = WeakSet()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Told:
-    """An event, and the brands of the jobs it is about. The same one is told to all who may hear it whole."""
+class StreamedEvent:
+    """An event and the brands of its jobs. Listeners that may see all of it share the same object."""
 
     event: Event
     brands: Mapping[UUID, str | None] = field(default_factory=dict)
 
 
-class TooSlow(Exception):
-    """A listener left too much unheard, and was let go."""
+class ListenerTooSlow(Exception):
+    """The listener left too many events unread and is disconnected."""
 
 
-class Ended(Exception):
+class StreamClosed(Exception):
     """The process stops."""
 
 
-class Gone(Exception):
-    """Who listens would not be let in again, or as somebody else."""
+class AccessEnded(Exception):
+    """The listener's key or session is no longer valid, or has changed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Guest:
-    """Who listens. One look at the door is for all who are the same."""
+class Subscriber:
+    """Who listens. Listeners with the same identity are checked together."""
 
-    who: Hashable
-    still_let_in: Callable[[], Awaitable[bool]]
+    identity: Hashable
+    is_still_valid: Callable[[], Awaitable[bool]]
 
 
-class Listening:
-    """One listener's share: what it wants of the events, until it is too far behind."""
+class Listener:
+    """One connection: the events that pass its filter and that it has not read yet."""
 
-    def __init__(self, wanted: Filter, after: Cursor | None, guest: Guest) -> None:
-        self.wanted, self.after, self.guest = wanted, after or Cursor(), guest
-        self.unheard: list[Told] = []
-        self.over: type[Exception] | None = None
-        self.waiting: asyncio.Future[None] | None = None  # the listener, while there is nothing
+    def __init__(self, accepts: EventFilter, after: Cursor | None, subscriber: Subscriber) -> None:
+        self.accepts, self.after, self.subscriber = accepts, after or Cursor(), subscriber
+        self.unread: list[StreamedEvent] = []
+        self.ended_by: type[Exception] | None = None
+        self.waiting: asyncio.Future[None] | None = None
 
-    def offer(self, told: Told) -> None:
-        if self.over is not None or told.event.cursor <= self.after:
+    def offer(self, event: StreamedEvent) -> None:
+        if self.ended_by is not None or event.event.cursor <= self.after:
             return
-        if (mine := self.wanted(told)) is None:
+        if (accepted := self.accepts(event)) is None:
             return
-        if len(self.unheard) == MOST_UNHEARD:
-            self.end(TooSlow)
-        self.unheard.append(mine)
+        if len(self.unread) == MAX_UNREAD:
+            self.end(ListenerTooSlow)
+        self.unread.append(accepted)
         self.wake()
 
-    def end(self, why: type[Exception]) -> None:
-        self.over = self.over or why
+    def end(self, reason: type[Exception]) -> None:
+        self.ended_by = self.ended_by or reason
         self.wake()
 
     def wake(self) -> None:
         if self.waiting is not None and not self.waiting.done():
             self.waiting.set_result(None)
 
-    async def next(self, seconds: float) -> Sequence[Told]:
-        """All that it has not heard; nothing if there is nothing for so long. Raises TooSlow, Ended or Gone."""
-        if not self.unheard and self.over is None:
+    async def next(self, seconds: float) -> Sequence[StreamedEvent]:
+        """Return all unread events; none after so many seconds. Raises the reason for which the stream ended."""
+        if not self.unread and self.ended_by is None:
             self.waiting = asyncio.get_running_loop().create_future()
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     await self.waiting
-        if self.over is not None:
-            raise self.over
-        unheard, self.unheard = self.unheard, []
-        return unheard
+        if self.ended_by is not None:
+            raise self.ended_by
+        unread, self.unread = self.unread, []
+        return unread
 
 
-class Stream:
-    """Reads the outbox as long as anybody listens, once for all of them."""
+class EventStream:
+    """Reads the outbox while anybody listens."""
 
-    def __init__(self, store: Store, poll: float = POLL, look_again: float = LOOK_AGAIN) -> None:
+    def __init__(
+        self, store: Store, poll_interval: float = POLL_INTERVAL, recheck_interval: float = RECHECK_INTERVAL
+    ) -> None:
         self.store = store
-        self.poll, self.look_again = poll, look_again
-        self.listeners: set[Listening] = set()
-        self.present: set[Listening] = set()  # listeners, and those who hear first what they missed
+        self.poll_interval, self.recheck_interval = poll_interval, recheck_interval
+        self.listeners: set[Listener] = set()
+        self.connected: set[Listener] = set()  # listeners, and those that still read what they missed
         self.position: Cursor | None = None
-        self.looking = asyncio.Lock()
+        self.position_lock = asyncio.Lock()
         self.reader: asyncio.Task[None] | None = None
-        self.watcher: asyncio.Task[None] | None = None
+        self.checker: asyncio.Task[None] | None = None
         self.closed = False
         _streams.add(self)
 
     async def listen(
-        self, wanted: Filter, after: Cursor | None, guest: Guest, *, heartbeat: float
-    ) -> AsyncGenerator[Sequence[Told] | Cursor, None]:
-        """What happens from now on, or after a cursor, together what comes together; empty where nothing has for long.
+        self, accepts: EventFilter, after: Cursor | None, subscriber: Subscriber, *, heartbeat: float
+    ) -> AsyncGenerator[Sequence[StreamedEvent] | Cursor, None]:
+        """Yield batches of events from now on or after a cursor; an empty batch is a heartbeat.
 
-        First of all where this begins: whoever is cut off before anything happens can come back to there. That is now
-        where the cursor lies ahead of everything, as one of another database does.
+        The first value is the cursor where the stream begins, for clients that are disconnected before the first
+        event. A cursor ahead of all events, such as one of another database, begins now.
         """
         if self.closed:
-            raise Ended
-        listening = Listening(wanted, after, guest)
-        self.come(listening)
+            raise StreamClosed
+        listener = Listener(accepts, after, subscriber)
+        self.connect(listener)
         try:
-            begun_at = await self.take_place()
-            if after is not None and after > begun_at and after > await self.store.last_event():
-                after, listening.after, begun_at = None, Cursor(), await self.take_place()
+            started_at = await self.get_position()
+            if after is not None and after > started_at and after > await self.store.last_event():
+                after, listener.after, started_at = None, Cursor(), await self.get_position()
             if after is None:
-                self.join(listening)
-                yield begun_at
+                self.join(listener)
+                yield started_at
             else:
                 yield after
-                async with aclosing(self.missed(after, listening)) as missed:
-                    async for some in missed:
-                        yield some
-                self.join(listening)  # at once: what the reader has passed was in what is missed
+                async with aclosing(self.read_missed(after, listener)) as batches:
+                    async for batch in batches:
+                        yield batch
+                self.join(listener)  # no await since the last page: the reader has passed nothing else
             while True:
-                yield await listening.next(heartbeat)
+                yield await listener.next(heartbeat)
         finally:
-            self.leave(listening)
+            self.disconnect(listener)
 
-    async def take_place(self) -> Cursor:
-        """Where the reader is, or begins if it does not read yet."""
-        async with self.looking:
+    async def get_position(self) -> Cursor:
+        """Return where the reader is, or where it will begin."""
+        async with self.position_lock:
             if self.position is None:
                 self.position = await self.store.last_event()
             return self.position
 
-    async def missed(self, after: Cursor, listening: Listening) -> AsyncGenerator[Sequence[Told], None]:
-        """What happened while it did not listen, up to where the reader is."""
+    async def read_missed(self, after: Cursor, listener: Listener) -> AsyncGenerator[Sequence[StreamedEvent], None]:
+        """Yield what happened between a cursor and the position of the reader."""
         while self.position is not None and after < self.position:
-            page = await self.store.events(after, TOGETHER)
+            page = await self.store.events(after, PAGE_SIZE)
             if not page:
                 return
-            passed = [told for told in await self.told(page) if told.event.cursor <= self.position]
-            if some := [mine for told in passed if (mine := listening.wanted(told)) is not None]:
-                yield some
-            if listening.over is not None:
-                raise listening.over
+            passed = [event for event in await self.add_brands(page) if event.event.cursor <= self.position]
+            if batch := [accepted for event in passed if (accepted := listener.accepts(event)) is not None]:
+                yield batch
+            if listener.ended_by is not None:
+                raise listener.ended_by
             after = page[-1].cursor
 
-    def come(self, listening: Listening) -> None:
-        self.present.add(listening)
-        if self.watcher is None:
-            self.watcher = asyncio.create_task(self.watch())
+    def connect(self, listener: Listener) -> None:
+        self.connected.add(listener)
+        if self.checker is None:
+            self.checker = asyncio.create_task(self.check_access())
 
-    def join(self, listening: Listening) -> None:
-        self.listeners.add(listening)
+    def join(self, listener: Listener) -> None:
+        self.listeners.add(listener)
         if self.reader is None:
             self.reader = asyncio.create_task(self.read())
 
-    def leave(self, listening: Listening) -> None:
-        self.listeners.discard(listening)
-        self.present.discard(listening)
+    def disconnect(self, listener: Listener) -> None:
+        self.listeners.discard(listener)
+        self.connected.discard(listener)
         if not self.listeners and self.reader is not None:
             self.reader.cancel()
             self.reader = None
-        if not self.present:
+        if not self.connected:
             self.position = None
-            if self.watcher is not None:
-                self.watcher.cancel()
-                self.watcher = None
+            if self.checker is not None:
+                self.checker.cancel()
+                self.checker = None
 
-    async def watch(self) -> None:
+    async def check_access(self) -> None:
+        """Disconnect listeners whose key or session is no longer valid."""
         while True:
-            await asyncio.sleep(self.look_again)
-            for guest in {listening.guest.who: listening.guest for listening in self.present}.values():
+            await asyncio.sleep(self.recheck_interval)
+            for subscriber in {one.subscriber.identity: one.subscriber for one in self.connected}.values():
                 with suppress(StoreError):
-                    if not await guest.still_let_in():
-                        for listening in [one for one in self.present if one.guest.who == guest.who]:
-                            listening.end(Gone)
+                    if not await subscriber.is_still_valid():
+                        for listener in [*self.connected]:
+                            if listener.subscriber.identity == subscriber.identity:
+                                listener.end(AccessEnded)
 
     async def read(self) -> None:
         while True:
             try:
-                found = await self.pass_on()
+                count = await self.read_page()
             except StoreError as error:
-                log.info("stream.waiting", error=str(error), next="listeners hear the rest when it is back")
-                await asyncio.sleep(AGAIN_AFTER)
+                log.info("stream.waiting", error=str(error), next="the stream continues when the database is back")
+                await asyncio.sleep(RETRY_DELAY)
                 continue
-            if found < TOGETHER:
-                await asyncio.sleep(self.poll)
+            if count < PAGE_SIZE:
+                await asyncio.sleep(self.poll_interval)
 
-    async def pass_on(self) -> int:
-        assert self.position is not None, "it reads as long as somebody listens"
-        page = await self.store.events(self.position, TOGETHER)
-        for told in await self.told(page):
-            for listening in list(self.listeners):
-                listening.offer(told)
-            self.position = told.event.cursor
+    async def read_page(self) -> int:
+        assert self.position is not None, "the reader runs only while somebody listens"
+        page = await self.store.events(self.position, PAGE_SIZE)
+        for event in await self.add_brands(page):
+            for listener in list(self.listeners):
+                listener.offer(event)
+            self.position = event.event.cursor
         return len(page)
 
-    async def told(self, page: Sequence[Event]) -> list[Told]:
-        ids = {job_id for event in page for job_id in jobs_of(event)}
+    async def add_brands(self, page: Sequence[Event]) -> list[StreamedEvent]:
+        ids = {job_id for event in page for job_id in list_job_ids(event)}
         brands = await self.store.brands_by_job(sorted(ids)) if ids else {}
-        return [Told(event, {job: brands[job] for job in jobs_of(event) if job in brands}) for event in page]
+        return [
+            StreamedEvent(event, {job: brands[job] for job in list_job_ids(event) if job in brands}) for event in page
+        ]
 
     def close(self) -> None:
         self.closed = True
-        for listening in list(self.present):
-            listening.end(Ended)
+        for listener in list(self.connected):
+            listener.end(StreamClosed)
 
 
 def close_all() -> None:
-    """Lets every listener of this process go: whoever stops would else wait for them."""
+    """Disconnect every listener of this process: a server that stops would otherwise wait for them."""
     for stream in list(_streams):
         stream.close()
 
 
-def jobs_of(event: Event) -> list[UUID]:
-    """Those it is about."""
-    named = [] if event.job_id is None else [event.job_id]
+def list_job_ids(event: Event) -> list[UUID]:
+    """Return the ids of the jobs that an event is about."""
+    ids = [] if event.job_id is None else [event.job_id]
     for text in event.data.get("jobs", ()):
         with suppress(ValueError):
-            named.append(UUID(str(text)))
-    return named
+            ids.append(UUID(str(text)))
+    return ids
 
 
-def only_brands(told: Told, brands: Iterable[str]) -> Told | None:
-    """What of it is about these brands; None: nothing."""
-    ours, event = set(brands), told.event
+def limit_to_brands(streamed: StreamedEvent, brands: Iterable[str]) -> StreamedEvent | None:
+    """Return what of an event is about these brands; None if nothing is."""
+    allowed, event = set(brands), streamed.event
     data = event.data
     match data:
         case {"jobs": list()}:
-            mine = [job for job, brand in told.brands.items() if brand in ours]
-            shown = {**data, "jobs": [str(job) for job in mine]}
-            return replace(told, event=replace(event, data=shown)) if mine else None
+            jobs = [job for job, brand in streamed.brands.items() if brand in allowed]
+            visible = {**data, "jobs": [str(job) for job in jobs]}
+            return replace(streamed, event=replace(event, data=visible)) if jobs else None
         case _ if event.job_id is not None:
-            return told if told.brands.get(event.job_id) in ours else None
+            return streamed if streamed.brands.get(event.job_id) in allowed else None
         case {"scope": "brand", "name": name} | {"scope": "brand", "brand": name}:
-            return told if name in ours else None
+            return streamed if name in allowed else None
         case _ if get_account(data) is not None:
-            return told if data.get("brand") in ours else None
+            return streamed if data.get("brand") in allowed else None
         case _:
             return None

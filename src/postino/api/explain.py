@@ -1,62 +1,85 @@
-"""Why a post or a job has not run, and whether one could at a time. Nothing is changed by asking."""
+"""Explain why a post or job has not run, and evaluate whether a job could run at a time. Nothing is changed."""
 
+from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
-from postino.api.caller import caller_of
-from postino.api.jobs import FORMER, time_of
-from postino.api.models import Strict
-from postino.api.query import query_of
+from postino.api.context import Context, RequestContext
+from postino.api.jobs import LEGACY_PATH, parse_run_at
+from postino.api.models import JobId, PostId, Strict
+from postino.api.query import text_parameter
+from postino.api.routes import Routes
 from postino.api.views.explanations import render_evaluation, render_explanation
 from postino.api.visibility import choose_brand, get_visible_job, get_visible_post
+from postino.client.types.common import Doc
+from postino.client.types.explain import ExplanationView
+from postino.client.types.jobs import JobEvaluationView
 from postino.engine.explain import evaluate, explain
-from postino.values import time_zones
-from postino.wiring import Postino
+from postino.values.auth import Role
+from postino.values.time_zones import get_zone
+
+routes = Routes("explain")
+TIMEZONE = text_parameter("timezone", "IANA time zone of the times in the sentences; left out, it is UTC.")
 
 
-class TestBody(Strict):
-    """`POST /v1/jobs/test`: a job that is only thought of."""
+class EvaluateBody(Strict):
+    """A job that does not exist."""
 
-    channel: str
-    account: str | None = None
-    brand: str | None = None
-    queue: str | None = None
-    run_at: str | None = None
-    timezone: str | None = None
+    channel: Annotated[str, Doc("Channel of the job; for posts this is the network.")]
+    account: Annotated[str | None, Doc("Account of the job.")] = None
+    brand: Annotated[str | None, Doc("Brand of the job; left out, it is that of its account.")] = None
+    queue: Annotated[str | None, Doc("Queue of the job: `high`, `default` or `low`.")] = None
+    run_at: Annotated[
+        str | None, Doc("When it would run: ISO 8601 with an offset, or local to `timezone`. Left out: now.")
+    ] = None
+    timezone: Annotated[str | None, Doc("IANA time zone of times without an offset, such as `Europe/Rome`.")] = None
 
 
-def routes(app: Postino) -> APIRouter:
-    router = APIRouter(tags=["explaining"])
+@routes.add("GET", "/v1/posts/{post_id}/explain", role=Role.VIEWER, query=(TIMEZONE,), responses={200: ExplanationView})
+async def explain_post(post_id: PostId, context: Context) -> JSONResponse:
+    """Explain post.
 
-    @router.get("/v1/posts/{post_id}/explain")
-    async def of_post(post_id: UUID, request: Request) -> JSONResponse:
-        """Why it has not gone out: a sentence, in `timezone` if one is given, and what is in its way."""
-        await get_visible_post(app, caller_of(request), post_id)
-        return await told(post_id, request)
+    Says in one sentence why a post has not been published, lists what blocks it and how to unblock it, and estimates
+    when it will be published.
+    """
+    await get_visible_post(context.app, context.caller, post_id)
+    return await explain_visible_job(context, post_id)
 
-    @router.get("/v1/jobs/{job_id}/explain")
-    async def of_job(job_id: UUID, request: Request) -> JSONResponse:
-        """The same of any job."""
-        await get_visible_job(app, job_id, caller_of(request))
-        return await told(job_id, request)
 
-    @router.post(f"{FORMER}/v1/jobs/test", name="test_as_before")
-    @router.post("/v1/jobs/test")
-    async def test(body: TestBody, request: Request) -> JSONResponse:
-        """Whether it could run at `run_at`; left out: now. Nothing is inserted; a channel that never was is refused."""
-        notes: list[str] = []
-        await choose_brand(app, caller_of(request), body.brand, body.account)
-        await app.gate_control.check_channel(body.channel, app.config.channels)
-        asked_at = await time_of(app, body.run_at, body.timezone, notes)
-        whose = {"channel": body.channel, "account": body.account, "brand": body.brand, "queue": body.queue}
-        run_at, evaluation = await evaluate(app.store, **whose, run_at=asked_at)
-        return JSONResponse(render_evaluation(body.channel, run_at, evaluation) | {"notes": notes})
+@routes.add("GET", "/v1/jobs/{job_id}/explain", role=Role.VIEWER, query=(TIMEZONE,), responses={200: ExplanationView})
+async def explain_job(job_id: JobId, context: Context) -> JSONResponse:
+    """Explain job.
 
-    async def told(job_id: UUID, request: Request) -> JSONResponse:
-        name = query_of(request, "timezone").get("timezone")
-        zone = None if name is None else time_zones.get_zone(name)
-        return JSONResponse(render_explanation(await explain(app.store, job_id, zone=zone)))
+    Says in one sentence why a job has not run, lists what blocks it and how to unblock it, and estimates when it will
+    run.
+    """
+    await get_visible_job(context.app, context.caller, job_id)
+    return await explain_visible_job(context, job_id)
 
-    return router
+
+@routes.add(
+    "POST",
+    "/v1/jobs/test",
+    legacy_path=f"{LEGACY_PATH}/test",
+    role=Role.VIEWER,
+    responses={200: JobEvaluationView},
+)
+async def evaluate_job(body: EvaluateBody, context: Context) -> JSONResponse:
+    """Evaluate job.
+
+    Returns whether a job could run at a time, and what would block it. Nothing is queued. The channel must be known.
+    """
+    app, notes = context.app, list[str]()
+    await choose_brand(app, context.caller, body.brand, body.account)
+    await app.gate_control.check_channel(body.channel, app.config.channels)
+    asked_at = await parse_run_at(app, body.run_at, body.timezone, notes)
+    lane = {"channel": body.channel, "account": body.account, "brand": body.brand, "queue": body.queue}
+    run_at, evaluation = await evaluate(app.store, **lane, run_at=asked_at)
+    return JSONResponse(render_evaluation(body.channel, run_at, evaluation) | {"notes": notes})
+
+
+async def explain_visible_job(context: RequestContext, job_id: UUID) -> JSONResponse:
+    name = context.query[TIMEZONE]
+    explanation = await explain(context.app.store, job_id, zone=None if name is None else get_zone(name))
+    return JSONResponse(render_explanation(explanation))

@@ -1,91 +1,99 @@
-"""`/v1/simulate`: what would run when, as things are now. Nothing is queued, and nobody is called."""
+"""`/v1/forecast`: what would run when, as things are now. Nothing is queued, and no network is called."""
 
 import asyncio
 from dataclasses import replace
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, HTTPException
+from fastapi import HTTPException
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
-from postino.api.caller import Asking
-from postino.api.models import Strict
-from postino.api.parsing import instant
+from postino.api.context import Context, RequestContext
+from postino.api.models import Name, Strict
+from postino.api.parsing import parse_time
+from postino.api.routes import Routes
+from postino.client.types.common import Doc
+from postino.client.types.forecast import ForecastView
 from postino.errors import WrongUse
 from postino.forecast.forecast import make_forecast
 from postino.forecast.result import Forecast, render_forecast
 from postino.forecast.run import ForecastRequest
 from postino.forecast.timeline import render_svg
+from postino.values.auth import Role
 from postino.values.time_zones import get_zone
 from postino.wiring import Postino, load_channel_limits
 
-MOST_JOBS = 5_000
-LONGEST_PLAY = 12  # seconds
+routes = Routes("forecast")
+MAX_JOBS = 5_000
+MAX_SECONDS = 12
 TOO_LONG = (
-    f"until: this takes longer than {LONGEST_PLAY} seconds to play. Choose an earlier time or fewer workers, or run"
-    " `postino simulate` where the database is."
+    f"until: this forecast takes longer than {MAX_SECONDS} seconds. Choose an earlier time or fewer workers, or run"
+    " `postino forecast` on the machine of the database."
 )
-OTHERS_PLAY = "Others are being told what would run when. Ask again in a moment."
-Name = Annotated[str, Field(max_length=500)]
+BUSY = "Another forecast is running. Try again in a moment."
 
 
-class SimulateBody(Strict):
-    until: str
-    from_: str | None = Field(default=None, alias="from")
-    timezone: Name | None = None
-    channel: Name | None = None
-    brand: Name | None = None
-    workers: int | None = None
-    seconds_per_job: float | None = None
-    picture: bool = False
+class ForecastBody(Strict):
+    """Which jobs, until when, and how fast they run."""
+
+    until: Annotated[str, Doc("Until when: ISO 8601 with an offset, or local to `timezone`.")]
+    from_: Annotated[str | None, Doc("From when; left out, it is now.")] = Field(default=None, alias="from")
+    timezone: Annotated[Name | None, Doc("IANA time zone of times without an offset, such as `Europe/Rome`.")] = None
+    channel: Annotated[Name | None, Doc("Return only jobs of this channel.")] = None
+    brand: Annotated[Name | None, Doc("Return only jobs of this brand.")] = None
+    workers: Annotated[int | None, Doc("Number of workers; left out, as many as are registered.")] = None
+    seconds_per_job: Annotated[float | None, Doc("How long each job takes; left out, as long as recent jobs took.")] = (
+        None
+    )
+    picture: Annotated[bool, Doc("Add a timeline as SVG.")] = False
 
 
-def routes(app: Postino) -> APIRouter:
-    router = APIRouter(tags=["simulate"])
-    one_at_a_time = asyncio.Lock()
+@routes.add("POST", "/v1/forecast", role=Role.VIEWER, all_brands=True, responses={200: ForecastView})
+async def create_forecast(body: ForecastBody, context: Context) -> JSONResponse:
+    """Create forecast.
 
-    @router.post("/v1/simulate")
-    async def play(body: SimulateBody, caller: Asking) -> JSONResponse:
-        """What would run when, until a time; of at most 5,000 jobs. With `picture` also drawn, as SVG."""
-        notes: list[str] = []
-        place = get_zone(body.timezone or "UTC")
-        asked = asked_by(app, body, notes)
-        if caller.hears is None:
-            played = await in_time(replace(asked, most=MOST_JOBS))
-        else:
-            played = await make_forecast(app.store, asked, caller.hears)
-        said = render_forecast(played)
-        drawn = {"picture": render_svg(played, place)} if body.picture else {}
-        return JSONResponse(said | {"notes": [*notes, *said["notes"]], **drawn})
-
-    async def in_time(asked: ForecastRequest) -> Forecast:
-        """One after the other, and none for ever: who asks may be gone, and others wait."""
-        try:
-            async with asyncio.timeout(LONGEST_PLAY):
-                await one_at_a_time.acquire()
-        except TimeoutError:
-            raise HTTPException(503, OTHERS_PLAY, {"Retry-After": str(LONGEST_PLAY)}) from None
-        try:
-            async with asyncio.timeout(LONGEST_PLAY):
-                return await make_forecast(app.store, asked)
-        except TimeoutError:
-            raise WrongUse(TOO_LONG, "until") from None
-        finally:
-            one_at_a_time.release()
-
-    return router
+    Returns which jobs would run when until a given time, and what those that are left would wait for. It covers at
+    most 5,000 jobs. Forecasts run one after the other.
+    """
+    notes: list[str] = []
+    timezone = get_zone(body.timezone or "UTC")
+    request = parse_request(context.app, body, notes)
+    if context.caller.progress is None:
+        forecast = await run_in_turn(context, replace(request, most=MAX_JOBS))
+    else:
+        forecast = await make_forecast(context.app.store, request, context.caller.progress)
+    view = render_forecast(forecast)
+    picture = {"picture": render_svg(forecast, timezone)} if body.picture else {}
+    return JSONResponse(view | {"notes": [*notes, *view["notes"]], **picture})
 
 
-def asked_by(app: Postino, body: SimulateBody, notes: list[str]) -> ForecastRequest:
-    def at(text: str, field: str) -> datetime:
-        found = instant(text, body.timezone, field, notes)
-        assert found is not None, "it was said"
-        return found
+async def run_in_turn(context: RequestContext, request: ForecastRequest) -> Forecast:
+    """Run one forecast at a time, each within a time limit."""
+    lock = context.services.forecast_lock
+    try:
+        async with asyncio.timeout(MAX_SECONDS):
+            await lock.acquire()
+    except TimeoutError:
+        raise HTTPException(503, BUSY, {"Retry-After": str(MAX_SECONDS)}) from None
+    try:
+        async with asyncio.timeout(MAX_SECONDS):
+            return await make_forecast(context.app.store, request)
+    except TimeoutError:
+        raise WrongUse(TOO_LONG, "until") from None
+    finally:
+        lock.release()
+
+
+def parse_request(app: Postino, body: ForecastBody, notes: list[str]) -> ForecastRequest:
+    def parse(text: str, field: str) -> datetime:
+        at = parse_time(text, body.timezone, field, notes)
+        assert at is not None, "a text is given"
+        return at
 
     return ForecastRequest(
-        until_at=at(body.until, "until"),
-        from_at=None if body.from_ is None else at(body.from_, "from"),
+        until_at=parse(body.until, "until"),
+        from_at=None if body.from_ is None else parse(body.from_, "from"),
         channel=body.channel,
         brand=body.brand,
         workers=body.workers,

@@ -1,110 +1,67 @@
-"""`/v1/blackouts`, `/v1/circuits` and `/v1/queues`: what may run now, why not, and a person's word about it."""
+"""`/v1/gates`: pause and resume everything, a queue, a channel, a brand or an account, and end cool-downs."""
 
-from collections.abc import Sequence
-from typing import Any
-from uuid import UUID
+from typing import Annotated, Literal
 
-from fastapi import APIRouter, Request
+from fastapi import Path
 from fastapi.responses import JSONResponse
 
-from postino.api.caller import caller_of
-from postino.api.models import BlackoutBody, NeededReason, OpenBody
-from postino.api.parsing import instant
-from postino.api.problems import nearest
-from postino.api.query import query_of
-from postino.api.views.fields import render_fields
-from postino.engine.gate_control import BlackoutPreview
-from postino.errors import WrongUse
-from postino.rules.blackout import Blackout, describe_blackout, render_blackout
-from postino.rules.circuit_breaker import Breaker
-from postino.rules.gates import describe_closed_gate
-from postino.wiring import Postino
+from postino.api.context import Context
+from postino.api.models import Name, ReasonBody
+from postino.api.routes import Routes
+from postino.api.views.gates import render_gate
+from postino.client.types.common import Doc
+from postino.client.types.gates import GateView
+from postino.stores.records import JobFilter
+from postino.values.auth import Role
+from postino.values.gate import Scope
+
+routes = Routes("gates")
+PausedScope = Annotated[
+    Literal["all", "queue", "channel", "brand", "account"], Path(description="What to pause or resume.")
+]
+CooledScope = Annotated[Literal["channel", "account"], Path(description="What is cooling down.")]
 
 
-def routes(app: Postino) -> APIRouter:
-    router = APIRouter(tags=["gates"])
-    gate_control = app.gate_control
+class GateBody(ReasonBody):
+    """Which one, and why."""
 
-    @router.get("/v1/blackouts")
-    async def blackouts() -> JSONResponse:
-        """All of them."""
-        return listed([of_blackout(blackout) for blackout in await gate_control.blackouts()])
-
-    @router.post("/v1/blackouts", status_code=201)
-    async def add(request: Request, body: BlackoutBody) -> JSONResponse:
-        """Publishes nothing in its windows from now on: 201. With `preview=true` 200: what it would move, unsaved."""
-        preview = flag_of(query_of(request, "preview"), "preview")
-        blackout = await gate_control.draft_blackout(body.model_dump(exclude_none=True))
-        shifts = of_shifts(await gate_control.preview_blackout(blackout))
-        if not preview:
-            await gate_control.save_blackout(blackout, actor=caller_of(request).name)
-        return JSONResponse(of_blackout(blackout) | shifts | {"preview": preview}, 200 if preview else 201)
-
-    @router.delete("/v1/blackouts/{blackout_id}")
-    async def remove(request: Request, blackout_id: UUID) -> JSONResponse:
-        """The one that was removed; `reason` goes into the audit trail."""
-        reason = query_of(request, "reason").get("reason", "")
-        actor = caller_of(request).name
-        return JSONResponse(of_blackout(await gate_control.remove_blackout(blackout_id, reason=reason, actor=actor)))
-
-    @router.get("/v1/circuits")
-    async def circuits() -> JSONResponse:
-        """Every service that was ever in trouble, as it is now."""
-        return listed([of_breaker(breaker) for breaker in await gate_control.circuits()])
-
-    @router.post("/v1/circuits/{service}/open")
-    async def open_circuit(request: Request, service: str, body: OpenBody) -> JSONResponse:
-        """Leaves it alone: `until` then, for so many `seconds` or, with neither, until somebody closes it."""
-        until_at = instant(body.until, body.timezone, "until", [])
-        opened = await gate_control.open_circuit(
-            service, until_at=until_at, seconds=body.seconds, reason=body.reason, actor=caller_of(request).name
-        )
-        return JSONResponse(of_breaker(opened))
-
-    @router.post("/v1/circuits/{service}/close")
-    async def close_circuit(request: Request, service: str, body: NeededReason) -> JSONResponse:
-        """Asks it again at once."""
-        done = gate_control.close_circuit(service, reason=body.reason, actor=caller_of(request).name)
-        return JSONResponse(of_breaker(await done))
-
-    @router.post("/v1/circuits/{service}/reset")
-    async def reset_circuit(request: Request, service: str, body: NeededReason) -> JSONResponse:
-        """Asks it again, as if it had never been in trouble."""
-        done = gate_control.reset_circuit(service, reason=body.reason, actor=caller_of(request).name)
-        return JSONResponse(of_breaker(await done))
-
-    @router.get("/v1/queues")
-    async def queues() -> JSONResponse:
-        """How much waits and runs where, every closed gate with its reason, caps, and who works."""
-        found = await gate_control.queues()
-        return listed(
-            [render_fields(line) for line in found.lines],
-            gates=[render_fields(gate) | {"sentence": describe_closed_gate(gate)} for gate in found.closed.gates],
-            caps=dict(found.closed.caps),
-            workers=[render_fields(worker) for worker in found.workers],
-        )
-
-    return router
+    name: Annotated[Name, Doc("Name of the queue, channel, brand or account; empty for `all`.")] = ""
 
 
-def listed(data: Sequence[dict[str, Any]], **more: Any) -> JSONResponse:
-    return JSONResponse({"data": data, "next_cursor": None, **more})
+@routes.add("POST", "/v1/gates/{scope}/pause", role=Role.EDITOR, all_brands=True, responses={200: GateView})
+async def pause_gate(scope: PausedScope, body: GateBody, context: Context) -> JSONResponse:
+    """Pause gate.
+
+    Starts no more jobs of the scope until it is resumed. Running jobs are not interrupted.
+    """
+    app = context.app
+    if scope == "channel":
+        await app.gate_control.check_channel(body.name, app.config.channels)
+    if scope == "account":
+        known = {account.id for account in await app.store.accounts()}
+        await app.gate_control.check_known("account", body.name, known, JobFilter(account=body.name, limit=1))
+    gate = await app.gate_control.pause(Scope(scope), body.name, reason=body.reason, actor=context.caller.name)
+    return JSONResponse(render_gate(gate))
 
 
-def flag_of(query: dict[str, str], name: str) -> bool:
-    text = query.get(name, "false")
-    if text not in ("true", "false"):
-        raise WrongUse(f"{name} must be true or false, not {text[:40]!r}.{nearest(text, ['true', 'false'])}", name)
-    return text == "true"
+@routes.add("POST", "/v1/gates/{scope}/resume", role=Role.EDITOR, all_brands=True, responses={200: GateView})
+async def resume_gate(scope: PausedScope, body: GateBody, context: Context) -> JSONResponse:
+    """Resume gate.
+
+    Starts jobs of a paused scope again, and returns the gate as it was.
+    """
+    gate_control = context.app.gate_control
+    gate = await gate_control.resume(Scope(scope), body.name, reason=body.reason, actor=context.caller.name)
+    return JSONResponse(render_gate(gate))
 
 
-def of_blackout(blackout: Blackout) -> dict[str, Any]:
-    return render_blackout(blackout) | {"sentence": describe_blackout(blackout)}
+@routes.add("POST", "/v1/gates/{scope}/end-cooldown", role=Role.EDITOR, all_brands=True, responses={200: GateView})
+async def end_cooldown(scope: CooledScope, body: GateBody, context: Context) -> JSONResponse:
+    """End cool-down.
 
-
-def of_shifts(shifts: BlackoutPreview) -> dict[str, Any]:
-    return {"shifts": [render_fields(it) for it in shifts.first], "more": shifts.more, "unlooked": shifts.unlooked}
-
-
-def of_breaker(breaker: Breaker) -> dict[str, Any]:
-    return render_fields(breaker) | {"failures": len(breaker.failures)}
+    Ends a cool-down that a network's rate limit has caused before its time, and returns the gate as it was. The
+    network may limit the next request again.
+    """
+    gate_control = context.app.gate_control
+    gate = await gate_control.end_cooldown(Scope(scope), body.name, reason=body.reason, actor=context.caller.name)
+    return JSONResponse(render_gate(gate))

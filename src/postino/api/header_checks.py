@@ -1,4 +1,4 @@
-"""Beginnings of requests that can be taken in two ways: nobody guesses which was meant."""
+"""Middleware that rejects requests whose headers are ambiguous, and accepts absolute URLs as proxies send them."""
 
 import re
 from collections import Counter
@@ -6,17 +6,15 @@ from urllib.parse import unquote
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from postino.api.problems import problem, unless_asking
+from postino.api.problems import add_unchanged, problem
 
-ONCE = (b"authorization", b"idempotency-key", b"x-csrf-token", b"last-event-id")
-WHOLE = re.compile(rb"https?://([^/]*)", re.IGNORECASE)
-TWICE = "The header {} is there twice: say it once."
-TWO_LENGTHS = "Content-Length and Transfer-Encoding do not go together: whoever passes it on may end it elsewhere."
+SINGLE_HEADERS = (b"authorization", b"idempotency-key", b"x-csrf-token", b"last-event-id")
+ABSOLUTE_URL = re.compile(rb"https?://([^/]*)", re.IGNORECASE)
+REPEATED = "The header {} is given twice. Give it once."
+TWO_LENGTHS = "A request must not have both Content-Length and Transfer-Encoding."  # request smuggling
 
 
-class Heads:
-    """Takes an address with its host, as proxies write it; refuses what is said twice."""
-
+class HeaderChecks:
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
@@ -24,24 +22,25 @@ class Heads:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        times = Counter(name for name, _ in scope["headers"])
-        twice = next((name.decode() for name in ONCE if times[name] > 1), None)
-        if b"content-length" in times and b"transfer-encoding" in times:
-            detail = unless_asking(TWO_LENGTHS, scope["method"])
+        counts = Counter(name for name, _ in scope["headers"])
+        repeated = next((name.decode() for name in SINGLE_HEADERS if counts[name] > 1), None)
+        if b"content-length" in counts and b"transfer-encoding" in counts:
+            detail = add_unchanged(TWO_LENGTHS, scope["method"])
             await problem(400, detail, None, {"Connection": "close"})(scope, receive, send)
-        elif twice is not None:
-            name = twice.title()
-            await problem(422, unless_asking(TWICE.format(name), scope["method"]), name)(scope, receive, send)
+        elif repeated is not None:
+            name = repeated.title()
+            await problem(422, add_unchanged(REPEATED.format(name), scope["method"]), name)(scope, receive, send)
         else:
-            await self.app(without_host(scope), receive, send)
+            await self.app(strip_origin(scope), receive, send)
 
 
-def without_host(scope: Scope) -> Scope:
+def strip_origin(scope: Scope) -> Scope:
+    """Turn an absolute URL into a path and a `Host` header."""
     raw: bytes = scope.get("raw_path") or b""
-    found = WHOLE.match(raw)
-    if found is None:
+    match = ABSOLUTE_URL.match(raw)
+    if match is None:
         return scope
-    path = raw[found.end() :] or b"/"
-    headers = [(name, text) for name, text in scope["headers"] if name != b"host"]
-    here = {"path": unquote(path.decode("ascii")), "raw_path": path, "headers": [(b"host", found[1]), *headers]}
-    return {**scope, **here}
+    path = raw[match.end() :] or b"/"
+    headers = [(name, value) for name, value in scope["headers"] if name != b"host"]
+    changes = {"path": unquote(path.decode("ascii")), "raw_path": path, "headers": [(b"host", match[1]), *headers]}
+    return {**scope, **changes}

@@ -1,24 +1,28 @@
-"""Signs of life, for whoever watches: no key needed, nothing private told."""
+"""Health checks for load balancers and monitoring. They need no authentication and reveal nothing private."""
 
-from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
-from postino.wiring import Postino
+from postino.api.context import Context
+from postino.api.routes import Routes
+from postino.client.types.workers import HealthView
+
+routes = Routes("health")
 
 
-def routes(app: Postino) -> APIRouter:
-    router = APIRouter(prefix="/health", tags=["health"])
+@routes.add("GET", "/health/live", role=None, needs_store=False, responses={200: HealthView})
+async def check_liveness(context: Context) -> JSONResponse:
+    """Check liveness.
 
-    @router.get("/live")
-    async def live() -> JSONResponse:
-        """The process answers."""
-        return JSONResponse({"status": "live"})
+    Returns 200 while the process answers requests.
+    """
+    return JSONResponse({"status": "live"})
 
-    @router.get("/ready")
-    async def ready() -> JSONResponse:
-        """The database answers too."""
-        await app.open()
-        await app.store.gates()
-        return JSONResponse({"status": "ready"})
 
-    return router
+@routes.add("GET", "/health/ready", role=None, responses={200: HealthView})
+async def check_readiness(context: Context) -> JSONResponse:
+    """Check readiness.
+
+    Returns 200 if the database answers too, else 503.
+    """
+    await context.app.store.gates()
+    return JSONResponse({"status": "ready"})

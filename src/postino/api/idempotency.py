@@ -1,4 +1,4 @@
-"""`Idempotency-Key`: the same request is answered the same, for ever; another one with its key is refused."""
+"""The header `Idempotency-Key`: a repeated request gets the stored response; another request with its key gets 409."""
 
 import hashlib
 import json
@@ -13,53 +13,61 @@ from postino.api.caller import Caller
 from postino.errors import WrongUse
 from postino.values.post import IdempotentRequest, ResponseRecorder, StoredResponse
 
-MOST_KEY = 255
-CallersKey = Annotated[str | None, Header(alias="Idempotency-Key")]
-Told = Callable[[Any], StoredResponse]
+MAX_KEY = 255
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        description="A key of your choice. A repeated request with the same key and body gets the first response.",
+    ),
+]
+Render = Callable[[Any], StoredResponse]
 
 
-class Answers(Protocol):
+class ResponseStore(Protocol):
     async def stored_response(self, asked: IdempotentRequest) -> StoredResponse | None: ...
 
 
-def answer_of(status: int, body: Any) -> StoredResponse:
+def make_response(status: int, body: Any) -> StoredResponse:
     return StoredResponse(status, json.dumps(body, ensure_ascii=False, separators=(",", ":")))
 
 
-def response_of(answer: StoredResponse) -> Response:
-    return Response(answer.body.encode(), answer.status, media_type="application/json")
+def to_http(response: StoredResponse) -> Response:
+    return Response(response.body.encode(), response.status, media_type="application/json")
 
 
-async def answered(
-    store: Answers,
-    asked: IdempotentRequest | None,
-    told: Told,
-    make: Callable[[ResponseRecorder | None], Awaitable[Any]],
+async def respond_once(
+    store: ResponseStore,
+    key: IdempotentRequest | None,
+    render: Render,
+    create: Callable[[ResponseRecorder | None], Awaitable[Any]],
 ) -> Response:
-    """Makes it and tells of it. With a key, what is told is kept with what was made, and told again."""
-    if asked is None:
-        return response_of(told(await make(None)))
-    known = await store.stored_response(asked)
-    if known is None:
-        said: list[StoredResponse] = []
+    """Create something and render it. With a key, the response is stored in the same transaction."""
+    if key is None:
+        return to_http(render(await create(None)))
+    stored = await store.stored_response(key)
+    if stored is None:
+        rendered: list[StoredResponse] = []
 
-        def telling(made: Any) -> StoredResponse:
-            said[:] = [told(made)]
-            return said[0]
+        def render_and_keep(created: Any) -> StoredResponse:
+            rendered[:] = [render(created)]
+            return rendered[0]
 
-        made = await make(ResponseRecorder(asked, telling))
-        known = said[0] if made else await store.stored_response(asked)
-        assert known is not None, "it was written with what was made"
-    return response_of(known)
+        created = await create(ResponseRecorder(key, render_and_keep))
+        stored = rendered[0] if created else await store.stored_response(key)
+        assert stored is not None, "the response is stored with what was created"
+    return to_http(stored)
 
 
-def asked_of(request: Request, caller: Caller, key: str | None, body: BaseModel | None) -> IdempotentRequest | None:
+def parse_key(request: Request, caller: Caller, key: str | None, body: BaseModel | None) -> IdempotentRequest | None:
+    """Return the caller's key with a fingerprint of the request; None without a key."""
     if key is None:
         return None
-    if not 0 < len(key) <= MOST_KEY:
-        told = f"Idempotency-Key: a key has 1 to {MOST_KEY} characters, not {len(key)}."
-        raise WrongUse(told, "Idempotency-Key")
-    said = None if body is None else body.model_dump(mode="json")
-    text = json.dumps([request.method, request.url.path, said], sort_keys=True, ensure_ascii=False)
-    what = f"{request.method} {request.url.path}"
-    return IdempotentRequest(caller.key, key, hashlib.sha256(text.encode()).hexdigest(), what)
+    if not 0 < len(key) <= MAX_KEY:
+        message = f"Idempotency-Key must have 1 to {MAX_KEY} characters, not {len(key)}."
+        raise WrongUse(message, "Idempotency-Key")
+    fields = None if body is None else body.model_dump(mode="json")
+    text = json.dumps([request.method, request.url.path, fields], sort_keys=True, ensure_ascii=False)
+    return IdempotentRequest(
+        caller.key, key, hashlib.sha256(text.encode()).hexdigest(), f"{request.method} {request.url.path}"
+    )

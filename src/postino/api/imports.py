@@ -1,74 +1,93 @@
-"""`/v1/imports`: posts from a CSV file. It is checked first; what was checked is then saved."""
+"""`/v1/imports`: create posts from a CSV file. A file is checked first; the file that was checked is then saved."""
 
 import json
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import Path
 from fastapi.responses import JSONResponse
 
-from postino.api.caller import Caller, caller_of
-from postino.api.query import query_of, truth_of
+from postino.api.context import Context, RequestContext
+from postino.api.query import TIMEZONE, flag_parameter, text_parameter
+from postino.api.routes import BodyLimit, Link, Routes
 from postino.api.views.fields import to_json
 from postino.api.visibility import list_visible_accounts
+from postino.client.types.imports import ImportView
 from postino.errors import NotFound, WrongUse
-from postino.publishing.imports import Importer, compute_token
+from postino.publishing.imports import compute_token
+from postino.values.auth import Role
 from postino.values.imports import Import, describe_missing_import
 from postino.values.time_zones import get_zone
-from postino.wiring import Postino
 
-Asking = Annotated[Caller, Depends(caller_of)]
-FILE = {"requestBody": {"content": {"text/csv": {"schema": {"type": "string"}}}}}
-NO_TOKEN = "token is missing: check the file first, without `commit`, and give the `token` of that answer."
-NOT_CHECKED = "token: no file was checked under it with your key, or long ago. Check it again, without `commit`."
-ANOTHER = "token: this is not the file that was checked under it. Check this one first, without `commit`."
-
-
-def routes(app: Postino) -> APIRouter:
-    router = APIRouter(prefix="/v1/imports", tags=["imports"])
-    importer = Importer(app.store, app.post_validator)
-
-    @router.post("", openapi_extra=FILE, status_code=201)
-    async def import_posts(request: Request, caller: Asking) -> JSONResponse:
-        """Checks a file and saves nothing: 200. With `commit` and the `token` of that answer it is saved: 201."""
-        query = query_of(request, "commit", "token", "timezone")
-        file = await request.body()
-        accounts = await list_visible_accounts(app, caller)
-        if truth_of(query, "commit"):
-            known = await checked(app, caller, query, file)
-            return JSONResponse(of_import(await importer.save(known, accounts, caller.name)), 201)
-        if "token" in query:
-            raise WrongUse("token: it is for saving; say `commit=true` with it.", "token")
-        timezone = get_zone(query["timezone"]).key if "timezone" in query else None
-        found = await importer.check(file, timezone, accounts, caller.key, caller.name)
-        return JSONResponse(of_import(found))
-
-    @router.get("/{import_id}")
-    async def show_import(import_id: UUID, caller: Asking) -> JSONResponse:
-        """How far it has come, and what is wrong with which line."""
-        found = await app.store.import_by_id(import_id)
-        if found.caller != caller.key and caller.brands is not None:
-            raise NotFound(describe_missing_import(import_id))
-        return JSONResponse(of_import(found))
-
-    return router
+routes = Routes("imports")
+CSV_FILE = BodyLimit(max_bytes=20_000_000, is_file=True)
+CSV_SCHEMA = {"requestBody": {"content": {"text/csv": {"schema": {"type": "string"}}}, "description": "A CSV file."}}
+COMMIT = flag_parameter("commit", "Save the posts of a file that was checked before; needs `token`.")
+TOKEN = text_parameter("token", "The `token` of the response that checked the file.")
+NO_TOKEN = "token is missing: check the file first, without `commit`, and give the `token` of that response."
+UNKNOWN_TOKEN = "token: you have checked no file with this token, or too long ago. Check it again, without `commit`."
+OTHER_FILE = "token: this is not the file that was checked. Check this one first, without `commit`."
 
 
-async def checked(app: Postino, caller: Caller, query: dict[str, str], file: bytes) -> Import:
-    """What was checked under this token; a file that comes with it has to be the same."""
-    if "token" not in query:
+@routes.add(
+    "POST",
+    "/v1/imports",
+    role=Role.EDITOR,
+    query=(COMMIT, TOKEN, TIMEZONE),
+    body=CSV_FILE,
+    extra=CSV_SCHEMA,
+    responses={200: ImportView, 201: ImportView},
+    links=(Link(200, "/v1/imports/{import_id}", "/id"),),
+)
+async def import_posts(context: Context) -> JSONResponse:
+    """Import posts.
+
+    Checks a CSV file and saves nothing (200). With `commit` and the `token` of that response the posts are created
+    (201); this can be repeated until it has succeeded.
+    """
+    app, query, caller = context.app, context.query, context.caller
+    file = await context.request.body()
+    accounts = await list_visible_accounts(app, caller)
+    if query[COMMIT]:
+        known = await get_checked_import(context, file)
+        return JSONResponse(render_import(await context.services.importer.save(known, accounts, caller.name)), 201)
+    if query[TOKEN] is not None:
+        raise WrongUse("token: it is for saving. Send `commit=true` with it.", "token")
+    timezone = None if query[TIMEZONE] is None else get_zone(query[TIMEZONE] or "").key
+    checked = await context.services.importer.check(file, timezone, accounts, caller.key, caller.name)
+    return JSONResponse(render_import(checked))
+
+
+@routes.add("GET", "/v1/imports/{import_id}", role=Role.VIEWER, responses={200: ImportView})
+async def get_import(
+    import_id: Annotated[UUID, Path(description="Id of the import.")], context: Context
+) -> JSONResponse:
+    """Get import.
+
+    Returns the progress of an import and the problems of its lines.
+    """
+    found = await context.app.store.import_by_id(import_id)
+    if found.caller != context.caller.key and context.caller.brands is not None:
+        raise NotFound(describe_missing_import(import_id))
+    return JSONResponse(render_import(found))
+
+
+async def get_checked_import(context: RequestContext, file: bytes) -> Import:
+    """Return the import with the token of this request; a file that is sent with it must be the same."""
+    token = context.query[TOKEN]
+    if token is None:
         raise WrongUse(NO_TOKEN, "token")
-    known = await app.store.import_by_token(caller.key, query["token"])
+    known = await context.app.store.import_by_token(context.caller.key, token)
     if known is None:
-        raise WrongUse(NOT_CHECKED, "token")
+        raise WrongUse(UNKNOWN_TOKEN, "token")
     if file and compute_token(file, known.timezone) != known.token:
-        raise WrongUse(ANOTHER, "token")
+        raise WrongUse(OTHER_FILE, "token")
     return known
 
 
-def of_import(found: Import) -> dict[str, Any]:
-    told = json.loads(found.faults)
+def render_import(found: Import) -> dict[str, Any]:
+    report = json.loads(found.faults)
     names = ("id", "state", "token", "timezone", "rows", "looked", "created", "known", "created_at", "changed_at")
-    shape = {name: to_json(getattr(found, name)) for name in names}
-    posts = found.created + found.known if told["posts"] is None else told["posts"]
-    return shape | {"posts": posts, "bad": told["bad"], "faults": told["faults"], "more_faults": told["more"]}
+    view = {name: to_json(getattr(found, name)) for name in names}
+    posts = found.created + found.known if report["posts"] is None else report["posts"]
+    return view | {"posts": posts, "bad": report["bad"], "faults": report["faults"], "more_faults": report["more"]}

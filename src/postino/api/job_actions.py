@@ -1,164 +1,200 @@
-"""What people do to jobs by hand, one or many. Each leaves a line in the audit trail; one refused stops no other."""
+"""Actions on jobs, one or many. Each is written to the audit trail; one that is refused does not stop the others."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
-from postino.api.caller import Caller, caller_of
-from postino.api.jobs import FORMER, Name
-from postino.api.models import MOST_REASON, DeedBody, ReplayBody, ResolveBody, Strict
-from postino.api.post_actions import verdict_of
-from postino.api.problems import STATUS
+from postino.api.context import Context, RequestContext
+from postino.api.jobs import LEGACY_PATH
+from postino.api.models import JobId, Name, Reason, ReasonBody, ReplayBody, ResolveBody, Strict
+from postino.api.parsing import parse_verdict
+from postino.api.problems import get_status
+from postino.api.routes import Routes
 from postino.api.views.jobs import render_job
 from postino.api.visibility import get_editable_job, select_brands
+from postino.client.types.common import Doc
+from postino.client.types.jobs import BulkJobResultView, JobView
 from postino.engine.checks import parse_queue
 from postino.engine.job_spec import encode_payload
-from postino.errors import Conflict, NotFound, PostinoError, WrongUse
+from postino.errors import Conflict, NotFound, WrongUse
 from postino.stores.records import JobFilter
+from postino.values.auth import Role
 from postino.values.job import Job, State
 from postino.values.outcome import Reject, Retry
-from postino.wiring import Postino
 
-MOST_AT_ONCE = 200
-EITHER = "ids: give either `ids` or `filter`."
-TOO_WIDE = "filter: say which jobs, by `state`, `type`, `channel`, `account`, `brand` or `queue`."
-Deed = Callable[[UUID], Awaitable[Job]]
+routes = Routes("jobs")
+MAX_JOBS = 200
+IDS_OR_FILTER = "ids: give either `ids` or `filter`."
+TOO_WIDE = "filter: select jobs by `state`, `type`, `channel`, `account`, `brand` or `queue`."
+JobAction = Callable[[UUID], Awaitable[Job]]
 OneState = Annotated[State, Field(strict=False)]
+OneId = Annotated[UUID, Field(strict=False)]
+Ids = Annotated[list[OneId], Field(min_length=1, max_length=MAX_JOBS)]
 
 
-class ChosenBody(Strict):
-    """Which jobs, the newest first: at most `limit` of them, those older than `before`."""
+class JobFilterBody(Strict):
+    """Which jobs, newest first."""
 
-    state: Annotated[list[OneState], Field(max_length=len(State))] = Field(default_factory=list)
-    type: Name | None = None
-    channel: Name | None = None
-    account: Name | None = None
-    brand: Name | None = None
-    queue: str | None = None
-    before: Annotated[UUID, Field(strict=False)] | None = None
-    limit: Annotated[int, Field(ge=1, le=MOST_AT_ONCE)] = MOST_AT_ONCE
+    state: Annotated[list[OneState], Field(max_length=len(State)), Doc("Jobs in one of these states.")] = Field(
+        default_factory=list
+    )
+    type: Annotated[Name | None, Doc("Jobs of this type.")] = None
+    channel: Annotated[Name | None, Doc("Jobs of this channel.")] = None
+    account: Annotated[Name | None, Doc("Jobs of this account.")] = None
+    brand: Annotated[Name | None, Doc("Jobs of this brand.")] = None
+    queue: Annotated[str | None, Doc("Jobs of this queue.")] = None
+    before: Annotated[OneId | None, Doc("Only jobs older than this one: the `next_cursor` of the response before.")] = (
+        None
+    )
+    limit: Annotated[int, Field(ge=1, le=MAX_JOBS), Doc("How many jobs at most.")] = MAX_JOBS
 
 
 class ReplayJobBody(ReplayBody):
-    """With another `payload`, if one is given."""
+    """How to replay a failed job."""
 
-    payload: Any = None
+    payload: Annotated[Any, Doc("Another payload; left out, the job keeps its payload.")] = None
 
-    def how(self) -> dict[str, Any]:
-        edited = encode_payload(self.payload) if "payload" in self.model_fields_set else None
-        return {"payload": edited, "force": self.force, "reason": self.reason}
+    def to_arguments(self) -> dict[str, Any]:
+        payload = encode_payload(self.payload) if "payload" in self.model_fields_set else None
+        return {"payload": payload, "force": self.force, "reason": self.reason}
 
 
 class BulkBody(Strict):
-    """`POST /v1/jobs/bulk`: `resolve` takes a `verdict` that is the same for all."""
+    """One action for many jobs, selected by `ids` or `filter`."""
 
-    action: Literal["cancel", "replay", "resolve"]
-    ids: Annotated[list[Annotated[UUID, Field(strict=False)]], Field(min_length=1, max_length=MOST_AT_ONCE)] | None = (
+    action: Annotated[Literal["cancel", "replay", "resolve"], Doc("What to do with each job.")]
+    ids: Annotated[Ids | None, Doc("Ids of the jobs.")] = None
+    filter: Annotated[JobFilterBody | None, Doc("Which jobs, if no ids are given.")] = None
+    reason: Annotated[Reason, Doc("Why; it is stored in the audit trail. Required for `resolve`.")] = ""
+    force: Annotated[bool, Doc("Replay even jobs that failed for a reason that a replay does not remove.")] = False
+    verdict: Annotated[Literal["send_again", "give_up"] | None, Doc("For `resolve`: what to do with all of them.")] = (
         None
     )
-    filter: ChosenBody | None = None
-    reason: Annotated[str, Field(max_length=MOST_REASON)] = ""
-    force: bool = False
-    verdict: Literal["send_again", "give_up"] | None = None
 
 
-def routes(app: Postino) -> APIRouter:
-    router = APIRouter(tags=["jobs"])
+@routes.add("POST", "/v1/jobs/bulk", role=Role.EDITOR, responses={200: BulkJobResultView})
+async def run_bulk_action(body: BulkBody, context: Context) -> JSONResponse:
+    """Run bulk action.
 
-    @router.post("/v1/jobs/bulk")
-    async def change_jobs(body: BulkBody, request: Request) -> JSONResponse:
-        """The same to many, by `ids` or `filter`: what became of each. With a filter, `next_cursor` goes on."""
-        caller = caller_of(request)
-        ids, cursor = await chosen(app, body, caller)
-        deed = deed_of(app, body, caller)
+    Cancels, replays or resolves up to 200 jobs and returns the result of each. With a filter, pass `next_cursor` as
+    `filter.before` to continue.
+    """
+    ids, cursor = await select_jobs(context, body)
+    action = choose_action(context, body)
 
-        async def one(job_id: UUID) -> Job:
-            await get_editable_job(app, job_id, caller)
-            return await deed(job_id)
+    async def run(job_id: UUID) -> Job:
+        await get_editable_job(context.app, context.caller, job_id)
+        return await action(job_id)
 
-        return JSONResponse({"data": await each(ids, one), "next_cursor": cursor})
-
-    @router.post("/v1/jobs/{job_id}/cancel")
-    async def cancel_job(job_id: UUID, request: Request, body: DeedBody | None = None) -> JSONResponse:
-        """Only while nothing has been sent."""
-        caller = caller_of(request)
-        await get_editable_job(app, job_id, caller)
-        reason = body.reason if body else ""
-        return JSONResponse(render_job(await app.cancel(job_id, reason=reason, actor=caller.name)))
-
-    @router.post(f"{FORMER}/v1/jobs/{{job_id}}/replay", name="replay_job_as_before")
-    @router.post("/v1/jobs/{job_id}/replay")
-    async def replay_job(job_id: UUID, request: Request, body: ReplayJobBody | None = None) -> JSONResponse:
-        """Runs a failed job again, with another `payload` if one is given: its key and its history stay."""
-        caller, body = caller_of(request), body or ReplayJobBody()
-        await get_editable_job(app, job_id, caller)
-        return JSONResponse(render_job(await app.replay(job_id, **body.how(), actor=caller.name)))
-
-    @router.post("/v1/jobs/{job_id}/resolve")
-    async def resolve_job(job_id: UUID, body: ResolveBody, request: Request) -> JSONResponse:
-        """A person's word about an uncertain job: it happened, do it again, or give up."""
-        caller = caller_of(request)
-        await get_editable_job(app, job_id, caller)
-        done = await app.resolve(job_id, verdict_of(body), reason=body.reason, actor=caller.name)
-        return JSONResponse(render_job(done))
-
-    return router
+    return JSONResponse({"data": await run_each(ids, run), "next_cursor": cursor})
 
 
-async def chosen(app: Postino, body: BulkBody, caller: Caller) -> tuple[Sequence[UUID], str | None]:
+@routes.add(
+    "POST",
+    "/v1/jobs/{job_id}/cancel",
+    role=Role.EDITOR,
+    responses={200: JobView},
+    errors={409: "The job has been sent, may have been sent, or has ended."},
+)
+async def cancel_job(job_id: JobId, context: Context, body: ReasonBody | None = None) -> JSONResponse:
+    """Cancel job.
+
+    Cancels a job while nothing of it has been sent. A cancelled job cannot be reactivated.
+    """
+    await get_editable_job(context.app, context.caller, job_id)
+    reason = body.reason if body else ""
+    return JSONResponse(render_job(await context.app.cancel(job_id, reason=reason, actor=context.caller.name)))
+
+
+@routes.add(
+    "POST",
+    "/v1/jobs/{job_id}/replay",
+    legacy_path=f"{LEGACY_PATH}/{{job_id}}/replay",
+    role=Role.EDITOR,
+    responses={200: JobView},
+    errors={409: "The job has not failed, or failed for a reason that a replay does not remove (see `force`)."},
+)
+async def replay_job(job_id: JobId, context: Context, body: ReplayJobBody | None = None) -> JSONResponse:
+    """Replay job.
+
+    Runs a failed job again, with another payload if one is given. It keeps its id, its key and its history.
+    """
+    await get_editable_job(context.app, context.caller, job_id)
+    arguments = (body or ReplayJobBody()).to_arguments()
+    return JSONResponse(render_job(await context.app.replay(job_id, **arguments, actor=context.caller.name)))
+
+
+@routes.add(
+    "POST",
+    "/v1/jobs/{job_id}/resolve",
+    role=Role.EDITOR,
+    responses={200: JobView},
+    errors={409: "The job is not uncertain."},
+)
+async def resolve_job(job_id: JobId, body: ResolveBody, context: Context) -> JSONResponse:
+    """Resolve job.
+
+    Records what a person found out about an uncertain job: it took effect, run it again, or give up.
+    """
+    await get_editable_job(context.app, context.caller, job_id)
+    verdict, actor = parse_verdict(body), context.caller.name
+    return JSONResponse(render_job(await context.app.resolve(job_id, verdict, reason=body.reason, actor=actor)))
+
+
+async def select_jobs(context: RequestContext, body: BulkBody) -> tuple[Sequence[UUID], str | None]:
+    """Return the ids of the jobs, and the cursor of those that follow."""
     if (body.ids is None) is (body.filter is None):
-        raise WrongUse(EITHER, "ids")
+        raise WrongUse(IDS_OR_FILTER, "ids")
     if body.ids is not None:
         return list(dict.fromkeys(body.ids)), None
-    said = body.filter
-    assert said is not None, "there are no ids"
-    if not any((said.state, said.type, said.channel, said.account, said.brand, said.queue)):
+    filters = body.filter
+    assert filters is not None, "either ids or a filter is given"
+    if not any((filters.state, filters.type, filters.channel, filters.account, filters.brand, filters.queue)):
         raise WrongUse(TOO_WIDE, "filter")
-    wanted = JobFilter(
-        states=tuple(said.state),
-        type=said.type,
-        channel=said.channel,
-        account=said.account,
-        brands=select_brands(caller, said.brand),
-        queue=None if said.queue is None else parse_queue(said.queue, "filter.queue"),
-        before=said.before,
-        limit=said.limit,
+    criteria = JobFilter(
+        states=tuple(filters.state),
+        type=filters.type,
+        channel=filters.channel,
+        account=filters.account,
+        brands=select_brands(context.caller, filters.brand),
+        queue=None if filters.queue is None else parse_queue(filters.queue, "filter.queue"),
+        before=filters.before,
+        limit=filters.limit,
     )
-    page = await app.store.jobs_page(wanted)
+    page = await context.app.store.jobs_page(criteria)
     return [job.id for job in page.jobs], None if page.next is None else str(page.next)
 
 
-def deed_of(app: Postino, body: BulkBody, caller: Caller) -> Deed:
-    said: dict[str, Any] = {"reason": body.reason, "actor": caller.name}
+def choose_action(context: RequestContext, body: BulkBody) -> JobAction:
+    app = context.app
+    audit: dict[str, Any] = {"reason": body.reason, "actor": context.caller.name}
     if body.action != "resolve":
         if body.verdict is not None:
-            raise WrongUse("verdict: only with `resolve`.", "verdict")
+            raise WrongUse("verdict: it is only for `resolve`.", "verdict")
         if body.action == "cancel":
-            return lambda job_id: app.cancel(job_id, **said)
-        return lambda job_id: app.replay(job_id, force=body.force, **said)
+            return lambda job_id: app.cancel(job_id, **audit)
+        return lambda job_id: app.replay(job_id, force=body.force, **audit)
     if body.verdict is None:
-        raise WrongUse("verdict is missing: send_again or give_up. What is live has an id, each its own.", "verdict")
+        raise WrongUse("verdict is missing: send_again or give_up. Resolve live jobs one by one.", "verdict")
     if not body.reason.strip():
-        raise WrongUse("reason: say why; it stays with the jobs.", "reason")
+        raise WrongUse("reason: say why; it is stored in the audit trail.", "reason")
     verdict = Retry(body.reason) if body.verdict == "send_again" else Reject(body.reason)
-    return lambda job_id: app.resolve(job_id, verdict, **said)
+    return lambda job_id: app.resolve(job_id, verdict, **audit)
 
 
-async def each(ids: Sequence[UUID], deed: Deed) -> list[dict[str, Any]]:
-    """Each by itself, whole or not at all; a refusal is its result and stops no other."""
+async def run_each(ids: Sequence[UUID], action: JobAction) -> list[dict[str, Any]]:
+    """Run the action on each job in a transaction of its own; a conflict is the result of that job."""
     results: list[dict[str, Any]] = []
     for job_id in ids:
         try:
-            results.append({"id": str(job_id), "done": True, "job": render_job(await deed(job_id))})
-        except (Conflict, NotFound) as refusal:
-            results.append({"id": str(job_id), "done": False, **refused(refusal)})
+            results.append({"id": str(job_id), "done": True, "job": render_job(await action(job_id))})
+        except (Conflict, NotFound) as error:
+            results.append(render_failure(job_id, error))
     return results
 
 
-def refused(refusal: PostinoError) -> dict[str, Any]:
-    status = next(status for kind, status in STATUS.items() if isinstance(refusal, kind))
-    return {"status": status, "detail": str(refusal)}
+def render_failure(job_id: UUID, error: Conflict | NotFound) -> dict[str, Any]:
+    return {"id": str(job_id), "done": False, "status": get_status(error), "detail": str(error)}

@@ -1,24 +1,36 @@
-"""`/v1/jobs`: work of any type. The same under `/fp-publisher/v1/jobs`, for clients that know it from there."""
+"""`/v1/jobs`: jobs of any type. The same endpoints exist under `/fp-publisher/v1/jobs` for existing clients."""
 
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any
-from uuid import UUID
 
-from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import Field
 
-from postino.api.caller import Caller, caller_of
-from postino.api.idempotency import CallersKey, answer_of, answered, asked_of
-from postino.api.models import Strict
-from postino.api.parsing import instant
-from postino.api.problems import nearest
-from postino.api.query import cursor_of, limit_of, query_of
+from postino.api.caller import Caller
+from postino.api.context import Context, RequestContext
+from postino.api.idempotency import IdempotencyKey, make_response, parse_key, respond_once
+from postino.api.models import JobId, Name, Strict
+from postino.api.parsing import parse_time
+from postino.api.query import (
+    ACCOUNT,
+    BRAND,
+    CHANNEL,
+    CURSOR,
+    LIMIT,
+    TYPE,
+    Query,
+    choices_parameter,
+    id_parameter,
+    text_parameter,
+)
+from postino.api.routes import Link, Routes
 from postino.api.views.explanations import render_evaluation
 from postino.api.views.fields import to_json
 from postino.api.views.jobs import render_attempt, render_job
 from postino.api.visibility import choose_brand, get_visible_job, select_brands
+from postino.client.types.common import Doc, Page
+from postino.client.types.jobs import JobDetailsView, JobPreviewView, JobView, QueuedJobView
 from postino.engine.checks import parse_queue
 from postino.engine.enqueue import enqueue_with_retry
 from postino.engine.explain import evaluate
@@ -26,166 +38,182 @@ from postino.engine.job_spec import JobSpec, build_new_job
 from postino.errors import Conflict, WrongUse
 from postino.publishing.post_request import PAST_TOLERANCE
 from postino.stores.records import EnqueuedJob, JobFilter, NewJob
+from postino.values.auth import Role
 from postino.values.job import Job, Queue, State
 from postino.values.post import POST, IdempotentRequest, ResponseRecorder, StoredResponse
 from postino.wiring import Postino
 
-FORMER = "/fp-publisher"
-A_POST = f"type: {POST!r} is how posts are kept. Publish one with POST /v1/posts."
-TAKEN = "idempotency_key: this key is taken on that channel. Choose another one. Nothing was queued."
-Name = Annotated[str, Field(max_length=500)]
+routes = Routes("jobs")
+LEGACY_PATH = "/fp-publisher/v1/jobs"
+POST_TYPE = f"type: {POST!r} is the type of posts. Create posts with `POST /v1/posts`."
+KEY_TAKEN = "idempotency_key: this key is taken on that channel. Choose another one. Nothing was queued."
+STATE = choices_parameter("state", "Only jobs in one of these states, separated by commas.", [*State])
+QUEUE = text_parameter("queue", "Only jobs of this queue: `high`, `default` or `low`.")
+PARENT = id_parameter("parent", "Only jobs that this job has created.", "the id of a job")
 
 
 class JobBody(Strict):
-    """`POST /v1/jobs`. What a type does with its payload is its handler's business."""
+    """A job to queue. Its handler decides what the payload means."""
 
-    type: Name
-    channel: Name | None = None
-    payload: Any = None
-    run_at: str | None = None
-    timezone: str | None = None
-    idempotency_key: Annotated[str, Field(min_length=1, max_length=500)] | None = None
-    queue: str | None = None
-    account: Name | None = None
-    brand: Name | None = None
-    user_id: Name | None = None
-    correlation_id: Name | None = None
-    max_attempts: int | None = None
-    time_limit: float | None = None
-    preview: bool = False
-
-
-def routes(app: Postino) -> APIRouter:
-    router = APIRouter(tags=["jobs"])
-
-    @router.post(f"{FORMER}/v1/jobs", status_code=201, name="create_job_as_before")
-    @router.post("/v1/jobs", status_code=201)
-    async def create_job(body: JobBody, request: Request, key: CallersKey = None) -> Response:
-        """Queues it: 201. A known key brings the known job: 200, as does a preview, which queues nothing."""
-        caller = caller_of(request)
-        if body.preview:
-            return JSONResponse(await previewed(app, *await wanted(app, body, caller), caller))
-        return await queued(app, body, caller, asked_of(request, caller, key, body))
-
-    @router.get(f"{FORMER}/v1/jobs", name="list_jobs_as_before")
-    @router.get("/v1/jobs")
-    async def list_jobs(request: Request) -> JSONResponse:
-        """The newest first: `state`, `type`, `channel`, `account`, `brand`, `queue`, `parent`, `limit`, `cursor`."""
-        names = ("state", "type", "channel", "account", "brand", "queue", "parent", "limit", "cursor")
-        query = query_of(request, *names)
-        page = await app.store.jobs_page(filter_of(query, caller_of(request), limit_of(query)))
-        cursor = None if page.next is None else str(page.next)
-        return JSONResponse({"data": [render_job(job) for job in page.jobs], "next_cursor": cursor})
-
-    @router.get("/v1/jobs/{job_id}")
-    async def show_job(job_id: UUID, request: Request) -> JSONResponse:
-        """One job, with every try."""
-        job = await get_visible_job(app, job_id, caller_of(request))
-        tries = [render_attempt(attempt) for attempt in await app.store.attempts(job_id)]
-        return JSONResponse(render_job(job) | {"history": tries})
-
-    return router
+    type: Annotated[Name, Doc("Type of the job, which selects its handler.")]
+    channel: Annotated[
+        Name | None, Doc("Channel whose limits, circuit breaker and blackouts apply; left out, it is the type.")
+    ] = None
+    payload: Annotated[Any, Doc("Any JSON value; the handler gets it as it is.")] = None
+    run_at: Annotated[
+        str | None, Doc("When to run: ISO 8601 with an offset, or local to `timezone`. Left out: now.")
+    ] = None
+    timezone: Annotated[str | None, Doc("IANA time zone of times without an offset, such as `Europe/Rome`.")] = None
+    idempotency_key: Annotated[
+        Annotated[str, Field(min_length=1, max_length=500)] | None,
+        Doc("A key that is unique within the channel: a second job with the same key is not queued."),
+    ] = None
+    queue: Annotated[str | None, Doc("Queue, which sets the priority: `high`, `default` or `low`.")] = None
+    account: Annotated[Name | None, Doc("Account the job works for; jobs of one account run one after the other.")] = (
+        None
+    )
+    brand: Annotated[Name | None, Doc("Brand of the job; left out, it is that of its account.")] = None
+    user_id: Annotated[Name | None, Doc("Id of the user in your own system, for your own use.")] = None
+    correlation_id: Annotated[Name | None, Doc("Id that connects this job with others, for your own use.")] = None
+    max_attempts: Annotated[int | None, Doc("How often the job is attempted; left out, its handler decides.")] = None
+    time_limit: Annotated[float | None, Doc("How many seconds an attempt may take; left out, its handler decides.")] = (
+        None
+    )
+    preview: Annotated[bool, Doc("Return what would be queued, and queue nothing.")] = False
 
 
-async def queued(app: Postino, body: JobBody, caller: Caller, asked: IdempotentRequest | None) -> Response:
-    """Nothing of it is looked at where the very same was answered before."""
-    said: list[str] = []
+@routes.add(
+    "POST",
+    "/v1/jobs",
+    legacy_path=LEGACY_PATH,
+    role=Role.EDITOR,
+    responses={200: QueuedJobView | JobPreviewView, 201: QueuedJobView},
+    errors={409: "The idempotency key belongs to another request, or to a job that you may not see."},
+    links=(Link(201, "/v1/jobs/{job_id}", "/id"),),
+)
+async def create_job(body: JobBody, context: Context, key: IdempotencyKey = None) -> Response:
+    """Create job.
 
-    async def make(once: ResponseRecorder | None) -> Sequence[EnqueuedJob]:
-        new, notes = await wanted(app, body, caller)
-        said[:] = notes
-        made = await enqueue_with_retry(app.store, [new], once=once)
-        app.wake([one.job for one in made])
-        return made
-
-    def told(made: Sequence[EnqueuedJob]) -> StoredResponse:
-        [(job, created)] = [(one.job, one.created) for one in made]
-        if not caller.sees(job.brand):
-            raise Conflict(TAKEN)
-        notes = [*said, *([] if created else [known_already(job)])]
-        return answer_of(201 if created else 200, render_job(job) | {"notes": notes})
-
-    return await answered(app.store, asked, told, make)
+    Queues a job (201). If a job with the same `idempotency_key` exists it is returned unchanged (200). With `preview`
+    it returns what would be queued and queues nothing (200).
+    """
+    if body.preview:
+        return JSONResponse(await preview_job(context, *await build_job(context, body)))
+    return await queue_job(context, body, parse_key(context.request, context.caller, key, body))
 
 
-async def wanted(app: Postino, body: JobBody, caller: Caller) -> tuple[NewJob, list[str]]:
-    """The job that is meant, and what to tell about its time."""
+@routes.add(
+    "GET",
+    "/v1/jobs",
+    legacy_path=LEGACY_PATH,
+    role=Role.VIEWER,
+    query=(STATE, TYPE, CHANNEL, ACCOUNT, BRAND, QUEUE, PARENT, LIMIT, CURSOR),
+    responses={200: Page[JobView]},
+)
+async def list_jobs(context: Context) -> JSONResponse:
+    """List jobs.
+
+    Newest first. Posts are jobs of the type `postino.post`.
+    """
+    page = await context.app.store.jobs_page(parse_filter(context.query, context.caller))
+    cursor = None if page.next is None else str(page.next)
+    return JSONResponse({"data": [render_job(job) for job in page.jobs], "next_cursor": cursor})
+
+
+@routes.add("GET", "/v1/jobs/{job_id}", role=Role.VIEWER, responses={200: JobDetailsView})
+async def get_job(job_id: JobId, context: Context) -> JSONResponse:
+    """Get job.
+
+    Returns a job with all its attempts.
+    """
+    job = await get_visible_job(context.app, context.caller, job_id)
+    attempts = [render_attempt(attempt) for attempt in await context.app.store.attempts(job_id)]
+    return JSONResponse(render_job(job) | {"history": attempts})
+
+
+async def queue_job(context: RequestContext, body: JobBody, key: IdempotentRequest | None) -> Response:
+    """Queue a job. A repeated request with the same key is not even validated."""
+    app, notes = context.app, list[str]()
+
+    async def create(once: ResponseRecorder | None) -> Sequence[EnqueuedJob]:
+        new, notes[:] = await build_job(context, body)
+        queued = await enqueue_with_retry(app.store, [new], once=once)
+        app.wake([one.job for one in queued])
+        return queued
+
+    def render(queued: Sequence[EnqueuedJob]) -> StoredResponse:
+        [(job, created)] = [(one.job, one.created) for one in queued]
+        if not context.caller.can_see(job.brand):
+            raise Conflict(KEY_TAKEN)
+        all_notes = [*notes, *([] if created else [describe_existing(job)])]
+        return make_response(201 if created else 200, render_job(job) | {"notes": all_notes})
+
+    return await respond_once(app.store, key, render, create)
+
+
+async def build_job(context: RequestContext, body: JobBody) -> tuple[NewJob, list[str]]:
+    """Return the job of a body, and notes about its time."""
     if body.type == POST:
-        raise WrongUse(A_POST, "type")
-    notes: list[str] = []
-    run_at = await time_of(app, body.run_at, body.timezone, notes)
-    brand = await choose_brand(app, caller, body.brand, body.account)
-    said = body.model_dump(
+        raise WrongUse(POST_TYPE, "type")
+    app, notes = context.app, list[str]()
+    run_at = await parse_run_at(app, body.run_at, body.timezone, notes)
+    brand = await choose_brand(app, context.caller, body.brand, body.account)
+    fields = body.model_dump(
         include={"type", "channel", "queue", "account", "user_id", "correlation_id", "max_attempts", "time_limit"}
     )
-    spec = JobSpec(**said, payload=body.payload, at=run_at, brand=brand, key=body.idempotency_key)
+    spec = JobSpec(**fields, payload=body.payload, at=run_at, brand=brand, key=body.idempotency_key)
     handler = app.handlers.get(body.type)
     return build_new_job(spec, handler.queue if handler else Queue.DEFAULT), notes
 
 
-async def time_of(app: Postino, text: str | None, timezone: str | None, notes: list[str]) -> datetime | None:
-    """When it is to run. Raises WrongUse where that is over."""
-    run_at = instant(text, timezone, "run_at", notes)
+async def parse_run_at(app: Postino, text: str | None, timezone: str | None, notes: list[str]) -> datetime | None:
+    """Parse the time of a job. Raises WrongUse if it has passed."""
+    run_at = parse_time(text, timezone, "run_at", notes)
     if run_at is not None and run_at < await app.store.now() - PAST_TOLERANCE:
-        raise WrongUse(f"run_at: {to_json(run_at)} is over. Leave it out to run it now. Nothing was queued.", "run_at")
+        message = f"run_at: {to_json(run_at)} has passed. Leave it out to run the job now. Nothing was queued."
+        raise WrongUse(message, "run_at")
     return run_at
 
 
-async def previewed(app: Postino, new: NewJob, notes: list[str], caller: Caller) -> dict[str, Any]:
-    """What would be queued, and whether it could run then. No key is used."""
-    known = None if new.key is None else await app.store.job_by_key(new.channel, new.key)
-    if known is not None and not caller.sees(known.brand):
-        raise Conflict(TAKEN)
-    whose = {"channel": new.channel, "account": new.account, "brand": new.brand, "queue": new.queue}
-    run_at, evaluation = await evaluate(app.store, **whose, run_at=new.run_at)
+async def preview_job(context: RequestContext, new: NewJob, notes: list[str]) -> dict[str, Any]:
+    """Render what would be queued, and whether it could run then. The key is not used up."""
+    store = context.app.store
+    known = None if new.key is None else await store.job_by_key(new.channel, new.key)
+    if known is not None and not context.caller.can_see(known.brand):
+        raise Conflict(KEY_TAKEN)
+    lane = {"channel": new.channel, "account": new.account, "brand": new.brand, "queue": new.queue}
+    run_at, evaluation = await evaluate(store, **lane, run_at=new.run_at)
     names = ("type", "channel", "queue", "account", "brand", "user_id", "correlation_id", "max_attempts", "time_limit")
-    told = {name: to_json(getattr(new, name)) for name in names}
-    if known is not None:
-        notes.append(known_already(known))
     return {
         "preview": True,
-        **told,
+        **{name: to_json(getattr(new, name)) for name in names},
         **render_evaluation(new.channel, run_at, evaluation),
         "known": None if known is None else str(known.id),
-        "notes": notes,
+        "notes": notes if known is None else [*notes, describe_existing(known)],
     }
 
 
-def known_already(job: Job) -> str:
+def describe_existing(job: Job) -> str:
     match job.state:
         case State.CANCELLED:
-            said = "it was cancelled, and that is final. Use another key to run it all the same"
+            state = "was cancelled, which is final. Use another key to run it anyway"
         case State.FAILED:
-            said = "it failed. Replay it to run it all the same"
-        case state:
-            said = f"it is {state}"
-    return f"Job {job.id} has this key: {said}. This call changed nothing."
+            state = "failed. Replay it to run it"
+        case other:
+            state = f"is {other}"
+    return f"Job {job.id} has this key and {state}. This request changed nothing."
 
 
-def filter_of(query: dict[str, str], caller: Caller, limit: int) -> JobFilter:
+def parse_filter(query: Query, caller: Caller) -> JobFilter:
+    queue = query[QUEUE]
     return JobFilter(
-        states=states_of(query.get("state")),
-        type=query.get("type"),
-        channel=query.get("channel"),
-        account=query.get("account"),
-        brands=select_brands(caller, query.get("brand")),
-        queue=None if "queue" not in query else parse_queue(query["queue"]),
-        parent_id=id_in(query, "parent"),
-        before=cursor_of(query),
-        limit=limit,
+        states=tuple(map(State, query[STATE])),
+        type=query[TYPE],
+        channel=query[CHANNEL],
+        account=query[ACCOUNT],
+        brands=select_brands(caller, query[BRAND]),
+        queue=None if queue is None else parse_queue(queue),
+        parent_id=query[PARENT],
+        before=query[CURSOR],
+        limit=query[LIMIT],
     )
-
-
-def states_of(text: str | None) -> tuple[State, ...]:
-    names = [] if text is None else text.split(",")
-    for name in names:
-        if name not in list(State):
-            raise WrongUse(f"state: there is no {name[:40]!r}.{nearest(name, [*State])}", "state")
-    return tuple(State(name) for name in names)
-
-
-def id_in(query: dict[str, str], name: str) -> UUID | None:
-    try:
-        return None if name not in query else UUID(query[name])
-    except ValueError:
-        raise WrongUse(f"{name} must be the id of a job, not {query[name][:40]!r}.", name) from None

@@ -1,112 +1,165 @@
-"""What people do to a post by hand. Each leaves a line in the audit trail, with who and why."""
+"""Actions on one post: edit, publish now, cancel, replay, resolve. Each is written to the audit trail."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
-from postino.api.caller import Asking
-from postino.api.models import ChangeBody, DeedBody, NowBody, ReplayBody, ResolveBody
-from postino.api.parsing import content_of, timing_of
+from postino.api.context import Context, RequestContext
+from postino.api.models import ContentBody, PostId, Reason, ReasonBody, ReplayBody, ResolveBody
+from postino.api.parsing import parse_content, parse_timing, parse_verdict
+from postino.api.routes import Routes
 from postino.api.views.posts import render_current_post
 from postino.api.visibility import get_editable_post
-from postino.engine.actions import make_audit_context
+from postino.client.types.common import Doc
+from postino.client.types.posts import EditedPostView, PostView
 from postino.errors import Conflict, WrongUse
 from postino.publishing.blackouts import InBlackout
 from postino.publishing.contents import load_content
 from postino.publishing.post_request import UNSET
-from postino.values.outcome import Done, Reject, Retry
-from postino.wiring import Postino
+from postino.values.auth import Role
 
-BOTH = "at: change either what a post says or when it goes out, one after the other. Nothing was changed."
-NOTHING = "Say what to change: `at`, or `text`, `title`, `hashtags`, `media`, `thread`, `overrides`, `publish_until`."
-
-
-def routes(app: Postino) -> APIRouter:
-    router = APIRouter(prefix="/v1/posts/{post_id}", tags=["posts"])
-
-    @router.patch("")
-    async def change_post(post_id: UUID, body: ChangeBody, caller: Asking) -> JSONResponse:
-        """What it says, or when it goes out; only while nothing of it has been sent."""
-        before = await get_editable_post(app, caller, post_id)
-        said = body.model_fields_set - {"reason", "timezone"}
-        if not said:
-            raise WrongUse(NOTHING)
-        if "at" in said and said != {"at"}:
-            raise WrongUse(BOTH, "at")
-        timing = timing_of(body)
-        if "at" in said:
-            if timing.at is None:
-                raise WrongUse("at: give a time, or use publish-now.", "at")
-            await of_a_post(
-                post_id, app.posts.reschedule(post_id, timing.at, make_audit_context(caller.name, body.reason))
-            )
-        else:
-            content = content_of(body, load_content(before.content))
-            until_at = timing.until_at if "publish_until" in said else UNSET
-            done = app.posts.edit(
-                post_id, content, make_audit_context(caller.name, body.reason), publish_until_at=until_at
-            )
-            await of_a_post(post_id, done)
-        after = await app.posts.get(post_id)
-        notes = [*timing.notes, *(await app.posts.describe_blackouts([after]) if "at" in said else ())]
-        return JSONResponse(await render_current_post(app, after) | {"notes": notes})
-
-    @router.post("/publish-now")
-    async def publish_post_now(post_id: UUID, caller: Asking, body: NowBody | None = None) -> JSONResponse:
-        """Instead of later; refused in a blackout, with the next free instant, unless `allow_blackout` is said."""
-        await get_editable_post(app, caller, post_id)
-        body = body or NowBody()
-        why = make_audit_context(caller.name, body.reason)
-        return await told(post_id, app.posts.publish_now(post_id, why, allow_blackout=body.allow_blackout))
-
-    @router.post("/cancel")
-    async def cancel_post(post_id: UUID, caller: Asking, body: DeedBody | None = None) -> JSONResponse:
-        await get_editable_post(app, caller, post_id)
-        return await told(post_id, app.cancel(post_id, reason=body.reason if body else "", actor=caller.name))
-
-    @router.post("/replay")
-    async def replay_post(post_id: UUID, caller: Asking, body: ReplayBody | None = None) -> JSONResponse:
-        """Publishes a failed post again: its key and its history stay."""
-        await get_editable_post(app, caller, post_id)
-        body = body or ReplayBody()
-        return await told(post_id, app.replay(post_id, force=body.force, reason=body.reason, actor=caller.name))
-
-    @router.post("/resolve")
-    async def resolve_post(post_id: UUID, body: ResolveBody, caller: Asking) -> JSONResponse:
-        """A person's word about an uncertain post: it is live, send it again, or give up."""
-        await get_editable_post(app, caller, post_id)
-        return await told(post_id, app.resolve(post_id, verdict_of(body), reason=body.reason, actor=caller.name))
-
-    async def told(post_id: UUID, deed: Awaitable[object]) -> JSONResponse:
-        await of_a_post(post_id, deed)
-        return JSONResponse(await render_current_post(app, await app.posts.get(post_id)))
-
-    return router
+routes = Routes("posts")
+AT_AND_CONTENT = "at: change either the content or the time of a post in one request. Nothing was changed."
+NO_CHANGE = (
+    "Give what to change: `at`, or `text`, `title`, `hashtags`, `media`, `thread`, `overrides`, `publish_until`."
+)
 
 
-async def of_a_post(post_id: UUID, deed: Awaitable[object]) -> None:
-    """A refusal in the words of posts: who publishes does not know of jobs."""
+class EditBody(ContentBody):
+    """What to change. Fields that are left out stay as they are."""
+
+    reason: Annotated[Reason, Doc("Why; it is stored in the audit trail.")] = ""
+
+
+class PublishNowBody(ReasonBody):
+    """How to publish now."""
+
+    allow_blackout: Annotated[bool, Doc("Publish even during a blackout.")] = False
+
+
+@routes.add(
+    "PATCH",
+    "/v1/posts/{post_id}",
+    role=Role.EDITOR,
+    responses={200: EditedPostView},
+    errors={409: "The post has been sent, or is being sent."},
+)
+async def edit_post(post_id: PostId, body: EditBody, context: Context) -> JSONResponse:
+    """Edit post.
+
+    Changes the content of a post, or the time at which it is published, while nothing of it has been sent.
+    """
+    app = context.app
+    before = await get_editable_post(app, context.caller, post_id)
+    fields = body.model_fields_set - {"reason", "timezone"}
+    if not fields:
+        raise WrongUse(NO_CHANGE)
+    if "at" in fields and fields != {"at"}:
+        raise WrongUse(AT_AND_CONTENT, "at")
+    timing = parse_timing(body)
+    if "at" in fields:
+        if timing.at is None:
+            raise WrongUse("at: give a time, or use `publish-now`.", "at")
+        await run_on_post(post_id, app.posts.reschedule(post_id, timing.at, context.act(body.reason)))
+    else:
+        content = parse_content(body, load_content(before.content))
+        until_at = timing.until_at if "publish_until" in fields else UNSET
+        await run_on_post(
+            post_id, app.posts.edit(post_id, content, context.act(body.reason), publish_until_at=until_at)
+        )
+    after = await app.posts.get(post_id)
+    notes = [*timing.notes, *(await app.posts.describe_blackouts([after]) if "at" in fields else ())]
+    return JSONResponse(await render_current_post(app, after) | {"notes": notes})
+
+
+@routes.add(
+    "POST",
+    "/v1/posts/{post_id}/publish-now",
+    role=Role.EDITOR,
+    responses={200: PostView},
+    errors={409: "The post is not waiting, or a blackout forbids it; the error names the next free time."},
+)
+async def publish_post_now(post_id: PostId, context: Context, body: PublishNowBody | None = None) -> JSONResponse:
+    """Publish post now.
+
+    Publishes a scheduled post immediately. During a blackout it is refused unless `allow_blackout` is true.
+    """
+    body = body or PublishNowBody()
+    act = context.act(body.reason)
+    return await run_and_render(
+        context, post_id, lambda: context.app.posts.publish_now(post_id, act, allow_blackout=body.allow_blackout)
+    )
+
+
+@routes.add(
+    "POST",
+    "/v1/posts/{post_id}/cancel",
+    role=Role.EDITOR,
+    responses={200: PostView},
+    errors={409: "The post has been sent, may have been sent, or has ended."},
+)
+async def cancel_post(post_id: PostId, context: Context, body: ReasonBody | None = None) -> JSONResponse:
+    """Cancel post.
+
+    Cancels a post while nothing of it has been sent. A cancelled post cannot be reactivated.
+    """
+    reason = body.reason if body else ""
+    return await run_and_render(
+        context, post_id, lambda: context.app.cancel(post_id, reason=reason, actor=context.caller.name)
+    )
+
+
+@routes.add(
+    "POST",
+    "/v1/posts/{post_id}/replay",
+    role=Role.EDITOR,
+    responses={200: PostView},
+    errors={409: "The post has not failed, or failed for a reason that a replay does not remove (see `force`)."},
+)
+async def replay_post(post_id: PostId, context: Context, body: ReplayBody | None = None) -> JSONResponse:
+    """Replay post.
+
+    Publishes a failed post again. It keeps its id, its key and its history.
+    """
+    body = body or ReplayBody()
+    how: dict[str, Any] = {"force": body.force, "reason": body.reason, "actor": context.caller.name}
+    return await run_and_render(context, post_id, lambda: context.app.replay(post_id, **how))
+
+
+@routes.add(
+    "POST",
+    "/v1/posts/{post_id}/resolve",
+    role=Role.EDITOR,
+    responses={200: PostView},
+    errors={409: "The post is not uncertain."},
+)
+async def resolve_post(post_id: PostId, body: ResolveBody, context: Context) -> JSONResponse:
+    """Resolve post.
+
+    Records what a person found out about an uncertain post: it is live, send it again, or give up.
+    """
+    how = {"reason": body.reason, "actor": context.caller.name}
+    return await run_and_render(context, post_id, lambda: context.app.resolve(post_id, parse_verdict(body), **how))
+
+
+async def run_and_render(
+    context: RequestContext, post_id: UUID, action: Callable[[], Awaitable[object]]
+) -> JSONResponse:
+    """Run an action on a post that the caller may change, and return the post after it."""
+    await get_editable_post(context.app, context.caller, post_id)
+    await run_on_post(post_id, action())
+    return JSONResponse(await render_current_post(context.app, await context.app.posts.get(post_id)))
+
+
+async def run_on_post(post_id: UUID, action: Awaitable[object]) -> None:
+    """Run an action on a job, and speak of a post in its conflicts."""
     try:
-        await deed
+        await action
     except InBlackout:
         raise
-    except Conflict as refusal:
-        said = str(refusal).replace(f"Job {post_id}", f"Post {post_id}")
-        anew = "say `force` if what was in the way is gone, or publish it anew"
-        raise Conflict(said.replace("edit its payload, or force it", anew)) from refusal
-
-
-def verdict_of(body: ResolveBody) -> Done | Retry | Reject:
-    if not body.reason.strip():
-        raise WrongUse("reason: say why; it stays with the post.", "reason")
-    match body.verdict:
-        case "live":
-            if not (body.remote_id or "").strip():
-                raise WrongUse("remote_id is missing: under which id is the post out?", "remote_id")
-            return Done(remote_id=body.remote_id)
-        case "send_again":
-            return Retry(body.reason)
-        case "give_up":
-            return Reject(body.reason)
+    except Conflict as conflict:
+        message = str(conflict).replace(f"Job {post_id}", f"Post {post_id}")
+        advice = "set `force` if the cause is gone, or create a new post"
+        raise Conflict(message.replace("edit its payload, or force it", advice)) from conflict

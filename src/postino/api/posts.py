@@ -1,25 +1,51 @@
-"""`/v1/posts` and `/v1/contents`: schedule, publish now, preview, validate, and look at what became of it."""
+"""`/v1/posts` and `/v1/contents`: create, preview, validate, list and show posts."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
+from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Request
+from fastapi import Path
 from fastapi.responses import JSONResponse, Response
 
-from postino.api.caller import Asking, Caller
-from postino.api.idempotency import CallersKey, answer_of, answered, asked_of
-from postino.api.models import PostBody, ValidateBody
-from postino.api.parsing import Timing, instant, timing_of, wish_of
-from postino.api.problems import nearest
-from postino.api.query import cursor_at, cursor_of, limit_of, place_of, query_of
-from postino.api.validation import judged
+from postino.api.caller import Caller
+from postino.api.context import Context, RequestContext
+from postino.api.idempotency import IdempotencyKey, make_response, parse_key, respond_once
+from postino.api.models import PostBody, PostId, Texts
+from postino.api.parsing import Timing, parse_post_request, parse_time, parse_timing
+from postino.api.query import (
+    ACCOUNT,
+    BRAND,
+    EARLIER,
+    LIMIT,
+    NETWORK,
+    TIMEZONE,
+    Query,
+    choices_parameter,
+    parse_id,
+    parse_place,
+    text_parameter,
+    to_cursor,
+)
+from postino.api.routes import Link, Routes
+from postino.api.text_checks import suggest
+from postino.api.validation import validate
 from postino.api.views.posts import PostViews, describe_existing, render_created_posts, render_preview
 from postino.api.visibility import get_visible_post, list_visible_accounts, require_accounts
+from postino.client.types.common import Doc, Page
+from postino.client.types.posts import (
+    ContentView,
+    CreatedPostsView,
+    CreatedPostView,
+    PostDetailsView,
+    PostView,
+    PreviewResultView,
+    ValidationResultView,
+)
 from postino.errors import WrongUse
 from postino.publishing.contents import normalize_search_text
 from postino.rules.post_status import STATUS, Flag
-from postino.values.job import State
+from postino.values.auth import Role
 from postino.values.post import (
     Draft,
     IdempotentRequest,
@@ -31,146 +57,180 @@ from postino.values.post import (
 )
 from postino.wiring import Postino
 
+routes = Routes("posts")
 STATES = {status.value: state for state, status in STATUS.items()}
-FILTERS = ("status", "network", "account", "brand", "from", "to", "timezone", "text", "flags")
-MOST_WORDS = 200
+MAX_SEARCH = 200
+CREATED = CreatedPostsView | CreatedPostView
+CREATED_RESPONSES = {200: CREATED, 201: CREATED, 202: CREATED}
+STATUS_FILTER = choices_parameter("status", "Only posts with one of these statuses, separated by commas.", [*STATES])
+FLAGS = choices_parameter("flags", "Only posts with one of these flags, separated by commas.", [*Flag])
+FROM = text_parameter("from", "Only posts scheduled at or after this time.")
+TO = text_parameter("to", "Only posts scheduled before this time.")
+TEXT = text_parameter("text", "Only posts whose text, title or hashtags contain this, in any case.")
+CURSOR = text_parameter("cursor", "The `next_cursor` of the page before; leave it out for the first page.")
+FILTERS = (STATUS_FILTER, NETWORK, ACCOUNT, BRAND, FROM, TO, TIMEZONE, TEXT, FLAGS, LIMIT, CURSOR)
 
 
-def routes(app: Postino) -> APIRouter:
-    router = APIRouter(tags=["posts"])
+class ValidateBody(PostBody):
+    """A post to check. Even a body that no post could have gets a list of its problems."""
 
-    @router.post("/v1/posts", status_code=201)
-    async def create_post(body: PostBody, request: Request, caller: Asking, key: CallersKey = None) -> Response:
-        """Publishes now, or at a time: 202 and 201. A plan that is known brings its posts: 200, as does a preview."""
-        if body.preview:
-            return await previewed(app, body, caller)
-        asked = asked_of(request, caller, key, body)
-        return await created(app, body, caller, asked)
-
-    @router.post("/v1/posts/validate")
-    async def validate_post(body: ValidateBody, caller: Asking) -> JSONResponse:
-        """All that speaks against it, account by account; nothing is made."""
-        return JSONResponse(await judged(app, body, await list_visible_accounts(app, caller)))
-
-    @router.get("/v1/posts")
-    async def list_posts(request: Request, caller: Asking) -> JSONResponse:
-        """The newest first; with `from` or `to` by the time they are scheduled for, the latest first."""
-        query = query_of(request, *FILTERS, "limit", "cursor")
-        check_network(app, query.get("network"))
-        wanted = filter_of(query, caller)
-        posts, place = await (await PostViews.load(app)).load_page(wanted, flags_of(query.get("flags")))
-        return JSONResponse({"data": posts, "next_cursor": None if place is None else cursor(wanted, place)})
-
-    @router.get("/v1/posts/{post_id}")
-    async def show_post(post_id: UUID, caller: Asking) -> JSONResponse:
-        """A post with its history: tries, steps, intents, receipts; its `cause` if it failed, who `cancelled` it."""
-        views = await PostViews.load(app)
-        return JSONResponse(await views.load_details(await get_visible_post(app, caller, post_id)))
-
-    @router.get("/v1/contents/{content_id}")
-    async def show_content(content_id: UUID, caller: Asking) -> JSONResponse:
-        """What was said, and how it stands on all its accounts together."""
-        return JSONResponse(await (await PostViews.load(app)).load_content(content_id, caller.brands))
-
-    return router
+    accounts: Annotated[Texts, Doc("Ids of the accounts that would publish it.")]
 
 
-async def previewed(app: Postino, body: PostBody, caller: Caller) -> JSONResponse:
-    timing = timing_of(body)
-    wish = wish_of(body, timing)
-    await require_accounts(app, caller, body.accounts)
-    previews = await app.post_validator.preview(wish)
-    notes = [*timing.notes, *await app.posts.describe_objections(wish, previews)]
+@routes.add(
+    "POST",
+    "/v1/posts",
+    role=Role.EDITOR,
+    responses=CREATED_RESPONSES | {200: CREATED | PreviewResultView},
+    errors={409: "The idempotency key was used for another request, or a blackout forbids to publish now."},
+    links=(
+        Link(201, "/v1/posts/{post_id}", "/posts/0/id"),
+        Link(202, "/v1/contents/{content_id}", "/content_id"),
+    ),
+)
+async def create_post(body: PostBody, context: Context, key: IdempotencyKey = None) -> Response:
+    """Create post.
+
+    Schedules a post for each account (201), or publishes it now if `at` is left out (202). If the same posts exist
+    already they are returned unchanged (200). With `preview` it returns how the posts would look and creates nothing
+    (200).
+    """
+    if body.preview:
+        return await preview_posts(context, body)
+    return await create_posts(context, body, parse_key(context.request, context.caller, key, body))
+
+
+@routes.add("POST", "/v1/posts/validate", role=Role.VIEWER, responses={200: ValidationResultView})
+async def validate_post(body: ValidateBody, context: Context) -> JSONResponse:
+    """Validate post.
+
+    Lists everything that would prevent the post from being published, account by account. Nothing is created.
+    """
+    accounts = await list_visible_accounts(context.app, context.caller)
+    return JSONResponse(await validate(context.app, body, accounts))
+
+
+@routes.add(
+    "GET",
+    "/v1/posts",
+    role=Role.VIEWER,
+    query=FILTERS,
+    responses={200: Page[PostView]},
+    links=(Link(200, "/v1/posts/{post_id}", "/data/0/id"),),
+)
+async def list_posts(context: Context) -> JSONResponse:
+    """List posts.
+
+    Newest first. With `from` or `to` the list is ordered by scheduled time, latest first.
+    """
+    query = context.query
+    check_network(context.app, query[NETWORK])
+    criteria = parse_filter(query, context.caller)
+    views = await PostViews.load(context.app)
+    posts, place = await views.load_page(criteria, frozenset(map(Flag, query[FLAGS])))
+    return JSONResponse({"data": posts, "next_cursor": None if place is None else render_cursor(criteria, place)})
+
+
+@routes.add("GET", "/v1/posts/{post_id}", role=Role.VIEWER, responses={200: PostDetailsView})
+async def get_post(post_id: PostId, context: Context) -> JSONResponse:
+    """Get post.
+
+    Returns a post with its attempts, steps, intents and receipts, the cause of its failure and who cancelled it.
+    """
+    post = await get_visible_post(context.app, context.caller, post_id)
+    return JSONResponse(await (await PostViews.load(context.app)).load_details(post))
+
+
+@routes.add("GET", "/v1/contents/{content_id}", role=Role.VIEWER, responses={200: ContentView})
+async def get_content(
+    content_id: Annotated[UUID, Path(description="Id of the content.")], context: Context
+) -> JSONResponse:
+    """Get content.
+
+    Returns what one request asked to publish, with its posts on all accounts and their common status.
+    """
+    return JSONResponse(await (await PostViews.load(context.app)).load_content(content_id, context.caller.brands))
+
+
+async def preview_posts(context: RequestContext, body: PostBody) -> JSONResponse:
+    app, timing = context.app, parse_timing(body)
+    request = parse_post_request(body, timing)
+    await require_accounts(app, context.caller, body.accounts)
+    previews = await app.post_validator.preview(request)
+    notes = [*timing.notes, *await app.posts.describe_objections(request, previews)]
     return JSONResponse({"preview": True, "posts": [*map(render_preview, previews)], "notes": notes})
 
 
-async def created(
-    app: Postino, body: PostBody, caller: Caller, asked: IdempotentRequest | None, draft: Draft | None = None
+async def create_posts(
+    context: RequestContext, body: PostBody, key: IdempotentRequest | None, draft: Draft | None = None
 ) -> Response:
-    """Nothing of it is looked at where the very same was answered before."""
+    """Create the posts of a body, or of a draft. A repeated request with the same key is not even validated."""
+    app = context.app
     views = await PostViews.load(app)
 
-    async def make(once: ResponseRecorder | None) -> Sequence[SavedPost]:
-        timing = timing_of(body)
-        wish = wish_of(body, timing)
-        accounts = await require_accounts(app, caller, body.accounts)
-        written = await app.posts.schedule(wish, once=once, draft=draft, accounts=accounts)
-        await app.post_validator.turns.wait()  # many are written together, and then all are to be told of
+    async def create(once: ResponseRecorder | None) -> Sequence[SavedPost]:
+        request = parse_post_request(body, parse_timing(body))
+        accounts = await require_accounts(app, context.caller, body.accounts)
+        written = await app.posts.schedule(request, once=once, draft=draft, accounts=accounts)
+        await app.post_validator.turns.wait()  # rendering many responses at once must not block the event loop
         return written
 
-    def told(written: Sequence[SavedPost]) -> StoredResponse:
-        timing = timing_of(body)
+    def render(written: Sequence[SavedPost]) -> StoredResponse:
+        timing = parse_timing(body)
         posts = [one.post for one in written]
         notes = [*timing.notes, *describe_existing(written), *views.list_notes(posts)]
-        return answer_of(
-            status_of(timing, written), render_created_posts([views.render(post) for post in posts], notes)
-        )
+        created = render_created_posts([views.render(post) for post in posts], notes)
+        return make_response(choose_status(timing, written), created)
 
-    return await answered(app.read_batcher, asked, told, make)
+    return await respond_once(app.read_batcher, key, render, create)
 
 
-def status_of(timing: Timing, written: Sequence[SavedPost]) -> int:
+def choose_status(timing: Timing, written: Sequence[SavedPost]) -> int:
     if not any(one.created for one in written):
         return 200
     return 202 if timing.at is None else 201
 
 
-def filter_of(query: dict[str, str], caller: Caller) -> PostFilter:
+def parse_filter(query: Query, caller: Caller) -> PostFilter:
     notes: list[str] = []
 
-    def at(field: str) -> datetime | None:
-        return instant(query.get(field), query.get("timezone"), field, notes)
+    def parse(field: str, text: str | None) -> datetime | None:
+        return parse_time(text, query[TIMEZONE], field, notes)
 
-    from_at, to_at = at("from"), at("to")
+    from_at, to_at = parse("from", query[FROM]), parse("to", query[TO])
     if from_at is not None and to_at is not None and to_at <= from_at:
-        raise WrongUse(f"to: {query['to']!r} is not after `from`.", "to")
-    by_time = from_at is not None or to_at is not None
-    place = place_of(query) if by_time else None
+        raise WrongUse(f"to: {query[TO]!r} is not after `from`.", "to")
+    by_time, cursor = from_at is not None or to_at is not None, query[CURSOR]
+    place = parse_place(cursor) if by_time else None
+    before = None if by_time or cursor is None else parse_id("cursor", cursor, EARLIER)
     return PostFilter(
-        states=states_of(query.get("status")),
-        network=query.get("network"),
-        account=query.get("account"),
-        brand=query.get("brand"),
+        states=tuple(STATES[name] for name in query[STATUS_FILTER]),
+        network=query[NETWORK],
+        account=query[ACCOUNT],
+        brand=query[BRAND],
         brands=caller.brands,
         from_at=from_at,
         to_at=to_at,
-        words=words_of(query.get("text")),
-        before=place.id if place is not None else None if by_time else cursor_of(query),
+        words=parse_search(query[TEXT]),
+        before=before if place is None else place.id,
         before_at=None if place is None else place.at,
-        limit=limit_of(query),
+        limit=query[LIMIT],
     )
 
 
 def check_network(app: Postino, name: str | None) -> None:
     known = sorted(app.networks.titles)
     if name is not None and name not in known:
-        raise WrongUse(f"network: there is no network {name[:100]!r}.{nearest(name, known)}", "network")
+        raise WrongUse(f"network: there is no network {name[:100]!r}.{suggest(name, known)}", "network")
 
 
-def cursor(wanted: PostFilter, place: PageCursor) -> str:
-    return cursor_at(place) if wanted.by_time else str(place.id)
+def render_cursor(criteria: PostFilter, place: PageCursor) -> str:
+    return to_cursor(place) if criteria.by_time else str(place.id)
 
 
-def words_of(text: str | None) -> str | None:
+def parse_search(text: str | None) -> str | None:
     if text is None:
         return None
-    if not 0 < len(text.strip()) <= MOST_WORDS:
-        raise WrongUse(f"text: give 1 to {MOST_WORDS} characters to look for, not {len(text.strip())}.", "text")
+    if not 0 < len(text.strip()) <= MAX_SEARCH:
+        raise WrongUse(f"text must have 1 to {MAX_SEARCH} characters, not {len(text.strip())}.", "text")
     return normalize_search_text(text.strip())
-
-
-def states_of(text: str | None) -> tuple[State, ...]:
-    """`status=failed,uncertain`."""
-    return tuple(STATES[name] for name in named(text, "status", STATES.__contains__, [*STATES]))
-
-
-def flags_of(text: str | None) -> frozenset[Flag]:
-    return frozenset(map(Flag, named(text, "flags", set(Flag).__contains__, [*Flag])))
-
-
-def named(text: str | None, field: str, knows: Callable[[str], bool], known: Sequence[str]) -> list[str]:
-    names = [] if text is None else text.split(",")
-    for name in names:
-        if not knows(name):
-            raise WrongUse(f"{field}: there is no {name[:40]!r}.{nearest(name, known)}", field)
-    return [*dict.fromkeys(names)]

@@ -1,74 +1,148 @@
-"""What an address asks for: the part after the question mark, checked like a body."""
+"""Query parameters: each is declared once with its name, type, bounds and description, and checked like a body."""
 
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any, Generic, TypeVar
 from urllib.parse import parse_qsl
 from uuid import UUID
 
-from fastapi import Request
-
-from postino.api.body_limits import BROKEN
-from postino.api.problems import nearest
+from postino.api.text_checks import BROKEN, BROKEN_CHARACTER, suggest
 from postino.errors import WrongUse
 from postino.values.post import PageCursor
 
-FEWEST, USUAL, MOST = 1, 50, 200
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+MIN_LIMIT, DEFAULT_LIMIT, MAX_LIMIT = 1, 50, 200
+MAX_SHOWN = 40  # characters of a wrong value in an error
 
 
-def query_of(request: Request, *known: str) -> dict[str, str]:
-    said: dict[str, str] = {}
-    # What is not UTF-8 comes out as half characters: it is to be told, and not to be replaced.
-    raw = request.scope["query_string"].decode("latin-1")
-    for name, text in parse_qsl(raw, keep_blank_values=True, errors="surrogateescape"):
+@dataclass(frozen=True, slots=True, eq=False)
+class Parameter(Generic[T_co]):
+    """One query parameter. `parse` raises WrongUse; `default` is the value of an absent one."""
+
+    name: str
+    description: str
+    parse: Callable[[str], T_co]
+    default: T_co
+    schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "string"})
+    required: bool = False
+
+
+class Query:
+    """The parsed query of one request: `query[LIMIT]` is an int."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.values = values
+
+    def __getitem__(self, parameter: Parameter[T]) -> T:
+        value: T = self.values.get(parameter.name, parameter.default)
+        return value
+
+
+def parse_query(raw: bytes, parameters: Sequence[Parameter[Any]]) -> Query:
+    """Parse a query string. Raises WrongUse for unknown, repeated and invalid parameters."""
+    known = {parameter.name: parameter for parameter in parameters}
+    values: dict[str, Any] = {}
+    # Bytes that are not UTF-8 become lone surrogates, so that they are rejected and not replaced.
+    for name, text in parse_qsl(raw.decode("latin-1"), keep_blank_values=True, errors="surrogateescape"):
         if name not in known:
             shown = BROKEN.sub("\ufffd", name[:100])
-            raise WrongUse(f"{shown}: there is no such parameter.{nearest(name, known)}", shown)
+            raise WrongUse(f"{shown}: there is no such parameter.{suggest(name, [*known])}", shown)
         if BROKEN.search(text):
-            raise WrongUse(f"{name} holds a broken character: type it again instead of pasting it.", name)
-        if name in said:
-            raise WrongUse(f"{name} is there twice: say it once.", name)
-        said[name] = text
-    return said
+            raise WrongUse(f"{name} {BROKEN_CHARACTER}", name)
+        if name in values:
+            raise WrongUse(f"{name} is given twice. Give it once.", name)
+        values[name] = known[name].parse(text)
+    return Query(values)
 
 
-def limit_of(query: dict[str, str]) -> int:
-    text = query.get("limit", str(USUAL))
-    if not text.isascii() or not text.isdigit() or not FEWEST <= int(text[:9]) <= MOST:
-        raise WrongUse(f"limit must be a whole number from {FEWEST} to {MOST}, not {text[:40]!r}.", "limit")
-    return int(text)
+def text_parameter(
+    name: str, description: str, *, schema: Mapping[str, Any] | None = None, required: bool = False
+) -> Parameter[str | None]:
+    return Parameter(name, description, str, None, schema or {"type": "string"}, required)
 
 
-def truth_of(query: dict[str, str], name: str) -> bool:
-    text = query.get(name, "false")
+def choice_parameter(name: str, description: str, choices: Collection[str]) -> Parameter[str | None]:
+    return Parameter(name, description, lambda text: parse_choice(name, text, choices), None)
+
+
+def choices_parameter(name: str, description: str, choices: Collection[str]) -> Parameter[tuple[str, ...]]:
+    """Declare a comma-separated list of distinct choices."""
+    return Parameter(name, description, lambda text: parse_choices(name, text, choices), ())
+
+
+def flag_parameter(name: str, description: str) -> Parameter[bool]:
+    return Parameter(name, description, lambda text: parse_flag(name, text), False, FLAG_SCHEMA)
+
+
+def integer_parameter(name: str, description: str, least: int, most: int, default: int) -> Parameter[int]:
+    schema = {"type": "integer", "minimum": least, "maximum": most, "default": default}
+    return Parameter(name, description, lambda text: parse_integer(name, text, least, most), default, schema)
+
+
+def id_parameter(name: str, description: str, meaning: str) -> Parameter[UUID | None]:
+    """Declare an id; `meaning` completes "must be …"."""
+    return Parameter(name, description, lambda text: parse_id(name, text, meaning), None)
+
+
+def parse_choice(name: str, text: str, choices: Collection[str]) -> str:
+    if text not in [*choices]:
+        raise WrongUse(f"{name}: there is no {text[:MAX_SHOWN]!r}.{suggest(text, [*choices])}", name)
+    return text
+
+
+def parse_choices(name: str, text: str, choices: Collection[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(parse_choice(name, word, choices) for word in text.split(",")))
+
+
+def parse_flag(name: str, text: str) -> bool:
     if text not in ("true", "false"):
-        raise WrongUse(f"{name} must be true or false, not {text[:40]!r}.", name)
+        raise WrongUse(f"{name} must be true or false, not {text[:MAX_SHOWN]!r}.", name)
     return text == "true"
 
 
-def place_of(query: dict[str, str]) -> PageCursor | None:
-    """A cursor of a list by time: when, and which."""
-    text = query.get("cursor")
-    if text is None:
-        return None
-    at, _, which = text.partition("_")
-    try:
-        found = PageCursor(UUID(which), datetime.fromisoformat(at))
-        if found.at.tzinfo is None:
-            raise ValueError
-    except ValueError:
-        told = f"cursor must be a `next_cursor` of an earlier answer to the same question, not {text[:80]!r}."
-        raise WrongUse(told, "cursor") from None
-    return found
+def parse_integer(name: str, text: str, least: int, most: int) -> int:
+    if not text.isascii() or not text.isdigit() or not least <= int(text[:19]) <= most:
+        raise WrongUse(f"{name} must be a whole number from {least} to {most}, not {text[:MAX_SHOWN]!r}.", name)
+    return int(text)
 
 
-def cursor_at(place: PageCursor) -> str:
-    return f"{place.at.astimezone(UTC).isoformat().replace('+00:00', 'Z')}_{place.id}"
-
-
-def cursor_of(query: dict[str, str]) -> UUID | None:
-    text = query.get("cursor")
-    if text is None:
-        return None
+def parse_id(name: str, text: str, meaning: str) -> UUID:
     try:
         return UUID(text)
     except ValueError:
-        raise WrongUse(f"cursor must be a `next_cursor` of an earlier answer, not {text[:80]!r}.", "cursor") from None
+        raise WrongUse(f"{name} must be {meaning}, not {text[:80]!r}.", name) from None
+
+
+def parse_place(text: str | None) -> PageCursor | None:
+    """Parse the cursor of a list ordered by time: a time and an id."""
+    if text is None:
+        return None
+    at, _, post_id = text.partition("_")
+    try:
+        place = PageCursor(UUID(post_id), datetime.fromisoformat(at))
+        if place.at.tzinfo is None:
+            raise ValueError
+    except ValueError:
+        message = f"cursor must be the `next_cursor` of a response to the same query, not {text[:80]!r}."
+        raise WrongUse(message, "cursor") from None
+    return place
+
+
+def to_cursor(place: PageCursor) -> str:
+    return f"{place.at.astimezone(UTC).isoformat().replace('+00:00', 'Z')}_{place.id}"
+
+
+FLAG_SCHEMA = {"type": "boolean", "default": False}
+EARLIER = "the `next_cursor` of an earlier response"
+LIMIT = integer_parameter("limit", "How many entries a page holds.", MIN_LIMIT, MAX_LIMIT, DEFAULT_LIMIT)
+CURSOR = id_parameter("cursor", "The `next_cursor` of the page before; leave it out for the first page.", EARLIER)
+PAGE: tuple[Parameter[Any], ...] = (LIMIT, CURSOR)
+BRAND = text_parameter("brand", "Only those of this brand.")
+NETWORK = text_parameter("network", "Only those of this network, such as `mastodon`.")
+ACCOUNT = text_parameter("account", "Only those of this account, such as `mastodon:acme`.")
+TYPE = text_parameter("type", "Only jobs of this type.")
+CHANNEL = text_parameter("channel", "Only jobs of this channel; for posts this is the network.")
+TIMEZONE = text_parameter("timezone", "IANA time zone of times without an offset, such as `Europe/Rome`.")
+REASON = text_parameter("reason", "Why; it is stored in the audit trail.")

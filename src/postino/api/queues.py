@@ -1,77 +1,67 @@
-"""`/v1/gates`, `/v1/channels` and `/v1/dispatch-due`: a person's word about what may start, and how much at once."""
+"""`/v1/queues`, `/v1/channels` and `/v1/dispatch-due`: what waits and runs, and how many jobs run at once."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
-from fastapi import APIRouter, Request
+from fastapi import Path
 from fastapi.responses import JSONResponse
-from pydantic import Field
 
-from postino.api.caller import caller_of
-from postino.api.models import DeedBody
+from postino.api.context import Context
+from postino.api.models import ReasonBody
+from postino.api.routes import Routes
 from postino.api.views.fields import render_fields
-from postino.rules.gates import describe_closed_gate
-from postino.stores.records import JobFilter
-from postino.values.gate import Gate, Scope
-from postino.wiring import Postino
+from postino.api.views.gates import render_gate
+from postino.client.types.common import Doc
+from postino.client.types.gates import ChannelCapView, DispatchResultView, QueuesView
+from postino.values.auth import Role
 
-Place = Literal["all", "queue", "channel", "brand", "account"]
-Cooled = Literal["channel", "account"]
-Name = Annotated[str, Field(max_length=500)]
+routes = Routes("queues")
 
 
-class GateBody(DeedBody):
-    """Which one of its kind, and why; of everything there is one only."""
+class CapBody(ReasonBody):
+    """How many jobs of a channel may run at once."""
 
-    name: Name = ""
-
-
-class CapBody(DeedBody):
-    """How many at most; null: as many as usual."""
-
-    most: int | None
+    most: Annotated[int | None, Doc("The maximum over all workers; null restores the one of the settings.")]
 
 
-def routes(app: Postino) -> APIRouter:
-    router = APIRouter(prefix="/v1", tags=["gates"])
-    gate_control = app.gate_control
+@routes.add("GET", "/v1/queues", role=Role.VIEWER, all_brands=True, responses={200: QueuesView})
+async def list_queues(context: Context) -> JSONResponse:
+    """List queues.
 
-    @router.post("/gates/{scope}/pause")
-    async def pause(request: Request, scope: Place, body: GateBody) -> JSONResponse:
-        """Lets nothing of it start until it is resumed; what runs goes on to its end."""
-        if scope == "channel":
-            await gate_control.check_channel(body.name, app.config.channels)
-        if scope == "account":
-            known = {account.id for account in await app.store.accounts()}
-            await gate_control.check_known("account", body.name, known, JobFilter(account=body.name, limit=1))
-        return told(await gate_control.pause(Scope(scope), body.name, **by(request, body)))
-
-    @router.post("/gates/{scope}/resume")
-    async def resume(request: Request, scope: Place, body: GateBody) -> JSONResponse:
-        """Lets it start again: the gate that was closed."""
-        return told(await gate_control.resume(Scope(scope), body.name, **by(request, body)))
-
-    @router.post("/gates/{scope}/warm")
-    async def warm(request: Request, scope: Cooled, body: GateBody) -> JSONResponse:
-        """Ends a cool-down before its time: the network asked for it, and may ask again."""
-        return told(await gate_control.end_cooldown(Scope(scope), body.name, **by(request, body)))
-
-    @router.post("/channels/{channel}/cap")
-    async def cap(request: Request, channel: str, body: CapBody) -> JSONResponse:
-        """Lets at most so many of its jobs run at once, over all workers; null: as many as the settings say."""
-        await gate_control.check_channel(channel, app.config.channels)
-        return JSONResponse({"channel": channel, "cap": await app.cap(channel, body.most, **by(request, body))})
-
-    @router.post("/dispatch-due")
-    async def dispatch_due() -> JSONResponse:
-        """Marks every due job dispatched and wakes the workers, once."""
-        return JSONResponse({"dispatched": await app.dispatch_due()})
-
-    return router
+    Returns how many jobs wait, run and are uncertain by channel and queue, with all closed gates, caps and workers.
+    """
+    overview = await context.app.gate_control.queues()
+    return JSONResponse(
+        {
+            "data": [render_fields(line) for line in overview.lines],
+            "next_cursor": None,
+            "gates": [render_gate(gate) for gate in overview.closed.gates],
+            "caps": dict(overview.closed.caps),
+            "workers": [render_fields(worker) for worker in overview.workers],
+        }
+    )
 
 
-def by(request: Request, body: DeedBody) -> dict[str, Any]:
-    return {"reason": body.reason, "actor": caller_of(request).name}
+@routes.add("POST", "/v1/channels/{channel}/cap", role=Role.EDITOR, all_brands=True, responses={200: ChannelCapView})
+async def set_channel_cap(
+    channel: Annotated[str, Path(description="Name of the channel, such as `mastodon`.")],
+    body: CapBody,
+    context: Context,
+) -> JSONResponse:
+    """Set channel cap.
+
+    Limits how many jobs of a channel run at once over all workers; null restores the limit of the settings.
+    """
+    app = context.app
+    await app.gate_control.check_channel(channel, app.config.channels)
+    cap = await app.cap(channel, body.most, reason=body.reason, actor=context.caller.name)
+    return JSONResponse({"channel": channel, "cap": cap})
 
 
-def told(gate: Gate) -> JSONResponse:
-    return JSONResponse(render_fields(gate) | {"sentence": describe_closed_gate(gate)})
+@routes.add("POST", "/v1/dispatch-due", role=Role.EDITOR, all_brands=True, responses={200: DispatchResultView})
+async def dispatch_due_jobs(context: Context) -> JSONResponse:
+    """Dispatch due jobs.
+
+    Marks every due job as dispatched and wakes the workers, once. Workers find due jobs without this; it is for
+    schedulers such as cron.
+    """
+    return JSONResponse({"dispatched": await context.app.dispatch_due()})

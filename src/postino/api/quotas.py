@@ -1,63 +1,67 @@
-"""`/v1/quotas`: how much of what networks take in a period is left, and when there is room again."""
+"""`/v1/quotas`: how much of a network's quota an account has left, and when more is available."""
 
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
-from postino.api.caller import caller_of
-from postino.api.query import limit_of, query_of
+from postino.api.context import Context
+from postino.api.query import ACCOUNT, LIMIT, NETWORK, text_parameter
+from postino.api.routes import Routes
 from postino.api.views.fields import to_json
+from postino.client.types.accounts import QuotaView
+from postino.client.types.common import Page
 from postino.rules.quota import Quota, QuotaUse, count_remaining, find_refill_time, get_window_start
 from postino.stores.records import QuotaUsageFilter
+from postino.values.auth import Role
 from postino.values.gate import Scope
 from postino.values.post import StoredAccount
 from postino.wiring import Postino
 
-
-def routes(app: Postino) -> APIRouter:
-    router = APIRouter(tags=["quotas"])
-
-    @router.get("/v1/quotas")
-    async def list_quotas(request: Request) -> JSONResponse:
-        """Account by account: `account`, `network`, `limit`, `cursor`. A network without quotas has none here."""
-        query = query_of(request, "account", "network", "limit", "cursor")
-        caller, limit = caller_of(request), limit_of(query)
-        found = sorted(await app.store.accounts(), key=lambda account: account.id)
-        chosen = [
-            account
-            for account in found
-            if caller.sees(account.brand)
-            and app.channel_limits.quotas.get(account.network)
-            and query.get("account", account.id) == account.id
-            and query.get("network", account.network) == account.network
-            and account.id > query.get("cursor", "")
-        ]
-        page = chosen[:limit]
-        cursor = page[-1].id if len(chosen) > limit else None
-        return JSONResponse({"data": await left_of(app, page), "next_cursor": cursor})
-
-    return router
+routes = Routes("quotas")
+CURSOR = text_parameter("cursor", "The `next_cursor` of the page before; leave it out for the first page.")
 
 
-async def left_of(app: Postino, accounts: Sequence[StoredAccount]) -> list[dict[str, Any]]:
+@routes.add(
+    "GET", "/v1/quotas", role=Role.VIEWER, query=(ACCOUNT, NETWORK, LIMIT, CURSOR), responses={200: Page[QuotaView]}
+)
+async def list_quotas(context: Context) -> JSONResponse:
+    """List quotas.
+
+    Returns the quotas of each account, ordered by account. Networks without quotas are left out.
+    """
+    app, query, limit = context.app, context.query, context.query[LIMIT]
+    accounts = [
+        account
+        for account in sorted(await app.store.accounts(), key=lambda account: account.id)
+        if context.caller.can_see(account.brand)
+        and app.channel_limits.quotas.get(account.network)
+        and query[ACCOUNT] in (None, account.id)
+        and query[NETWORK] in (None, account.network)
+        and account.id > (query[CURSOR] or "")
+    ]
+    page = accounts[:limit]
+    cursor = page[-1].id if len(accounts) > limit else None
+    return JSONResponse({"data": await load_quotas(app, page), "next_cursor": cursor})
+
+
+async def load_quotas(app: Postino, accounts: Sequence[StoredAccount]) -> list[dict[str, Any]]:
     now = await app.store.now()
-    asked = [(account, quota) for account in accounts for quota in app.channel_limits.quotas[account.network]]
-    spent = await app.store.quota_usage([spending(account, quota, now) for account, quota in asked])
-    return [told(account, quota, one, now) for (account, quota), one in zip(asked, spent, strict=True)]
+    pairs = [(account, quota) for account in accounts for quota in app.channel_limits.quotas[account.network]]
+    usage = await app.store.quota_usage([make_usage_filter(account, quota, now) for account, quota in pairs])
+    return [render_quota(account, quota, spent, now) for (account, quota), spent in zip(pairs, usage, strict=True)]
 
 
-def spending(account: StoredAccount, quota: Quota, now: datetime) -> QuotaUsageFilter:
+def make_usage_filter(account: StoredAccount, quota: Quota, now: datetime) -> QuotaUsageFilter:
     payer = account.id if quota.whose is Scope.ACCOUNT else ""
     return QuotaUsageFilter(
         channel=account.network, quota=quota.name, account=payer, since_at=get_window_start(quota, now)
     )
 
 
-def told(account: StoredAccount, quota: Quota, spent: Sequence[QuotaUse], now: datetime) -> dict[str, Any]:
-    """`free_at` is for what costs least."""
+def render_quota(account: StoredAccount, quota: Quota, spent: Sequence[QuotaUse], now: datetime) -> dict[str, Any]:
+    """Render a quota; `free_at` is for the cheapest action."""
     period = None if quota.period is None else quota.period.total_seconds()
     return {
         "account": account.id,

@@ -1,4 +1,4 @@
-"""What every request has: an id by which logs and answers know it, and how many more its caller may make."""
+"""Middleware for request ids and rate limits."""
 
 import hashlib
 import re
@@ -12,18 +12,18 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from postino.api.authentication import COOKIE, key_in
-from postino.api.problems import problem, request_id, unless_asking
+from postino.api.authentication import COOKIE, parse_bearer
+from postino.api.problems import add_unchanged, problem, request_id
 from postino.rules.rate_limit import RateLimitDecision, TokenBucket, take_token
 
-GIVEN = re.compile(r"[\w.:/+=-]{1,128}", re.ASCII)
-MOST_CALLERS = 10_000
-FREE = ("/health/",)
-TOO_MANY = "Too many requests: {} at once are taken, and {:g} more each second. Ask again in {} s."
+REQUEST_ID = re.compile(r"[\w.:/+=-]{1,128}", re.ASCII)
+MAX_CALLERS = 10_000
+UNLIMITED = ("/health/",)
+TOO_MANY = "Too many requests: up to {} at once and {:g} per second are allowed. Send the next in {} s."
 
 
 class RequestIds:
-    """Under the id that was given, or one of its own: in the answer, in problems and in every line of the log."""
+    """Adds the client's request id, or a new one, to the response, to errors and to every log line."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -33,75 +33,76 @@ class RequestIds:
             await self.app(scope, receive, send)
             return
         given = Headers(scope=scope).get("x-request-id", "")
-        name = given if GIVEN.fullmatch(given) else str(uuid4())
+        name = given if REQUEST_ID.fullmatch(given) else str(uuid4())
 
-        async def sending(message: Message) -> None:
+        async def send_with_id(message: Message) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message)["X-Request-Id"] = name
             await send(message)
 
-        known = request_id.set(name)
+        token = request_id.set(name)
         try:
             with structlog.contextvars.bound_contextvars(request_id=name):
-                await self.app(scope, receive, sending)
+                await self.app(scope, receive, send_with_id)
         finally:
-            request_id.reset(known)
+            request_id.reset(token)
 
 
 class RateLimits:
-    """So many a second for each key, counted in this process; who has none is known by its address.
+    """Limits the requests per second of each API key or session, or of the IP address if there is neither.
 
-    A key that comes for the first time is at its address's expense: who invents keys is not somebody new each time.
+    Counts are kept in this process. A key that is seen for the first time also counts against its address, so that
+    invented keys do not evade the limit.
     """
 
     def __init__(self, app: ASGIApp, *, rate: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.app, self.rate, self.burst, self.clock = app, rate, burst, clock
-        self.known: OrderedDict[str, TokenBucket] = OrderedDict()
+        self.allowances: OrderedDict[str, TokenBucket] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or self.rate == 0 or scope["path"].startswith(FREE):
+        if scope["type"] != "http" or self.rate == 0 or scope["path"].startswith(UNLIMITED):
             await self.app(scope, receive, send)
             return
-        answered = self.admitted(scope)
-        headers = self.told(answered)
+        decision = self.decide(scope)
+        headers = self.render_headers(decision)
 
-        async def sending(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message).update(headers)
             await send(message)
 
-        if answered.allowed:
-            await self.app(scope, receive, sending)
+        if decision.allowed:
+            await self.app(scope, receive, send_with_headers)
             return
-        said = unless_asking(TOO_MANY.format(self.burst, self.rate, answered.retry_after), scope["method"])
-        refusal = problem(429, said, None, {"Retry-After": str(answered.retry_after)})
-        await refusal(scope, receive, sending)
+        detail = add_unchanged(TOO_MANY.format(self.burst, self.rate, decision.retry_after), scope["method"])
+        response = problem(429, detail, None, {"Retry-After": str(decision.retry_after)})
+        await response(scope, receive, send_with_headers)
 
-    def admitted(self, scope: Scope) -> RateLimitDecision:
-        shown, address = shown_in(scope), str((scope.get("client") or ("",))[0])
-        if shown is None:
-            return self.ask(address)
-        if shown not in self.known and not (newcomer := self.ask(address)).allowed:
-            return newcomer
-        return self.ask(shown)
+    def decide(self, scope: Scope) -> RateLimitDecision:
+        credential, address = hash_credential(scope), str((scope.get("client") or ("",))[0])
+        if credential is None:
+            return self.take(address)
+        if credential not in self.allowances and not (decision := self.take(address)).allowed:
+            return decision
+        return self.take(credential)
 
-    def ask(self, caller: str) -> RateLimitDecision:
-        answered = take_token(self.known.pop(caller, None), self.rate, self.burst, self.clock())
-        self.known[caller] = answered.bucket
-        if len(self.known) > MOST_CALLERS:
-            self.known.popitem(last=False)  # who asked least recently has most of its allowance back
-        return answered
+    def take(self, caller: str) -> RateLimitDecision:
+        decision = take_token(self.allowances.pop(caller, None), self.rate, self.burst, self.clock())
+        self.allowances[caller] = decision.bucket
+        if len(self.allowances) > MAX_CALLERS:
+            self.allowances.popitem(last=False)  # the least recent caller has recovered most of its allowance
+        return decision
 
-    def told(self, answered: RateLimitDecision) -> dict[str, str]:
+    def render_headers(self, decision: RateLimitDecision) -> dict[str, str]:
         return {
             "RateLimit-Limit": str(self.burst),
-            "RateLimit-Remaining": str(answered.remaining),
-            "RateLimit-Reset": str(answered.reset),
+            "RateLimit-Remaining": str(decision.remaining),
+            "RateLimit-Reset": str(decision.reset),
         }
 
 
-def shown_in(scope: Scope) -> str | None:
-    """The same, however it is written. Not the key itself: nobody needs it here."""
-    said = Headers(scope=scope).get("authorization")
-    shown = HTTPConnection(scope).cookies.get(COOKIE) if said is None else key_in(said)
-    return hashlib.sha256(shown.encode()).hexdigest() if shown else None
+def hash_credential(scope: Scope) -> str | None:
+    """Return a hash of the API key or cookie, however it is written; the secret itself is not kept."""
+    header = Headers(scope=scope).get("authorization")
+    credential = HTTPConnection(scope).cookies.get(COOKIE) if header is None else parse_bearer(header)
+    return hashlib.sha256(credential.encode()).hexdigest() if credential else None

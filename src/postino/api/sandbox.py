@@ -1,76 +1,187 @@
-"""`/v1/sandbox`: the simulated networks' admin door, for callers that reach Postino only."""
+"""`/v1/sandbox`: forwards to the admin API of the simulated networks, for callers that reach only Postino."""
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import Body, Path
 from fastapi.responses import JSONResponse, Response
 
+from postino.api.context import Context, RequestContext
+from postino.api.query import NETWORK, Parameter, flag_parameter, parse_integer
+from postino.api.routes import Link, Routes
+from postino.client.types.sandbox import (
+    FaultsView,
+    FaultView,
+    RemovedFaultsView,
+    SandboxCallsView,
+    SandboxEpochView,
+    SandboxNetworksView,
+    SandboxPostsView,
+)
 from postino.errors import NotFound, StoreUnreachable
+from postino.values.auth import Role
 from postino.values.provider import Http, NoResponse, NotSent
-from postino.wiring import Postino, http_client_factory, no_objection
+from postino.wiring import http_client_factory, no_objection
 
-NO_SANDBOX = "No sandbox runs beside this Postino: `sandbox.url` is not set. `postino up` starts one."
-PATIENCE = timedelta(seconds=10)
-
-
-def routes(app: Postino) -> APIRouter:
-    router = APIRouter(prefix="/v1/sandbox", tags=["sandbox"])
-
-    @router.get("/published")
-    async def list_published(request: Request) -> Response:
-        """The networks' own record of what is out."""
-        return await passed_on(app, request, "published")
-
-    @router.get("/networks")
-    async def list_simulated(request: Request) -> Response:
-        """The simulated networks, their endpoints and the faults there are."""
-        return await passed_on(app, request, "networks")
-
-    @router.get("/calls")
-    async def list_calls(request: Request) -> Response:
-        """How many calls came in, and how many at once."""
-        return await passed_on(app, request, "calls")
-
-    @router.get("/faults")
-    async def list_faults(request: Request) -> Response:
-        """What shall go wrong."""
-        return await passed_on(app, request, "faults")
-
-    @router.post("/faults", status_code=201)
-    async def add_fault(request: Request, body: dict[str, Any]) -> Response:
-        """Lets something go wrong: `network`, `endpoint`, `fault`, `times` or `rate`, `params`."""
-        return await passed_on(app, request, "faults", body)
-
-    @router.delete("/faults")
-    async def remove_faults(request: Request) -> Response:
-        """Nothing shall go wrong any more."""
-        return await passed_on(app, request, "faults")
-
-    @router.delete("/faults/{fault_id}")
-    async def remove_fault(request: Request, fault_id: int) -> Response:
-        """One of them not."""
-        return await passed_on(app, request, f"faults/{fault_id}")
-
-    @router.post("/reset")
-    async def reset_sandbox(request: Request) -> Response:
-        """Begins anew, as if nothing had been published."""
-        return await passed_on(app, request, "reset", {})
-
-    return router
+routes = Routes("sandbox")
+NO_SANDBOX = "This Postino has no sandbox: the setting `sandbox.url` is empty. `postino up` starts one."
+ERRORS = {404: "No sandbox is configured, or it has no such thing."}
+TIMEOUT = timedelta(seconds=10)
+ALL = flag_parameter("all", "Include what happened before the last reset.")
+AFTER: Parameter[int | None] = Parameter(
+    "after",
+    "Only posts with a higher number than this.",
+    lambda text: parse_integer("after", text, 0, 2**63 - 1),
+    None,
+    {"type": "integer", "minimum": 0},
+)
+FAULT = "What goes wrong: `network`, `fault`, `times` or `rate`, and optionally `endpoint`, `account` and `params`."
 
 
-async def passed_on(app: Postino, request: Request, path: str, body: Mapping[str, Any] | None = None) -> Response:
-    if not app.config.sandbox.url:
+@routes.add(
+    "GET",
+    "/v1/sandbox/published",
+    role=Role.VIEWER,
+    all_brands=True,
+    query=(ALL, AFTER, NETWORK),
+    responses={200: SandboxPostsView},
+    errors=ERRORS,
+)
+async def list_sandbox_posts(context: Context) -> Response:
+    """List sandbox posts.
+
+    Returns what the simulated networks have published, in order.
+    """
+    return await forward(context, "published")
+
+
+@routes.add(
+    "GET",
+    "/v1/sandbox/networks",
+    role=Role.VIEWER,
+    all_brands=True,
+    responses={200: SandboxNetworksView},
+    errors=ERRORS,
+)
+async def list_sandbox_networks(context: Context) -> Response:
+    """List sandbox networks.
+
+    Returns the simulated networks with their endpoints, and the faults that can be injected.
+    """
+    return await forward(context, "networks")
+
+
+@routes.add(
+    "GET",
+    "/v1/sandbox/calls",
+    role=Role.VIEWER,
+    all_brands=True,
+    responses={200: SandboxCallsView},
+    errors=ERRORS,
+)
+async def list_sandbox_calls(context: Context) -> Response:
+    """List sandbox calls.
+
+    Returns how many requests the simulated networks got, and how many at once.
+    """
+    return await forward(context, "calls")
+
+
+@routes.add(
+    "GET",
+    "/v1/sandbox/faults",
+    role=Role.VIEWER,
+    all_brands=True,
+    query=(ALL,),
+    responses={200: FaultsView},
+    errors=ERRORS,
+)
+async def list_faults(context: Context) -> Response:
+    """List faults.
+
+    Returns the faults that the sandbox injects; with `all` also those that are used up.
+    """
+    return await forward(context, "faults")
+
+
+@routes.add(
+    "POST",
+    "/v1/sandbox/faults",
+    role=Role.EDITOR,
+    all_brands=True,
+    responses={201: FaultView},
+    errors=ERRORS,
+    links=(Link(201, "/v1/sandbox/faults/{fault_id}", "/id"),),
+)
+async def create_fault(body: Annotated[dict[str, Any], Body(description=FAULT)], context: Context) -> Response:
+    """Create fault.
+
+    Makes a simulated network fail: a number of times, or at a rate.
+    """
+    return await forward(context, "faults", body)
+
+
+@routes.add(
+    "DELETE",
+    "/v1/sandbox/faults",
+    role=Role.EDITOR,
+    all_brands=True,
+    query=(NETWORK,),
+    responses={200: RemovedFaultsView},
+    errors=ERRORS,
+)
+async def delete_faults(context: Context) -> Response:
+    """Delete faults.
+
+    Removes all faults, or those of one network.
+    """
+    return await forward(context, "faults")
+
+
+@routes.add(
+    "DELETE",
+    "/v1/sandbox/faults/{fault_id}",
+    role=Role.EDITOR,
+    all_brands=True,
+    responses={200: RemovedFaultsView},
+    errors=ERRORS,
+)
+async def delete_fault(fault_id: Annotated[int, Path(description="Id of the fault.")], context: Context) -> Response:
+    """Delete fault.
+
+    Removes one fault.
+    """
+    return await forward(context, f"faults/{fault_id}")
+
+
+@routes.add(
+    "POST",
+    "/v1/sandbox/reset",
+    role=Role.OWNER,
+    all_brands=True,
+    responses={200: SandboxEpochView},
+    errors=ERRORS,
+)
+async def reset_sandbox(context: Context) -> Response:
+    """Reset sandbox.
+
+    Starts a new epoch: the simulated networks have published nothing and have no faults.
+    """
+    return await forward(context, "reset", {})
+
+
+async def forward(context: RequestContext, path: str, body: Mapping[str, Any] | None = None) -> Response:
+    config, request = context.app.config, context.request
+    if not config.sandbox.url:
         raise NotFound(NO_SANDBOX)
-    address = f"{app.config.sandbox.url.rstrip('/')}/_sandbox/{path}"
-    async with http_client_factory(app.config)() as door:
-        http: Http = door.open(timeout=PATIENCE, may_send=no_objection, visible=False, secrets=(), public=False)
+    url = f"{config.sandbox.url.rstrip('/')}/_sandbox/{path}"
+    async with http_client_factory(config)() as client:
+        http: Http = client.open(timeout=TIMEOUT, may_send=no_objection, visible=False, secrets=(), public=False)
         try:
-            answer = await http.request(request.method, address, params=dict(request.query_params), json=body)
+            response = await http.request(request.method, url, params=dict(request.query_params), json=body)
         except (NotSent, NoResponse) as error:
-            raise StoreUnreachable(f"The sandbox does not answer. {error}") from error
-    if not answer.ok:
-        return JSONResponse(answer.json(), answer.status, media_type="application/problem+json")
-    return JSONResponse(answer.json(), answer.status)
+            raise StoreUnreachable(f"The sandbox does not respond. {error}") from error
+    if not response.ok:
+        return JSONResponse(response.json(), response.status, media_type="application/problem+json")
+    return JSONResponse(response.json(), response.status)

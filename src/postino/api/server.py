@@ -1,8 +1,8 @@
-"""The API as an application: `make_app(config)` puts it together and starts nothing."""
+"""The API as an ASGI application: `make_app(config)` assembles it and starts nothing."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from types import ModuleType
+from functools import partial
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.middleware.gzip import GZipMiddleware
@@ -11,8 +11,11 @@ from postino import config as configuration
 from postino.api import (
     accounts,
     api_keys,
+    audit,
+    blackouts,
     brands,
     calendar,
+    circuits,
     dead_letters,
     drafts,
     events,
@@ -35,77 +38,106 @@ from postino.api import (
     users,
     workers,
 )
-from postino.api.authentication import Access, Door, read_or_create
-from postino.api.body_limits import Bodies
-from postino.api.header_checks import Heads
-from postino.api.openapi import Announced
-from postino.api.path_encoding import Addresses, name_whole
-from postino.api.problems import Safety, answer_with_problems
-from postino.api.queries import check_query
+from postino.api.authentication import Authenticator, EarlyAuthentication, KeyAuthenticator
+from postino.api.authorization import authorize
+from postino.api.body_limits import BodyLimits
+from postino.api.caller import ANONYMOUS
+from postino.api.context import RequestContext, Services
+from postino.api.header_checks import HeaderChecks
+from postino.api.key_file import read_or_create_key
+from postino.api.openapi import DocumentedApi
+from postino.api.openapi import routes as openapi_routes
+from postino.api.path_encoding import PathEncoding, decode_names
+from postino.api.problems import InternalErrors, add_error_handlers
+from postino.api.query import parse_query
 from postino.api.rate_limits import RateLimits, RequestIds
+from postino.api.routes import Route
 from postino.api.status_page import page
-from postino.api.telling import RESPONSES
 from postino.config import Config
 from postino.errors import StoreUnreachable
 from postino.wiring import Postino
 
 KEY_FILE = "api.key"
-LARGE = 2000  # bytes: smaller answers are not worth the packing
-PACKED = 4  # of 9: nearly as small, in a third of the time
-PARTS = (
+GZIP_MIN_BYTES = 2000
+GZIP_LEVEL = 4  # nearly as small as 9, in a third of the time
+MODULES = (
     posts, post_actions, drafts, calendar, imports, accounts, jobs, job_actions, dead_letters, uncertain, brands,
-    workers, quotas, stats, events, sandbox, explain, gates, queues, forecast, api_keys, users, sign_in_links,
-    sessions,
+    workers, quotas, stats, events, sandbox, explain, blackouts, circuits, gates, queues, forecast, api_keys, users,
+    audit, sign_in_links, sessions, health, page,
 )  # fmt: skip
+ROUTES: tuple[Route, ...] = (*(route for module in MODULES for route in module.routes), *openapi_routes)
+PUBLIC_PATHS = frozenset(route.path for route in ROUTES if route.role is None)
 
 
 def make_app(config: Config | None = None) -> FastAPI:
-    """Without a config, the one in force."""
+    """Return the API with all middleware; without a config, for the one in force."""
     config = config or configuration.load_config()
     postino = Postino(config)
-    check = Access(read_or_create(config.data_dir / KEY_FILE), postino)
-    app = app_for(postino, check)
-    app.add_middleware(Door, access=check)
-    app.add_middleware(GZipMiddleware, minimum_size=LARGE, compresslevel=PACKED)
+    authenticator = KeyAuthenticator(read_or_create_key(config.data_dir / KEY_FILE), postino)
+    app = build_app(postino, authenticator)
+    app.add_middleware(EarlyAuthentication, authenticator=authenticator, public=PUBLIC_PATHS)
+    app.add_middleware(GZipMiddleware, minimum_size=GZIP_MIN_BYTES, compresslevel=GZIP_LEVEL)
     app.add_middleware(RateLimits, rate=config.api.rate, burst=config.api.burst)
-    app.add_middleware(Safety)
-    app.add_middleware(Heads)
+    app.add_middleware(InternalErrors)
+    app.add_middleware(HeaderChecks)
     app.add_middleware(RequestIds)
     return app
 
 
-def app_for(
-    postino: Postino, check: Callable[[Request], Awaitable[None]], parts: Sequence[ModuleType] = PARTS
-) -> FastAPI:
-    """Every route, or those of some parts, for whomever `check` lets in: also for who asks in this very process."""
+def build_app(postino: Postino, authenticator: Authenticator, routes: Sequence[Route] = ROUTES) -> FastAPI:
+    """Return the API, or some of its routes, without the middleware that only a network server needs."""
 
     @asynccontextmanager
-    async def life(_: FastAPI) -> AsyncIterator[None]:
-        with suppress(StoreUnreachable):  # every request asks again, and is told
+    async def run(_: FastAPI) -> AsyncIterator[None]:
+        with suppress(StoreUnreachable):  # every request tries again, and reports it
             await postino.open()
         yield
         await postino.close()
 
-    async def opened() -> None:
-        await postino.open()
-
-    app = Announced(
-        title="Postino",
-        version="1",
-        lifespan=life,
-        docs_url=None,
-        redoc_url=None,
-        openapi_url="/v1/openapi.json",
-        redirect_slashes=False,
-        responses=RESPONSES,
-    )
-    answer_with_problems(app)
-    for part in parts:
-        every = [Depends(check), Depends(name_whole), Depends(opened), Depends(check_query)]
-        app.include_router(part.routes(postino), dependencies=every)
-    app.include_router(sessions.public_routes(postino), dependencies=[Depends(opened)])
-    for part in (health, page):
-        app.include_router(part.routes(postino))
-    app.add_middleware(Bodies, patience=postino.config.api.read_timeout)
-    app.add_middleware(Addresses)
+    app = DocumentedApi(routes, lifespan=run)
+    add_error_handlers(app)
+    services = Services(postino)
+    for route in routes:
+        add_route(app, route, make_preparation(route, postino, services, authenticator))
+    limits = {route.path: route.body for route in routes}
+    app.add_middleware(BodyLimits, read_timeout=postino.config.api.read_timeout, limits=limits)
+    app.add_middleware(PathEncoding)
     return app
+
+
+def add_route(app: FastAPI, route: Route, prepare: Callable[[Request], Awaitable[None]]) -> None:
+    app.add_api_route(
+        route.path,
+        route.endpoint,
+        methods=[route.method],
+        status_code=min(route.responses, default=200),
+        name=route.name,
+        operation_id=route.name,
+        summary=route.summary,
+        description=route.description,
+        tags=[route.tag],
+        include_in_schema=route.in_schema,
+        openapi_extra={**route.extra},
+        dependencies=[Depends(prepare)],
+    )
+
+
+def make_preparation(
+    route: Route, postino: Postino, services: Services, authenticator: Authenticator
+) -> Callable[[Request], Awaitable[None]]:
+    """Return what happens before a route's endpoint: authenticate, authorize, parse path and query."""
+
+    async def prepare(request: Request) -> None:
+        caller = ANONYMOUS
+        if route.role is not None:
+            caller = await authenticator.authenticate(request)
+            authorize(caller, route)
+        decode_names(request)
+        if route.needs_store:
+            await postino.open()
+        checks_query = route.role is not None or route.query
+        query = parse_query(request.scope["query_string"] if checks_query else b"", route.query)
+        still_valid = partial(authenticator.is_still_valid, caller, request)
+        request.state.context = RequestContext(request, postino, services, caller, query, still_valid)
+
+    return prepare

@@ -1,27 +1,24 @@
-"""`/v1/users/{user_id}/link`: an address that signs a browser in, once, within ten minutes."""
+"""`/v1/users/{user_id}/link`: a link that signs a browser in, once, within ten minutes."""
 
-from uuid import UUID
-
-from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
-from postino.api.api_keys import NEVER_KEPT
-from postino.api.caller import caller_of
-from postino.api.models import DeedBody
-from postino.engine.actions import make_audit_context
-from postino.wiring import Postino
+from postino.api.api_keys import NO_STORE
+from postino.api.context import Context
+from postino.api.models import ReasonBody
+from postino.api.routes import Routes
+from postino.api.users import UserId
+from postino.client.types.auth import SignInLinkView
+from postino.values.auth import Role
+
+routes = Routes("users")
 
 
-def routes(app: Postino) -> APIRouter:
-    router = APIRouter(tags=["people"])
+@routes.add("POST", "/v1/users/{user_id}/link", role=Role.OWNER, all_brands=True, responses={200: SignInLinkView})
+async def create_sign_in_link(user_id: UserId, context: Context, body: ReasonBody | None = None) -> JSONResponse:
+    """Create sign-in link.
 
-    @router.post("/v1/users/{user_id}/link")
-    async def make_link(request: Request, user_id: UUID, body: DeedBody | None = None) -> JSONResponse:
-        """Signs them in where it is opened: `path`, at the address of this server."""
-        user = await app.store.user(user_id)
-        token = await app.sign_in.create_link(
-            user_id, make_audit_context(caller_of(request).name, body.reason if body else "")
-        )
-        return JSONResponse({"name": user.name, "path": f"/sign-in?token={token}"}, headers=NEVER_KEPT)
-
-    return router
+    Returns a path on this server that signs the user in where it is opened. It works once, within ten minutes.
+    """
+    user = await context.app.store.user(user_id)
+    token = await context.app.sign_in.create_link(user_id, context.act(body.reason if body else ""))
+    return JSONResponse({"name": user.name, "path": f"/sign-in?token={token}"}, headers=NO_STORE)

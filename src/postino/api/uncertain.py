@@ -1,77 +1,111 @@
-"""`/v1/uncertain`: what may be out there. What the ledger knows of it, and what its network says when it is asked."""
+"""`/v1/uncertain`: jobs that may have taken effect, what the ledger knows of them, and lookups on their network."""
 
 from typing import Any
-from uuid import UUID
 
-from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
-from postino.api.caller import caller_of
-from postino.api.query import cursor_of, limit_of, query_of
+from postino.api.context import Context
+from postino.api.models import JobId
+from postino.api.query import ACCOUNT, BRAND, CHANNEL, CURSOR, LIMIT, TYPE
+from postino.api.routes import Link, Routes
 from postino.api.views.fields import omit
 from postino.api.views.jobs import render_attempt, render_job
 from postino.api.views.posts import get_last_error, needs_person, render_history
 from postino.api.visibility import get_editable_job, get_visible_job, select_brands
+from postino.client.types.common import Page
+from postino.client.types.uncertain import LookupResultView, UncertainJobDetailsView, UncertainJobView
 from postino.errors import Conflict
 from postino.publishing.lookup import LookupResult, look_up_post
 from postino.rules.ledger import list_uncertain_intents
 from postino.stores.records import JobFilter
+from postino.values.auth import Role
 from postino.values.job import Job, State
 from postino.wiring import Postino, open_http
 
-MOST_SHOWN = 50
+routes = Routes("uncertain")
+MAX_LISTED = 50  # each needs its ledger
+NOT_UNCERTAIN = "The job is not uncertain."
 
 
-def routes(app: Postino) -> APIRouter:
-    router = APIRouter(prefix="/v1/uncertain", tags=["uncertain"])
+@routes.add(
+    "GET",
+    "/v1/uncertain",
+    role=Role.VIEWER,
+    query=(TYPE, CHANNEL, ACCOUNT, BRAND, LIMIT, CURSOR),
+    responses={200: Page[UncertainJobView]},
+    links=(Link(200, "/v1/uncertain/{job_id}", "/data/0/id"),),
+)
+async def list_uncertain_jobs(context: Context) -> JSONResponse:
+    """List uncertain jobs.
 
-    @router.get("")
-    async def list_uncertain(request: Request) -> JSONResponse:
-        """The newest first, at most 50: `type`, `channel`, `account`, `brand`, `limit`, `cursor`."""
-        query = query_of(request, "type", "channel", "account", "brand", "limit", "cursor")
-        limit = min(limit_of(query), MOST_SHOWN)
-        wanted = JobFilter(
-            states=(State.UNCERTAIN,),
-            type=query.get("type"),
-            channel=query.get("channel"),
-            account=query.get("account"),
-            brands=select_brands(caller_of(request), query.get("brand")),
-            before=cursor_of(query),
-            limit=limit + 1,
-        )
-        found = await app.store.jobs(wanted)
-        cursor = str(found[limit - 1].id) if len(found) > limit else None
-        return JSONResponse({"data": [await told(job) for job in found[:limit]], "next_cursor": cursor})
+    Newest first, at most 50 per page.
+    """
+    query = context.query
+    limit = min(query[LIMIT], MAX_LISTED)
+    criteria = JobFilter(
+        states=(State.UNCERTAIN,),
+        type=query[TYPE],
+        channel=query[CHANNEL],
+        account=query[ACCOUNT],
+        brands=select_brands(context.caller, query[BRAND]),
+        before=query[CURSOR],
+        limit=limit + 1,
+    )
+    jobs = await context.app.store.jobs(criteria)
+    cursor = str(jobs[limit - 1].id) if len(jobs) > limit else None
+    data = [await render_uncertain_job(context.app, job) for job in jobs[:limit]]
+    return JSONResponse({"data": data, "next_cursor": cursor})
 
-    @router.get("/{job_id}")
-    async def show_uncertain(job_id: UUID, request: Request) -> JSONResponse:
-        """One of them, with every try."""
-        job = await get_visible_job(app, job_id, caller_of(request))
-        check_uncertain(job)
-        tries = [omit(render_attempt(attempt), "trace") for attempt in await app.store.attempts(job_id)]
-        return JSONResponse(await told(job) | {"history": tries})
 
-    @router.post("/{job_id}/look")
-    async def look_for_uncertain(job_id: UUID, request: Request) -> JSONResponse:
-        """Asks the network now: `found` with the `candidates`, `not_found` or `cannot_tell`. Changes nothing."""
-        job = await get_editable_job(app, job_id, caller_of(request))
-        check_uncertain(job)
-        async with open_http(app) as open_door:
-            sight = await look_up_post(app.store, app.accounts, app.networks.providers, open_door, job)
-        return JSONResponse(of_sight(sight))
+@routes.add(
+    "GET",
+    "/v1/uncertain/{job_id}",
+    role=Role.VIEWER,
+    responses={200: UncertainJobDetailsView},
+    errors={409: NOT_UNCERTAIN},
+)
+async def get_uncertain_job(job_id: JobId, context: Context) -> JSONResponse:
+    """Get uncertain job.
 
-    async def told(job: Job) -> dict[str, Any]:
-        ledger = await app.store.ledger(job.id)
-        history = render_history([], ledger)
-        return render_job(job) | {
-            "trouble": get_last_error(job),
-            "needs_person": needs_person(job),
-            "in_doubt": [f"{intent.step}, try {intent.number}" for intent in list_uncertain_intents(ledger)],
-            "intents": history["intents"],
-            "receipts": history["receipts"],
-        }
+    Returns an uncertain job with its intents, receipts and attempts.
+    """
+    job = await get_visible_job(context.app, context.caller, job_id)
+    check_uncertain(job)
+    attempts = [omit(render_attempt(attempt), "trace") for attempt in await context.app.store.attempts(job_id)]
+    return JSONResponse(await render_uncertain_job(context.app, job) | {"history": attempts})
 
-    return router
+
+@routes.add(
+    "POST",
+    "/v1/uncertain/{job_id}/lookup",
+    role=Role.EDITOR,
+    responses={200: LookupResultView},
+    errors={409: NOT_UNCERTAIN},
+)
+async def look_up_uncertain_job(job_id: JobId, context: Context) -> JSONResponse:
+    """Look up uncertain job.
+
+    Searches the network for the post: `found` with the candidates, `not_found` or `cannot_tell`. Nothing is changed;
+    use `POST /v1/jobs/{job_id}/resolve` to record the result.
+    """
+    app = context.app
+    job = await get_editable_job(app, context.caller, job_id)
+    check_uncertain(job)
+    async with open_http(app) as open_client:
+        result = await look_up_post(app.store, app.accounts, app.networks.providers, open_client, job)
+    return JSONResponse(render_lookup_result(result))
+
+
+async def render_uncertain_job(app: Postino, job: Job) -> dict[str, Any]:
+    ledger = await app.store.ledger(job.id)
+    history = render_history([], ledger)
+    return render_job(job) | {
+        "trouble": get_last_error(job),
+        "needs_person": needs_person(job),
+        "in_doubt": [f"{intent.step}, attempt {intent.number}" for intent in list_uncertain_intents(ledger)],
+        "intents": history["intents"],
+        "receipts": history["receipts"],
+    }
 
 
 def check_uncertain(job: Job) -> None:
@@ -79,6 +113,6 @@ def check_uncertain(job: Job) -> None:
         raise Conflict(f"Job {job.id} is {job.state}, not uncertain.")
 
 
-def of_sight(sight: LookupResult) -> dict[str, Any]:
-    candidates = [{"remote_id": one.remote_id, "url": one.url} for one in sight.candidates]
-    return {"sighting": sight.kind, "why": sight.why, "candidates": candidates}
+def render_lookup_result(result: LookupResult) -> dict[str, Any]:
+    candidates = [{"remote_id": one.remote_id, "url": one.url} for one in result.candidates]
+    return {"sighting": result.kind, "why": result.why, "candidates": candidates}

@@ -1,11 +1,11 @@
-"""All that speaks against a post at once, where making it would stop at the first."""
+"""Find every problem of a post at once, where creating it would stop at the first."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from postino.api.models import MOST_ACCOUNTS, PostBody
-from postino.api.parsing import check_number, content_of, instant
+from postino.api.models import MAX_ACCOUNTS, PostBody
+from postino.api.parsing import check_account_count, parse_content, parse_time
 from postino.api.views.posts import render_preview, render_problems
 from postino.errors import WrongUse
 from postino.publishing.post_request import PAST_TOLERANCE, PostRequest, check_until
@@ -20,49 +20,50 @@ T = TypeVar("T")
 ProblemView = dict[str, Any]
 
 
-async def judged(app: Postino, body: PostBody, known: dict[str, StoredAccount]) -> dict[str, Any]:
-    """Whether it could be made as it is, its problems, and how it would look on each account."""
-    faults: list[ProblemView] = []
+async def validate(app: Postino, body: PostBody, known: dict[str, StoredAccount]) -> dict[str, Any]:
+    """Return whether the post could be created, its problems, and how it would look on each account."""
+    problems: list[ProblemView] = []
     notes: list[str] = []
-    content = tried(faults, lambda: app.post_validator.check_networks(content_of(body)))
-    at = tried(faults, lambda: instant(body.at, body.timezone, "at", notes))
-    until_at = tried(faults, lambda: instant(body.publish_until, body.timezone, "publish_until", notes))
-    tried(faults, lambda: check_number(body.accounts))
+    content = collect(problems, lambda: app.post_validator.check_networks(parse_content(body)))
+    at = collect(problems, lambda: parse_time(body.at, body.timezone, "at", notes))
+    until_at = collect(problems, lambda: parse_time(body.publish_until, body.timezone, "publish_until", notes))
+    collect(problems, lambda: check_account_count(body.accounts))
     if at is not None and at < datetime.now(UTC) - PAST_TOLERANCE:
-        faults.append(fault("at", f"at: {format_time(at)} has passed. Leave it out to publish now."))
-    wish = PostRequest(content=content or Content(), accounts=(), at=at, publish_until_at=until_at)
-    tried(faults, lambda: check_until(wish, datetime.now(UTC)))
+        problems.append(render_error("at", f"at: {format_time(at)} has passed. Leave it out to publish now."))
+    request = PostRequest(content=content or Content(), accounts=(), at=at, publish_until_at=until_at)
+    collect(problems, lambda: check_until(request, datetime.now(UTC)))
     previews: Sequence[PostPreview] = []
     if content is not None:
-        accounts = there(app.post_validator, body.accounts, known, faults)
+        accounts = find_accounts(app.post_validator, body.accounts, known, problems)
         previews = await app.post_validator.turns.run(lambda: app.post_validator.preview_content(content, accounts))
     if not body.allow_blackout and body.at is None:
-        faults += [fault("at", told) for told in await app.posts.describe_objections(wish, previews)]
-    faults += render_problems(previews)
-    valid = not any(one["severity"] == Severity.ERROR for one in faults)
-    return {"valid": valid, "problems": faults, "posts": [*map(render_preview, previews)], "notes": notes}
+        problems += [render_error("at", message) for message in await app.posts.describe_objections(request, previews)]
+    problems += render_problems(previews)
+    valid = not any(one["severity"] == Severity.ERROR for one in problems)
+    return {"valid": valid, "problems": problems, "posts": [*map(render_preview, previews)], "notes": notes}
 
 
-def there(
-    validator: PostValidator, names: Sequence[str], known: dict[str, StoredAccount], faults: list[ProblemView]
+def find_accounts(
+    validator: PostValidator, names: Sequence[str], known: dict[str, StoredAccount], problems: list[ProblemView]
 ) -> list[StoredAccount]:
-    """Those accounts that there are."""
-    accounts, unknown = [], AccountSuggestions(known)
-    for number, name in enumerate(names[:MOST_ACCOUNTS]):
+    """Return the accounts that exist; the others become problems."""
+    accounts, suggestions = [], AccountSuggestions(known)
+    for number, name in enumerate(names[:MAX_ACCOUNTS]):
         if name not in known:
-            faults.append(fault("accounts", f"accounts[{number}]: {unknown.describe(name)}"))
-        elif account := tried(faults, lambda name=name: validator.check_account(known[name])):  # type: ignore[misc]
+            problems.append(render_error("accounts", f"accounts[{number}]: {suggestions.describe(name)}"))
+        elif account := collect(problems, lambda name=name: validator.check_account(known[name])):  # type: ignore[misc]
             accounts.append(account)
     return accounts
 
 
-def tried(faults: list[ProblemView], act: Callable[[], T]) -> T | None:
+def collect(problems: list[ProblemView], check: Callable[[], T]) -> T | None:
+    """Return the result of a check; if it raises WrongUse, add the problem and return None."""
     try:
-        return act()
-    except WrongUse as refusal:
-        faults.append(fault(refusal.field, str(refusal)))
+        return check()
+    except WrongUse as error:
+        problems.append(render_error(error.field, str(error)))
         return None
 
 
-def fault(field: str | None, message: str) -> ProblemView:
+def render_error(field: str | None, message: str) -> ProblemView:
     return {"account": None, "network": None, "severity": Severity.ERROR.value, "field": field, "message": message}

@@ -1,32 +1,33 @@
-"""`/v1/workers`: who does the work."""
+"""`/v1/workers`: the registered worker processes."""
 
 from collections import Counter
 
-from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
-from postino.api.query import query_of
+from postino.api.context import Context
+from postino.api.routes import Routes
 from postino.api.views.fields import render_fields
+from postino.client.types.common import Page
+from postino.client.types.workers import WorkerView
 from postino.engine.explain import living_workers
 from postino.stores.records import JobFilter
+from postino.values.auth import Role
 from postino.values.job import State
-from postino.wiring import Postino
 
-MOST_RUNNING = 10_000
+routes = Routes("workers")
+MAX_RUNNING = 10_000
 
 
-def routes(app: Postino) -> APIRouter:
-    router = APIRouter(tags=["workers"])
+@routes.add("GET", "/v1/workers", role=Role.VIEWER, all_brands=True, responses={200: Page[WorkerView]})
+async def list_workers(context: Context) -> JSONResponse:
+    """List workers.
 
-    @router.get("/v1/workers")
-    async def list_workers(request: Request) -> JSONResponse:
-        """Registered workers: `heartbeats` go up while one lives, `here` is false where it is known to be gone."""
-        query_of(request)
-        workers = await app.store.workers()
-        there = {worker.id for worker in living_workers(workers)}
-        jobs = await app.store.jobs(JobFilter(states=(State.RUNNING,), limit=MOST_RUNNING)) if workers else ()
-        running = Counter(job.claimed_by for job in jobs)
-        data = [render_fields(one) | {"running": running[one.id], "here": one.id in there} for one in workers]
-        return JSONResponse({"data": data, "next_cursor": None})
-
-    return router
+    Returns each worker with the number of jobs it runs. A live worker's `heartbeats` increase.
+    """
+    store = context.app.store
+    workers = await store.workers()
+    living = {worker.id for worker in living_workers(workers)}
+    jobs = await store.jobs(JobFilter(states=(State.RUNNING,), limit=MAX_RUNNING)) if workers else ()
+    running = Counter(job.claimed_by for job in jobs)
+    data = [render_fields(one) | {"running": running[one.id], "here": one.id in living} for one in workers]
+    return JSONResponse({"data": data, "next_cursor": None})

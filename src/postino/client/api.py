@@ -126,7 +126,7 @@ class Api(Resource[SessionT]):
             "seconds_per_job": seconds_per_job,
             "picture": picture or None,
         }
-        return post("simulate", until=until, channel=channel, brand=brand, **options)
+        return post("forecast", until=until, channel=channel, brand=brand, **options)
 
     @call
     def me(self) -> ApiRequest[CallerView]:

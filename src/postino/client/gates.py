@@ -89,7 +89,7 @@ class Gates(Resource[SessionT]):
     @call
     def warm(self, scope: Literal["channel", "account"], name: str, *, reason: str = "") -> ApiRequest[GateView]:
         """End a cooldown early."""
-        return post("gates", scope, "warm", name=name, reason=reason)
+        return post("gates", scope, "end-cooldown", name=name, reason=reason)
 
     @call
     def cap(self, channel: str, most: int | None, *, reason: str = "") -> ApiRequest[ChannelCapView]:

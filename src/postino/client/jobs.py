@@ -200,4 +200,4 @@ class Uncertain(Resource[SessionT]):
     @call
     def look(self, job_id: Id) -> ApiRequest[LookupResultView]:
         """Look up the job on its network now. Changes nothing."""
-        return post("uncertain", job_id, "look")
+        return post("uncertain", job_id, "lookup")

@@ -136,3 +136,12 @@ def new_ids(count: int) -> list[UUID]:
     _last_tick = first + count - 1
     rest = 0x7 << 76 | 0x2 << 62 | int.from_bytes(os.urandom(8), "big") >> 2
     return [UUID(int=(tick >> 12) << 80 | (tick & 0xFFF) << 64 | rest) for tick in range(first, first + count)]
+
+
+def no_job(job_id: UUID) -> str:
+    """Return the message for a job that does not exist, or that the caller may not see."""
+    return f"There is no job {job_id}. Run `postino jobs list` to see the newest jobs."
+
+
+def no_dead_letter(job_id: UUID) -> str:
+    return f"Job {job_id} has no dead letter. Run `postino dead list` to see all dead letters."

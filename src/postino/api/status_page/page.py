@@ -1,4 +1,4 @@
-"""A sign of life for eyes: one page that loads nothing from elsewhere and tells nothing without the key."""
+"""The status page: one HTML page that shows the latest posts, loads nothing from elsewhere and needs the API key."""
 
 import base64
 import hashlib
@@ -6,51 +6,51 @@ import html
 from functools import cache
 from pathlib import Path
 
-from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
-from postino.wiring import Postino
+from postino.api.context import Context
+from postino.api.routes import Routes
 
+routes = Routes("status page")
 HEADERS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
-PARTS = Path(__file__).parent
+NO_RESOURCES = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+FOLDER = Path(__file__).parent
 
 
-def routes(app: Postino) -> APIRouter:
-    router = APIRouter(include_in_schema=False)
+@routes.add("GET", "/", role=None, needs_store=False, in_schema=False)
+async def get_status_page(context: Context) -> HTMLResponse:
+    """Get status page.
 
-    @router.get("/")
-    async def sign_of_life() -> HTMLResponse:
-        text, policy = page(app.config.sandbox.url)
-        return HTMLResponse(text, headers=HEADERS | {"Content-Security-Policy": policy})
-
-    return router
+    Returns an HTML page without data; its script asks the API with the key that the visitor enters.
+    """
+    text, policy = render_page(context.app.config.sandbox.url)
+    return HTMLResponse(text, headers=HEADERS | {"Content-Security-Policy": policy})
 
 
-def told_to_people(status: int, title: str, *sentences: str) -> HTMLResponse:
-    """A refusal for who came by a link, and would be shown JSON."""
-    words = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in sentences)
+def render_message(status: int, title: str, *sentences: str) -> HTMLResponse:
+    """Render an error for a person who followed a link."""
+    paragraphs = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in sentences)
     title = html.escape(title)
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>'
-    text = f'<!doctype html><html lang="en"><head>{head}</head><body><h1>{title}</h1>{words}</body></html>'
-    policy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    return HTMLResponse(text, status, HEADERS | {"Content-Security-Policy": policy})
+    text = f'<!doctype html><html lang="en"><head>{head}</head><body><h1>{title}</h1>{paragraphs}</body></html>'
+    return HTMLResponse(text, status, HEADERS | {"Content-Security-Policy": NO_RESOURCES})
 
 
 @cache
-def page(sandbox_url: str) -> tuple[str, str]:
-    """The page, and the policy that lets exactly its own style and script run."""
-    style, script = (part(name) for name in ("page.css", "page.js"))
-    text = part("page.html").replace("/*style*/", style).replace("/*script*/", script)
+def render_page(sandbox_url: str) -> tuple[str, str]:
+    """Return the page, and the content security policy that allows exactly its own style and script."""
+    style, script = (read_part(name) for name in ("page.css", "page.js"))
+    text = read_part("page.html").replace("/*style*/", style).replace("/*script*/", script)
     policy = (
-        f"default-src 'none'; style-src '{fingerprint(style)}'; script-src '{fingerprint(script)}';"
+        f"default-src 'none'; style-src '{hash_source(style)}'; script-src '{hash_source(script)}';"
         " connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
     return text.replace("{{sandbox}}", html.escape(sandbox_url)), policy
 
 
-def part(name: str) -> str:
-    return (PARTS / name).read_text(encoding="utf-8")
+def read_part(name: str) -> str:
+    return (FOLDER / name).read_text(encoding="utf-8")
 
 
-def fingerprint(text: str) -> str:
+def hash_source(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

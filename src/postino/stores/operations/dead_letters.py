@@ -14,7 +14,7 @@ from postino.stores.records import AuditContext, DeadLetter, DeadLetterFilter
 from postino.stores.rows import to_dead_letter
 from postino.stores.statement import Operation, ask
 from postino.values.event import EventType
-from postino.values.job import Job, get_lane
+from postino.values.job import Job, get_lane, no_dead_letter
 
 
 def replay_dead_letter(
@@ -66,7 +66,7 @@ def get_dead_letter(job_id: UUID) -> Operation[DeadLetter]:
     """Return the latest dead letter of a job. Raises NotFound."""
     letters = yield from list_dead_letters(DeadLetterFilter(ids=(job_id,), resolved=True, limit=1))
     if not letters:
-        raise NotFound(f"There is no dead letter of job {job_id}. The list of dead letters shows those there are.")
+        raise NotFound(no_dead_letter(job_id))
     return letters[0]
 
 

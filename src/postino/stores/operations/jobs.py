@@ -10,7 +10,7 @@ from postino.stores.operations.pagination import LAST_ID, next_scan_size
 from postino.stores.records import Attempt, JobFilter, JobPage, QueueDepth
 from postino.stores.rows import to_attempt, to_job, to_queue_depth
 from postino.stores.statement import Operation, ask, each
-from postino.values.job import Job, State
+from postino.values.job import Job, State, no_job
 
 BUSY_STATES = frozenset({State.RUNNING, State.UNCERTAIN})  # few at any time
 MAX_SCANNED = 10_000  # jobs that one page reads
@@ -20,7 +20,7 @@ def get_job(job_id: UUID) -> Operation[Job]:
     """Return a job, live or finished. Raises NotFound."""
     rows = yield ask("get_job", id=job_id)
     if not rows:
-        raise NotFound(f"There is no job {job_id}. The list of jobs shows the newest ones.")
+        raise NotFound(no_job(job_id))
     return to_job(rows[0])
 
 

@@ -1,0 +1,27 @@
+"""Render gates, blackouts and circuit breakers."""
+
+from typing import Any
+
+from postino.api.views.fields import render_fields
+from postino.engine.gate_control import BlackoutPreview
+from postino.rules.blackout import Blackout, describe_blackout
+from postino.rules.blackout import render_blackout as render_blackout_fields
+from postino.rules.circuit_breaker import Breaker
+from postino.rules.gates import describe_closed_gate
+from postino.values.gate import Gate
+
+
+def render_gate(gate: Gate) -> dict[str, Any]:
+    return render_fields(gate) | {"sentence": describe_closed_gate(gate)}
+
+
+def render_blackout(blackout: Blackout) -> dict[str, Any]:
+    return render_blackout_fields(blackout) | {"sentence": describe_blackout(blackout)}
+
+
+def render_blackout_impact(impact: BlackoutPreview) -> dict[str, Any]:
+    return {"shifts": [render_fields(it) for it in impact.first], "more": impact.more, "unlooked": impact.unlooked}
+
+
+def render_circuit(breaker: Breaker) -> dict[str, Any]:
+    return render_fields(breaker) | {"failures": len(breaker.failures)}
