@@ -37,7 +37,7 @@ def test_an_account_is_added_and_its_secrets_are_shown_to_nobody(server: Server)
     assert not any(SECRET.encode() in told for told in everything)
     again = server.api.ask("POST", "/v1/accounts", MASTODON)
     assert again.status == 409
-    assert "reconnect" in again.json["detail"]
+    assert "Reconnect" in again.json["detail"]
     [entry] = [one for one in server.api.get("/v1/audit")["data"] if one["action"] == "account.added"]
     assert (entry["subject"], entry["reason"]) == ("account:mastodon:ada@social.example", "we are there now")
 

@@ -24,7 +24,7 @@ def test_a_job_is_put_once_under_its_key_and_looked_at(server: Server) -> None:
     first, second = (server.api.ask("POST", "/v1/jobs", body) for _ in range(2))
     assert (first.status, second.status) == (201, 200)
     assert first.json["id"] == second.json["id"]
-    assert "has this key: it is pending" in second.json["notes"][0]
+    assert "has this key and is pending" in second.json["notes"][0]
     one = server.api.get(f"/v1/jobs/{first.json['id']}")
     assert (one["payload"], one["state"], one["channel"], one["history"]) == ({"id": 7}, "pending", "reports", [])
     assert "token" not in one
@@ -55,7 +55,7 @@ def test_a_preview_queues_nothing_and_uses_no_key(server: Server) -> None:
         ({"type": "postino.post"}, "type", "POST /v1/posts"),
         ({"typ": "x"}, "typ", "Did you mean type?"),
         ({"channel": "x" * 501}, "channel", "500"),
-        ({"run_at": "2001-01-01T00:00:00Z"}, "run_at", "is over"),
+        ({"run_at": "2001-01-01T00:00:00Z"}, "run_at", "has passed"),
         ({"run_at": "soon"}, "run_at", "soon"),
         ({"run_at": "2099-01-01 10:00", "timezone": "Europe/Rom"}, "timezone", "Europe/Rome"),
         ({"queue": "urgent"}, "queue", "urgent"),

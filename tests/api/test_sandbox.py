@@ -22,7 +22,7 @@ from tests.api.processes import Server, Up
 def test_without_a_sandbox_there_is_nothing_and_that_is_said(server: Server, method: str, path: str) -> None:
     reply = server.api.ask(method, f"/v1/sandbox/{path}", {} if method == "POST" else None)
     assert reply.status == 404
-    assert "No sandbox runs" in reply.json["detail"]
+    assert "has no sandbox" in reply.json["detail"]
 
 
 @pytest.mark.slow

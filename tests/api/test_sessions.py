@@ -92,7 +92,7 @@ def test_who_signs_out_is_out(server: Server) -> None:
     assert (answer.status, answer.body) == (204, b"")
     assert 'postino=""' in answer.headers["set-cookie"]
     refused = ours.ask("GET", "/v1/me")
-    assert (refused.status, "signed out" in refused.json["detail"]) == (401, True)
+    assert (refused.status, "session has expired" in refused.json["detail"]) == (401, True)
 
 
 def test_signing_out_with_a_key_ends_no_key(server: Server) -> None:
@@ -194,7 +194,7 @@ def test_who_clicks_a_wrong_link_is_told_in_a_page_what_to_do(server: Server) ->
     assert (reply.status, reply.headers["content-type"]) == (401, "text/html; charset=utf-8")
     assert (reply.headers["cache-control"], reply.headers["referrer-policy"]) == ("no-store", "no-referrer")
     assert "default-src 'none'" in reply.headers["content-security-policy"]
-    assert "<h1>This link signs nobody in</h1>" in reply.body.decode()
+    assert "<h1>This link is not valid</h1>" in reply.body.decode()
     assert "asks an owner for a new link" in reply.body.decode()
 
 

@@ -42,6 +42,6 @@ def test_a_look_where_nobody_can_look_says_so_and_changes_nothing(up: Up) -> Non
         "cannot_tell", "The network has no way to ask whether the post arrived.",
     )  # fmt: skip
     [told] = up.api.get("/v1/uncertain?channel=telegram")["data"]
-    assert told["in_doubt"] == ["post 1, try 1"]
+    assert told["in_doubt"] == ["post 1, attempt 1"]
     assert len(told["intents"]) == 1
     assert up.texts().count("Was it sent?") == 1

@@ -76,7 +76,7 @@ def test_the_key_may_be_in_a_file_and_is_in_no_message(
     (tmp_path / "key").write_text("postino_nobodys")
     refused = postino("jobs", "list", "--server", url, "--api-key-file", "key", "--json")
     assert (refused.code, refused.refusal["type"]) == (1, "not_allowed")
-    assert "That is not an API key" in refused.refusal["message"]
+    assert "The API key is invalid" in refused.refusal["message"]
     assert not any(key in text or "nobodys" in text for text in (paused.out, refused.err))
 
 
@@ -86,7 +86,10 @@ def test_who_may_only_look_is_told_so(server: Server, postino: Postino, monkeypa
     monkeypatch.setenv("POSTINO_API_KEY", postino("keys", "add", "page", "--role", "viewer", *there).out)
     assert postino("posts", "list", *there).code == 0
     refused = postino("queues", "pause", "--all", *there)
-    assert (refused.code, refused.err) == (1, "This is for an editor, and you are a viewer. Nothing was changed.\n")
+    assert (refused.code, refused.err) == (
+        1,
+        "This needs the role editor, and you have the role viewer. Nothing was changed.\n",
+    )
 
 
 def test_a_command_that_works_only_there_is_suggested_without_the_server() -> None:

@@ -51,7 +51,11 @@ RESTARTED = (
 TYPES = choices_parameter("types", "Only events of these types, separated by commas.", [*EventType])
 AFTER = text_parameter("after", "Begin after the event with this id; the header `Last-Event-ID` has precedence.")
 LastEventId = Annotated[
-    str | None, Header(description="Id of the last event that the client has seen; browsers send it by themselves.")
+    str | None,
+    Header(
+        alias="Last-Event-ID",
+        description="Id of the last event that the client has seen; browsers send it by themselves.",
+    ),
 ]
 
 
@@ -122,7 +126,7 @@ def make_subscriber(context: RequestContext) -> Subscriber:
 def render_start(start: Cursor, after: Cursor | None) -> str:
     """Render an id without an event, for clients that are disconnected before the first event."""
     frame = f": listening\nid: {start.xid}-{start.seq}\n\n"
-    return frame if after in (None, start) else frame + render_notice("anew", RESTARTED)
+    return frame if after in (None, start) else frame + render_notice("restarted", RESTARTED)
 
 
 @lru_cache(CACHED_FRAMES)
