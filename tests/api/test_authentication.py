@@ -107,7 +107,7 @@ def test_a_key_of_some_brands_is_kept_from_what_is_about_all(server: Server) -> 
     program = with_key(server, "owner", brands=["b1"])
     assert program.get("/v1/me")["brands"] == ["b1"]
     refused = program.ask("GET", "/v1/queues")
-    assert (refused.status, "only some of them" in refused.json["detail"]) == (403, True)
+    assert (refused.status, "access to all brands" in refused.json["detail"]) == (403, True)
     assert program.ask("POST", "/v1/api-keys", {"name": "wider", "role": "owner"}).status == 403
 
 

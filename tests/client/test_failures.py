@@ -256,7 +256,7 @@ async def test_refusals_are_postinos_own_in_the_servers_words(kind: Kind, server
         with pytest.raises(WrongUse, match="is not a valid id"):
             await ask(lambda c: c.posts.get(""))
     async with kind.asker(server.told["url"], "postino_wrong") as ask:
-        with pytest.raises(NotAllowed, match="not an API key"):
+        with pytest.raises(NotAllowed, match="API key is invalid"):
             await ask(lambda c: c.me())
 
 
