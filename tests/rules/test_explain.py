@@ -94,12 +94,12 @@ SENTENCES: list[tuple[str, Explanation, str]] = [
      "Nobody knows yet whether this post for bluesky:ada is out; the network is asked at 10:04:10 UTC."),
     ("a person", told(post(state=State.UNCERTAIN, may_be_live=True, run_at=None)),
      "Nobody but a person can tell whether this post for bluesky:ada is out: look, and say so."),
-    ("cap", told(known=GateSources(caps={"bluesky": 2}), running={"acme": 1, "": 1}),
+    ("cap", told(known=GateSources(caps={"bluesky": 2}), running_by_brand={"acme": 1, "": 1}),
      ("This post for bluesky:ada waits because as many as may run on bluesky at once are running: 2; it goes"
      " on as soon as there is room.")),
-    ("no worker", told(workers=0),
+    ("no worker", told(live_workers=0),
      "This post for bluesky:ada waits because no worker is running; it waits until one is started."),
-    ("lag", told(post(run_at=at("10:00")), ahead=3),
+    ("lag", told(post(run_at=at("10:00")), jobs_ahead=3),
      ("This post for bluesky:ada has been due since 2026-03-02 10:00 UTC: nothing is in its way but those that were due"
      " before it: 3.")),
     ("any moment", told(), "This post for bluesky:ada is due, and starts at any moment."),
@@ -116,7 +116,7 @@ SENTENCES: list[tuple[str, Explanation, str]] = [
      cause=DeadLetterCause.PERMANENT),
      ("This post for bluesky:ada failed at 2026-03-02 09:00 UTC: Blocked. Unchanged it must fail again; if what stood"
      f" in its way is gone, replay it: `postino posts replay {ID} --force --reason WHY`.")),
-    ("cancelled by somebody", told(post(state=State.CANCELLED, finished_at=at("09:00")), cancelled="by maria (recall)"),
+    ("cancelled by somebody", told(post(state=State.CANCELLED, finished_at=at("09:00")), cancelled_by="by maria (recall)"),
      "This post for bluesky:ada was cancelled at 2026-03-02 09:00 UTC by maria (recall), and that is final."),
     ("a job", told(post(type="report", channel="reports", account=None, brand=None, run_at=at("11:00"))),
      "This job of reports is due at 11:00 UTC."),
@@ -142,7 +142,7 @@ def test_what_is_in_the_way_is_ranked_as_people_should_hear_of_it() -> None:
     shut = [gate(kind, until_at=at("12:00")) for kind in (GateKind.QUOTA, GateKind.COOL_DOWN, GateKind.PAUSE)]
     shut.append(gate(GateKind.TOKEN, Scope.ACCOUNT, ADA))
     known = GateSources(tuple(shut), (blackout("09:00", "13:00"),), (OPEN,), {"bluesky": 1})
-    explanation = told(known=known, running={"": 1}, workers=0)
+    explanation = told(known=known, running_by_brand={"": 1}, live_workers=0)
     ranked = ["pause", "blackout", "breaker", "cool_down", "quota", "cap", "token", "no_worker"]
     assert kinds(explanation) == ranked
     assert not explanation.runnable
@@ -207,7 +207,7 @@ def test_who_wants_it_out_in_spite_of_a_blackout_gets_it_out() -> None:
 
 def test_what_ends_before_it_is_due_is_not_in_its_way() -> None:
     explanation = told(
-        post(run_at=at("11:00")), known=GateSources(breakers=(OPEN,), caps={"bluesky": 1}), running={"": 1}
+        post(run_at=at("11:00")), known=GateSources(breakers=(OPEN,), caps={"bluesky": 1}), running_by_brand={"": 1}
     )
     assert kinds(explanation) == ["not_due"]
     assert explanation.eta == at("11:00")
@@ -225,7 +225,7 @@ def test_windows_that_leave_no_gap_have_no_end() -> None:
 
 def test_what_runs_now_is_taken_to_have_ended_by_then() -> None:
     cool = gate(GateKind.COOL_DOWN, until_at=at("10:20"))
-    explanation = told(known=GateSources((cool,), caps={"bluesky": 1}), running={"": 1})
+    explanation = told(known=GateSources((cool,), caps={"bluesky": 1}), running_by_brand={"": 1})
     assert kinds(explanation) == ["cool_down", "cap"]
     assert explanation.eta == at("10:20")
 
@@ -233,7 +233,7 @@ def test_what_runs_now_is_taken_to_have_ended_by_then() -> None:
 def test_an_account_with_one_running_or_under_way_waits() -> None:
     busy = RunningJob(UUID(int=3), "w1", at("10:01"))
     doubts = (UncertainJob("acme", f"@{ADA}", at("10:10")), UncertainJob("acme", "@another", at("10:50")))
-    explanation = told(busy=busy, doubts=doubts)
+    explanation = told(running_job=busy, uncertain_jobs=doubts)
     assert kinds(explanation) == ["cap", "cap"]
     assert explanation.blockers[0].cause == f"{UUID(int=3)}, on worker w1"
     assert explanation.eta == at("10:10")
@@ -242,7 +242,7 @@ def test_an_account_with_one_running_or_under_way_waits() -> None:
 def test_what_is_under_way_takes_room_until_it_cannot_be_any_more() -> None:
     doubts = tuple(UncertainJob("", None, at(text)) for text in ("10:30", "10:10", "10:20"))
     known, running = GateSources(caps={"bluesky": 2}), {"": 3}
-    explanation = told(known=known, running=running, doubts=doubts)
+    explanation = told(known=known, running_by_brand=running, uncertain_jobs=doubts)
     assert kinds(explanation) == ["cap"]
     assert explanation.eta == explanation.blockers[0].until_at == at("10:20")
 
@@ -261,14 +261,14 @@ def test_what_is_under_way_takes_room_until_it_cannot_be_any_more() -> None:
 def test_a_channel_is_full_and_a_brand_has_its_share(
     cap: int, running: dict[str, int], brand: str | None, waits: bool
 ) -> None:
-    explanation = told(post(brand=brand), known=GateSources(caps={"bluesky": cap}), running=running)
+    explanation = told(post(brand=brand), known=GateSources(caps={"bluesky": cap}), running_by_brand=running)
     assert kinds(explanation) == (["cap"] if waits else [])
     assert explanation.runnable is not waits
 
 
 def test_a_network_that_was_in_trouble_is_tried_carefully() -> None:
     half = replace(OPEN, state=CircuitState.HALF_OPEN)
-    explanation = told(known=GateSources(breakers=(half,), caps={"bluesky": 50}), running={"": 1})
+    explanation = told(known=GateSources(breakers=(half,), caps={"bluesky": 50}), running_by_brand={"": 1})
     assert explanation.blockers[0].sentence == (
         "The channel bluesky was in trouble, and is tried with no more than 1 at once."
     )
@@ -284,7 +284,7 @@ def test_a_network_that_was_in_trouble_is_tried_carefully() -> None:
     ],
 )
 def test_what_is_due_and_free_should_have_started(waited: int, ahead: int, words: str | None) -> None:
-    explanation = told(post(run_at=NOW - timedelta(seconds=waited)), ahead=ahead)
+    explanation = told(post(run_at=NOW - timedelta(seconds=waited)), jobs_ahead=ahead)
     assert explanation.runnable
     assert explanation.eta == NOW
     assert kinds(explanation) == ([] if words is None else ["lag"])
@@ -292,7 +292,7 @@ def test_what_is_due_and_free_should_have_started(waited: int, ahead: int, words
 
 
 def test_without_a_worker_nobody_can_tell_when() -> None:
-    explanation = told(workers=0)
+    explanation = told(live_workers=0)
     assert (kinds(explanation), explanation.runnable, explanation.eta) == (["no_worker"], True, None)
 
 
