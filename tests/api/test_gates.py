@@ -84,7 +84,7 @@ def test_circuits_are_opened_closed_and_reset(server: Server) -> None:
     [listed] = [it for it in server.api.get("/v1/circuits")["data"] if it["service"] == "telegram"]
     assert listed == opened.json
     [gate] = [it for it in server.api.get("/v1/queues")["gates"] if it["kind"] == "breaker"]
-    assert gate["sentence"] == "The channel telegram was told to be left alone: they said so"
+    assert gate["sentence"] == "The circuit of telegram was opened by a person: they said so"
     until = {"until": "2040-01-01T10:00", "timezone": "Europe/Rome"}
     opened = server.api.ask("POST", "/v1/circuits/telegram/open", WHY | until)
     assert opened.json["until_at"] == "2040-01-01T09:00:00.000000Z"

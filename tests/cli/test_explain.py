@@ -69,8 +69,8 @@ def test_a_pause_is_told_with_the_command_that_ends_it_here(postino: Postino, po
     postino("queues", "pause", "--brand", "acme", "--reason", "recall")
     postino("posts", "reschedule", post, "--now")
     answer = postino("posts", "explain", post, "--data-dir", folder)
-    assert answer.rows[0].startswith(f"This post for {BLUESKY} waits because the brand acme is paused, since ")
-    assert answer.rows[0].endswith("; it waits until somebody resumes it.")
+    assert answer.rows[0].startswith(f"This post for {BLUESKY} is waiting: brand acme is paused (since ")
+    assert answer.rows[0].endswith("It continues when somebody resumes it.")
     assert "recall" in answer.rows[2]
     assert f"queues resume --brand acme --data-dir {folder}`" in answer.out
 
@@ -91,7 +91,7 @@ def test_what_has_ended_and_what_waits_for_a_person_is_told(postino: Postino, de
     assert "failed at" in postino("jobs", "explain", failed.id).out
     unsure = desk.settled(Unknown("No answer."))
     answer = postino("jobs", "explain", unsure.id)
-    assert "Nobody but a person can tell" in answer.rows[0]
+    assert "Only a person can tell" in answer.rows[0]
     assert f"jobs resolve {unsure.id} --live REMOTE_ID --reason WHY`" in answer.out
 
 

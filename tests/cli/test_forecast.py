@@ -68,7 +68,7 @@ def test_each_thing_that_it_waits_for_is_a_sentence(post: str, postino: Postino)
     postino("queues", "pause", "--brand", "acme", "--reason", "recall")
     postino("queues", "pause", "--account", "bluesky:ada")
     answer = postino("simulate", "--until", soon(hours=2))
-    assert "The brand acme is paused: recall. The account bluesky:ada is paused.  " in answer.out
+    assert "Brand acme is paused: recall. Account bluesky:ada is paused.  " in answer.out
 
 
 @pytest.mark.parametrize("width", ["80", "200"])

@@ -195,7 +195,7 @@ def recalled(postino: Postino, desk: Desk) -> None:
 
 
 def kept(post_id: str) -> str:
-    return f"Post {post_id} is kept, and goes out once this is over: The account {BLUESKY} is paused: recall. `"
+    return f"Post {post_id} is kept, and goes out once this is over: Account {BLUESKY} is paused: recall. `"
 
 
 @pytest.mark.usefixtures("recalled")

@@ -42,7 +42,9 @@ async def test_the_same_request_makes_nothing_and_has_the_first_answer(desk: Des
     assert rows(desk) == (1, 1, 1, 0)
 
 
-@pytest.mark.parametrize("changed", [{"request_hash": "b" * 64}, {"request": "b" * 64, "what": "POST /v1/drafts"}])
+@pytest.mark.parametrize(
+    "changed", [{"request_hash": "b" * 64}, {"request_hash": "b" * 64, "endpoint": "POST /v1/drafts"}]
+)
 async def test_another_request_with_the_key_is_refused_and_both_are_named(desk: Desk, changed: dict[str, str]) -> None:
     await create(desk)
     other = dataclasses.replace(ASKED, **changed)

@@ -74,7 +74,7 @@ async def test_each_says_what_it_waited_for(day: Day) -> None:
     assert waits[jobs["in blackout"].id] == ["blackout", "turn"]
     [late] = [ran for ran in played.ran if ran.job_id == jobs["in blackout"].id]
     assert late.late_by == timedelta(minutes=45, seconds=10)
-    assert "blackout window: every day 09:00–10:00 UTC" in late.waited_for[0].sentence
+    assert "every day 09:00–10:00 UTC" in late.waited_for[0].sentence
     totals = {it.channel: (it.ran, it.left, it.latest) for it in played.totals()}
     assert totals["mastodon"] == (4, 0, timedelta(minutes=45, seconds=10))
 

@@ -53,9 +53,9 @@ async def test_it_is_well_formed_and_every_job_is_in_it(day: Day) -> None:
     for job in (*jobs.values(), stuck):
         assert len([title for title in said if str(job.id) in title]) == 1
     [held] = [title for title in said if str(stuck.id) in title]
-    assert "would not have run: The account m9 is paused: because" in held
+    assert "would not have run: Account m9 is paused: because" in held
     [late] = [title for title in said if str(jobs["in blackout"].id) in title]
-    assert "11:00:10 – 11:00:20, 45 min late. The channel mastodon is in a blackout window" in late  # as Rome shows it
+    assert "11:00:10 – 11:00:20, 45 min late. A blackout covers channel mastodon" in late  # as Rome shows it
 
 
 def test_bars_lie_where_their_times_are() -> None:
@@ -71,8 +71,8 @@ def test_a_closed_gate_is_a_band_over_the_lines_it_concerns_and_no_others() -> N
     broken = Gate(scope=Scope.CHANNEL, name="mastodon", kind=GateKind.BREAKER, since_at=None, until_at=None)
     svg = render_svg(played(ran("a1"), ran("a2"), gates=(closed, broken)), UTC)
     said = titles(svg)
-    assert said.count("The account a1 is in a blackout window.") == 1
-    assert said.count("The channel mastodon is in trouble and left alone.") == 2
+    assert said.count("A blackout covers account a1.") == 1
+    assert said.count("The circuit of mastodon is open.") == 2
     assert "url(#hatched)" in svg
 
 

@@ -71,58 +71,63 @@ def kinds(explanation: Explanation) -> list[str]:
 
 SENTENCES: list[tuple[str, Explanation, str]] = [
     ("breaker", told(known=GateSources(breakers=(OPEN,))),
-     ("This post for bluesky:ada waits because the channel bluesky is in trouble and left alone, since 2026-03-02 10:02"
-     " UTC; it goes on at 10:04 UTC.")),
+     ("This post for bluesky:ada is waiting: the circuit of bluesky is open until 10:04 UTC"
+     " (since 2026-03-02 10:02 UTC).")),
+    ("rate limit",
+     told(known=GateSources(gates=(gate(GateKind.COOL_DOWN, Scope.ACCOUNT, ADA, until_at=at("10:07:20")),))),
+     ("This post for bluesky:ada is waiting: account bluesky:ada is rate-limited by Bluesky until 10:07:20 UTC"
+     " (since 2026-03-02 10:02 UTC).")),
     ("pause", told(known=GateSources(gates=(gate(GateKind.PAUSE, Scope.BRAND, "acme", reason="recall"),))),
-     ("This post for bluesky:ada waits because the brand acme is paused, since 2026-03-02 10:02 UTC; it waits until"
-     " somebody resumes it.")),
+     ("This post for bluesky:ada is waiting: brand acme is paused (since 2026-03-02 10:02 UTC)."
+     " It continues when somebody resumes it.")),
     ("token", told(known=GateSources(gates=(gate(GateKind.TOKEN, Scope.ACCOUNT, ADA),))),
-     ("This post for bluesky:ada waits because the account bluesky:ada has to be connected again"
-     ", since 2026-03-02 10:02 UTC; it waits until the account is connected again.")),
+     ("This post for bluesky:ada is waiting: account bluesky:ada must be reconnected (since 2026-03-02 10:02 UTC)."
+     " It continues when the account is reconnected.")),
     ("blackout", told(known=GateSources(blackouts=(blackout("22:00", "11:30"),))),
-     ("This post for bluesky:ada waits because everything is in a blackout window, since 2026-03-01 22:00 UTC;"
-     " it goes on at 11:30 UTC.")),
+     ("This post for bluesky:ada is waiting: a blackout covers everything until 11:30 UTC"
+     " (since 2026-03-01 22:00 UTC).")),
     ("not due", told(post(run_at=at("18:00", day=5))),
      "This post for bluesky:ada is due at 2026-03-05 18:00 UTC."),
     ("not due, in a blackout", told(post(run_at=at("23:00")), known=GateSources(blackouts=(blackout("22:00",
      "07:00"),))),
-     ("This post for bluesky:ada is due at 23:00 UTC, but then everything is in a blackout window, since"
-     " 2026-03-02 22:00 UTC; it goes on at 2026-03-03 07:00 UTC.")),
+     ("This post for bluesky:ada is due at 23:00 UTC, but will wait: a blackout covers everything until"
+     " 2026-03-03 07:00 UTC (since 2026-03-02 22:00 UTC).")),
     ("tried again", told(post(run_at=at("10:05"), attempts=1, last_error="It answered 500.")),
-     "This post for bluesky:ada is tried again at 10:05 UTC (It answered 500)."),
+     "This post for bluesky:ada will be retried at 10:05 UTC (It answered 500)."),
     ("looked for", told(post(state=State.UNCERTAIN, may_be_live=True, run_at=at("10:04:10"))),
-     "Nobody knows yet whether this post for bluesky:ada is out; the network is asked at 10:04:10 UTC."),
+     ("Postino does not know yet whether this post for bluesky:ada was published."
+     " It asks the network at 10:04:10 UTC.")),
     ("a person", told(post(state=State.UNCERTAIN, may_be_live=True, run_at=None)),
-     "Nobody but a person can tell whether this post for bluesky:ada is out: look, and say so."),
+     "Only a person can tell whether this post for bluesky:ada was published. Check it, then resolve it."),
     ("cap", told(known=GateSources(caps={"bluesky": 2}), running_by_brand={"acme": 1, "": 1}),
-     ("This post for bluesky:ada waits because as many as may run on bluesky at once are running: 2; it goes"
-     " on as soon as there is room.")),
+     ("This post for bluesky:ada is waiting: all 2 slots of bluesky are in use."
+     " It continues as soon as a slot is free.")),
     ("no worker", told(live_workers=0),
-     "This post for bluesky:ada waits because no worker is running; it waits until one is started."),
+     "This post for bluesky:ada is waiting: no worker is running. It continues when a worker starts."),
     ("lag", told(post(run_at=at("10:00")), jobs_ahead=3),
-     ("This post for bluesky:ada has been due since 2026-03-02 10:00 UTC: nothing is in its way but those that were due"
-     " before it: 3.")),
-    ("any moment", told(), "This post for bluesky:ada is due, and starts at any moment."),
+     "This post for bluesky:ada has been due since 2026-03-02 10:00 UTC: 3 earlier jobs are ahead of it."),
+    ("any moment", told(), "This post for bluesky:ada is due and starts at any moment."),
     ("running", told(post(state=State.RUNNING, claimed_by="w1", claimed_at=at("10:02:59"))),
-     "This post for bluesky:ada is being published since 2026-03-02 10:02:59 UTC, by worker w1."),
+     "Worker w1 has been publishing this post for bluesky:ada since 2026-03-02 10:02:59 UTC."),
     ("published", told(post(state=State.COMPLETED, finished_at=at("09:59:30"))),
      "This post for bluesky:ada was published at 2026-03-02 09:59:30 UTC."),
     ("cancelled", told(post(state=State.CANCELLED, finished_at=at("09:00"))),
-     "This post for bluesky:ada was cancelled at 2026-03-02 09:00 UTC, and that is final."),
+     "This post for bluesky:ada was cancelled at 2026-03-02 09:00 UTC. This is final."),
     ("failed", told(post(state=State.FAILED, finished_at=at("09:00"), last_error="Too long.")),
-     ("This post for bluesky:ada failed at 2026-03-02 09:00 UTC: Too long. It stays so unless it is replayed:"
+     ("This post for bluesky:ada failed at 2026-03-02 09:00 UTC: Too long. To replay it:"
      f" `postino posts replay {ID} --reason WHY`.")),
     ("rejected", told(post(state=State.FAILED, finished_at=at("09:00"), last_error="Blocked."),
      cause=DeadLetterCause.PERMANENT),
-     ("This post for bluesky:ada failed at 2026-03-02 09:00 UTC: Blocked. Unchanged it must fail again; if what stood"
-     f" in its way is gone, replay it: `postino posts replay {ID} --force --reason WHY`.")),
-    ("cancelled by somebody", told(post(state=State.CANCELLED, finished_at=at("09:00")), cancelled_by="by maria (recall)"),
-     "This post for bluesky:ada was cancelled at 2026-03-02 09:00 UTC by maria (recall), and that is final."),
+     ("This post for bluesky:ada failed at 2026-03-02 09:00 UTC: Blocked. It fails again unless the cause is"
+     f" fixed. To replay it: `postino posts replay {ID} --force --reason WHY`.")),
+    ("cancelled by somebody", told(post(state=State.CANCELLED, finished_at=at("09:00")),
+     cancelled_by="by maria (recall)"),
+     "This post for bluesky:ada was cancelled at 2026-03-02 09:00 UTC by maria (recall). This is final."),
     ("a job", told(post(type="report", channel="reports", account=None, brand=None, run_at=at("11:00"))),
      "This job of reports is due at 11:00 UTC."),
     ("missed", told(post(run_at=at("10:05")), publish_until_at=at("10:05")),
-     ("This post for bluesky:ada is due at 10:05 UTC. It may not go out after 10:05 UTC: it will be missed"
-     " unless you reschedule it.")),
+     ("This post for bluesky:ada is due at 10:05 UTC. It must not be published after 10:05 UTC: reschedule"
+     " it, or it will be missed.")),
 ]  # fmt: skip
 
 
@@ -134,7 +139,7 @@ def test_it_is_told_in_one_plain_sentence(explanation: Explanation, sentence: st
 def test_times_are_told_of_the_zone_one_asks_for() -> None:
     facts = JobSnapshot(job=post(), gate_sources=GateSources(breakers=(OPEN,)))
     assert explain_job(facts, NOW, get_zone("Asia/Tokyo")).sentence.endswith(
-        "left alone, since 2026-03-02 19:02 Asia/Tokyo; it goes on at 19:04 Asia/Tokyo."
+        "is open until 19:04 Asia/Tokyo (since 2026-03-02 19:02 Asia/Tokyo)."
     )
 
 
@@ -152,14 +157,14 @@ def test_what_is_in_the_way_is_ranked_as_people_should_hear_of_it() -> None:
 def test_each_has_its_times_its_cause_and_what_would_help() -> None:
     [found] = told(known=GateSources(breakers=(OPEN,))).blockers
     assert (found.since_at, found.until_at, found.cause) == (at("10:02"), at("10:04"), "It answered 503.")
-    assert found.unblock == "If bluesky is well again, say so: `postino circuits close bluesky --reason WHY`."
+    assert found.unblock == "If bluesky works again, close the circuit: `postino circuits close bluesky --reason WHY`."
 
 
 REMEDIES = [
     (gate(GateKind.PAUSE, Scope.BRAND, "two words"), "`postino queues resume --brand 'two words'`"),
     (gate(GateKind.PAUSE, Scope.QUEUE, "default"), "`postino queues resume default`"),
     (gate(GateKind.PAUSE, Scope.ALL, ""), "`postino queues resume --all`"),
-    (gate(GateKind.TOKEN, Scope.ACCOUNT, ADA), "`postino accounts add bluesky ada`"),
+    (gate(GateKind.TOKEN, Scope.ACCOUNT, ADA), "`postino accounts reconnect bluesky:ada`"),
     (gate(GateKind.COOL_DOWN, until_at=at("11:00")), "`postino queues warm --channel bluesky`"),
     (gate(GateKind.QUOTA, until_at=at("11:00")), "another account"),
 ]
@@ -174,9 +179,7 @@ def test_what_one_can_do_is_told_with_its_command(shut: Gate, words: str) -> Non
 def test_a_blackout_is_removed_by_its_id() -> None:
     windows = (replace(blackout("12:00", "13:00"), id=UUID(int=8)), blackout("09:00", "13:00"))
     [found] = told(known=GateSources(blackouts=windows)).blockers
-    assert found.unblock == (
-        f"If it may be published all the same, remove the window: `postino blackouts remove {UUID(int=9)}`."
-    )
+    assert found.unblock == (f"To publish it anyway, remove the blackout: `postino blackouts remove {UUID(int=9)}`.")
     assert found.cause == "every day 09:00–13:00 UTC, for everything"
 
 
@@ -269,18 +272,16 @@ def test_a_channel_is_full_and_a_brand_has_its_share(
 def test_a_network_that_was_in_trouble_is_tried_carefully() -> None:
     half = replace(OPEN, state=CircuitState.HALF_OPEN)
     explanation = told(known=GateSources(breakers=(half,), caps={"bluesky": 50}), running_by_brand={"": 1})
-    assert explanation.blockers[0].sentence == (
-        "The channel bluesky was in trouble, and is tried with no more than 1 at once."
-    )
+    assert explanation.blockers[0].sentence == ("The circuit of bluesky is half-open and allows 1 at a time.")
 
 
 @pytest.mark.parametrize(
     ("waited", "ahead", "words"),
     [
         (5, 3, None),
-        (6, 0, "no worker has come to it yet"),
-        (6, 3, "before it: 3."),
-        (6, 1001, "before it: more than 1,000."),
+        (6, 0, "No worker has claimed it yet."),
+        (6, 3, "3 earlier jobs are ahead of it."),
+        (6, 1001, "More than 1,000 earlier jobs are ahead of it."),
     ],
 )
 def test_what_is_due_and_free_should_have_started(waited: int, ahead: int, words: str | None) -> None:

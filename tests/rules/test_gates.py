@@ -13,7 +13,6 @@ from postino.rules.blackout import Blackout
 from postino.rules.circuit_breaker import Breaker, CircuitState
 from postino.rules.gates import (
     BLOCKS_STARTED,
-    DESCRIPTIONS,
     FOREVER,
     NO_CLOSED_GATES,
     ClosedGates,
@@ -64,7 +63,10 @@ def open_breaker(until_at: datetime | None, probes: int = 1) -> Breaker:
             [gate(Scope.BRAND, "a"), gate(Scope.BRAND, "b"), gate(Scope.QUEUE, "a")],
             {"queues": {"a": FOREVER}, "brands": {"a": FOREVER, "b": FOREVER}},
         ),
-        ([gate(Scope.CHANNEL, "x", GateKind.COOL_DOWN, SOON)], {"channels": {"x": SOON}, "to_sent": frozenset({"x"})}),
+        (
+            [gate(Scope.CHANNEL, "x", GateKind.COOL_DOWN, SOON)],
+            {"channels": {"x": SOON}, "channels_closed_to_started": frozenset({"x"})},
+        ),
     ],
 )
 def test_a_gate_is_closed_until_its_time_and_the_latest_wins(gates: list[Gate], expected: dict[str, Any]) -> None:
@@ -149,10 +151,28 @@ def test_a_gate_stands_in_the_way_of_those_it_names_and_fewer_of_what_has_begun(
         assert is_blocking(gate(scope, ours, kind), replace(JOB, account=None, brand=None, may_be_live=True))
 
 
-@pytest.mark.parametrize("kind", GateKind)
-def test_every_gate_is_told_in_a_sentence(kind: GateKind) -> None:
-    assert describe_closed_gate(gate(Scope.BRAND, "shoes", kind)) == f"The brand shoes {DESCRIPTIONS[kind]}."
-    assert (
-        describe_closed_gate(replace(gate(Scope.ALL, "", kind), reason="a sale"))
-        == f"Everything {DESCRIPTIONS[kind]}: a sale"
-    )
+@pytest.mark.parametrize(
+    ("kind", "scope", "name", "sentence"),
+    [
+        (GateKind.PAUSE, Scope.ALL, "", "Everything is paused"),
+        (GateKind.PAUSE, Scope.BRAND, "shoes", "Brand shoes is paused"),
+        (GateKind.TOKEN, Scope.ACCOUNT, "mastodon:acme", "Account mastodon:acme must be reconnected"),
+        (GateKind.BLACKOUT, Scope.ALL, "", "A blackout covers everything"),
+        (GateKind.BLACKOUT, Scope.CHANNEL, "x", "A blackout covers channel x"),
+        (GateKind.BREAKER, Scope.CHANNEL, "x", "The circuit of x is open"),
+        (GateKind.COOL_DOWN, Scope.ACCOUNT, "mastodon:acme", "Account mastodon:acme is rate-limited by Mastodon"),
+        (GateKind.COOL_DOWN, Scope.CHANNEL, "google_business",
+         "All accounts are rate-limited by Google Business Profile"),
+        (GateKind.COOL_DOWN, Scope.ACCOUNT, "forum:ada", "Account forum:ada is rate-limited by Forum"),
+        (GateKind.QUOTA, Scope.ACCOUNT, "x:ada", "Account x:ada has used up its quota"),
+    ],
+)  # fmt: skip
+def test_every_closed_gate_has_a_sentence(kind: GateKind, scope: Scope, name: str, sentence: str) -> None:
+    closed = gate(scope, name, kind)
+    assert describe_closed_gate(closed) == f"{sentence}."
+    assert describe_closed_gate(replace(closed, reason="a sale")) == f"{sentence}: a sale"
+
+
+def test_the_sentence_says_that_a_person_opened_the_circuit() -> None:
+    opened = replace(gate(Scope.CHANNEL, "x", GateKind.BREAKER), by_hand=True)
+    assert describe_closed_gate(opened) == "The circuit of x was opened by a person."

@@ -1,9 +1,8 @@
-"""What is in a job's way, by the very rule that claims go by, and when it will be no more. It decides nothing itself.
+"""Find what blocks a job, by the same rule that claims use, and when it can start.
 
-Nothing makes a job wait for its parent: a child is its own job from the moment it is enqueued.
+It decides nothing itself. No job waits for its parent: a child is independent once it is enqueued.
 """
 
-import shlex
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -16,7 +15,9 @@ from postino.rules.claim_order import BrandTurn, compute_brand_room
 from postino.rules.gates import GateSources, compute_closed_gates, describe_closed_gate, is_blocking
 from postino.rules.settlement import DeadLetterCause
 from postino.rules.unblock_advice import (
+    advise_close,
     advise_on_cooldown,
+    advise_raise_cap,
     advise_reconnect,
     advise_reschedule,
     advise_resolve,
@@ -26,24 +27,24 @@ from postino.values.gate import Gate, GateKind, Scope
 from postino.values.job import Job, State
 from postino.values.post import POST
 
-LAG_AFTER = timedelta(seconds=5)  # due and free for so long, a job should have started
-MAX_AHEAD = 1000  # beyond, nobody counts
+LAG_AFTER = timedelta(seconds=5)  # a job that is due and free for this long should have started
+MAX_AHEAD = 1000  # nobody counts further
 
 
 class BlockerKind(StrEnum):
-    """Why a job waits, in the order in which people should hear of it."""
+    """Why a job waits, the most important reason first."""
 
     PAUSE = GateKind.PAUSE.value
     BLACKOUT = GateKind.BLACKOUT.value
     BREAKER = GateKind.BREAKER.value
     COOL_DOWN = GateKind.COOL_DOWN.value
     QUOTA = GateKind.QUOTA.value
-    CAP = "cap"  # as many run as may
+    CAP = "cap"  # no slot is free
     TOKEN = GateKind.TOKEN.value
-    AWAITING_LOOKUP = "awaiting_lookup"  # something may be out there, and nobody knows yet
+    AWAITING_LOOKUP = "awaiting_lookup"  # it may be live already, and nobody knows yet
     NOT_DUE = "not_due"
     NO_WORKER = "no_worker"
-    LAG = "lag"  # nothing is in its way but those before it
+    LAG = "lag"  # only earlier jobs are ahead of it
 
 
 RANK = {kind: place for place, kind in enumerate(BlockerKind)}
@@ -52,7 +53,7 @@ WORKER_BLOCKERS = frozenset({BlockerKind.NO_WORKER, BlockerKind.LAG})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blocker:
-    """One thing in the way. Without `until_at` no clock ends it."""
+    """One reason why a job waits. Without `until_at` no clock ends it."""
 
     kind: BlockerKind
     sentence: str
@@ -64,7 +65,7 @@ class Blocker:
 
 @dataclass(frozen=True, slots=True)
 class UncertainJob:
-    """Another that may be under way on the job's channel although nobody runs it, and until when."""
+    """Another job on the same channel whose request may still be on its way, and until when."""
 
     brand: str
     lane: str | None
@@ -73,7 +74,7 @@ class UncertainJob:
 
 @dataclass(frozen=True, slots=True)
 class RunningJob:
-    """The job that an account's lane is taken by."""
+    """The job that occupies the lane of the account."""
 
     id: UUID
     worker: str
@@ -82,53 +83,46 @@ class RunningJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSnapshot:
-    """A job, and all that may keep it from running."""
+    """A job and everything that may keep it from running."""
 
     job: Job
-    gate_sources: GateSources = field(default_factory=GateSources)  # the gates of its account among them
-    running_by_brand: Mapping[str, int] = field(
-        default_factory=dict
-    )  # on its channel, by brand; with what may be under way
+    gate_sources: GateSources = field(default_factory=GateSources)  # with the gates of its account
+    running_by_brand: Mapping[str, int] = field(default_factory=dict)  # on its channel, uncertain jobs included
     uncertain_jobs: tuple[UncertainJob, ...] = ()
     running_job: RunningJob | None = None
-    jobs_ahead: int = 0  # due before it in its own line
-    live_workers: int = 1  # alive, as far as anybody can tell
+    jobs_ahead: int = 0  # due earlier in the same line
+    live_workers: int = 1
     publish_until_at: datetime | None = None
-    cause: DeadLetterCause | None = None  # of a failed one
-    cancelled_by: str | None = None  # by whom, and why
+    cause: DeadLetterCause | None = None  # of a failed job
+    cancelled_by: str | None = None  # "by whom (why)"
 
 
-def find_blockers(facts: JobSnapshot, now: datetime) -> tuple[Blocker, ...]:
-    """All of it, as it is now; for a job that is not due, as it will be by then."""
-    job = facts.job
+def find_blockers(snapshot: JobSnapshot, now: datetime) -> tuple[Blocker, ...]:
+    """Return everything that blocks the job now; for a job that is not due, everything that will by then."""
+    job = snapshot.job
     if job.run_at is None:
         return (_make_lookup_blocker(job),)
     at = max(now, job.run_at)
-    found = [*_find_gate_blockers(facts, at), *_find_capacity_blockers(facts, at, now=at == now)]
+    blockers = [*_find_gate_blockers(snapshot, at), *_find_capacity_blockers(snapshot, at, now=at == now)]
     if job.run_at > now:
-        found.append(_make_not_due_blocker(job) if job.state is State.PENDING else _make_lookup_blocker(job))
-    elif not facts.live_workers:
-        found.append(
-            Blocker(
-                kind=BlockerKind.NO_WORKER, sentence="No worker is running.", unblock="Start one: `postino worker`."
-            )
-        )
-    elif not found and now - job.run_at > LAG_AFTER:
-        found.append(_make_lag_blocker(facts))
-    return tuple(sorted(found, key=lambda blocker: RANK[blocker.kind]))
+        blockers.append(_make_not_due_blocker(job) if job.state is State.PENDING else _make_lookup_blocker(job))
+    elif not snapshot.live_workers:
+        sentence, unblock = "No worker is running.", "Start one: `postino worker`."
+        blockers.append(Blocker(kind=BlockerKind.NO_WORKER, sentence=sentence, unblock=unblock))
+    elif not blockers and now - job.run_at > LAG_AFTER:
+        blockers.append(_make_lag_blocker(snapshot))
+    return tuple(sorted(blockers, key=lambda blocker: RANK[blocker.kind]))
 
 
-def estimate_start(facts: JobSnapshot, now: datetime) -> datetime | None:
-    """The first instant at which nothing is in its way that a clock can tell of, once what runs now has ended."""
-    at = facts.job.run_at
-    windows = [
-        it for it in facts.gate_sources.blackouts if is_blocking(_make_blackout_gate(it.scope, it.name), facts.job)
-    ]
+def estimate_start(snapshot: JobSnapshot, now: datetime) -> datetime | None:
+    """Return the first instant without a blocker, as if all running jobs had ended; None where no clock can tell."""
+    at, job = snapshot.job.run_at, snapshot.job
+    windows = [it for it in snapshot.gate_sources.blackouts if is_blocking(_make_blackout_gate(it.scope, it.name), job)]
     while at is not None:
         free_at = find_free_time(windows, max(at, now))
-        if free_at is None or not (left := _find_lasting_blockers(facts, free_at)):
+        if free_at is None or not (blockers := _find_lasting_blockers(snapshot, free_at)):
             return free_at
-        untils = [blocker.until_at for blocker in left]
+        untils = [blocker.until_at for blocker in blockers]
         at = None if None in untils else max(until for until in untils if until is not None)
     return None
 
@@ -137,138 +131,143 @@ def _make_blackout_gate(scope: Scope, name: str) -> Gate:
     return Gate(scope=scope, name=name, kind=GateKind.BLACKOUT)
 
 
-def _find_lasting_blockers(facts: JobSnapshot, at: datetime) -> list[Blocker]:
-    return [*_find_gate_blockers(facts, at), *_find_capacity_blockers(facts, at, now=False)]
+def _find_lasting_blockers(snapshot: JobSnapshot, at: datetime) -> list[Blocker]:
+    return [*_find_gate_blockers(snapshot, at), *_find_capacity_blockers(snapshot, at, now=False)]
 
 
-def _find_gate_blockers(facts: JobSnapshot, at: datetime) -> list[Blocker]:
-    gates = compute_closed_gates(facts.gate_sources, at).gates
-    return [_to_blocker(gate, facts, at) for gate in gates if is_blocking(gate, facts.job)]
+def _find_gate_blockers(snapshot: JobSnapshot, at: datetime) -> list[Blocker]:
+    gates = compute_closed_gates(snapshot.gate_sources, at).gates
+    return [_to_blocker(gate, snapshot, at) for gate in gates if is_blocking(gate, snapshot.job)]
 
 
-def _to_blocker(gate: Gate, facts: JobSnapshot, at: datetime) -> Blocker:
+def _to_blocker(gate: Gate, snapshot: JobSnapshot, at: datetime) -> Blocker:
     return Blocker(
         kind=BlockerKind(gate.kind.value),
         sentence=describe_closed_gate(replace(gate, reason=None)),
         since_at=gate.since_at,
         until_at=gate.until_at,
         cause=gate.reason,
-        unblock=_advise_on_gate(gate, facts, at),
+        unblock=_advise_on_gate(gate, snapshot, at),
     )
 
 
-def _advise_on_gate(gate: Gate, facts: JobSnapshot, at: datetime) -> str:
+def _advise_on_gate(gate: Gate, snapshot: JobSnapshot, at: datetime) -> str:
     match gate.kind:
         case GateKind.PAUSE:
             return advise_resume(gate)
         case GateKind.TOKEN:
             return advise_reconnect(gate.name)
         case GateKind.BREAKER:
-            command = f"postino circuits close {shlex.quote(gate.name)} --reason WHY"
-            return f"If {gate.name} is well again, say so: `{command}`."
+            return advise_close(gate.name)
         case GateKind.BLACKOUT:
-            same = [it for it in facts.gate_sources.blackouts if (it.scope, it.name) == (gate.scope, gate.name)]
+            same = [it for it in snapshot.gate_sources.blackouts if (it.scope, it.name) == (gate.scope, gate.name)]
             ids = [it.id for it in same if find_window(it, at)]
-            return f"If it may be published all the same, remove the window: `postino blackouts remove {ids[0]}`."
+            return f"To publish it anyway, remove the blackout: `postino blackouts remove {ids[0]}`."
         case GateKind.COOL_DOWN:
             return advise_on_cooldown(gate)
         case GateKind.QUOTA:
-            return "Wait, or publish by another account: the network would refuse it."
+            return "Wait, or publish with another account: the network would refuse this post."
 
 
-def _find_capacity_blockers(facts: JobSnapshot, at: datetime, *, now: bool) -> list[Blocker]:
-    """Room that others take: now by all that runs, later by nothing but what may still be under way then."""
-    job = facts.job
-    open_doubts = [doubt for doubt in facts.uncertain_jobs if doubt.until_at > at]
-    running = facts.running_by_brand if now else Counter(doubt.brand for doubt in open_doubts)
-    found = []
-    cap = compute_closed_gates(facts.gate_sources, at).caps.get(job.channel)
+def _find_capacity_blockers(snapshot: JobSnapshot, at: datetime, *, now: bool) -> list[Blocker]:
+    """Find occupied slots: now by all running jobs, later only by requests that may still be on their way."""
+    job = snapshot.job
+    uncertain = [other for other in snapshot.uncertain_jobs if other.until_at > at]
+    running = snapshot.running_by_brand if now else Counter(other.brand for other in uncertain)
+    blockers = []
+    cap = compute_closed_gates(snapshot.gate_sources, at).caps.get(job.channel)
     if cap is not None:
-        found += _find_cap_blocker(facts, cap, running, sorted(doubt.until_at for doubt in open_doubts))
-        if not found:
-            found += _find_brand_share_blocker(facts, cap, running, open_doubts)
+        blockers += _find_cap_blocker(snapshot, cap, running, sorted(other.until_at for other in uncertain))
+        if not blockers:
+            blockers += _find_brand_share_blocker(snapshot, cap, running, uncertain)
     if job.account is not None:
-        found += _find_lane_blockers(facts, [it.until_at for it in open_doubts if it.lane == job.lane], now=now)
-    return found
+        ends = [other.until_at for other in uncertain if other.lane == job.lane]
+        blockers += _find_lane_blockers(snapshot, ends, now=now)
+    return blockers
 
 
-def _find_cap_blocker(facts: JobSnapshot, cap: int, running: Mapping[str, int], ends: list[datetime]) -> list[Blocker]:
-    channel, usual = facts.job.channel, facts.gate_sources.caps.get(facts.job.channel)
+def _find_cap_blocker(
+    snapshot: JobSnapshot, cap: int, running: Mapping[str, int], ends: list[datetime]
+) -> list[Blocker]:
+    channel = snapshot.job.channel
+    usual = snapshot.gate_sources.caps.get(channel)
     if sum(running.values()) < cap:
         return []
-    what = f"As many as may run on {channel} at once are running: {cap}."
+    sentence = f"All {cap} slots of {channel} are in use." if cap > 1 else f"The only slot of {channel} is in use."
     if cap == 0:
-        what = f"Nothing may run on {channel}: its cap is 0."
+        sentence = f"The cap of {channel} is 0."
     elif usual is None or cap < usual:
-        what = f"The channel {channel} was in trouble, and is tried with no more than {cap} at once."
-    unblock = f"Raise the cap: `postino queues cap {shlex.quote(channel)} {max(1, 2 * cap)}`." if cap == usual else None
-    return [Blocker(kind=BlockerKind.CAP, sentence=what, until_at=_find_free_slot_time(ends, cap), unblock=unblock)]
+        sentence = f"The circuit of {channel} is half-open and allows {cap} at a time."
+    unblock = advise_raise_cap(channel, cap) if cap == usual else None
+    return [Blocker(kind=BlockerKind.CAP, sentence=sentence, until_at=_find_free_slot_time(ends, cap), unblock=unblock)]
 
 
 def _find_brand_share_blocker(
-    facts: JobSnapshot, cap: int, running: Mapping[str, int], doubts: list[UncertainJob]
+    snapshot: JobSnapshot, cap: int, running: Mapping[str, int], uncertain: list[UncertainJob]
 ) -> list[Blocker]:
-    """One brand never holds all slots; what has begun to go out, or may not wait, is in another line."""
-    job = facts.job
+    """One brand never holds all slots. Started posts and posts that ignore blackouts are claimed separately."""
+    job = snapshot.job
     if job.brand is None or job.may_be_live or job.ignore_blackouts:
         return []
     turn = BrandTurn(job.channel, job.brand)
     by_brand = {(job.channel, brand): number for brand, number in running.items()}
-    left = compute_brand_room({job.channel: cap}, by_brand, [turn])[job.channel, job.brand]
-    if left > 0:
+    room = compute_brand_room({job.channel: cap}, by_brand, [turn])[job.channel, job.brand]
+    if room > 0:
         return []
-    share = left + running.get(job.brand, 0)
-    what = f"The brand {job.brand} has as many running on {job.channel} as one brand may: {share} of {cap}."
-    ends = sorted(doubt.until_at for doubt in doubts if doubt.brand == job.brand)
-    return [Blocker(kind=BlockerKind.CAP, sentence=what, until_at=_find_free_slot_time(ends, share))]
+    share = room + running.get(job.brand, 0)
+    sentence = f"Brand {job.brand} uses all {share} of the {cap} slots of {job.channel} that one brand may use."
+    ends = sorted(other.until_at for other in uncertain if other.brand == job.brand)
+    return [Blocker(kind=BlockerKind.CAP, sentence=sentence, until_at=_find_free_slot_time(ends, share))]
 
 
-def _find_free_slot_time(ends: list[datetime], most: int) -> datetime | None:
-    """When fewer than so many of what may be under way are left."""
-    return ends[len(ends) - most] if 0 < most <= len(ends) else None
+def _find_free_slot_time(ends: list[datetime], slots: int) -> datetime | None:
+    """Return when fewer than `slots` uncertain requests are left."""
+    return ends[len(ends) - slots] if 0 < slots <= len(ends) else None
 
 
-def _find_lane_blockers(facts: JobSnapshot, ends: list[datetime], *, now: bool) -> list[Blocker]:
-    job, what = facts.job, "post" if facts.job.type == POST else "job"
-    found = []
-    if now and facts.running_job is not None:
-        told = f"Another {what} of the account {job.account} runs, and an account runs one at a time."
-        cause = f"{facts.running_job.id}, on worker {facts.running_job.worker}"
-        found.append(Blocker(kind=BlockerKind.CAP, sentence=told, since_at=facts.running_job.since_at, cause=cause))
+def _find_lane_blockers(snapshot: JobSnapshot, ends: list[datetime], *, now: bool) -> list[Blocker]:
+    job, other = snapshot.job, snapshot.running_job
+    noun = "post" if job.type == POST else "job"
+    blockers = []
+    if now and other is not None:
+        sentence = f"Another {noun} of {job.account} is running, and an account runs one at a time."
+        cause = f"{other.id}, on worker {other.worker}"
+        blockers.append(Blocker(kind=BlockerKind.CAP, sentence=sentence, since_at=other.since_at, cause=cause))
     if ends:
-        told = f"Another {what} of the account {job.account} may still be on its way."
-        found.append(Blocker(kind=BlockerKind.CAP, sentence=told, until_at=max(ends)))
-    return found
+        sentence = f"Another {noun} of {job.account} may still be on its way."
+        blockers.append(Blocker(kind=BlockerKind.CAP, sentence=sentence, until_at=max(ends)))
+    return blockers
 
 
 def _make_lookup_blocker(job: Job) -> Blocker:
-    person = job.run_at is None
-    told = "Only a person can tell whether it is out." if person else "It may be out; the network is asked about it."
-    unblock = advise_resolve(job) if person else None
-    return Blocker(
-        kind=BlockerKind.AWAITING_LOOKUP, sentence=told, until_at=job.run_at, cause=job.last_error, unblock=unblock
-    )
+    done = "published" if job.type == POST else "completed"
+    if job.run_at is None:
+        sentence, unblock = f"Only a person can tell whether it was {done}.", advise_resolve(job)
+    else:
+        sentence, unblock = f"It may have been {done}: Postino asks the network.", None
+    kind = BlockerKind.AWAITING_LOOKUP
+    return Blocker(kind=kind, sentence=sentence, until_at=job.run_at, cause=job.last_error, unblock=unblock)
 
 
 def _make_not_due_blocker(job: Job) -> Blocker:
-    tried = job.attempts > 0 or job.deferral_reason is not None
+    is_retry = job.attempts > 0 or job.deferral_reason is not None
     return Blocker(
         kind=BlockerKind.NOT_DUE,
-        sentence="It is to be tried again later." if tried else "It is not due yet.",
-        since_at=None if tried else job.created_at,
+        sentence="It will be retried later." if is_retry else "It is not due yet.",
+        since_at=None if is_retry else job.created_at,
         until_at=job.run_at,
-        cause=job.deferral_reason or (job.last_error if tried else None),
+        cause=job.deferral_reason or (job.last_error if is_retry else None),
         unblock=advise_reschedule(job),
     )
 
 
-def _make_lag_blocker(facts: JobSnapshot) -> Blocker:
-    ahead, job = facts.jobs_ahead, facts.job
-    number = f"more than {MAX_AHEAD:,}" if ahead > MAX_AHEAD else f"{ahead:,}"
-    told = "Nothing is in its way, but no worker has come to it yet."
-    if ahead:
-        told = f"Nothing is in its way but those that were due before it: {number}."
-    more = "Start another worker: `postino worker`."
-    alone = "Wait: an account runs one at a time."
-    unblock = alone if ahead and job.account is not None else more
-    return Blocker(kind=BlockerKind.LAG, sentence=told, since_at=job.run_at, unblock=unblock)
+def _make_lag_blocker(snapshot: JobSnapshot) -> Blocker:
+    ahead, job = snapshot.jobs_ahead, snapshot.job
+    number = f"More than {MAX_AHEAD:,}" if ahead > MAX_AHEAD else f"{ahead:,}"
+    sentence = f"{number} earlier {'job is' if ahead == 1 else 'jobs are'} ahead of it."
+    if not ahead:
+        sentence = "No worker has claimed it yet."
+    unblock = "Start another worker: `postino worker`."
+    if ahead and job.account is not None:
+        unblock = "Wait: an account runs one job at a time."
+    return Blocker(kind=BlockerKind.LAG, sentence=sentence, since_at=job.run_at, unblock=unblock)

@@ -1,4 +1,7 @@
-"""Why a job has not run, for people: one plain sentence, what is in its way, and when it will go on."""
+"""Explain to people why a job has not run: one sentence, its blockers, and when it continues.
+
+It only reads what `rules.blockers` decides. It never decides whether a job may run.
+"""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -30,34 +33,34 @@ __all__ = [
     "explain_job",
 ]
 
-SHOW_SECONDS_WITHIN = timedelta(minutes=10)  # within which seconds matter
+SHOW_SECONDS_WITHIN = timedelta(minutes=10)
 OPEN_ENDINGS = {
-    BlockerKind.PAUSE: "it waits until somebody resumes it",
-    BlockerKind.BLACKOUT: "it waits until that window is removed",
-    BlockerKind.BREAKER: "it waits until somebody says that it is well again",
-    BlockerKind.COOL_DOWN: "it waits until somebody ends that",
-    BlockerKind.QUOTA: "it waits until there is some again",
-    BlockerKind.CAP: "it goes on as soon as there is room",
-    BlockerKind.TOKEN: "it waits until the account is connected again",
-    BlockerKind.AWAITING_LOOKUP: "it waits until somebody says so",
-    BlockerKind.NO_WORKER: "it waits until one is started",
+    BlockerKind.PAUSE: "when somebody resumes it",
+    BlockerKind.BLACKOUT: "when the blackout is removed",
+    BlockerKind.BREAKER: "when somebody closes the circuit",
+    BlockerKind.COOL_DOWN: "when somebody ends the cooldown",
+    BlockerKind.QUOTA: "when the quota allows it",
+    BlockerKind.CAP: "as soon as a slot is free",
+    BlockerKind.TOKEN: "when the account is reconnected",
+    BlockerKind.AWAITING_LOOKUP: "when somebody resolves it",
+    BlockerKind.NO_WORKER: "when a worker starts",
 }
-TEMPORARY = (BlockerKind.CAP, BlockerKind.NO_WORKER)  # others' ends and beginnings, which need no decision
+TEMPORARY = (BlockerKind.CAP, BlockerKind.NO_WORKER)  # they end without anybody's decision
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """`eta` is when it goes on if nothing else happens; None where no clock can tell, or there is nothing to come."""
+    """Why a job waits. `eta` is None where no clock can tell, or where nothing is left to happen."""
 
     sentence: str
     blockers: tuple[Blocker, ...] = ()
     eta: datetime | None = None
-    runnable: bool = False  # a claim would take it now, in its turn
+    runnable: bool = False  # a worker may claim it now
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Whether a job could run at a time, and whether it would meet another there."""
+    """Whether a job could run at a given time, and whether another job of its account is there already."""
 
     runnable: bool
     in_blackout: bool
@@ -67,42 +70,44 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class TimeFormatter:
-    """How a clock tells the time: to the second where that is near, with the day where that is another."""
+    """Formats times for people: with seconds if they are near, with the date if it is not today."""
 
     now: datetime
     zone: ZoneInfo | None = None
 
-    def __call__(self, at: datetime) -> str:
+    def format(self, at: datetime) -> str:
         local, today = (instant.astimezone(self.zone or UTC) for instant in (at, self.now))
-        return self.clock(at) if local.date() == today.date() else self.with_day(at)
+        return self.format_clock(at) if local.date() == today.date() else self.format_date(at)
 
-    def with_day(self, at: datetime) -> str:
-        """For what stays so: it may be read again on another day."""
-        return f"{at.astimezone(self.zone or UTC):%Y-%m-%d} {self.clock(at)}"
+    def format_date(self, at: datetime) -> str:
+        """Always include the date: the sentence may be read on another day."""
+        return f"{at.astimezone(self.zone or UTC):%Y-%m-%d} {self.format_clock(at)}"
 
-    def clock(self, at: datetime) -> str:
+    def format_clock(self, at: datetime) -> str:
         local = at.astimezone(self.zone or UTC)
         clock = f"{local:%H:%M:%S}" if abs(at - self.now) < SHOW_SECONDS_WITHIN and local.second else f"{local:%H:%M}"
         return f"{clock} {self.zone.key if self.zone else 'UTC'}"
 
 
-def explain_job(facts: JobSnapshot, now: datetime, zone: ZoneInfo | None = None) -> Explanation:
-    face = TimeFormatter(now, zone)
-    if facts.job.state is State.RUNNING or facts.job.state.is_final:
-        return Explanation(_describe_state(facts, face))
-    blockers = find_blockers(facts, now)
+def explain_job(snapshot: JobSnapshot, now: datetime, zone: ZoneInfo | None = None) -> Explanation:
+    """Explain why the job has not run, with times in `zone`."""
+    times = TimeFormatter(now, zone)
+    if snapshot.job.state is State.RUNNING or snapshot.job.state.is_final:
+        return Explanation(_describe_state(snapshot, times))
+    blockers = find_blockers(snapshot, now)
     runnable = all(blocker.kind in WORKER_BLOCKERS for blocker in blockers)
-    eta = estimate_start(facts, now)
+    eta = estimate_start(snapshot, now)
     if eta == now and blockers and blockers[0].kind is not BlockerKind.LAG:
-        eta = None  # others' ends, or a worker's start, are in nobody's calendar
-    return Explanation(_describe_wait(facts, blockers, eta, face), blockers, eta, runnable)
+        eta = None  # nobody knows when other jobs end or a worker starts
+    return Explanation(_describe_wait(snapshot, blockers, eta, times), blockers, eta, runnable)
 
 
-def evaluate_job(facts: JobSnapshot, has_collision: bool, now: datetime) -> Evaluation:
-    """What would be in its way when it is due. What ends before then does not count."""
-    there = tuple(it for it in find_blockers(facts, now) if it.kind not in (BlockerKind.NOT_DUE, BlockerKind.LAG))
-    blackout = any(blocker.kind is BlockerKind.BLACKOUT for blocker in there)
-    return Evaluation(not there, blackout, has_collision, there)
+def evaluate_job(snapshot: JobSnapshot, has_collision: bool, now: datetime) -> Evaluation:
+    """Return what would block the job when it is due. What ends before then does not count."""
+    ignored = (BlockerKind.NOT_DUE, BlockerKind.LAG)
+    blockers = tuple(blocker for blocker in find_blockers(snapshot, now) if blocker.kind not in ignored)
+    in_blackout = any(blocker.kind is BlockerKind.BLACKOUT for blocker in blockers)
+    return Evaluation(not blockers, in_blackout, has_collision, blockers)
 
 
 def _name_job(job: Job) -> str:
@@ -111,88 +116,93 @@ def _name_job(job: Job) -> str:
     return f"This job of {job.channel}" + (f" for {job.account}" if job.account else "")
 
 
-def _describe_state(facts: JobSnapshot, face: TimeFormatter) -> str:
-    job, who = facts.job, _name_job(facts.job)
-    at = face.with_day(job.finished_at) if job.finished_at else ""
+def _describe_state(snapshot: JobSnapshot, times: TimeFormatter) -> str:
+    job, name = snapshot.job, _name_job(snapshot.job)
+    at = times.format_date(job.finished_at) if job.finished_at else ""
     match job.state:
         case State.RUNNING:
-            since = face.with_day(job.claimed_at) if job.claimed_at else "now"
-            verb = "is being published" if job.type == POST else "is running"
-            return f"{who} {verb} since {since}, by worker {job.claimed_by}."
+            since = f" since {times.format_date(job.claimed_at)}" if job.claimed_at else ""
+            verb = "publishing" if job.type == POST else "running"
+            return f"Worker {job.claimed_by} has been {verb} {_lower_first(name)}{since}."
         case State.COMPLETED:
-            return f"{who} was {'published' if job.type == POST else 'completed'} at {at}."
+            return f"{name} was {'published' if job.type == POST else 'completed'} at {at}."
         case State.CANCELLED:
-            by = f" {facts.cancelled_by}" if facts.cancelled_by else ""
-            return f"{who} was cancelled at {at}{by}, and that is final."
+            by = f" {snapshot.cancelled_by}" if snapshot.cancelled_by else ""
+            return f"{name} was cancelled at {at}{by}. This is final."
         case _:
-            why = (job.last_error or "nobody knows why").rstrip(".")
-            return f"{who} failed at {at}: {why}. {_advise_replay(job, facts.cause)}"
+            error = (job.last_error or "unknown error").rstrip(".")
+            return f"{name} failed at {at}: {error}. {_advise_replay(job, snapshot.cause)}"
 
 
 def _advise_replay(job: Job, cause: DeadLetterCause | None) -> str:
-    """With a command that is not refused."""
+    """Return a replay command that is not refused."""
     command = f"postino {'posts' if job.type == POST else 'jobs'} replay {job.id}"
     match cause:
         case DeadLetterCause.PERMANENT | DeadLetterCause.POISON:
-            told = "Unchanged it must fail again; if what stood in its way is gone, replay it"
-            return f"{told}: `{command} --force --reason WHY`."
+            return f"It fails again unless the cause is fixed. To replay it: `{command} --force --reason WHY`."
         case DeadLetterCause.GIVEN_UP:
-            return f"It stays so unless it is replayed all the same: `{command} --force --reason WHY`."
+            return f"To replay it anyway: `{command} --force --reason WHY`."
         case _:
-            return f"It stays so unless it is replayed: `{command} --reason WHY`."
+            return f"To replay it: `{command} --reason WHY`."
 
 
-def _describe_wait(facts: JobSnapshot, blockers: tuple[Blocker, ...], eta: datetime | None, face: TimeFormatter) -> str:
-    job, who = facts.job, _name_job(facts.job)
-    held = [blocker for blocker in blockers if blocker.kind not in (BlockerKind.NOT_DUE, BlockerKind.AWAITING_LOOKUP)]
+def _describe_wait(
+    snapshot: JobSnapshot, blockers: tuple[Blocker, ...], eta: datetime | None, times: TimeFormatter
+) -> str:
+    job, name = snapshot.job, _name_job(snapshot.job)
+    own = (BlockerKind.NOT_DUE, BlockerKind.AWAITING_LOOKUP)  # the job's own time says the same
+    blocking = [blocker for blocker in blockers if blocker.kind not in own]
     if job.run_at is None:
-        return f"Nobody but a person can tell whether {_lower_first(who)} is out: look, and say so."
-    if job.run_at > face.now:
-        said = _describe_due_time(job, face)
-        said = (
-            f"{said}, but then {_describe_blocker(held[0], face)}; {_describe_end(held, eta, face)}" if held else said
-        )
-    elif not held:
-        said = f"{who} is due, and starts at any moment"
-    elif held[0].kind is BlockerKind.LAG:
-        said = f"{who} has been due since {face.with_day(job.run_at)}: {_lower_first(held[0].sentence.rstrip('.'))}"
+        done = "published" if job.type == POST else "completed"
+        return f"Only a person can tell whether {_lower_first(name)} was {done}. Check it, then resolve it."
+    if job.run_at > times.now:
+        sentence = _describe_due_time(job, times)
+        if blocking:
+            sentence = f"{sentence}, but will wait: {_describe_blocking(blocking, eta, times)}"
+    elif not blocking:
+        sentence = f"{name} is due and starts at any moment"
+    elif blocking[0].kind is BlockerKind.LAG:
+        lag = _lower_first(blocking[0].sentence.rstrip("."))
+        sentence = f"{name} has been due since {times.format_date(job.run_at)}: {lag}"
     else:
-        said = f"{who} waits because {_describe_blocker(held[0], face)}; {_describe_end(held, eta, face)}"
-    return f"{said}.{_warn_of_deadline(facts, eta, face)}"
+        sentence = f"{name} is waiting: {_describe_blocking(blocking, eta, times)}"
+    return f"{sentence}.{_warn_of_deadline(snapshot, eta, times)}"
 
 
-def _describe_due_time(job: Job, face: TimeFormatter) -> str:
+def _describe_due_time(job: Job, times: TimeFormatter) -> str:
     assert job.run_at is not None
+    at = times.format(job.run_at)
     if job.state is State.UNCERTAIN:
+        done = "published" if job.type == POST else "completed"
         name = _lower_first(_name_job(job))
-        return f"Nobody knows yet whether {name} is out; the network is asked at {face(job.run_at)}"
-    again = job.attempts > 0 or job.deferral_reason is not None
-    why = (job.deferral_reason or job.last_error or "").rstrip(".") if again else ""
-    told = f"{_name_job(job)} is {'tried again' if again else 'due'} at {face(job.run_at)}"
-    return f"{told} ({why})" if why else told
+        return f"Postino does not know yet whether {name} was {done}. It asks the network at {at}"
+    is_retry = job.attempts > 0 or job.deferral_reason is not None
+    reason = (job.deferral_reason or job.last_error or "").rstrip(".") if is_retry else ""
+    sentence = f"{_name_job(job)} {'will be retried' if is_retry else 'is due'} at {at}"
+    return f"{sentence} ({reason})" if reason else sentence
 
 
-def _warn_of_deadline(facts: JobSnapshot, eta: datetime | None, face: TimeFormatter) -> str:
-    """A post that may not go out as late as that ends without having gone out."""
-    until_at = facts.publish_until_at
-    if until_at is None or eta is None or eta < until_at or facts.job.may_be_live:
+def _warn_of_deadline(snapshot: JobSnapshot, eta: datetime | None, times: TimeFormatter) -> str:
+    """Warn if the post would start after the time until which it may be published."""
+    until_at = snapshot.publish_until_at
+    if until_at is None or eta is None or eta < until_at or snapshot.job.may_be_live:
         return ""
-    return f" It may not go out after {face(until_at)}: it will be missed unless you reschedule it."
+    return f" It must not be published after {times.format(until_at)}: reschedule it, or it will be missed."
 
 
-def _describe_blocker(blocker: Blocker, face: TimeFormatter) -> str:
-    since = ""
-    if blocker.since_at is not None:
-        since = f", since {face.with_day(blocker.since_at)}"
-    return _lower_first(blocker.sentence.rstrip(".")) + since
-
-
-def _describe_end(held: list[Blocker], eta: datetime | None, face: TimeFormatter) -> str:
+def _describe_blocking(blocking: list[Blocker], eta: datetime | None, times: TimeFormatter) -> str:
+    """Describe the first blocker with its times, then when the job continues if that is another time."""
+    first = blocking[0]
+    sentence = _lower_first(first.sentence.rstrip("."))
+    if first.until_at is not None:
+        sentence += f" until {times.format(first.until_at)}"
+    if first.since_at is not None:
+        sentence += f" (since {times.format_date(first.since_at)})"
     if eta is not None:
-        return f"it goes on at {face(eta)}"
-    endless = [blocker.kind for blocker in held if blocker.until_at is None]
+        return sentence if eta == first.until_at else f"{sentence}. It continues at {times.format(eta)}"
+    endless = [blocker.kind for blocker in blocking if blocker.until_at is None]
     endless.sort(key=TEMPORARY.__contains__)
-    return OPEN_ENDINGS[endless[0]] if endless else "nobody can tell when it goes on"
+    return f"{sentence}. It continues {OPEN_ENDINGS[endless[0]] if endless else 'at a time that nobody can tell yet'}"
 
 
 def _lower_first(sentence: str) -> str:

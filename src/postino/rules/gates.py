@@ -1,35 +1,38 @@
-"""What may run now. One rule computes the closed gates; every claim takes its result, and so does `explain`."""
+"""Compute which gates are closed. Claims and `explain` use the same result.
+
+It never stores anything and never decides the order of jobs.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from postino.rules.blackout import Blackout, find_window
-from postino.rules.blackout import describe_blackout as told_of_blackout
+from postino.rules.blackout import Blackout, describe_blackout, find_window
 from postino.rules.circuit_breaker import Breaker, get_call_limit
 from postino.values.gate import Gate, GateKind, Scope
 from postino.values.job import Job
+from postino.values.networks import PLANNED_NETWORKS
 
 FOREVER = datetime(9999, 1, 1, tzinfo=UTC)  # how stores write "until somebody opens it"
 
-# What has begun to go out is not held up half-way by what only people want; a network in trouble holds up all, and an
-# account that cannot sign in cannot even ask.
+# A post that has started may be half published: pauses and blackouts do not stop it. An open circuit, a rate limit and
+# rejected credentials do, because the network would refuse every request.
 BLOCKS_STARTED = frozenset({GateKind.BREAKER, GateKind.COOL_DOWN, GateKind.TOKEN})
 
 
 @dataclass(frozen=True, slots=True)
 class GateSources:
-    """All that may close a gate, but for what concerns one account alone."""
+    """Everything that may close a gate."""
 
     gates: tuple[Gate, ...] = ()
     blackouts: tuple[Blackout, ...] = ()
-    breakers: tuple[Breaker, ...] = ()  # those that are not simply closed
+    breakers: tuple[Breaker, ...] = ()  # only open and half-open ones
     caps: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class ClosedGates:
-    """Everything that may not be claimed from now, until when, and the caps on what may."""
+    """What must not be claimed now, until when, and the caps of the rest."""
 
     gates: tuple[Gate, ...] = ()
     queues: Mapping[str, datetime] = field(default_factory=dict)
@@ -38,16 +41,17 @@ class ClosedGates:
     accounts: Mapping[str, datetime] = field(default_factory=dict)
     caps: Mapping[str, int] = field(default_factory=dict)
     everything: datetime | None = None
-    channels_closed_to_started: frozenset[str] = frozenset()  # channels on which not even what has begun may go on
+    channels_closed_to_started: frozenset[str] = frozenset()  # not even started posts
 
 
 NO_CLOSED_GATES = ClosedGates()
 
 
-def compute_closed_gates(known: GateSources, now: datetime) -> ClosedGates:
-    if not (known.gates or known.blackouts or known.breakers):
-        return ClosedGates(caps=known.caps) if known.caps else NO_CLOSED_GATES
-    gates = tuple(list_closed_gates(known, now))
+def compute_closed_gates(sources: GateSources, now: datetime) -> ClosedGates:
+    """Return every gate that is closed now, by what it closes."""
+    if not (sources.gates or sources.blackouts or sources.breakers):
+        return ClosedGates(caps=sources.caps) if sources.caps else NO_CLOSED_GATES
+    gates = tuple(list_closed_gates(sources, now))
     until: dict[Scope, dict[str, datetime]] = {scope: {} for scope in Scope}
     for gate in gates:
         names = until[gate.scope]
@@ -58,16 +62,16 @@ def compute_closed_gates(known: GateSources, now: datetime) -> ClosedGates:
         until[Scope.CHANNEL],
         until[Scope.BRAND],
         until[Scope.ACCOUNT],
-        compute_caps(known, now),
+        compute_caps(sources, now),
         until[Scope.ALL].get(""),
         frozenset(gate.name for gate in gates if gate.scope is Scope.CHANNEL and gate.kind in BLOCKS_STARTED),
     )
 
 
-def list_closed_gates(known: GateSources, now: datetime) -> list[Gate]:
-    """Those that are closed at this moment, whatever closes them."""
-    stored = [gate for gate in known.gates if is_closed(gate, now)]
-    found = ((blackout, find_window(blackout, now)) for blackout in known.blackouts)
+def list_closed_gates(sources: GateSources, now: datetime) -> list[Gate]:
+    """Return the gates that are closed now: stored ones, blackouts and open circuits."""
+    stored = [gate for gate in sources.gates if is_closed(gate, now)]
+    found = ((blackout, find_window(blackout, now)) for blackout in sources.blackouts)
     windows = [
         Gate(
             scope=blackout.scope,
@@ -75,25 +79,25 @@ def list_closed_gates(known: GateSources, now: datetime) -> list[Gate]:
             kind=GateKind.BLACKOUT,
             since_at=window.since_at,
             until_at=window.until_at,
-            reason=blackout.reason or told_of_blackout(blackout),
+            reason=blackout.reason or describe_blackout(blackout),
         )
         for blackout, window in found
         if window is not None
     ]
-    broken = [to_gate(breaker) for breaker in known.breakers if get_call_limit(breaker, now) == 0]
+    broken = [to_gate(breaker) for breaker in sources.breakers if get_call_limit(breaker, now) == 0]
     return [*stored, *windows, *broken]
 
 
 def is_blocking(gate: Gate, job: Job) -> bool:
-    """Whether a closed gate stands in this job's way."""
+    """Return whether a closed gate blocks this job."""
     its = {
         Scope.ALL: "", Scope.QUEUE: job.queue.label, Scope.CHANNEL: job.channel, Scope.BRAND: job.brand,
         Scope.ACCOUNT: job.account,
     }  # fmt: skip
     if its[gate.scope] != gate.name or (job.ignore_blackouts and gate.kind is GateKind.BLACKOUT):
         return False
-    begun = job.may_be_live and job.lane is not None  # what has neither account nor brand has no line in which to go on
-    return not begun or gate.kind in BLOCKS_STARTED
+    is_started = job.may_be_live and job.lane is not None  # only lanes have a line for started posts
+    return not is_started or gate.kind in BLOCKS_STARTED
 
 
 def is_closed(gate: Gate, now: datetime) -> bool:
@@ -112,28 +116,44 @@ def to_gate(breaker: Breaker) -> Gate:
     )
 
 
-def compute_caps(known: GateSources, now: datetime) -> dict[str, int]:
-    """Half-open is a cap, too: as many as may find out whether the network is well again."""
-    caps = dict(known.caps)
-    for breaker in known.breakers:
+def compute_caps(sources: GateSources, now: datetime) -> dict[str, int]:
+    """Return the caps by channel. A half-open circuit is a cap, too: the number of its probes."""
+    caps = dict(sources.caps)
+    for breaker in sources.breakers:
         probes = get_call_limit(breaker, now)
         if probes:
             caps[breaker.service] = min(probes, caps.get(breaker.service, probes))
     return caps
 
 
-DESCRIPTIONS = {
-    GateKind.PAUSE: "is paused",
-    GateKind.TOKEN: "has to be connected again",
-    GateKind.BLACKOUT: "is in a blackout window",
-    GateKind.BREAKER: "is in trouble and left alone",
-    GateKind.COOL_DOWN: "wants fewer calls for a while",
-    GateKind.QUOTA: "has used up what it may publish for now",
-}
-
-
 def describe_closed_gate(gate: Gate) -> str:
-    """What is closed and why, in one sentence for people."""
-    what = "Everything" if gate.scope is Scope.ALL else f"The {gate.scope} {gate.name}"
-    shut_by = "was told to be left alone" if gate.by_hand else DESCRIPTIONS[gate.kind]
-    return f"{what} {shut_by}{f': {gate.reason}' if gate.reason else '.'}"
+    """Describe in one sentence what a gate closes and why."""
+    name = "everything" if gate.scope is Scope.ALL else f"{gate.scope} {gate.name}"
+    match gate.kind:
+        case GateKind.PAUSE:
+            sentence = f"{_capitalize(name)} is paused"
+        case GateKind.BLACKOUT:
+            sentence = f"A blackout covers {name}"
+        case GateKind.BREAKER if gate.by_hand:
+            sentence = f"The circuit of {gate.name} was opened by a person"
+        case GateKind.BREAKER:
+            sentence = f"The circuit of {gate.name} is open"
+        case GateKind.TOKEN:
+            sentence = f"{_capitalize(name)} must be reconnected"
+        case GateKind.COOL_DOWN if gate.scope is Scope.ACCOUNT:
+            sentence = f"{_capitalize(name)} is rate-limited by {_get_network(gate.name)}"
+        case GateKind.COOL_DOWN:
+            sentence = f"All accounts are rate-limited by {_get_network(gate.name)}"
+        case GateKind.QUOTA:
+            sentence = f"{_capitalize(name)} has used up its quota"
+    return f"{sentence}: {gate.reason}" if gate.reason else f"{sentence}."
+
+
+def _capitalize(name: str) -> str:
+    return name[:1].upper() + name[1:]
+
+
+def _get_network(name: str) -> str:
+    """Return the display name of a channel, or of an account's network: `mastodon:acme` is on Mastodon."""
+    network = name.partition(":")[0]
+    return PLANNED_NETWORKS.get(network, network.capitalize())

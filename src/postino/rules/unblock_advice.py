@@ -1,4 +1,4 @@
-"""What a person can do about a job that waits, with the command that does it."""
+"""Advise people how to unblock a waiting job, with the command that does it."""
 
 import shlex
 
@@ -18,26 +18,33 @@ def advise_resume(gate: Gate) -> str:
 
 
 def advise_on_cooldown(gate: Gate) -> str:
-    sooner = f"`postino queues warm --{gate.scope} {shlex.quote(gate.name)}`"
-    return f"Wait: the network asked for it, and may ask for longer if it is called sooner ({sooner})."
+    command = f"postino queues warm --{gate.scope} {shlex.quote(gate.name)}"
+    return f"Wait: an earlier call may extend the rate limit. To end the cooldown anyway: `{command}`."
 
 
 def advise_reconnect(account: str) -> str:
-    network, _, handle = account.partition(":")
-    words = f"{shlex.quote(network)} {shlex.quote(handle)}" if handle else "NETWORK HANDLE"
-    return f"Connect it again: `postino accounts add {words}`."
+    return f"Reconnect it: `postino accounts reconnect {shlex.quote(account)}`."
+
+
+def advise_close(service: str) -> str:
+    return f"If {service} works again, close the circuit: `postino circuits close {shlex.quote(service)} --reason WHY`."
+
+
+def advise_raise_cap(channel: str, cap: int) -> str:
+    return f"Raise the cap: `postino queues cap {shlex.quote(channel)} {max(1, 2 * cap)}`."
 
 
 def advise_resolve(job: Job) -> str:
-    thing, again = ("posts", "--send-again") if job.type == POST else ("jobs", "--again")
+    """Advise a person who has to find out what happened to an uncertain job."""
+    command, again, done = ("posts", "--send-again", "published") if job.type == POST else ("jobs", "--again", "done")
     return (
-        "Look whether it is out, and say so:"
-        f" `postino {thing} resolve {job.id} --live REMOTE_ID --reason WHY`; or {again}, or --give-up."
+        f"Check whether it was {done}, then resolve it:"
+        f" `postino {command} resolve {job.id} --live REMOTE_ID --reason WHY`, or with {again} or --give-up."
     )
 
 
 def advise_reschedule(job: Job) -> str | None:
-    """What has begun to go out has its own times."""
+    """Advise how to run a job earlier; a job that may be live cannot be rescheduled."""
     if job.may_be_live:
         return None
     if job.type == POST:
