@@ -13,7 +13,7 @@ import pytest
 from postino import Job, Postino
 from postino.config import load_config
 from postino.forecast.forecast import make_forecast
-from postino.forecast.run import ForecastRequest
+from postino.forecast.request import ForecastRequest
 from postino.values.gate import Scope
 from postino.wiring import load_channel_limits
 from tests.api.processes import Server

@@ -11,8 +11,8 @@ from typing import Any
 
 from postino.engine.channel_limits import ChannelLimits
 from postino.forecast.forecast import make_forecast
+from postino.forecast.request import ForecastRequest
 from postino.forecast.result import Forecast
-from postino.forecast.run import ForecastRequest
 from postino.rules.blackout import parse_blackout
 from postino.rules.circuit_breaker import BreakerPolicy
 from postino.stores.records import AuditContext, NewJob

@@ -112,7 +112,7 @@ async def test_only_what_was_asked_for_is_shown_though_all_of_it_is_played(day: 
         ({"brand": "nobody"}, "brand"),
         ({"workers": 0}, "workers"),
         ({"seconds_per_job": 0.0}, "seconds_per_job"),
-        ({"most": 9}, "until"),
+        ({"max_jobs": 9}, "until"),
     ],
 )
 async def test_what_makes_no_sense_is_refused_by_its_name(day: Day, wrong: dict[str, Any], field: str) -> None:
@@ -228,7 +228,7 @@ async def test_jobs_take_as_long_as_those_of_their_channel_took_lately(day: Day)
 async def test_without_a_worker_one_is_assumed_and_that_is_said(day: Day) -> None:
     await fill(day)
     played = await day.simulated("10:30", workers=None)
-    assert (played.workers, *played.notes) == (1, "No worker is running: this is how it would be with one.")
+    assert (played.workers, *played.notes) == (1, "No worker is running. The forecast assumes one.")
     for name in "ab":
         await day.store.register_worker(WorkerInfo(id=name, host="here", pid=1))
     played = await day.simulated("10:30", workers=None)

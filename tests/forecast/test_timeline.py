@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from postino.forecast.result import Forecast, ForecastJob, UnstartedJob, WaitReason
-from postino.forecast.timeline import GUTTER, MARGIN, WIDTH, Timeline, duration, render_svg
+from postino.forecast.timeline import GUTTER, MARGIN, WIDTH, Timeline, format_duration, render_svg
 from postino.values.gate import Gate, GateKind, Scope
 from postino.values.job import Queue, new_id
 from postino.values.time_zones import get_zone
@@ -60,10 +60,10 @@ async def test_it_is_well_formed_and_every_job_is_in_it(day: Day) -> None:
 
 def test_bars_lie_where_their_times_are() -> None:
     timeline = Timeline(played(ran()), UTC)
-    assert timeline.x(MORNING) == GUTTER
-    assert timeline.x(at("12:00")) == WIDTH - MARGIN
-    assert timeline.x(at("10:00")) == (GUTTER + WIDTH - MARGIN) / 2
-    assert timeline.x(at("07:00")) == GUTTER
+    assert timeline.locate(MORNING) == GUTTER
+    assert timeline.locate(at("12:00")) == WIDTH - MARGIN
+    assert timeline.locate(at("10:00")) == (GUTTER + WIDTH - MARGIN) / 2
+    assert timeline.locate(at("07:00")) == GUTTER
 
 
 def test_a_closed_gate_is_a_band_over_the_lines_it_concerns_and_no_others() -> None:
@@ -79,7 +79,7 @@ def test_a_closed_gate_is_a_band_over_the_lines_it_concerns_and_no_others() -> N
 def test_the_axis_shows_whole_hours_of_the_zone_also_when_the_clocks_change() -> None:
     days = [MORNING.replace(month=10, day=day) for day in (24, 26)]
     change = replace(played(ran()), from_at=days[0], until_at=days[1])
-    hours = [tick.astimezone(ROME) for tick in Timeline(change, ROME).ticks()]
+    hours = [tick.astimezone(ROME) for tick in Timeline(change, ROME).list_ticks()]
     assert hours
     assert all((hour.hour % 6, hour.minute, hour.second) == (0, 0, 0) for hour in hours)
     assert [hour.utcoffset() for hour in hours[:1] + hours[-1:]] == [timedelta(hours=2), timedelta(hours=1)]
@@ -87,14 +87,14 @@ def test_the_axis_shows_whole_hours_of_the_zone_also_when_the_clocks_change() ->
 
 def test_what_runs_at_the_same_time_lies_below_each_other() -> None:
     timeline = Timeline(played(*(ran(None) for _ in range(6))), UTC)
-    assert sorted(set(timeline.tracks(timeline.forecast.ran))) == [0, 1, 2, 3]
+    assert sorted(set(timeline.assign_tracks(timeline.forecast.ran))) == [0, 1, 2, 3]
 
 
 def test_hundreds_of_accounts_become_a_line_for_each_channel() -> None:
     jobs = [ran(f"a{number}", channel=f"channel {number % 25}") for number in range(300)]
     timeline = Timeline(played(*jobs), UTC)
     assert len(timeline.rows) == 25
-    said = titles("\n".join(timeline.lines()))
+    said = titles("\n".join(timeline.render()))
     assert all(any(str(job.job_id) in title for title in said) for job in jobs)
 
 
@@ -118,4 +118,4 @@ def test_no_name_can_break_it(name: str) -> None:
     ("lasts", "said"), [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7200, "2 h"), (200_000, "2 d")]
 )
 def test_durations_are_told_in_one_unit(lasts: float, said: str) -> None:
-    assert duration(timedelta(seconds=lasts)) == said
+    assert format_duration(timedelta(seconds=lasts)) == said

@@ -17,8 +17,8 @@ from postino.client.types.common import Doc
 from postino.client.types.forecast import ForecastView
 from postino.errors import WrongUse
 from postino.forecast.forecast import make_forecast
+from postino.forecast.request import ForecastRequest
 from postino.forecast.result import Forecast, render_forecast
-from postino.forecast.run import ForecastRequest
 from postino.forecast.timeline import render_svg
 from postino.values.auth import Role
 from postino.values.time_zones import get_zone
@@ -60,7 +60,7 @@ async def create_forecast(body: ForecastBody, context: Context) -> JSONResponse:
     timezone = get_zone(body.timezone or "UTC")
     request = parse_request(context.app, body, notes)
     if context.caller.progress is None:
-        forecast = await run_in_turn(context, replace(request, most=MAX_JOBS))
+        forecast = await run_in_turn(context, replace(request, max_jobs=MAX_JOBS))
     else:
         forecast = await make_forecast(context.app.store, request, context.caller.progress)
     view = render_forecast(forecast)

@@ -38,9 +38,9 @@ def show(played: JsonDict, texts: Mapping[str, str], place: ZoneInfo) -> None:
 
 
 def lasting(seconds: float) -> str:
-    from postino.forecast.timeline import duration
+    from postino.forecast.timeline import format_duration
 
-    return duration(timedelta(seconds=seconds))
+    return format_duration(timedelta(seconds=seconds))
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[output.Cell]], *, empty: str = "", title: str = "") -> None:

@@ -1,34 +1,31 @@
-"""What a simulation says: what would run when, what would not, and what each of them waited for."""
+"""The result of a forecast: which jobs would run when, which would not, and what each would wait for."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from postino.rules.blackout import describe_blackout, list_windows
-from postino.rules.circuit_breaker import CircuitState
-from postino.rules.gates import describe_closed_gate, is_blocking, to_gate
+from postino.rules.gates import describe_closed_gate
 from postino.rules.local_time import format_time
-from postino.stores.records import ForecastInput
-from postino.values.gate import Gate, GateKind, Scope
-from postino.values.job import Job, Queue
+from postino.values.gate import Gate
+from postino.values.job import Queue
 
 TURN, PERSON, MISSED = "turn", "person", "missed"  # beside the kinds of gates
 
 
 @dataclass(frozen=True, slots=True)
 class WaitReason:
-    """Something a job waits for, in a sentence; `kind` is that of a gate, or its turn, a person, a time gone by."""
+    """What a job waits for. `kind` is the kind of a gate, or TURN, PERSON or MISSED."""
 
     kind: str
     sentence: str
     until_at: datetime | None = None
 
 
-ITS_TURN = WaitReason(TURN, "It waits for its turn: for its account, its channel or a worker to be free.")
-A_PERSON = WaitReason(
-    PERSON, "A person has to say whether it is out: `postino posts resolve` or `postino jobs resolve`."
+WAITS_FOR_TURN = WaitReason(TURN, "It waits for its turn: for its account, its channel or a worker to be free.")
+NEEDS_PERSON = WaitReason(
+    PERSON, "A person must say whether it was published: `postino posts resolve` or `postino jobs resolve`."
 )
 
 
@@ -54,7 +51,7 @@ class ForecastJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnstartedJob:
-    """A job that was due and would not have run by then."""
+    """A job that would be due and not run by the end of the forecast."""
 
     job_id: UUID
     type: str
@@ -68,7 +65,7 @@ class UnstartedJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelTotal:
-    """Of one channel."""
+    """The number of jobs of one channel that would run and would not, and the longest delay."""
 
     channel: str
     ran: int = 0
@@ -78,127 +75,87 @@ class ChannelTotal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """From a time to another, with so many workers of so many slots each; the gates are those in between."""
+    """What would run from one time to another, with so many workers of so many slots each."""
 
     from_at: datetime
     until_at: datetime
     ran: tuple[ForecastJob, ...]
     left: tuple[UnstartedJob, ...]
-    gates: tuple[Gate, ...] = ()
+    gates: tuple[Gate, ...] = ()  # closed at some time in between
     workers: int = 1
     slots: int = 1
     notes: tuple[str, ...] = field(default=())
 
-    def only(self, channel: str | None, brand: str | None) -> "Forecast":
-        def wanted(one: ForecastJob | UnstartedJob) -> bool:
-            return channel in (None, one.channel) and brand in (None, one.brand)
+    def filter(self, channel: str | None, brand: str | None) -> "Forecast":
+        """Return the forecast with only the jobs of this channel and brand; None matches all."""
 
-        return replace(self, ran=tuple(filter(wanted, self.ran)), left=tuple(filter(wanted, self.left)))
+        def matches(job: ForecastJob | UnstartedJob) -> bool:
+            return channel in (None, job.channel) and brand in (None, job.brand)
+
+        ran = tuple(job for job in self.ran if matches(job))
+        return replace(self, ran=ran, left=tuple(job for job in self.left if matches(job)))
 
     def totals(self) -> list[ChannelTotal]:
-        found: dict[str, ChannelTotal] = {}
-        every: list[ForecastJob | UnstartedJob] = [*self.ran, *self.left]
-        for one in every:
-            total = found.get(one.channel, ChannelTotal(channel=one.channel))
-            if isinstance(one, ForecastJob):
-                found[one.channel] = replace(total, ran=total.ran + 1, latest=max(total.latest, one.late_by))
-            else:
-                found[one.channel] = replace(total, left=total.left + 1)
-        return [found[channel] for channel in sorted(found)]
+        """Return the totals by channel, in the order of their names."""
+        totals: dict[str, ChannelTotal] = {}
+        for job in self.ran:
+            total = totals.get(job.channel, ChannelTotal(channel=job.channel))
+            totals[job.channel] = replace(total, ran=total.ran + 1, latest=max(total.latest, job.late_by))
+        for left in self.left:
+            total = totals.get(left.channel, ChannelTotal(channel=left.channel))
+            totals[left.channel] = replace(total, left=total.left + 1)
+        return [totals[channel] for channel in sorted(totals)]
 
 
-class GateTimeline:
-    """All that is closed at some time in between, and whom it concerns."""
-
-    def __init__(self, outlook: ForecastInput, until_at: datetime) -> None:
-        self.all: list[Gate] = []
-        self.by_place: dict[tuple[Scope, str], list[Gate]] = {}
-        for gate in sorted(gates_between(outlook, until_at), key=lambda gate: gate.since_at or outlook.now):
-            self.add(gate)
-
-    def add(self, gate: Gate) -> None:
-        self.all.append(gate)
-        self.by_place.setdefault((gate.scope, gate.name), []).append(gate)
-
-    def holding(self, job: Job, since_at: datetime, until_at: datetime) -> list[WaitReason]:
-        """Those that stood in this job's way at some time from then on, up to then."""
-        places = [
-            (Scope.ALL, ""), (Scope.QUEUE, job.queue.label), (Scope.CHANNEL, job.channel), (Scope.BRAND, job.brand),
-            (Scope.ACCOUNT, job.account),
-        ]  # fmt: skip
-        near = [gate for scope, name in places for gate in self.by_place.get((scope, name or ""), ())]
-        return [
-            WaitReason(gate.kind.value, describe_closed_gate(gate), gate.until_at)
-            for gate in near
-            if is_blocking(gate, job)
-            and (gate.since_at or since_at) < until_at
-            and (gate.until_at or until_at) > since_at
-        ]
-
-
-def gates_between(outlook: ForecastInput, until_at: datetime) -> Iterable[Gate]:
-    """As far as is known now: what people and networks will say is not."""
-    for gate in outlook.gates:
-        if gate.until_at is None or gate.until_at > outlook.now:
-            yield gate
-    for breaker in outlook.circuits:
-        if breaker.state is CircuitState.OPEN and (breaker.until_at is None or breaker.until_at > outlook.now):
-            yield to_gate(breaker)
-    for blackout in outlook.blackouts:
-        for window in list_windows(blackout, outlook.now, until_at):
-            yield Gate(
-                scope=blackout.scope,
-                name=blackout.name,
-                kind=GateKind.BLACKOUT,
-                since_at=window.since_at,
-                until_at=window.until_at,
-                reason=blackout.reason or describe_blackout(blackout),
-            )
-
-
-def render_forecast(simulation: Forecast) -> dict[str, Any]:
-    """As programs read it."""
+def render_forecast(forecast: Forecast) -> dict[str, Any]:
+    """Return the forecast as JSON."""
     return {
-        "from": format_time(simulation.from_at),
-        "until": format_time(simulation.until_at),
-        "workers": simulation.workers,
-        "slots": simulation.slots,
-        "ran": [told_of_ran(ran) for ran in simulation.ran],
-        "left": [told_of_job(left) | {"waits_for": told_of_waits(left.waits_for)} for left in simulation.left],
-        "totals": [told_of_total(total) for total in simulation.totals()],
-        "gates": [told_of_closed(gate) for gate in simulation.gates],
-        "notes": [*simulation.notes],
+        "from": format_time(forecast.from_at),
+        "until": format_time(forecast.until_at),
+        "workers": forecast.workers,
+        "slots": forecast.slots,
+        "ran": [render_ran(job) for job in forecast.ran],
+        "left": [render_job(job) | {"waits_for": render_waits(job.waits_for)} for job in forecast.left],
+        "totals": [render_total(total) for total in forecast.totals()],
+        "gates": [render_gate(gate) for gate in forecast.gates],
+        "notes": [*forecast.notes],
     }
 
 
-def told_of_ran(ran: ForecastJob) -> dict[str, Any]:
-    return told_of_job(ran) | {
-        "started_at": format_time(ran.started_at),
-        "ended_at": format_time(ran.ended_at),
-        "late_by": ran.late_by.total_seconds(),
-        "waited_for": told_of_waits(ran.waited_for),
+def render_ran(job: ForecastJob) -> dict[str, Any]:
+    return render_job(job) | {
+        "started_at": format_time(job.started_at),
+        "ended_at": format_time(job.ended_at),
+        "late_by": job.late_by.total_seconds(),
+        "waited_for": render_waits(job.waited_for),
     }
 
 
-def told_of_job(one: ForecastJob | UnstartedJob) -> dict[str, Any]:
-    names = ("type", "channel", "account", "brand")
-    said: Mapping[str, Any] = {name: getattr(one, name) for name in names}
-    return {"id": str(one.job_id), **said, "queue": one.queue.label, "scheduled_at": format_time(one.scheduled_at)}
+def render_job(job: ForecastJob | UnstartedJob) -> dict[str, Any]:
+    return {
+        "id": str(job.job_id),
+        "type": job.type,
+        "channel": job.channel,
+        "account": job.account,
+        "brand": job.brand,
+        "queue": job.queue.label,
+        "scheduled_at": format_time(job.scheduled_at),
+    }
 
 
-def told_of_waits(waits: Iterable[WaitReason]) -> list[dict[str, Any]]:
+def render_waits(waits: Iterable[WaitReason]) -> list[dict[str, Any]]:
     return [
         {"kind": wait.kind, "sentence": wait.sentence, "until_at": wait.until_at and format_time(wait.until_at)}
         for wait in waits
     ]
 
 
-def told_of_total(total: ChannelTotal) -> dict[str, Any]:
-    late = total.latest.total_seconds()
-    return {"channel": total.channel, "ran": total.ran, "left": total.left, "latest_late_by": late}
+def render_total(total: ChannelTotal) -> dict[str, Any]:
+    late_by = total.latest.total_seconds()
+    return {"channel": total.channel, "ran": total.ran, "left": total.left, "latest_late_by": late_by}
 
 
-def told_of_closed(gate: Gate) -> dict[str, Any]:
+def render_gate(gate: Gate) -> dict[str, Any]:
     return {
         "scope": gate.scope.value,
         "name": gate.name,

@@ -1,24 +1,24 @@
-"""Playing the days ahead: the store's own surveys, claims and settles, on a clock that leaps from instant to instant.
+"""Runs the queue ahead: the store's own polls, claims and settles, on a clock that jumps from event to event.
 
-Nothing is decided here but how long a job takes and that it works.
+It decides only how long a job takes and that it succeeds. All else is decided by the rules, as in a worker.
 """
 
 import heapq
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from postino.engine.channel_limits import ChannelLimits
 from postino.engine.claims import Claims
+from postino.forecast.gate_timeline import GateTimeline
+from postino.forecast.request import ForecastRequest
 from postino.forecast.result import (
-    A_PERSON,
-    ITS_TURN,
     MISSED,
+    NEEDS_PERSON,
+    WAITS_FOR_TURN,
     Forecast,
     ForecastJob,
-    GateTimeline,
     UnstartedJob,
     WaitReason,
 )
@@ -33,35 +33,15 @@ from postino.stores.store import Store
 from postino.values.job import Job, Queue, State
 from postino.values.outcome import Defer, Done
 
-MOST_JOBS = 100_000
-UNKNOWN_DURATION = timedelta(seconds=2)
-NEXT_LOOK = timedelta(seconds=1)
-VISIBLE = ("post", "publish")  # the steps by which networks publish, as quotas name them
-ONCE = RetryPolicy(max_attempts=1)
-Progress = Callable[[int, int], None]  # how many of how many have run
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForecastRequest:
-    """What somebody wants to know.
-
-    Without workers, with as many as there are; without seconds, as long as the jobs of a channel usually take.
-    """
-
-    until_at: datetime
-    from_at: datetime | None = None
-    channel: str | None = None
-    brand: str | None = None
-    workers: int | None = None
-    slots: int = 200
-    seconds_per_job: float | None = None
-    give_up_after: float = 21_600.0  # as the setting says: how long a post waits for a network in trouble
-    channel_limits: ChannelLimits = field(default_factory=ChannelLimits)
-    most: int = MOST_JOBS
+DEFAULT_DURATION = timedelta(seconds=2)  # of jobs on a channel without history
+CHECK_DELAY = timedelta(seconds=1)
+VISIBLE_STEPS = ("post", "publish")  # the names that networks give to their visible calls
+ONE_ATTEMPT = RetryPolicy(max_attempts=1)
+Progress = Callable[[int, int], None]  # called with the number of jobs that ran, and of all jobs
 
 
 @dataclass(slots=True)
-class Clock:
+class ForecastClock:
     now: datetime
 
     def __call__(self) -> datetime:
@@ -69,116 +49,117 @@ class Clock:
 
 
 class ForecastWorker:
-    """A worker that is only imagined, as far as the store can tell them apart."""
+    """A worker of a forecast: it claims by the real rules and runs nothing."""
 
-    def __init__(self, number: int, store: Store, slots: int, clock: Clock) -> None:
-        self.id = f"simulated {number}"
+    def __init__(self, number: int, store: Store, slots: int, clock: ForecastClock) -> None:
+        self.id = f"forecast {number}"
         self.slots = slots
-        began_at = clock.now
-        self.claims = Claims(store, lambda: (clock.now - began_at).total_seconds())
+        started_at = clock.now
+        self.claims = Claims(store, lambda: (clock.now - started_at).total_seconds())
         self.running: dict[UUID, Job] = {}
 
-    async def take(self, due: set[UUID]) -> list[Job]:
-        """All it can get of what is due now."""
-        taken: list[Job] = []
+    async def claim(self, due: set[UUID]) -> list[Job]:
+        """Claim as many due jobs as there are free slots, and take them out of `due`."""
+        jobs: list[Job] = []
         while due and (free := self.slots - len(self.running)):
             poll = await self.claims.poll(self.id, heartbeat=False)
-            low = any(job.queue is Queue.LOW for job in self.running.values())
-            claimed = await self.claims.claim(self.id, poll, free, low)
+            low_is_running = any(job.queue is Queue.LOW for job in self.running.values())
+            claimed = await self.claims.claim(self.id, poll, free, low_is_running)
             self.running |= {job.id: job for job in claimed}
-            taken += claimed
+            jobs += claimed
             due.difference_update(job.id for job in claimed)
             if not claimed and not poll.hinted:
                 break
-        return taken
+        return jobs
 
 
 class ForecastRun:
-    """The days ahead, played once."""
+    """One run of the queue from now to the end of the forecast."""
 
     def __init__(
-        self, outlook: ForecastInput, asked: ForecastRequest, progress: Progress, stop: threading.Event
+        self, queue: ForecastInput, request: ForecastRequest, progress: Progress, stop: threading.Event
     ) -> None:
-        self.outlook = outlook
-        self.asked = asked
+        self.queue = queue
+        self.request = request
         self.progress = progress
         self.stop = stop
-        self.clock = Clock(outlook.now)
-        self.gates = GateTimeline(outlook, asked.until_at)
-        self.jobs = {job.id: job for job in outlook.jobs}
+        self.clock = ForecastClock(queue.now)
+        self.gates = GateTimeline(queue, request.until_at)
+        self.jobs = {job.id: job for job in queue.jobs}
         self.ran: dict[UUID, ForecastJob] = {}
         self.missed: dict[UUID, WaitReason] = {}
-        self.ends: list[tuple[datetime, UUID]] = []
-        self.due: set[UUID] = set()  # and not begun
-        self.coming = [(job.run_at, job.id) for job in outlook.jobs if job.run_at and job.state is not State.RUNNING]
+        self.ends: list[tuple[datetime, UUID]] = []  # heap of running jobs
+        self.due: set[UUID] = set()  # due and not started
+        self.coming = [(job.run_at, job.id) for job in queue.jobs if job.run_at and job.state is not State.RUNNING]
         heapq.heapify(self.coming)
-        self.hands: list[ForecastWorker] = []
-        self.troubled = {breaker.service for breaker in outlook.circuits if breaker.state is not CircuitState.CLOSED}
-        self.missable = sorted(self.last_chances(), reverse=True)
-        self.instants = instants(outlook, self.gates, self.missable, asked.until_at)
+        self.workers: list[ForecastWorker] = []
+        self.failing = {breaker.service for breaker in queue.circuits if breaker.state is not CircuitState.CLOSED}
+        self.deadlines = sorted(self.list_deadlines(), reverse=True)
+        self.instants = list_instants(queue, self.gates, self.deadlines, request.until_at)
 
     async def play(self) -> None:
+        """Run until the end of the forecast, or until `stop` is set by another thread."""
         store = memory_store(self.clock)
         await store.open()
         try:
-            await self.begin(store)
-            while not self.stop.is_set() and await self.go_on(store):
+            await self.load(store)
+            while not self.stop.is_set() and await self.take_turn(store):
                 self.progress(len(self.ran), len(self.jobs))
         finally:
             await store.close()
 
-    async def begin(self, store: Store) -> None:
-        workers = range(self.asked.workers or 1)
-        self.hands = [ForecastWorker(number, store, self.asked.slots, self.clock) for number in workers]
-        for hands in self.hands:
-            await store.register_worker(WorkerInfo(id=hands.id, host="", pid=0))
-        held = await store.load_forecast(self.outlook, [hands.id for hands in self.hands])
-        by_id = {hands.id: hands for hands in self.hands}
-        for job in held:
+    async def load(self, store: Store) -> None:
+        """Fill the store with a copy of the queue, and give running jobs to the workers."""
+        numbers = range(self.request.workers or 1)
+        self.workers = [ForecastWorker(number, store, self.request.slots, self.clock) for number in numbers]
+        for worker in self.workers:
+            await store.register_worker(WorkerInfo(id=worker.id, host="", pid=0))
+        running = await store.load_forecast(self.queue, [worker.id for worker in self.workers])
+        by_id = {worker.id: worker for worker in self.workers}
+        for job in running:
             by_id[job.claimed_by or ""].running[job.id] = job
-            self.start(job, job.claimed_at or self.outlook.now)
+            self.start(job, job.claimed_at or self.queue.now)
 
-    async def go_on(self, store: Store) -> bool:
-        """All that happens at this instant, then the leap to the next; False: there is none."""
-        await self.settle(store)
+    async def take_turn(self, store: Store) -> bool:
+        """Do all that happens at this instant and move the clock to the next. Return False if there is none."""
+        await self.settle_ended(store)
         while self.coming and self.coming[0][0] <= self.clock.now:
             self.due.add(heapq.heappop(self.coming)[1])
-        for hands in self.hands:
+        for worker in self.workers:
             if self.stop.is_set():
                 return False
-            for job in await hands.take(self.due):
-                if not await self.is_deferred(store, hands, job):
+            for job in await worker.claim(self.due):
+                if not await self.defer_for_quota(store, worker, job):
                     self.start(job, self.clock.now)
-        await self.miss(store)
-        following = self.following()
-        if following is None:
+        await self.fail_missed(store)
+        next_at = self.find_next_instant()
+        if next_at is None:
             return False
-        self.clock.now = following
+        self.clock.now = next_at
         return True
 
-    async def is_deferred(self, store: Store, hands: ForecastWorker, job: Job) -> bool:
-        """What a visible call would cost is reserved, as every call does; without room the job waits for it."""
-        quotas = self.asked.channel_limits.quotas.get(job.channel, ()) if job.id in self.outlook.posts else ()
-        step = next((step for step in VISIBLE if any(get_cost(quota, step) for quota in quotas)), None)
+    async def defer_for_quota(self, store: Store, worker: ForecastWorker, job: Job) -> bool:
+        """Reserve what the job's visible call costs; defer the job and return True if a quota is used up."""
+        quotas = self.request.channel_limits.quotas.get(job.channel, ()) if job.id in self.queue.posts else ()
+        step = next((step for step in VISIBLE_STEPS if any(get_cost(quota, step) for quota in quotas)), None)
         if step is None:
             return False
-        costly = [quota for quota in quotas if get_cost(quota, step)]
-        gate = await store.reserve_quota(job, step, 1, costly)
+        gate = await store.reserve_quota(job, step, 1, [quota for quota in quotas if get_cost(quota, step)])
         if gate is None:
             return False
         now = self.clock.now
-        until_at = gate.until_at or self.asked.until_at
-        decided = settlement.settle_job(job, Defer(until_at, describe_closed_gate(gate)), ONCE, now, 0.0)
-        await store.settle([SettledJob(hands.running.pop(job.id), decided)])
+        until_at = gate.until_at or self.request.until_at
+        deferral = settlement.settle_job(job, Defer(until_at, describe_closed_gate(gate)), ONE_ATTEMPT, now, 0.0)
+        await store.settle([SettledJob(worker.running.pop(job.id), deferral)])
         self.gates.add(replace(gate, since_at=now))
         heapq.heappush(self.coming, (until_at, job.id))
         return True
 
     def start(self, job: Job, at: datetime) -> None:
-        asked = self.asked.seconds_per_job
-        usual = self.outlook.lasted.get(job.channel, UNKNOWN_DURATION)
-        lasts = usual if asked is None else timedelta(seconds=asked)
-        ended_at = max(at + lasts, self.clock.now)
+        seconds = self.request.seconds_per_job
+        usual = self.queue.lasted.get(job.channel, DEFAULT_DURATION)
+        duration = usual if seconds is None else timedelta(seconds=seconds)
+        ended_at = max(at + duration, self.clock.now)
         heapq.heappush(self.ends, (ended_at, job.id))
         self.ran[job.id] = ForecastJob(
             job_id=job.id,
@@ -190,80 +171,82 @@ class ForecastRun:
             scheduled_at=job.scheduled_at,
             started_at=at,
             ended_at=ended_at,
-            waited_for=self.waits_of(self.jobs[job.id], at),
+            waited_for=self.list_waits(self.jobs[job.id], at),
         )
 
-    def waits_of(self, job: Job, started_at: datetime) -> tuple[WaitReason, ...]:
-        """What held it from the time it was due, or from now on, until it began."""
-        due_at = max(job.run_at or self.outlook.now, self.outlook.now)
+    def list_waits(self, job: Job, started_at: datetime) -> tuple[WaitReason, ...]:
+        """Return what delayed a job from the time it was due, or from now, until it started."""
+        due_at = max(job.run_at or self.queue.now, self.queue.now)
         if started_at <= due_at:
             return ()
-        gates = self.gates.holding(job, due_at, started_at)
+        gates = self.gates.find_blocking(job, due_at, started_at)
         open_at = max((wait.until_at for wait in gates if wait.until_at), default=due_at)
-        return (*gates, ITS_TURN) if open_at < started_at else tuple(gates)
+        return (*gates, WAITS_FOR_TURN) if open_at < started_at else tuple(gates)
 
-    async def settle(self, store: Store) -> None:
-        """What has ended by now worked, and whoever was asked is well."""
+    async def settle_ended(self, store: Store) -> None:
+        """Complete the jobs that have ended by now, and count their services as healthy."""
         ended: list[UUID] = []
         while self.ends and self.ends[0][0] <= self.clock.now:
             ended.append(heapq.heappop(self.ends)[1])
-        jobs = [hands.running.pop(job_id) for hands in self.hands for job_id in ended if job_id in hands.running]
+        jobs = [worker.running.pop(job_id) for worker in self.workers for job_id in ended if job_id in worker.running]
         if jobs:
-            await store.settle([SettledJob(job, worked(job, self.clock.now)) for job in jobs])
-        for service in {job.channel for job in jobs} & self.troubled & self.asked.channel_limits.circuits.keys():
-            breaker = await store.record_response(service, True, self.asked.channel_limits.circuits[service], None)
+            await store.settle([SettledJob(job, complete(job, self.clock.now)) for job in jobs])
+        policies = self.request.channel_limits.circuits
+        for service in {job.channel for job in jobs} & self.failing & policies.keys():
+            breaker = await store.record_response(service, True, policies[service], None)
             if breaker.state is CircuitState.CLOSED:
-                self.troubled.discard(service)
+                self.failing.discard(service)
 
-    def last_chances(self) -> list[datetime]:
-        """When posts that have not begun will not be published any more; a network may be back sooner."""
-        patience = timedelta(seconds=self.asked.give_up_after) + NEXT_LOOK
+    def list_deadlines(self) -> list[datetime]:
+        """Return the times after which posts that have not started are given up."""
+        patience = timedelta(seconds=self.request.give_up_after) + CHECK_DELAY
         return [
             until_at or self.jobs[job_id].scheduled_at + patience
-            for job_id, until_at in self.outlook.posts.items()
-            if until_at is not None or self.jobs[job_id].channel in self.troubled
+            for job_id, until_at in self.queue.posts.items()
+            if until_at is not None or self.jobs[job_id].channel in self.failing
         ]
 
-    async def miss(self, store: Store) -> None:
-        while self.missable and self.missable[-1] <= self.clock.now:
-            self.missable.pop()
-            while missed := await store.fail_missed_posts(self.asked.give_up_after):
+    async def fail_missed(self, store: Store) -> None:
+        """Fail the posts whose deadline has passed."""
+        while self.deadlines and self.deadlines[-1] <= self.clock.now:
+            self.deadlines.pop()
+            while missed := await store.fail_missed_posts(self.request.give_up_after):
                 self.due.difference_update(job.id for job in missed)
                 for job in missed:
                     self.missed[job.id] = WaitReason(MISSED, (await store.job(job.id)).last_error or "")
 
-    def following(self) -> datetime | None:
-        """The next instant at which anything can change: a run ends, a job is due, a gate opens."""
+    def find_next_instant(self) -> datetime | None:
+        """Return the next time at which anything changes: a job ends or becomes due, or a gate opens."""
         while self.instants and self.instants[-1] <= self.clock.now:
             self.instants.pop()
-        ahead = [*self.instants[-1:], *(at for at, _ in (*self.ends[:1], *self.coming[:1]))]
-        return min((at for at in ahead if at <= self.asked.until_at), default=None)
+        candidates = [*self.instants[-1:], *(at for at, _ in (*self.ends[:1], *self.coming[:1]))]
+        return min((at for at in candidates if at <= self.request.until_at), default=None)
 
     def result(self) -> Forecast:
-        from_at = self.asked.from_at or self.outlook.now
-        ran = [ran for ran in self.ran.values() if ran.ended_at >= from_at]
-        ran.sort(key=lambda ran: (ran.started_at, ran.scheduled_at, ran.job_id))
-        left = [self.left(job) for job in self.outlook.jobs if job.id not in self.ran]
-        left.sort(key=lambda left: (left.scheduled_at, left.job_id))
+        from_at = self.request.from_at or self.queue.now
+        ran = [job for job in self.ran.values() if job.ended_at >= from_at]
+        ran.sort(key=lambda job: (job.started_at, job.scheduled_at, job.job_id))
+        left = [self.describe_unstarted(job) for job in self.queue.jobs if job.id not in self.ran]
+        left.sort(key=lambda job: (job.scheduled_at, job.job_id))
         gates = [gate for gate in self.gates.all if gate.until_at is None or gate.until_at > from_at]
         return Forecast(
             from_at=from_at,
-            until_at=self.asked.until_at,
+            until_at=self.request.until_at,
             ran=tuple(ran),
             left=tuple(left),
             gates=tuple(gates),
-            workers=self.asked.workers or 1,
-            slots=self.asked.slots,
+            workers=self.request.workers or 1,
+            slots=self.request.slots,
         )
 
-    def left(self, job: Job) -> UnstartedJob:
-        until_at = self.asked.until_at
-        gates = self.gates.holding(job, until_at, until_at + timedelta(microseconds=1))
-        waits: Sequence[WaitReason] = gates or [ITS_TURN]
+    def describe_unstarted(self, job: Job) -> UnstartedJob:
+        until_at = self.request.until_at
+        gates = self.gates.find_blocking(job, until_at, until_at + timedelta(microseconds=1))
+        waits: Sequence[WaitReason] = gates or [WAITS_FOR_TURN]
         if job.id in self.missed:
             waits = [self.missed[job.id]]
         elif job.state is State.UNCERTAIN and job.run_at is None:
-            waits = [A_PERSON]
+            waits = [NEEDS_PERSON]
         return UnstartedJob(
             job_id=job.id,
             type=job.type,
@@ -276,16 +259,15 @@ class ForecastRun:
         )
 
 
-def worked(job: Job, now: datetime) -> settlement.Settlement:
-    """Also what was in doubt: it is looked for, and there."""
-    return settlement.settle_job(replace(job, lookup_at=None), Done(), ONCE, now, 0.0)
+def complete(job: Job, now: datetime) -> settlement.Settlement:
+    """Return the settlement of a success. A job in doubt succeeds too: its lookup finds the post."""
+    return settlement.settle_job(replace(job, lookup_at=None), Done(), ONE_ATTEMPT, now, 0.0)
 
 
-def instants(
-    outlook: ForecastInput, gates: GateTimeline, missable: Sequence[datetime], until_at: datetime
+def list_instants(
+    queue: ForecastInput, gates: GateTimeline, deadlines: Sequence[datetime], until_at: datetime
 ) -> list[datetime]:
-    """When something may start that could not before, the last first; what ends meanwhile is not among them."""
-    of_jobs = [job.lookup_at for job in outlook.jobs if job.lookup_at is not None]
-    of_gates = [gate.until_at for gate in gates.all if gate.until_at is not None]
-    every = {*of_jobs, *of_gates, *missable}
-    return sorted((at for at in every if outlook.now < at <= until_at), reverse=True)
+    """Return the known times at which a job may start that could not before, the last first."""
+    lookups = [job.lookup_at for job in queue.jobs if job.lookup_at is not None]
+    openings = [gate.until_at for gate in gates.all if gate.until_at is not None]
+    return sorted((at for at in {*lookups, *openings, *deadlines} if queue.now < at <= until_at), reverse=True)
