@@ -195,7 +195,7 @@ def test_who_clicks_a_wrong_link_is_told_in_a_page_what_to_do(server: Server) ->
     assert (reply.headers["cache-control"], reply.headers["referrer-policy"]) == ("no-store", "no-referrer")
     assert "default-src 'none'" in reply.headers["content-security-policy"]
     assert "<h1>This link is not valid</h1>" in reply.body.decode()
-    assert "asks an owner for a new link" in reply.body.decode()
+    assert "ask an owner for a new link" in reply.body.decode()
 
 
 def test_an_old_link_signs_nobody_in(server: Server) -> None:

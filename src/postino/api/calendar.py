@@ -3,7 +3,7 @@
 from fastapi.responses import JSONResponse
 
 from postino.api.context import Context
-from postino.api.query import BRAND, MAX_LIMIT, MIN_LIMIT, integer_parameter, text_parameter
+from postino.api.query import BRAND, MAX_LIMIT, MIN_LIMIT, Parameter, integer_parameter, text_parameter
 from postino.api.routes import Routes
 from postino.client.types.calendar import CalendarView
 from postino.publishing.calendar import CalendarService, parse_days
@@ -14,7 +14,7 @@ routes = Routes("calendar")
 DAY = {"type": "string", "format": "date"}
 FROM = text_parameter("from", "First day, such as 2026-03-01.", schema=DAY, required=True)
 TO = text_parameter("to", "Last day; it is included.", schema=DAY, required=True)
-TIMEZONE = text_parameter("timezone", "IANA time zone of the days; left out, it is UTC.")
+TIMEZONE = Parameter("timezone", "IANA time zone of the days; left out, it is UTC.", str, "UTC")
 LIMIT = integer_parameter("limit", "How many posts of each day are listed.", MIN_LIMIT, MAX_LIMIT, 20)
 
 
@@ -29,7 +29,7 @@ async def get_calendar(context: Context) -> JSONResponse:
     """
     query, caller = context.query, context.caller
     first, last = parse_days(query[FROM], query[TO])
-    timezone = get_zone(query[TIMEZONE] or "UTC").key
+    timezone = get_zone(query[TIMEZONE]).key
     brands, brand = caller.brands, query[BRAND]
     if brand is not None:
         brands = frozenset([brand] if caller.can_see(brand) else [])
