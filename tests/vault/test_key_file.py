@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from postino.vault.key_file import KeyFileRefused, add_key, id_of, read_or_create
+from postino.vault.key_file import KeyFileRefused, add_key, compute_key_id, read_or_create
 
 PROGRAM = """
 import sys
 from pathlib import Path
-from postino.vault.key_file import add_key, id_of, read_or_create
+from postino.vault.key_file import add_key, compute_key_id, read_or_create
 act = {"create": read_or_create, "add": add_key}[sys.argv[1]]
-print(id_of(act(Path(sys.argv[2]))[-1]))
+print(compute_key_id(act(Path(sys.argv[2]))[-1]))
 """
 
 
@@ -35,7 +35,7 @@ def at_once(act: str, path: Path, count: int) -> list[str]:
     return answers
 
 
-def test_the_file_is_its_owner_s_alone_whatever_the_umask(path: Path) -> None:
+def test_key_file_is_private_with_any_umask(path: Path) -> None:
     before = os.umask(0)
     try:
         read_or_create(path)
@@ -46,7 +46,7 @@ def test_the_file_is_its_owner_s_alone_whatever_the_umask(path: Path) -> None:
     assert os.listdir(path.parent) == ["vault.key"]
 
 
-def test_it_is_read_as_it_was_made(path: Path) -> None:
+def test_key_file_is_read_as_written(path: Path) -> None:
     made = read_or_create(path)
     assert [len(key) for key in made] == [32]
     assert read_or_create(path) == made
@@ -55,19 +55,19 @@ def test_it_is_read_as_it_was_made(path: Path) -> None:
     assert read_or_create(path)[:1] == made
 
 
-def test_those_who_make_it_at_once_get_the_same_key(path: Path) -> None:
+def test_concurrent_creation_yields_one_key(path: Path) -> None:
     assert len(set(at_once("create", path, 4))) == 1
 
 
-def test_those_who_add_a_key_at_once_lose_none(path: Path) -> None:
-    first = id_of(read_or_create(path)[0])
+def test_concurrently_added_keys_are_all_kept(path: Path) -> None:
+    first = compute_key_id(read_or_create(path)[0])
     added = at_once("add", path, 4)
-    assert {id_of(key) for key in read_or_create(path)} == {first, *added}
+    assert {compute_key_id(key) for key in read_or_create(path)} == {first, *added}
     assert len(set(added)) == 4
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644, 0o610, 0o666])
-def test_a_file_that_others_can_reach_is_refused(path: Path, mode: int) -> None:
+def test_key_file_accessible_to_others_is_refused(path: Path, mode: int) -> None:
     read_or_create(path)
     path.chmod(mode)
     with pytest.raises(KeyFileRefused, match=rf"mode {mode:04o}.*chmod 600") as refused:
@@ -98,7 +98,7 @@ def with_another_letter(content: str) -> str:
         lambda content: content + "è",
     ],
 )
-def test_a_damaged_file_is_refused_and_left_as_it_is(path: Path, damage: Callable[[str], str]) -> None:
+def test_damaged_key_file_is_refused_and_unchanged(path: Path, damage: Callable[[str], str]) -> None:
     read_or_create(path)
     secret = path.read_text().split()[-1]
     damaged = damage(path.read_text())
@@ -110,24 +110,24 @@ def test_a_damaged_file_is_refused_and_left_as_it_is(path: Path, damage: Callabl
     assert path.read_text() == damaged
 
 
-def test_a_file_of_a_newer_version_is_refused(path: Path) -> None:
+def test_key_file_of_a_newer_version_is_refused(path: Path) -> None:
     read_or_create(path)
     path.write_text(path.read_text().replace("vault 1", "vault 2"))
     with pytest.raises(KeyFileRefused, match="newer Postino"):
         read_or_create(path)
 
 
-def test_a_link_that_leads_nowhere_is_not_replaced_by_a_new_key(path: Path) -> None:
+def test_dangling_link_is_not_replaced_by_a_new_key(path: Path) -> None:
     path.symlink_to(path.with_name("elsewhere"))
     for act in (read_or_create, add_key):
-        with pytest.raises(KeyFileRefused, match="No new key is made"):
+        with pytest.raises(KeyFileRefused, match="creates no new key"):
             act(path)
     assert path.is_symlink()
     with pytest.raises(KeyFileRefused, match="is missing"):
         add_key(path.with_name("nothing"))
 
 
-def test_behind_a_link_the_file_itself_is_changed(path: Path) -> None:
+def test_adding_a_key_changes_the_file_behind_a_link(path: Path) -> None:
     real = path.with_name("elsewhere")
     read_or_create(real)
     path.symlink_to(real)
@@ -136,7 +136,7 @@ def test_behind_a_link_the_file_itself_is_changed(path: Path) -> None:
     assert read_or_create(real) == read_or_create(path) == added
 
 
-def test_what_is_no_file_is_refused(path: Path) -> None:
+def test_path_that_is_no_file_is_refused(path: Path) -> None:
     path.mkdir()
     with pytest.raises(KeyFileRefused, match="is not a file"):
         read_or_create(path)

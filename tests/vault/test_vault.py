@@ -1,4 +1,4 @@
-"""Where credentials are sealed: they open for whom they are about, with their key, unchanged, and for nothing else."""
+"""Sealed credentials open for their account, with their key and unchanged, and in no other case."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postino.vault.vault import KeyLost, SealBroken, Vault, VaultError, load_or_create, turn_key
+from postino.vault.vault import KeyLost, SealBroken, Vault, VaultError, load_or_create, rotate_key
 
 OLD, NEW = bytes(range(32)), bytes(range(100, 132))
 VAULT = Vault({"old": OLD, "new": NEW}, current="new")
@@ -23,28 +23,28 @@ PLAINS = st.dictionaries(st.text(max_size=8), st.text(max_size=40), max_size=4)
 
 
 @given(PLAINS, st.text(max_size=20))
-def test_what_was_sealed_opens_again(plain: dict[str, str], about: str) -> None:
+def test_sealed_values_open_again(plain: dict[str, str], about: str) -> None:
     assert VAULT.open(VAULT.seal(plain, about), about) == plain
 
 
 @given(PLAINS, st.text(max_size=20), st.text(max_size=20))
-def test_it_opens_for_nothing_else(plain: dict[str, str], about: str, other: str) -> None:
+def test_sealed_values_open_for_their_account_only(plain: dict[str, str], about: str, other: str) -> None:
     sealed = VAULT.seal(plain, about)
     if about != other:
         with pytest.raises(SealBroken):
             VAULT.open(sealed, other)
 
 
-def test_sealing_twice_never_gives_the_same() -> None:
+def test_sealing_twice_gives_different_bytes() -> None:
     assert VAULT.seal(SECRET, ABOUT) != VAULT.seal(SECRET, ABOUT)
 
 
-def test_nothing_of_what_was_sealed_can_be_read() -> None:
+def test_sealed_bytes_contain_no_plain_text() -> None:
     sealed = VAULT.seal(SECRET, ABOUT)
     assert all(text.encode() not in sealed for pair in SECRET.items() for text in pair)
 
 
-def test_every_single_change_is_noticed() -> None:
+def test_every_changed_byte_is_detected() -> None:
     sealed = VAULT.seal(SECRET, ABOUT)
     for position in range(len(sealed)):
         for bit in (1, 0x80):
@@ -54,7 +54,7 @@ def test_every_single_change_is_noticed() -> None:
                 VAULT.open(bytes(changed), ABOUT)
 
 
-def test_what_is_cut_short_or_longer_is_noticed() -> None:
+def test_truncated_or_extended_values_are_detected() -> None:
     sealed = VAULT.seal(SECRET, ABOUT)
     for end in range(len(sealed)):
         with pytest.raises(SealBroken):
@@ -64,43 +64,43 @@ def test_what_is_cut_short_or_longer_is_noticed() -> None:
 
 
 @given(st.binary(max_size=80))
-def test_whatever_else_is_stored_there_is_refused(stored: bytes) -> None:
+def test_arbitrary_bytes_are_refused(stored: bytes) -> None:
     with pytest.raises(VaultError):
         VAULT.open(stored, ABOUT)
 
 
-def test_a_key_of_the_same_name_is_not_the_same_key() -> None:
+def test_another_key_with_the_same_id_does_not_open() -> None:
     other = Vault({"new": OLD}, current="new")
     with pytest.raises(SealBroken):
         other.open(VAULT.seal(SECRET, ABOUT), ABOUT)
 
 
-def test_a_sealed_text_cannot_pass_for_one_of_another_key() -> None:
+def test_the_key_id_of_a_sealed_value_cannot_be_replaced() -> None:
     twins = Vault({"one": OLD, "two": OLD}, current="one")
     sealed = twins.seal(SECRET, ABOUT)
     with pytest.raises(SealBroken):
         twins.open(sealed.replace(b"one", b"two", 1), ABOUT)
 
 
-def test_a_lost_key_says_what_that_means() -> None:
+def test_lost_key_message_says_what_to_do() -> None:
     with pytest.raises(KeyLost) as lost:
         Vault({"new": NEW}, current="new").open(Vault({"old": OLD}, current="old").seal(SECRET, ABOUT), ABOUT)
-    for words in (ABOUT, "the key 'old'", "Put back the vault.key", "connected again", "posts are kept"):
+    for words in (ABOUT, "the key 'old'", "the vault.key of that time", "reconnect the account", "posts are kept"):
         assert words in str(lost.value)
 
 
-def test_what_a_newer_version_sealed_is_said_to_be_that() -> None:
+def test_value_sealed_by_a_newer_version_says_so() -> None:
     with pytest.raises(SealBroken, match="newer Postino"):
         VAULT.open(b"\x02" + VAULT.seal(SECRET, ABOUT)[1:], ABOUT)
 
 
-def test_the_format_is_the_same_for_ever() -> None:
+def test_sealed_format_is_stable() -> None:
     header, nonce = b"\x01\x03new", bytes(12)
     text = AESGCM(NEW).encrypt(nonce, b'{"token":"value"}', header + ABOUT.encode())
     assert VAULT.open(header + nonce + text, ABOUT) == {"token": "value"}
 
 
-def test_keys_turn_without_closing_anything() -> None:
+def test_rotated_keys_still_open_older_values() -> None:
     before = Vault({"old": OLD}, current="old").seal(SECRET, ABOUT)
     assert VAULT.open(before, ABOUT) == SECRET
     assert not VAULT.is_current(before, ABOUT)
@@ -109,7 +109,7 @@ def test_keys_turn_without_closing_anything() -> None:
     assert Vault({"new": NEW}, current="new").open(after, ABOUT) == SECRET
 
 
-def test_no_message_and_no_repr_shows_a_secret() -> None:
+def test_no_message_or_repr_contains_a_secret() -> None:
     shown = [repr(VAULT), str(VAULT), f"{VAULT!r:>80}"]
     sealed = VAULT.seal(SECRET, ABOUT)
     attempts: list[Any] = [
@@ -138,28 +138,28 @@ def forms(key: bytes) -> list[str]:
     ("keys", "current"),
     [({}, "a"), ({"a": OLD}, "b"), ({"a": OLD[:16]}, "a"), ({"": OLD}, ""), ({"a" * 256: OLD}, "a" * 256)],
 )
-def test_a_vault_without_proper_keys_is_not_built(keys: dict[str, bytes], current: str) -> None:
+def test_vault_with_invalid_keys_is_refused(keys: dict[str, bytes], current: str) -> None:
     with pytest.raises(ValueError, match="key"):
         Vault(keys, current)
 
 
-def test_a_vault_outlives_its_process(tmp_path: Path) -> None:
+def test_vault_is_reloaded_from_its_file(tmp_path: Path) -> None:
     path = tmp_path / "data" / "vault.key"
     sealed = load_or_create(path).seal(SECRET, ABOUT)
     assert load_or_create(path).open(sealed, ABOUT) == SECRET
 
 
-def test_a_new_key_in_the_file_is_current_and_the_old_one_still_opens(tmp_path: Path) -> None:
+def test_rotation_makes_the_new_key_current_and_keeps_the_old(tmp_path: Path) -> None:
     path = tmp_path / "vault.key"
     sealed = load_or_create(path).seal(SECRET, ABOUT)
-    turned = turn_key(path)
+    turned = rotate_key(path)
     assert not turned.is_current(sealed, ABOUT)
     assert load_or_create(path).open(turned.reseal(sealed, ABOUT), ABOUT) == SECRET
     assert load_or_create(path).open(sealed, ABOUT) == SECRET
     assert load_or_create(path).current == turned.current
 
 
-def test_after_the_file_is_lost_a_new_one_is_made_and_what_was_sealed_says_so(tmp_path: Path) -> None:
+def test_after_losing_the_key_file_sealed_values_report_the_lost_key(tmp_path: Path) -> None:
     path = tmp_path / "vault.key"
     sealed = load_or_create(path).seal(SECRET, ABOUT)
     path.unlink()

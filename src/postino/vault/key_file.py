@@ -1,6 +1,6 @@
-"""vault.key: a line for each key, the last one is current. Losing this file means connecting every account again.
+"""The file vault.key: one line per key, the last one is current. Without it every account must be reconnected.
 
-It is written whole or not at all, readable by its owner only, and never replaced by a new one while it is there.
+The file is written atomically, readable by its owner only, and never replaced by a new one while it exists.
 """
 
 import base64
@@ -16,61 +16,61 @@ from pathlib import Path
 from postino.errors import PostinoError
 
 KEY_BYTES = 32
-MOST_BYTES = 1_000_000
+MAX_BYTES = 1_000_000
 HEADER = "postino vault 1"
 NOTE = (
-    "# The key to the credentials in Postino's database, which nobody can read without it. Keep a copy elsewhere,\n"
-    "# and apart from copies of the database.\n"
+    "# The key to the credentials in Postino's database. Nobody can read them without it. Keep a safe copy,\n"
+    "# apart from copies of the database.\n"
 )
 
 
 class KeyFileRefused(PostinoError):
-    """The file of the keys is not as it must be."""
+    """The key file is missing, damaged or readable by others."""
 
 
 def read_or_create(path: Path) -> list[bytes]:
-    """The keys of this file, which is made if there is none."""
-    with _told(path):
+    """Return the keys of this file. A missing file is created with a new key."""
+    with _translate_errors(path):
         if not os.path.lexists(path):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with _locked(path.parent):
+            with _lock_folder(path.parent):
                 if not os.path.lexists(path):
                     _write(path, [secrets.token_bytes(KEY_BYTES)])
         return _read(path)
 
 
 def add_key(path: Path) -> list[bytes]:
-    """With a new key, which is current from now on; the old ones stay, and open what they sealed."""
-    with _told(path):
+    """Add a new current key and return all keys. Older keys stay, to open what they sealed."""
+    with _translate_errors(path):
         path = path.resolve(strict=True)
-        with _locked(path.parent):
+        with _lock_folder(path.parent):
             keys = [*_read(path), secrets.token_bytes(KEY_BYTES)]
             _write(path, keys)
         return keys
 
 
-def id_of(key: bytes) -> str:
-    """Tells keys apart and proves a line undamaged; says nothing about the key itself."""
+def compute_key_id(key: bytes) -> str:
+    """Return a key's id: it tells keys apart, detects damage, and reveals nothing about the key."""
     return hashlib.sha256(b"postino vault key " + key).hexdigest()[:16]
 
 
 def _read(path: Path) -> list[bytes]:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
-        _check(os.fstat(descriptor), path)
-        return _parse(os.read(descriptor, MOST_BYTES), path)
+        _check_permissions(os.fstat(descriptor), path)
+        return _parse(os.read(descriptor, MAX_BYTES), path)
     finally:
         os.close(descriptor)
 
 
-def _check(found: os.stat_result, path: Path) -> None:
-    if not stat.S_ISREG(found.st_mode):
+def _check_permissions(status: os.stat_result, path: Path) -> None:
+    if not stat.S_ISREG(status.st_mode):
         raise KeyFileRefused(f"{path} is not a file. Move it away, or set another data directory.")
-    if found.st_mode & 0o077:
-        mode = stat.S_IMODE(found.st_mode)
+    if status.st_mode & 0o077:
+        mode = stat.S_IMODE(status.st_mode)
         raise KeyFileRefused(
-            f"{path} can be read or changed by others (mode {mode:04o}), and with it all credentials. Nothing was"
-            f" opened. Run `chmod 600 {path}`; if others may have seen it, connect the accounts again."
+            f"Others can read or change {path} (mode {mode:04o}), and with it all credentials. Nothing was opened."
+            f" Run `chmod 600 {path}`. If others may have read it, reconnect the accounts."
         )
 
 
@@ -78,27 +78,27 @@ def _parse(content: bytes, path: Path) -> list[bytes]:
     lines = [line for line in content.decode("ascii", "replace").splitlines() if line and not line.startswith("#")]
     if lines and lines[0].startswith("postino vault ") and lines[0] != HEADER:
         raise KeyFileRefused(f"{path} was written by a newer Postino. Run that version, or a later one.")
-    keys = [_key(line) for line in lines[1:]]
+    keys = [_parse_key(line) for line in lines[1:]]
     if not keys or lines[0] != HEADER or not all(keys):
         raise KeyFileRefused(
-            f"{path} is damaged. It is left as it is, because a new key opens nothing that was sealed with the old one."
-            " Put it back from a backup; if there is none, move it away, and connect the accounts again."
+            f"{path} is damaged. Postino does not replace it: a new key cannot open what the old one sealed. Restore it"
+            " from a backup. Without a backup, move it away and reconnect the accounts."
         )
     return keys
 
 
-def _key(line: str) -> bytes:
-    """The key of a line; empty if it is not what it was when it was written."""
+def _parse_key(line: str) -> bytes:
+    """Return the key of a line; empty if the line is damaged."""
     key_id, _, encoded = line.partition(" ")
     with suppress(ValueError):
         key = base64.b64decode(encoded, validate=True)
-        if len(key) == KEY_BYTES and id_of(key) == key_id:
+        if len(key) == KEY_BYTES and compute_key_id(key) == key_id:
             return key
     return b""
 
 
 def _write(path: Path, keys: list[bytes]) -> None:
-    lines = [f"{id_of(key)} {base64.b64encode(key).decode()}\n" for key in keys]
+    lines = [f"{compute_key_id(key)} {base64.b64encode(key).decode()}\n" for key in keys]
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
@@ -122,8 +122,8 @@ def _sync(folder: Path) -> None:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Two that make or change the key at once would each lose what the other sealed."""
+def _lock_folder(folder: Path) -> Iterator[None]:
+    """Lock the folder: of two processes that add a key at once, one would lose what the other sealed."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -133,14 +133,14 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
-    """What the file system refuses, in words."""
+def _translate_errors(path: Path) -> Iterator[None]:
+    """Turn errors of the file system into KeyFileRefused."""
     try:
         yield
     except FileNotFoundError as error:
         raise KeyFileRefused(
-            f"{path} is missing, or a link to what is missing. No new key is made, because it would open nothing that"
-            " was sealed with the old one. Put the file back."
+            f"{path} is missing, or a link to a missing file. Postino creates no new key: it could not open what the"
+            " old one sealed. Restore the file."
         ) from error
     except OSError as error:
         raise KeyFileRefused(f"{path} cannot be used: {error.strerror}. Nothing was opened.") from error

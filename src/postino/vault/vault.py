@@ -1,12 +1,12 @@
-"""Where credentials are sealed: AES-256-GCM, bound to what they are about, opened only for the call that needs them.
+"""Seal credentials with AES-256-GCM, bound to the account they belong to.
 
 VaultError
-├── SealBroken  changed, cut short, or about something else
-└── KeyLost     sealed with a key that is not here
-No message, and no repr, ever shows a key or what was sealed.
+├── SealBroken  changed, truncated, or sealed for another account
+└── KeyLost     sealed with a key that is not in vault.key
+No message and no repr contains a key or sealed values.
 
-A sealed text is: version (1 byte), length of the key's id (1 byte), the id, nonce (12 bytes), ciphertext and tag. All
-before the nonce is authenticated together with what it is about.
+A sealed value is: version (1 byte), length of the key's id (1 byte), the id, nonce (12 bytes), ciphertext and tag.
+Everything before the nonce is authenticated together with the account's id (`about`).
 """
 
 import json
@@ -18,7 +18,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from postino.errors import PostinoError
-from postino.vault.key_file import KEY_BYTES, add_key, id_of, read_or_create
+from postino.vault.key_file import KEY_BYTES, add_key, compute_key_id, read_or_create
 
 VERSION = 1
 NONCE_BYTES = 12
@@ -26,19 +26,19 @@ TAG_BYTES = 16
 
 
 class VaultError(PostinoError):
-    """The vault refuses."""
+    """A sealed value cannot be opened."""
 
 
 class SealBroken(VaultError):
-    """What is stored cannot be opened."""
+    """A sealed value was changed, truncated, or belongs to another account."""
 
 
 class KeyLost(VaultError):
-    """What is stored was sealed with a key that is not here."""
+    """A value was sealed with a key that is not in vault.key."""
 
 
 class Vault:
-    """Seals with the current key, opens with any it has."""
+    """Seals with the current key, and opens with any of its keys."""
 
     __slots__ = ("_ciphers", "current")
 
@@ -55,72 +55,73 @@ class Vault:
         return f"Vault(current={self.current!r}, keys={len(self._ciphers)})"
 
     def seal(self, plain: Mapping[str, str], about: str) -> bytes:
-        """`about` is whose and what it is, such as an account's id and the field: it opens for nothing else."""
+        """Return the sealed values. They open only with the same `about`, such as an account's id."""
         if not all(isinstance(part, str) for pair in plain.items() for part in pair):
-            raise TypeError(f"only texts are sealed, and there is something else in what is about {about}")
-        header = _header(self.current)
+            raise TypeError(f"the values sealed for {about} must be strings")
+        header = _make_header(self.current)
         nonce = os.urandom(NONCE_BYTES)
         text = json.dumps(dict(plain), sort_keys=True, separators=(",", ":")).encode()
         return header + nonce + self._ciphers[self.current].encrypt(nonce, text, header + about.encode())
 
     def open(self, sealed: bytes, about: str) -> dict[str, str]:
-        key_id = _key_id(sealed, about)
+        key_id = _read_key_id(sealed, about)
         cipher = self._ciphers.get(key_id)
         if cipher is None:
             raise KeyLost(
-                f"What is stored for {about} was sealed with the key {key_id!r}, which is not in this vault. Put back"
-                " the vault.key that was in use then, from a backup. Without it nobody can read these credentials: the"
-                " account has to be connected again. Its posts are kept, and wait."
+                f"The credentials of {about} were sealed with the key {key_id!r}, which is not in vault.key. Restore"
+                " the vault.key of that time from a backup. Without it, reconnect the account. Its posts are kept and wait."
             )
-        header = _header(key_id)
+        header = _make_header(key_id)
         nonce, text = sealed[len(header) :][:NONCE_BYTES], sealed[len(header) + NONCE_BYTES :]
         try:
             opened: dict[str, str] = json.loads(cipher.decrypt(nonce, text, header + about.encode()))
         except InvalidTag:
-            raise _broken(about) from None
+            raise _make_error(about) from None
         return opened
 
     def is_current(self, sealed: bytes, about: str) -> bool:
-        """Whether it is sealed with the current key, or is due to be sealed anew."""
-        return _key_id(sealed, about) == self.current
+        """Return whether a value is sealed with the current key."""
+        return _read_key_id(sealed, about) == self.current
 
     def reseal(self, sealed: bytes, about: str) -> bytes:
-        """The same, under the current key."""
+        """Return the value sealed with the current key."""
         return self.seal(self.open(sealed, about), about)
 
 
 def load_or_create(path: Path) -> Vault:
-    """The vault whose keys are in this file, which is made if there is none. Raises KeyFileRefused."""
-    return _vault(read_or_create(path))
+    """Return the vault with the keys of this file, which is created if it is missing. Raises KeyFileRefused."""
+    return _make_vault(read_or_create(path))
 
 
-def turn_key(path: Path) -> Vault:
-    """The vault with a new current key; what older ones sealed still opens. Raises KeyFileRefused."""
-    return _vault(add_key(path))
+def rotate_key(path: Path) -> Vault:
+    """Add a new current key to this file and return the vault. Older keys still open. Raises KeyFileRefused."""
+    return _make_vault(add_key(path))
 
 
-def _vault(keys: list[bytes]) -> Vault:
-    return Vault({id_of(key): key for key in keys}, current=id_of(keys[-1]))
+def _make_vault(keys: list[bytes]) -> Vault:
+    return Vault({compute_key_id(key): key for key in keys}, current=compute_key_id(keys[-1]))
 
 
-def _header(key_id: str) -> bytes:
+def _make_header(key_id: str) -> bytes:
     encoded = key_id.encode()
     return bytes([VERSION, len(encoded)]) + encoded
 
 
-def _key_id(sealed: bytes, about: str) -> str:
+def _read_key_id(sealed: bytes, about: str) -> str:
     if sealed and sealed[0] > VERSION:
-        raise SealBroken(f"What is stored for {about} was sealed by a newer Postino. Run that version, or a later one.")
+        raise SealBroken(
+            f"The credentials of {about} were sealed by a newer Postino. Run that version, or a later one."
+        )
     if len(sealed) < 2 or sealed[0] != VERSION or len(sealed) < 2 + sealed[1] + NONCE_BYTES + TAG_BYTES:
-        raise _broken(about)
+        raise _make_error(about)
     try:
         return bytes(sealed[2 : 2 + sealed[1]]).decode()
     except UnicodeDecodeError:
-        raise _broken(about) from None
+        raise _make_error(about) from None
 
 
-def _broken(about: str) -> SealBroken:
+def _make_error(about: str) -> SealBroken:
     return SealBroken(
-        f"What is stored for {about} cannot be opened: it was changed, cut short, or belongs to something else. Nothing"
-        " was read from it. Restore it from a backup, or connect the account again."
+        f"The credentials of {about} cannot be opened: they were changed, truncated, or belong to another account."
+        " Restore the database from a backup, or reconnect the account."
     )
