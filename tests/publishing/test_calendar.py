@@ -25,19 +25,19 @@ HOUR = timedelta(hours=1)
         ("2011-12-30", "Pacific/Apia", 0),  # nor does all of this day
     ],
 )
-def test_a_day_has_as_many_hours_as_its_clocks_show(day: str, zone: str, hours: int) -> None:
+def test_day_has_the_hours_of_its_time_zone(day: str, zone: str, hours: int) -> None:
     window = to_window(date.fromisoformat(day), zone)
     assert window.to_at - window.from_at == hours * HOUR
 
 
 @given(st.dates(date(2025, 1, 1), date(2037, 1, 1)), st.sampled_from(sorted(list_zone_names())))
-def test_days_follow_each_other_without_a_gap(day: date, zone: str) -> None:
+def test_days_are_contiguous(day: date, zone: str) -> None:
     today, tomorrow = to_window(day, zone), to_window(day + timedelta(days=1), zone)
     assert today.to_at == tomorrow.from_at
     assert today.from_at <= today.to_at
 
 
-def test_a_calendar_has_at_most_a_hundred_days() -> None:
+def test_calendar_is_limited_to_a_hundred_days() -> None:
     first = date(2026, 1, 1)
     assert len(list_dates(first, first)) == 1
     assert len(list_dates(first, first + timedelta(days=99))) == 100
@@ -50,7 +50,7 @@ def test_a_calendar_has_at_most_a_hundred_days() -> None:
 @pytest.mark.parametrize(
     "text", [None, "", "today", "2026-02-30", "20260101", "2026-W01-1", "0001-01-01", "9999-12-31"]
 )
-def test_what_is_no_day_is_named(text: str | None) -> None:
+def test_invalid_day_names_its_field(text: str | None) -> None:
     with pytest.raises(WrongUse, match="2026-03-29") as refusal:
         parse_day(text, "from")
     assert refusal.value.field == "from"

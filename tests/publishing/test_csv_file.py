@@ -1,4 +1,4 @@
-"""Files of posts as spreadsheets write them, and what is wrong with them, line by line."""
+"""CSV files as spreadsheets write them, and their problems by line."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ def only_fault(file: bytes) -> tuple[int, str | None, str]:
         ' Text , ACCOUNTS,at\n"Hello, you",anna,2035\n',
     ],
 )
-def test_it_is_read_as_any_spreadsheet_writes_it(file: str) -> None:
+def test_csv_of_any_spreadsheet_is_parsed(file: str) -> None:
     [line] = rows(file)
     assert line.values == {"text": "Hello, you", "accounts": "anna", "at": "2035"}
     assert line.number == (3 if file.startswith("sep") else 2)
 
 
-def test_a_row_has_the_number_of_its_first_line_and_empty_ones_count_for_lines_alone() -> None:
+def test_row_has_the_number_of_its_first_line_and_empty_rows_are_skipped() -> None:
     lines = rows(HEAD + '"one\ntwo",a,b\n\n,,\nlast,a,b\n')
     assert [(line.number, line.values["text"]) for line in lines] == [(2, "one\ntwo"), (6, "last")]
 
 
-def test_what_is_left_out_at_the_end_of_a_row_is_empty() -> None:
+def test_missing_values_at_the_end_of_a_row_are_absent() -> None:
     [line] = rows(HEAD + "text alone\n")
     assert line.values == {"text": "text alone"}
 
@@ -62,13 +62,13 @@ def test_what_is_left_out_at_the_end_of_a_row_is_empty() -> None:
         (HEAD.encode() + b"x,y,z\n" * (MAX_ROWS + 1), MAX_ROWS + 2, None, "more than 10,000 rows"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_told_with_the_line(file: bytes, line: int, column: str, told: str) -> None:
+def test_unreadable_file_is_reported_with_its_line(file: bytes, line: int, column: str, told: str) -> None:
     where, blamed, message = only_fault(file)
     assert (where, blamed) == (line, column)
     assert told in message
 
 
-def test_bytes_that_are_not_utf8_are_told_by_their_line_and_the_other_rows_are_read() -> None:
+def test_undecodable_bytes_are_reported_by_line_and_other_rows_parsed() -> None:
     lines, faults = parse_csv(HEAD.encode() + b'good,a,b\n"one\ncaf\xe9",a,b\nfine,a,b\n')
     assert faults == []
     assert [len(line.problems) for line in lines] == [0, 1, 0]
@@ -76,12 +76,12 @@ def test_bytes_that_are_not_utf8_are_told_by_their_line_and_the_other_rows_are_r
     assert (fault.line, fault.column, fault.value) == (4, "text", "one\ncaf\ufffd")
 
 
-def test_a_row_with_too_many_values_is_told() -> None:
+def test_row_with_too_many_values_is_reported() -> None:
     [line] = rows(HEAD + "a,b,c,d\n")
     assert "4 values for 3 columns" in line.problems[0].message
 
 
-def test_several_in_one_field() -> None:
+def test_fields_with_several_values_are_split() -> None:
     assert split_list(" bluesky:ada.test ; mastodon:ada|telegram:x,\n") == [
         "bluesky:ada.test",
         "mastodon:ada",
@@ -93,7 +93,7 @@ def test_several_in_one_field() -> None:
 
 
 @given(st.binary(max_size=300))
-def test_whatever_comes_is_read_or_told(noise: bytes) -> None:
+def test_arbitrary_bytes_are_parsed_or_reported(noise: bytes) -> None:
     for file in (noise, HEAD.encode() + noise):
         lines, faults = parse_csv(file)
         assert all(set(line.values) <= {*COLUMNS} for line in lines)

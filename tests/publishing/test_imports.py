@@ -1,4 +1,4 @@
-"""Files of posts keep nobody waiting, however large and however wrong they are."""
+"""Imports do not block the event loop, however large or invalid the file is."""
 
 import asyncio
 import json
@@ -13,11 +13,11 @@ from postino.publishing.import_rows import MAX_UNKNOWN
 from postino.publishing.imports import MAX_CONCURRENT, Importer
 from postino.publishing.suggestions import MAX_COMPARED_NAMES, AccountSuggestions
 from postino.values.post import StoredAccount
-from tests.publishing.tiny import Tiny, publishing
+from tests.publishing.fake_network import FakeNetwork, open_app
 
 
-class Watched(Importer):
-    """Knows how many files were looked at together, and that the loop looked at none."""
+class WatchedImporter(Importer):
+    """Counts the files checked concurrently, and asserts that none is checked in the event loop."""
 
     at_work = 0
     most = 0
@@ -37,36 +37,36 @@ class Watched(Importer):
 
 @pytest.fixture
 async def app(tmp_path: Path) -> AsyncIterator[Postino]:
-    async with publishing(tmp_path, Tiny()) as app:
+    async with open_app(tmp_path, FakeNetwork()) as app:
         await app.accounts.add("mastodon", "anna", {"token": "t"}, base_url="https://there")
         yield app
 
 
-def file_of(accounts: str, rows: int, word: str = "row") -> bytes:
+def make_file(accounts: str, rows: int, word: str = "row") -> bytes:
     lines = (f"{word} {number},{accounts},2035-01-01T00:00Z\n" for number in range(rows))
     return ("text,accounts,at\n" + "".join(lines)).encode()
 
 
-async def test_many_files_are_looked_at_one_after_another_and_beside_the_loop(app: Postino) -> None:
-    importer = Watched(app.store, app.post_validator)
+async def test_files_are_checked_one_at_a_time_outside_the_event_loop(app: Postino) -> None:
+    importer = WatchedImporter(app.store, app.post_validator)
     known = {account.id: account for account in await app.store.accounts()}
-    files = [file_of("mastodon:anna", 20, word) for word in "abcdef"]
+    files = [make_file("mastodon:anna", 20, word) for word in "abcdef"]
     found = await asyncio.gather(*(importer.check(file, None, known, "api", "api") for file in files))
     assert [(each.rows, json.loads(each.faults)["bad"]) for each in found] == [(20, 0)] * 6
     assert importer.most == MAX_CONCURRENT
 
 
-async def test_of_a_row_with_many_names_that_nobody_has_the_first_are_told(app: Postino) -> None:
+async def test_only_the_first_unknown_accounts_of_a_row_are_named(app: Postino) -> None:
     names = "|".join(f"mastodon:ana{number}" for number in range(80))
     known = {account.id: account for account in await app.store.accounts()}
-    found = await Importer(app.store, app.post_validator).check(file_of(names, 3), None, known, "api", "api")
+    found = await Importer(app.store, app.post_validator).check(make_file(names, 3), None, known, "api", "api")
     faults = json.loads(found.faults)["faults"]
     assert json.loads(found.faults)["bad"] == 3
     assert len(faults) == 3 * (MAX_UNKNOWN + 1)
     assert faults[MAX_UNKNOWN]["message"] == f"{80 - MAX_UNKNOWN} more of these accounts do not exist."
 
 
-async def test_what_was_meant_is_looked_for_once_for_each_of_the_first_names(app: Postino) -> None:
+async def test_suggestions_are_computed_once_for_the_first_names(app: Postino) -> None:
     class Counted(dict[str, StoredAccount]):
         looked = 0
 

@@ -85,7 +85,7 @@ def test_the_key_id_of_a_sealed_value_cannot_be_replaced() -> None:
 def test_lost_key_message_says_what_to_do() -> None:
     with pytest.raises(KeyLost) as lost:
         Vault({"new": NEW}, current="new").open(Vault({"old": OLD}, current="old").seal(SECRET, ABOUT), ABOUT)
-    for words in (ABOUT, "the key 'old'", "the vault.key of that time", "reconnect the account", "posts are kept"):
+    for words in (ABOUT, "the key 'old'", "the vault.key of that time", "reconnect the account", "are kept"):
         assert words in str(lost.value)
 
 

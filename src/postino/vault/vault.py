@@ -69,7 +69,8 @@ class Vault:
         if cipher is None:
             raise KeyLost(
                 f"The credentials of {about} were sealed with the key {key_id!r}, which is not in vault.key. Restore"
-                " the vault.key of that time from a backup. Without it, reconnect the account. Its posts are kept and wait."
+                " the vault.key of that time from a backup. Without it, reconnect the account. Its posts"
+                " are kept and wait."
             )
         header = _make_header(key_id)
         nonce, text = sealed[len(header) :][:NONCE_BYTES], sealed[len(header) + NONCE_BYTES :]

@@ -1,4 +1,4 @@
-"""A network of a few lines, and an app that publishes to it: each part of a post one visible call."""
+"""A fake network, and an app that publishes to it: each part of a post is one visible call."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -38,8 +38,8 @@ from tests.engine.conftest import settings
 OLD, NEW = {"token": "old"}, {"token": "new"}
 
 
-class Tiny:
-    """Takes the token that is good, publishes what it is sent, and answers as was arranged; then all is well."""
+class FakeNetwork:
+    """Accepts the good token, publishes what it gets, and responds as arranged; afterwards every call succeeds."""
 
     name = "mastodon"
     promise = Promise(Grade.C, "It shows what is there.")
@@ -99,8 +99,8 @@ AWAY = NotSent("Nothing was sent.")
 
 
 @asynccontextmanager
-async def publishing(folder: Path, network: Any) -> AsyncIterator[Postino]:
-    """An app whose posts go to this network, tried three times without a pause."""
+async def open_app(folder: Path, network: Any) -> AsyncIterator[Postino]:
+    """Yield an app that publishes to this network, with three attempts and no backoff."""
     config = settings(folder, f"sqlite:///{folder}/postino.db")
     app = Postino(replace(config, publishing=PublishingConfig(send_within=0.2)))
     publisher = Publisher(app.accounts, {network.name: network}, patience=1.0, send_within=0.2)
