@@ -60,7 +60,7 @@ def test_a_table_may_come_from_file_and_environment(tmp_path: Path) -> None:
         ("[queue]\nretry_backoff = {factor = 'x'}", {}, "queue.retry_backoff.factor must be a number"),
         ("worker = 3", {}, "worker in .* must be a table of settings, not 3"),
         ("[channels]\ninstagram = 3", {}, "channels.instagram in .* must be a table of settings, not 3"),
-        ("", {"POSTINO_FOO": "1"}, "There are: POSTINO_API"),
+        ("", {"POSTINO_FOO": "1"}, "Use one of: POSTINO_API"),
         ("[database]\nurl = 'mysql://x'", {}, "database.url must start with"),
         ("not toml", {}, "cannot be read"),
     ],

@@ -1,6 +1,5 @@
 """Settings, read once: postino.toml < environment < flags → one frozen value. Absent stays absent."""
 
-import difflib
 import json
 import os
 import re
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from postino.errors import ConfigError
+from postino.values.suggestions import find_nearest
 
 ENVIRONMENT = "POSTINO_"
 MIN_BACKOFF = {"base": 0, "factor": 1, "max": 0}
@@ -227,10 +227,11 @@ def _describe_type(wanted: type) -> str:
 def _check_known(name: str, names: Any, where: str) -> None:
     if name in names:
         return
-    bare = {full.removeprefix(ENVIRONMENT): full for full in names}  # what all have in common makes nothing alike
-    nearest = difflib.get_close_matches(name.removeprefix(ENVIRONMENT), bare, n=1)
-    hint = f" Did you mean {bare[nearest[0]]}?" if nearest else f" There are: {', '.join(sorted(names))}."
-    raise ConfigError(f"Unknown setting {where}.{hint}", field=name)
+    # Without the prefix, which would make all of them similar.
+    bare = {full.removeprefix(ENVIRONMENT): full for full in names}
+    nearest = find_nearest(name.removeprefix(ENVIRONMENT), bare)
+    hint = f"Did you mean {bare[nearest]}?" if nearest else f"Use one of: {', '.join(sorted(names))}."
+    raise ConfigError(f"Unknown setting {where}. {hint}", field=name)
 
 
 def _check_config(config: Config) -> Config:

@@ -53,7 +53,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"text": ""}, "text", "nothing to publish"),
     ({"text": "half a \ud83d"}, "text", "broken character"),
     ({"text": "a\0b"}, "text", "broken character"),
-    ({"text": "{{name}}"}, "text", "Nothing is given for {{name}}"),
+    ({"text": "{{name}}"}, "text", "The placeholder {{name}} has no value"),
     ({"title": ["no"]}, "title", "must be a text"),
     ({"title": "x" * 501}, "title", "too many"),
     ({"hashtags": "rome"}, "hashtags", "must be a list"),
@@ -97,7 +97,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"allow_duplicate": 1}, "allow_duplicate", "must be true or false"),
     ({"allow_blackout": 1}, "allow_blackout", "must be true or false"),
     ({"acounts": []}, "acounts", "Did you mean accounts?"),
-    ({"zebra": 1}, "zebra", "There are: text, thread"),
+    ({"zebra": 1}, "zebra", "Use one of: text, thread"),
 ]
 
 

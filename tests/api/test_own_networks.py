@@ -53,7 +53,7 @@ def test_a_server_inside_that_the_settings_name_is_taken(server: Server) -> None
 @pytest.mark.parametrize("path", ["/v1/posts", "/v1/posts/validate", "/v1/drafts"])
 def test_what_is_said_for_a_network_that_is_not_there_is_refused(server: Server, path: str) -> None:
     wrong = {"text": "Hello", "accounts": ["forum:ada"], "overrides": {"forun": {"text": "Hello, forum"}}}
-    assert b"there is no network 'forun'. Did you mean forum?" in server.api.ask("POST", path, wrong).body
+    assert b"network 'forun' does not exist. Did you mean forum?" in server.api.ask("POST", path, wrong).body
 
 
 def test_it_has_posts_limits_quotas_a_circuit_a_cap_and_blackouts(server: Server) -> None:

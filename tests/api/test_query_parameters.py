@@ -39,7 +39,7 @@ def test_a_route_that_is_asked_for_nonsense_names_exactly_what_is_announced(serv
         if reply.status == 404:  # one looks for the post before it looks at the question
             continue
         assert (reply.status, reply.json["field"]) == (422, NONSENSE), (method, path, reply)
-        named = re.search(r"There are: (.*)\.", reply.json["detail"])
+        named = re.search(r"Use one of: (.*)\.", reply.json["detail"])
         assert named is not None, reply
         assert {*named[1].split(", ")} == asked, (method, path)
         seen.append(path)

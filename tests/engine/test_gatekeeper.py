@@ -160,10 +160,10 @@ async def test_a_blackout_is_kept_listed_and_removed(app: Postino, gate_control:
         ({"days": [7]}, "days", "7"),
         ({"scope": "planet"}, "scope", "'planet'"),
         ({"scope": "channel", "channel": "instagrm"}, "channel", "'instagrm'. Did you mean instagram?"),
-        ({"scope": "channel", "channel": "zzz"}, "channel", "There are: bluesky, "),
+        ({"scope": "channel", "channel": "zzz"}, "channel", "Use one of: bluesky, "),
         ({"scope": "account", "account": "bluesky:bruna"}, "account", "Did you mean bluesky:bruno?"),
         ({"scope": "brand"}, "brand", "is missing"),
-        ({"colour": "red"}, "colour", "no 'colour'"),
+        ({"colour": "red"}, "colour", "no field 'colour'"),
     ],
 )
 async def test_a_wrong_blackout_is_refused_by_its_field_and_not_saved(

@@ -75,7 +75,7 @@ async def test_content_stays_readable_after_its_plugin_is_removed(folder: Path) 
         [written] = await app.posts.schedule(PostRequest(content=content, accounts=(account.id,)))
     async with Postino(load_config(folder, environment={})) as app:
         assert (await render_current_post(app, await app.posts.get(written.post.job.id)))["text"] == "Hello"
-        with pytest.raises(WrongUse, match="overrides: there is no network 'forum'"):
+        with pytest.raises(WrongUse, match="overrides: network 'forum' does not exist"):
             await app.post_validator.preview(PostRequest(content=content, accounts=(account.id,)))
 
 

@@ -398,11 +398,11 @@ WRONG = [
     ({"scope": "all"}, "brand", "scope is 'all', which leaves no room for brand 'acme'"),
     ({"scope": "account", "brand": None}, "account", "account is missing: scope is 'account', so say which."),
     ({"days": [10**5000]}, "days", "days has an enormous int in it"),
-    ({"time_zone": "Europe/Rome"}, "time_zone", "A blackout has no 'time_zone'. Did you mean timezone?"),
-    ({"qqq": 1}, "qqq", "A blackout has no 'qqq'. It has scope, channel, brand, account, start"),
-    ({"id": str(ID)}, "id", "A blackout has no 'id'."),
-    ({LONG: 1}, None, "A blackout has no 'xxx"),
-    ({"\ud83d": 1}, None, "A blackout has no '\\ud83d'."),
+    ({"time_zone": "Europe/Rome"}, "time_zone", "A blackout has no field 'time_zone'. Did you mean timezone?"),
+    ({"qqq": 1}, "qqq", "A blackout has no field 'qqq'. Use one of: scope, channel, brand, account, start"),
+    ({"id": str(ID)}, "id", "A blackout has no field 'id'."),
+    ({LONG: 1}, None, "A blackout has no field 'xxx"),
+    ({"\ud83d": 1}, None, "A blackout has no field '\\ud83d'."),
 ]
 
 

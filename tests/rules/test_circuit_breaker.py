@@ -314,14 +314,18 @@ def test_a_wrong_value_is_refused_with_its_field(field: str, value: Any, wanted:
 @pytest.mark.parametrize(
     ("settings", "field", "message"),
     [
-        ({"windoe": 5}, "windoe", "windoe of bluesky: a breaker has no such setting (told 5). Did you mean window?"),
+        ({"windoe": 5}, "windoe", "windoe of bluesky: unknown circuit breaker setting (value 5). Did you mean window?"),
         (
             {"x": 5},
             "x",
-            f"x of bluesky: a breaker has no such setting (told 5). There are: {', '.join(SETTINGS)}, profile.",
+            f"x of bluesky: unknown circuit breaker setting (value 5). Use one of: {', '.join(SETTINGS)}, profile.",
         ),
-        ({"profile": "adr13"}, "profile", "profile of bluesky: there is no profile 'adr13'. Did you mean adr013?"),
-        ({"profile": 7}, "profile", "profile of bluesky: there is no profile 7. There are: default, openai, adr013."),
+        ({"profile": "adr13"}, "profile", "profile of bluesky: profile 'adr13' does not exist. Did you mean adr013?"),
+        (
+            {"profile": 7},
+            "profile",
+            "profile of bluesky: profile 7 does not exist. Use one of: default, openai, adr013.",
+        ),
         (5, "breaker", "breaker of bluesky: expected a table of settings, not 5."),
     ],
 )

@@ -88,7 +88,7 @@ def test_a_refusal_says_how_much_is_too_much() -> None:
 def test_a_misspelt_network_is_answered_with_the_nearest_one() -> None:
     with pytest.raises(WrongUse, match=r"Did you mean mastodon\?"):
         check_networks(Content(overrides={"mastdon": ContentOverride()}), KNOWN)
-    with pytest.raises(WrongUse, match="There are: instagram, facebook"):
+    with pytest.raises(WrongUse, match="Use one of: instagram, facebook"):
         check_networks(Content(overrides={"q": ContentOverride()}), KNOWN)
     check_networks(Content(overrides={"forum": ContentOverride()}), (*KNOWN, "forum"))
 

@@ -28,7 +28,6 @@ from postino.api.query import (
     to_cursor,
 )
 from postino.api.routes import Link, Routes
-from postino.api.text_checks import suggest
 from postino.api.validation import validate
 from postino.api.views.posts import PostViews, describe_existing, render_created_posts, render_preview
 from postino.api.visibility import get_visible_post, list_visible_accounts, require_accounts
@@ -55,6 +54,7 @@ from postino.values.post import (
     SavedPost,
     StoredResponse,
 )
+from postino.values.suggestions import suggest_name
 from postino.wiring import Postino
 
 routes = Routes("posts")
@@ -221,7 +221,7 @@ def parse_filter(query: Query, caller: Caller) -> PostFilter:
 def check_network(app: Postino, name: str | None) -> None:
     known = sorted(app.networks.titles)
     if name is not None and name not in known:
-        raise WrongUse(f"network: there is no network {name[:100]!r}.{suggest(name, known)}", "network")
+        raise WrongUse(f"network: there is no network {name[:100]!r}. {suggest_name(name, known)}", "network")
 
 
 def render_cursor(criteria: PostFilter, place: PageCursor) -> str:

@@ -14,10 +14,11 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from postino.api.text_checks import MAX_NAME, suggest
+from postino.api.text_checks import MAX_NAME
 from postino.api.views.posts import render_problems
 from postino.errors import Conflict, NotFound, PostinoError, StoreError, WrongUse
 from postino.publishing.post_validation import InvalidPost
+from postino.values.suggestions import suggest_name
 
 log = structlog.get_logger("postino.api")
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
@@ -138,7 +139,8 @@ def describe_fault(fault: Mapping[str, Any], model: Any) -> str:
     name = format_place(fault["loc"]) or "The body"
     match fault["type"]:
         case "extra_forbidden":
-            return f"{name}: there is no such field.{suggest(str(fault['loc'][-1]), list_fields(model, fault['loc']))}"
+            known = list_fields(model, fault["loc"])
+            return f"{name}: there is no such field. {suggest_name(str(fault['loc'][-1]), known)}"
         case "missing" if len(fault["loc"]) == 1:
             return f"The body is missing: {describe_body(model)}."
         case "missing":

@@ -7,9 +7,10 @@ from typing import Any, Generic, TypeVar
 from urllib.parse import parse_qsl
 from uuid import UUID
 
-from postino.api.text_checks import BROKEN, BROKEN_CHARACTER, suggest
+from postino.api.text_checks import BROKEN, BROKEN_CHARACTER
 from postino.errors import WrongUse
 from postino.values.post import PageCursor
+from postino.values.suggestions import suggest_name
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -48,7 +49,7 @@ def parse_query(raw: bytes, parameters: Sequence[Parameter[Any]]) -> Query:
     for name, text in parse_qsl(raw.decode("latin-1"), keep_blank_values=True, errors="surrogateescape"):
         if name not in known:
             shown = BROKEN.sub("\ufffd", name[:100])
-            raise WrongUse(f"{shown}: there is no such parameter.{suggest(name, [*known])}", shown)
+            raise WrongUse(f"{shown}: there is no such parameter. {suggest_name(name, [*known])}", shown)
         if BROKEN.search(text):
             raise WrongUse(f"{name} {BROKEN_CHARACTER}", name)
         if name in values:
@@ -88,7 +89,7 @@ def id_parameter(name: str, description: str, meaning: str) -> Parameter[UUID | 
 
 def parse_choice(name: str, text: str, choices: Collection[str]) -> str:
     if text not in [*choices]:
-        raise WrongUse(f"{name}: there is no {text[:MAX_SHOWN]!r}.{suggest(text, [*choices])}", name)
+        raise WrongUse(f"{name}: there is no {text[:MAX_SHOWN]!r}. {suggest_name(text, [*choices])}", name)
     return text
 
 

@@ -1,10 +1,10 @@
 """What a name means: an account by its id or, target only one fits, its network or its handle; and who has a brand."""
 
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from postino.errors import NotFound, WrongUse
+from postino.values.suggestions import find_nearest, suggest_name
 
 if TYPE_CHECKING:
     from postino.cli.connection import QueueApi
@@ -34,9 +34,7 @@ def describe_unknown_brand(postino: "QueueApi", name: str) -> str | None:
     brands = sorted({account["brand"] for account in postino.accounts.page()["data"] if account["brand"] is not None})
     if name in brands or postino.jobs.page(brand=name, limit=1)["data"]:
         return None
-    near = difflib.get_close_matches(name, brands, n=1)
-    there = f" There are: {', '.join(brands)}." if brands else ""
-    return f"No account and no job has the brand {name}.{f' Did you mean {near[0]}?' if near else there}"
+    return f"No account and no job has the brand {name}. {suggest_name(name, brands)}".rstrip()
 
 
 def match_account(name: str, accounts: Sequence[Account], field: str = "to") -> str:
@@ -51,6 +49,6 @@ def match_account(name: str, accounts: Sequence[Account], field: str = "to") -> 
     if not accounts:
         raise NotFound("There are no accounts yet. `postino up` adds some to try, `postino accounts add` adds yours.")
     spellings = [it[part] for it in accounts for part in ("id", "network", "handle")]
-    near = difflib.get_close_matches(name, spellings, n=1)
-    there = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(it['id'] for it in accounts)}."
+    nearest = find_nearest(name, spellings)
+    there = f"Did you mean {nearest}?" if nearest else f"Use one of: {', '.join(it['id'] for it in accounts)}."
     raise NotFound(f"There is no account {name!r}. {there}")

@@ -1,9 +1,7 @@
 """Checks of the arguments that callers pass. A wrong value raises WrongUse with the name of its field."""
 
-import difflib
 import math
 import re
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -94,9 +92,3 @@ def check_cap(value: Any) -> int | None:
 def wrong_value(field: str, value: Any, expected: str) -> WrongUse:
     """Return the error for a wrong value."""
     return WrongUse(f"{field}: expected {expected}, not {value!r:.200}.", field=field)
-
-
-def suggest(name: str, names: Sequence[str]) -> str:
-    """Return a sentence that names the nearest known name, or all of them."""
-    close = difflib.get_close_matches(name, names, n=1)
-    return f" Did you mean {close[0]}?" if close else f" There are: {', '.join(names)}."

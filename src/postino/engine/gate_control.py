@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from postino.engine.actions import make_audit_context, parse_gate
-from postino.engine.checks import check_name, check_time, suggest, wrong_value
+from postino.engine.checks import check_name, check_time, wrong_value
 from postino.errors import Conflict, NotFound, WrongUse
 from postino.rules.blackout import Blackout, describe_blackout, parse_blackout
 from postino.rules.blackout_impact import DelayedJob, compute_impact
@@ -21,6 +21,7 @@ from postino.stores.store import Store
 from postino.values.gate import Gate, Scope
 from postino.values.job import Queue, State, new_id
 from postino.values.networks import PLANNED_NETWORKS
+from postino.values.suggestions import suggest_name
 
 T = TypeVar("T")
 OPENAI = "openai"
@@ -206,14 +207,14 @@ class GateControl:
             return
         if field != "account":
             known = {*known, *(depth.channel for depth in await self.store.queue_depths())}
-        hint = suggest(name, sorted(known)) if known else " There are none yet."
-        raise WrongUse(f"{field}: there is no {field} {name!r:.200}.{hint} Nothing was changed.", field=field)
+        hint = suggest_name(name, sorted(known)) if known else "There are none yet."
+        raise WrongUse(f"{field}: there is no {field} {name!r:.200}. {hint} Nothing was changed.", field=field)
 
     async def check_circuit(self, service: str) -> None:
         known = [breaker.service for breaker in await self.store.circuits()]
         if check_name(service, "service") not in known:
-            hint = suggest(service, known) if known else " There are no circuits yet."
-            raise NotFound(f"The service {service!r:.200} has no circuit: it never failed and was never opened.{hint}")
+            hint = suggest_name(service, known) if known else "There are no circuits yet."
+            raise NotFound(f"The service {service!r:.200} has no circuit: it never failed and was never opened. {hint}")
 
     async def wake_after(self, action: Awaitable[T]) -> T:
         """Take an action, wake all workers, and return the action's result."""

@@ -18,13 +18,13 @@ from postino.engine.checks import (
     check_text,
     check_time,
     parse_queue,
-    suggest,
 )
 from postino.errors import WrongUse
 from postino.rules.idempotency import make_job_key
 from postino.rules.retry import Backoff, RetryOverride, serialize_backoff
 from postino.stores.records import NewJob
 from postino.values.job import Queue, make_constructor, new_id
+from postino.values.suggestions import suggest_name
 
 MAX_PAYLOAD_BYTES = 1_000_000
 
@@ -57,8 +57,8 @@ class JobSpec:
             case Mapping():
                 unknown = next((name for name in value if name not in cls.__slots__), None)
                 if unknown is not None:
-                    hint = suggest(unknown, cls.__slots__)
-                    raise WrongUse(f"{unknown}: a job has no such field.{hint}", field=unknown)
+                    hint = suggest_name(unknown, cls.__slots__)
+                    raise WrongUse(f"{unknown}: a job has no such field. {hint}", field=unknown)
                 return cls(**{"type": None, **value})
             case [type_, *rest] if not isinstance(value, str) and len(rest) < len(cls.__slots__):
                 return cls(type_, *rest)

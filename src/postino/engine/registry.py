@@ -3,13 +3,14 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-from postino.engine.checks import check_name, parse_queue, suggest
+from postino.engine.checks import check_name, parse_queue
 from postino.engine.handlers import Function, Handler, make_handler
 from postino.engine.job_spec import make_override
 from postino.engine.relay import Listener
 from postino.errors import WrongUse
 from postino.rules.retry import Backoff
 from postino.values.event import Event, EventType
+from postino.values.suggestions import suggest_name
 
 ListenerFunction = Callable[[Event], Awaitable[None]]
 F = TypeVar("F", bound=Function)
@@ -46,7 +47,9 @@ class Registry:
     def add_listener(self, types: Sequence[str], name: str | None) -> Callable[[L], L]:
         """Return a decorator that registers a listener."""
         for unknown in set(types) - set(EventType):
-            raise WrongUse(f"on: there is no event {unknown!r}.{suggest(unknown, list(EventType))}", field="types")
+            raise WrongUse(
+                f"on: there is no event {unknown!r}. {suggest_name(unknown, list(EventType))}", field="types"
+            )
 
         def register(function: L) -> L:
             listener = Listener(name or f"{function.__module__}.{function.__qualname__}", frozenset(types), function)

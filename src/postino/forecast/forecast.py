@@ -5,7 +5,6 @@ import threading
 from dataclasses import replace
 from datetime import timedelta
 
-from postino.engine.checks import suggest
 from postino.errors import WrongUse
 from postino.forecast.request import ForecastRequest
 from postino.forecast.result import Forecast
@@ -14,6 +13,7 @@ from postino.rules.local_time import format_time
 from postino.stores.records import ForecastInput
 from postino.stores.store import Store
 from postino.values.networks import PLANNED_NETWORKS
+from postino.values.suggestions import suggest_name
 
 MAX_DURATION = timedelta(days=366)
 MAX_WORKERS = 1000
@@ -76,5 +76,5 @@ async def check_brand(store: Store, queue: ForecastInput, brand: str | None) -> 
 
 def check_known(field: str, name: str, known: set[str]) -> None:
     if name not in known:
-        hint = suggest(name, sorted(known)) if known else " There is none yet."
-        raise WrongUse(f"{field}: there is no {field} {name!r:.200}.{hint}", field)
+        hint = suggest_name(name, sorted(known)) if known else "There is none yet."
+        raise WrongUse(f"{field}: there is no {field} {name!r:.200}. {hint}", field)

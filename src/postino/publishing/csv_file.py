@@ -1,7 +1,6 @@
 """Parse a CSV file as spreadsheets write it, with commas, semicolons or tabs. Problems name their line and column."""
 
 import csv
-import difflib
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from postino.values.content import Severity
+from postino.values.suggestions import suggest_name
 
 COLUMNS = ("text", "title", "hashtags", "media", "accounts", "at", "timezone", "first_comment", "publish_until")
 OFFERED = tuple(name for name in COLUMNS if name != "first_comment")  # not supported yet: it has to be empty
@@ -103,8 +103,7 @@ def read_records(text: str, delimiter: str, skipped: int) -> Iterator[Record | C
 def check_header(names: Sequence[str], line: int) -> Iterator[CsvProblem]:
     for name in names:
         if name not in COLUMNS:
-            close = difflib.get_close_matches(name, OFFERED, n=1)
-            hint = f"Did you mean {close[0]}?" if close else f"Use one of: {', '.join(OFFERED)}."
+            hint = suggest_name(name, OFFERED)
             excerpt = make_excerpt(name)
             yield CsvProblem(line, excerpt, None, f"There is no column {excerpt!r}. {hint}")
     for name in sorted({name for name in names if names.count(name) > 1} & {*COLUMNS}):

@@ -3,11 +3,11 @@
 Comparing names is expensive, so that only the first names are compared, with the first accounts, and each only once.
 """
 
-import difflib
 from collections.abc import Mapping
 from itertools import islice
 
 from postino.values.post import StoredAccount
+from postino.values.suggestions import find_nearest
 
 MAX_COMPARED_NAMES = 10
 MAX_COMPARED_ACCOUNTS = 1_000
@@ -31,7 +31,8 @@ def describe_unknown_account(name: str, known: Mapping[str, StoredAccount]) -> s
     """Return a message with a suggestion: an account with this handle or on this network, or one spelled alike."""
     message = f"Account {name[:MAX_NAME]!r} does not exist."
     fitting = [account.id for account in known.values() if name in (account.network, account.handle)]
-    close = fitting or difflib.get_close_matches(name[:MAX_NAME], [*known], n=1)
+    nearest = find_nearest(name, known)
+    close = fitting or ([nearest] if nearest else [])
     if len(close) == 1:
         return f"{message} Did you mean {close[0]}?"
     names = [*(close or known)]

@@ -11,7 +11,6 @@ counts, and of an end that comes twice the second, unless nothing of the window 
 02:00–03:00 is repeated, is over at the first 02:00).
 """
 
-import difflib
 import heapq
 import re
 import reprlib
@@ -25,6 +24,7 @@ from uuid import UUID
 from postino.errors import WrongUse
 from postino.rules.local_time import Overlap, resolve_local_time, to_local_time
 from postino.values.gate import Scope
+from postino.values.suggestions import suggest_name
 from postino.values.time_zones import get_zone as zone_named
 
 NAMED_SCOPES = (Scope.CHANNEL, Scope.BRAND, Scope.ACCOUNT)
@@ -79,10 +79,8 @@ def parse_blackout(told: Mapping[str, Any], id: UUID) -> Blackout:
     """A blackout as people tell it to `POST /v1/blackouts`. Whatever is wrong is refused by the name of its field."""
     for key in told:
         if key not in FIELDS:
-            close = difflib.get_close_matches(key[:MAX_CHARACTERS], FIELDS, n=1)
-            hint = f"Did you mean {close[0]}?" if close else f"It has {', '.join(FIELDS)}."
             field = None if len(key) > MAX_CHARACTERS or UNSTORABLE.search(key) else key
-            raise WrongUse(f"A blackout has no {_quote(key)}. {hint}", field=field)
+            raise WrongUse(f"A blackout has no field {_quote(key)}. {suggest_name(key, FIELDS)}", field=field)
     scope = _parse_scope(told.get("scope"))
     return Blackout(
         id=id,

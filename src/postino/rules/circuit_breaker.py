@@ -3,14 +3,14 @@
 Closed → open after too many failures → half-open when its time is over → closed by one good answer, open by a bad one.
 """
 
-import difflib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
 from postino.errors import WrongUse
+from postino.values.suggestions import suggest_name
 
 MAX_COUNT = 1000  # every counted failure is stored with the breaker
 MIN_SECONDS = 0.001
@@ -68,8 +68,8 @@ def parse_policy(service: str, told: Mapping[str, Any] | None) -> BreakerPolicy:
     known = [entry.name for entry in fields(BreakerPolicy)]
     for key in told:
         if key not in known and key != "profile":
-            hint = nearest(str(key), [*known, "profile"])
-            message = f"{key} of {service}: a breaker has no such setting (told {told[key]!r:.200}).{hint}"
+            hint = suggest_name(str(key), [*known, "profile"])
+            message = f"{key} of {service}: unknown circuit breaker setting (value {told[key]!r:.200}). {hint}"
             raise WrongUse(message, field=str(key))
     if "profile" in told:
         policy = _get_profile(service, told["profile"])
@@ -81,8 +81,8 @@ def _get_profile(service: str, name: Any) -> BreakerPolicy:
     """Which policy a profile's name stands for."""
     if isinstance(name, str) and name in PROFILES:
         return PROFILES[name]
-    hint = nearest(str(name), PROFILES)
-    raise WrongUse(f"profile of {service}: there is no profile {name!r:.200}.{hint}", field="profile")
+    hint = suggest_name(str(name), PROFILES)
+    raise WrongUse(f"profile of {service}: profile {name!r:.200} does not exist. {hint}", field="profile")
 
 
 def _parse_setting(service: str, field: str, value: Any) -> int | bool | timedelta:
@@ -107,11 +107,6 @@ def _parse_setting(service: str, field: str, value: Any) -> int | bool | timedel
 
 def _make_setting_error(service: str, field: str, value: Any, wanted: str) -> WrongUse:
     return WrongUse(f"{field} of {service}: expected {wanted}, not {value!r:.200}.", field=field)
-
-
-def nearest(name: str, names: Collection[str]) -> str:
-    close = difflib.get_close_matches(name, names, n=1)
-    return f" Did you mean {close[0]}?" if close else f" There are: {', '.join(names)}."
 
 
 def get_state(breaker: Breaker, now: datetime) -> CircuitState:

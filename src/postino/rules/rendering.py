@@ -3,7 +3,6 @@
 Whether the network takes it is for `rules.limits` to say; nothing is ever cut here.
 """
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,6 +12,7 @@ from typing import Any
 from postino.rules.hashtags import append_tags, check_tags, normalize_tags
 from postino.rules.media import check_kinds, fill_kinds
 from postino.values.content import Content, ContentOverride, MediaRef, Problem, Severity
+from postino.values.suggestions import find_nearest
 
 PLACEHOLDER = re.compile(r"\{\{[^\S\n]*+([^{}\n]+)\}\}")
 SPACES_AT_LINE_ENDS = re.compile(r"[ \t]+$", re.MULTILINE)
@@ -23,7 +23,7 @@ FIELDS = {"body": "text", "thread": "thread", "title": "title", "hashtags": "has
 SEPARATE_TAG_NETWORKS = frozenset({"youtube", "wordpress"})  # which have a field of their own for them
 MAX_REPORTED = 100  # placeholders that are told of; nobody reads more
 MAX_SUGGESTIONS = 10  # of those, with what was probably meant: to find that takes long
-MAX_COMPARED = 100  # characters of a name
+NO_VALUE = "Give it a value, or remove it from the text."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,13 +135,11 @@ def _check_placeholders(said: NetworkContent, placeholders: Mapping[str, str]) -
         if name not in placeholders
     )
     for number, (place, name) in enumerate(islice(unknown, MAX_REPORTED)):
-        hint = (
-            _suggest_placeholder(name, placeholders) if number < MAX_SUGGESTIONS else "Give it a text, or take it out."
-        )
-        message = f"Nothing is given for {{{{{name}}}}}, and it would go out as it stands. {hint}"
+        hint = _suggest_placeholder(name, placeholders) if number < MAX_SUGGESTIONS else NO_VALUE
+        message = f"The placeholder {{{{{name}}}}} has no value. {hint}"
         yield Problem(Severity.ERROR, said.field_path(place), message)
 
 
 def _suggest_placeholder(name: str, placeholders: Mapping[str, str]) -> str:
-    nearest = difflib.get_close_matches(name[:MAX_COMPARED], placeholders, n=1)
-    return f"Did you mean {{{{{nearest[0]}}}}}?" if nearest else "Give it a text, or take it out."
+    nearest = find_nearest(name, placeholders)
+    return f"Did you mean {{{{{nearest}}}}}?" if nearest else NO_VALUE

@@ -3,7 +3,6 @@
 What a network takes is another matter: `rules.rendering` and `rules.limits` tell.
 """
 
-import difflib
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from postino.errors import WrongUse
+from postino.values.suggestions import suggest_name
 
 MAX_TITLE = 500
 MAX_BODY = 5000
@@ -145,9 +145,8 @@ def _check_characters(text: str, name: str) -> None:
 
 
 def check_networks(content: Content, known: Collection[str]) -> None:
-    """Refuses what is said for a network that is not among these: it would be said nowhere."""
+    """Raise WrongUse if an override names an unknown network: nobody would ever publish it."""
     for network in content.overrides:
         if network not in known:
-            nearest = difflib.get_close_matches(network, known, n=1)
-            hint = f"Did you mean {nearest[0]}?" if nearest else f"There are: {', '.join(known)}."
-            raise WrongUse(f"overrides: there is no network {network!r}. {hint}", field="overrides")
+            message = f"overrides: network {network!r} does not exist. {suggest_name(network, known)}"
+            raise WrongUse(message, field="overrides")

@@ -4,12 +4,12 @@ A post is scheduled on one machine and shown on another: both must mean the same
 may lack what governments decided since. Zones are read once, and are the same for as long as the process lives.
 """
 
-import difflib
 from functools import cache
 from importlib.resources import files
 from zoneinfo import ZoneInfo
 
 from postino.errors import WrongUse
+from postino.values.suggestions import find_nearest
 
 MAX_QUOTED = 100  # characters of what is told again
 
@@ -31,10 +31,9 @@ def get_zone(name: str, field: str = "timezone") -> ZoneInfo:
 
 
 def suggest_zone(name: str) -> str | None:
-    """The known zone that is spelt most like this: `rome` is Europe/Rome."""
-    asked = "_".join(name.split()).lower()
-    close = difflib.get_close_matches(asked, _index_spellings(), n=1, cutoff=0.75)
-    return _index_spellings()[close[0]] if close else None
+    """Return the zone that is spelled most like this: `rome` is Europe/Rome."""
+    nearest = find_nearest("_".join(name.split()).lower(), _index_spellings(), cutoff=0.75)
+    return None if nearest is None else _index_spellings()[nearest]
 
 
 @cache
