@@ -87,9 +87,9 @@ def max_attempts(config: Config, network: str) -> int:
 
 def sandbox_accounts() -> list["SeededAccount"]:
     """Return the accounts that the sandbox has from the start, on networks that Postino publishes to."""
-    from postino.sandbox.accounts import seeded
+    from postino.sandbox.accounts import list_seeded_accounts
 
-    return [account for account in seeded() if account.network in load_built_in().providers]
+    return [account for account in list_seeded_accounts() if account.network in load_built_in().providers]
 
 
 async def serve_sandbox(path: Path, host: str, port: int, *, ready: Callable[[str], None], stop: asyncio.Event) -> None:

@@ -31,17 +31,17 @@ class Sandbox:
         self.url = url
         self.client = client
 
-    async def ask(self, method: str, path: str, **options: Any) -> Answered:
+    async def call(self, method: str, path: str, **options: Any) -> Answered:
         async with self.client.request(method, self.url + path, **options) as answer:
             text = (await answer.read()).decode("utf-8", "replace")
             told = await answer.json(content_type=None) if text and "json" in answer.content_type else None
             return Answered(answer.status, answer.headers, text, told)
 
     async def get(self, path: str, **options: Any) -> Answered:
-        return await self.ask("GET", path, **options)
+        return await self.call("GET", path, **options)
 
     async def post(self, path: str, json: Any = None, **options: Any) -> Answered:
-        return await self.ask("POST", path, json=json, **options)
+        return await self.call("POST", path, json=json, **options)
 
     async def fault(self, network: str, fault: str, **rest: Any) -> None:
         answer = await self.post("/_sandbox/faults", {"network": network, "fault": fault, **rest})

@@ -25,7 +25,7 @@ class Line:
 
     async def send(self, sandbox: Sandbox) -> Answered:
         data = {"data": self.form()} if self.form else {}
-        return await sandbox.ask(self.method, self.path, **self.options, **data)
+        return await sandbox.call(self.method, self.path, **self.options, **data)
 
 
 Prepare: TypeAlias = Callable[[Sandbox], Awaitable[Line]]
@@ -377,7 +377,7 @@ async def youtube_session(sandbox: Sandbox) -> tuple[dict[str, Any], dict[str, A
 
 async def youtube_video(sandbox: Sandbox) -> tuple[dict[str, Any], dict[str, Any], str]:
     account, auth, session = await youtube_session(sandbox)
-    answer = await sandbox.ask("PUT", session, data=FILM)
+    answer = await sandbox.call("PUT", session, data=FILM)
     return account, auth, answer.json["id"]
 
 
@@ -389,7 +389,7 @@ async def upload_start(sandbox: Sandbox) -> Line:
 @line("youtube", "upload_status")
 async def upload_status(sandbox: Sandbox) -> Line:
     _, auth, session = await youtube_session(sandbox)
-    await sandbox.ask("PUT", session, data=FILM)
+    await sandbox.call("PUT", session, data=FILM)
     return Line("PUT", session, {"headers": auth["headers"] | {"Content-Range": f"bytes */{len(FILM)}"}})
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import apsw
 import pytest
 
-from postino.sandbox.accounts import seeded
+from postino.sandbox.accounts import list_seeded_accounts
 from postino.sandbox.networks import default_settings, networks
 from tests.sandbox.running import Sandbox, running
 from tests.sandbox.scripts import LINES, bearer
@@ -139,17 +139,17 @@ async def test_faults_are_listed_and_removed_one_by_one_or_all_together(sandbox:
     assert first["times"] == 1
     second = (await sandbox.post("/_sandbox/faults", {"network": "*", "fault": "slow", "rate": 0.5})).json
     assert (await sandbox.get("/_sandbox/faults")).json["data"] == [first, second]
-    assert (await sandbox.ask("DELETE", f"/_sandbox/faults/{first['id']}")).status == 200
-    assert (await sandbox.ask("DELETE", f"/_sandbox/faults/{first['id']}")).status == 404
-    assert (await sandbox.ask("DELETE", "/_sandbox/faults/first")).json["field"] == "id"
-    assert (await sandbox.ask("DELETE", "/_sandbox/faults")).json == {"removed": 1}
+    assert (await sandbox.call("DELETE", f"/_sandbox/faults/{first['id']}")).status == 200
+    assert (await sandbox.call("DELETE", f"/_sandbox/faults/{first['id']}")).status == 404
+    assert (await sandbox.call("DELETE", "/_sandbox/faults/first")).json["field"] == "id"
+    assert (await sandbox.call("DELETE", "/_sandbox/faults")).json == {"removed": 1}
     assert (await sandbox.get("/_sandbox/faults")).json["data"] == []
 
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b"7", b"\xff\xfe"])
 async def test_what_is_no_object_is_refused(sandbox: Sandbox, body: bytes) -> None:
     for path in ("faults", "accounts", "settings"):
-        answer = await sandbox.ask("POST", f"/_sandbox/{path}", data=body)
+        answer = await sandbox.call("POST", f"/_sandbox/{path}", data=body)
         assert answer.status == 422, answer.text
 
 
@@ -175,7 +175,7 @@ async def test_there_is_one_account_per_network_from_the_start_with_credentials_
 ) -> None:
     found = (await sandbox.get("/_sandbox/accounts")).json["data"]
     assert [(it["network"], it["handle"], it["remote_id"], it["credentials"]) for it in found] == [
-        tuple(account) for account in seeded()
+        tuple(account) for account in list_seeded_accounts()
     ]
     assert [it["network"] for it in found] == list(networks())
 
@@ -303,7 +303,7 @@ async def test_what_somebody_uploaded_is_never_served_as_a_page(sandbox: Sandbox
     credentials = (await sandbox.account("bluesky"))["credentials"]
     session = (await sandbox.post("/bluesky/xrpc/com.atproto.server.createSession", credentials)).json
     headers = {"Authorization": f"Bearer {session['accessJwt']}", "Content-Type": "text/html"}
-    await sandbox.ask("POST", "/bluesky/xrpc/com.atproto.repo.uploadBlob", data=b"<script>", headers=headers)
+    await sandbox.call("POST", "/bluesky/xrpc/com.atproto.repo.uploadBlob", data=b"<script>", headers=headers)
     name = hashlib.sha256(b"<script>").hexdigest()
     async with sandbox.client.get(f"{sandbox.url}/_sandbox/media/{name}") as answer:
         assert answer.content_type == "application/octet-stream"

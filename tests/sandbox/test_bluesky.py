@@ -33,7 +33,7 @@ class Speaker:
         headers = {"Authorization": f"Bearer {self.session[token]}"} | options.pop("headers", {})
         return await self.sandbox.post(f"/bluesky/xrpc/com.atproto.{name}", body, headers=headers, **options)
 
-    async def ask(self, name: str, **query: Any) -> Answered:
+    async def query(self, name: str, **query: Any) -> Answered:
         return await self.sandbox.get(
             f"/bluesky/xrpc/com.atproto.repo.{name}", params={"repo": self.did, "collection": POST, **query}
         )
@@ -70,9 +70,9 @@ async def test_a_record_is_published_and_can_be_asked_for_by_its_key(ours: Speak
     assert (seen["network"], seen["account"], seen["remote_id"], seen["text"]) == (
         "bluesky", ours.session["handle"], uri, "Ciao 👋",
     )  # fmt: skip
-    asked = await ours.ask("getRecord", rkey=TID)
+    asked = await ours.query("getRecord", rkey=TID)
     assert asked.json == {"uri": uri, "cid": answer.json["cid"], "value": record("Ciao 👋")}
-    assert (await ours.ask("listRecords")).json["records"] == [asked.json]
+    assert (await ours.query("listRecords")).json["records"] == [asked.json]
 
 
 async def test_the_same_record_again_changes_nothing_and_has_no_commit(ours: Speaker) -> None:
@@ -97,7 +97,7 @@ async def test_another_record_under_the_same_key_replaces_it_if_nothing_was_said
     await ours.put(record())
     answer = await ours.put(record("edited"))
     assert "commit" in answer.json
-    assert (await ours.ask("getRecord", rkey=TID)).json["value"]["text"] == "edited"
+    assert (await ours.query("getRecord", rkey=TID)).json["value"]["text"] == "edited"
     assert [(seen["kind"], seen["text"]) for seen in await ours.sandbox.published()] == [
         ("post", "hello"), ("edit", "edited"),
     ]  # fmt: skip
@@ -128,7 +128,7 @@ async def test_creating_twice_under_one_key_is_an_internal_error(ours: Speaker) 
 
 
 async def test_what_is_missing_is_a_bad_request(ours: Speaker) -> None:
-    answer = await ours.ask("getRecord", rkey=TID)
+    answer = await ours.query("getRecord", rkey=TID)
     assert (answer.status, answer.json["error"]) == (400, "RecordNotFound")
 
 
@@ -190,11 +190,11 @@ async def test_records_are_listed_in_pages_the_newest_key_first(ours: Speaker) -
     keys = [f"3lq2abcdefg2{letter}" for letter in "abcde"]
     for key in keys:
         await ours.put(record(key), rkey=key)
-    first = (await ours.ask("listRecords", limit=2)).json
+    first = (await ours.query("listRecords", limit=2)).json
     assert [it["value"]["text"] for it in first["records"]] == keys[:-3:-1]
-    rest = (await ours.ask("listRecords", limit=100, cursor=first["cursor"])).json
+    rest = (await ours.query("listRecords", limit=100, cursor=first["cursor"])).json
     assert [it["value"]["text"] for it in rest["records"]] == keys[-3::-1]
-    assert (await ours.ask("listRecords", limit=101)).status == 400
+    assert (await ours.query("listRecords", limit=101)).status == 400
 
 
 async def test_refused_tokens_are_bad_requests(ours: Speaker) -> None:

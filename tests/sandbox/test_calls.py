@@ -33,7 +33,7 @@ def address(sandbox: Sandbox) -> tuple[str, int]:
     return host, int(port)
 
 
-async def flights(sandbox: Sandbox, account: str | None = None) -> tuple[int, int]:
+async def in_flight(sandbox: Sandbox, account: str | None = None) -> tuple[int, int]:
     """Now, and at most; of the network if nobody is named."""
     told = (await sandbox.get("/_sandbox/calls")).json
     rows = told["networks"] if account is None else [it for it in told["data"] if it["account"] == account]
@@ -42,7 +42,7 @@ async def flights(sandbox: Sandbox, account: str | None = None) -> tuple[int, in
 
 async def until_under_way(sandbox: Sandbox, number: int) -> None:
     async def reached() -> bool:
-        return (await flights(sandbox))[0] == number
+        return (await in_flight(sandbox))[0] == number
 
     await sandbox.eventually(reached)
 
@@ -59,8 +59,8 @@ async def test_the_most_at_once_is_counted_per_account_and_per_network(sandbox: 
 
     await asyncio.gather(*(call(account, number) for account in accounts for number in range(20)))
     for number, account in enumerate(accounts):
-        assert await flights(sandbox, account["handle"]) == (0, number + 1)
-    assert await flights(sandbox) == (0, 1 + 2 + 3 + 4)
+        assert await in_flight(sandbox, account["handle"]) == (0, number + 1)
+    assert await in_flight(sandbox) == (0, 1 + 2 + 3 + 4)
 
 
 async def test_a_call_of_a_killed_caller_counts_until_its_connection_is_gone(sandbox: Sandbox) -> None:
@@ -75,8 +75,8 @@ async def test_a_call_of_a_killed_caller_counts_until_its_connection_is_gone(san
         os.kill(caller.pid, signal.SIGKILL)
         await caller.wait()
         await until_under_way(sandbox, 0)
-    assert await flights(sandbox, account["handle"]) == (0, 1)
-    assert await flights(sandbox) == (0, 1)
+    assert await in_flight(sandbox, account["handle"]) == (0, 1)
+    assert await in_flight(sandbox) == (0, 1)
     assert [(it["ended_at"], it["status"]) for it in await sandbox.log()] == [(None, None)] * 3
 
 
@@ -95,7 +95,7 @@ async def test_who_hangs_up_and_calls_again_at_once_is_never_counted_twice(sandb
         coming.sendall(whole[20:])
         await calls_reached(sandbox, callers.index(coming) + 1)
     callers[-1].close()
-    assert (await flights(sandbox, account["handle"]))[1] == 1
+    assert (await in_flight(sandbox, account["handle"]))[1] == 1
 
 
 async def calls_reached(sandbox: Sandbox, number: int) -> None:

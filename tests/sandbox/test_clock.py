@@ -21,7 +21,7 @@ async def message(sandbox: Sandbox) -> Line:
     return await LINES["telegram", "sendMessage"](sandbox)
 
 
-def instant(text: str) -> datetime:
+def format_instant(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
@@ -30,7 +30,7 @@ async def test_a_call_is_there_with_its_beginning_its_end_and_its_answer(sandbox
     await message.send(sandbox)
     after = datetime.now(UTC)
     [row] = await sandbox.log()
-    assert before <= instant(row.pop("began_at")) <= instant(row.pop("ended_at")) <= after
+    assert before <= format_instant(row.pop("began_at")) <= format_instant(row.pop("ended_at")) <= after
     assert row == {
         "seq": 1, "network": "telegram", "account": "postcard2", "endpoint": "sendMessage", "status": 200,
         "retry_after_at": None,
@@ -145,11 +145,11 @@ async def test_a_network_that_is_down_is_down_everywhere_until_it_is_let_up_agai
     for (network, endpoint), line in lines.items():
         status = await status_of(line, sandbox)
         assert status == expected if network == "mastodon" else status == 200, endpoint
-    removed = (await sandbox.ask("DELETE", "/_sandbox/faults?network=mastodon")).json
+    removed = (await sandbox.call("DELETE", "/_sandbox/faults?network=mastodon")).json
     assert removed == {"removed": 1}
     assert [it["network"] for it in (await sandbox.get("/_sandbox/faults")).json["data"]] == ["telegram"]
     assert await status_of(lines["mastodon", "verify_credentials"], sandbox) == 200
-    assert (await sandbox.ask("DELETE", "/_sandbox/faults?network=myspace")).json["field"] == "network"
+    assert (await sandbox.call("DELETE", "/_sandbox/faults?network=myspace")).json["field"] == "network"
 
 
 async def status_of(line: Line, sandbox: Sandbox) -> int | None:

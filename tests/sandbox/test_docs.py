@@ -6,11 +6,11 @@ from pathlib import Path
 
 import aiohttp
 
-from postino.sandbox.accounts import seeded
-from postino.sandbox.admin_api import Door
-from postino.sandbox.database import Database
-from postino.sandbox.dispatch import Switchboard
-from postino.sandbox.faults import KINDS
+from postino.sandbox.accounts import list_seeded_accounts
+from postino.sandbox.admin_api import AdminApi
+from postino.sandbox.database import SandboxDatabase
+from postino.sandbox.dispatch import Dispatcher
+from postino.sandbox.faults import FAULT_KINDS
 from postino.sandbox.networks import default_settings, networks
 from tests.documents import ROOT, code, codes, prose, table
 from tests.sandbox.running import Sandbox
@@ -20,17 +20,17 @@ PAGE = ROOT / "docs" / "sandbox.md"
 
 
 def test_the_faults_with_what_they_mean_and_can_be_told() -> None:
-    rows = table(PAGE, "fault", "done all the same", "params", "meaning")
-    told = [(code(row["fault"]), row["done all the same"], codes(row["params"]), row["meaning"]) for row in rows]
+    rows = table(PAGE, "fault", "processed", "params", "meaning")
+    told = [(code(row["fault"]), row["processed"], codes(row["params"]), row["meaning"]) for row in rows]
     assert told == [
-        (name, "yes" if kind.processed else "no", list(kind.params), kind.meaning) for name, kind in KINDS.items()
+        (name, "yes" if kind.processed else "no", list(kind.params), kind.meaning) for name, kind in FAULT_KINDS.items()
     ]
 
 
 def test_the_networks_with_their_accounts_and_endpoints() -> None:
     rows = table(PAGE, "network", "account", "credentials", "endpoints")
     accounts = [(code(row["network"]), code(row["account"]), codes(row["credentials"])) for row in rows]
-    assert accounts == [(it.network, it.handle, list(it.credentials)) for it in seeded()]
+    assert accounts == [(it.network, it.handle, list(it.credentials)) for it in list_seeded_accounts()]
     for row in rows:
         endpoints = networks()[code(row["network"])].endpoints
         assert codes(row["endpoints"]) == [it.name for it in endpoints]
@@ -45,10 +45,10 @@ def test_the_settings_and_their_defaults() -> None:
 
 
 async def test_the_requests_of_the_door(tmp_path: Path) -> None:
-    told = {code(row["request"]) for row in table(PAGE, "request", "what it does")}
-    database = Database(tmp_path / "sandbox.db")
+    told = {code(row["request"]) for row in table(PAGE, "request", "effect")}
+    database = SandboxDatabase(tmp_path / "sandbox.db")
     async with aiohttp.ClientSession() as session:
-        routes = Door(Switchboard(database, session)).routes()
+        routes = AdminApi(Dispatcher(database, session)).routes()
     database.close()
     assert told == {f"{route.method} {route.path}" for route in routes}
 

@@ -99,7 +99,7 @@ async def test_faults_accounts_tokens_settings_and_counts_outlive_a_kill(tmp_pat
         account = await sandbox.account("x")
         form = {name: account["credentials"][name] for name in ("refresh_token", "client_id")}
         form["grant_type"] = "refresh_token"
-        fresh = (await sandbox.ask("POST", "/x/2/oauth2/token", data=form)).json
+        fresh = (await sandbox.call("POST", "/x/2/oauth2/token", data=form)).json
         await sandbox.fault("x", "process_then_500", endpoint="tweets", times=2)
         await sandbox.post("/_sandbox/settings", {"x_duplicate_seconds": 60})
         auth = {"headers": {"Authorization": f"Bearer {fresh['access_token']}"}}
@@ -108,7 +108,7 @@ async def test_faults_accounts_tokens_settings_and_counts_outlive_a_kill(tmp_pat
         process.kill()
     async with life(tmp_path) as (_, sandbox):
         assert await everything(sandbox) == before
-        assert (await sandbox.ask("POST", "/x/2/oauth2/token", data=form)).status == 400
+        assert (await sandbox.call("POST", "/x/2/oauth2/token", data=form)).status == 400
         assert (await sandbox.post("/x/2/tweets", {"text": "two"}, **auth)).status == 500
         assert (await sandbox.post("/x/2/tweets", {"text": "three"}, **auth)).status == 201
         assert (await sandbox.post("/x/2/tweets", {"text": "one"}, **auth)).status == 403

@@ -8,8 +8,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from postino.sandbox.faults import KINDS, faults_by_endpoint
-from postino.sandbox.network import Endpoint
+from postino.sandbox.faults import FAULT_KINDS, faults_by_endpoint
+from postino.sandbox.network import SandboxEndpoint
 from postino.sandbox.networks import networks
 from tests.sandbox.running import Sandbox
 from tests.sandbox.scripts import LINES, Line
@@ -21,7 +21,7 @@ SHORT: dict[str, dict[str, Any]] = {
 SWEEP = sorted(faults_by_endpoint())
 
 
-def endpoint_of(network: str, name: str) -> Endpoint:
+def endpoint_of(network: str, name: str) -> SandboxEndpoint:
     [found] = [endpoint for endpoint in networks()[network].endpoints if endpoint.name == name]
     return found
 
@@ -31,8 +31,8 @@ def test_a_call_is_known_for_every_endpoint() -> None:
 
 
 def test_the_sweep_has_every_fault_and_the_common_ones_everywhere() -> None:
-    assert {fault for _, _, fault in SWEEP} <= set(KINDS)
-    everywhere = set(KINDS) - {"error_but_published", "invisible", "session_gone", "lost_refresh"}
+    assert {fault for _, _, fault in SWEEP} <= set(FAULT_KINDS)
+    everywhere = set(FAULT_KINDS) - {"error_but_published", "invisible", "session_gone", "lost_refresh"}
     for network, endpoint in LINES:
         assert everywhere <= {fault for where, at, fault in SWEEP if (where, at) == (network, endpoint)}
 
@@ -60,10 +60,10 @@ async def test_a_fault_strikes_once_where_it_was_told_to(
     expected = await saw(sandbox, prepared, fault)
     assert expected, fault
     published = len(await sandbox.published()) - before
-    assert published == (endpoint_of(network, endpoint).visible and KINDS[fault].processed)
+    assert published == (endpoint_of(network, endpoint).visible and FAULT_KINDS[fault].processed)
     assert (await sandbox.get("/_sandbox/faults")).json["data"] == []
-    *_, struck = (await sandbox.get("/_sandbox/faults?all=1")).json["data"]
-    assert (struck["fired"], struck["times"]) == (1, 0)
+    *_, faults_drawn = (await sandbox.get("/_sandbox/faults?all=1")).json["data"]
+    assert (faults_drawn["fired"], faults_drawn["times"]) == (1, 0)
 
 
 async def saw(sandbox: Sandbox, prepared: Line, fault: str) -> bool:
@@ -156,7 +156,7 @@ async def test_a_slow_call_is_done_even_if_nobody_waits_and_no_longer_counts_as_
 ) -> None:
     await sandbox.fault("telegram", "slow", params={"seconds": 1})
     with pytest.raises(TimeoutError):
-        await sandbox.ask(message.method, message.path, **message.options, timeout=aiohttp.ClientTimeout(total=0.05))
+        await sandbox.call(message.method, message.path, **message.options, timeout=aiohttp.ClientTimeout(total=0.05))
     assert await sandbox.published() == []
     assert len(await sandbox.eventually(sandbox.published)) == 1
     [account] = (await sandbox.get("/_sandbox/calls")).json["data"]

@@ -20,7 +20,7 @@ class Profile:
         self.film = f"{sandbox.url}/_sandbox/media/sample.mp4"
 
     async def post(self, path: str, **form: Any) -> Answered:
-        return await self.sandbox.ask("POST", path, data=form, **bearer(self.token))
+        return await self.sandbox.call("POST", path, data=form, **bearer(self.token))
 
     async def get(self, path: str, **query: Any) -> Answered:
         return await self.sandbox.get(path, params=query, **bearer(self.token))

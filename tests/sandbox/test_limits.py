@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from postino.sandbox.faults import Fault
+from postino.sandbox.faults import ScheduledFault
 from tests.sandbox.running import Sandbox
 from tests.sandbox.scripts import LINES, Line
 
@@ -48,9 +48,9 @@ async def test_a_limit_for_everyone_stops_the_whole_network_and_no_other(
     assert [(await it.send(sandbox)).status for it in (first, second)] == [429, 429]
     assert (await sandbox.get("/telegram/botnobody/getMe")).status == 429
     assert (await other.send(sandbox)).status == 200
-    await sandbox.ask("DELETE", "/_sandbox/faults?network=telegram")
+    await sandbox.call("DELETE", "/_sandbox/faults?network=telegram")
     assert (await second.send(sandbox)).status == 429
-    await sandbox.ask("DELETE", "/_sandbox/faults?network=*")
+    await sandbox.call("DELETE", "/_sandbox/faults?network=*")
     assert [(await it.send(sandbox)).status for it in (first, second)] == [200, 200]
 
 
@@ -122,7 +122,7 @@ async def test_the_networks_own_limits_are_in_the_clock_too(sandbox: Sandbox) ->
 async def test_a_limit_ends_with_its_fault(sandbox: Sandbox, messages: list[Line], path: str) -> None:
     await sandbox.fault("telegram", "rate_limited", params={"seconds": 60})
     assert (await messages[0].send(sandbox)).status == 429
-    await sandbox.ask("POST" if path == "reset" else "DELETE", f"/_sandbox/{path}")
+    await sandbox.call("POST" if path == "reset" else "DELETE", f"/_sandbox/{path}")
     assert (await messages[0].send(sandbox)).status == 200
 
 
@@ -138,7 +138,7 @@ async def test_a_fault_that_strikes_outranks_a_limit(sandbox: Sandbox, messages:
 def test_durations_of_a_range_are_spread_over_it_and_the_same_on_every_run() -> None:
     def durations() -> list[float]:
         params = {"seconds": {"min": 2, "max": 10}}
-        return [Fault(network="x", fault="slow", params=params, fired=number).delay for number in range(1000)]
+        return [ScheduledFault(network="x", fault="slow", params=params, fired=number).delay for number in range(1000)]
 
     found = durations()
     assert found == durations()

@@ -56,7 +56,7 @@ async def test_bodies_that_cannot_be_read_are_refused(shared_sandbox: Sandbox, b
     for network, endpoint in (("x", "tweets"), ("mastodon", "statuses"), ("telegram", "sendMessage")):
         prepared = await LINES[network, endpoint](sandbox)
         headers = prepared.options.get("headers", {}) | {"Content-Type": kind}
-        answer = await sandbox.ask("POST", prepared.path, data=body, headers=headers)
+        answer = await sandbox.call("POST", prepared.path, data=body, headers=headers)
         assert 400 <= answer.status < 500, answer.text
     assert await sandbox.published() == before
 

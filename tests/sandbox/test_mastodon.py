@@ -38,7 +38,7 @@ class Author:
 
     async def upload(self) -> Answered:
         form = picture_form("file", description="a view")()
-        return await self.sandbox.ask("POST", "/mastodon/api/v2/media", data=form, **self.auth())
+        return await self.sandbox.call("POST", "/mastodon/api/v2/media", data=form, **self.auth())
 
 
 @pytest.fixture
@@ -147,16 +147,16 @@ async def test_a_form_will_do_as_well_as_json(ours: Author) -> None:
     await ours.sandbox.post("/_sandbox/settings", {"mastodon_media_seconds": 0})
     names = [(await ours.upload()).json["id"] for _ in range(2)]
     form = [("status", "hello"), *(("media_ids[]", name) for name in names)]
-    answer = await ours.sandbox.ask("POST", f"{V1}/statuses", data=form, **ours.auth())
+    answer = await ours.sandbox.call("POST", f"{V1}/statuses", data=form, **ours.auth())
     assert [it["id"] for it in answer.json["media_attachments"]] == names
 
 
 async def test_only_pictures_and_films_can_be_uploaded(ours: Author) -> None:
     form = aiohttp.FormData({"description": "no file"})
-    assert (await ours.sandbox.ask("POST", "/mastodon/api/v2/media", data=form, **ours.auth())).status == 422
+    assert (await ours.sandbox.call("POST", "/mastodon/api/v2/media", data=form, **ours.auth())).status == 422
     form = aiohttp.FormData()
     form.add_field("file", b"words", filename="a.txt", content_type="text/plain")
-    assert (await ours.sandbox.ask("POST", "/mastodon/api/v2/media", data=form, **ours.auth())).status == 422
+    assert (await ours.sandbox.call("POST", "/mastodon/api/v2/media", data=form, **ours.auth())).status == 422
 
 
 async def test_a_thread_is_made_of_replies(ours: Author) -> None:

@@ -9,39 +9,40 @@ from pathlib import Path
 import pytest
 
 from postino.sandbox import networks as folder
-from postino.sandbox.accounts import seeded
+from postino.sandbox.accounts import list_seeded_accounts
 from postino.sandbox.faults import faults_by_endpoint
 from tests.sandbox.running import Sandbox, running
 from tests.sandbox.scripts import bearer
 
 FILE = """
-from postino.sandbox.network import Endpoint, Membership, Network, Reply, secret_of
+from postino.sandbox.network import AccountSetup, Reply, SandboxEndpoint, SandboxNetwork, derive_secret
 
 
-class Pigeons(Network):
+class Pigeons(SandboxNetwork):
     name, title, colour, icon, handle = "pigeons", "Pigeons", "#777777", "M4 4h16v16H4z", "loft"
     settings = {"flight_seconds": 1}
 
-    def membership(self, handle):
-        token = secret_of(self.name, handle, "ring")
-        return Membership(remote_id=handle, credentials={"ring": token}, tokens={token: "access"})
+    def set_up_account(self, handle):
+        token = derive_secret(self.name, handle, "ring")
+        return AccountSetup(remote_id=handle, credentials={"ring": token}, tokens={token: "access"})
 
     def refuse(self, *_):
         return Reply(418, {"coo": "no"})
 
-    bad_request = unauthorized = blocked = no_such_endpoint = internal_error = published_anyway = refuse
-    rate_limited = lambda self, seconds, now: Reply(429, {"coo": "later"})
+    reply_bad_request = reply_unauthorized = reply_blocked = reply_not_found = refuse
+    reply_internal_error = reply_misleading_error = refuse
+    reply_rate_limited = lambda self, seconds, now: Reply(429, {"coo": "later"})
 
 
-def release(ask, memory):
-    number = str(memory.number())
-    memory.keep("letter", number, {"text": ask.text("letter")}, listed=True)
-    memory.publish(number, ask.text("letter"))
-    return Reply(200, {"id": number, "seconds": memory.setting("flight_seconds")})
+def release(call, state):
+    number = str(state.next_number())
+    state.add("letter", number, {"text": call.text("letter")}, listed=True)
+    state.publish(number, call.text("letter"))
+    return Reply(200, {"id": number, "seconds": state.get_setting("flight_seconds")})
 
 
 Pigeons.endpoints = (
-    Endpoint(
+    SandboxEndpoint(
         name="release", methods=("POST",), path="/release", act=release, takes=("letter",), visible=True, listed=True
     ),
 )
@@ -63,7 +64,7 @@ def pigeons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("pigeons")
 async def test_a_new_file_is_a_new_network(tmp_path: Path) -> None:
-    [account] = [it for it in seeded() if it.network == "pigeons"]
+    [account] = [it for it in list_seeded_accounts() if it.network == "pigeons"]
     assert ("pigeons", "release", "error_but_published") in faults_by_endpoint()
     async with running(tmp_path / "sandbox.db") as sandbox:
         assert (await release(sandbox, account.credentials["ring"]))["seconds"] == 1
@@ -71,8 +72,8 @@ async def test_a_new_file_is_a_new_network(tmp_path: Path) -> None:
         assert await release(sandbox, account.credentials["ring"]) == {"coo": "no"}
         assert await release(sandbox, "stolen") == {"coo": "no"}
         assert [(it["network"], it["text"]) for it in await sandbox.published()] == [("pigeons", "coo")] * 2
-        shown = (await sandbox.get("/_sandbox/networks")).json["data"]
-        assert "Pigeons" in [it["title"] for it in shown]
+        render = (await sandbox.get("/_sandbox/networks")).json["data"]
+        assert "Pigeons" in [it["title"] for it in render]
 
 
 async def release(sandbox: Sandbox, ring: str) -> dict[str, object]:

@@ -47,7 +47,7 @@ async def test_messages_get_rising_numbers_in_their_chat(ours: Bot) -> None:
 async def test_a_form_or_the_address_will_do_as_well_as_json(ours: Bot) -> None:
     path = f"/telegram/bot{ours.token}/sendMessage"
     form = {"chat_id": ours.chat, "text": "by form"}
-    assert (await ours.sandbox.ask("POST", path, data=form)).status == 200
+    assert (await ours.sandbox.call("POST", path, data=form)).status == 200
     assert (await ours.sandbox.get(path, params=form | {"text": "by address"})).status == 200
     assert [it["text"] for it in await ours.sandbox.published()] == ["by form", "by address"]
 
@@ -74,7 +74,7 @@ async def test_photos_come_by_address_as_files_or_by_the_id_of_an_earlier_one(ou
     assert again.status == 200
     form = aiohttp.FormData({"chat_id": ours.chat, "caption": "sent"})
     form.add_field("photo", PICTURE, filename="a.jpg", content_type="image/jpeg")
-    assert (await ours.sandbox.ask("POST", f"/telegram/bot{ours.token}/sendPhoto", data=form)).status == 200
+    assert (await ours.sandbox.call("POST", f"/telegram/bot{ours.token}/sendPhoto", data=form)).status == 200
     seen = await ours.sandbox.published()
     assert [(it["text"], len(it["media"])) for it in seen] == [("fetched", 1), ("", 1), ("sent", 1)]
     assert seen[0]["media"] == seen[1]["media"]
@@ -101,7 +101,7 @@ async def test_a_group_of_photos_is_one_thing_to_see(ours: Bot) -> None:
     ]
     form.add_field("media", json.dumps(items))
     form.add_field("first", PICTURE, filename="a.jpg", content_type="image/jpeg")
-    answer = await ours.sandbox.ask("POST", f"/telegram/bot{ours.token}/sendMediaGroup", data=form)
+    answer = await ours.sandbox.call("POST", f"/telegram/bot{ours.token}/sendMediaGroup", data=form)
     assert [it["message_id"] for it in answer.json["result"]] == [1, 2]
     [seen] = await ours.sandbox.published()
     assert (seen["remote_id"], seen["text"], len(seen["media"])) == ("1", "two views", 2)

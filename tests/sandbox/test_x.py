@@ -33,7 +33,7 @@ class User:
 
     async def refresh(self) -> Answered:
         form = {name: self.credentials[name] for name in ("refresh_token", "client_id")}
-        return await self.sandbox.ask("POST", "/x/2/oauth2/token", data=form | {"grant_type": "refresh_token"})
+        return await self.sandbox.call("POST", "/x/2/oauth2/token", data=form | {"grant_type": "refresh_token"})
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ async def test_a_picture_comes_in_pieces_and_is_attached(ours: User) -> None:
     number = (await ours.media("initialize", start)).json["data"]["id"]
     path = f"/x/2/media/upload/{number}/append"
     form = picture_form("media", segment_index="0")()
-    assert (await ours.sandbox.ask("POST", path, data=form, **ours.auth)).status == 200
+    assert (await ours.sandbox.call("POST", path, data=form, **ours.auth)).status == 200
     assert (await ours.media(f"{number}/finalize")).status == 400
     end = {"segment_index": 1, "media": base64.b64encode(b"end").decode()}
     assert (await ours.media(f"{number}/append", end)).status == 200
@@ -159,7 +159,7 @@ async def test_strangers_are_refused(ours: User) -> None:
     ours.credentials = ours.credentials | {"access_token": "guessed", "client_id": "guessed"}
     assert (await ours.tweet()).json["status"] == 401
     assert (await ours.refresh()).json["error"] == "unauthorized_client"
-    assert (await ours.sandbox.ask("POST", "/x/2/oauth2/token", data={"grant_type": "guess"})).status == 400
+    assert (await ours.sandbox.call("POST", "/x/2/oauth2/token", data={"grant_type": "guess"})).status == 400
 
 
 async def test_one_can_ask_who_one_is(ours: User) -> None:

@@ -32,17 +32,17 @@ class Channel:
 
     async def put(self, session: str, first: int, last: int, total: int = len(FILM)) -> Answered:
         options = {"data": FILM[first : last + 1], "headers": {"Content-Range": f"bytes {first}-{last}/{total}"}}
-        return await self.sandbox.ask("PUT", session, **options, allow_redirects=False)
+        return await self.sandbox.call("PUT", session, **options, allow_redirects=False)
 
     async def status(self, session: str) -> Answered:
         headers = {"Content-Range": f"bytes */{len(FILM)}"}
-        return await self.sandbox.ask("PUT", session, headers=headers, allow_redirects=False)
+        return await self.sandbox.call("PUT", session, headers=headers, allow_redirects=False)
 
     async def video(self) -> str:
-        return str((await self.sandbox.ask("PUT", await self.session(), data=FILM)).json["id"])
+        return str((await self.sandbox.call("PUT", await self.session(), data=FILM)).json["id"])
 
     async def update(self, part: str, **body: Any) -> Answered:
-        return await self.sandbox.ask("PUT", f"{API}/videos?part={part}", json=body, **self.auth)
+        return await self.sandbox.call("PUT", f"{API}/videos?part={part}", json=body, **self.auth)
 
     async def get(self, path: str) -> Answered:
         return await self.sandbox.get(f"{API}/{path}", **self.auth)
@@ -72,7 +72,7 @@ async def test_an_upload_goes_in_pieces_and_tells_how_far_it_is(ours: Channel) -
 async def test_a_lost_answer_to_the_last_piece_can_be_asked_for(ours: Channel) -> None:
     session = await ours.session()
     await ours.sandbox.fault("youtube", "process_then_500", endpoint="upload_bytes")
-    assert (await ours.sandbox.ask("PUT", session, data=FILM)).status == 500
+    assert (await ours.sandbox.call("PUT", session, data=FILM)).status == 500
     assert (await ours.status(session)).status == 200
 
 
@@ -81,7 +81,7 @@ async def test_pieces_that_do_not_fit_are_refused(ours: Channel) -> None:
     assert (await ours.put(session, 0, 999)).status == 400
     assert (await ours.put(session, 0, len(FILM) - 1, total=10)).status == 400
     headers = {"Content-Range": "bytes what/ever"}
-    assert (await ours.sandbox.ask("PUT", session, data=b"x", headers=headers)).status == 400
+    assert (await ours.sandbox.call("PUT", session, data=b"x", headers=headers)).status == 400
 
 
 async def test_a_session_that_is_gone_stays_gone(ours: Channel) -> None:
@@ -106,7 +106,7 @@ async def test_making_it_public_publishes_it_once(ours: Channel) -> None:
 
 async def test_what_is_uploaded_as_public_is_public_at_once(ours: Channel) -> None:
     answer = await ours.start(VIDEO | {"status": {"privacyStatus": "public"}})
-    await ours.sandbox.ask("PUT", answer.headers["Location"].removeprefix(ours.sandbox.url), data=FILM)
+    await ours.sandbox.call("PUT", answer.headers["Location"].removeprefix(ours.sandbox.url), data=FILM)
     assert len(await ours.sandbox.published()) == 1
 
 
@@ -170,13 +170,13 @@ async def test_the_refresh_token_stays_as_it_is(ours: Channel) -> None:
     form = {name: ours.credentials[name] for name in ("refresh_token", "client_id", "client_secret")}
     form["grant_type"] = "refresh_token"
     for _ in range(2):
-        answer = await ours.sandbox.ask("POST", "/youtube/token", data=form)
+        answer = await ours.sandbox.call("POST", "/youtube/token", data=form)
         assert (answer.status, "refresh_token" in answer.json) == (200, False)
     ours.credentials["access_token"] = answer.json["access_token"]
     assert (await ours.start()).status == 200
-    wrong = await ours.sandbox.ask("POST", "/youtube/token", data=form | {"client_secret": "guessed"})
+    wrong = await ours.sandbox.call("POST", "/youtube/token", data=form | {"client_secret": "guessed"})
     assert wrong.json["error"] == "invalid_client"
-    dead = await ours.sandbox.ask("POST", "/youtube/token", data=form | {"refresh_token": "guessed"})
+    dead = await ours.sandbox.call("POST", "/youtube/token", data=form | {"refresh_token": "guessed"})
     assert (dead.status, dead.json["error"]) == (400, "invalid_grant")
 
 

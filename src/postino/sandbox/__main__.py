@@ -1,4 +1,4 @@
-"""`python -m postino.sandbox --data-dir D --port N`: the sandbox as a process of its own."""
+"""`python -m postino.sandbox --data-dir D --port N`: run the sandbox as a process."""
 
 import argparse
 import asyncio
@@ -10,13 +10,13 @@ from pathlib import Path
 from postino.sandbox.server import serve
 
 
-def say_where(url: str) -> None:
+def print_url(url: str) -> None:
     sys.stdout.write(json.dumps({"url": url}) + "\n")
     sys.stdout.flush()
 
 
-async def set_at_eof(stop: asyncio.Event) -> None:
-    """Whoever holds the other end of our standard input wants us no longer than it lives."""
+async def stop_at_eof(stop: asyncio.Event) -> None:
+    """Stop when standard input ends: the process that holds its other end has exited."""
     reader = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     while await reader.read(4096):
@@ -29,9 +29,9 @@ async def run(data_dir: Path, host: str, port: int, *, until_eof: bool) -> None:
     loop = asyncio.get_running_loop()
     for sign in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(sign, stop.set)
-    watch = asyncio.create_task(set_at_eof(stop)) if until_eof else None
+    watch = asyncio.create_task(stop_at_eof(stop)) if until_eof else None
     try:
-        await serve(data_dir / "sandbox.db", host, port, ready=say_where, stop=stop)
+        await serve(data_dir / "sandbox.db", host, port, ready=print_url, stop=stop)
     finally:
         if watch is not None:
             watch.cancel()
@@ -43,8 +43,8 @@ def main() -> None:
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--until-eof", action="store_true")
-    told = parser.parse_args()
-    asyncio.run(run(told.data_dir, told.host, told.port, until_eof=told.until_eof))
+    arguments = parser.parse_args()
+    asyncio.run(run(arguments.data_dir, arguments.host, arguments.port, until_eof=arguments.until_eof))
 
 
 if __name__ == "__main__":

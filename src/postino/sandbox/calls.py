@@ -1,4 +1,4 @@
-"""How often each account asked its network, and how many of its calls were under way at the same time."""
+"""Count the calls of each account and network, and how many were in flight at the same time."""
 
 import asyncio
 from collections import Counter
@@ -12,19 +12,19 @@ import apsw
 
 from postino.sandbox import call_log
 
-NOBODY = ""  # calls without a token that is known
+NOBODY = ""  # the account of calls without a known token
 
 
-class Flights:
-    """Calls under way. A call ends with its answer, or when the caller stops waiting for one."""
+class CallsInFlight:
+    """Calls in flight. A call ends with its response, or when the client disconnects."""
 
     def __init__(self) -> None:
         self.by_account: Counter[tuple[str, str]] = Counter()
         self.by_network: Counter[str] = Counter()
 
     @contextmanager
-    def one(self, network: str, account: str) -> Iterator[dict[str, int]]:
-        """How many there are now, of the account and of everybody on its network."""
+    def track(self, network: str, account: str) -> Iterator[dict[str, int]]:
+        """Count a call as in flight; yield the numbers of the account and of its whole network."""
         self.by_account[network, account] += 1
         self.by_network[network] += 1
         try:
@@ -35,27 +35,27 @@ class Flights:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arrival:
-    """A call that came: when, from whom, and how many were under way then, with it."""
+class IncomingCall:
+    """A call that arrived: when, from which account, and how many calls were in flight with it."""
 
     network: str
     account: str
     endpoint: str
     began_at: datetime
-    flying: Mapping[str, int]
+    in_flight: Mapping[str, int]
 
 
-async def departures() -> None:
-    """Whoever hung up before a call came is no longer counted by the time this returns.
+async def drain_disconnects() -> None:
+    """Let clients that disconnected before this call end their own calls first.
 
-    The loop may hear of the call first, by a turn; and a connection's end takes two to reach its own call.
+    The event loop may report the new call one turn before a disconnect, and a disconnect takes two turns to arrive.
     """
     for _ in range(3):
         await asyncio.sleep(0)
 
 
-def count(connection: apsw.Connection, arrival: Arrival) -> int:
-    """Returns its number in the clock of calls."""
+def count_call(connection: apsw.Connection, arrival: IncomingCall) -> int:
+    """Count a call and return its number in the call log."""
     network, account, endpoint = arrival.network, arrival.account, arrival.endpoint
     connection.execute(
         "INSERT INTO calls VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET calls = calls + 1",
@@ -64,18 +64,18 @@ def count(connection: apsw.Connection, arrival: Arrival) -> int:
     connection.executemany(
         "INSERT INTO peaks VALUES (?, ?, ?)"
         " ON CONFLICT DO UPDATE SET most_in_flight = max(most_in_flight, excluded.most_in_flight)",
-        [(network, who, flying) for who, flying in arrival.flying.items()],
+        [(network, who, in_flight) for who, in_flight in arrival.in_flight.items()],
     )
-    return call_log.begin(connection, network, account, endpoint, arrival.began_at)
+    return call_log.begin_call(connection, network, account, endpoint, arrival.began_at)
 
 
-def forget(connection: apsw.Connection) -> None:
+def clear(connection: apsw.Connection) -> None:
     connection.execute("DELETE FROM calls")
     connection.execute("DELETE FROM peaks")
-    call_log.forget(connection)
+    call_log.clear(connection)
 
 
-def shown(connection: apsw.Connection, flights: Flights) -> dict[str, Any]:
+def render(connection: apsw.Connection, in_flight: CallsInFlight) -> dict[str, Any]:
     peaks = {(network, who): most for network, who, most in connection.execute("SELECT * FROM peaks")}
     accounts: dict[tuple[str, str], dict[str, int]] = {}
     for network, who, endpoint, calls in connection.execute("SELECT * FROM calls ORDER BY 1, 2, 3"):
@@ -85,7 +85,7 @@ def shown(connection: apsw.Connection, flights: Flights) -> dict[str, Any]:
         "data": [
             {
                 "network": network, "account": who or None, "calls": sum(endpoints.values()),
-                "in_flight": flights.by_account[network, who], "most_in_flight": peaks.get((network, who), 0),
+                "in_flight": in_flight.by_account[network, who], "most_in_flight": peaks.get((network, who), 0),
                 "endpoints": endpoints,
             }
             for (network, who), endpoints in accounts.items()
@@ -94,7 +94,7 @@ def shown(connection: apsw.Connection, flights: Flights) -> dict[str, Any]:
             {
                 "network": name,
                 "calls": sum(sum(done.values()) for (network, _), done in accounts.items() if network == name),
-                "in_flight": flights.by_network[name], "most_in_flight": peaks.get((name, "*"), 0),
+                "in_flight": in_flight.by_network[name], "most_in_flight": peaks.get((name, "*"), 0),
             }
             for name in names
         ],

@@ -1,4 +1,4 @@
-"""The one file on disk. What was answered is in it: every write is committed, and synced, before its answer leaves."""
+"""The sandbox's SQLite file. Every write is committed and synced before its response is sent."""
 
 import asyncio
 import os
@@ -19,65 +19,67 @@ Write = Callable[[apsw.Connection], T]
 
 SCHEMA = {2: "schema.sql", 3: "schema_3.sql"}  # by the version each leads to
 SCHEMA_VERSION = max(SCHEMA)
-MOST_TOGETHER = 500
+MAX_BATCH = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """Something to write, and where its result is awaited."""
+class PendingWrite:
+    """A write that waits for its turn, and the future of its result."""
 
     write: Write[Any]
     future: asyncio.Future[Any]
 
 
-class Database:
-    """Writes one after the other in a thread of its own; those that wait meanwhile share the next transaction."""
+class SandboxDatabase:
+    """One thread writes; writes that wait meanwhile share the next transaction."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))  # and so is the log SQLite makes by it
+        os.close(
+            os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        )  # SQLite creates its log with the same mode
         self.path = path
         create(path)
         self.reader = connect(path)
-        self.waiting: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
+        self.waiting: queue.SimpleQueue[PendingWrite | None] = queue.SimpleQueue()
         self.loop = asyncio.get_running_loop()
-        self.thread = threading.Thread(target=self.work, name="sandbox-writer", daemon=True)
+        self.thread = threading.Thread(target=self.run_writer, name="sandbox-writer", daemon=True)
         self.thread.start()
 
     async def write(self, write: Write[T]) -> T:
-        """Once this returns, it is on disk. It is written even if nobody waits for it any more."""
+        """Write and return the result once it is on disk. A cancelled caller does not undo the write."""
         future: asyncio.Future[T] = self.loop.create_future()
-        self.waiting.put(Work(write, future))
+        self.waiting.put(PendingWrite(write, future))
         return await future
 
     def write_soon(self, write: Write[Any]) -> None:
-        """Before whatever is written later, but nobody waits for it: it is on disk with the next transaction."""
-        self.waiting.put(Work(write, self.loop.create_future()))
+        """Queue a write without waiting: it is on disk with the next transaction."""
+        self.waiting.put(PendingWrite(write, self.loop.create_future()))
 
     def close(self) -> None:
         self.waiting.put(None)
         self.thread.join()
         self.reader.close()
 
-    def work(self) -> None:
+    def run_writer(self) -> None:
         connection = connect(self.path)
         while batch := self.next_batch():
             try:
-                results = transact(connection, batch)
-            except Exception as error:  # noqa: BLE001 - whoever waits gets it
+                results = write_batch(connection, batch)
+            except Exception as error:  # noqa: BLE001 - passed on to the callers
                 results = [error] * len(batch)
             self.loop.call_soon_threadsafe(deliver, batch, results)
         connection.close()
 
-    def next_batch(self) -> list[Work]:
-        """Waits for work, then takes all there is; empty when told to stop."""
-        batch: list[Work] = []
-        work = self.waiting.get()
-        while work is not None:
-            batch.append(work)
-            if len(batch) == MOST_TOGETHER or self.waiting.empty():
+    def next_batch(self) -> list[PendingWrite]:
+        """Wait for writes and return all there are; an empty list means stop."""
+        batch: list[PendingWrite] = []
+        run_writer = self.waiting.get()
+        while run_writer is not None:
+            batch.append(run_writer)
+            if len(batch) == MAX_BATCH or self.waiting.empty():
                 return batch
-            work = self.waiting.get()
+            run_writer = self.waiting.get()
         if batch:
             self.waiting.put(None)
         return batch
@@ -97,7 +99,7 @@ def create(path: Path) -> None:
     version = connection.pragma("user_version")
     if version not in (0, *SCHEMA):
         connection.close()
-        raise SchemaMismatch(f"{path} is of another version of the sandbox. Move it away to begin with a new one.")
+        raise SchemaMismatch(f"{path} belongs to another version of the sandbox. Move it away to start with a new one.")
     for step, name in SCHEMA.items():
         if step > version:
             connection.execute(Path(__file__).with_name(name).read_text(encoding="utf-8"))
@@ -109,10 +111,10 @@ def create(path: Path) -> None:
     connection.close()
 
 
-def transact(connection: apsw.Connection, batch: list[Work]) -> list[Any]:
+def write_batch(connection: apsw.Connection, batch: list[PendingWrite]) -> list[Any]:
     connection.execute("BEGIN IMMEDIATE")
     try:
-        results = [perform(connection, work.write) for work in batch]
+        results = [write_one(connection, work.write) for work in batch]
         connection.execute("COMMIT")
     except Exception:
         if connection.in_transaction:
@@ -121,22 +123,22 @@ def transact(connection: apsw.Connection, batch: list[Work]) -> list[Any]:
     return results
 
 
-def perform(connection: apsw.Connection, write: Write[Any]) -> Any:
-    """One write within the batch's transaction; if it fails, it leaves no trace, and the others do not fail."""
+def write_one(connection: apsw.Connection, write: Write[Any]) -> Any:
+    """Run one write in a savepoint of the batch's transaction; if it fails, only this write is rolled back."""
     try:
         with connection:
             return write(connection)
     except Exception as error:
         if not connection.in_transaction:
-            raise  # a full disk takes the whole transaction with it
+            raise  # a full disk rolls back the whole transaction
         return error
 
 
-def deliver(batch: list[Work], results: list[Any]) -> None:
-    for work, result in zip(batch, results, strict=True):
-        if work.future.cancelled():
+def deliver(batch: list[PendingWrite], results: list[Any]) -> None:
+    for run_writer, result in zip(batch, results, strict=True):
+        if run_writer.future.cancelled():
             continue
         if isinstance(result, Exception):
-            work.future.set_exception(result)
+            run_writer.future.set_exception(result)
         else:
-            work.future.set_result(result)
+            run_writer.future.set_result(result)

@@ -1,4 +1,4 @@
-"""Takes each call to its network: counts it, lets faults befall it, has it processed and sends the answer."""
+"""Handle a call to a network: count it, choose its faults, process it and send the response."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -12,165 +12,171 @@ import apsw
 from aiohttp import web
 
 from postino.sandbox import call_log, calls, fault_schedule, limits, responses
-from postino.sandbox.calls import Arrival
-from postino.sandbox.database import Database
-from postino.sandbox.faults import Fault
-from postino.sandbox.media_download import fetch
-from postino.sandbox.network import Ask, Doubt, Network, Refused, Reply
-from postino.sandbox.network_state import REVOKED, Memory
+from postino.sandbox.calls import IncomingCall
+from postino.sandbox.database import SandboxDatabase
+from postino.sandbox.faults import ScheduledFault
+from postino.sandbox.media_download import download_all
+from postino.sandbox.network import Reply, RequestRefused, SandboxCall, SandboxNetwork, TokenProblem
+from postino.sandbox.network_state import REVOKED, NetworkState
 from postino.sandbox.networks import networks
-from postino.sandbox.requests import read, unknown_parameters
-from postino.sandbox.settings import settings
+from postino.sandbox.requests import find_unknown_parameters, read_call
+from postino.sandbox.settings import read_settings
 
-SECONDS_INVISIBLE = 5
+INVISIBLE_SECONDS = 5
 UNNAMED = "?"  # the endpoint of a call that was not understood
 
 
 @dataclass(slots=True)
-class Course:
-    """What befalls a call, and what its network said, once it has."""
+class CallOutcome:
+    """The faults of a call, and the reply of its network once there is one."""
 
-    seq: int  # in the clock of calls
+    seq: int  # number in the call log
     account: str
-    struck: dict[str, Fault] = field(default_factory=dict)
+    faults: dict[str, ScheduledFault] = field(default_factory=dict)
     reply: Reply | None = None
 
     @property
-    def answer_fault(self) -> Fault | None:
-        return next((fault for fault in self.struck.values() if not fault.kind.together), None)
+    def answer_fault(self) -> ScheduledFault | None:
+        return next((fault for fault in self.faults.values() if not fault.kind.combines), None)
 
     @property
-    def slow(self) -> Fault | None:
-        return self.struck.get("slow")
+    def slow(self) -> ScheduledFault | None:
+        return self.faults.get("slow")
 
 
-class Switchboard:
-    def __init__(self, database: Database, session: aiohttp.ClientSession) -> None:
+class Dispatcher:
+    def __init__(self, database: SandboxDatabase, session: aiohttp.ClientSession) -> None:
         self.database = database
         self.session = session
-        self.flights = calls.Flights()
-        self.working: set[asyncio.Task[Any]] = set()
+        self.in_flight = calls.CallsInFlight()
+        self.tasks: set[asyncio.Task[Any]] = set()
 
-    async def connect(self, request: web.Request) -> web.StreamResponse:
+    async def handle(self, request: web.Request) -> web.StreamResponse:
         network = networks().get(request.match_info["network"])
         if network is None:
             raise web.HTTPNotFound(text="No such network in this sandbox.\n")
         began_at = datetime.now(UTC)
         try:
-            ask = await read(request, network, "/" + request.match_info["path"])
-        except Refused as refused:
-            async with self.arrival(network, calls.NOBODY, UNNAMED, began_at) as arrival:
-                seq = await self.database.write(lambda it: calls.count(it, arrival))
-                return self.ended(seq, request, responses.whole(refused.reply))
-        ask = replace(ask, token=network.token(ask))
-        async with self.arrival(network, self.caller_of(network, ask), ask.endpoint.name, began_at) as arrival:
-            # A server goes on when its caller has left: only the answer is not sent then.
-            task = asyncio.create_task(self.work(network, ask, arrival))
-            self.working.add(task)
-            task.add_done_callback(self.working.discard)
-            course = await asyncio.shield(task)
-            assert course.reply is not None
-            response = await responses.send(request, network, course.reply, course.answer_fault)
-            return self.ended(course.seq, request, response)
+            call = await read_call(request, network, "/" + request.match_info["path"])
+        except RequestRefused as refused:
+            async with self.track_call(network, calls.NOBODY, UNNAMED, began_at) as arrival:
+                seq = await self.database.write(lambda it: calls.count_call(it, arrival))
+                return self.finish(seq, request, responses.build_response(refused.reply))
+        call = replace(call, token=network.read_token(call))
+        async with self.track_call(network, self.find_caller(network, call), call.endpoint.name, began_at) as arrival:
+            # A server goes on processing when its client has disconnected; only the response is not sent.
+            task = asyncio.create_task(self.run(network, call, arrival))
+            self.tasks.add(task)
+            task.add_done_callback(self.tasks.discard)
+            outcome = await asyncio.shield(task)
+            assert outcome.reply is not None
+            response = await responses.send(request, network, outcome.reply, outcome.answer_fault)
+            return self.finish(outcome.seq, request, response)
 
     @asynccontextmanager
-    async def arrival(
-        self, network: Network, account: str, endpoint: str, began_at: datetime
-    ) -> AsyncIterator[Arrival]:
-        """Under way until the end of the block."""
-        await calls.departures()
-        with self.flights.one(network.name, account) as flying:
-            yield Arrival(network=network.name, account=account, endpoint=endpoint, began_at=began_at, flying=flying)
+    async def track_call(
+        self, network: SandboxNetwork, account: str, endpoint: str, began_at: datetime
+    ) -> AsyncIterator[IncomingCall]:
+        """Count the call as in flight until the end of the block."""
+        await calls.drain_disconnects()
+        with self.in_flight.track(network.name, account) as in_flight:
+            yield IncomingCall(
+                network=network.name, account=account, endpoint=endpoint, began_at=began_at, in_flight=in_flight
+            )
 
-    def ended(self, seq: int, request: web.Request, response: web.StreamResponse) -> web.StreamResponse:
-        """The answer is not kept waiting for the disk: what matters of it was written when it was decided."""
-        ended_at, status = datetime.now(UTC), responses.answered(request, response)
-        self.database.write_soon(lambda it: call_log.end(it, seq, ended_at, status))
+    def finish(self, seq: int, request: web.Request, response: web.StreamResponse) -> web.StreamResponse:
+        """Log the end of the call. The response does not wait for this write: the reply itself is already on disk."""
+        ended_at, status = datetime.now(UTC), responses.get_sent_status(request, response)
+        self.database.write_soon(lambda it: call_log.end_call(it, seq, ended_at, status))
         return response
 
-    def caller_of(self, network: Network, ask: Ask) -> str:
-        token = Memory(self.database.reader, network.name, {}).find_token(ask.token)
+    def find_caller(self, network: SandboxNetwork, call: SandboxCall) -> str:
+        token = NetworkState(self.database.reader, network.name, {}).find_token(call.token)
         return token.account if token else calls.NOBODY
 
-    async def work(self, network: Network, ask: Ask, arrival: Arrival) -> Course:
-        """What happens whether or not somebody waits for the answer. What it writes is on disk at its end."""
-        if ask.endpoint.fetches is not None:
-            ask = replace(ask, fetched=await fetch(self.session, ask.endpoint.fetches(ask)))
-        course = await self.database.write(lambda it: begin(it, network, ask, arrival))
-        if course.slow:
-            await asyncio.sleep(course.slow.delay)
-        if course.reply is None:
-            course.reply = await self.database.write(lambda it: process(it, network, ask, course))
-        if (afterwards := course.reply.afterwards) is not None:
-            await self.database.write(lambda it: afterwards(memory_of(it, network)))
-        return course
+    async def run(self, network: SandboxNetwork, call: SandboxCall, arrival: IncomingCall) -> CallOutcome:
+        """Process the call whether or not the client still waits. All it wrote is on disk when this returns."""
+        if call.endpoint.fetches is not None:
+            call = replace(call, fetched=await download_all(self.session, call.endpoint.fetches(call)))
+        outcome = await self.database.write(lambda it: begin(it, network, call, arrival))
+        if outcome.slow:
+            await asyncio.sleep(outcome.slow.delay)
+        if outcome.reply is None:
+            outcome.reply = await self.database.write(lambda it: process(it, network, call, outcome))
+        if (afterwards := outcome.reply.afterwards) is not None:
+            await self.database.write(lambda it: afterwards(open_state(it, network)))
+        return outcome
 
     async def close(self) -> None:
-        for task in self.working:
+        for task in self.tasks:
             task.cancel()
-        await asyncio.gather(*self.working, return_exceptions=True)
+        await asyncio.gather(*self.tasks, return_exceptions=True)
 
 
-def begin(connection: apsw.Connection, network: Network, ask: Ask, arrival: Arrival) -> Course:
-    """Counts the call and draws its faults; processes it at once, unless it is a slow one."""
-    course = Course(calls.count(connection, arrival), arrival.account)
-    course.struck = fault_schedule.strike(connection, network.name, ask.endpoint, arrival.account)
-    if not course.slow:
-        course.reply = process(connection, network, ask, course)
-    return course
+def begin(
+    connection: apsw.Connection, network: SandboxNetwork, call: SandboxCall, arrival: IncomingCall
+) -> CallOutcome:
+    """Count the call and choose its faults; process it at once unless it is slow."""
+    outcome = CallOutcome(calls.count_call(connection, arrival), arrival.account)
+    outcome.faults = fault_schedule.draw_faults(connection, network.name, call.endpoint, arrival.account)
+    if not outcome.slow:
+        outcome.reply = process(connection, network, call, outcome)
+    return outcome
 
 
-def process(connection: apsw.Connection, network: Network, ask: Ask, course: Course) -> Reply:
-    reply = decide(memory_of(connection, network), network, ask, course)
+def process(connection: apsw.Connection, network: SandboxNetwork, call: SandboxCall, outcome: CallOutcome) -> Reply:
+    reply = decide(open_state(connection, network), network, call, outcome)
     if reply.retry_at is not None:
-        call_log.tell_to_wait(connection, course.seq, reply.retry_at)
+        call_log.set_retry_after(connection, outcome.seq, reply.retry_at)
     return reply
 
 
-def decide(memory: Memory, network: Network, ask: Ask, course: Course) -> Reply:
-    """A fault outranks a limit that was imposed before, and that outranks what the network would do."""
-    connection, fault = memory.connection, course.answer_fault
-    if hiding := course.struck.get("invisible"):
-        memory.hidden_for = timedelta(seconds=hiding.params.get("seconds", SECONDS_INVISIBLE))
+def decide(state: NetworkState, network: SandboxNetwork, call: SandboxCall, outcome: CallOutcome) -> Reply:
+    """Return the reply: by a fault first, then by a rate limit imposed before, then by the network."""
+    connection, fault = state.connection, outcome.answer_fault
+    if hiding := outcome.faults.get("invisible"):
+        state.hidden_for = timedelta(seconds=hiding.params.get("seconds", INVISIBLE_SECONDS))
     if fault and fault.fault == "rate_limited":
-        return limits.impose(connection, network, course.account, fault, memory.now)
-    if fault is None and (too_early := limits.refusal(connection, network, course.account, memory.now)):
+        return limits.impose_limit(connection, network, outcome.account, fault, state.now)
+    if fault is None and (too_early := limits.find_refusal(connection, network, outcome.account, state.now)):
         return too_early
-    if fault and fault.fault == "session_gone" and ask.endpoint.gone is not None:
-        ask.endpoint.gone(ask, memory)
+    if fault and fault.fault == "session_gone" and call.endpoint.gone is not None:
+        call.endpoint.gone(call, state)
     elif fault and not fault.processed:
         return Reply(204)
     try:
         with connection:
-            reply = perform(network, ask, memory)
-    except Refused as refused:
+            reply = perform(network, call, state)
+    except RequestRefused as refused:
         reply = refused.reply
     return reply
 
 
-def perform(network: Network, ask: Ask, memory: Memory) -> Reply:
-    if not ask.endpoint.open or ask.token is not None:
-        authorize(network, ask, memory)
-    if unknown := unknown_parameters(ask):
-        raise Refused(network.bad_request(f"Unknown parameter: {unknown[0]}"))
-    reply = ask.endpoint.act(ask, memory)
-    if memory.caller is None:
+def perform(network: SandboxNetwork, call: SandboxCall, state: NetworkState) -> Reply:
+    if not call.endpoint.open or call.token is not None:
+        authorize(network, call, state)
+    if unknown := find_unknown_parameters(call):
+        raise RequestRefused(network.reply_bad_request(f"Unknown parameter: {unknown[0]}"))
+    reply = call.endpoint.act(call, state)
+    if state.caller is None:
         return reply
-    return replace(reply, headers={**network.usual_headers(memory), **reply.headers})
+    return replace(reply, headers={**network.default_headers(state), **reply.headers})
 
 
-def authorize(network: Network, ask: Ask, memory: Memory) -> None:
-    token = memory.find_token(ask.token)
-    if token is not None and (token.kind == REVOKED or memory.is_over(token)):
-        raise Refused(network.unauthorized(Doubt.EXPIRED))
-    if token is None or (token.kind != "access" and not ask.endpoint.refreshes):
-        raise Refused(network.unauthorized(Doubt.MISSING if ask.token is None else Doubt.UNKNOWN))
-    memory.caller = memory.account_of(token.account)
-    if memory.account.blocked and not ask.endpoint.reads:
-        raise Refused(network.blocked())
-    if (wait := network.overdrawn(memory)) is not None:
-        raise Refused(network.rate_limited(wait, memory.now))
+def authorize(network: SandboxNetwork, call: SandboxCall, state: NetworkState) -> None:
+    token = state.find_token(call.token)
+    if token is not None and (token.kind == REVOKED or state.is_expired(token)):
+        raise RequestRefused(network.reply_unauthorized(TokenProblem.EXPIRED))
+    if token is None or (token.kind != "access" and not call.endpoint.refreshes):
+        raise RequestRefused(
+            network.reply_unauthorized(TokenProblem.MISSING if call.token is None else TokenProblem.UNKNOWN)
+        )
+    state.caller = state.find_account(token.account)
+    if state.account.blocked and not call.endpoint.reads:
+        raise RequestRefused(network.reply_blocked())
+    if (wait := network.check_rate_limit(state)) is not None:
+        raise RequestRefused(network.reply_rate_limited(wait, state.now))
 
 
-def memory_of(connection: apsw.Connection, network: Network) -> Memory:
-    return Memory(connection, network.name, settings(connection))
+def open_state(connection: apsw.Connection, network: SandboxNetwork) -> NetworkState:
+    return NetworkState(connection, network.name, read_settings(connection))

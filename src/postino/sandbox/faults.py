@@ -1,4 +1,4 @@
-"""The ways a network can misbehave, and where each of them makes sense. Decides nothing about when."""
+"""The faults: what each does, at which endpoints it can occur and its parameters. `fault_schedule` decides when."""
 
 import random
 from collections.abc import Callable, Iterator, Mapping
@@ -6,114 +6,118 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from postino.errors import WrongUse
-from postino.sandbox.network import Endpoint
+from postino.sandbox.network import SandboxEndpoint
 from postino.sandbox.networks import networks
 
 ANY = "*"
-LONGER_THAN_ANYBODY_WAITS = 75.0
-SECONDS_SLOW = 2.0
+TIMEOUT_SECONDS = 75.0
+SLOW_SECONDS = 2.0
 
 
-def seconds(value: Any) -> bool:
+def is_seconds(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 86_400
 
 
-def seconds_or_range(value: Any) -> bool:
+def is_seconds_or_range(value: Any) -> bool:
     if not isinstance(value, dict):
-        return seconds(value)
-    return set(value) == {"min", "max"} and all(map(seconds, value.values())) and value["min"] <= value["max"]
+        return is_seconds(value)
+    return set(value) == {"min", "max"} and all(map(is_seconds, value.values())) and value["min"] <= value["max"]
 
 
-def truth(value: Any) -> bool:
+def is_bool(value: Any) -> bool:
     return isinstance(value, bool)
 
 
-def error_status(value: Any) -> bool:
+def is_status(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 200 <= value <= 599
 
 
-def date_or_seconds(value: Any) -> bool:
-    return isinstance(value, str) or value is True or seconds(value)
+def is_date_or_seconds(value: Any) -> bool:
+    return isinstance(value, str) or value is True or is_seconds(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
-    """A fault: whether the call is processed all the same, at which endpoints it can be, and what it can be told."""
+class FaultKind:
+    """What a fault does: whether the call is processed, the endpoints where it can occur, and its parameters."""
 
     meaning: str
     processed: bool
-    at: Callable[[Endpoint], bool] = lambda _: True
+    occurs_at: Callable[[SandboxEndpoint], bool] = lambda _: True
     params: Mapping[str, Callable[[Any], bool]] = field(default_factory=dict)
-    together: bool = False  # comes on top of another fault of the same call
+    combines: bool = False  # can occur together with another fault of the same call
 
 
-KINDS: Mapping[str, Kind] = {
-    "drop": Kind(meaning="The connection is closed before anything is done.", processed=False),
-    "process_then_drop": Kind(meaning="It is done; the connection is closed without an answer.", processed=True),
-    "process_then_500": Kind(meaning="It is done; the answer is an internal error.", processed=True),
-    "timeout": Kind(
-        meaning="It is done, unless `processed` is false; after `seconds` (75) comes a 504.",
-        processed=True,
-        params={"seconds": seconds, "processed": truth},
+FAULT_KINDS: Mapping[str, FaultKind] = {
+    "drop": FaultKind(meaning="The sandbox closes the connection and does not process the call.", processed=False),
+    "process_then_drop": FaultKind(
+        meaning="The sandbox processes the call and closes the connection without a response.", processed=True
     ),
-    "error_but_published": Kind(
-        meaning="It is done and people see it; the answer is the network's own error.",
-        processed=True,
-        at=lambda endpoint: endpoint.visible,
+    "process_then_500": FaultKind(
+        meaning="The sandbox processes the call and responds with an internal error.", processed=True
     ),
-    "rate_limited": Kind(
-        meaning="Nothing is done: 429, with Retry-After as `seconds` or `http_date`, with nothing but the network's own"
-        " `reset` header, or without any hint. Whoever comes back earlier than it was told gets a 429 again; with"
-        " `everyone`, all accounts of the network do.",
+    "timeout": FaultKind(
+        meaning="The sandbox processes the call, unless `processed` is false, and sends 504 after `seconds` (75).",
+        processed=True,
+        params={"seconds": is_seconds, "processed": is_bool},
+    ),
+    "error_but_published": FaultKind(
+        meaning="The post is published; the response is an error of the network.",
+        processed=True,
+        occurs_at=lambda endpoint: endpoint.visible,
+    ),
+    "rate_limited": FaultKind(
+        meaning="The response is 429: with `Retry-After` in `seconds` or as `http_date`, with the network's own `reset`"
+        " header, or with `none` of them. Calls of the account before that time get 429 again; with `everyone`, calls"
+        " of all accounts do.",
         processed=False,
         params={
-            "seconds": seconds,
-            "http_date": date_or_seconds,
-            "reset": seconds,
-            "none": truth,
-            "everyone": truth,
+            "seconds": is_seconds,
+            "http_date": is_date_or_seconds,
+            "reset": is_seconds,
+            "none": is_bool,
+            "everyone": is_bool,
         },
     ),
-    "invisible": Kind(
-        meaning="It is done; for `seconds` (5) it is missing from the network's lists.",
+    "invisible": FaultKind(
+        meaning="The post is published and missing from the network's lists for `seconds` (5).",
         processed=True,
-        at=lambda endpoint: endpoint.listed,
-        params={"seconds": seconds},
-        together=True,
+        occurs_at=lambda endpoint: endpoint.listed,
+        params={"seconds": is_seconds},
+        combines=True,
     ),
-    "session_gone": Kind(
-        meaning="The upload session or container is gone for good, and the network says so.",
+    "session_gone": FaultKind(
+        meaning="The upload session or container no longer exists; the response says so.",
         processed=False,
-        at=lambda endpoint: endpoint.gone is not None,
+        occurs_at=lambda endpoint: endpoint.gone is not None,
     ),
-    "lost_refresh": Kind(
-        meaning="The tokens are renewed, and the answer is lost; where they rotate, the old one is dead.",
+    "lost_refresh": FaultKind(
+        meaning="The tokens are renewed and the response is lost. Where tokens rotate, the old ones no longer work.",
         processed=True,
-        at=lambda endpoint: endpoint.refreshes,
+        occurs_at=lambda endpoint: endpoint.refreshes,
     ),
-    "slow": Kind(
-        meaning="It is done only after `seconds` (2), or between `min` and `max` of them, even if nobody waits any"
-        " more.",
+    "slow": FaultKind(
+        meaning="The sandbox processes the call after `seconds` (2), or between `min` and `max` seconds, even if the"
+        " client has gone.",
         processed=True,
-        params={"seconds": seconds_or_range},
-        together=True,
+        params={"seconds": is_seconds_or_range},
+        combines=True,
     ),
-    "truncated": Kind(
-        meaning="It is done; half of the JSON comes back. With `hang_up` the connection ends there, too.",
+    "truncated": FaultKind(
+        meaning="The sandbox processes the call and sends half of the JSON. With `hang_up` it closes the connection.",
         processed=True,
-        params={"hang_up": truth},
+        params={"hang_up": is_bool},
     ),
-    "html": Kind(
-        meaning="It is done, unless `processed` is false; a page comes back instead of JSON, with `status` (502).",
+    "html": FaultKind(
+        meaning="The sandbox processes the call, unless `processed` is false, and sends HTML with `status` (502).",
         processed=True,
-        params={"status": error_status, "processed": truth},
+        params={"status": is_status, "processed": is_bool},
     ),
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
-    """What somebody asked to go wrong: so many times, or at such a rate."""
+class ScheduledFault:
+    """A fault that somebody added: for a number of times, or at a rate."""
 
     network: str
     fault: str
@@ -126,115 +130,118 @@ class Fault:
     fired: int = 0
 
     @property
-    def kind(self) -> Kind:
-        return KINDS[self.fault]
+    def kind(self) -> FaultKind:
+        return FAULT_KINDS[self.fault]
 
     @property
     def processed(self) -> bool:
-        told: bool = self.params.get("processed", self.kind.processed)
-        return told
+        processed: bool = self.params.get("processed", self.kind.processed)
+        return processed
 
     @property
     def delay(self) -> float:
-        """Seconds a slow call takes. Of a range, the same one for the same call in a row, whenever it is tried."""
-        told = self.params.get("seconds", SECONDS_SLOW)
-        if not isinstance(told, dict):
-            return float(told)
-        return random.Random(f"{told['min']} {told['max']} {self.fired}").uniform(told["min"], told["max"])
+        """Seconds that a slow call takes. In a range, the n-th call takes the same time in every run."""
+        seconds = self.params.get("seconds", SLOW_SECONDS)
+        if not isinstance(seconds, dict):
+            return float(seconds)
+        low, high = seconds["min"], seconds["max"]
+        return random.Random(f"{low} {high} {self.fired}").uniform(low, high)
 
-    def hits(self, network: str, endpoint: Endpoint, account: str) -> bool:
+    def matches(self, network: str, endpoint: SandboxEndpoint, account: str) -> bool:
         return (
             self.network in (ANY, network)
             and self.endpoint in (None, endpoint.name)
             and self.account in (None, account)
-            and self.kind.at(endpoint)
+            and self.kind.occurs_at(endpoint)
         )
 
 
 def faults_by_endpoint() -> Iterator[tuple[str, str, str]]:
-    """Every (network, endpoint, fault) that makes sense, from the route tables: a sweep over it forgets nothing."""
+    """Yield every possible (network, endpoint, fault), from the route tables, so that a sweep is complete."""
     for network in networks().values():
         for endpoint in network.endpoints:
-            yield from ((network.name, endpoint.name, name) for name, kind in KINDS.items() if kind.at(endpoint))
+            yield from (
+                (network.name, endpoint.name, name) for name, kind in FAULT_KINDS.items() if kind.occurs_at(endpoint)
+            )
 
 
-def parse(body: Mapping[str, Any]) -> Fault:
-    """Raises WrongUse, which names the field."""
+def parse_fault(body: Mapping[str, Any]) -> ScheduledFault:
+    """Return the fault in a request body. Raises WrongUse with the name of the wrong field."""
     for name in body:
         if name not in ("network", "endpoint", "account", "fault", "times", "rate", "params"):
-            raise WrongUse(f"A fault has no {name}.", name)
-    fault = Fault(
-        network=one_of("network", body.get("network"), [ANY, *networks()]),
-        fault=one_of("fault", body.get("fault"), list(KINDS)),
-        endpoint=text("endpoint", body.get("endpoint")),
-        account=text("account", body.get("account")),
-        times=times(body),
-        rate=rate(body),
-        params=params(body),
+            raise WrongUse(f"A fault has no field {name}.", name)
+    fault = ScheduledFault(
+        network=parse_choice("network", body.get("network"), [ANY, *networks()]),
+        fault=parse_choice("fault", body.get("fault"), list(FAULT_KINDS)),
+        endpoint=parse_text("endpoint", body.get("endpoint")),
+        account=parse_text("account", body.get("account")),
+        times=parse_times(body),
+        rate=parse_rate(body),
+        params=parse_params(body),
     )
-    check_place(fault)
+    check_endpoint(fault)
     check_params(fault)
     return fault
 
 
-def one_of(field: str, value: Any, known: list[str]) -> str:
+def parse_choice(field: str, value: Any, known: list[str]) -> str:
     if value not in known:
-        raise WrongUse(f"{field} is one of {', '.join(known)}; {value!r} is none of them.", field)
+        raise WrongUse(f"{field} must be one of {', '.join(known)}, not {value!r}.", field)
     return str(value)
 
 
-def text(field: str, value: Any) -> str | None:
+def parse_text(field: str, value: Any) -> str | None:
     if value is not None and not isinstance(value, str):
-        raise WrongUse(f"{field} is a name, not {value!r}.", field)
+        raise WrongUse(f"{field} must be a name, not {value!r}.", field)
     return value
 
 
-def times(body: Mapping[str, Any]) -> int | None:
+def parse_times(body: Mapping[str, Any]) -> int | None:
     value = body.get("times")
     if value is None:
         return 1 if body.get("rate") is None else None
     if body.get("rate") is not None:
-        raise WrongUse("A fault has times or a rate, not both.", "rate")
+        raise WrongUse("A fault has either times or a rate, not both.", "rate")
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= 1_000_000:
-        raise WrongUse(f"times is a whole number from 1, not {value!r}.", "times")
+        raise WrongUse(f"times must be a whole number from 1, not {value!r}.", "times")
     return value
 
 
-def rate(body: Mapping[str, Any]) -> float | None:
+def parse_rate(body: Mapping[str, Any]) -> float | None:
     value = body.get("rate")
     if value is None:
         return None
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= 1:
-        raise WrongUse(f"rate is a share above 0, at most 1, not {value!r}.", "rate")
+        raise WrongUse(f"rate must be above 0 and at most 1, not {value!r}.", "rate")
     return float(value)
 
 
-def params(body: Mapping[str, Any]) -> Mapping[str, Any]:
+def parse_params(body: Mapping[str, Any]) -> Mapping[str, Any]:
     value = body.get("params")
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise WrongUse(f"params are an object, not {value!r}.", "params")
+        raise WrongUse(f"params must be an object, not {value!r}.", "params")
     return value
 
 
-def check_place(fault: Fault) -> None:
+def check_endpoint(fault: ScheduledFault) -> None:
     reach = [network for network in networks().values() if fault.network in (ANY, network.name)]
     endpoints = [endpoint for network in reach for endpoint in network.endpoints]
     if fault.endpoint is not None:
-        one_of("endpoint", fault.endpoint, list(dict.fromkeys(endpoint.name for endpoint in endpoints)))
+        parse_choice("endpoint", fault.endpoint, list(dict.fromkeys(endpoint.name for endpoint in endpoints)))
         endpoints = [endpoint for endpoint in endpoints if endpoint.name == fault.endpoint]
-    if not any(map(fault.kind.at, endpoints)):
+    if not any(map(fault.kind.occurs_at, endpoints)):
         where = fault.endpoint or fault.network
-        raise WrongUse(f"{fault.fault} makes no sense at {where}: {fault.kind.meaning}", "fault")
+        raise WrongUse(f"{fault.fault} cannot occur at {where}: {fault.kind.meaning}", "fault")
 
 
-def check_params(fault: Fault) -> None:
+def check_params(fault: ScheduledFault) -> None:
     known = fault.kind.params
     for name, value in fault.params.items():
         if name not in known:
-            told = ", ".join(known) or "no params"
-            raise WrongUse(f"{fault.fault} knows {told}; not {name}.", f"params.{name}")
+            names = ", ".join(known) or "none"
+            raise WrongUse(f"{fault.fault} has no parameter {name}. Its parameters: {names}.", f"params.{name}")
         if not known[name](value):
             raise WrongUse(f"params.{name} of {fault.fault} cannot be {value!r}.", f"params.{name}")
     if fault.fault == "rate_limited":
@@ -246,4 +253,4 @@ def check_hint(params: Mapping[str, Any]) -> None:
     if len(hints) > 1 and hints != {"seconds", "http_date"}:
         raise WrongUse("rate_limited takes one of seconds, http_date, reset and none.", "params")
     if params.get("everyone") and not hints - {"none"}:
-        raise WrongUse("A limit for everyone needs seconds, http_date or reset: until when is it?", "params.everyone")
+        raise WrongUse("A limit for everyone needs seconds, http_date or reset.", "params.everyone")

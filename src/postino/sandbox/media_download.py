@@ -1,4 +1,4 @@
-"""Some networks fetch pictures themselves. Here they do so on this machine only; other addresses are believed."""
+"""Download media for networks that fetch it themselves, from this machine only; other URLs count as downloaded."""
 
 import asyncio
 import ipaddress
@@ -7,33 +7,33 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from postino.sandbox.network_state import File
-from postino.sandbox.requests import media_types
+from postino.sandbox.network_state import SandboxFile
+from postino.sandbox.requests import guess_media_type
 
-PATIENCE = aiohttp.ClientTimeout(total=10)
-LARGEST = 256 * 1024 * 1024
-
-
-async def fetch(session: aiohttp.ClientSession, urls: Iterable[str]) -> dict[str, File | None]:
-    wanted = list(dict.fromkeys(urls))
-    return dict(zip(wanted, await asyncio.gather(*(fetch_one(session, url) for url in wanted)), strict=True))
+TIMEOUT = aiohttp.ClientTimeout(total=10)
+MAX_BYTES = 256 * 1024 * 1024
 
 
-async def fetch_one(session: aiohttp.ClientSession, url: str) -> File | None:
-    """None if it cannot be had."""
+async def download_all(session: aiohttp.ClientSession, urls: Iterable[str]) -> dict[str, SandboxFile | None]:
+    unique = list(dict.fromkeys(urls))
+    return dict(zip(unique, await asyncio.gather(*(download(session, url) for url in unique)), strict=True))
+
+
+async def download(session: aiohttp.ClientSession, url: str) -> SandboxFile | None:
+    """Return the file, or None if it cannot be downloaded."""
     try:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             return None
         if not is_loopback(parts.hostname):
-            return File(media_types(parts.path), b"", url=url)
-        async with session.get(url, timeout=PATIENCE, allow_redirects=False) as answer:
-            if answer.status != 200:
+            return SandboxFile(guess_media_type(parts.path), b"", url=url)
+        async with session.get(url, timeout=TIMEOUT, allow_redirects=False) as response:
+            if response.status != 200:
                 return None
-            data = await answer.content.read(LARGEST)
-            while more := await answer.content.read(LARGEST - len(data)):
+            data = await response.content.read(MAX_BYTES)
+            while more := await response.content.read(MAX_BYTES - len(data)):
                 data += more
-            return File(answer.content_type, data)
+            return SandboxFile(response.content_type, data)
     except (aiohttp.ClientError, TimeoutError, ValueError):
         return None
 

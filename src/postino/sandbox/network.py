@@ -1,7 +1,7 @@
-"""The contract of a simulated network: one file in `networks/` each, with its routes in a table.
+"""The contract of a simulated network: one file in `networks/` each, with its endpoints in a table.
 
-A network decides what a call means and how it says no. How calls arrive, are counted, fail and are answered is not
-its business: that is the same for all of them.
+A network decides what a call does and how its errors look. Reading, counting, failing and answering calls is the same
+for all networks, and no part of this contract.
 """
 
 import hashlib
@@ -12,24 +12,24 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, ClassVar, TypeAlias
 
-from postino.sandbox.network_state import File, Memory
+from postino.sandbox.network_state import NetworkState, SandboxFile
 
-LARGEST = 2**63 - 1
+MAX_INTEGER = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What goes back: JSON, or bytes as they are."""
+    """The reply of a network: JSON, or bytes as they are."""
 
     status: int
     body: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
-    afterwards: Callable[[Memory], None] | None = None  # written on its own, once the rest is on disk
-    retry_at: datetime | None = None  # the caller was told, in whatever way, to stay away until then
+    afterwards: Callable[[NetworkState], None] | None = None  # a separate write, after the rest is on disk
+    retry_at: datetime | None = None  # the end of the rate limit that the reply names, in whatever way
 
 
-class Refused(Exception):
-    """The network says no; whatever the call had written is taken back."""
+class RequestRefused(Exception):
+    """The network refuses the call; what the call wrote is rolled back."""
 
     def __init__(self, reply: Reply) -> None:
         super().__init__(reply.status)
@@ -37,52 +37,52 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
-    """A call as it arrived. `params` are those of the address, the form or the JSON body together."""
+class SandboxCall:
+    """A call as it arrived. `params` combines the query, the form and the JSON body."""
 
-    endpoint: "Endpoint"
-    url: str  # of the network, without a slash at its end
+    endpoint: "SandboxEndpoint"
+    url: str  # of the network, without a trailing slash
     path: Mapping[str, str]
     params: Mapping[str, Any]
-    files: Mapping[str, File]
+    files: Mapping[str, SandboxFile]
     headers: Mapping[str, str]  # names in lower case
     body: bytes
     token: str | None = None
-    fetched: Mapping[str, File | None] = field(default_factory=dict)  # by address; None where it could not be fetched
+    fetched: Mapping[str, SandboxFile | None] = field(default_factory=dict)  # by URL; None if the download failed
 
     def text(self, name: str, default: str = "") -> str:
         value = self.params.get(name)
         return default if value is None else str(value)
 
-    def truth(self, name: str) -> bool:
+    def is_true(self, name: str) -> bool:
         return self.text(name).lower() in ("1", "true")
 
 
-Act: TypeAlias = Callable[[Ask, Memory], Reply]
+EndpointAction: TypeAlias = Callable[[SandboxCall, NetworkState], Reply]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
-    """A row of a route table."""
+class SandboxEndpoint:
+    """One endpoint of a network."""
 
     name: str
     methods: tuple[str, ...]
     path: str  # with {placeholders}
-    act: Act
+    act: EndpointAction
     takes: Sequence[str] = ()  # any other parameter is refused
-    raw: bool = False  # the body is bytes nobody looks into
-    attachments: bool = False  # files may come under any name
+    raw: bool = False  # the body is not parsed
+    attachments: bool = False  # files may have any field name
     open: bool = False  # needs no token
-    reads: bool = False  # changes nothing, so a blocked account may still do it
-    visible: bool = False  # people can see what it does
-    listed: bool = False  # what it makes shows up in a list
-    refreshes: bool = False  # gives new tokens for old
-    gone: Callable[[Ask, Memory], None] | None = None  # forgets the session or container the call relies on
-    when: Callable[[Ask], bool] | None = None  # tells apart endpoints that share an address
-    fetches: Callable[[Ask], Sequence[str]] | None = None  # what the network would fetch for itself
+    reads: bool = False  # changes nothing, so a blocked account may call it
+    visible: bool = False  # people see its effect
+    listed: bool = False  # what it creates appears in a list
+    refreshes: bool = False  # renews tokens
+    gone: Callable[[SandboxCall, NetworkState], None] | None = None  # deletes the session or container of the call
+    when: Callable[[SandboxCall], bool] | None = None  # distinguishes endpoints with the same path
+    fetches: Callable[[SandboxCall], Sequence[str]] | None = None  # the URLs that the network downloads
 
 
-class Doubt(StrEnum):
+class TokenProblem(StrEnum):
     """What is wrong with a token."""
 
     MISSING = "missing"
@@ -91,77 +91,77 @@ class Doubt(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Membership:
-    """What a network hands to somebody who opens an account."""
+class AccountSetup:
+    """The id, credentials and first tokens of a new account."""
 
     remote_id: str
     credentials: Mapping[str, str] = field(repr=False)
     tokens: Mapping[str, str] = field(default_factory=dict, repr=False)  # token → kind
 
 
-class Network(ABC):
-    """One network: its name, looks and routes, how accounts are opened, and how it says no."""
+class SandboxNetwork(ABC):
+    """One simulated network: its name, its look in the feed, its endpoints, its accounts and its errors."""
 
     name: ClassVar[str]
     title: ClassVar[str]
     colour: ClassVar[str]
-    icon: ClassVar[str]  # a path in a square of 24, filled by the rule of even and odd
-    handle: ClassVar[str]  # of the account that is there from the start
-    prefix: ClassVar[str] = ""  # a pattern for what may stand before every path
+    icon: ClassVar[str]  # an SVG path in a 24 × 24 square, filled with evenodd
+    handle: ClassVar[str]  # of the account that exists from the start
+    prefix: ClassVar[str] = ""  # a pattern of what may precede every path
     settings: ClassVar[Mapping[str, float]] = {}
-    endpoints: ClassVar[tuple[Endpoint, ...]]
+    endpoints: ClassVar[tuple[SandboxEndpoint, ...]]
 
     @abstractmethod
-    def membership(self, handle: str) -> Membership:
-        """The same for the same handle, always."""
+    def set_up_account(self, handle: str) -> AccountSetup:
+        """Return the account for this handle; always the same for the same handle."""
 
-    def token(self, ask: Ask) -> str | None:
-        kind, _, token = ask.headers.get("authorization", "").partition(" ")
+    def read_token(self, call: SandboxCall) -> str | None:
+        kind, _, token = call.headers.get("authorization", "").partition(" ")
         return token if kind.lower() == "bearer" and token else None
 
-    def usual_headers(self, memory: Memory) -> Mapping[str, str]:
-        """Sent with every answer to an account."""
+    def default_headers(self, state: NetworkState) -> Mapping[str, str]:
+        """Return the headers of every reply to an account."""
         return {}
 
-    def overdrawn(self, memory: Memory) -> int | None:
-        """Seconds to wait, if this account called too often."""
+    def check_rate_limit(self, state: NetworkState) -> int | None:
+        """Count the call; return the seconds to wait if the account called too often."""
         return None
 
     @abstractmethod
-    def bad_request(self, message: str) -> Reply: ...
+    def reply_bad_request(self, message: str) -> Reply: ...
 
     @abstractmethod
-    def unauthorized(self, doubt: Doubt) -> Reply: ...
+    def reply_unauthorized(self, problem: TokenProblem) -> Reply: ...
 
     @abstractmethod
-    def blocked(self) -> Reply: ...
+    def reply_blocked(self) -> Reply: ...
 
     @abstractmethod
-    def no_such_endpoint(self) -> Reply: ...
+    def reply_not_found(self) -> Reply: ...
 
     @abstractmethod
-    def internal_error(self) -> Reply: ...
+    def reply_internal_error(self) -> Reply: ...
 
     @abstractmethod
-    def published_anyway(self) -> Reply:
-        """An error that says nothing about whether it worked."""
+    def reply_misleading_error(self) -> Reply:
+        """Return an error that does not tell whether the call was processed."""
 
     @abstractmethod
-    def rate_limited(self, seconds: int | None, now: datetime) -> Reply:
-        """In the network's own words and headers; None: without a hint how long."""
+    def reply_rate_limited(self, seconds: int | None, now: datetime) -> Reply:
+        """Return a 429 in the network's format; `seconds` None: without an end."""
 
 
-def whole_number(text: str) -> int | None:
-    """None if it is none, or one no database could hold."""
-    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else LARGEST + 1
-    return number if number <= LARGEST else None
+def parse_whole_number(text: str) -> int | None:
+    """Return the number, or None if the text is no whole number that fits into the database."""
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else MAX_INTEGER + 1
+    return number if number <= MAX_INTEGER else None
 
 
-def secret_of(network: str, handle: str, purpose: str, length: int = 40) -> str:
+def derive_secret(network: str, handle: str, purpose: str, length: int = 40) -> str:
     return hashlib.sha256(f"{network} {handle} {purpose}".encode()).hexdigest()[:length]
 
 
-def digits_of(network: str, handle: str, length: int) -> str:
-    """A number that could be an id: it does not begin with a nought."""
-    number = int(secret_of(network, handle, "id"), 16)
+def derive_digits(network: str, handle: str, length: int) -> str:
+    """Return digits that could be an id: the first is not 0."""
+    number = int(derive_secret(network, handle, "id"), 16)
     return str(10 ** (length - 1) + number % (9 * 10 ** (length - 1)))

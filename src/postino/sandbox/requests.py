@@ -10,29 +10,29 @@ from urllib.parse import parse_qsl
 from aiohttp import BodyPartReader, web
 from multidict import MultiMapping
 
-from postino.sandbox.network import Ask, Network, Refused
-from postino.sandbox.network_state import File
+from postino.sandbox.network import RequestRefused, SandboxCall, SandboxNetwork
+from postino.sandbox.network_state import SandboxFile
 
 
 @cache
-def pattern_of(prefix: str, path: str) -> re.Pattern[str]:
-    """`{name}` stands for one part of a path."""
+def compile_path(prefix: str, path: str) -> re.Pattern[str]:
+    """Return the pattern of a path, in which `{name}` stands for one segment."""
     parts = re.split(r"\{(\w+)\}", path)
     escaped = [f"(?P<{part}>[^/]+)" if number % 2 else re.escape(part) for number, part in enumerate(parts)]
     return re.compile(prefix + "".join(escaped))
 
 
-async def read(request: web.Request, network: Network, path: str) -> Ask:
-    """Raises Refused, in the network's own words, if it cannot be understood."""
+async def read_call(request: web.Request, network: SandboxNetwork, path: str) -> SandboxCall:
+    """Read a call. Raises RequestRefused, with the network's own error, if it cannot be parsed."""
     found = [
         (endpoint, match.groupdict())
         for endpoint in network.endpoints
-        if request.method in endpoint.methods and (match := pattern_of(network.prefix, endpoint.path).fullmatch(path))
+        if request.method in endpoint.methods and (match := compile_path(network.prefix, endpoint.path).fullmatch(path))
     ]
     if not found:
-        raise Refused(network.no_such_endpoint())
-    params: dict[str, Any] = flat(request.query)
-    files: dict[str, File] = {}
+        raise RequestRefused(network.reply_not_found())
+    params: dict[str, Any] = flatten_query(request.query)
+    files: dict[str, SandboxFile] = {}
     body = b""
     if found[0][0].raw:
         body = await request.read()
@@ -40,50 +40,51 @@ async def read(request: web.Request, network: Network, path: str) -> Ask:
         try:
             await read_multipart(request, params, files)
         except (ValueError, RuntimeError):
-            raise Refused(network.bad_request("The form cannot be read")) from None
+            raise RequestRefused(network.reply_bad_request("The form cannot be read")) from None
     else:
         body = await request.read()
-        params |= parsed(request, body, network)
+        params |= parse_body(request, body, network)
     for endpoint, names in found:
-        ask = Ask(
+        call = SandboxCall(
             endpoint=endpoint, url=f"{request.scheme}://{request.host}/{network.name}", path=names, params=params,
-            files=files, headers={name.lower(): readable(value) for name, value in request.headers.items()}, body=body,
+            files=files, body=body,
+            headers={name.lower(): decode_header(value) for name, value in request.headers.items()},
         )  # fmt: skip
-        if endpoint.when is None or endpoint.when(ask):
-            return ask
-    raise Refused(network.no_such_endpoint())
+        if endpoint.when is None or endpoint.when(call):
+            return call
+    raise RequestRefused(network.reply_not_found())
 
 
-def readable(header: str) -> str:
-    """Bytes that are no text come as half pairs of surrogates, which nobody could write down."""
+def decode_header(header: str) -> str:
+    """Replace bytes that are not UTF-8; aiohttp passes them as lone surrogates, which cannot be stored."""
     return header.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def parsed(request: web.Request, body: bytes, network: Network) -> dict[str, Any]:
+def parse_body(request: web.Request, body: bytes, network: SandboxNetwork) -> dict[str, Any]:
     if not body:
         return {}
     if request.content_type == "application/x-www-form-urlencoded":
-        return form(body)
+        return parse_form(body)
     try:
         told = json.loads(body)
         json.dumps(told, ensure_ascii=False).encode()  # half a pair of surrogates is no text
     except (ValueError, RecursionError):
-        raise Refused(network.bad_request("The body is not valid JSON")) from None
+        raise RequestRefused(network.reply_bad_request("The body is not valid JSON")) from None
     if not isinstance(told, dict):
-        raise Refused(network.bad_request("The body is not a JSON object"))
+        raise RequestRefused(network.reply_bad_request("The body is not a JSON object"))
     return told
 
 
-def form(body: bytes) -> dict[str, Any]:
-    return merged(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
+def parse_form(body: bytes) -> dict[str, Any]:
+    return merge_pairs(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
 
 
-def flat(query: MultiMapping[str]) -> dict[str, Any]:
-    return merged((name, value) for name in dict.fromkeys(query) for value in query.getall(name))
+def flatten_query(query: MultiMapping[str]) -> dict[str, Any]:
+    return merge_pairs((name, value) for name in dict.fromkeys(query) for value in query.getall(name))
 
 
-def merged(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """`name[]` is a list, under its name without the brackets."""
+def merge_pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """Return the pairs as a dict; `name[]` becomes a list under `name`."""
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name.endswith("[]"):
@@ -93,7 +94,7 @@ def merged(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
     return found
 
 
-async def read_multipart(request: web.Request, params: dict[str, Any], files: dict[str, File]) -> None:
+async def read_multipart(request: web.Request, params: dict[str, Any], files: dict[str, SandboxFile]) -> None:
     texts: list[tuple[str, str]] = []
     async for part in await request.multipart():
         if not isinstance(part, BodyPartReader):
@@ -103,17 +104,17 @@ async def read_multipart(request: web.Request, params: dict[str, Any], files: di
         if part.filename is None:
             texts.append((name, data.decode("utf-8", "replace")))
         else:
-            files[name] = File(part.headers.get("Content-Type", "application/octet-stream"), data, part.filename)
-    params |= merged(texts)
+            files[name] = SandboxFile(part.headers.get("Content-Type", "application/octet-stream"), data, part.filename)
+    params |= merge_pairs(texts)
 
 
-def unknown_parameters(ask: Ask) -> list[str]:
-    files = () if ask.endpoint.attachments else ask.files
-    return [name for name in (*ask.params, *files) if name not in ask.endpoint.takes]
+def find_unknown_parameters(call: SandboxCall) -> list[str]:
+    files = () if call.endpoint.attachments else call.files
+    return [name for name in (*call.params, *files) if name not in call.endpoint.takes]
 
 
-def media_types(name: str) -> str:
-    """By the end of an address, where that is all there is."""
+def guess_media_type(name: str) -> str:
+    """Guess the media type by the extension of a URL."""
     ends: Mapping[str, str] = {"png": "image/png", "gif": "image/gif", "webp": "image/webp", "mp4": "video/mp4",
                                "mov": "video/quicktime"}  # fmt: skip
     return ends.get(name.rpartition(".")[2].lower(), "image/jpeg")

@@ -1,4 +1,4 @@
-"""The sandbox as a server: the networks under their names, the admin door, and the feed."""
+"""The sandbox as an HTTP server: the networks under their names, the admin API and the feed."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,12 +8,12 @@ import aiohttp
 from aiohttp import web
 
 from postino.sandbox import accounts, feed_page
-from postino.sandbox.admin_api import Door, refusals
-from postino.sandbox.database import Database
-from postino.sandbox.dispatch import Switchboard
+from postino.sandbox.admin_api import AdminApi, handle_errors
+from postino.sandbox.database import SandboxDatabase
+from postino.sandbox.dispatch import Dispatcher
 
 LARGEST_BODY = 512 * 1024 * 1024
-GRACE = 1.0  # seconds for answers that are on their way when the server stops
+GRACE = 1.0  # seconds for responses that are being sent when the server stops
 
 
 async def serve(
@@ -24,39 +24,41 @@ async def serve(
     ready: Callable[[str], None] | None = None,
     stop: asyncio.Event,
 ) -> None:
-    """Runs on the database at `path` until `stop` is set; `ready` is told the address once it listens."""
-    database = Database(path)
+    """Serve with the database at `path` until `stop` is set; call `ready` with the URL once the server listens."""
+    database = SandboxDatabase(path)
     try:
-        await database.write(accounts.seed)
+        await database.write(accounts.seed_accounts)
         async with aiohttp.ClientSession() as session:
-            await listen(Switchboard(database, session), host, port, ready, stop)
+            await listen(Dispatcher(database, session), host, port, ready, stop)
     finally:
         database.close()
 
 
 async def listen(
-    switchboard: Switchboard, host: str, port: int, ready: Callable[[str], None] | None, stop: asyncio.Event
+    dispatcher: Dispatcher, host: str, port: int, ready: Callable[[str], None] | None, stop: asyncio.Event
 ) -> None:
-    runner = web.AppRunner(application(switchboard), access_log=None, handler_cancellation=True, shutdown_timeout=GRACE)
+    runner = web.AppRunner(
+        build_application(dispatcher), access_log=None, handler_cancellation=True, shutdown_timeout=GRACE
+    )
     await runner.setup()
     try:
         site = web.TCPSite(runner, host, port)
         await site.start()
         if ready is not None:
-            ready(address_of(runner))
+            ready(build_url(runner))
         await stop.wait()
     finally:
         await runner.cleanup()
-        await switchboard.close()
+        await dispatcher.close()
 
 
-def application(switchboard: Switchboard) -> web.Application:
-    app = web.Application(middlewares=[refusals], client_max_size=LARGEST_BODY)
-    app.add_routes([web.get("/", feed_page.feed), *Door(switchboard).routes()])
-    app.router.add_route("*", "/{network}/{path:.*}", switchboard.connect)
+def build_application(dispatcher: Dispatcher) -> web.Application:
+    app = web.Application(middlewares=[handle_errors], client_max_size=LARGEST_BODY)
+    app.add_routes([web.get("/", feed_page.serve_feed), *AdminApi(dispatcher).routes()])
+    app.router.add_route("*", "/{network}/{path:.*}", dispatcher.handle)
     return app
 
 
-def address_of(runner: web.AppRunner) -> str:
+def build_url(runner: web.AppRunner) -> str:
     host, port = runner.addresses[0][:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from postino.sandbox.faults import KINDS, faults_by_endpoint
+from postino.sandbox.faults import FAULT_KINDS, faults_by_endpoint
 from postino.sandbox.networks import networks
 from tests.crash.publishing.shapes import NETWORKS, SHAPES, Shape, shape_for
 
@@ -50,7 +50,7 @@ class Fault:
     @property
     def done(self) -> bool:
         """Whether the call is carried out all the same."""
-        told: bool = self.params.get("processed", KINDS[self.name].processed)
+        told: bool = self.params.get("processed", FAULT_KINDS[self.name].processed)
         return told
 
     @property

@@ -1,4 +1,4 @@
-"""Instagram: a container is made, takes its time, and is published; Instagram fetches the pictures itself."""
+"""Instagram. A client creates a container, waits until it is ready and publishes it. Instagram downloads the media."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -6,18 +6,18 @@ from math import ceil
 from typing import Any, ClassVar
 
 from postino.sandbox.network import (
-    Ask,
-    Doubt,
-    Endpoint,
-    Membership,
-    Network,
-    Refused,
+    AccountSetup,
     Reply,
-    digits_of,
-    secret_of,
-    whole_number,
+    RequestRefused,
+    SandboxCall,
+    SandboxEndpoint,
+    SandboxNetwork,
+    TokenProblem,
+    derive_digits,
+    derive_secret,
+    parse_whole_number,
 )
-from postino.sandbox.network_state import Memory, Thing
+from postino.sandbox.network_state import NetworkState, StoredObject
 
 CONTAINER, MEDIA, COMMENT = "container", "media", "comment"
 LONGEST_CAPTION, MOST_CHILDREN, LARGEST_IMAGE, MOST_LISTED = 2200, 10, 8 * 1024 * 1024, 100
@@ -32,7 +32,7 @@ MEANINGS = {
 }
 
 
-class Instagram(Network):
+class SandboxInstagram(SandboxNetwork):
     name = "instagram"
     title = "Instagram"
     colour = "#d62976"
@@ -47,40 +47,42 @@ class Instagram(Network):
         "container_seconds": 0.3, "container_lifetime_seconds": 24 * 3600, "quota": 1000, "refresh_after_seconds": 0,
     }  # fmt: skip
 
-    def membership(self, handle: str) -> Membership:
-        token = f"IG{secret_of(self.name, handle, 'token', 60)}"
-        return Membership(
-            remote_id=digits_of(self.name, handle, 17), credentials={"access_token": token}, tokens={token: "access"}
+    def set_up_account(self, handle: str) -> AccountSetup:
+        token = f"IG{derive_secret(self.name, handle, 'token', 60)}"
+        return AccountSetup(
+            remote_id=derive_digits(self.name, handle, 17),
+            credentials={"access_token": token},
+            tokens={token: "access"},
         )
 
-    def token(self, ask: Ask) -> str | None:
-        return ask.text("access_token") or super().token(ask)
+    def read_token(self, call: SandboxCall) -> str | None:
+        return call.text("access_token") or super().read_token(call)
 
-    def bad_request(self, message: str) -> Reply:
+    def reply_bad_request(self, message: str) -> Reply:
         return error(100, message)
 
-    def unauthorized(self, doubt: Doubt) -> Reply:
-        match doubt:
-            case Doubt.MISSING:
+    def reply_unauthorized(self, problem: TokenProblem) -> Reply:
+        match problem:
+            case TokenProblem.MISSING:
                 return error(104, "An access token is required to request this resource.")
-            case Doubt.UNKNOWN:
+            case TokenProblem.UNKNOWN:
                 return error(190, "Invalid OAuth access token - Cannot parse access token")
-            case Doubt.EXPIRED:
+            case TokenProblem.EXPIRED:
                 return error(190, "Error validating access token: Session has expired", 463)
 
-    def blocked(self) -> Reply:
+    def reply_blocked(self) -> Reply:
         return error(25, "The Instagram account is restricted.", 2207050, status=403)
 
-    def no_such_endpoint(self) -> Reply:
+    def reply_not_found(self) -> Reply:
         return error(100, "Unsupported request. The path does not exist or does not support this operation", 33)
 
-    def internal_error(self) -> Reply:
+    def reply_internal_error(self) -> Reply:
         return error(2, "An unexpected error has occurred. Please retry your request later.", status=500, passing=True)
 
-    def published_anyway(self) -> Reply:
+    def reply_misleading_error(self) -> Reply:
         return error(4, "Application request limit reached", 2207051, status=403, title="Action is blocked")
 
-    def rate_limited(self, seconds: int | None, now: datetime) -> Reply:
+    def reply_rate_limited(self, seconds: int | None, now: datetime) -> Reply:
         usage = '{"0": [{"type": "instagram", "call_count": 100, "estimated_time_to_regain_access": %d}]}'
         refusal = error(80002, "There have been too many calls to this Instagram account.", status=429)
         if seconds is None:
@@ -103,202 +105,206 @@ def error(
     return Reply(status, {"error": body})
 
 
-def refused(code: int, message: str, subcode: int | None = None) -> Refused:
-    return Refused(error(code, message, subcode))
+def refuse(code: int, message: str, subcode: int | None = None) -> RequestRefused:
+    return RequestRefused(error(code, message, subcode))
 
 
 # Containers
 
 
-def create_container(ask: Ask, memory: Memory) -> Reply:
-    check_user(ask, memory)
-    if len(ask.text("caption")) > LONGEST_CAPTION:
-        raise refused(36004, "The caption is too long.", 2207010)
-    kind = ask.text("media_type", "IMAGE")
+def create_container(call: SandboxCall, state: NetworkState) -> Reply:
+    check_user(call, state)
+    if len(call.text("caption")) > LONGEST_CAPTION:
+        raise refuse(36004, "The caption is too long.", 2207010)
+    kind = call.text("media_type", "IMAGE")
     match kind:
         case "CAROUSEL":
-            content = carousel(ask, memory)
+            content = read_carousel(call, state)
         case "IMAGE":
-            content = {"media": [picture(ask, memory)]}
+            content = {"media": [read_image(call, state)]}
         case "VIDEO" | "REELS":
-            content = film(ask, memory)
+            content = read_video(call, state)
         case "STORIES":
-            content = film(ask, memory) if ask.text("video_url") else {"media": [picture(ask, memory)]}
+            content = read_video(call, state) if call.text("video_url") else {"media": [read_image(call, state)]}
         case _:
-            raise refused(100, f"The media type {kind} is unknown.", 2207023)
-    number = str(17_000_000_000_000_000 + memory.number())
-    child = ask.truth("is_carousel_item")
-    memory.keep(CONTAINER, number, {"caption": ask.text("caption"), "kind": kind, "child": child, **content})
+            raise refuse(100, f"The media type {kind} is unknown.", 2207023)
+    number = str(17_000_000_000_000_000 + state.next_number())
+    child = call.is_true("is_carousel_item")
+    state.add(CONTAINER, number, {"caption": call.text("caption"), "kind": kind, "child": child, **content})
     return Reply(200, {"id": number})
 
 
-def picture(ask: Ask, memory: Memory) -> dict[str, str]:
-    if not ask.text("image_url"):
-        raise refused(100, "The parameter image_url is required.")
-    file = ask.fetched.get(ask.text("image_url"))
+def read_image(call: SandboxCall, state: NetworkState) -> dict[str, str]:
+    if not call.text("image_url"):
+        raise refuse(100, "The parameter image_url is required.")
+    file = call.fetched.get(call.text("image_url"))
     if file is None:
-        raise refused(9004, "The media could not be fetched from this URI.", 2207052)
+        raise refuse(9004, "The media could not be fetched from this URI.", 2207052)
     if file.mime != "image/jpeg":
-        raise refused(36001, "The image format is not supported: only JPEG is.", 2207005)
+        raise refuse(36001, "The image format is not supported: only JPEG is.", 2207005)
     if len(file.data) > LARGEST_IMAGE:
-        raise refused(36000, "The image is too large.", 2207004)
-    return memory.store(file) | {"alt": ask.text("alt_text")}
+        raise refuse(36000, "The image is too large.", 2207004)
+    return state.store_media(file) | {"alt": call.text("alt_text")}
 
 
-def film(ask: Ask, memory: Memory) -> dict[str, Any]:
-    """Whether a film can be used shows only later, in the container's status."""
-    if not ask.text("video_url"):
-        raise refused(100, "The parameter video_url is required.")
-    file = ask.fetched.get(ask.text("video_url"))
+def read_video(call: SandboxCall, state: NetworkState) -> dict[str, Any]:
+    """Read a video. An unusable video is reported later, in the container's status."""
+    if not call.text("video_url"):
+        raise refuse(100, "The parameter video_url is required.")
+    file = call.fetched.get(call.text("video_url"))
     if file is None:
         return {"media": [], "error": "Error: 2207052: The media could not be fetched from this URI."}
     if not file.mime.startswith("video/"):
         return {"media": [], "error": "Error: 2207026: The video format is not supported."}
-    return {"media": [memory.store(file)]}
+    return {"media": [state.store_media(file)]}
 
 
-def carousel(ask: Ask, memory: Memory) -> dict[str, Any]:
-    told = ask.params.get("children", "")
-    names = [str(name) for name in (told if isinstance(told, list) else str(told).split(","))]
-    children = [memory.find_own(CONTAINER, name) for name in names]
+def read_carousel(call: SandboxCall, state: NetworkState) -> dict[str, Any]:
+    fields = call.params.get("children", "")
+    names = [str(name) for name in (fields if isinstance(fields, list) else str(fields).split(","))]
+    children = [state.find_owned(CONTAINER, name) for name in names]
     if not 2 <= len(names) <= MOST_CHILDREN:
-        raise refused(100, "A carousel has two to ten items.", 2207028)
+        raise refuse(100, "A carousel has two to ten items.", 2207028)
     if any(child is None or not child.body["child"] for child in children):
-        raise refused(100, "An item of the carousel is unknown, or was not made for one.", 2207028)
-    media = [picture for child in children if child for picture in child.body["media"]]
+        raise refuse(100, "An item of the carousel is unknown, or was not made for one.", 2207028)
+    media = [read_image for child in children if child for read_image in child.body["media"]]
     failed = next((child.body["error"] for child in children if child and "error" in child.body), None)
     return {"media": media} | ({"error": failed} if failed else {})
 
 
-def addresses(ask: Ask) -> Sequence[str]:
-    return [ask.text(name) for name in ("image_url", "video_url") if ask.text(name)]
+def list_urls(call: SandboxCall) -> Sequence[str]:
+    return [call.text(name) for name in ("image_url", "video_url") if call.text(name)]
 
 
-def state_of(memory: Memory, container: Thing) -> str:
+def get_status_code(state: NetworkState, container: StoredObject) -> str:
     if "published" in container.body:
         return "PUBLISHED"
-    if "expired" in container.body or memory.elapsed(container.kept_at, "container_lifetime_seconds"):
+    if "expired" in container.body or state.has_elapsed(container.kept_at, "container_lifetime_seconds"):
         return "EXPIRED"
-    if not memory.elapsed(container.kept_at, "container_seconds"):
+    if not state.has_elapsed(container.kept_at, "container_seconds"):
         return "IN_PROGRESS"
     return "ERROR" if "error" in container.body else "FINISHED"
 
 
-def container_status(ask: Ask, memory: Memory) -> Reply:
-    container = memory.find_own(CONTAINER, ask.path["id"])
+def container_status(call: SandboxCall, state: NetworkState) -> Reply:
+    container = state.find_owned(CONTAINER, call.path["id"])
     if container is None:
-        raise unknown(ask.path["id"])
-    state = state_of(memory, container)
-    told = {"id": container.id, "status_code": state, "status": container.body.get("error", MEANINGS.get(state))}
-    return Reply(200, chosen(ask, told))
+        raise refuse_unknown(call.path["id"])
+    status_code = get_status_code(state, container)
+    fields = {
+        "id": container.id,
+        "status_code": status_code,
+        "status": container.body.get("error", MEANINGS.get(status_code)),
+    }
+    return Reply(200, select_fields(call, fields))
 
 
-def publish_container(ask: Ask, memory: Memory) -> Reply:
-    check_user(ask, memory)
-    container = memory.find_own(CONTAINER, ask.text("creation_id"))
+def publish_container(call: SandboxCall, state: NetworkState) -> Reply:
+    check_user(call, state)
+    container = state.find_owned(CONTAINER, call.text("creation_id"))
     if container is None:
-        raise refused(24, "The requested resource does not exist", 2207006)
-    match state_of(memory, container):
+        raise refuse(24, "The requested resource does not exist", 2207006)
+    match get_status_code(state, container):
         case "IN_PROGRESS":
-            raise refused(9007, "Media ID is not available: it is not ready to be published", 2207027)
+            raise refuse(9007, "Media ID is not available: it is not ready to be published", 2207027)
         case "ERROR":
-            raise refused(-1, "The media could not be created.", 2207032)
+            raise refuse(-1, "The media could not be created.", 2207032)
         case "EXPIRED" | "PUBLISHED":
-            raise refused(24, "The media builder does not exist or has expired.", 2207008)
+            raise refuse(24, "The media builder does not exist or has expired.", 2207008)
     if container.body["child"]:
-        raise refused(100, "An item of a carousel cannot be published alone.", 2207028)
-    if used(memory) >= memory.setting("quota"):
-        raise refused(9, "The daily limit of posts is reached.", 2207042)
-    number = str(18_000_000_000_000_000 + memory.number())
+        raise refuse(100, "An item of a carousel cannot be published alone.", 2207028)
+    if count_used(state) >= state.get_setting("quota"):
+        raise refuse(9, "The daily limit of posts is reached.", 2207042)
+    number = str(18_000_000_000_000_000 + state.next_number())
     body = {name: container.body[name] for name in ("caption", "kind", "media")}
-    memory.keep(MEDIA, number, body, listed=True)
-    memory.change(CONTAINER, container.id, published=number)
-    memory.publish(number, container.body["caption"], media=container.body["media"])
+    state.add(MEDIA, number, body, listed=True)
+    state.update(CONTAINER, container.id, published=number)
+    state.publish(number, container.body["caption"], media=container.body["media"])
     return Reply(200, {"id": number})
 
 
-def expire_container(ask: Ask, memory: Memory) -> None:
-    memory.change(CONTAINER, ask.path.get("id") or ask.text("creation_id"), expired=True)
+def expire_container(call: SandboxCall, state: NetworkState) -> None:
+    state.update(CONTAINER, call.path.get("id") or call.text("creation_id"), expired=True)
 
 
-def publishing_limit(ask: Ask, memory: Memory) -> Reply:
-    check_user(ask, memory)
-    config = {"quota_total": int(memory.setting("quota")), "quota_duration": int(DAY.total_seconds())}
-    return Reply(200, {"data": [chosen(ask, {"quota_usage": used(memory), "config": config})]})
+def get_publishing_limit(call: SandboxCall, state: NetworkState) -> Reply:
+    check_user(call, state)
+    config = {"quota_total": int(state.get_setting("quota")), "quota_duration": int(DAY.total_seconds())}
+    return Reply(200, {"data": [select_fields(call, {"quota_usage": count_used(state), "config": config})]})
 
 
-def used(memory: Memory) -> int:
-    since = memory.now - DAY
-    own = memory.listed(MEDIA, memory.account.handle, hidden_too=True)
+def count_used(state: NetworkState) -> int:
+    since = state.now - DAY
+    own = state.list_objects(MEDIA, state.account.handle, include_hidden=True)
     return len([media for media in own if media.kept_at > since])
 
 
 # What is there
 
 
-def list_media(ask: Ask, memory: Memory) -> Reply:
-    check_user(ask, memory)
-    bounds = {name: as_instant(ask.text(name)) for name in ("since", "until") if ask.text(name)}
+def list_media(call: SandboxCall, state: NetworkState) -> Reply:
+    check_user(call, state)
+    bounds = {name: parse_time(call.text(name)) for name in ("since", "until") if call.text(name)}
     found = [
         media
-        for media in memory.listed(MEDIA, memory.account.handle)
+        for media in state.list_objects(MEDIA, state.account.handle)
         if bounds.get("since", media.kept_at) <= media.kept_at <= bounds.get("until", media.kept_at)
     ]
-    return Reply(200, page_of(ask, [seen_media(ask, memory, media) for media in found]))
+    return Reply(200, paginate(call, [render_media(call, state, media) for media in found]))
 
 
-def get_media(ask: Ask, memory: Memory) -> Reply:
-    found = memory.find_own(MEDIA, ask.path["id"])
+def get_media(call: SandboxCall, state: NetworkState) -> Reply:
+    found = state.find_owned(MEDIA, call.path["id"])
     if found is None:
-        raise unknown(ask.path["id"])
-    return Reply(200, seen_media(ask, memory, found))
+        raise refuse_unknown(call.path["id"])
+    return Reply(200, render_media(call, state, found))
 
 
-def seen_media(ask: Ask, memory: Memory, media: Thing) -> dict[str, Any]:
+def render_media(call: SandboxCall, state: NetworkState, media: StoredObject) -> dict[str, Any]:
     kinds = {"CAROUSEL": "CAROUSEL_ALBUM", "REELS": "VIDEO", "STORIES": "IMAGE"}
-    return chosen(ask, {
-        "id": media.id, "caption": media.body["caption"], "timestamp": stamp(media.kept_at),
-        "permalink": f"{ask.url}/p/{media.id}/", "username": memory.account.handle, "like_count": 0,
+    return select_fields(call, {
+        "id": media.id, "caption": media.body["caption"], "timestamp": format_time(media.kept_at),
+        "permalink": f"{call.url}/p/{media.id}/", "username": state.account.handle, "like_count": 0,
         "media_type": kinds.get(media.body["kind"], media.body["kind"]), "comments_count": 0,
     })  # fmt: skip
 
 
-def list_comments(ask: Ask, memory: Memory) -> Reply:
-    media = commented(ask, memory)
-    own = [it for it in memory.listed(COMMENT, memory.account.handle) if it.body["media"] == media.id]
+def list_comments(call: SandboxCall, state: NetworkState) -> Reply:
+    media = find_commented(call, state)
+    own = [it for it in state.list_objects(COMMENT, state.account.handle) if it.body["media"] == media.id]
     seen = [
-        {"id": it.id, "text": it.body["text"], "timestamp": stamp(it.kept_at), "username": memory.account.handle}
+        {"id": it.id, "text": it.body["text"], "timestamp": format_time(it.kept_at), "username": state.account.handle}
         for it in own
     ]
-    return Reply(200, page_of(ask, [chosen(ask, it, "id", "text", "timestamp") for it in seen]))
+    return Reply(200, paginate(call, [select_fields(call, it, "id", "text", "timestamp") for it in seen]))
 
 
-def post_comment(ask: Ask, memory: Memory) -> Reply:
-    media = commented(ask, memory)
-    if not ask.text("message").strip():
-        raise refused(100, "The parameter message is required.")
-    number = str(17_900_000_000_000_000 + memory.number())
-    memory.keep(COMMENT, number, {"text": ask.text("message"), "media": media.id}, listed=True)
-    memory.publish(number, ask.text("message"), reply_to=media.id, kind="comment")
+def post_comment(call: SandboxCall, state: NetworkState) -> Reply:
+    media = find_commented(call, state)
+    if not call.text("message").strip():
+        raise refuse(100, "The parameter message is required.")
+    number = str(17_900_000_000_000_000 + state.next_number())
+    state.add(COMMENT, number, {"text": call.text("message"), "media": media.id}, listed=True)
+    state.publish(number, call.text("message"), reply_to=media.id, kind="comment")
     return Reply(200, {"id": number})
 
 
-def commented(ask: Ask, memory: Memory) -> Thing:
-    found = memory.find(MEDIA, ask.path["id"])
+def find_commented(call: SandboxCall, state: NetworkState) -> StoredObject:
+    found = state.find(MEDIA, call.path["id"])
     if found is None:
-        raise unknown(ask.path["id"])
+        raise refuse_unknown(call.path["id"])
     return found
 
 
-def refresh_token(ask: Ask, memory: Memory) -> Reply:
-    """A new one with a life of its own; the old one lives on until its end."""
-    if ask.text("grant_type") != "ig_refresh_token":
-        raise refused(100, "The parameter grant_type must be ig_refresh_token.")
-    token = memory.find_token(ask.token)
-    if token and memory.now.timestamp() - token.issued_at < memory.setting("refresh_after_seconds"):
-        raise refused(10, "The access token must be at least 24 hours old to be refreshed.")
-    fresh = f"IG{secret_of(memory.network, memory.account.handle, str(memory.number()), 60)}"
-    memory.issue(fresh, "access", memory.account.handle, LIFETIME)
+def refresh_token(call: SandboxCall, state: NetworkState) -> Reply:
+    """Issue a new token; the old one stays valid until it expires."""
+    if call.text("grant_type") != "ig_refresh_token":
+        raise refuse(100, "The parameter grant_type must be ig_refresh_token.")
+    token = state.find_token(call.token)
+    if token and state.now.timestamp() - token.issued_at < state.get_setting("refresh_after_seconds"):
+        raise refuse(10, "The access token must be at least 24 hours old to be refreshed.")
+    fresh = f"IG{derive_secret(state.network, state.account.handle, str(state.next_number()), 60)}"
+    state.issue_token(fresh, "access", state.account.handle, LIFETIME)
     seconds = int(LIFETIME.total_seconds())
     return Reply(200, {"access_token": fresh, "token_type": "bearer", "expires_in": seconds})
 
@@ -306,46 +312,46 @@ def refresh_token(ask: Ask, memory: Memory) -> Reply:
 # Manners
 
 
-def check_user(ask: Ask, memory: Memory) -> None:
-    if ask.path["user"] not in (memory.account.remote_id, "me"):
-        raise unknown(ask.path["user"])
+def check_user(call: SandboxCall, state: NetworkState) -> None:
+    if call.path["user"] not in (state.account.remote_id, "me"):
+        raise refuse_unknown(call.path["user"])
 
 
-def unknown(number: str) -> Refused:
-    return refused(100, f"Unsupported request. Object with ID '{number}' does not exist or cannot be loaded", 33)
+def refuse_unknown(number: str) -> RequestRefused:
+    return refuse(100, f"Unsupported request. Object with ID '{number}' does not exist or cannot be loaded", 33)
 
 
-def chosen(ask: Ask, told: Mapping[str, Any], *otherwise: str) -> dict[str, Any]:
-    """The fields that were asked for, and the id where there is one."""
-    wanted = [name.strip() for name in ask.text("fields").split(",") if name.strip()] or [*(otherwise or ("id",))]
-    known = {name: value for name, value in told.items() if name in (*wanted, "id")}
-    if ask.text("fields") and (strange := [name for name in wanted if name not in told]):
-        raise refused(100, f"Tried accessing nonexisting field ({strange[0]})")
-    return known or dict(told)
+def select_fields(call: SandboxCall, fields: Mapping[str, Any], *otherwise: str) -> dict[str, Any]:
+    """Return the requested fields, and the id if there is one."""
+    wanted = [name.strip() for name in call.text("fields").split(",") if name.strip()] or [*(otherwise or ("id",))]
+    known = {name: value for name, value in fields.items() if name in (*wanted, "id")}
+    if call.text("fields") and (strange := [name for name in wanted if name not in fields]):
+        raise refuse(100, f"Tried accessing nonexisting field ({strange[0]})")
+    return known or dict(fields)
 
 
-def page_of(ask: Ask, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    limit, start = whole_number(ask.text("limit", "25")), whole_number(ask.text("after", "0"))
+def paginate(call: SandboxCall, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    limit, start = parse_whole_number(call.text("limit", "25")), parse_whole_number(call.text("after", "0"))
     if start is None or limit is None or not 1 <= limit <= MOST_LISTED:
-        raise refused(100, "The parameters limit and after must be numbers.")
+        raise refuse(100, "The parameters limit and after must be numbers.")
     end = start + limit
     cursors = {"before": str(start), "after": str(min(end, len(rows)))}
     return {"data": rows[start:end]} | ({"paging": {"cursors": cursors}} if rows[start:end] else {})
 
 
-def as_instant(text: str) -> datetime:
-    seconds = whole_number(text)
+def parse_time(text: str) -> datetime:
+    seconds = parse_whole_number(text)
     if seconds is None or seconds > LAST_SECOND:
-        raise refused(100, "The parameters since and until must be seconds since 1970.")
+        raise refuse(100, "The parameters since and until must be seconds since 1970.")
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def stamp(at: datetime) -> str:
+def format_time(at: datetime) -> str:
     return at.strftime("%Y-%m-%dT%H:%M:%S+0000")
 
 
-def asks_for_a_container(ask: Ask) -> bool:
-    return "status" in ask.text("fields")
+def is_container_call(call: SandboxCall) -> bool:
+    return "status" in call.text("fields")
 
 
 COMMON = ("access_token", "fields")
@@ -353,39 +359,39 @@ CONTAINERS = (
     "image_url", "video_url", "caption", "alt_text", "media_type", "is_carousel_item", "children", "thumb_offset",
     "cover_url", "share_to_feed", "collaborators", "user_tags", "location_id", "product_tags", "audio_name",
 )  # fmt: skip
-Instagram.endpoints = (
-    Endpoint(
+SandboxInstagram.endpoints = (
+    SandboxEndpoint(
         name="refresh_access_token", methods=("GET",), path="/refresh_access_token", act=refresh_token, refreshes=True,
         reads=True, takes=("access_token", "grant_type"),
     ),
-    Endpoint(
-        name="media", methods=("POST",), path="/{user}/media", act=create_container, fetches=addresses,
+    SandboxEndpoint(
+        name="media", methods=("POST",), path="/{user}/media", act=create_container, fetches=list_urls,
         takes=(*COMMON, *CONTAINERS),
     ),
-    Endpoint(
+    SandboxEndpoint(
         name="container_status", methods=("GET",), path="/{id}", act=container_status, reads=True, takes=COMMON,
-        when=asks_for_a_container, gone=expire_container,
+        when=is_container_call, gone=expire_container,
     ),
-    Endpoint(
+    SandboxEndpoint(
         name="media_publish", methods=("POST",), path="/{user}/media_publish", act=publish_container, visible=True,
         listed=True, takes=(*COMMON, "creation_id"), gone=expire_container,
     ),
-    Endpoint(
+    SandboxEndpoint(
         name="content_publishing_limit", methods=("GET",), path="/{user}/content_publishing_limit",
-        act=publishing_limit, reads=True, takes=(*COMMON, "since"),
+        act=get_publishing_limit, reads=True, takes=(*COMMON, "since"),
     ),
-    Endpoint(
+    SandboxEndpoint(
         name="media_list", methods=("GET",), path="/{user}/media", act=list_media, reads=True,
         takes=(*COMMON, "limit", "after", "since", "until"),
     ),
-    Endpoint(name="media_node", methods=("GET",), path="/{id}", act=get_media, reads=True, takes=COMMON),
-    Endpoint(
+    SandboxEndpoint(name="media_node", methods=("GET",), path="/{id}", act=get_media, reads=True, takes=COMMON),
+    SandboxEndpoint(
         name="comments_list", methods=("GET",), path="/{id}/comments", act=list_comments, reads=True,
         takes=(*COMMON, "limit", "after"),
     ),
-    Endpoint(
+    SandboxEndpoint(
         name="comments_post", methods=("POST",), path="/{id}/comments", act=post_comment, visible=True, listed=True,
         takes=("access_token", "message"),
     ),
 )  # fmt: skip
-NETWORK = Instagram()
+NETWORK = SandboxInstagram()

@@ -1,4 +1,4 @@
-"""Mastodon: statuses with an optional key. The key is written after the status, so it cannot be relied on alone."""
+"""Mastodon. A status may have an idempotency key, which the server stores only after the status."""
 
 import html
 import re
@@ -9,22 +9,22 @@ from typing import Any, ClassVar
 import regex
 
 from postino.sandbox.network import (
-    Ask,
-    Doubt,
-    Endpoint,
-    Membership,
-    Network,
-    Refused,
+    AccountSetup,
     Reply,
-    digits_of,
-    secret_of,
-    whole_number,
+    RequestRefused,
+    SandboxCall,
+    SandboxEndpoint,
+    SandboxNetwork,
+    TokenProblem,
+    derive_digits,
+    derive_secret,
+    parse_whole_number,
 )  # fmt: skip
-from postino.sandbox.network_state import Account, Memory, Thing
+from postino.sandbox.network_state import NetworkState, SandboxAccount, StoredObject
 
 STATUS, MEDIA, KEY, WINDOW = "status", "media", "key", "window"
-MOST_CHARACTERS, CHARACTERS_OF_A_LINK, MOST_MEDIA, LARGEST_MEDIA = 500, 23, 4, 16 * 1024 * 1024
-MOST_LISTED = 40
+MAX_CHARACTERS, LINK_CHARACTERS, MAX_MEDIA, MAX_MEDIA_BYTES = 500, 23, 4, 16 * 1024 * 1024
+MAX_LISTED = 40
 PERIOD = timedelta(minutes=5)
 LINK = re.compile(r"https?://[^\s<>\"]+[^\s<>\"'.,;:!?)]")
 MENTION = re.compile(r"(?<![\w/])@(\w+)@[\w.-]+\w")
@@ -32,7 +32,7 @@ HASHTAG = re.compile(r"(?<![\w/&])#(\w*[^\W\d]\w*)")
 VISIBILITIES = ("public", "unlisted", "private", "direct")
 
 
-class Mastodon(Network):
+class SandboxMastodon(SandboxNetwork):
     name = "mastodon"
     title = "Mastodon"
     colour = "#6364ff"
@@ -45,115 +45,118 @@ class Mastodon(Network):
         "media_seconds": 0.3, "key_seconds": 3600, "calls_per_5_minutes": 100_000,
     }  # fmt: skip
 
-    def membership(self, handle: str) -> Membership:
-        token = secret_of(self.name, handle, "token", 43)
-        return Membership(
-            remote_id=digits_of(self.name, handle, 18), credentials={"access_token": token}, tokens={token: "access"}
+    def set_up_account(self, handle: str) -> AccountSetup:
+        token = derive_secret(self.name, handle, "token", 43)
+        return AccountSetup(
+            remote_id=derive_digits(self.name, handle, 18),
+            credentials={"access_token": token},
+            tokens={token: "access"},
         )
 
-    def usual_headers(self, memory: Memory) -> Mapping[str, str]:
-        most = int(memory.setting("calls_per_5_minutes"))
-        window = memory.find(WINDOW, memory.account.handle)
+    def default_headers(self, state: NetworkState) -> Mapping[str, str]:
+        most = int(state.get_setting("calls_per_5_minutes"))
+        window = state.find(WINDOW, state.account.handle)
         used = window.body["calls"] if window else 0
-        return limits(most, max(0, most - used), window_end(memory.now))
+        return build_limit_headers(most, max(0, most - used), compute_window_end(state.now))
 
-    def overdrawn(self, memory: Memory) -> int | None:
-        """Counts the call, too. Counts end with their window."""
-        end = window_end(memory.now)
-        window = memory.find(WINDOW, memory.account.handle)
+    def check_rate_limit(self, state: NetworkState) -> int | None:
+        """Count the call in its window of five minutes; return the seconds to wait if there were too many."""
+        end = compute_window_end(state.now)
+        window = state.find(WINDOW, state.account.handle)
         calls = window.body["calls"] if window and window.body["end"] == end.timestamp() else 0
-        if calls >= memory.setting("calls_per_5_minutes"):
-            return int((end - memory.now).total_seconds()) + 1
+        if calls >= state.get_setting("calls_per_5_minutes"):
+            return int((end - state.now).total_seconds()) + 1
         if window is None:
-            memory.keep(WINDOW, memory.account.handle, {})
-        memory.change(WINDOW, memory.account.handle, calls=calls + 1, end=end.timestamp())
+            state.add(WINDOW, state.account.handle, {})
+        state.update(WINDOW, state.account.handle, calls=calls + 1, end=end.timestamp())
         return None
 
-    def bad_request(self, message: str) -> Reply:
+    def reply_bad_request(self, message: str) -> Reply:
         return Reply(400, {"error": message})
 
-    def unauthorized(self, doubt: Doubt) -> Reply:
+    def reply_unauthorized(self, problem: TokenProblem) -> Reply:
         message = "This method requires an authenticated user"
-        return Reply(401, {"error": message if doubt is Doubt.MISSING else "The access token is invalid"})
+        return Reply(401, {"error": message if problem is TokenProblem.MISSING else "The access token is invalid"})
 
-    def blocked(self) -> Reply:
+    def reply_blocked(self) -> Reply:
         return Reply(403, {"error": "Your login is currently disabled"})
 
-    def no_such_endpoint(self) -> Reply:
+    def reply_not_found(self) -> Reply:
         return Reply(404, {"error": "Record not found"})
 
-    def internal_error(self) -> Reply:
+    def reply_internal_error(self) -> Reply:
         return Reply(500, {"error": "We're sorry, but something went wrong on our end."})
 
-    def published_anyway(self) -> Reply:
+    def reply_misleading_error(self) -> Reply:
         message = "There was a temporary problem serving your request, please try again"
         return Reply(503, {"error": message})
 
-    def rate_limited(self, seconds: int | None, now: datetime) -> Reply:
+    def reply_rate_limited(self, seconds: int | None, now: datetime) -> Reply:
         body = {"error": "Too many requests"}
         if seconds is None:
             return Reply(429, body)
-        reset_at = datetime.fromisoformat(iso(now + timedelta(seconds=seconds)))
-        return Reply(429, body, limits(300, 0, reset_at), retry_at=reset_at)
+        reset_at = datetime.fromisoformat(format_time(now + timedelta(seconds=seconds)))
+        return Reply(429, body, build_limit_headers(300, 0, reset_at), retry_at=reset_at)
 
 
-def limits(most: int, remaining: int, reset_at: datetime) -> dict[str, str]:
+def build_limit_headers(most: int, remaining: int, reset_at: datetime) -> dict[str, str]:
     return {
-        "X-RateLimit-Limit": str(most), "X-RateLimit-Remaining": str(remaining), "X-RateLimit-Reset": iso(reset_at),
+        "X-RateLimit-Limit": str(most), "X-RateLimit-Remaining": str(remaining),
+        "X-RateLimit-Reset": format_time(reset_at),
     }  # fmt: skip
 
 
-def window_end(now: datetime) -> datetime:
+def compute_window_end(now: datetime) -> datetime:
     seconds = PERIOD.total_seconds()
     return datetime.fromtimestamp((now.timestamp() // seconds + 1) * seconds, UTC)
 
 
-def iso(at: datetime) -> str:
+def format_time(at: datetime) -> str:
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def unprocessable(message: str) -> Refused:
-    return Refused(Reply(422, {"error": message}))
+def refuse(message: str) -> RequestRefused:
+    return RequestRefused(Reply(422, {"error": message}))
 
 
-def missing(message: str = "Record not found") -> Refused:
-    return Refused(Reply(404, {"error": message}))
+def refuse_missing(message: str = "Record not found") -> RequestRefused:
+    return RequestRefused(Reply(404, {"error": message}))
 
 
 # Media
 
 
-def upload_media(ask: Ask, memory: Memory) -> Reply:
-    file = ask.files.get("file")
+def upload_media(call: SandboxCall, state: NetworkState) -> Reply:
+    file = call.files.get("file")
     if file is None or not file.data:
-        raise unprocessable("Validation failed: File can't be blank")
+        raise refuse("Validation failed: File can't be blank")
     if not file.mime.startswith(("image/", "video/", "audio/")):
-        raise unprocessable("Validation failed: File content type is invalid, File is invalid")
-    if len(file.data) > LARGEST_MEDIA:
-        raise unprocessable("Validation failed: File file size must be less than 16 MB")
-    number = snowflake(memory)
-    memory.keep(MEDIA, number, memory.store(file) | {"alt": ask.text("description")})
-    found = memory.find(MEDIA, number)
+        raise refuse("Validation failed: File content type is invalid, File is invalid")
+    if len(file.data) > MAX_MEDIA_BYTES:
+        raise refuse("Validation failed: File file size must be less than 16 MB")
+    number = make_id(state)
+    state.add(MEDIA, number, state.store_media(file) | {"alt": call.text("description")})
+    found = state.find(MEDIA, number)
     assert found is not None
-    return Reply(202 if pending(memory, found) else 200, attachment(ask, memory, found))
+    return Reply(202 if is_pending(state, found) else 200, render_media(call, state, found))
 
 
-def media_status(ask: Ask, memory: Memory) -> Reply:
-    found = memory.find_own(MEDIA, ask.path["id"])
+def get_media(call: SandboxCall, state: NetworkState) -> Reply:
+    found = state.find_owned(MEDIA, call.path["id"])
     if found is None or "status" in found.body:
-        raise missing()
-    return Reply(206 if pending(memory, found) else 200, attachment(ask, memory, found))
+        raise refuse_missing()
+    return Reply(206 if is_pending(state, found) else 200, render_media(call, state, found))
 
 
-def pending(memory: Memory, media: Thing) -> bool:
-    return not memory.elapsed(media.kept_at, "media_seconds")
+def is_pending(state: NetworkState, media: StoredObject) -> bool:
+    return not state.has_elapsed(media.kept_at, "media_seconds")
 
 
-def attachment(ask: Ask, memory: Memory, media: Thing) -> dict[str, Any]:
-    address = f"{ask.url.rpartition('/')[0]}{media.body['url']}"
+def render_media(call: SandboxCall, state: NetworkState, media: StoredObject) -> dict[str, Any]:
+    address = f"{call.url.rpartition('/')[0]}{media.body['url']}"
     return {
         "id": media.id, "type": media.body["mime"].partition("/")[0],
-        "url": None if pending(memory, media) else address, "preview_url": address, "remote_url": None,
+        "url": None if is_pending(state, media) else address, "preview_url": address, "remote_url": None,
         "text_url": None, "meta": {}, "description": media.body["alt"], "blurhash": None,
     }  # fmt: skip
 
@@ -161,154 +164,156 @@ def attachment(ask: Ask, memory: Memory, media: Thing) -> dict[str, Any]:
 # Statuses
 
 
-def post_status(ask: Ask, memory: Memory) -> Reply:
-    key = ask.headers.get("idempotency-key")
-    if key and (earlier := posted_with(memory, key)):
-        return Reply(200, shown(ask, memory, earlier))
-    media = attachable(ask, memory)
-    text = checked_text(ask, with_media=bool(media))
-    reply_to = ask.text("in_reply_to_id") or None
-    if reply_to and memory.find(STATUS, reply_to) is None:
-        raise missing("The post you are trying to reply to does not appear to exist.")
-    number = snowflake(memory)
+def post_status(call: SandboxCall, state: NetworkState) -> Reply:
+    key = call.headers.get("idempotency-key")
+    if key and (earlier := find_by_key(state, key)):
+        return Reply(200, render(call, state, earlier))
+    media = find_media(call, state)
+    text = read_text(call, with_media=bool(media))
+    reply_to = call.text("in_reply_to_id") or None
+    if reply_to and state.find(STATUS, reply_to) is None:
+        raise refuse_missing("The post you are trying to reply to does not appear to exist.")
+    number = make_id(state)
     pictures = [{"url": it.body["url"], "mime": it.body["mime"], "alt": it.body["alt"]} for it in media]
-    memory.keep(STATUS, number, {
-        "text": text, "spoiler_text": ask.text("spoiler_text"), "visibility": ask.text("visibility", "public"),
-        "sensitive": ask.truth("sensitive"), "language": ask.text("language", "en"), "reply_to": reply_to,
+    state.add(STATUS, number, {
+        "text": text, "spoiler_text": call.text("spoiler_text"), "visibility": call.text("visibility", "public"),
+        "sensitive": call.is_true("sensitive"), "language": call.text("language", "en"), "reply_to": reply_to,
         "media": [it.id for it in media],
     }, listed=True)  # fmt: skip
     for it in media:
-        memory.change(MEDIA, it.id, status=number)
-    memory.publish(number, text, media=pictures, reply_to=reply_to)
-    found = memory.find(STATUS, number)
+        state.update(MEDIA, it.id, status=number)
+    state.publish(number, text, media=pictures, reply_to=reply_to)
+    found = state.find(STATUS, number)
     assert found is not None
-    return Reply(200, shown(ask, memory, found), afterwards=remember(memory.account, key, number) if key else None)
+    return Reply(200, render(call, state, found), afterwards=save_key(state.account, key, number) if key else None)
 
 
-def posted_with(memory: Memory, key: str) -> Thing | None:
-    known = memory.find(KEY, f"{memory.account.handle} {key}")
-    if known is None or memory.elapsed(known.kept_at, "key_seconds"):
+def find_by_key(state: NetworkState, key: str) -> StoredObject | None:
+    known = state.find(KEY, f"{state.account.handle} {key}")
+    if known is None or state.has_elapsed(known.kept_at, "key_seconds"):
         return None
-    return memory.find(STATUS, known.body["status"])
+    return state.find(STATUS, known.body["status"])
 
 
-def remember(account: Account, key: str, status: str) -> Any:
-    """A key is known only once its status is on disk: who asks in between, or after a crash there, posts again."""
+def save_key(account: SandboxAccount, key: str, status: str) -> Any:
+    """Store the key after its status is on disk: a repeated call in between, or after a crash there, posts again."""
 
-    def write(memory: Memory) -> None:
-        memory.caller = account
-        memory.forget(KEY, f"{account.handle} {key}")
-        memory.keep(KEY, f"{account.handle} {key}", {"status": status})
+    def write(state: NetworkState) -> None:
+        state.caller = account
+        state.delete(KEY, f"{account.handle} {key}")
+        state.add(KEY, f"{account.handle} {key}", {"status": status})
 
     return write
 
 
-def attachable(ask: Ask, memory: Memory) -> list[Thing]:
-    told = ask.params.get("media_ids") or []
-    ids = [str(it) for it in told] if isinstance(told, list) else [str(told)]
-    if len(ids) > MOST_MEDIA:
-        raise unprocessable("Validation failed: Cannot attach more than 4 files")
-    found = [memory.find_own(MEDIA, name) for name in ids]
+def find_media(call: SandboxCall, state: NetworkState) -> list[StoredObject]:
+    given = call.params.get("media_ids") or []
+    ids = [str(it) for it in given] if isinstance(given, list) else [str(given)]
+    if len(ids) > MAX_MEDIA:
+        raise refuse("Validation failed: Cannot attach more than 4 files")
+    found = [state.find_owned(MEDIA, name) for name in ids]
     for name, media in zip(ids, found, strict=True):
         if media is None or "status" in media.body:
-            raise unprocessable(f"Validation failed: Media {name} not found or already attached to another post")
-        if pending(memory, media):
-            raise unprocessable(
+            raise refuse(f"Validation failed: Media {name} not found or already attached to another post")
+        if is_pending(state, media):
+            raise refuse(
                 "Validation failed: Cannot attach files that have not finished processing. Try again in a moment!"
             )
     return [media for media in found if media]
 
 
-def checked_text(ask: Ask, *, with_media: bool) -> str:
-    text, spoiler = ask.text("status"), ask.text("spoiler_text")
+def read_text(call: SandboxCall, *, with_media: bool) -> str:
+    text, spoiler = call.text("status"), call.text("spoiler_text")
     if not text.strip() and not with_media:
-        raise unprocessable("Validation failed: Text can't be blank")
-    if characters(text) + characters(spoiler) > MOST_CHARACTERS:
-        raise unprocessable(f"Validation failed: Text character limit of {MOST_CHARACTERS} exceeded")
-    if ask.text("visibility", "public") not in VISIBILITIES:
-        raise unprocessable("Validation failed: Visibility is not included in the list")
+        raise refuse("Validation failed: Text can't be blank")
+    if count_characters(text) + count_characters(spoiler) > MAX_CHARACTERS:
+        raise refuse(f"Validation failed: Text character limit of {MAX_CHARACTERS} exceeded")
+    if call.text("visibility", "public") not in VISIBILITIES:
+        raise refuse("Validation failed: Visibility is not included in the list")
     return text
 
 
-def characters(text: str) -> int:
-    """As people see them; every link is as long as any other, and of a mention only the name counts."""
-    short = MENTION.sub(r"@\1", LINK.sub("x" * CHARACTERS_OF_A_LINK, text))
+def count_characters(text: str) -> int:
+    """Count graphemes; every link counts the same, and a mention counts without its server."""
+    short = MENTION.sub(r"@\1", LINK.sub("x" * LINK_CHARACTERS, text))
     return len(regex.findall(r"\X", short))
 
 
-def snowflake(memory: Memory) -> str:
-    return str((int(memory.now.timestamp() * 1000) << 16) | (memory.number() & 0xFFFF))
+def make_id(state: NetworkState) -> str:
+    return str((int(state.now.timestamp() * 1000) << 16) | (state.next_number() & 0xFFFF))
 
 
-def get_status(ask: Ask, memory: Memory) -> Reply:
-    return Reply(200, shown(ask, memory, found_status(ask, memory)))
+def get_status(call: SandboxCall, state: NetworkState) -> Reply:
+    return Reply(200, render(call, state, get_status_object(call, state)))
 
 
-def get_source(ask: Ask, memory: Memory) -> Reply:
-    status = found_status(ask, memory)
-    if status.account != memory.account.handle:
-        raise missing()
+def get_source(call: SandboxCall, state: NetworkState) -> Reply:
+    status = get_status_object(call, state)
+    if status.account != state.account.handle:
+        raise refuse_missing()
     return Reply(200, {"id": status.id, "text": status.body["text"], "spoiler_text": status.body["spoiler_text"]})
 
 
-def found_status(ask: Ask, memory: Memory) -> Thing:
-    found = memory.find(STATUS, ask.path["id"])
+def get_status_object(call: SandboxCall, state: NetworkState) -> StoredObject:
+    found = state.find(STATUS, call.path["id"])
     if found is None:
-        raise missing()
+        raise refuse_missing()
     return found
 
 
-def list_statuses(ask: Ask, memory: Memory) -> Reply:
-    account = memory.account_of(ask.path["id"])
-    if account is None or account.remote_id != ask.path["id"]:
-        raise missing()
-    limit = whole_number(ask.text("limit", "20"))
+def list_statuses(call: SandboxCall, state: NetworkState) -> Reply:
+    account = state.find_account(call.path["id"])
+    if account is None or account.remote_id != call.path["id"]:
+        raise refuse_missing()
+    limit = parse_whole_number(call.text("limit", "20"))
     if not limit:
-        raise Refused(NETWORK.bad_request("limit is not a number"))
-    told = {name: whole_number(ask.text(name)) for name in ("max_id", "since_id", "min_id")}
-    bounds = {name: number for name, number in told.items() if number is not None}
+        raise RequestRefused(NETWORK.reply_bad_request("limit is not a number"))
+    given = {name: parse_whole_number(call.text(name)) for name in ("max_id", "since_id", "min_id")}
+    bounds = {name: number for name, number in given.items() if number is not None}
     found = [
         status
-        for status in memory.listed(STATUS, account.handle)
+        for status in state.list_objects(STATUS, account.handle)
         if int(status.id) < bounds.get("max_id", 1 << 100)
         and int(status.id) > max(bounds.get("since_id", 0), bounds.get("min_id", 0))
-        and not (ask.truth("exclude_replies") and status.body["reply_to"])
-        and not (ask.truth("only_media") and not status.body["media"])
+        and not (call.is_true("exclude_replies") and status.body["reply_to"])
+        and not (call.is_true("only_media") and not status.body["media"])
     ]
-    many = min(limit, MOST_LISTED)
+    many = min(limit, MAX_LISTED)
     part = found[-many:] if "min_id" in bounds else found[:many]
-    return Reply(200, [shown(ask, memory, status) for status in part])
+    return Reply(200, [render(call, state, status) for status in part])
 
 
-def shown(ask: Ask, memory: Memory, status: Thing) -> dict[str, Any]:
-    author = memory.account_of(status.account)
+def render(call: SandboxCall, state: NetworkState, status: StoredObject) -> dict[str, Any]:
+    author = state.find_account(status.account)
     assert author is not None
-    media = [memory.find(MEDIA, name) for name in status.body["media"]]
-    url = f"{ask.url}/@{author.handle}/{status.id}"
+    media = [state.find(MEDIA, name) for name in status.body["media"]]
+    url = f"{call.url}/@{author.handle}/{status.id}"
     return {
-        "id": status.id, "created_at": iso(status.kept_at), "in_reply_to_id": status.body["reply_to"],
+        "id": status.id, "created_at": format_time(status.kept_at), "in_reply_to_id": status.body["reply_to"],
         "in_reply_to_account_id": author.remote_id if status.body["reply_to"] else None,
         "sensitive": status.body["sensitive"], "spoiler_text": status.body["spoiler_text"],
         "visibility": status.body["visibility"], "language": status.body["language"], "uri": url, "url": url,
         "replies_count": 0, "reblogs_count": 0, "favourites_count": 0, "edited_at": None,
-        "content": as_html(ask, status.body["text"]), "reblog": None, "account": profile(ask, author),
-        "media_attachments": [attachment(ask, memory, it) for it in media if it], "mentions": [],
-        "tags": [{"name": tag.lower(), "url": f"{ask.url}/tags/{tag}"} for tag in HASHTAG.findall(status.body["text"])],
+        "content": render_html(call, status.body["text"]), "reblog": None, "account": render_profile(call, author),
+        "media_attachments": [render_media(call, state, it) for it in media if it], "mentions": [],
+        "tags": [
+            {"name": tag.lower(), "url": f"{call.url}/tags/{tag}"} for tag in HASHTAG.findall(status.body["text"])
+        ],
         "emojis": [], "card": None, "poll": None,
     }  # fmt: skip
 
 
-def as_html(ask: Ask, text: str) -> str:
-    """Paragraphs and line breaks, links with their scheme hidden, hashtags as links: no longer what was sent."""
+def render_html(call: SandboxCall, text: str) -> str:
+    """Return the text as HTML: paragraphs, line breaks, links with a hidden scheme, hashtags as links."""
     escaped = html.escape(text, quote=True)
-    linked = LINK.sub(lambda found: anchor(found[0]), escaped)
-    tag = rf'<a href="{ask.url}/tags/\1" class="mention hashtag" rel="tag">#<span>\1</span></a>'
+    linked = LINK.sub(lambda found: render_link(found[0]), escaped)
+    tag = rf'<a href="{call.url}/tags/\1" class="mention hashtag" rel="tag">#<span>\1</span></a>'
     tagged = HASHTAG.sub(tag, linked)
     paragraphs = [part.replace("\n", "<br />") for part in re.split(r"\n{2,}", tagged.strip("\n"))]
     return "".join(f"<p>{part}</p>" for part in paragraphs) if text else ""
 
 
-def anchor(url: str) -> str:
+def render_link(url: str) -> str:
     scheme, _, rest = url.partition("://")
     seen, hidden = rest[:30], rest[30:]
     style = "ellipsis" if hidden else ""
@@ -321,30 +326,30 @@ def anchor(url: str) -> str:
 # Who and where
 
 
-def verify_credentials(ask: Ask, memory: Memory) -> Reply:
+def verify_credentials(call: SandboxCall, state: NetworkState) -> Reply:
     source = {"privacy": "public", "sensitive": False, "language": None, "note": "", "fields": []}
-    return Reply(200, profile(ask, memory.account) | {"source": source})
+    return Reply(200, render_profile(call, state.account) | {"source": source})
 
 
-def profile(ask: Ask, account: Account) -> dict[str, Any]:
+def render_profile(call: SandboxCall, account: SandboxAccount) -> dict[str, Any]:
     return {
         "id": account.remote_id, "username": account.handle, "acct": account.handle,
         "display_name": account.handle.title(), "locked": False, "bot": False, "note": "",
-        "url": f"{ask.url}/@{account.handle}", "created_at": "2026-01-01T00:00:00.000Z", "emojis": [], "fields": [],
+        "url": f"{call.url}/@{account.handle}", "created_at": "2026-01-01T00:00:00.000Z", "emojis": [], "fields": [],
     }  # fmt: skip
 
 
-def instance(ask: Ask, memory: Memory) -> Reply:
+def get_instance(call: SandboxCall, state: NetworkState) -> Reply:
     kinds = ["image/jpeg", "image/png", "image/gif", "image/webp", "video/mp4"]
     return Reply(200, {
         "domain": "sandbox.test", "title": "Sandbox", "version": "4.5.0", "api_versions": {"mastodon": 7},
         "configuration": {
             "statuses": {
-                "max_characters": MOST_CHARACTERS, "max_media_attachments": MOST_MEDIA,
-                "characters_reserved_per_url": CHARACTERS_OF_A_LINK,
+                "max_characters": MAX_CHARACTERS, "max_media_attachments": MAX_MEDIA,
+                "characters_reserved_per_url": LINK_CHARACTERS,
             },
             "media_attachments": {
-                "supported_mime_types": kinds, "image_size_limit": LARGEST_MEDIA, "video_size_limit": LARGEST_MEDIA,
+                "supported_mime_types": kinds, "image_size_limit": MAX_MEDIA_BYTES, "video_size_limit": MAX_MEDIA_BYTES,
                 "description_limit": 1500,
             },
         },
@@ -352,27 +357,33 @@ def instance(ask: Ask, memory: Memory) -> Reply:
 
 
 V1 = "/api/v1"
-Mastodon.endpoints = (
-    Endpoint(
+SandboxMastodon.endpoints = (
+    SandboxEndpoint(
         name="media", methods=("POST",), path="/api/v2/media", act=upload_media,
         takes=("file", "thumbnail", "description", "focus"),
     ),
-    Endpoint(name="media_status", methods=("GET",), path=f"{V1}/media/{{id}}", act=media_status, reads=True),
-    Endpoint(
+    SandboxEndpoint(name="media_status", methods=("GET",), path=f"{V1}/media/{{id}}", act=get_media, reads=True),
+    SandboxEndpoint(
         name="statuses", methods=("POST",), path=f"{V1}/statuses", act=post_status, visible=True, listed=True,
         takes=("status", "media_ids", "in_reply_to_id", "sensitive", "spoiler_text", "visibility", "language"),
     ),
-    Endpoint(
+    SandboxEndpoint(
         name="verify_credentials", methods=("GET",), path=f"{V1}/accounts/verify_credentials", act=verify_credentials,
         reads=True,
     ),
-    Endpoint(
+    SandboxEndpoint(
         name="account_statuses", methods=("GET",), path=f"{V1}/accounts/{{id}}/statuses", act=list_statuses, open=True,
         reads=True,
         takes=("limit", "max_id", "since_id", "min_id", "exclude_reblogs", "exclude_replies", "only_media", "pinned"),
     ),
-    Endpoint(name="status", methods=("GET",), path=f"{V1}/statuses/{{id}}", act=get_status, open=True, reads=True),
-    Endpoint(name="status_source", methods=("GET",), path=f"{V1}/statuses/{{id}}/source", act=get_source, reads=True),
-    Endpoint(name="instance", methods=("GET",), path="/api/v2/instance", act=instance, open=True, reads=True),
+    SandboxEndpoint(
+        name="status", methods=("GET",), path=f"{V1}/statuses/{{id}}", act=get_status, open=True, reads=True,
+    ),
+    SandboxEndpoint(
+        name="status_source", methods=("GET",), path=f"{V1}/statuses/{{id}}/source", act=get_source, reads=True,
+    ),
+    SandboxEndpoint(
+        name="instance", methods=("GET",), path="/api/v2/instance", act=get_instance, open=True, reads=True,
+    ),
 )  # fmt: skip
-NETWORK = Mastodon()
+NETWORK = SandboxMastodon()
