@@ -16,10 +16,10 @@ ENQUEUE_AND_WAIT = """
 import asyncio, sys, time
 from pathlib import Path
 from postino import Postino
-from postino.config import load
+from postino.config import load_config
 
 async def main():
-    app = Postino(load(Path(sys.argv[1]), {"database": {"url": sys.argv[2]}}, environment={}))
+    app = Postino(load_config(Path(sys.argv[1]), {"database": {"url": sys.argv[2]}}, environment={}))
     job = await app.enqueue("letter.send", {"to": "ada@example.org"})
     print(job.id, flush=True)
     time.sleep(60)
@@ -48,7 +48,7 @@ def enqueue_and_die(folder: Path, url: str) -> UUID:
 
 
 @pytest.mark.crash
-async def test_an_accepted_job_is_there_after_kill_9_of_whoever_enqueued_it(url: str, tmp_path: Path) -> None:
+async def test_accepted_job_survives_kill_9_of_its_caller(url: str, tmp_path: Path) -> None:
     app = Postino(load_config(tmp_path, {"database": {"url": url}}, environment={}))
     await app.store.migrate()
     accepted = enqueue_and_die(tmp_path, url)

@@ -30,7 +30,7 @@ PUBLIC = [
 MOST = 20
 
 
-def test_the_public_names_are_these() -> None:
+def test_public_names_are_these() -> None:
     assert postino.__all__ == [*PUBLIC, "__version__"]
     assert len(PUBLIC) <= MOST
 
@@ -39,6 +39,6 @@ def test_every_public_name_can_be_imported() -> None:
     assert [name for name in PUBLIC if not hasattr(postino, name)] == []
 
 
-def test_every_public_name_is_in_the_docs_and_no_other() -> None:
+def test_docs_list_exactly_the_public_names() -> None:
     told = [name for row in table(ROOT / "docs" / "extending.md", "name", "what it is") for name in codes(row["name"])]
     assert sorted(told) == PUBLIC

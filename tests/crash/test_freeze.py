@@ -11,7 +11,7 @@ from tests.crash.freezing import freeze
 from tests.crash.test_sweep import check_books, end, until_running
 from tests.crash.verdict import Runs
 from tests.crash.workers import Process, Workers
-from tests.engine.conftest import ended, eventually
+from tests.engine.conftest import wait_for, wait_for_end
 
 ReadRuns = Callable[[], Runs]
 
@@ -22,7 +22,7 @@ async def until_back(app: Postino, process: Process) -> None:
     async def back() -> bool:
         return process.pid in {worker.pid for worker in await app.store.workers() if worker.heartbeats}
 
-    await eventually(back)
+    await wait_for(back)
 
 
 @pytest.mark.crash
@@ -34,7 +34,7 @@ async def test_a_run_that_wakes_up_after_another_completed_the_job_settles_nothi
     await until_running(app, job)
     await freeze(frozen, database_url)
     await workers.start()
-    assert (await ended(app, job)).state is State.COMPLETED
+    assert (await wait_for_end(app, job)).state is State.COMPLETED
     frozen.signal(signal.SIGCONT)
     await until_back(app, frozen)
     await check_books(app, [job], runs(), deaths=1)
@@ -54,11 +54,11 @@ async def test_what_waited_its_turn_in_a_frozen_worker_does_not_start_after_it_c
         held = {(job.id, job.token) for job in [await app.store.job(job.id) for job in jobs]}
         return any(run in held for run, _ in runs().starts)
 
-    await eventually(one_started)
+    await wait_for(one_started)
     await freeze(frozen, database_url)
     await workers.start()
     for job in jobs:
-        assert (await ended(app, job)).state is State.COMPLETED
+        assert (await wait_for_end(app, job)).state is State.COMPLETED
     before = len(runs().starts)
     frozen.signal(signal.SIGCONT)
     await until_back(app, frozen)
@@ -71,6 +71,6 @@ async def all_running(app: Postino, jobs: list[Job], killed: Process | None) -> 
         found = [await app.store.job(job.id) for job in jobs]
         return all(job.state is State.RUNNING and job.rescues == (killed is None) for job in found)
 
-    await eventually(rescued_or_not)
+    await wait_for(rescued_or_not)
     if killed is not None:
         await end(killed)

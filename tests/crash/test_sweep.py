@@ -13,7 +13,7 @@ from postino.values.event import Cursor, EventType
 from tests.crash.points import ENGINE_POINTS, EVERYTHING
 from tests.crash.verdict import Runs
 from tests.crash.workers import Process, Workers
-from tests.engine.conftest import ended, eventually
+from tests.engine.conftest import wait_for, wait_for_end
 
 ReadRuns = Callable[[], Runs]
 
@@ -55,7 +55,7 @@ async def test_a_worker_killed_here_leaves_everything_to_the_next(
     assert await victim.wait(20) == -signal.SIGKILL, f"{crash} was never reached"
     await workers.start()
     for job in jobs:
-        assert (await ended(app, job)).state is State.COMPLETED
+        assert (await wait_for_end(app, job)).state is State.COMPLETED
     await check_books(app, jobs, runs(), deaths=2 if crash.startswith(AFTER_A_DEATH) else 1)
 
 
@@ -71,7 +71,7 @@ async def test_a_caller_killed_here_may_simply_call_again(
     assert len(jobs) == 6
     await workers.start()
     for job in jobs:
-        assert (await ended(app, job)).state is State.COMPLETED
+        assert (await wait_for_end(app, job)).state is State.COMPLETED
     await check_books(app, jobs, runs(), deaths=0)
 
 
@@ -92,7 +92,7 @@ async def until_running(app: Postino, job: Job) -> None:
     async def running() -> bool:
         return (await app.store.job(job.id)).state is State.RUNNING
 
-    await eventually(running)
+    await wait_for(running)
 
 
 async def check_books(app: Postino, jobs: list[Job], runs: Runs, *, deaths: int) -> None:

@@ -16,7 +16,7 @@ from tests.crash.record import Record
 from tests.crash.verdict import Verdict, judge, read_record
 from tests.crash.watch import CARRIED_OUT, TAKEN_OVER, Watch
 from tests.crash.workers import Workers
-from tests.engine.conftest import ended
+from tests.engine.conftest import wait_for_end
 
 Judge = Callable[..., Awaitable[Verdict]]
 NOBODY = 0
@@ -34,7 +34,7 @@ async def done(app: Postino, workers: Workers) -> Job:
     """A job that was completed in the ordinary way."""
     job = await app.enqueue("plain", 0.0)
     await workers.start()
-    return await ended(app, job)
+    return await wait_for_end(app, job)
 
 
 @pytest.fixture

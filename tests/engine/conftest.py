@@ -17,7 +17,7 @@ T = TypeVar("T")
 WITHIN = 20.0  # how long a test waits before it calls something missing
 
 
-def settings(folder: Path, url: str) -> Config:
+def make_config(folder: Path, url: str) -> Config:
     return Config(
         data_dir=folder,
         database=DatabaseConfig(url=url),
@@ -36,14 +36,14 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 async def app(database_url: str, tmp_path: Path) -> AsyncIterator[Postino]:
-    app = Postino(settings(tmp_path, database_url))
+    app = Postino(make_config(tmp_path, database_url))
     await app.store.migrate()
     async with app:
         yield app
 
 
 @asynccontextmanager
-async def working(app: Postino, **changes: Any) -> AsyncIterator[None]:
+async def run_worker(app: Postino, **changes: Any) -> AsyncIterator[None]:
     """A worker in the background, stopped gracefully afterwards."""
     app.config = replace(app.config, worker=replace(app.config.worker, **changes))
     stop = asyncio.Event()
@@ -55,7 +55,7 @@ async def working(app: Postino, **changes: Any) -> AsyncIterator[None]:
         await worker
 
 
-async def ended(app: Postino, job: Job | UUID, *states: State) -> Job:
+async def wait_for_end(app: Postino, job: Job | UUID, *states: State) -> Job:
     """The job, once it has come to one of these states (any final one if none is named)."""
     job_id = job.id if isinstance(job, Job) else job
 
@@ -63,10 +63,10 @@ async def ended(app: Postino, job: Job | UUID, *states: State) -> Job:
         found = await app.store.job(job_id)
         return found if found.state in (states or (State.COMPLETED, State.FAILED, State.CANCELLED)) else None
 
-    return await eventually(there)
+    return await wait_for(there)
 
 
-async def eventually(ask: Callable[[], Awaitable[T | None]]) -> T:
+async def wait_for(ask: Callable[[], Awaitable[T | None]]) -> T:
     async with asyncio.timeout(WITHIN):
         while True:
             answer = await ask()

@@ -10,7 +10,7 @@ from postino.engine.batcher import Batcher
 from postino.errors import StoreUnreachable
 
 
-async def test_what_arrives_during_a_write_is_the_next_write() -> None:
+async def test_items_that_arrive_during_a_write_are_the_next_batch() -> None:
     written: list[list[int]] = []
 
     async def write(items: list[int]) -> Sequence[int]:
@@ -24,7 +24,7 @@ async def test_what_arrives_during_a_write_is_the_next_write() -> None:
     assert [len(items) for items in written] == [50, 50]
 
 
-async def test_one_bad_item_fails_alone() -> None:
+async def test_bad_item_fails_alone() -> None:
     async def write(items: list[int]) -> Sequence[int]:
         if 13 in items:
             raise ValueError("unlucky")
@@ -36,7 +36,7 @@ async def test_one_bad_item_fails_alone() -> None:
     assert [result for result in results if isinstance(result, int)] == [n for n in range(40) if n != 13]
 
 
-async def test_a_blocked_item_does_not_hold_up_those_who_come_after() -> None:
+async def test_blocked_item_does_not_delay_later_items() -> None:
     release = asyncio.Event()
 
     async def write(items: list[str]) -> Sequence[str]:
@@ -54,7 +54,7 @@ async def test_a_blocked_item_does_not_hold_up_those_who_come_after() -> None:
     assert await blocked == "blocked"
 
 
-async def test_an_unreachable_store_is_told_to_everyone_and_nothing_is_halved() -> None:
+async def test_unreachable_store_fails_the_whole_batch_without_splitting() -> None:
     calls = 0
 
     async def write(items: list[int]) -> Sequence[int]:
@@ -68,7 +68,7 @@ async def test_an_unreachable_store_is_told_to_everyone_and_nothing_is_halved() 
     assert all(isinstance(result, StoreUnreachable) for result in results)
 
 
-async def test_a_caller_who_gives_up_harms_nobody() -> None:
+async def test_cancelled_caller_does_not_affect_others() -> None:
     async def write(items: list[int]) -> Sequence[int]:
         await asyncio.sleep(0.01)
         return items
@@ -81,7 +81,7 @@ async def test_a_caller_who_gives_up_harms_nobody() -> None:
     await batcher.flush()
 
 
-async def test_one_who_is_held_up_alone_holds_up_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_item_that_waits_alone_delays_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batching, "OVERDUE", 0.01)
     release = asyncio.Event()
 
@@ -98,7 +98,7 @@ async def test_one_who_is_held_up_alone_holds_up_nobody_else(monkeypatch: pytest
     assert await held == "held"
 
 
-async def test_what_was_refused_together_is_written_as_what_may_be_there_already() -> None:
+async def test_halves_of_a_failed_batch_are_written_with_rewrite() -> None:
     tries: list[tuple[list[int], str]] = []
 
     async def write(items: list[int]) -> Sequence[int]:

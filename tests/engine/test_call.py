@@ -12,8 +12,8 @@ from postino.rules import settlement
 from postino.rules.settlement import DeadLetterCause
 from postino.values.ledger import Ledger
 from postino.values.provider import NEVER, Failure, FailureKind, Http, NoResponse, NotSent
-from tests.engine.conftest import ended, working
-from tests.engine.network import QUICK, Network, parked, waiting_for_a_person
+from tests.engine.conftest import run_worker, wait_for_end
+from tests.engine.fake_network import QUICK, FakeNetwork, wait_for_person, wait_until_parked
 
 only_sqlite = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 SOON = {"every": timedelta(seconds=0.05), "patience": timedelta(seconds=10)}
@@ -37,7 +37,7 @@ class Workshop:
 # Steps
 
 
-async def test_a_step_is_not_done_again_by_the_next_attempt_nor_the_next_worker(app: Postino) -> None:
+async def test_finished_step_is_not_repeated_by_later_attempts_or_workers(app: Postino) -> None:
     shop, got = Workshop({"id": ("c", 1)}), []
 
     @app.handler("work")
@@ -49,18 +49,18 @@ async def test_a_step_is_not_done_again_by_the_next_attempt_nor_the_next_worker(
             await call.until("pause", Workshop(None).make, every=timedelta(hours=1), patience=timedelta(hours=2))
 
     job = await app.enqueue("work", "hello")
-    async with working(app):
-        await parked(app, job)
+    async with run_worker(app):
+        await wait_until_parked(app, job)
     await app.reschedule(job.id, None)
-    async with working(app):
-        await ended(app, job)
+    async with run_worker(app):
+        await wait_for_end(app, job)
     assert shop.asked == [("hello",)]
     assert got == [{"id": ["c", 1]}] * 3, "as it is read after a crash, from the beginning"
 
 
 @only_sqlite
 @pytest.mark.parametrize("nothing", [None, False, 0, "", []])
-async def test_a_step_that_ends_with_nothing_has_ended(app: Postino, nothing: Any) -> None:
+async def test_step_with_an_empty_result_is_finished(app: Postino, nothing: Any) -> None:
     shop, got = Workshop(nothing), []
 
     @app.handler("work")
@@ -69,8 +69,8 @@ async def test_a_step_that_ends_with_nothing_has_ended(app: Postino, nothing: An
         if job.attempts == 1:
             raise ConnectionError("away")
 
-    async with working(app):
-        await ended(app, await app.enqueue("work", ""))
+    async with run_worker(app):
+        await wait_for_end(app, await app.enqueue("work", ""))
     assert (len(shop.asked), got) == (1, [nothing, nothing])
 
 
@@ -86,7 +86,7 @@ async def test_a_step_that_ends_with_nothing_has_ended(app: Postino, nothing: An
         (Failure(FailureKind.AUTH, "who are you"), State.FAILED, DeadLetterCause.PERMANENT),
     ],
 )
-async def test_what_goes_wrong_in_an_inert_step_is_never_a_doubt(
+async def test_failed_inert_step_is_never_uncertain(
     app: Postino, said: Any, state: State, cause: DeadLetterCause
 ) -> None:
     shop = Workshop(said)
@@ -95,15 +95,15 @@ async def test_what_goes_wrong_in_an_inert_step_is_never_a_doubt(
     async def work(job: Job, payload: str, call: Call) -> None:
         await call.step("container", shop.make)
 
-    async with working(app):
-        job = await ended(app, await app.enqueue("work", ""))
+    async with run_worker(app):
+        job = await wait_for_end(app, await app.enqueue("work", ""))
     assert (job.state, job.may_be_live) == (state, False)
     assert (await app.store.dead_letter(job.id)).cause is cause
     assert len(shop.asked) == (3 if cause is DeadLetterCause.EXHAUSTED else 1)
 
 
 @only_sqlite
-async def test_a_limit_met_in_a_step_defers_the_job_and_spends_nothing(app: Postino) -> None:
+async def test_rate_limit_in_a_step_defers_the_job_without_an_attempt(app: Postino) -> None:
     shop = Workshop(
         Failure(FailureKind.RATE_LIMIT, "slow down", until=datetime.now(UTC) + timedelta(seconds=0.1)), "c1"
     )
@@ -112,24 +112,24 @@ async def test_a_limit_met_in_a_step_defers_the_job_and_spends_nothing(app: Post
     async def work(job: Job, payload: str, call: Call) -> None:
         await call.step("container", shop.make)
 
-    async with working(app):
-        job = await ended(app, await app.enqueue("work", ""))
+    async with run_worker(app):
+        job = await wait_for_end(app, await app.enqueue("work", ""))
     assert (job.state, job.attempts, job.deferrals) == (State.COMPLETED, 1, 1)
 
 
 @only_sqlite
-async def test_a_result_that_is_no_json_is_said_loudly(app: Postino) -> None:
+async def test_step_result_that_is_not_json_fails_the_attempt(app: Postino) -> None:
     @app.handler("work")
     async def work(job: Job, payload: str, call: Call) -> None:
         await call.step("container", Workshop(object()).make)
 
-    async with working(app):
-        job = await ended(app, await app.enqueue("work", ""))
+    async with run_worker(app):
+        job = await wait_for_end(app, await app.enqueue("work", ""))
     assert "not JSON" in (job.last_error or "")
 
 
 @only_sqlite
-async def test_each_step_has_the_whole_time_limit(app: Postino) -> None:
+async def test_time_limit_applies_to_each_step(app: Postino) -> None:
     async def slow(http: Http, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
@@ -138,17 +138,17 @@ async def test_each_step_has_the_whole_time_limit(app: Postino) -> None:
         for number in range(3):
             await call.step(f"part {number}", slow, payload)
 
-    async with working(app):
+    async with run_worker(app):
         quick, late = await app.enqueue("work", 0.3), await app.enqueue("work", 1.2)
-        assert (await ended(app, quick)).state is State.COMPLETED
-        assert "longer than its time limit" in ((await ended(app, late)).last_error or "")
+        assert (await wait_for_end(app, quick)).state is State.COMPLETED
+        assert "longer than its time limit" in ((await wait_for_end(app, late)).last_error or "")
 
 
 # Names
 
 
 @only_sqlite
-async def test_a_step_with_another_name_than_before_stops_loudly(app: Postino) -> None:
+async def test_renamed_step_rejects_the_job(app: Postino) -> None:
     names = ["container", "basket"]
 
     @app.handler("work")
@@ -156,8 +156,8 @@ async def test_a_step_with_another_name_than_before_stops_loudly(app: Postino) -
         await call.step(names[job.attempts - 1], Workshop(1).make)
         raise ConnectionError("away")
 
-    async with working(app):
-        job = await ended(app, await app.enqueue("work", ""))
+    async with run_worker(app):
+        job = await wait_for_end(app, await app.enqueue("work", ""))
     assert (await app.store.dead_letter(job.id)).cause is DeadLetterCause.PERMANENT
     assert job.last_error == (
         "The steps of work have changed since this job ran before: step 1 was 'container' and is now 'basket'."
@@ -165,21 +165,21 @@ async def test_a_step_with_another_name_than_before_stops_loudly(app: Postino) -
 
 
 @only_sqlite
-async def test_and_where_something_may_be_out_there_a_person_is_asked(app: Postino) -> None:
-    names, network = ["post", "send"], Network("lost")
+async def test_renamed_step_after_a_visible_call_needs_a_person(app: Postino) -> None:
+    names, network = ["post", "send"], FakeNetwork("lost")
 
     @app.handler("work")
     async def work(job: Job, payload: str, call: Call) -> None:
         name = names[job.attempts - 1]
         await call.with_policy(QUICK).once(name, network.post, payload, found=network.find, resend=NEVER)
 
-    async with working(app):
-        await waiting_for_a_person(app, await app.enqueue("work", "hello"))
+    async with run_worker(app):
+        await wait_for_person(app, await app.enqueue("work", "hello"))
     assert (network.sends, network.looks) == (1, [])
 
 
 @only_sqlite
-async def test_two_steps_of_one_name_are_refused_before_one_is_taken_for_the_other(app: Postino) -> None:
+async def test_two_steps_with_one_name_reject_the_job(app: Postino) -> None:
     shop = Workshop("one", "two")
 
     @app.handler("work")
@@ -187,15 +187,15 @@ async def test_two_steps_of_one_name_are_refused_before_one_is_taken_for_the_oth
         for _ in range(2):
             await call.step("upload", shop.make)
 
-    async with working(app):
-        job = await ended(app, await app.enqueue("work", ""))
+    async with run_worker(app):
+        job = await wait_for_end(app, await app.enqueue("work", ""))
     assert (job.state, len(shop.asked)) == (State.FAILED, 1)
     assert "Two steps of work have the same name, 'upload'" in (job.last_error or "")
 
 
 @only_sqlite
-async def test_a_replay_after_a_refusal_may_take_other_steps(app: Postino) -> None:
-    network, shop = Network("refused"), Workshop("p1")
+async def test_replay_after_a_refusal_may_use_other_steps(app: Postino) -> None:
+    network, shop = FakeNetwork("refused"), Workshop("p1")
 
     @app.handler("work")
     async def work(job: Job, payload: str, call: Call) -> Outcome:
@@ -204,17 +204,17 @@ async def test_a_replay_after_a_refusal_may_take_other_steps(app: Postino) -> No
         receipt = await call.once("post", network.post, payload, found=None, resend=NEVER)
         return Done(None, receipt.remote_id)
 
-    async with working(app):
-        job = await ended(app, await app.enqueue("work", "bare"))
+    async with run_worker(app):
+        job = await wait_for_end(app, await app.enqueue("work", "bare"))
         assert job.state is State.FAILED
         await app.replay(job.id, payload="with a picture")
-        assert (await ended(app, job, State.COMPLETED)).remote_id == "id of with a picture"
+        assert (await wait_for_end(app, job, State.COMPLETED)).remote_id == "id of with a picture"
 
 
 # Waiting
 
 
-async def test_a_wait_holds_no_slot_and_spends_no_attempt(app: Postino) -> None:
+async def test_polling_holds_no_slot_and_costs_no_attempt(app: Postino) -> None:
     ready = asyncio.Event()
 
     async def is_ready(http: Http) -> tuple[str] | None:
@@ -225,19 +225,19 @@ async def test_a_wait_holds_no_slot_and_spends_no_attempt(app: Postino) -> None:
         return Done(await call.until("ready", is_ready, **SOON))
 
     app.handler("other")(lambda: None)
-    async with working(app, concurrency=1):
+    async with run_worker(app, concurrency=1):
         job = await app.enqueue("wait", "")
-        waiting = await parked(app, job)
+        waiting = await wait_until_parked(app, job)
         assert (waiting.attempts, waiting.token, waiting.may_be_live) == (0, None, False)
         assert waiting.deferral_reason == "waiting until ready"
-        assert (await ended(app, await app.enqueue("other"))).state is State.COMPLETED
+        assert (await wait_for_end(app, await app.enqueue("other"))).state is State.COMPLETED
         ready.set()
-        done = await ended(app, job)
+        done = await wait_for_end(app, job)
     assert (done.state, done.attempts, done.result) == (State.COMPLETED, 1, '["now"]')
     assert done.deferrals >= 1
 
 
-async def test_after_its_patience_a_wait_starts_anew_and_at_last_gives_up(app: Postino) -> None:
+async def test_polling_restarts_after_its_timeout_and_finally_fails(app: Postino) -> None:
     shop, never = Workshop("c1"), Workshop(None)
 
     @app.handler("wait")
@@ -245,8 +245,8 @@ async def test_after_its_patience_a_wait_starts_anew_and_at_last_gives_up(app: P
         await call.step("container", shop.make)
         await call.until("ready", never.make, every=timedelta(seconds=0.05), patience=timedelta(seconds=0.12))
 
-    async with working(app):
-        job = await ended(app, await app.enqueue("wait", ""))
+    async with run_worker(app):
+        job = await wait_for_end(app, await app.enqueue("wait", ""))
     assert (job.state, job.attempts) == (State.FAILED, 3)
     assert "ready: not ready after" in (job.last_error or "")
     assert len(shop.asked) == 3, "each attempt with a container of its own"
@@ -255,22 +255,22 @@ async def test_after_its_patience_a_wait_starts_anew_and_at_last_gives_up(app: P
 
 
 @only_sqlite
-async def test_patience_goes_on_while_no_worker_runs(app: Postino) -> None:
+async def test_polling_timeout_counts_while_no_worker_runs(app: Postino) -> None:
     @app.handler("wait", max_attempts=1)
     async def wait(job: Job, payload: str, call: Call) -> None:
         patience = timedelta(seconds=0.5)
         await call.until("ready", Workshop(None).make, every=timedelta(seconds=0.4), patience=patience)
 
     job = await app.enqueue("wait", "")
-    async with working(app):
-        asked_at = (await parked(app, job)).created_at
+    async with run_worker(app):
+        asked_at = (await wait_until_parked(app, job)).created_at
     await asyncio.sleep(max(0.0, 0.6 - (datetime.now(UTC) - asked_at).total_seconds()))
-    async with working(app):
-        assert (await ended(app, job)).state is State.FAILED
+    async with run_worker(app):
+        assert (await wait_for_end(app, job)).state is State.FAILED
 
 
 @only_sqlite
-async def test_a_parked_job_can_be_edited_and_then_starts_anew(app: Postino) -> None:
+async def test_edited_parked_job_starts_again(app: Postino) -> None:
     shop, answers = Workshop("c1"), Workshop(None)
 
     @app.handler("wait")
@@ -278,13 +278,13 @@ async def test_a_parked_job_can_be_edited_and_then_starts_anew(app: Postino) -> 
         await call.step("container", shop.make, payload)
         await call.until("ready", answers.make, every=timedelta(hours=1), patience=timedelta(hours=2))
 
-    async with working(app):
+    async with run_worker(app):
         job = await app.enqueue("wait", "old")
-        await parked(app, job)
+        await wait_until_parked(app, job)
         answers.answers = ["yes"]
         await app.edit(job.id, "new")
         await app.reschedule(job.id, None)
-        assert (await ended(app, job)).state is State.COMPLETED
+        assert (await wait_for_end(app, job)).state is State.COMPLETED
     assert shop.asked == [("old",), ("new",)]
 
 
@@ -292,8 +292,8 @@ async def test_a_parked_job_can_be_edited_and_then_starts_anew(app: Postino) -> 
 
 
 @pytest.mark.parametrize("verb", ["step", "until", "once"])
-async def test_whoever_lost_its_job_remembers_and_sends_nothing(app: Postino, verb: str) -> None:
-    network, shop = Network(), Workshop("c1")
+async def test_worker_that_lost_its_job_stores_and_sends_nothing(app: Postino, verb: str) -> None:
+    network, shop = FakeNetwork(), Workshop("c1")
     lost = asyncio.Event()
 
     async def lose(job: Job) -> None:
@@ -317,10 +317,10 @@ async def test_whoever_lost_its_job_remembers_and_sends_nothing(app: Postino, ve
             case "once":
                 await call.once("post", network.post, payload, found=None, resend=NEVER)
 
-    async with working(app):
+    async with run_worker(app):
         job = await app.enqueue("work", "hello")
         await lost.wait()
-        assert (await ended(app, job)).last_error == "taken"
+        assert (await wait_for_end(app, job)).last_error == "taken"
     assert network.sends == 0
     assert await app.store.ledger(job.id) == Ledger()
 
@@ -333,7 +333,7 @@ async def test_whoever_lost_its_job_remembers_and_sends_nothing(app: Postino, ve
     "said",
     [("?", datetime(2026, 1, 1)), (7, None), ("?", "soon"), (None, 3)],  # noqa: DTZ001 - this is the mistake
 )
-async def test_a_handler_that_cannot_even_say_so_properly_is_not_repeated(app: Postino, said: tuple[Any, Any]) -> None:
+async def test_malformed_unknown_outcome_is_not_retried(app: Postino, said: tuple[Any, Any]) -> None:
     runs: list[Job] = []
 
     @app.handler("work")
@@ -341,18 +341,18 @@ async def test_a_handler_that_cannot_even_say_so_properly_is_not_repeated(app: P
         runs.append(job)
         return Unknown(*said)
 
-    async with working(app):
-        await waiting_for_a_person(app, await app.enqueue("work"))
+    async with run_worker(app):
+        await wait_for_person(app, await app.enqueue("work"))
     assert len(runs) == 1
 
 
 @only_sqlite
-async def test_a_handlers_own_wait_is_no_step(app: Postino) -> None:
+async def test_deferral_by_a_handler_is_not_a_step(app: Postino) -> None:
     @app.handler("work")
     async def work(job: Job, payload: str, call: Call) -> Outcome | None:
         await call.step("container", Workshop(1).make)
         return None if job.deferrals else Defer(datetime.now(UTC), "not yet")
 
-    async with working(app):
-        job = await ended(app, await app.enqueue("work", ""))
+    async with run_worker(app):
+        job = await wait_for_end(app, await app.enqueue("work", ""))
     assert [step.name for step in (await app.store.ledger(job.id)).steps] == ["container"]

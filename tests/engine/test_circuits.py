@@ -17,7 +17,7 @@ from postino.rules.circuit_breaker import CircuitState
 from postino.stores.records import AuditContext
 from postino.values.event import Cursor, EventType
 from postino.values.gate import Scope
-from tests.engine.conftest import ended, eventually, working
+from tests.engine.conftest import run_worker, wait_for, wait_for_end
 from tests.outbound.raw_server import RawServer, Visit
 
 TRIPS = {"failure_threshold": 3, "window": 60, "open_timeout": 0.4, "max_open_timeout": 0.4}
@@ -40,7 +40,7 @@ async def events_of(app: Postino) -> list[str]:
     return [event.type for event in told if event.type.startswith("circuit.")]
 
 
-async def test_a_service_that_fails_too_often_is_left_alone_and_tried_again_by_one(app: Postino) -> None:
+async def test_failing_service_opens_its_circuit_and_is_probed_once(app: Postino) -> None:
     async with breaking(app) as shop:
         well, runs = False, 0
 
@@ -51,15 +51,15 @@ async def test_a_service_that_fails_too_often_is_left_alone_and_tried_again_by_o
             return Done() if well else Retry("The shop is closed.")
 
         jobs = [await shop.enqueue("order", channel="shop") for _ in range(10)]
-        async with working(shop, concurrency=1):
-            await eventually(lambda: is_open(shop))
+        async with run_worker(shop, concurrency=1):
+            await wait_for(lambda: is_open(shop))
             ran = runs
             assert ran == 3
             held = await shop.store.job(jobs[-1].id)
             assert (held.state, held.attempts) == (State.PENDING, 0), "what is held spends no attempt"
             well = True
             for job in jobs:
-                assert (await ended(shop, job)).state is State.COMPLETED
+                assert (await wait_for_end(shop, job)).state is State.COMPLETED
         assert await state_of(shop) is CircuitState.CLOSED
         told = await events_of(shop)
         assert told[:2] == [EventType.CIRCUIT_OPENED, EventType.CIRCUIT_HALF_OPENED]
@@ -71,7 +71,7 @@ async def is_open(app: Postino) -> bool:
     return bool(found)
 
 
-async def test_others_go_on_meanwhile(app: Postino) -> None:
+async def test_open_circuit_does_not_affect_other_services(app: Postino) -> None:
     async with breaking(app, open_timeout=60, max_open_timeout=60) as shop:
 
         @shop.handler("order")
@@ -80,15 +80,15 @@ async def test_others_go_on_meanwhile(app: Postino) -> None:
 
         for _ in range(10):
             await shop.enqueue("order", channel="shop")
-        async with working(shop):
-            await eventually(lambda: is_open(shop))
+        async with run_worker(shop):
+            await wait_for(lambda: is_open(shop))
             other = await shop.enqueue("order", channel="market")
-            assert (await ended(shop, other)).state is State.COMPLETED
+            assert (await wait_for_end(shop, other)).state is State.COMPLETED
         assert await state_of(shop) is CircuitState.OPEN
 
 
 @pytest.mark.parametrize(("status", "opens"), [(500, True), (503, True), (404, False), (429, False), (200, False)])
-async def test_what_calls_come_to_counts_and_limits_and_refusals_do_not(app: Postino, status: int, opens: bool) -> None:
+async def test_failures_count_and_rate_limits_and_refusals_do_not(app: Postino, status: int, opens: bool) -> None:
     calls = 0
 
     async def answer(visit: Visit) -> None:
@@ -106,17 +106,17 @@ async def test_what_calls_come_to_counts_and_limits_and_refusals_do_not(app: Pos
             return Done()
 
         jobs = [await shop.enqueue("order", channel="shop") for _ in range(6)]
-        async with working(shop, concurrency=1):
+        async with run_worker(shop, concurrency=1):
             if opens:
-                await eventually(lambda: is_open(shop))
+                await wait_for(lambda: is_open(shop))
             else:
                 for job in jobs:
-                    await ended(shop, job)
+                    await wait_for_end(shop, job)
         assert await is_open(shop) is opens
         assert calls == (3 if opens else 6)
 
 
-async def test_a_call_outside_jobs_goes_by_the_same_circuit(app: Postino) -> None:
+async def test_breaker_outside_jobs_uses_the_same_circuit(app: Postino) -> None:
     async with breaking(app, failure_threshold=2, open_timeout=60, max_open_timeout=60) as shop:
 
         async def fail() -> str:
@@ -141,11 +141,11 @@ async def test_a_call_outside_jobs_goes_by_the_same_circuit(app: Postino) -> Non
         assert await shop.breaker.call("shop", work) == "done"
 
 
-async def test_half_open_only_one_caller_finds_out_and_one_who_dies_frees_the_probe(app: Postino) -> None:
+async def test_half_open_admits_one_probe_and_frees_a_dead_one(app: Postino) -> None:
     async with breaking(app, failure_threshold=1, open_timeout=0.05, max_open_timeout=0.05) as shop:
         shop.breaker.probe_timeout = 0.3
         await shop.breaker.record_failure("shop", "closed")
-        await eventually(lambda: is_half_open(shop))
+        await wait_for(lambda: is_half_open(shop))
         entered = asyncio.Event()
 
         async def hang() -> str:
@@ -166,7 +166,7 @@ async def test_half_open_only_one_caller_finds_out_and_one_who_dies_frees_the_pr
         async def freed() -> bool:
             return await shop.breaker.call("shop", work, otherwise) == "done"
 
-        await eventually(freed)
+        await wait_for(freed)
         assert await state_of(shop) is CircuitState.CLOSED
         prober.cancel()
         await asyncio.gather(prober, return_exceptions=True)
@@ -176,7 +176,7 @@ async def is_half_open(app: Postino) -> bool:
     return await state_of(app) is CircuitState.HALF_OPEN
 
 
-async def test_what_a_network_wants_fewer_of_is_left_alone_for_all_of_its_accounts_jobs(app: Postino) -> None:
+async def test_rate_limit_cools_down_all_jobs_of_the_account(app: Postino) -> None:
     until_at = datetime.now(UTC) + timedelta(seconds=0.5)
     ran: list[datetime] = []
 
@@ -187,9 +187,9 @@ async def test_what_a_network_wants_fewer_of_is_left_alone_for_all_of_its_accoun
     await app.store.start_cooldown(Scope.ACCOUNT, "anna", until_at, "Slow down.")
     jobs = [await app.enqueue("post", account="anna") for _ in range(3)]
     other = await app.enqueue("post", account="bert")
-    async with working(app):
-        assert (await ended(app, other)).state is State.COMPLETED
+    async with run_worker(app):
+        assert (await wait_for_end(app, other)).state is State.COMPLETED
         for job in jobs:
-            assert (await ended(app, job)).state is State.COMPLETED
+            assert (await wait_for_end(app, job)).state is State.COMPLETED
     assert ran[0] < until_at
     assert all(at >= until_at for at in ran[1:])

@@ -30,7 +30,7 @@ class Away:
         raise StoreUnreachable("the answer was lost")
 
 
-async def test_a_claim_without_an_answer_is_remembered_for_as_long_as_the_store_says_that_it_holds_something() -> None:
+async def test_lost_claim_is_remembered_while_it_holds_jobs() -> None:
     clock, store = Clock(), Away()
     claims = Claims(cast(Store, store), clock)
     now = datetime.now(UTC)

@@ -9,7 +9,7 @@ from postino import Job, Postino, State
 from postino.stores.records import ClaimRequest, WorkerInfo
 from postino.values.event import Cursor, EventType
 from postino.values.job import new_id
-from tests.engine.conftest import ended, eventually, working
+from tests.engine.conftest import run_worker, wait_for, wait_for_end
 
 
 async def rescued_jobs(app: Postino, type: str, many: int) -> list[Job]:
@@ -22,7 +22,7 @@ async def rescued_jobs(app: Postino, type: str, many: int) -> list[Job]:
     return jobs
 
 
-async def test_what_has_not_begun_is_given_back_at_once_and_unspent(app: Postino) -> None:
+async def test_unstarted_jobs_are_released_at_once_without_an_attempt(app: Postino) -> None:
     began, finish = asyncio.Event(), asyncio.Event()
 
     @app.handler("work")
@@ -38,7 +38,7 @@ async def test_what_has_not_begun_is_given_back_at_once_and_unspent(app: Postino
     async def all_held() -> bool:
         return all([(await app.store.job(job.id)).state is State.RUNNING for job in jobs])
 
-    await eventually(all_held)
+    await wait_for(all_held)
     stop.set()
 
     async def two_given_back() -> bool:
@@ -47,7 +47,7 @@ async def test_what_has_not_begun_is_given_back_at_once_and_unspent(app: Postino
             (State.PENDING, 0), (State.PENDING, 0), (State.RUNNING, 1),
         ]  # fmt: skip
 
-    await eventually(two_given_back)  # although one still runs
+    await wait_for(two_given_back)  # although one still runs
     assert not worker.done()
     finish.set()
     await worker
@@ -55,7 +55,7 @@ async def test_what_has_not_begun_is_given_back_at_once_and_unspent(app: Postino
     assert states == [State.COMPLETED, State.PENDING, State.PENDING]
 
 
-async def test_a_claim_answered_after_the_word_to_stop_is_given_back(app: Postino) -> None:
+async def test_claim_that_returns_after_stop_is_released(app: Postino) -> None:
     ran: list[Job] = []
     app.handler("work")(lambda job: ran.append(job))
     stop, claim = asyncio.Event(), app.store.claim
@@ -75,12 +75,12 @@ async def test_a_claim_answered_after_the_word_to_stop_is_given_back(app: Postin
     told = [event.type for event in await app.store.events(Cursor(), 100) if event.job_id == job.id]
     assert told == [EventType.RELEASED]
     app.store.claim = claim  # type: ignore[method-assign]
-    async with working(app):
-        assert (await ended(app, job)).attempts == 1
+    async with run_worker(app):
+        assert (await wait_for_end(app, job)).attempts == 1
 
 
 @pytest.mark.parametrize("limit", [None, 60])
-async def test_a_handler_that_ends_well_when_told_to_stop_has_ended_well(app: Postino, limit: float | None) -> None:
+async def test_handler_that_succeeds_when_cancelled_is_completed(app: Postino, limit: float | None) -> None:
     began = asyncio.Event()
 
     @app.handler("work", time_limit=limit)
@@ -89,7 +89,7 @@ async def test_a_handler_that_ends_well_when_told_to_stop_has_ended_well(app: Po
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.sleep(60)
 
-    async with working(app, drain=0.05):
+    async with run_worker(app, drain=0.05):
         job = await app.enqueue("work")
         await began.wait()
     assert (await app.store.job(job.id)).state is State.COMPLETED

@@ -12,17 +12,17 @@ from postino.engine import store_retry
 from postino.engine.job_spec import build_new_job
 from postino.errors import StoreUnreachable
 from postino.stores.records import EnqueuedJob, JobFilter, NewJob
-from tests.engine.conftest import eventually
+from tests.engine.conftest import wait_for
 
 
-async def test_a_hundred_callers_with_one_key_get_one_job_and_a_hundred_equal_answers(app: Postino) -> None:
+async def test_hundred_callers_with_one_key_get_the_same_job(app: Postino) -> None:
     jobs = await asyncio.gather(*(app.enqueue("once", {"n": n}, key="the one") for n in range(100)))
     assert len({job.id for job in jobs}) == 1
     assert {job.payload for job in jobs} == {jobs[0].payload}
     assert len(await app.store.jobs(JobFilter())) == 1
 
 
-async def test_a_known_key_brings_back_the_job_with_its_state(app: Postino) -> None:
+async def test_known_key_returns_the_existing_job(app: Postino) -> None:
     first = await app.enqueue("once", key="k")
     await app.cancel(first.id)
     again = await app.enqueue("once", key="k")
@@ -31,7 +31,7 @@ async def test_a_known_key_brings_back_the_job_with_its_state(app: Postino) -> N
     assert (await app.enqueue("once", key="k", account="another")).id != first.id
 
 
-async def test_many_are_all_or_none_and_come_back_in_order(app: Postino) -> None:
+async def test_enqueue_many_is_atomic_and_keeps_order(app: Postino) -> None:
     specs = [JobSpec("t", number, key=f"k{number % 3}") for number in range(6)]
     jobs = await app.enqueue_many(specs)
     assert [job.id for job in jobs[:3]] == [job.id for job in jobs[3:]]
@@ -39,20 +39,20 @@ async def test_many_are_all_or_none_and_come_back_in_order(app: Postino) -> None
     assert len(await app.store.jobs(JobFilter())) == 3
 
 
-async def test_ten_thousand_in_one_call(app: Postino) -> None:
+async def test_enqueue_many_accepts_ten_thousand_jobs(app: Postino) -> None:
     jobs = await app.enqueue_many([("t", number) for number in range(10_000)])
     assert len({job.id for job in jobs}) == 10_000
     assert sum(depth.jobs for depth in await app.store.queue_depths()) == 10_000
 
 
-async def test_a_handlers_queue_is_the_default_of_its_jobs(app: Postino) -> None:
+async def test_handler_sets_the_default_queue_of_its_jobs(app: Postino) -> None:
     app.handler("report", queue="low")(lambda: None)
     assert (await app.enqueue("report")).queue is Queue.LOW
     assert (await app.enqueue("report", queue="high")).queue is Queue.HIGH
 
 
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
-async def test_a_key_held_by_an_open_transaction_delays_its_own_caller_only(app: Postino, postgres_url: str) -> None:
+async def test_key_in_an_open_transaction_delays_only_its_own_caller(app: Postino, postgres_url: str) -> None:
     other = await asyncpg.connect(postgres_url)
     transaction = other.transaction()
     await transaction.start()
@@ -68,7 +68,7 @@ async def test_a_key_held_by_an_open_transaction_delays_its_own_caller_only(app:
 
 
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
-async def test_a_job_in_an_open_transaction_is_there_when_that_commits(app: Postino, postgres_url: str) -> None:
+async def test_job_in_an_open_transaction_exists_after_its_commit(app: Postino, postgres_url: str) -> None:
     other = await asyncpg.connect(postgres_url)
     async with other.transaction():
         job = await app.enqueue("t", connection=other)
@@ -80,16 +80,16 @@ async def test_a_job_in_an_open_transaction_is_there_when_that_commits(app: Post
     async def first() -> bool:
         return [head.due_at for head in (await app.store.poll(None)).heads] == [job.run_at]
 
-    await eventually(first)
+    await wait_for(first)
 
 
-def test_new_jobs_without_a_key_have_none() -> None:
+def test_jobs_without_a_key_have_none() -> None:
     assert build_new_job(JobSpec("t"), Queue.DEFAULT).key is None
 
 
 @pytest.mark.parametrize("key", [None, "k"])
 @pytest.mark.parametrize("many", [False, True])
-async def test_a_call_whose_answer_was_lost_leaves_one_job(
+async def test_enqueue_with_a_lost_response_leaves_one_job(
     app: Postino, monkeypatch: pytest.MonkeyPatch, key: str | None, many: bool
 ) -> None:
     enqueue, lost = app.store.enqueue, 2
@@ -108,7 +108,7 @@ async def test_a_call_whose_answer_was_lost_leaves_one_job(
     assert [found.id for found in await app.store.jobs(JobFilter())] == [job.id]
 
 
-async def test_a_store_that_stays_away_is_told_to_the_caller(app: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_enqueue_raises_when_the_store_stays_unreachable(app: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
     async def away(jobs: Sequence[NewJob], **how: Any) -> list[EnqueuedJob]:
         raise StoreUnreachable("nobody there")
 

@@ -9,7 +9,7 @@ import pytest
 
 from postino import Job, Outcome, Postino, Retry, Schedule
 from postino.stores.statement import Query
-from tests.engine.conftest import ended, eventually, working
+from tests.engine.conftest import run_worker, wait_for, wait_for_end
 
 
 class Counting:
@@ -38,7 +38,7 @@ class Counting:
             return end.value
 
 
-async def test_an_idle_worker_asks_one_question_per_poll(app: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_idle_worker_makes_one_query_per_poll(app: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
     await app.enqueue("later", at=datetime.now(UTC) + timedelta(hours=1))
     await app.enqueue("later", at=datetime.now(UTC) + timedelta(hours=1), account="a1")
     counting = Counting(app, monkeypatch)
@@ -46,8 +46,8 @@ async def test_an_idle_worker_asks_one_question_per_poll(app: Postino, monkeypat
     async def enough() -> bool:
         return counting.asked["survey"] >= 12
 
-    async with working(app, poll=0.05, heartbeat=0.2):
-        await eventually(enough)
+    async with run_worker(app, poll=0.05, heartbeat=0.2):
+        await wait_for(enough)
         asked = dict(counting.asked)
     # Once, for the new lane.
     folded = {
@@ -77,25 +77,23 @@ async def test_an_idle_worker_asks_one_question_per_poll(app: Postino, monkeypat
     assert {asked[name] for name in kept} == {3}
 
 
-async def test_an_idle_worker_is_woken_and_does_not_wait_for_its_poll(
-    app: Postino, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_idle_worker_is_woken_before_its_poll(app: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
     started = asyncio.Event()
 
     @app.handler("now")
     async def now(job: Job) -> None:
         started.set()
 
-    async with working(app, poll=1.0, heartbeat=1.0, lease=30.0):
+    async with run_worker(app, poll=1.0, heartbeat=1.0, lease=30.0):
         told = waits(app, monkeypatch)
         job = await app.enqueue("now")
         await started.wait()
-        await ended(app, job)
+        await wait_for_end(app, job)
     assert True in told
 
 
 @pytest.mark.parametrize("jobs", [{"account": "a1"}, {"channel": "capped"}, {"max_attempts": 10}])
-async def test_what_ends_lets_the_next_start_at_once(
+async def test_ending_job_lets_the_next_start_at_once(
     app: Postino, monkeypatch: pytest.MonkeyPatch, jobs: dict[str, Any]
 ) -> None:
     await app.cap("capped", 1)
@@ -104,10 +102,10 @@ async def test_what_ends_lets_the_next_start_at_once(
     async def short(job: Job) -> Outcome | None:
         return Retry("again") if job.attempts < (job.max_attempts or 0) else None
 
-    async with working(app, poll=1.0, heartbeat=1.0, lease=30.0):
+    async with run_worker(app, poll=1.0, heartbeat=1.0, lease=30.0):
         told = waits(app, monkeypatch)
         for job in await app.enqueue_many([{"type": "short", **jobs} for _ in range(10)]):
-            await ended(app, job)
+            await wait_for_end(app, job)
     assert False not in told[:-1]  # every rest was ended by an event, none by the poll
 
 

@@ -16,7 +16,7 @@ from postino import Job, Postino, State
 from postino.rules.settlement import DeadLetterCause
 from postino.stores.records import ClaimRequest, JobFilter, WorkerInfo
 from postino.values.job import new_id
-from tests.engine.conftest import ended, eventually
+from tests.engine.conftest import wait_for, wait_for_end
 
 Start = Callable[..., "subprocess.Popen[str]"]
 Records = Callable[[], list[list[str]]]
@@ -30,7 +30,7 @@ def start(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Start]:
 
         def start_one(*, hanging: bool = False) -> "subprocess.Popen[str]":
             environment = os.environ | {"RECORDS": str(tmp_path), "RECORDER_DATABASE": url}
-            command = [sys.executable, "-m", "tests.engine.recorder"]
+            command = [sys.executable, "-m", "tests.engine.recording_worker"]
             process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
             ending.callback(finish, process)
             if hanging:
@@ -60,7 +60,7 @@ async def all_ended(app: Postino, jobs: list[Job]) -> None:
     async def none_left() -> bool:
         return not await app.store.jobs(JobFilter(states=(State.PENDING, State.RUNNING), limit=1))
 
-    await eventually(none_left)
+    await wait_for(none_left)
     states = {job.id: job.state for job in await app.store.jobs(JobFilter(limit=len(jobs)))}
     assert {states[job.id] for job in jobs} == {State.COMPLETED}
 
@@ -76,7 +76,7 @@ async def test_two_processes_run_each_job_once(app: Postino, start: Start, recor
     assert Counter(job for job, _ in records()) == {str(job.id): 1 for job in jobs}
 
 
-async def test_a_cap_of_one_is_never_exceeded_by_two_processes(app: Postino, start: Start, records: Records) -> None:
+async def test_two_processes_never_exceed_a_cap_of_one(app: Postino, start: Start, records: Records) -> None:
     await app.cap("alone", 1)
     start(), start()
     jobs = await app.enqueue_many([("alone", "one") for _ in range(60)])
@@ -85,9 +85,7 @@ async def test_a_cap_of_one_is_never_exceeded_by_two_processes(app: Postino, sta
     assert "overlap" not in {process for _, process in records()}
 
 
-async def test_a_lane_never_runs_two_jobs_at_a_time_in_two_processes(
-    app: Postino, start: Start, records: Records
-) -> None:
+async def test_two_processes_never_run_two_jobs_of_a_lane_at_once(app: Postino, start: Start, records: Records) -> None:
     start(), start()
     accounts = [f"account-{number % 4}" for number in range(80)]
     jobs = await app.enqueue_many([{"type": "alone", "payload": name, "account": name} for name in accounts])
@@ -97,7 +95,7 @@ async def test_a_lane_never_runs_two_jobs_at_a_time_in_two_processes(
 
 
 @pytest.mark.parametrize("account", [None, "a1"])
-async def test_the_jobs_of_a_killed_worker_run_elsewhere(
+async def test_jobs_of_a_killed_worker_are_rescued(
     app: Postino, start: Start, records: Records, tmp_path: Path, account: str | None
 ) -> None:
     victim = start()
@@ -107,24 +105,24 @@ async def test_the_jobs_of_a_killed_worker_run_elsewhere(
     async def taken() -> bool:
         return len(records()) == 1
 
-    await eventually(taken)
+    await wait_for(taken)
     victim.send_signal(signal.SIGKILL)
     start()
-    done = await ended(app, job)
+    done = await wait_for_end(app, job)
     assert (done.state, done.rescues) == (State.COMPLETED, 1)
     assert [attempt.outcome for attempt in await app.store.attempts(job.id)] == ["rescued", "completed"]
     assert [worker.pid for worker in await app.store.workers()] != [victim.pid]
 
 
-async def test_a_worker_told_to_stop_finishes_and_says_goodbye(app: Postino, start: Start) -> None:
+async def test_stopped_worker_finishes_its_jobs_and_unregisters(app: Postino, start: Start) -> None:
     process = start()
-    await ended(app, await app.enqueue("record"))
+    await wait_for_end(app, await app.enqueue("record"))
     process.send_signal(signal.SIGTERM)
     assert await asyncio.to_thread(process.wait, 10) == 0
     assert await app.store.workers() == []
 
 
-async def test_a_claim_that_commits_after_its_worker_was_buried_is_rescued(app: Postino, start: Start) -> None:
+async def test_claim_that_commits_after_its_worker_died_is_rescued(app: Postino, start: Start) -> None:
     await app.store.register_worker(WorkerInfo(id="late", host="here", pid=1))
     job = await app.enqueue("record")
     poll = await app.store.poll("late")
@@ -132,11 +130,11 @@ async def test_a_claim_that_commits_after_its_worker_was_buried_is_rescued(app: 
     assert [claimed.id for claimed in await app.store.claim(order)] == [job.id]
     await app.store.unregister_worker("late")
     start()
-    done = await ended(app, job)
+    done = await wait_for_end(app, job)
     assert (done.state, done.rescues) == (State.COMPLETED, 1)
 
 
-async def test_a_handler_that_blocks_the_loop_past_the_lease_is_not_taken_for_dead(
+async def test_worker_with_a_blocked_loop_is_not_taken_for_dead(
     app: Postino, start: Start, records: Records, tmp_path: Path
 ) -> None:
     blocked = start()
@@ -146,14 +144,14 @@ async def test_a_handler_that_blocks_the_loop_past_the_lease_is_not_taken_for_de
     async def taken() -> bool:
         return len(records()) == 1
 
-    await eventually(taken)
+    await wait_for(taken)
     start()  # an observer, which sees beats go on while the loop of the other stands still
-    done = await ended(app, job)
+    done = await wait_for_end(app, job)
     assert (done.state, done.rescues) == (State.COMPLETED, 0)
     assert records() == [[str(job.id), str(blocked.pid)]]
 
 
-async def test_a_process_whose_loop_is_stuck_ends_itself_and_its_jobs_run_elsewhere(
+async def test_process_with_a_stuck_loop_ends_and_its_jobs_are_rescued(
     app: Postino, start: Start, records: Records, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STALL", "0.6")
@@ -162,22 +160,20 @@ async def test_a_process_whose_loop_is_stuck_ends_itself_and_its_jobs_run_elsewh
     job = await app.enqueue("block", 60)
     assert await asyncio.to_thread(stuck.wait, 20) == 70
     start()
-    assert (await ended(app, job)).state is State.COMPLETED
+    assert (await wait_for_end(app, job)).state is State.COMPLETED
     assert next(int(process) for _, process in records()) == stuck.pid
 
 
-async def test_a_job_that_kills_its_workers_is_quarantined_and_its_neighbours_are_unharmed(
-    app: Postino, start: Start
-) -> None:
+async def test_job_that_kills_workers_is_quarantined_and_others_complete(app: Postino, start: Start) -> None:
     neighbours = await app.enqueue_many([("slow", number) for number in range(5)])
     killer = await app.enqueue("kill")
     while (await app.store.job(killer.id)).state is not State.FAILED:
         process = start()
         waiting = asyncio.create_task(asyncio.to_thread(process.wait))
-        quarantined = asyncio.create_task(ended(app, killer))
+        quarantined = asyncio.create_task(wait_for_end(app, killer))
         await asyncio.wait([waiting, quarantined], return_when=asyncio.FIRST_COMPLETED)
         quarantined.cancel()
     assert (await app.store.dead_letter(killer.id)).cause is DeadLetterCause.WORKER_KILLER
     for job in neighbours:
-        done = await ended(app, job)
+        done = await wait_for_end(app, job)
         assert (done.state, done.rescues <= 1) == (State.COMPLETED, True)

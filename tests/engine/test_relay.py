@@ -7,10 +7,10 @@ import pytest
 
 from postino import Event, Job, Outcome, Postino, Reject
 from postino.engine import relay
-from tests.engine.conftest import ended, eventually, settings, working
+from tests.engine.conftest import make_config, run_worker, wait_for, wait_for_end
 
 
-async def test_a_listener_hears_what_it_asked_for_in_order(app: Postino) -> None:
+async def test_listener_gets_its_event_types_in_order(app: Postino) -> None:
     heard: list[Event] = []
     enough = asyncio.Event()
 
@@ -24,8 +24,8 @@ async def test_a_listener_hears_what_it_asked_for_in_order(app: Postino) -> None
         if len(heard) == 4:
             enough.set()
 
-    async with working(app):
-        jobs = [await ended(app, await app.enqueue("work", good)) for good in (True, False, True, False)]
+    async with run_worker(app):
+        jobs = [await wait_for_end(app, await app.enqueue("work", good)) for good in (True, False, True, False)]
         async with asyncio.timeout(10):
             await enough.wait()
     assert [(event.job_id, event.type) for event in heard] == [(job.id, f"job.{job.state}") for job in jobs]
@@ -33,9 +33,7 @@ async def test_a_listener_hears_what_it_asked_for_in_order(app: Postino) -> None
     assert heard == sorted(heard, key=lambda event: event.cursor)
 
 
-async def test_a_listener_that_fails_gets_the_same_event_again_and_then_the_next(
-    app: Postino, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_failed_listener_gets_the_same_event_again(app: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(relay, "RETRY_DELAY", 0.01)
     heard: list[object] = []
     enough = asyncio.Event()
@@ -51,15 +49,15 @@ async def test_a_listener_that_fails_gets_the_same_event_again_and_then_the_next
         if len(set(heard)) == 2:
             enough.set()
 
-    async with working(app):
-        first = await ended(app, await app.enqueue("work"))
-        second = await ended(app, await app.enqueue("work"))
+    async with run_worker(app):
+        first = await wait_for_end(app, await app.enqueue("work"))
+        second = await wait_for_end(app, await app.enqueue("work"))
         async with asyncio.timeout(10):
             await enough.wait()
     assert heard == [first.id, first.id, second.id]
 
 
-async def test_a_listener_goes_on_where_it_stopped(app: Postino, database_url: str, tmp_path: Path) -> None:
+async def test_listener_resumes_from_its_cursor(app: Postino, database_url: str, tmp_path: Path) -> None:
     heard: list[object] = []
 
     async def listen(event: Event) -> None:
@@ -67,14 +65,14 @@ async def test_a_listener_goes_on_where_it_stopped(app: Postino, database_url: s
 
     app.handler("work")(lambda: None)
     app.on("job.completed", name="keeper")(listen)
-    async with working(app):
-        first = await ended(app, await app.enqueue("work"))
+    async with run_worker(app):
+        first = await wait_for_end(app, await app.enqueue("work"))
         await heard_all(heard, 1)
-    async with Postino(settings(tmp_path, database_url)) as restarted:
+    async with Postino(make_config(tmp_path, database_url)) as restarted:
         restarted.handler("work")(lambda: None)
         restarted.on("job.completed", name="keeper")(listen)
-        async with working(restarted):
-            second = await ended(restarted, await restarted.enqueue("work"))
+        async with run_worker(restarted):
+            second = await wait_for_end(restarted, await restarted.enqueue("work"))
             await heard_all(heard, 2)
     assert heard == [first.id, second.id]
 
@@ -83,12 +81,10 @@ async def heard_all(heard: list[object], wanted: int) -> None:
     async def enough() -> bool:
         return len(heard) >= wanted
 
-    await eventually(enough)
+    await wait_for(enough)
 
 
-async def test_a_slow_listener_moves_on_and_loses_its_place_to_nobody(
-    app: Postino, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_slow_listener_keeps_its_cursor(app: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(relay, "CURSOR_LEASE", 0.2)
     monkeypatch.setattr(relay, "MOVE_EVERY", 0.05)
     heard: list[object] = []
@@ -98,8 +94,8 @@ async def test_a_slow_listener_moves_on_and_loses_its_place_to_nobody(
         heard.append(event.job_id)
 
     app.handler("work")(lambda: None)
-    async with working(app):
-        jobs = [await ended(app, await app.enqueue("work")) for _ in range(20)]
+    async with run_worker(app):
+        jobs = [await wait_for_end(app, await app.enqueue("work")) for _ in range(20)]
     listener = relay.Listener("slow", frozenset({"job.completed"}), slowly)
     rivals = [relay.Relay(app.store, listener, holder, poll=0.01) for holder in ("one", "two")]
     tasks = [asyncio.create_task(rival.run()) for rival in rivals]

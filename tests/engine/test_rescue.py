@@ -17,7 +17,7 @@ def observer(clock: Clock) -> Rescuer:
     return Rescuer(cast(Any, None), lease=20, monotonic=clock)
 
 
-def test_beats_that_stand_still_for_a_lease_are_death() -> None:
+def test_worker_without_heartbeats_for_a_lease_is_dead() -> None:
     clock = Clock()
     observing = observer(clock)
     dead = []
@@ -27,7 +27,7 @@ def test_beats_that_stand_still_for_a_lease_are_death() -> None:
     assert dead == [{}, {}, {}, {}, {}, {"w": 7}]
 
 
-def test_a_beat_is_life() -> None:
+def test_worker_that_sends_heartbeats_is_alive() -> None:
     clock = Clock()
     observing = observer(clock)
     for beat in range(20):
@@ -35,7 +35,7 @@ def test_a_beat_is_life() -> None:
         clock.now += 5
 
 
-def test_time_in_which_nobody_could_beat_does_not_count() -> None:
+def test_outage_time_does_not_count_against_workers() -> None:
     clock = Clock()
     observing = observer(clock)
     assert observing.find_dead({"w": 7}) == {}

@@ -29,7 +29,7 @@ def run_all(slots: Slots) -> list[Run]:
     return runs
 
 
-def test_at_first_there_is_one_job_for_each_slot() -> None:
+def test_first_claim_fills_each_slot_once() -> None:
     slots = Slots(10, Clock())
     assert slots.count_claimable(abandoned=0) == 10
     assert slots.count_claimable(abandoned=3) == 7
@@ -38,7 +38,7 @@ def test_at_first_there_is_one_job_for_each_slot() -> None:
     assert slots.count_claimable(abandoned=0) == 0
 
 
-def test_short_jobs_are_fetched_ahead_and_long_ones_are_not() -> None:
+def test_only_short_jobs_are_claimed_ahead() -> None:
     clock = Clock()
     slots = Slots(10, clock)
     for ended, ahead in ((17, 8), (100, 20), (0, 0)):
@@ -50,7 +50,7 @@ def test_short_jobs_are_fetched_ahead_and_long_ones_are_not() -> None:
         assert slots.count_claimable(abandoned=0) == 10 + ahead
 
 
-def test_long_jobs_that_end_together_are_no_short_ones() -> None:
+def test_long_jobs_that_end_together_do_not_count_as_short() -> None:
     clock = Clock()
     slots = Slots(10, clock)
     runs = [Run(a_job(), clock.now) for _ in range(10)]
@@ -63,7 +63,7 @@ def test_long_jobs_that_end_together_are_no_short_ones() -> None:
     assert slots.ahead == 0
 
 
-def test_those_that_wait_in_vain_are_given_back() -> None:
+def test_jobs_claimed_ahead_without_a_slot_are_released() -> None:
     clock = Clock()
     slots = Slots(1, clock)
     waiting = a_job()
@@ -75,7 +75,7 @@ def test_those_that_wait_in_vain_are_given_back() -> None:
     assert not slots.ready
 
 
-def test_as_long_as_there_are_enough_next_ones_no_claim_is_worth_it() -> None:
+def test_nothing_is_claimed_while_enough_jobs_are_ready() -> None:
     slots = Slots(10, Clock())
     slots.ahead = 8
     slots.ready.extend(a_job() for _ in range(18))
@@ -87,7 +87,7 @@ def test_as_long_as_there_are_enough_next_ones_no_claim_is_worth_it() -> None:
     assert slots.count_claimable(abandoned=0) == 2
 
 
-def test_those_that_wait_count_and_can_be_given_up() -> None:
+def test_ready_jobs_count_and_can_be_taken_out() -> None:
     slots = Slots(1, Clock())
     low, high = a_job(Queue.LOW), a_job(Queue.HIGH)
     slots.ready.extend([low, high])

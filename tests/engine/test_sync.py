@@ -19,13 +19,13 @@ def app(tmp_path: Path) -> Iterator[Postino]:
     app.sync.close()
 
 
-def test_a_script_enqueues_and_cancels_without_a_loop(app: Postino) -> None:
+def test_script_enqueues_and_cancels_without_a_loop(app: Postino) -> None:
     job = app.sync.enqueue("mail", {"to": "ada"}, key="k")
     assert app.sync.enqueue("mail", {"to": "ada"}, key="k").id == job.id
     assert app.sync(app.cancel(job.id, reason="changed my mind")).state is State.CANCELLED
 
 
-def test_inside_the_callers_own_sqlite_transaction(app: Postino, tmp_path: Path) -> None:
+def test_sync_enqueue_joins_a_sqlite_transaction(app: Postino, tmp_path: Path) -> None:
     app.sync(app.open())
     connection = apsw.Connection(str(tmp_path / "postino.db"))
     with connection:
@@ -37,7 +37,7 @@ def test_inside_the_callers_own_sqlite_transaction(app: Postino, tmp_path: Path)
     connection.close()
 
 
-def test_a_second_sqlite_library_is_refused_where_it_could_destroy_the_file(app: Postino, tmp_path: Path) -> None:
+def test_second_sqlite_library_is_refused_on_an_open_file(app: Postino, tmp_path: Path) -> None:
     app.sync(app.open())
     connection = sqlite3.connect(tmp_path / "postino.db")
     with pytest.raises(WrongUse, match="own copy of the SQLite library"):
@@ -45,7 +45,7 @@ def test_a_second_sqlite_library_is_refused_where_it_could_destroy_the_file(app:
     connection.close()
 
 
-def test_a_process_that_only_joins_transactions_may_use_pythons_sqlite3(app: Postino, tmp_path: Path) -> None:
+def test_process_that_only_joins_transactions_may_use_sqlite3(app: Postino, tmp_path: Path) -> None:
     app.sync(app.store.migrate())
     connection = sqlite3.connect(tmp_path / "postino.db")
     with connection:
@@ -55,7 +55,7 @@ def test_a_process_that_only_joins_transactions_may_use_pythons_sqlite3(app: Pos
     connection.close()
 
 
-def test_inside_the_callers_own_postgres_transaction(postgres_url: str) -> None:
+def test_sync_enqueue_joins_a_postgres_transaction(postgres_url: str) -> None:
     app = Postino(postgres_url)
     app.sync(app.store.migrate())
     with psycopg.connect(postgres_url) as connection:

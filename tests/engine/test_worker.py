@@ -15,7 +15,7 @@ from postino import Call, Done, Event, Job, Outcome, Postino, Reject, Schedule, 
 from postino.engine import settler, worker
 from postino.errors import StoreUnreachable
 from postino.stores.records import ClaimRequest, JobFilter, SettledJob
-from tests.engine.conftest import ended, working
+from tests.engine.conftest import run_worker, wait_for_end
 
 
 @dataclass
@@ -28,25 +28,25 @@ class Caption(BaseModel):
     text: str
 
 
-async def test_a_job_runs_and_keeps_its_result(app: Postino) -> None:
+async def test_job_runs_and_keeps_its_result(app: Postino) -> None:
     @app.handler("greet")
     async def greet(job: Job, payload: dict[str, str]) -> Outcome:
         return Done({"said": f"hello {payload['name']}"}, remote_id="r-1")
 
-    async with working(app):
-        job = await ended(app, await app.enqueue("greet", {"name": "ada"}))
+    async with run_worker(app):
+        job = await wait_for_end(app, await app.enqueue("greet", {"name": "ada"}))
     assert (job.state, job.result, job.remote_id, job.attempts) == (State.COMPLETED, '{"said": "hello ada"}', "r-1", 1)
 
 
-async def test_nothing_returned_means_done(app: Postino) -> None:
+async def test_none_means_done(app: Postino) -> None:
     @app.handler("quiet")
     async def quiet() -> None: ...
 
-    async with working(app):
-        assert (await ended(app, await app.enqueue("quiet"))).state is State.COMPLETED
+    async with run_worker(app):
+        assert (await wait_for_end(app, await app.enqueue("quiet"))).state is State.COMPLETED
 
 
-async def test_payloads_arrive_as_the_annotated_type(app: Postino) -> None:
+async def test_payload_is_parsed_into_the_annotated_type(app: Postino) -> None:
     seen: list[Any] = []
 
     @app.handler("snap")
@@ -62,13 +62,13 @@ async def test_payloads_arrive_as_the_annotated_type(app: Postino) -> None:
         seen.append(payload)
 
     taken = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
-    async with working(app):
+    async with run_worker(app):
         for name, payload in (("snap", Snap(7, taken)), ("caption", Caption(text="hi")), ("raw", b"\xff\x00")):
-            await ended(app, await app.enqueue(name, payload))
+            await wait_for_end(app, await app.enqueue(name, payload))
     assert seen == [Snap(7, taken), Caption(text="hi"), b"\xff\x00"]
 
 
-async def test_a_plain_function_runs_in_a_thread_and_blocks_nobody(app: Postino) -> None:
+async def test_plain_function_runs_in_a_thread_and_blocks_nobody(app: Postino) -> None:
     release, threads = threading.Event(), set()
 
     @app.handler("slow")
@@ -80,29 +80,29 @@ async def test_a_plain_function_runs_in_a_thread_and_blocks_nobody(app: Postino)
     async def quick() -> None:
         release.set()
 
-    async with working(app):
+    async with run_worker(app):
         first = await app.enqueue("slow")
-        await ended(app, await app.enqueue("quick"))
-        assert (await ended(app, first)).state is State.COMPLETED
+        await wait_for_end(app, await app.enqueue("quick"))
+        assert (await wait_for_end(app, first)).state is State.COMPLETED
     assert threading.main_thread() not in threads
 
 
-async def test_a_plain_handler_may_enqueue_through_the_sync_door(app: Postino) -> None:
+async def test_plain_handler_may_enqueue_through_sync(app: Postino) -> None:
     @app.handler("parent")
     def parent(job: Job) -> None:
         app.sync.enqueue_many([("child", number) for number in range(3)])
         app.sync.enqueue("child", 3, key="k")
 
     app.handler("child")(lambda: None)
-    async with working(app):
+    async with run_worker(app):
         for job in [await app.enqueue("parent") for _ in range(10)]:
-            assert (await ended(app, job)).state is State.COMPLETED
+            assert (await wait_for_end(app, job)).state is State.COMPLETED
         with pytest.raises(WrongUse, match="use `await`"):
             app.sync.enqueue("child")
     assert len(await app.store.jobs(JobFilter(type="child", limit=100))) == 31
 
 
-async def test_a_worker_outlives_its_own_bugs(app: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_worker_survives_its_own_exceptions(app: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "ERROR_RETRY_DELAY", 0.01)
     app.handler("work")(lambda: None)
     claim, failures = app.store.claim, iter([ValueError("a bug"), KeyError("another")])
@@ -113,11 +113,11 @@ async def test_a_worker_outlives_its_own_bugs(app: Postino, monkeypatch: pytest.
         return await claim(order)
 
     monkeypatch.setattr(app.store, "claim", failing)
-    async with working(app):
-        assert (await ended(app, await app.enqueue("work"))).state is State.COMPLETED
+    async with run_worker(app):
+        assert (await wait_for_end(app, await app.enqueue("work"))).state is State.COMPLETED
 
 
-async def test_what_has_ended_is_written_before_a_worker_leaves(app: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_stopping_worker_writes_all_endings(app: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settler, "STORE_RETRY_DELAY", 0.05)
     done = asyncio.Event()
 
@@ -135,24 +135,24 @@ async def test_what_has_ended_is_written_before_a_worker_leaves(app: Postino, mo
         return await write(endings)
 
     monkeypatch.setattr(app.store, "settle", unreachable)
-    async with working(app):
+    async with run_worker(app):
         job = await app.enqueue("work")
         await done.wait()
     assert (await app.store.job(job.id)).state is State.COMPLETED
 
 
 @pytest.mark.parametrize(("own", "attempts"), [(None, 2), (1, 1)])
-async def test_a_job_says_more_than_its_type(app: Postino, own: int | None, attempts: int) -> None:
+async def test_job_keeps_all_enqueue_arguments(app: Postino, own: int | None, attempts: int) -> None:
     @app.handler("broken", max_attempts=2, backoff=Schedule([0]))
     async def broken() -> None:
         raise RuntimeError
 
-    async with working(app):
-        job = await ended(app, await app.enqueue("broken", max_attempts=own))
+    async with run_worker(app):
+        job = await wait_for_end(app, await app.enqueue("broken", max_attempts=own))
     assert job.attempts == attempts
 
 
-async def test_a_scheduled_job_starts_at_its_time_and_never_before(app: Postino) -> None:
+async def test_scheduled_job_never_starts_early(app: Postino) -> None:
     started: list[datetime | None] = []
 
     @app.handler("punctual")
@@ -160,14 +160,14 @@ async def test_a_scheduled_job_starts_at_its_time_and_never_before(app: Postino)
         started.append(job.claimed_at)
 
     at = datetime.now(UTC) + timedelta(seconds=0.5)
-    async with working(app):
-        job = await ended(app, await app.enqueue("punctual", at=at))
+    async with run_worker(app):
+        job = await wait_for_end(app, await app.enqueue("punctual", at=at))
     assert job.scheduled_at == at
     assert started[0] is not None
     assert started[0] >= at
 
 
-async def test_a_child_knows_its_parent_and_its_failure_changes_nothing_there(app: Postino) -> None:
+async def test_failed_child_does_not_change_its_parent(app: Postino) -> None:
     children: list[Job] = []
 
     @app.handler("parent")
@@ -178,15 +178,15 @@ async def test_a_child_knows_its_parent_and_its_failure_changes_nothing_there(ap
     async def child() -> Outcome:
         return Reject("no")
 
-    async with working(app):
-        job = await ended(app, await app.enqueue("parent"))
-        born = await ended(app, children[0])
+    async with run_worker(app):
+        job = await wait_for_end(app, await app.enqueue("parent"))
+        born = await wait_for_end(app, children[0])
     assert (born.state, born.parent_id, born.correlation_id) == (State.FAILED, job.id, str(job.id))
     assert (await app.store.job(job.id)).state is State.COMPLETED
     assert [found.id for found in await app.store.jobs(JobFilter(parent_id=job.id))] == [born.id]
 
 
-async def test_a_worker_that_stops_lets_running_jobs_end(app: Postino) -> None:
+async def test_stopping_worker_lets_running_jobs_end(app: Postino) -> None:
     running, finish = asyncio.Event(), asyncio.Event()
 
     @app.handler("long")
@@ -194,7 +194,7 @@ async def test_a_worker_that_stops_lets_running_jobs_end(app: Postino) -> None:
         running.set()
         await finish.wait()
 
-    async with working(app):
+    async with run_worker(app):
         job = await app.enqueue("long")
         await running.wait()
         asyncio.get_running_loop().call_later(0.3, finish.set)
@@ -202,7 +202,7 @@ async def test_a_worker_that_stops_lets_running_jobs_end(app: Postino) -> None:
     assert await app.store.workers() == []
 
 
-async def test_what_does_not_end_while_draining_is_given_back(app: Postino) -> None:
+async def test_jobs_that_outlast_the_drain_are_released(app: Postino) -> None:
     running = asyncio.Event()
 
     @app.handler("stubborn")
@@ -210,14 +210,14 @@ async def test_what_does_not_end_while_draining_is_given_back(app: Postino) -> N
         running.set()
         await asyncio.sleep(60)
 
-    async with working(app, drain=0.1):
+    async with run_worker(app, drain=0.1):
         job = await app.enqueue("stubborn")
         await running.wait()
     left = await app.store.job(job.id)
     assert (left.state, left.attempts, left.rescues) == (State.PENDING, 0, 0)
 
 
-async def test_a_job_that_others_took_over_is_stopped_here(app: Postino) -> None:
+async def test_job_taken_over_by_another_worker_is_stopped(app: Postino) -> None:
     running, stopped = asyncio.Event(), asyncio.Event()
 
     @app.handler("long")
@@ -230,20 +230,18 @@ async def test_a_job_that_others_took_over_is_stopped_here(app: Postino) -> None
         finally:
             stopped.set()
 
-    async with working(app):
+    async with run_worker(app):
         job = await app.enqueue("long", account="a")
         await running.wait()
         (alive,) = await app.store.workers()
         await app.store.unregister_worker(alive.id)  # as if others had buried it
         async with asyncio.timeout(10):
             await stopped.wait()
-        done = await ended(app, job)
+        done = await wait_for_end(app, job)
     assert (done.state, done.rescues) == (State.COMPLETED, 1)
 
 
-async def test_a_claim_whose_answer_was_lost_is_given_back_and_runs(
-    app: Postino, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_job_of_a_lost_claim_is_released_and_runs(app: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
     app.handler("work")(lambda: None)
     claim = app.store.claim
     lost: list[Job] = []
@@ -256,13 +254,13 @@ async def test_a_claim_whose_answer_was_lost_is_given_back_and_runs(
         return claimed
 
     monkeypatch.setattr(app.store, "claim", losing)
-    async with working(app):
-        job = await ended(app, await app.enqueue("work", account="a"))
+    async with run_worker(app):
+        job = await wait_for_end(app, await app.enqueue("work", account="a"))
     assert [claimed.id for claimed in lost] == [job.id]
     assert (job.state, job.attempts, job.rescues) == (State.COMPLETED, 1, 0)
 
 
-async def test_a_lane_runs_one_job_at_a_time_in_order(app: Postino) -> None:
+async def test_lane_runs_one_job_at_a_time_in_order(app: Postino) -> None:
     at_once, most, order = 0, 0, []
 
     @app.handler("post")
@@ -274,14 +272,14 @@ async def test_a_lane_runs_one_job_at_a_time_in_order(app: Postino) -> None:
         order.append(payload)
         at_once -= 1
 
-    async with working(app):
+    async with run_worker(app):
         jobs = [await app.enqueue("post", number, account="a1") for number in range(10)]
         for job in jobs:
-            await ended(app, job)
+            await wait_for_end(app, job)
     assert (most, order) == (1, list(range(10)))
 
 
-def test_a_handler_with_too_many_arguments_is_refused_when_it_is_registered() -> None:
+def test_handler_with_too_many_arguments_is_refused() -> None:
     app = Postino("sqlite:////nowhere/postino.db")
     with pytest.raises(WrongUse, match=r"expected \(job, payload, call\) or fewer"):
 
@@ -289,20 +287,20 @@ def test_a_handler_with_too_many_arguments_is_refused_when_it_is_registered() ->
         async def greedy(job: Job, payload: Any, call: Call, more: Any) -> None: ...
 
 
-def test_a_second_handler_for_the_same_type_is_refused() -> None:
+def test_second_handler_for_a_type_is_refused() -> None:
     app = Postino("sqlite:////nowhere/postino.db")
     app.handler("once")(lambda: None)
     with pytest.raises(WrongUse, match="'once' has a handler already"):
         app.handler("once")(lambda: None)
 
 
-def test_a_listener_for_an_event_that_does_not_exist_is_refused() -> None:
+def test_listener_for_an_unknown_event_is_refused() -> None:
     app = Postino("sqlite:////nowhere/postino.db")
     with pytest.raises(WrongUse, match=r"no event 'job\.faild'\. Did you mean job\.failed\?"):
         app.on("job.faild")
 
 
-def test_a_second_listener_of_the_same_name_is_refused() -> None:
+def test_second_listener_with_a_name_is_refused() -> None:
     app = Postino("sqlite:////nowhere/postino.db")
 
     async def hear(event: Event) -> None: ...

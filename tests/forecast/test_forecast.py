@@ -30,13 +30,13 @@ from postino.values.job import Job, Queue, State, new_id
 from postino.values.outcome import Unknown
 from postino.values.post import NewContent, NewPost, NewPosts
 from postino.values.provider import Http
-from tests.engine.conftest import eventually
-from tests.forecast.days import LIMITS, ME, Day, at, day_in, fill
+from tests.engine.conftest import wait_for
+from tests.forecast.sample_day import LIMITS, ME, Day, at, fill_day, make_day
 
 
 @pytest.fixture
 async def day(tmp_path: Path) -> AsyncIterator[Day]:
-    async with day_in(tmp_path) as day:
+    async with make_day(tmp_path) as day:
         yield day
 
 
@@ -45,10 +45,10 @@ def starts(ran: tuple[ForecastJob, ...], jobs: Mapping[str, Job]) -> dict[str, s
     return {names[it.job_id]: f"{it.started_at:%H:%M:%S}" for it in ran}
 
 
-async def test_a_day_runs_as_one_would_foretell_it_by_hand(day: Day) -> None:
-    jobs = await fill(day)
-    played = await day.simulated("10:30")
-    assert starts(played.ran, jobs) == {
+async def test_forecast_of_a_day_matches_a_hand_computed_one(day: Day) -> None:
+    jobs = await fill_day(day)
+    forecast = await day.forecast("10:30")
+    assert starts(forecast.ran, jobs) == {
         "before": "08:30:00",
         "report": "09:15:00",
         "low": "09:15:00",
@@ -59,33 +59,33 @@ async def test_a_day_runs_as_one_would_foretell_it_by_hand(day: Day) -> None:
         "in blackout": "10:00:10",
         "again": "10:00:20",
     }
-    assert played.left == ()
-    assert all(ran.started_at >= ran.scheduled_at for ran in played.ran)
+    assert forecast.left == ()
+    assert all(ran.started_at >= ran.scheduled_at for ran in forecast.ran)
 
 
-async def test_each_says_what_it_waited_for(day: Day) -> None:
-    jobs = await fill(day)
-    played = await day.simulated("10:30")
-    waits = {ran.job_id: [wait.kind for wait in ran.waited_for] for ran in played.ran}
+async def test_each_job_lists_what_it_waited_for(day: Day) -> None:
+    jobs = await fill_day(day)
+    forecast = await day.forecast("10:30")
+    waits = {ran.job_id: [wait.kind for wait in ran.waited_for] for ran in forecast.ran}
     assert waits[jobs["before"].id] == []
     assert waits[jobs["in trouble"].id] == ["breaker"]
     assert waits[jobs["in trouble, too"].id] == ["breaker", "turn"]
     assert waits[jobs["other brand"].id] == ["blackout"]
     assert waits[jobs["in blackout"].id] == ["blackout", "turn"]
-    [late] = [ran for ran in played.ran if ran.job_id == jobs["in blackout"].id]
+    [late] = [ran for ran in forecast.ran if ran.job_id == jobs["in blackout"].id]
     assert late.late_by == timedelta(minutes=45, seconds=10)
     assert "every day 09:00–10:00 UTC" in late.waited_for[0].sentence
-    totals = {it.channel: (it.ran, it.left, it.latest) for it in played.totals()}
+    totals = {it.channel: (it.ran, it.left, it.latest) for it in forecast.totals()}
     assert totals["mastodon"] == (4, 0, timedelta(minutes=45, seconds=10))
 
 
-async def test_what_has_not_run_by_then_is_told_with_its_reason(day: Day) -> None:
-    jobs = await fill(day)
+async def test_unstarted_jobs_are_listed_with_their_reason(day: Day) -> None:
+    jobs = await fill_day(day)
     person = await day.put("mastodon", "08:01", "m3")
     paused = await day.put("mastodon", "08:40", "m4")
     await day.store.pause(Scope.ACCOUNT, "m4", ME)
-    played = await day.simulated("09:30", seconds_per_job=7200.0)
-    left = {it.job_id: [wait.kind for wait in it.waits_for] for it in played.left}
+    forecast = await day.forecast("09:30", seconds_per_job=7200.0)
+    left = {it.job_id: [wait.kind for wait in it.waits_for] for it in forecast.left}
     assert left[jobs["in blackout"].id] == ["blackout"]
     assert left[jobs["in trouble, too"].id] == ["turn"]
     assert left[paused.id] == ["blackout", "pause"]
@@ -93,12 +93,12 @@ async def test_what_has_not_run_by_then_is_told_with_its_reason(day: Day) -> Non
     assert jobs["late"].id not in left  # not due by then
 
 
-async def test_only_what_was_asked_for_is_shown_though_all_of_it_is_played(day: Day) -> None:
-    await fill(day)
-    shown = await day.simulated("10:30", brand="bolt")
+async def test_filter_hides_jobs_that_still_take_slots(day: Day) -> None:
+    await fill_day(day)
+    shown = await day.forecast("10:30", brand="bolt")
     assert [(ran.brand, f"{ran.started_at:%H:%M:%S}") for ran in shown.ran] == [("bolt", "10:00:00")]
-    assert {ran.channel for ran in (await day.simulated("10:30", channel="reports")).ran} == {"reports"}
-    later = await day.simulated("10:30", from_at=at("09:45"))
+    assert {ran.channel for ran in (await day.forecast("10:30", channel="reports")).ran} == {"reports"}
+    later = await day.forecast("10:30", from_at=at("09:45"))
     assert {ran.started_at >= at("09:45") for ran in later.ran} == {True}
 
 
@@ -115,15 +115,15 @@ async def test_only_what_was_asked_for_is_shown_though_all_of_it_is_played(day: 
         ({"max_jobs": 9}, "until"),
     ],
 )
-async def test_what_makes_no_sense_is_refused_by_its_name(day: Day, wrong: dict[str, Any], field: str) -> None:
-    await fill(day)
+async def test_wrong_request_names_its_field(day: Day, wrong: dict[str, Any], field: str) -> None:
+    await fill_day(day)
     with pytest.raises(WrongUse) as refused:
-        await day.simulated(**{"until": "11:30", **wrong})
+        await day.forecast(**{"until": "11:30", **wrong})
     assert refused.value.field == field
 
 
-async def test_the_store_is_the_same_before_and_after(day: Day, tmp_path: Path) -> None:
-    await fill(day)
+async def test_forecast_does_not_change_the_store(day: Day, tmp_path: Path) -> None:
+    await fill_day(day)
 
     def dump() -> list[str]:
         connection = apsw.Connection(str(tmp_path / "postino.db"))
@@ -134,20 +134,20 @@ async def test_the_store_is_the_same_before_and_after(day: Day, tmp_path: Path) 
 
     before = dump()
     assert any("postino_jobs: " in line for line in before)
-    await day.simulated("10:30")
+    await day.forecast("10:30")
     assert dump() == before
 
 
-async def test_it_waits_for_nobody_who_writes(day: Day, tmp_path: Path) -> None:
-    await fill(day)
+async def test_forecast_does_not_wait_for_writers(day: Day, tmp_path: Path) -> None:
+    await fill_day(day)
     writer = apsw.Connection(str(tmp_path / "postino.db"))
     writer.execute("BEGIN IMMEDIATE")
-    assert len((await day.simulated("10:30")).ran) == 9
+    assert len((await day.forecast("10:30")).ran) == 9
     writer.execute("ROLLBACK")
     writer.close()
 
 
-async def test_what_runs_already_keeps_its_slot_until_it_ends(day: Day) -> None:
+async def test_running_job_keeps_its_slot_until_it_ends(day: Day) -> None:
     await day.store.set_cap("mastodon", 1, ME)
     running, waiting = await day.put("mastodon", "08:00", "m1"), await day.put("mastodon", "08:00", "m2")
     await day.store.register_worker(WorkerInfo(id="w", host="here", pid=1))
@@ -155,12 +155,12 @@ async def test_what_runs_already_keeps_its_slot_until_it_ends(day: Day) -> None:
     [claimed] = await day.store.claim(ClaimRequest(worker="w", token=new_id(), free=5, poll=poll))
     assert claimed.id == running.id
     day.clock.turn(seconds=4)
-    played = await day.simulated("08:10")
-    found = starts(played.ran, {"running": running, "waiting": waiting})
+    forecast = await day.forecast("08:10")
+    found = starts(forecast.ran, {"running": running, "waiting": waiting})
     assert found == {"running": "08:00:00", "waiting": "08:00:10"}
 
 
-async def test_a_job_in_doubt_is_looked_at_and_one_that_a_person_must_settle_is_left(day: Day) -> None:
+async def test_uncertain_jobs_are_looked_up_or_left_to_a_person(day: Day) -> None:
     await day.store.register_worker(WorkerInfo(id="w", host="here", pid=1))
     looked, asked = await day.put("mastodon", "08:00", "m1"), await day.put("mastodon", "08:00", "m2")
     poll = await day.store.poll("w")
@@ -173,9 +173,9 @@ async def test_a_job_in_doubt_is_looked_at_and_one_that_a_person_must_settle_is_
         for job in claimed
     ]
     await day.store.settle(endings)
-    played = await day.simulated("09:00")
-    assert starts(played.ran, {"looked": looked}) == {"looked": "08:20:00"}
-    assert [(it.job_id, it.waits_for[0].kind) for it in played.left] == [(asked.id, "person")]
+    forecast = await day.forecast("09:00")
+    assert starts(forecast.ran, {"looked": looked}) == {"looked": "08:20:00"}
+    assert [(it.job_id, it.waits_for[0].kind) for it in forecast.left] == [(asked.id, "person")]
 
 
 async def post(day: Day, when: str, account: str, until: str | None = None) -> Job:
@@ -190,25 +190,25 @@ async def post(day: Day, when: str, account: str, until: str | None = None) -> J
     return made.post.job
 
 
-async def test_a_post_that_would_be_too_late_is_not_published(day: Day) -> None:
+async def test_post_past_its_deadline_is_not_published(day: Day) -> None:
     await day.blackout("08:30", "10:00")
     missed, kept = await post(day, "08:40", "m1", "09:30"), await post(day, "08:41", "m2", "10:30")
-    played = await day.simulated("11:00")
-    assert starts(played.ran, {"kept": kept}) == {"kept": "10:00:00"}
-    [left] = played.left
+    forecast = await day.forecast("11:00")
+    assert starts(forecast.ran, {"kept": kept}) == {"kept": "10:00:00"}
+    [left] = forecast.left
     assert (left.job_id, left.waits_for[0].kind) == (missed.id, "missed")
     assert left.waits_for[0].sentence.startswith("missed:")
 
 
-async def test_a_quota_lets_so_many_through_and_the_others_when_there_is_room_again(day: Day) -> None:
+async def test_quota_delays_posts_until_there_is_room(day: Day) -> None:
     hourly = Quota(name="posts per hour", most=2, period=timedelta(hours=1), whose=Scope.ACCOUNT, costs={"post": 1})
     jobs = {f"{number}": await post(day, f"08:0{number}", "m1") for number in range(1, 5)}
-    played = await day.simulated("10:30", channel_limits=ChannelLimits(quotas={"mastodon": [hourly]}))
-    assert [*starts(played.ran, jobs).values()] == ["08:01:00", "08:02:00", "09:01:00", "09:02:00"]
-    assert [{wait.kind for wait in ran.waited_for} for ran in played.ran] == [set(), set(), {"quota"}, {"quota"}]
+    forecast = await day.forecast("10:30", channel_limits=ChannelLimits(quotas={"mastodon": [hourly]}))
+    assert [*starts(forecast.ran, jobs).values()] == ["08:01:00", "08:02:00", "09:01:00", "09:02:00"]
+    assert [{wait.kind for wait in ran.waited_for} for ran in forecast.ran] == [set(), set(), {"quota"}, {"quota"}]
 
 
-async def test_jobs_take_as_long_as_those_of_their_channel_took_lately(day: Day) -> None:
+async def test_jobs_take_as_long_as_recent_jobs_of_their_channel(day: Day) -> None:
     await day.store.register_worker(WorkerInfo(id="w", host="here", pid=1))
     for seconds in (3, 30, 5):
         await day.put("reports", "08:00")
@@ -218,28 +218,28 @@ async def test_jobs_take_as_long_as_those_of_their_channel_took_lately(day: Day)
         await day.store.settle([SettledJob(job, settlement.COMPLETED)])
     await day.put("reports", "08:10")
     await day.put("unheard-of", "08:10")
-    played = await day.simulated("08:30", seconds_per_job=None)
-    assert {ran.channel: (ran.ended_at - ran.started_at).total_seconds() for ran in played.ran} == {
+    forecast = await day.forecast("08:30", seconds_per_job=None)
+    assert {ran.channel: (ran.ended_at - ran.started_at).total_seconds() for ran in forecast.ran} == {
         "reports": 5.0,
         "unheard-of": 2.0,
     }
 
 
-async def test_without_a_worker_one_is_assumed_and_that_is_said(day: Day) -> None:
-    await fill(day)
-    played = await day.simulated("10:30", workers=None)
-    assert (played.workers, *played.notes) == (1, "No worker is running. The forecast assumes one.")
+async def test_without_workers_the_forecast_assumes_one(day: Day) -> None:
+    await fill_day(day)
+    forecast = await day.forecast("10:30", workers=None)
+    assert (forecast.workers, *forecast.notes) == (1, "No worker is running. The forecast assumes one.")
     for name in "ab":
         await day.store.register_worker(WorkerInfo(id=name, host="here", pid=1))
-    played = await day.simulated("10:30", workers=None)
-    assert (played.workers, played.notes) == (2, ())
+    forecast = await day.forecast("10:30", workers=None)
+    assert (forecast.workers, forecast.notes) == (2, ())
 
 
-async def test_the_slots_of_all_workers_are_filled_and_no_more(day: Day) -> None:
+async def test_forecast_fills_exactly_the_slots_of_all_workers(day: Day) -> None:
     for _ in range(10):
         await day.put("reports", "08:10")
-    played = await day.simulated("08:30", workers=2, slots=2)
-    begun = sorted(f"{ran.started_at:%H:%M:%S}" for ran in played.ran)
+    forecast = await day.forecast("08:30", workers=2, slots=2)
+    begun = sorted(f"{ran.started_at:%H:%M:%S}" for ran in forecast.ran)
     assert begun == ["08:10:00"] * 4 + ["08:10:10"] * 4 + ["08:10:20"] * 2
 
 
@@ -323,7 +323,7 @@ class Life:
         """Everything that could happen at this instant has."""
         ending = {job_id for job_id, at_ in self.began.items() if at_ + timedelta(seconds=10) <= self.day.clock.now}
         for job_id in ending - self.ended:
-            await eventually(partial(self.has_ended, job_id))
+            await wait_for(partial(self.has_ended, job_id))
         self.ended |= ending
         for _ in range(2):  # one to fold what it is told of lanes, one to take from them
             self.wakeup.idle.clear()
@@ -331,18 +331,18 @@ class Life:
             await asyncio.wait_for(self.wakeup.idle.wait(), 20)
 
 
-async def test_a_worker_that_lives_through_the_day_does_what_was_foretold(day: Day, tmp_path: Path) -> None:
-    jobs = await fill(day)
-    foretold = {ran.job_id: ran.started_at for ran in (await day.simulated("10:05")).ran}
+async def test_real_worker_does_what_the_forecast_says(day: Day, tmp_path: Path) -> None:
+    jobs = await fill_day(day)
+    foretold = {ran.job_id: ran.started_at for ran in (await day.forecast("10:05")).ran}
     assert len(foretold) == len(jobs) - 1
     life = Life(day, tmp_path)
     await life.until(at("10:05"))
     assert life.began == foretold
 
 
-async def test_it_can_be_told_as_json(day: Day) -> None:
-    jobs = await fill(day)
-    said = render_forecast(await day.simulated("10:30"))
+async def test_forecast_renders_as_json(day: Day) -> None:
+    jobs = await fill_day(day)
+    said = render_forecast(await day.forecast("10:30"))
     assert {one["id"] for one in said["ran"]} == {str(job.id) for name, job in jobs.items() if name != "late"}
     assert said["totals"][0] == {"channel": "bluesky", "ran": 3, "left": 0, "latest_late_by": 2700.0}
     assert {gate["kind"] for gate in said["gates"]} == {"breaker", "blackout"}

@@ -15,7 +15,7 @@ from postino.forecast.timeline import GUTTER, MARGIN, WIDTH, Timeline, format_du
 from postino.values.gate import Gate, GateKind, Scope
 from postino.values.job import Queue, new_id
 from postino.values.time_zones import get_zone
-from tests.forecast.days import ME, MORNING, Day, at, day_in, fill
+from tests.forecast.sample_day import ME, MORNING, Day, at, fill_day, make_day
 
 ROME, UTC = get_zone("Europe/Rome"), get_zone("UTC")
 SVG = "{http://www.w3.org/2000/svg}"
@@ -23,7 +23,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 @pytest.fixture
 async def day(tmp_path: Path) -> AsyncIterator[Day]:
-    async with day_in(tmp_path) as day:
+    async with make_day(tmp_path) as day:
         yield day
 
 
@@ -44,11 +44,11 @@ def titles(svg: str) -> list[str]:
     return [element.text or "" for element in ElementTree.fromstring(svg).iter(f"{SVG}title")]
 
 
-async def test_it_is_well_formed_and_every_job_is_in_it(day: Day) -> None:
-    jobs = await fill(day)
+async def test_svg_is_well_formed_and_shows_every_job(day: Day) -> None:
+    jobs = await fill_day(day)
     await day.store.pause(Scope.ACCOUNT, "m9", ME)
     stuck = await day.put("mastodon", "09:00", "m9")
-    forecast = await day.simulated("11:30")
+    forecast = await day.forecast("11:30")
     said = titles(render_svg(forecast, ROME))
     for job in (*jobs.values(), stuck):
         assert len([title for title in said if str(job.id) in title]) == 1
@@ -58,7 +58,7 @@ async def test_it_is_well_formed_and_every_job_is_in_it(day: Day) -> None:
     assert "11:00:10 – 11:00:20, 45 min late. A blackout covers channel mastodon" in late  # as Rome shows it
 
 
-def test_bars_lie_where_their_times_are() -> None:
+def test_bars_are_placed_by_their_times() -> None:
     timeline = Timeline(played(ran()), UTC)
     assert timeline.locate(MORNING) == GUTTER
     assert timeline.locate(at("12:00")) == WIDTH - MARGIN
@@ -66,7 +66,7 @@ def test_bars_lie_where_their_times_are() -> None:
     assert timeline.locate(at("07:00")) == GUTTER
 
 
-def test_a_closed_gate_is_a_band_over_the_lines_it_concerns_and_no_others() -> None:
+def test_closed_gate_is_a_band_over_the_rows_it_blocks() -> None:
     closed = Gate(scope=Scope.ACCOUNT, name="a1", kind=GateKind.BLACKOUT, since_at=at("09:00"), until_at=at("10:00"))
     broken = Gate(scope=Scope.CHANNEL, name="mastodon", kind=GateKind.BREAKER, since_at=None, until_at=None)
     svg = render_svg(played(ran("a1"), ran("a2"), gates=(closed, broken)), UTC)
@@ -76,7 +76,7 @@ def test_a_closed_gate_is_a_band_over_the_lines_it_concerns_and_no_others() -> N
     assert "url(#hatched)" in svg
 
 
-def test_the_axis_shows_whole_hours_of_the_zone_also_when_the_clocks_change() -> None:
+def test_axis_shows_whole_hours_across_a_clock_change() -> None:
     days = [MORNING.replace(month=10, day=day) for day in (24, 26)]
     change = replace(played(ran()), from_at=days[0], until_at=days[1])
     hours = [tick.astimezone(ROME) for tick in Timeline(change, ROME).list_ticks()]
@@ -85,12 +85,12 @@ def test_the_axis_shows_whole_hours_of_the_zone_also_when_the_clocks_change() ->
     assert [hour.utcoffset() for hour in hours[:1] + hours[-1:]] == [timedelta(hours=2), timedelta(hours=1)]
 
 
-def test_what_runs_at_the_same_time_lies_below_each_other() -> None:
+def test_concurrent_jobs_are_drawn_below_each_other() -> None:
     timeline = Timeline(played(*(ran(None) for _ in range(6))), UTC)
     assert sorted(set(timeline.assign_tracks(timeline.forecast.ran))) == [0, 1, 2, 3]
 
 
-def test_hundreds_of_accounts_become_a_line_for_each_channel() -> None:
+def test_many_accounts_are_grouped_by_channel() -> None:
     jobs = [ran(f"a{number}", channel=f"channel {number % 25}") for number in range(300)]
     timeline = Timeline(played(*jobs), UTC)
     assert len(timeline.rows) == 25
@@ -98,13 +98,13 @@ def test_hundreds_of_accounts_become_a_line_for_each_channel() -> None:
     assert all(any(str(job.job_id) in title for title in said) for job in jobs)
 
 
-def test_nothing_at_all_is_a_picture_too() -> None:
+def test_empty_forecast_is_drawn_too() -> None:
     assert "Nothing is due in this time." in render_svg(played(), UTC)
     ElementTree.fromstring(render_svg(played(), UTC))
 
 
 @pytest.mark.parametrize("name", ["<b>&\"'", "a\x00b\x1f", "half \ud83d", "ж" * 300])
-def test_no_name_can_break_it(name: str) -> None:
+def test_names_are_escaped(name: str) -> None:
     left = UnstartedJob(
         job_id=new_id(), type=name, channel=name, account=name, brand=name, queue=Queue.LOW, scheduled_at=at("09:00"),
         waits_for=(WaitReason("pause", name),),
@@ -117,5 +117,5 @@ def test_no_name_can_break_it(name: str) -> None:
 @pytest.mark.parametrize(
     ("lasts", "said"), [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7200, "2 h"), (200_000, "2 d")]
 )
-def test_durations_are_told_in_one_unit(lasts: float, said: str) -> None:
+def test_durations_are_formatted_in_one_unit(lasts: float, said: str) -> None:
     assert format_duration(timedelta(seconds=lasts)) == said

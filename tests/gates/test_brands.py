@@ -13,7 +13,7 @@ ACCOUNTS, EACH = 50, 40
 
 
 @pytest.mark.slow
-async def test_one_post_behind_two_thousand_of_another_brand_is_among_the_next_to_go_out(office: Office) -> None:
+async def test_post_behind_a_large_backlog_of_another_brand_is_next(office: Office) -> None:
     many = await open_accounts(office, NETWORK, ACCOUNTS, brand="large")
     [single] = await open_accounts(office, NETWORK, 1, brand="small")
     await add_fault(office, NETWORK, "slow", params={"seconds": {"min": 0.1, "max": 0.2}})

@@ -26,7 +26,7 @@ KILLS, EVERY = 10, (0.1, 0.5)
     [("sqlite", 3), pytest.param("postgres", 8, marks=pytest.mark.postgres)],
     indirect=["database_url"],
 )
-async def test_no_more_calls_than_the_caps_are_ever_under_way_whoever_is_killed_and_all_of_a_cap_is_used_afterwards(
+async def test_caps_hold_and_recover_when_workers_are_killed(
     office: Office, workers: int, chance: random.Random
 ) -> None:
     accounts = [account for network in NETWORKS for account in await open_accounts(office, network, ACCOUNTS)]

@@ -23,7 +23,7 @@ TRIED = "SELECT count(*) FROM postino.attempts"
 
 @pytest.mark.crash
 @pytest.mark.slow
-async def test_no_period_sees_more_posts_than_it_may_though_workers_die(office: Office, chance: random.Random) -> None:
+async def test_quota_is_never_exceeded_although_workers_die(office: Office, chance: random.Random) -> None:
     accounts = await open_accounts(office, NETWORK, 2)
     for number in range(2 * MOST + 1):
         await post_to_all(office, accounts, f"one of a few {number}")
@@ -41,7 +41,7 @@ async def test_no_period_sees_more_posts_than_it_may_though_workers_die(office: 
 
 
 @pytest.mark.slow
-async def test_a_call_that_never_left_gives_back_what_was_reserved_for_it(office: Office) -> None:
+async def test_unsent_call_releases_its_quota(office: Office) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))  # nothing listens
         nowhere = f"http://127.0.0.1:{closed.getsockname()[1]}"

@@ -12,7 +12,7 @@ import pytest
 import structlog
 
 from postino import Postino
-from tests.engine.conftest import settings
+from tests.engine.conftest import make_config
 from tests.outages.flow import Flow, Logs, Ran, Start
 from tests.servers.postgres import PostgresServer
 from tests.servers.proxy import Proxy
@@ -32,7 +32,7 @@ async def proxy(postgres_server: PostgresServer) -> AsyncIterator[Proxy]:
 
 @pytest.fixture
 async def app(proxy: Proxy, postgres_url: str, tmp_path: Path) -> AsyncIterator[Postino]:
-    app = Postino(settings(tmp_path, proxy.url(postgres_url)))
+    app = Postino(make_config(tmp_path, proxy.url(postgres_url)))
     await app.store.migrate()
     async with app:
         yield app
@@ -48,7 +48,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
     """Starts worker processes, and ends those that are left; they leave their traces in the test's folder."""
     with ExitStack() as ending:
 
-        def start_one(url: str, program: str = "tests.engine.recorder") -> "subprocess.Popen[str]":
+        def start_one(url: str, program: str = "tests.engine.recording_worker") -> "subprocess.Popen[str]":
             environment = os.environ | {"RECORDS": str(tmp_path), "RECORDER_DATABASE": url}
             command = [sys.executable, "-m", program]
             process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)

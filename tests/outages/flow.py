@@ -17,7 +17,7 @@ from postino.stores.postgres import get_numbered_text
 from postino.stores.records import JobFilter
 from postino.stores.statement import load_queries
 from postino.values.event import Cursor, Event, EventType
-from tests.engine.conftest import ended, eventually, working
+from tests.engine.conftest import run_worker, wait_for, wait_for_end
 from tests.servers.proxy import Loses, Proxy, any_of
 
 BACK_WITHIN = 2.0  # seconds after the database accepts connections
@@ -63,7 +63,7 @@ class Flow:
         async def there() -> bool:
             return len(self.starts) >= goal
 
-        await eventually(there)
+        await wait_for(there)
 
     async def back(self) -> float:
         """After how many seconds a job that is asked for now has been done: at most what is promised."""
@@ -71,14 +71,14 @@ class Flow:
         async with asyncio.timeout(BACK_WITHIN):
             job = await self.app.enqueue("flow")
             self.accepted[job.id] = job
-            await ended(self.app, job)
+            await wait_for_end(self.app, job)
         return time.monotonic() - asked_at
 
     async def all_ended(self) -> None:
         async def none_left() -> bool:
             return not await self.app.store.jobs(JobFilter(states=(State.PENDING, State.RUNNING), limit=1))
 
-        await eventually(none_left)
+        await wait_for(none_left)
 
     async def check(self, *, given_back: bool = False) -> None:
         """Every job there is was done once, and its history and its events say so; all that was accepted is there."""
@@ -103,9 +103,9 @@ async def all_events(app: Postino) -> list[Event]:
 
 
 @asynccontextmanager
-async def flowing(flow: Flow, *, askers: int = 1, **changes: Any) -> AsyncIterator[None]:
+async def run_flow(flow: Flow, *, askers: int = 1, **changes: Any) -> AsyncIterator[None]:
     """A worker, and jobs that keep coming; afterwards all of them have ended."""
-    async with working(flow.app, **changes):
+    async with run_worker(flow.app, **changes):
         async with asyncio.TaskGroup() as group:
             asking = [group.create_task(flow.go_on()) for _ in range(askers)]
             await flow.more()
@@ -116,14 +116,14 @@ async def flowing(flow: Flow, *, askers: int = 1, **changes: Any) -> AsyncIterat
         await flow.all_ended()
 
 
-def asking(*patterns: str) -> Loses:
+def is_query(*patterns: str) -> Loses:
     """Transactions with a query of the store that is named like one of these."""
     names = [name for pattern in patterns for name in fnmatch.filter(load_queries("postgres"), pattern)]
     assert names
     return any_of(*(get_numbered_text(name) for name in names))
 
 
-async def told(logs: Logs, event: str) -> bool:
+async def is_logged(logs: Logs, event: str) -> bool:
     return event in [line["event"] for line in logs]
 
 
@@ -139,9 +139,9 @@ async def lost(proxy: Proxy, answers: int) -> None:
     async def there() -> bool:
         return len(proxy.lost) >= answers
 
-    await eventually(there)
+    await wait_for(there)
 
 
-def alarms(logs: Logs) -> list[Mapping[str, Any]]:
+def find_alarms(logs: Logs) -> list[Mapping[str, Any]]:
     """What has no place in a log while nobody died."""
     return [line for line in logs if line["event"] in ALARMS]

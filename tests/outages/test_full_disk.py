@@ -12,8 +12,8 @@ import pytest
 from postino import Done, Job, Outcome, Postino, State
 from postino.engine import store_retry
 from postino.errors import StoreUnreachable
-from tests.engine.conftest import ended, settings
-from tests.outages.flow import Flow, Logs, Ran, Start, alarms, flowing, line_with
+from tests.engine.conftest import make_config, wait_for_end
+from tests.outages.flow import Flow, Logs, Ran, Start, find_alarms, line_with, run_flow
 
 ROOM = 1 << 30
 
@@ -46,7 +46,7 @@ def disk() -> Iterator[Disk]:
 
 @pytest.fixture
 async def app(disk: Disk, tmp_path: Path) -> AsyncIterator[Postino]:
-    async with Postino(settings(tmp_path, f"sqlite:///{tmp_path}/postino.db")) as app:
+    async with Postino(make_config(tmp_path, f"sqlite:///{tmp_path}/postino.db")) as app:
         yield app
 
 
@@ -66,7 +66,7 @@ def refused(app: Postino, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     return refused
 
 
-async def test_a_full_disk_is_told_and_everything_goes_on_when_there_is_room(
+async def test_full_disk_raises_and_work_resumes_when_there_is_room(
     app: Postino, flow: Flow, disk: Disk, refused: asyncio.Event, logs: Logs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_retry, "KEEP_TRYING", 0)
@@ -79,7 +79,7 @@ async def test_a_full_disk_is_told_and_everything_goes_on_when_there_is_room(
         await finish.wait()
         return Done("x" * 100_000)
 
-    async with flowing(flow):
+    async with run_flow(flow):
         job = await app.enqueue("large")
         await started.wait()
         disk.pages = 1  # no more than there are
@@ -89,24 +89,22 @@ async def test_a_full_disk_is_told_and_everything_goes_on_when_there_is_room(
         await refused.wait()
         disk.pages = ROOM
         await flow.back()
-        assert (await ended(app, job)).state is State.COMPLETED
+        assert (await wait_for_end(app, job)).state is State.COMPLETED
     await flow.check(given_back=True)
-    assert alarms(logs) == []
+    assert find_alarms(logs) == []
 
 
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="only Linux can take away another process's room")
-async def test_a_process_that_cannot_write_a_byte_more_goes_on_when_it_can(
-    tmp_path: Path, start: Start, ran: Ran
-) -> None:
+async def test_process_on_a_full_disk_resumes_when_it_can_write(tmp_path: Path, start: Start, ran: Ran) -> None:
     url = f"sqlite:///{tmp_path}/postino.db"
-    async with Postino(settings(tmp_path, url)) as app:
+    async with Postino(make_config(tmp_path, url)) as app:
         process = start(url)
         jobs = [await app.enqueue("record")]
-        await ended(app, jobs[0])
+        await wait_for_end(app, jobs[0])
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
         jobs += await app.enqueue_many([("record", number) for number in range(20)])
         assert "disk I/O error" in await asyncio.to_thread(line_with, process, "store.unreachable")
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         for job in jobs:
-            assert (await ended(app, job)).rescues == 0
+            assert (await wait_for_end(app, job)).rescues == 0
     assert ran() == {str(job.id): 1 for job in jobs}

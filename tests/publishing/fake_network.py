@@ -33,7 +33,7 @@ from postino.values.provider import (
     Receipt,
     Tokens,
 )
-from tests.engine.conftest import settings
+from tests.engine.conftest import make_config
 
 OLD, NEW = {"token": "old"}, {"token": "new"}
 
@@ -101,7 +101,7 @@ AWAY = NotSent("Nothing was sent.")
 @asynccontextmanager
 async def open_app(folder: Path, network: Any) -> AsyncIterator[Postino]:
     """Yield an app that publishes to this network, with three attempts and no backoff."""
-    config = settings(folder, f"sqlite:///{folder}/postino.db")
+    config = make_config(folder, f"sqlite:///{folder}/postino.db")
     app = Postino(replace(config, publishing=PublishingConfig(send_within=0.2)))
     publisher = Publisher(app.accounts, {network.name: network}, patience=1.0, send_within=0.2)
     del app.handlers[POST]

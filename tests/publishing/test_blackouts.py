@@ -16,7 +16,7 @@ from postino.stores.records import JobFilter
 from postino.values.content import Content
 from postino.values.gate import Scope
 from postino.values.post import PostFilter, StoredPost
-from tests.engine.conftest import ended, working
+from tests.engine.conftest import run_worker, wait_for_end
 from tests.publishing.fake_network import FakeNetwork, open_app
 
 ANNA, BRUNO = "mastodon:anna", "bluesky:bruno"
@@ -111,9 +111,9 @@ async def test_allow_blackout_publishes_this_post_only(
 ) -> None:
     waiting = await create_post(app, make_request("planned", at=datetime.now(UTC)))
     await add_blackout(app, **scope)
-    async with working(app):
+    async with run_worker(app):
         urgent = await create_post(app, make_request("urgent", allow_blackout=True))
-        assert (await ended(app, urgent.job)).state is State.COMPLETED
+        assert (await wait_for_end(app, urgent.job)).state is State.COMPLETED
         assert (await app.store.job(waiting.job.id)).state is State.PENDING
     assert network.posts == ["urgent"]
 
@@ -121,12 +121,12 @@ async def test_allow_blackout_publishes_this_post_only(
 async def test_pause_holds_a_post_that_ignores_blackouts(app: Postino, network: FakeNetwork) -> None:
     await add_blackout(app)
     await app.pause(Scope.ACCOUNT, ANNA, reason="wait")
-    async with working(app):
+    async with run_worker(app):
         held = await create_post(app, make_request("urgent", allow_blackout=True))
         free = await create_post(app, make_request("other", allow_blackout=True, key="k"))
         await app.resume(Scope.ACCOUNT, ANNA)
-        await ended(app, held.job)
-        await ended(app, free.job)
+        await wait_for_end(app, held.job)
+        await wait_for_end(app, free.job)
     assert sorted(network.posts) == ["other", "urgent"]
 
 

@@ -14,8 +14,8 @@ from postino.values.gate import Scope
 from postino.values.post import AccountState
 from postino.values.provider import Failure, FailureKind, NoResponse, Tokens
 from tests.contract.databases import SqliteDatabase
-from tests.engine.conftest import ended, eventually, working
-from tests.engine.network import parked, waiting_for_a_person
+from tests.engine.conftest import run_worker, wait_for, wait_for_end
+from tests.engine.fake_network import wait_for_person, wait_until_parked
 from tests.publishing.fake_network import AWAY, NEW, OLD, FakeNetwork, connect, open_app
 
 
@@ -28,29 +28,29 @@ async def create_post(app: Postino, *parts: str, **options: Any) -> Job:
 
 async def test_published_post_has_remote_id_and_url(tmp_path: Path) -> None:
     network = FakeNetwork()
-    async with open_app(tmp_path, network) as app, working(app):
+    async with open_app(tmp_path, network) as app, run_worker(app):
         await connect(app)
-        job = await ended(app, await create_post(app))
+        job = await wait_for_end(app, await create_post(app))
     assert (job.state, job.remote_id, job.result) == (State.COMPLETED, "id of hello", '{"url": "https://there/hello"}')
     assert (network.posts, job.attempts) == (["hello"], 1)
 
 
 async def test_thread_with_a_lost_response_is_published_once_in_order(tmp_path: Path) -> None:
     network = FakeNetwork("accepted", "lost")
-    async with open_app(tmp_path, network) as app, working(app):
+    async with open_app(tmp_path, network) as app, run_worker(app):
         await connect(app)
-        job = await ended(app, await create_post(app, "one", "two", "three"))
+        job = await wait_for_end(app, await create_post(app, "one", "two", "three"))
     assert (job.state, job.remote_id) == (State.COMPLETED, "id of one")
     assert (network.posts, network.looks) == (["one", "two", "three"], 1)
 
 
 async def test_thread_continues_after_a_person_resolves_a_part(tmp_path: Path) -> None:
     network = FakeNetwork("accepted", "gone")
-    async with open_app(tmp_path, network) as app, working(app):
+    async with open_app(tmp_path, network) as app, run_worker(app):
         await connect(app)
-        job = await waiting_for_a_person(app, await create_post(app, "one", "two", "three"))
+        job = await wait_for_person(app, await create_post(app, "one", "two", "three"))
         await app.resolve(job.id, Done(remote_id="two by hand"), reason="posted it myself")
-        assert (await ended(app, job)).state is State.COMPLETED
+        assert (await wait_for_end(app, job)).state is State.COMPLETED
     assert network.posts == ["one", "three"]
 
 
@@ -59,10 +59,10 @@ async def test_thread_continues_after_a_person_resolves_a_part(tmp_path: Path) -
 
 async def test_refused_token_is_refreshed_once_and_stored(tmp_path: Path) -> None:
     network = FakeNetwork(good="new", refreshes=Tokens(credentials=NEW))
-    async with open_app(tmp_path, network) as app, working(app):
+    async with open_app(tmp_path, network) as app, run_worker(app):
         await connect(app)
-        first = await ended(app, await create_post(app, "one"))
-        second = await ended(app, await create_post(app, "two"))
+        first = await wait_for_end(app, await create_post(app, "one"))
+        second = await wait_for_end(app, await create_post(app, "two"))
         assert (await app.accounts.open("mastodon:anna")).credentials == NEW
     assert (first.state, first.attempts, second.state) == (State.COMPLETED, 1, State.COMPLETED)
     assert (network.sends, network.refreshed, network.posts) == (["old", "new", "new"], 1, ["one", "two"])
@@ -73,17 +73,17 @@ async def test_refused_credentials_hold_posts_until_the_account_is_reconnected(
     tmp_path: Path, refreshes: Tokens | None
 ) -> None:
     network = FakeNetwork(good="new", refreshes=refreshes)
-    async with open_app(tmp_path, network) as app, working(app):
+    async with open_app(tmp_path, network) as app, run_worker(app):
         await connect(app)
         job = await create_post(app)
-        held = await parked(app, job)
+        held = await wait_until_parked(app, job)
         account = await app.store.account("mastodon:anna")
         assert (held.attempts, held.state, account.state) == (0, State.PENDING, AccountState.TOKEN_EXPIRED)
         sends = len(network.sends)
         other = await create_post(app, "other")
         await connect(app, NEW)
-        assert (await ended(app, job)).state is State.COMPLETED
-        assert (await ended(app, other)).state is State.COMPLETED
+        assert (await wait_for_end(app, job)).state is State.COMPLETED
+        assert (await wait_for_end(app, other)).state is State.COMPLETED
         assert await app.store.gates() == []
     assert network.posts == ["hello", "other"]
     assert network.sends[sends:] == ["new", "new"], "nothing was tried meanwhile"
@@ -94,9 +94,9 @@ async def test_temporary_refresh_failure_is_retried_and_keeps_the_account_active
     tmp_path: Path, passing: Failure | Exception
 ) -> None:
     network = FakeNetwork(good="new", refreshes=passing)
-    async with open_app(tmp_path, network) as app, working(app):
+    async with open_app(tmp_path, network) as app, run_worker(app):
         await connect(app)
-        job = await ended(app, await create_post(app))
+        job = await wait_for_end(app, await create_post(app))
         assert (await app.store.account("mastodon:anna")).state is AccountState.ACTIVE
         letter = await app.store.dead_letter(job.id)
     assert (letter.cause, letter.job.attempts, network.refreshed) == (DeadLetterCause.EXHAUSTED, 3, 3)
@@ -106,32 +106,32 @@ async def test_lookup_with_a_refused_token_resumes_after_reconnecting(
     tmp_path: Path,
 ) -> None:
     network = FakeNetwork("lost")
-    async with open_app(tmp_path, network) as app, working(app):
+    async with open_app(tmp_path, network) as app, run_worker(app):
         await connect(app)
         job = await create_post(app)
-        await ended(app, job, State.UNCERTAIN)
+        await wait_for_end(app, job, State.UNCERTAIN)
         network.good = "new"
 
         async def is_held() -> bool:
             return (await app.store.account("mastodon:anna")).state is AccountState.TOKEN_EXPIRED
 
-        await eventually(is_held)
-        assert (await ended(app, job, State.UNCERTAIN)).run_at is not None, "nobody has to be asked"
+        await wait_for(is_held)
+        assert (await wait_for_end(app, job, State.UNCERTAIN)).run_at is not None, "nobody has to be asked"
         await connect(app, NEW)
-        assert (await ended(app, job)).state is State.COMPLETED
+        assert (await wait_for_end(app, job)).state is State.COMPLETED
     assert (network.posts, network.sends) == (["hello"], ["old"])
 
 
 async def test_pause_by_a_person_survives_reconnecting(tmp_path: Path) -> None:
     network = FakeNetwork()
-    async with open_app(tmp_path, network) as app, working(app):
+    async with open_app(tmp_path, network) as app, run_worker(app):
         await connect(app)
         await app.pause("account", "mastodon:anna", reason="holidays")
         job = await create_post(app)
         await connect(app, OLD)
         assert [(gate.scope, gate.reason) for gate in await app.store.gates()] == [(Scope.ACCOUNT, "holidays")]
         await app.resume("account", "mastodon:anna")
-        assert (await ended(app, job)).state is State.COMPLETED
+        assert (await wait_for_end(app, job)).state is State.COMPLETED
 
 
 # What cannot be published
@@ -147,9 +147,9 @@ async def test_post_past_publish_until_fails_as_missed_without_a_request(tmp_pat
         async def passed() -> bool:
             return datetime.now(UTC) > until
 
-        await eventually(passed)
-        async with working(app):
-            missed = await ended(app, job)
+        await wait_for(passed)
+        async with run_worker(app):
+            missed = await wait_for_end(app, job)
         assert (missed.state, missed.may_be_live) == (State.FAILED, False)
         assert (await app.store.dead_letter(job.id)).cause is DeadLetterCause.MISSED
     assert network.sends == []
@@ -157,11 +157,11 @@ async def test_post_past_publish_until_fails_as_missed_without_a_request(tmp_pat
 
 async def test_post_sent_before_publish_until_is_looked_up_after_it(tmp_path: Path) -> None:
     network = FakeNetwork("lost")
-    async with open_app(tmp_path, network) as app, working(app):
+    async with open_app(tmp_path, network) as app, run_worker(app):
         await connect(app)
         job = await create_post(app, publish_until_at=datetime.now(UTC) + timedelta(seconds=0.3))
-        await ended(app, job, State.UNCERTAIN)
-        done = await ended(app, job)
+        await wait_for_end(app, job, State.UNCERTAIN)
+        done = await wait_for_end(app, job)
     assert (done.state, network.posts) == (State.COMPLETED, ["hello"])
 
 
@@ -170,25 +170,25 @@ async def test_post_of_a_missing_account_fails(tmp_path: Path) -> None:
         await connect(app)
         job = await create_post(app)
         SqliteDatabase(tmp_path / "postino.db").sql("DELETE FROM {accounts}")
-        async with working(app):
-            assert "There is no account mastodon:anna" in ((await ended(app, job)).last_error or "")
+        async with run_worker(app):
+            assert "There is no account mastodon:anna" in ((await wait_for_end(app, job)).last_error or "")
 
 
 async def test_uncertain_post_of_a_missing_account_waits_for_a_person(tmp_path: Path) -> None:
     network = FakeNetwork("lost")
-    async with open_app(tmp_path, network) as app, working(app):
+    async with open_app(tmp_path, network) as app, run_worker(app):
         await connect(app)
         job = await create_post(app)
-        await ended(app, job, State.UNCERTAIN)
+        await wait_for_end(app, job, State.UNCERTAIN)
         SqliteDatabase(tmp_path / "postino.db").sql("DELETE FROM {accounts}")
-        asked = await waiting_for_a_person(app, job)
+        asked = await wait_for_person(app, job)
     assert "There is no account" in (asked.last_error or "")
 
 
 async def test_post_of_a_sandbox_account_is_retried_until_the_sandbox_runs(tmp_path: Path) -> None:
     network = FakeNetwork()
-    async with open_app(tmp_path, network) as app, working(app):
+    async with open_app(tmp_path, network) as app, run_worker(app):
         await app.accounts.add("mastodon", "anna", OLD, base_url="sandbox:/mastodon")
-        job = await ended(app, await create_post(app))
+        job = await wait_for_end(app, await create_post(app))
     assert "belongs to the sandbox, which is not running" in (job.last_error or "")
     assert network.sends == []

@@ -7,22 +7,22 @@ import pytest
 from structlog.testing import capture_logs
 
 from postino import Postino, State
-from tests.engine.conftest import ended, settings, working
+from tests.engine.conftest import make_config, run_worker, wait_for_end
 
 WEEKS = "SELECT inhrelid::regclass::text FROM pg_inherits JOIN pg_class ON oid = inhrelid WHERE relkind = 'r'"
 
 
 @pytest.mark.postgres
 async def test_a_missing_week_is_made_when_it_is_needed_and_told(postgres_url: str, tmp_path: Path) -> None:
-    app = Postino(settings(tmp_path, postgres_url))
+    app = Postino(make_config(tmp_path, postgres_url))
     await app.store.migrate()
     app.handler("work")(lambda: None)
     async with app:
         await app.enqueue("work")
         await drop_all_weeks(postgres_url)
         with capture_logs() as logs:
-            async with working(app):
-                job = await ended(app, await app.enqueue("work"))
+            async with run_worker(app):
+                job = await wait_for_end(app, await app.enqueue("work"))
         assert job.state is State.COMPLETED
         assert "partition.missing" in [line["event"] for line in logs]
         assert "settle.refused" not in [line["event"] for line in logs]

@@ -28,7 +28,7 @@ async def make(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
         yield make_one
 
 
-async def test_whoever_listens_hears_another(make: Make) -> None:
+async def test_listener_is_woken_by_another_process(make: Make) -> None:
     speaker, listeners = make(), [make(), make()]
     for listener in listeners:
         await listener.listen()
@@ -37,7 +37,7 @@ async def test_whoever_listens_hears_another(make: Make) -> None:
     assert await asyncio.gather(*(listener.wait(10) for listener in listeners)) == [True, True]
 
 
-async def test_a_hint_soon_after_another_is_told_as_well(make: Make) -> None:
+async def test_second_notification_soon_after_the_first_is_sent_too(make: Make) -> None:
     speaker, listener = make(), make()
     await listener.listen()
     await listener.wait(0.01)
@@ -46,17 +46,17 @@ async def test_a_hint_soon_after_another_is_told_as_well(make: Make) -> None:
         assert await listener.wait(10)
 
 
-async def test_a_hint_told_before_the_wait_is_not_lost(make: Make) -> None:
+async def test_notification_before_the_wait_is_not_lost(make: Make) -> None:
     wakeup = make()
     wakeup.notify()
     assert await wakeup.wait(10)
 
 
-async def test_silence_ends_with_the_time(make: Make) -> None:
+async def test_wait_ends_after_its_timeout(make: Make) -> None:
     assert not await make().wait(0.01)
 
 
-async def test_a_thousand_hints_are_one() -> None:
+async def test_thousand_notifications_are_one() -> None:
     wakeup = LocalWakeup()
     for _ in range(1000):
         wakeup.notify()
@@ -64,7 +64,7 @@ async def test_a_thousand_hints_are_one() -> None:
     assert not await wakeup.wait(0)
 
 
-async def test_a_listener_that_died_is_forgotten(tmp_path: Path) -> None:
+async def test_socket_of_a_dead_listener_is_removed(tmp_path: Path) -> None:
     speaker, listener = DatagramWakeup(tmp_path / "postino.db"), DatagramWakeup(tmp_path / "postino.db")
     await listener.listen()
     assert listener.receiver is not None
@@ -76,7 +76,7 @@ async def test_a_listener_that_died_is_forgotten(tmp_path: Path) -> None:
     assert not listener.path.exists()
 
 
-async def test_a_path_too_long_for_a_socket_is_heard_all_the_same(tmp_path: Path) -> None:
+async def test_path_too_long_for_a_socket_address_works(tmp_path: Path) -> None:
     deep = tmp_path / ("x" * 120)
     deep.mkdir()
     speaker, listener = DatagramWakeup(deep / "postino.db"), DatagramWakeup(deep / "postino.db")
@@ -86,7 +86,7 @@ async def test_a_path_too_long_for_a_socket_is_heard_all_the_same(tmp_path: Path
     await listener.close()
 
 
-async def test_a_database_that_is_away_stops_neither_teller_nor_listener() -> None:
+async def test_unreachable_database_stops_neither_notifier_nor_listener() -> None:
     wakeup = PostgresWakeup("postgresql://127.0.0.1:1/nothing")
     await wakeup.listen()
     wakeup.notify()

@@ -6,18 +6,18 @@ from postino import Postino, State
 from postino.stores.records import ClaimRequest, JobFilter, WorkerInfo
 from postino.values.event import EventType
 from postino.values.job import new_id
-from tests.engine.conftest import ended, working
-from tests.outages.flow import Flow, Logs, alarms, all_events, asking, flowing, lost
+from tests.engine.conftest import run_worker, wait_for_end
+from tests.outages.flow import Flow, Logs, all_events, find_alarms, is_query, lost, run_flow
 from tests.servers.proxy import Proxy, nth
 
 
 @pytest.mark.parametrize("key", [None, "k"])
-async def test_an_enqueue_whose_answer_is_lost_is_asked_again_and_leaves_one_job(
+async def test_enqueue_with_a_lost_response_is_repeated_and_leaves_one_job(
     app: Postino, proxy: Proxy, key: str | None
 ) -> None:
-    proxy.loses = nth(1, asking("insert_jobs"))
+    proxy.loses = nth(1, is_query("insert_jobs"))
     job = await app.enqueue("flow", key=key)
-    proxy.loses = nth(1, asking("insert_jobs"))
+    proxy.loses = nth(1, is_query("insert_jobs"))
     many = await app.enqueue_many([{"type": "flow", "key": key and f"{key}{number}"} for number in range(10)])
     assert len(proxy.lost) == 2
     assert {found.id for found in await app.store.jobs(JobFilter())} == {job.id, *(job.id for job in many)}
@@ -26,34 +26,34 @@ async def test_an_enqueue_whose_answer_is_lost_is_asked_again_and_leaves_one_job
 @pytest.mark.parametrize(
     ("names", "given_back"), [(("claim_bulk_jobs",), True), (("claim_lane_jobs",), True), (("survey",), False)], ids=str
 )
-async def test_a_worker_that_hears_no_answer_goes_on_and_runs_every_job_once(
+async def test_worker_with_lost_responses_runs_every_job_once(
     flow: Flow, proxy: Proxy, logs: Logs, names: tuple[str, ...], given_back: bool
 ) -> None:
-    async with flowing(flow):
+    async with run_flow(flow):
         for answers in (1, 2, 3):
-            proxy.loses = nth(2, asking(*names))
+            proxy.loses = nth(2, is_query(*names))
             await lost(proxy, answers)
             await flow.back()
     await flow.check(given_back=given_back)
-    assert alarms(logs) == []
+    assert find_alarms(logs) == []
 
 
-async def test_a_rescue_whose_answer_is_lost_happened_once(app: Postino, flow: Flow, proxy: Proxy) -> None:
+async def test_rescue_with_a_lost_response_happens_once(app: Postino, flow: Flow, proxy: Proxy) -> None:
     job = await app.enqueue("flow")
     await app.store.register_worker(WorkerInfo(id="dead", host="here", pid=1))
     order = ClaimRequest(worker="dead", token=new_id(), free=1, poll=await app.store.poll("dead"))
     assert [claimed.id for claimed in await app.store.claim(order)] == [job.id]
-    proxy.loses = nth(1, asking("remove_dead_worker"))
-    async with working(app):
-        done = await ended(app, job)
+    proxy.loses = nth(1, is_query("remove_dead_worker"))
+    async with run_worker(app):
+        done = await wait_for_end(app, job)
     assert len(proxy.lost) == 1
     assert (done.state, done.rescues, flow.starts[job.id]) == (State.COMPLETED, 1, 1)
     assert [event.type for event in await all_events(app)].count(EventType.RESCUED) == 1
 
 
-async def test_a_goodbye_whose_answer_is_lost_was_heard(app: Postino, flow: Flow, proxy: Proxy) -> None:
-    async with working(app):
-        await ended(app, await app.enqueue("flow"))
-        proxy.loses = nth(1, asking("delete_worker"))
+async def test_unregister_with_a_lost_response_is_done(app: Postino, flow: Flow, proxy: Proxy) -> None:
+    async with run_worker(app):
+        await wait_for_end(app, await app.enqueue("flow"))
+        proxy.loses = nth(1, is_query("delete_worker"))
     assert len(proxy.lost) == 1
     assert await app.store.workers() == []

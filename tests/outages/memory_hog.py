@@ -8,7 +8,7 @@ import sys
 import psutil
 
 from postino import Job
-from tests.engine.recorder import app, main, record
+from tests.engine.recording_worker import app, main, record
 
 ROOM = 1 << 30  # beyond what the process has anyway; threads alone reserve much of it
 BITE = 16 << 20

@@ -56,9 +56,7 @@ def published(oracle: Oracle, network: str) -> int:
 @pytest.mark.crash
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", ["drop", "process_then_500"])
-async def test_a_network_that_fails_is_asked_by_probes_alone_and_the_others_publish_as_if_nothing_were(
-    office: Office, fault: str
-) -> None:
+async def test_failing_network_gets_only_probes_and_others_publish(office: Office, fault: str) -> None:
     accounts = {network: await open_accounts(office, network, ACCOUNTS) for network in (DOWN, *WELL)}
     trouble = await add_fault(office, DOWN, fault)
     for number in range(POSTS):
@@ -94,7 +92,7 @@ async def test_a_network_that_fails_is_asked_by_probes_alone_and_the_others_publ
 
 @pytest.mark.crash
 @pytest.mark.slow
-async def test_a_prober_that_is_killed_keeps_nobody_from_finding_out_that_the_network_is_well_again(
+async def test_killed_probe_does_not_keep_the_circuit_open(
     office: Office,
 ) -> None:
     accounts = await open_accounts(office, DOWN, ACCOUNTS)
@@ -125,7 +123,7 @@ async def test_a_prober_that_is_killed_keeps_nobody_from_finding_out_that_the_ne
 
 @pytest.mark.crash
 @pytest.mark.slow
-async def test_who_was_in_the_middle_of_publishing_when_a_network_was_given_up_makes_no_further_call(
+async def test_open_circuit_stops_running_posts_before_their_next_call(
     office: Office,
 ) -> None:
     """Their pictures are uploaded by then; the post itself waits, and what was uploaded is not uploaded again."""

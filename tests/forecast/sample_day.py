@@ -49,13 +49,13 @@ class Day:
         said = {"scope": "all", "start": start, "end": end, "timezone": "UTC", **told}
         await self.store.add_blackout(parse_blackout(said, new_id()), ME)
 
-    async def simulated(self, until: str, **asked: Any) -> Forecast:
+    async def forecast(self, until: str, **asked: Any) -> Forecast:
         said = {"workers": 1, "slots": 20, "seconds_per_job": 10.0, "channel_limits": LIMITS, **asked}
         return await make_forecast(self.store, ForecastRequest(until_at=at(until), **said))
 
 
 @asynccontextmanager
-async def day_in(folder: Path) -> AsyncIterator[Day]:
+async def make_day(folder: Path) -> AsyncIterator[Day]:
     clock = Clock(MORNING)
     database = SqliteDatabase(folder / "postino.db")
     store = database.store(clock)
@@ -65,7 +65,7 @@ async def day_in(folder: Path) -> AsyncIterator[Day]:
     await store.close()
 
 
-async def fill(day: Day) -> dict[str, Job]:
+async def fill_day(day: Day) -> dict[str, Job]:
     """Three accounts of two brands, a cap of one, a blackout, an open circuit, and plain jobs beside them."""
     await day.store.set_cap("mastodon", 1, ME)
     await day.blackout("09:00", "10:00", scope="channel", channel="mastodon")

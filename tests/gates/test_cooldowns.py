@@ -55,7 +55,7 @@ async def check_all_out(office: Office) -> None:
 
 @pytest.mark.crash
 @pytest.mark.slow
-async def test_an_account_that_was_told_when_to_come_back_does_not_come_earlier_though_all_workers_die_meanwhile(
+async def test_cooldown_of_an_account_survives_the_death_of_all_workers(
     office: Office,
 ) -> None:
     limited, untouched = [], []
@@ -82,7 +82,7 @@ async def test_an_account_that_was_told_when_to_come_back_does_not_come_earlier_
 
 @pytest.mark.crash
 @pytest.mark.slow
-async def test_where_all_accounts_of_a_network_are_told_to_come_back_later_other_networks_do_not_notice(
+async def test_cooldown_of_a_network_does_not_affect_other_networks(
     office: Office,
 ) -> None:
     limited = [*await open_accounts(office, "bluesky", 3), *await open_accounts(office, "telegram", 3)]
@@ -106,9 +106,7 @@ async def test_where_all_accounts_of_a_network_are_told_to_come_back_later_other
 
 @pytest.mark.crash
 @pytest.mark.slow
-async def test_nothing_is_published_before_its_time_though_workers_die_and_come_back(
-    office: Office, chance: random.Random
-) -> None:
+async def test_no_post_is_published_early_although_workers_die(office: Office, chance: random.Random) -> None:
     accounts = [it for network in ("bluesky", "mastodon") for it in await open_accounts(office, network, 5)]
     now = datetime.now(UTC)
     due = [now + timedelta(seconds=chance.uniform(1, 5)) for _ in range(20)]

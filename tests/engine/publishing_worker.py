@@ -16,7 +16,7 @@ from postino.values.provider import NEVER, SAME_HANDLE, Found, Http, Intent, Loo
 MANNERS = CallPolicy(timeout=timedelta(seconds=1), visibility=timedelta(seconds=0.2), send_within=timedelta(seconds=1))
 
 
-def application(url: str, folder: Path) -> Postino:
+def make_app(url: str, folder: Path) -> Postino:
     worker = WorkerConfig(concurrency=4, heartbeat=0.2, lease=1.0, poll=0.2, drain=5.0)
     queue = QueueConfig(max_attempts=3, retry_backoff={"base": 0, "factor": 1, "max": 0})
     app = Postino(Config(data_dir=folder, database=DatabaseConfig(url=url), worker=worker, queue=queue))
@@ -51,7 +51,7 @@ async def find(http: Http, intent: Intent, server: str, picture: str) -> LookupR
 async def main() -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    async with application(os.environ["SENDER_DATABASE"], Path(os.environ["SENDER_FOLDER"])) as app:
+    async with make_app(os.environ["SENDER_DATABASE"], Path(os.environ["SENDER_FOLDER"])) as app:
         await app.work(stop=stop)
 
 

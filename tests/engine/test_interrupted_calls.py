@@ -10,37 +10,37 @@ from postino import Call, Done, Job, Outcome, Postino, State
 from postino.rules.settlement import MIN_LOOKUPS
 from postino.values.ledger import ReceiptEntry, ReceiptSource, RecordedReceipt, Verdict
 from postino.values.provider import NEVER, SAME_HANDLE, NotFound
-from tests.engine.conftest import ended, eventually, working
-from tests.engine.network import QUICK, Network, facts_of, publishes, waiting_for_a_person
+from tests.engine.conftest import run_worker, wait_for, wait_for_end
+from tests.engine.fake_network import QUICK, FakeNetwork, get_facts, register_publisher, wait_for_person
 from tests.engine.test_call import only_sqlite
 
 
-async def test_a_worker_told_to_stop_leaves_a_doubt_and_not_a_second_try(app: Postino) -> None:
-    network = Network("hanging")
-    publishes(app, network)
-    async with working(app, drain=0.05):
+async def test_stopped_worker_leaves_the_call_uncertain(app: Postino) -> None:
+    network = FakeNetwork("hanging")
+    register_publisher(app, network)
+    async with run_worker(app, drain=0.05):
         job = await app.enqueue("publish", "hello")
         await network.reached.wait()
     stopped = await app.store.job(job.id)
     assert (stopped.state, stopped.run_at) == (State.UNCERTAIN, stopped.lookup_at)
-    async with working(app):
-        assert (await ended(app, job)).state is State.COMPLETED
+    async with run_worker(app):
+        assert (await wait_for_end(app, job)).state is State.COMPLETED
     assert (network.sends, len(network.looks)) == (1, 1)
 
 
 @pytest.mark.parametrize("attempts", [1, 3])
-async def test_a_time_limit_leaves_a_doubt_and_not_a_second_try(app: Postino, attempts: int) -> None:
-    network = Network("hanging")
-    publishes(app, network, time_limit=0.2, max_attempts=attempts)
-    async with working(app):
+async def test_time_limit_leaves_the_call_uncertain(app: Postino, attempts: int) -> None:
+    network = FakeNetwork("hanging")
+    register_publisher(app, network, time_limit=0.2, max_attempts=attempts)
+    async with run_worker(app):
         job = await app.enqueue("publish", "hello")
-        assert (await ended(app, job, State.UNCERTAIN)).lookup_at is not None
-        assert (await ended(app, job)).state is State.COMPLETED
+        assert (await wait_for_end(app, job, State.UNCERTAIN)).lookup_at is not None
+        assert (await wait_for_end(app, job)).state is State.COMPLETED
     assert (network.sends, len(network.looks)) == (1, 1)
 
 
-async def test_a_fact_is_written_although_its_run_is_told_to_stop_meanwhile(app: Postino) -> None:
-    network, note = Network(), app.store.record_receipt
+async def test_receipt_is_stored_although_its_run_is_cancelled(app: Postino) -> None:
+    network, note = FakeNetwork(), app.store.record_receipt
     writing, go_on = asyncio.Event(), asyncio.Event()
 
     async def slowly(job_id: Any, fact: ReceiptEntry) -> RecordedReceipt:
@@ -49,26 +49,26 @@ async def test_a_fact_is_written_although_its_run_is_told_to_stop_meanwhile(app:
         return await note(job_id, fact)
 
     app.store.record_receipt = slowly
-    publishes(app, network)
-    async with working(app, drain=0.05):
+    register_publisher(app, network)
+    async with run_worker(app, drain=0.05):
         job = await app.enqueue("publish", "hello")
         await writing.wait()
     assert (await app.store.job(job.id)).state is State.UNCERTAIN
     go_on.set()
 
     async def known() -> bool:
-        return await facts_of(app, job) == [(1, Verdict.ACCEPTED, ReceiptSource.CALL)]
+        return await get_facts(app, job) == [(1, Verdict.ACCEPTED, ReceiptSource.CALL)]
 
-    await eventually(known)
-    async with working(app):
-        assert (await ended(app, job)).remote_id == "id of hello"
+    await wait_for(known)
+    async with run_worker(app):
+        assert (await wait_for_end(app, job)).remote_id == "id of hello"
     assert (network.sends, network.looks) == (1, [])
 
 
 @only_sqlite
-async def test_one_stopped_before_its_call_left_sends_nothing_and_is_looked_for(app: Postino) -> None:
+async def test_run_stopped_before_sending_is_looked_up(app: Postino) -> None:
     """Between the wish to intend and the answer that it is written."""
-    network, intend = Network(), app.store.record_intents
+    network, intend = FakeNetwork(), app.store.record_intents
     writing = asyncio.Event()
 
     async def lost(intents: Any) -> Any:
@@ -77,15 +77,15 @@ async def test_one_stopped_before_its_call_left_sends_nothing_and_is_looked_for(
         await asyncio.sleep(60)
 
     app.store.record_intents = lost
-    publishes(app, network, resend=SAME_HANDLE)
-    async with working(app, drain=0.05):
+    register_publisher(app, network, resend=SAME_HANDLE)
+    async with run_worker(app, drain=0.05):
         job = await app.enqueue("publish", "hello")
         await writing.wait()
     app.store.record_intents = intend
     assert network.sends == 0
     assert (await app.store.job(job.id)).may_be_live
-    async with working(app):
-        assert (await ended(app, job)).state is State.COMPLETED
+    async with run_worker(app):
+        assert (await wait_for_end(app, job)).state is State.COMPLETED
     assert (network.sends, len(network.looks)) == (1, 1)
 
 
@@ -93,25 +93,25 @@ async def test_one_stopped_before_its_call_left_sends_nothing_and_is_looked_for(
 
 
 @only_sqlite
-async def test_a_handler_that_catches_exceptions_does_not_catch_the_end_of_its_run(app: Postino) -> None:
-    network = Network("lost")
+async def test_handler_that_catches_exceptions_does_not_catch_stop_run(app: Postino) -> None:
+    network = FakeNetwork("lost")
 
     @app.handler("publish")
     async def publish(job: Job, payload: str, call: Call) -> None:
         with contextlib.suppress(Exception):
             await call.with_policy(QUICK).once("post", network.post, payload, found=network.find, resend=NEVER)
 
-    async with working(app):
+    async with run_worker(app):
         job = await app.enqueue("publish", "hello")
-        await ended(app, job, State.UNCERTAIN)
-        await ended(app, job)
+        await wait_for_end(app, job, State.UNCERTAIN)
+        await wait_for_end(app, job)
     assert (network.sends, len(network.looks)) == (1, 1)
 
 
 @only_sqlite
 @pytest.mark.parametrize("way", ["suppress", "gather"])
-async def test_one_that_catches_everything_is_not_believed_when_it_says_done(app: Postino, way: str) -> None:
-    network = Network("lost", seen=NotFound())
+async def test_done_from_a_handler_that_swallows_stop_run_is_ignored(app: Postino, way: str) -> None:
+    network = FakeNetwork("lost", seen=NotFound())
 
     @app.handler("publish")
     async def publish(job: Job, payload: str, call: Call) -> None:
@@ -122,13 +122,13 @@ async def test_one_that_catches_everything_is_not_believed_when_it_says_done(app
             with contextlib.suppress(BaseException):
                 await sending
 
-    async with working(app):
-        await waiting_for_a_person(app, await app.enqueue("publish", "hello"))
+    async with run_worker(app):
+        await wait_for_person(app, await app.enqueue("publish", "hello"))
     assert (network.sends, len(network.looks)) == (1, MIN_LOOKUPS - 1)
 
 
-async def test_two_visible_calls_at_once_each_leave_their_trace(app: Postino) -> None:
-    network = Network("lost", "lost")
+async def test_two_concurrent_visible_calls_each_leave_an_intent(app: Postino) -> None:
+    network = FakeNetwork("lost", "lost")
 
     @app.handler("publish")
     async def publish(job: Job, payload: list[str], call: Call) -> Outcome:
@@ -138,8 +138,8 @@ async def test_two_visible_calls_at_once_each_leave_their_trace(app: Postino) ->
         )
         return Done([receipt.remote_id for receipt in receipts])
 
-    async with working(app):
-        job = await ended(app, await app.enqueue("publish", ["one", "two"]))
+    async with run_worker(app):
+        job = await wait_for_end(app, await app.enqueue("publish", ["one", "two"]))
     assert (job.state, job.result) == (State.COMPLETED, '["id of one", "id of two"]')
     assert sorted(network.posts) == ["one", "two"]
     assert [intent.step for intent in (await app.store.ledger(job.id)).intents] == ["one", "two"]

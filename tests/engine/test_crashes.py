@@ -23,9 +23,9 @@ from postino.stores.records import ClaimRequest, WorkerInfo
 from postino.values.job import new_id
 from postino.values.ledger import NewIntent, ReceiptSource, Verdict
 from postino.values.provider import NEVER, Http, Receipt
-from tests.engine.conftest import ended, working
-from tests.engine.network import QUICK, facts_of, waiting_for_a_person
-from tests.engine.sender import application
+from tests.engine.conftest import run_worker, wait_for_end
+from tests.engine.fake_network import QUICK, get_facts, wait_for_person
+from tests.engine.publishing_worker import make_app
 from tests.engine.test_call import only_sqlite
 from tests.outbound.raw_server import RawServer, Visit, polite
 
@@ -37,7 +37,7 @@ async def send(http: Http, server: str, late: float = 0.0) -> Receipt:
 
 
 @only_sqlite
-async def test_what_was_intended_for_one_moment_is_not_sent_in_another(app: Postino) -> None:
+async def test_call_after_its_send_before_time_is_not_sent(app: Postino) -> None:
     async with RawServer(polite) as server:
 
         @app.handler("publish")
@@ -46,17 +46,17 @@ async def test_what_was_intended_for_one_moment_is_not_sent_in_another(app: Post
             await call.with_policy(QUICK).once("post", send, server.url, late, found=None, resend=NEVER)
             return Done()
 
-        async with working(app):
-            job = await ended(app, await app.enqueue("publish", ""))
+        async with run_worker(app):
+            job = await wait_for_end(app, await app.enqueue("publish", ""))
         assert (job.state, job.attempts, len(server.requests)) == (State.COMPLETED, 2, 1)
-    assert await facts_of(app, job) == [
+    assert await get_facts(app, job) == [
         (1, Verdict.REFUSED, ReceiptSource.CALL),
         (2, Verdict.ACCEPTED, ReceiptSource.CALL),
     ]
 
 
 @only_sqlite
-async def test_a_worker_that_may_have_been_taken_for_dead_sends_nothing(app: Postino) -> None:
+async def test_worker_with_expired_lease_sends_nothing(app: Postino) -> None:
     await app.store.register_worker(WorkerInfo(id="w", host="here", pid=1))
     job = await app.enqueue("publish")
     poll = await app.store.poll("w")
@@ -77,11 +77,11 @@ async def test_a_worker_that_may_have_been_taken_for_dead_sends_nothing(app: Pos
             await call.once("post", send, server.url, found=None, resend=NEVER)
         assert (server.requests, server.connections) == ([], 0)
     assert "The lease is over." in str(stopped.value.outcome)
-    assert await facts_of(app, job) == [(1, Verdict.REFUSED, ReceiptSource.CALL)]
+    assert await get_facts(app, job) == [(1, Verdict.REFUSED, ReceiptSource.CALL)]
 
 
 @only_sqlite
-async def test_a_connection_that_breaks_after_the_request_left_is_a_doubt(app: Postino) -> None:
+async def test_broken_connection_after_sending_is_uncertain(app: Postino) -> None:
     async def swallow(visit: Visit) -> None:
         await visit.request()
         visit.reset()
@@ -93,8 +93,8 @@ async def test_a_connection_that_breaks_after_the_request_left_is_a_doubt(app: P
             await call.with_policy(QUICK).once("post", send, server.url, found=None, resend=NEVER)
             return Done()
 
-        async with working(app):
-            await waiting_for_a_person(app, await app.enqueue("publish", ""))
+        async with run_worker(app):
+            await wait_for_person(app, await app.enqueue("publish", ""))
         assert len(server.requests) == 1
 
 
@@ -133,15 +133,15 @@ class Death:
 
     async def prove(self, folder: Path) -> None:
         url, site = f"sqlite:///{folder}/postino.db", Site()
-        app = application(url, folder)
+        app = make_app(url, folder)
         async with RawServer(site.serve) as server, app:
             job = await app.enqueue("publish", {"server": server.url, "resend": self.resend})
             assert await asyncio.to_thread(self.die, url, folder) == -9
-            async with working(app):
+            async with run_worker(app):
                 if self.asks:
-                    await waiting_for_a_person(app, job)
+                    await wait_for_person(app, job)
                 else:
-                    assert (await ended(app, job)).state is State.COMPLETED, self
+                    assert (await wait_for_end(app, job)).state is State.COMPLETED, self
             assert site.pictures == self.pictures, self
             assert len(site.posts) == (0 if self.asks else 1), self
             looked = any(request.startswith(b"GET") for request in server.requests)
@@ -151,7 +151,9 @@ class Death:
         environment = os.environ | {
             "SENDER_DATABASE": url, "SENDER_FOLDER": str(folder), "POSTINO_CRASH": self.point,
         }  # fmt: skip
-        return subprocess.run([sys.executable, "-m", "tests.engine.sender"], env=environment, timeout=30).returncode
+        return subprocess.run(
+            [sys.executable, "-m", "tests.engine.publishing_worker"], env=environment, timeout=30
+        ).returncode
 
 
 DEATHS = [
@@ -172,22 +174,22 @@ DEATHS = [
 
 @pytest.mark.slow
 @pytest.mark.timeout(120)
-async def test_wherever_a_worker_dies_the_next_one_publishes_once_or_asks(tmp_path: Path) -> None:
+async def test_crash_at_any_point_publishes_once_or_asks_a_person(tmp_path: Path) -> None:
     for some in (DEATHS[::2], DEATHS[1::2]):
         await asyncio.gather(*(death.prove(tmp_path / f"{DEATHS.index(death)}") for death in some))
 
 
 @pytest.mark.slow
-async def test_a_worker_that_dies_while_looking_is_followed_by_another_that_looks(tmp_path: Path) -> None:
+async def test_crash_during_lookup_is_followed_by_another_lookup(tmp_path: Path) -> None:
     url, site = f"sqlite:///{tmp_path}/postino.db", Site()
-    app = application(url, tmp_path)
+    app = make_app(url, tmp_path)
     async with RawServer(site.serve) as server, app:
         job = await app.enqueue("publish", {"server": server.url, "resend": "never"})
         for point in ("send.after", "lookup.before", "lookup.after"):
             assert await asyncio.to_thread(Death(point).die, url, tmp_path) == -9
-        async with working(app):
-            asked = await waiting_for_a_person(app, job)
+        async with run_worker(app):
+            asked = await wait_for_person(app, job)
             assert asked.rescues == 3, "three workers died under it, so a person has a look at it first"
             await app.resolve(job.id, Done(remote_id="post 1"), reason="it is there")
-            assert (await ended(app, job)).state is State.COMPLETED
+            assert (await wait_for_end(app, job)).state is State.COMPLETED
     assert len(site.posts) == 1

@@ -280,7 +280,5 @@ def fresh(request: pytest.FixtureRequest) -> Callable[[], Database]:
 @pytest.mark.timeout(240)  # PostgreSQL is emptied for every world
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(world=worlds())
-def test_what_is_said_to_be_in_the_way_is_what_claims_are_kept_from(
-    fresh: Callable[[], Database], world: World
-) -> None:
+def test_explained_blockers_are_exactly_those_that_stop_claims(fresh: Callable[[], Database], world: World) -> None:
     asyncio.run(check(fresh(), world))

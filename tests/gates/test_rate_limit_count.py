@@ -6,12 +6,12 @@ from postino import Defer, Job, Outcome, Postino, State
 from postino.rules.settlement import MAX_RATE_LIMITS, DeadLetterCause
 from postino.stores.records import DeadLetterFilter
 from postino.values.outcome import RateLimited
-from tests.engine.conftest import app, database_url, ended, working
+from tests.engine.conftest import app, database_url, run_worker, wait_for_end
 
 __all__ = ["app", "database_url"]
 
 
-async def test_a_job_that_is_put_off_too_often_fails_among_the_dead_letters_and_has_spent_one_attempt(
+async def test_job_rate_limited_too_often_fails_with_one_attempt(
     app: Postino,
 ) -> None:
     runs = 0
@@ -23,19 +23,19 @@ async def test_a_job_that_is_put_off_too_often_fails_among_the_dead_letters_and_
         return RateLimited(datetime.now(UTC), "The network wants fewer calls.")
 
     job = await app.enqueue("unwanted", max_attempts=2)
-    async with working(app):
-        failed = await ended(app, job)
+    async with run_worker(app):
+        failed = await wait_for_end(app, job)
     assert (failed.state, runs, failed.attempts) == (State.FAILED, MAX_RATE_LIMITS + 1, 1)
     [letter] = await app.store.dead_letters(DeadLetterFilter(cause=DeadLetterCause.EXHAUSTED))
     assert (letter.job.id, letter.cause) == (job.id, DeadLetterCause.EXHAUSTED)
     assert f"{MAX_RATE_LIMITS + 1} times" in (failed.last_error or "")
 
 
-async def test_what_was_put_off_by_something_else_than_a_limit_is_put_off_as_often_as_it_takes(app: Postino) -> None:
+async def test_deferrals_without_a_rate_limit_are_unlimited(app: Postino) -> None:
     @app.handler("patient")
     async def patient(job: Job) -> Outcome | None:
         return Defer(datetime.now(UTC), "Not yet.") if job.deferrals <= MAX_RATE_LIMITS else None
 
     job = await app.enqueue("patient", max_attempts=1)
-    async with working(app):
-        assert (await ended(app, job)).state is State.COMPLETED
+    async with run_worker(app):
+        assert (await wait_for_end(app, job)).state is State.COMPLETED

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from postino import Conflict, Done, Exponential, Job, JobSpec, NotFound, Postino, Schedule, State, WrongUse
-from tests.engine.conftest import ended, working
+from tests.engine.conftest import run_worker, wait_for_end
 
 Deed = Callable[[Postino, Job], Awaitable[Any]]
 NAIVE = datetime(2030, 1, 1, tzinfo=UTC).replace(tzinfo=None)
@@ -43,7 +43,7 @@ WRONG: list[tuple[str, Deed]] = [
 
 
 @pytest.mark.parametrize(("field", "deed"), WRONG)
-async def test_a_wrong_word_names_its_field_and_changes_nothing(app: Postino, field: str, deed: Deed) -> None:
+async def test_wrong_argument_names_its_field_and_changes_nothing(app: Postino, field: str, deed: Deed) -> None:
     job = await app.enqueue("t")
     with pytest.raises(WrongUse, match=f"^{field}: ") as refused:
         await deed(app, job)
@@ -64,7 +64,7 @@ async def test_a_wrong_word_names_its_field_and_changes_nothing(app: Postino, fi
         ("backoff", {"backoff": 60}),
     ],
 )
-def test_a_handler_with_wrong_words_is_refused_when_it_is_registered(field: str, wrong: dict[str, Any]) -> None:
+def test_handler_with_wrong_options_is_refused_at_registration(field: str, wrong: dict[str, Any]) -> None:
     app = Postino("sqlite:////nowhere/postino.db")
     before = dict(app.handlers)
     with pytest.raises(WrongUse, match=f"^{field}: "):
@@ -73,12 +73,12 @@ def test_a_handler_with_wrong_words_is_refused_when_it_is_registered(field: str,
 
 
 @pytest.mark.parametrize("make", [lambda: Schedule([-1]), lambda: Exponential(-1), lambda: Exponential(1, 2, -3)])
-def test_a_negative_wait_is_refused_where_it_is_written(make: Callable[[], Any]) -> None:
+def test_negative_backoff_is_refused(make: Callable[[], Any]) -> None:
     with pytest.raises(ValueError, match=r"^backoff: .* at least"):
         make()
 
 
-async def test_a_move_that_its_state_forbids_is_refused_with_a_sentence(app: Postino) -> None:
+async def test_illegal_state_change_is_a_conflict(app: Postino) -> None:
     job = await app.enqueue("t")
     for move in (app.replay(job.id), app.resolve(job.id, Done(), reason="seen"), app.discard(job.id, reason="no")):
         with pytest.raises(Conflict, match=r"cannot be \w+: .* Nothing was changed"):
@@ -88,14 +88,14 @@ async def test_a_move_that_its_state_forbids_is_refused_with_a_sentence(app: Pos
     assert (await app.store.job(job.id)).state is State.PENDING
 
 
-async def test_a_time_that_has_passed_means_now(app: Postino) -> None:
+async def test_past_time_means_now(app: Postino) -> None:
     app.handler("work")(lambda: None)
-    async with working(app):
-        job = await ended(app, await app.enqueue("work", at=datetime.now(UTC) - timedelta(days=1)))
+    async with run_worker(app):
+        job = await wait_for_end(app, await app.enqueue("work", at=datetime.now(UTC) - timedelta(days=1)))
     assert job.state is State.COMPLETED
 
 
-async def test_a_payload_may_hold_anything_and_arrives_as_it_was(app: Postino) -> None:
+async def test_payload_arrives_unchanged(app: Postino) -> None:
     arrived: list[Any] = []
 
     @app.handler("json")
@@ -106,7 +106,7 @@ async def test_a_payload_may_hold_anything_and_arrives_as_it_was(app: Postino) -
     async def raw(job: Job, payload: bytes) -> None:
         arrived.append(payload)
 
-    async with working(app):
+    async with run_worker(app):
         for spec in (JobSpec("json", {"nul": "\x00", "è": "🐦"}), JobSpec("bytes", b"\x00\xff" * 500_000)):
-            await ended(app, (await app.enqueue_many([spec]))[0])
+            await wait_for_end(app, (await app.enqueue_many([spec]))[0])
     assert arrived == [{"nul": "\x00", "è": "🐦"}, b"\x00\xff" * 500_000]

@@ -42,7 +42,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("wrong", "field"), WRONG)
-async def test_a_wrong_call_names_its_field_and_writes_nothing(app: Postino, wrong: dict[str, Any], field: str) -> None:
+async def test_wrong_field_is_named_and_nothing_is_written(app: Postino, wrong: dict[str, Any], field: str) -> None:
     with pytest.raises(WrongUse, match=f"^{field}: ") as refused:
         await app.enqueue(**{"type": "t", **wrong})
     assert refused.value.field == field
@@ -51,25 +51,25 @@ async def test_a_wrong_call_names_its_field_and_writes_nothing(app: Postino, wro
     assert await app.store.jobs(JobFilter()) == []
 
 
-def test_an_unknown_field_names_the_nearest_one() -> None:
+def test_unknown_field_suggests_the_nearest_one() -> None:
     with pytest.raises(WrongUse, match=r"acount: a job has no such field\. Did you mean account\?"):
         JobSpec.parse({"type": "t", "acount": "a"})
 
 
 @pytest.mark.parametrize("wanted", ["just a text", 7, None])
-def test_something_that_is_no_job_is_refused(wanted: Any) -> None:
+def test_value_that_is_no_job_is_refused(wanted: Any) -> None:
     with pytest.raises(WrongUse, match=r"^jobs: expected"):
         JobSpec.parse(wanted)
 
 
-def test_times_are_kept_in_utc_and_defaults_are_filled_in() -> None:
+def test_times_are_stored_in_utc_with_defaults() -> None:
     rome = timezone(timedelta(hours=2))
     job = build_new_job(JobSpec("t", at=datetime(2026, 7, 1, 12, tzinfo=rome), backoff=Schedule([1, 5])), Queue.LOW)
     assert (job.run_at, job.channel, job.queue, job.key) == (datetime(2026, 7, 1, 10, tzinfo=UTC), "t", Queue.LOW, None)
     assert job.backoff == "[1, 5]"
 
 
-def test_the_same_key_is_another_one_for_another_account() -> None:
+def test_same_key_of_another_account_is_another_job() -> None:
     keys = [
         build_new_job(JobSpec("t", key="k", account=account), Queue.DEFAULT).key for account in (None, "a", "b", "a")
     ]

@@ -38,7 +38,7 @@ async def last_audit(app: Postino) -> tuple[str, str, str, str]:
 # Circuits
 
 
-async def test_a_circuit_is_opened_closed_and_reset_by_hand_with_a_reason(
+async def test_circuit_is_opened_closed_and_reset_by_hand(
     app: Postino, gate_control: GateControl, told: list[str]
 ) -> None:
     opened = await gate_control.open_circuit("instagram", seconds=600, **WHY)
@@ -57,14 +57,14 @@ async def test_a_circuit_is_opened_closed_and_reset_by_hand_with_a_reason(
     assert told == ["woken"] * 3
 
 
-async def test_an_opening_whose_time_is_over_is_told_as_half_open(app: Postino, gate_control: GateControl) -> None:
+async def test_expired_opening_is_half_open(app: Postino, gate_control: GateControl) -> None:
     await gate_control.open_circuit("instagram", seconds=0.001, **WHY)
     [breaker] = await gate_control.circuits()
     assert breaker.state is CircuitState.HALF_OPEN
     assert (await gate_control.queues()).closed.caps == {"instagram": 1}
 
 
-async def test_without_a_time_a_circuit_stays_open(gate_control: GateControl) -> None:
+async def test_circuit_opened_without_a_time_stays_open(gate_control: GateControl) -> None:
     assert (await gate_control.open_circuit("openai", **WHY)).until_at is None
 
 
@@ -85,7 +85,7 @@ async def test_without_a_time_a_circuit_stays_open(gate_control: GateControl) ->
         ("instagram", {"until_at": datetime(2040, 1, 1, tzinfo=UTC), "seconds": 1}, "seconds", "not both"),
     ],
 )
-async def test_a_wrong_opening_is_refused_by_its_field_and_changes_nothing(
+async def test_wrong_opening_names_its_field_and_changes_nothing(
     gate_control: GateControl, told: list[str], service: str, more: dict[str, Any], field: str, words: str
 ) -> None:
     with pytest.raises(WrongUse) as refused:
@@ -94,12 +94,12 @@ async def test_a_wrong_opening_is_refused_by_its_field_and_changes_nothing(
     assert (await gate_control.circuits(), told) == ([], [])
 
 
-async def test_a_channel_that_had_a_job_once_is_a_service(app: Postino, gate_control: GateControl) -> None:
+async def test_channel_of_a_past_job_is_a_service(app: Postino, gate_control: GateControl) -> None:
     await app.cancel((await app.enqueue("report.daily")).id)
     assert (await gate_control.open_circuit("report.daily", **WHY)).state is CircuitState.OPEN
 
 
-async def test_what_was_never_in_trouble_cannot_be_closed_or_reset(gate_control: GateControl) -> None:
+async def test_unknown_circuit_cannot_be_closed_or_reset(gate_control: GateControl) -> None:
     for deed in (gate_control.close_circuit, gate_control.reset_circuit):
         with pytest.raises(NotFound, match="it never failed and was never opened"):
             await deed("instagram", **WHY)
@@ -110,7 +110,7 @@ async def test_what_was_never_in_trouble_cannot_be_closed_or_reset(gate_control:
 # Pauses and cool-downs
 
 
-async def test_everything_can_be_paused_and_goes_on(app: Postino, gate_control: GateControl) -> None:
+async def test_everything_can_be_paused_and_resumed(app: Postino, gate_control: GateControl) -> None:
     await gate_control.pause(Scope.ALL, "", **WHY)
     assert (await gate_control.queues()).closed.everything is not None
     await gate_control.resume(Scope.ALL, "", **WHY)
@@ -120,7 +120,7 @@ async def test_everything_can_be_paused_and_goes_on(app: Postino, gate_control: 
 
 
 @pytest.mark.parametrize("scope", [Scope.ACCOUNT, Scope.CHANNEL])
-async def test_a_cool_down_is_seen_and_ended_by_hand(app: Postino, gate_control: GateControl, scope: Scope) -> None:
+async def test_cooldown_is_listed_and_ended_by_hand(app: Postino, gate_control: GateControl, scope: Scope) -> None:
     await app.store.start_cooldown(scope, "it", None, "too many")
     [gate] = (await gate_control.queues()).closed.gates
     assert (gate.scope, gate.name, gate.kind, gate.reason) == (scope, "it", GateKind.COOL_DOWN, "too many")
@@ -131,7 +131,7 @@ async def test_a_cool_down_is_seen_and_ended_by_hand(app: Postino, gate_control:
         await gate_control.end_cooldown(scope, "it")
 
 
-async def test_brands_and_queues_do_not_cool_down(gate_control: GateControl) -> None:
+async def test_brands_and_queues_have_no_cooldown(gate_control: GateControl) -> None:
     with pytest.raises(WrongUse, match="only an account or a channel"):
         await gate_control.end_cooldown(Scope.BRAND, "b")
 
@@ -139,7 +139,7 @@ async def test_brands_and_queues_do_not_cool_down(gate_control: GateControl) -> 
 # Blackouts
 
 
-async def test_a_blackout_is_kept_listed_and_removed(app: Postino, gate_control: GateControl, told: list[str]) -> None:
+async def test_blackout_is_saved_listed_and_removed(app: Postino, gate_control: GateControl, told: list[str]) -> None:
     added = await gate_control.add_blackout(NIGHT | {"reason": "sleep"}, actor="maria")
     assert await gate_control.blackouts() == [added]
     assert await last_audit(app) == ("maria", "blackout.added", f"blackout:{added.id}", "sleep")
@@ -166,7 +166,7 @@ async def test_a_blackout_is_kept_listed_and_removed(app: Postino, gate_control:
         ({"colour": "red"}, "colour", "no field 'colour'"),
     ],
 )
-async def test_a_wrong_blackout_is_refused_by_its_field_and_not_saved(
+async def test_wrong_blackout_names_its_field_and_is_not_saved(
     app: Postino, gate_control: GateControl, told: list[str], change: dict[str, Any], field: str, words: str
 ) -> None:
     await app.accounts.add("bluesky", "bruno", {"password": "x"})
@@ -176,21 +176,21 @@ async def test_a_wrong_blackout_is_refused_by_its_field_and_not_saved(
     assert (await gate_control.blackouts(), told) == ([], [])
 
 
-async def test_accounts_and_channels_of_jobs_can_have_blackouts(app: Postino, gate_control: GateControl) -> None:
+async def test_accounts_and_channels_of_past_jobs_can_have_blackouts(app: Postino, gate_control: GateControl) -> None:
     await app.enqueue("report.daily", account="acme")
     await gate_control.add_blackout(NIGHT | {"scope": "channel", "channel": "report.daily"})
     await gate_control.add_blackout(NIGHT | {"scope": "account", "account": "acme"})
     assert len(await gate_control.blackouts()) == 2
 
 
-async def test_the_same_blackout_twice_is_a_conflict(gate_control: GateControl) -> None:
+async def test_same_blackout_twice_is_a_conflict(gate_control: GateControl) -> None:
     first = await gate_control.add_blackout(NIGHT)
     with pytest.raises(Conflict, match=str(first.id)):
         await gate_control.add_blackout(NIGHT | {"reason": "again"})
     await gate_control.add_blackout(NIGHT | {"start": "21:00"})
 
 
-async def test_a_preview_tells_what_moves_where_and_saves_nothing(app: Postino, gate_control: GateControl) -> None:
+async def test_blackout_preview_lists_delays_and_saves_nothing(app: Postino, gate_control: GateControl) -> None:
     tomorrow = (datetime.now(UTC) + timedelta(days=2)).replace(hour=0, minute=0, second=0, microsecond=0)
     day = {"timezone": "UTC", "scope": "brand", "brand": "acme"}
     await gate_control.add_blackout(day | {"start": "12:00", "end": "13:00"})
@@ -211,7 +211,7 @@ async def test_a_preview_tells_what_moves_where_and_saves_nothing(app: Postino, 
     assert await gate_control.preview_blackout(blackout) == shifts, "what is saved already is not counted twice"
 
 
-async def test_a_long_preview_shows_the_soonest_and_counts_the_rest(
+async def test_long_preview_shows_the_soonest_and_counts_the_rest(
     app: Postino, gate_control: GateControl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start = datetime.now(UTC) + timedelta(days=1)
@@ -228,7 +228,7 @@ async def test_a_long_preview_shows_the_soonest_and_counts_the_rest(
     assert (len(shifts.first) + shifts.more, shifts.unlooked) == (4, True)
 
 
-async def test_every_closed_gate_is_told_with_its_kind(app: Postino, gate_control: GateControl) -> None:
+async def test_every_closed_gate_is_listed_with_its_kind(app: Postino, gate_control: GateControl) -> None:
     await app.enqueue("t", at=datetime.now(UTC) + timedelta(days=1))
     await gate_control.pause(Scope.QUEUE, "low")
     await app.store.start_cooldown(Scope.ACCOUNT, "a", None, "too many")

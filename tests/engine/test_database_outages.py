@@ -7,12 +7,12 @@ from pathlib import Path
 import asyncpg
 
 from postino import Postino, State
-from tests.engine.conftest import ended, settings, working
+from tests.engine.conftest import make_config, run_worker, wait_for_end
 from tests.servers.postgres import PostgresServer
 
 
-async def test_a_locked_table_delays_a_worker_and_does_not_end_it(postgres_url: str, tmp_path: Path) -> None:
-    plain = settings(tmp_path, postgres_url)
+async def test_locked_table_delays_a_worker_without_ending_it(postgres_url: str, tmp_path: Path) -> None:
+    plain = make_config(tmp_path, postgres_url)
     app = Postino(replace(plain, database=replace(plain.database, statement_timeout=0.2)))
     await app.store.migrate()
     started, finish = asyncio.Event(), asyncio.Event()
@@ -22,7 +22,7 @@ async def test_a_locked_table_delays_a_worker_and_does_not_end_it(postgres_url: 
         started.set()
         await finish.wait()
 
-    async with app, working(app):
+    async with app, run_worker(app):
         job = await app.enqueue("work")
         await started.wait()
         other = await asyncpg.connect(postgres_url)
@@ -31,14 +31,12 @@ async def test_a_locked_table_delays_a_worker_and_does_not_end_it(postgres_url: 
             finish.set()
             await asyncio.sleep(1)  # several statements give up meanwhile
         await other.close()
-        assert (await ended(app, job)).state is State.COMPLETED
-        assert (await ended(app, await app.enqueue("work"))).attempts == 1
+        assert (await wait_for_end(app, job)).state is State.COMPLETED
+        assert (await wait_for_end(app, await app.enqueue("work"))).attempts == 1
 
 
-async def test_a_server_that_restarts_loses_nothing_and_the_worker_goes_on(
-    private_postgres: PostgresServer, tmp_path: Path
-) -> None:
-    app = Postino(settings(tmp_path, private_postgres.create_database()))
+async def test_worker_survives_a_database_restart(private_postgres: PostgresServer, tmp_path: Path) -> None:
+    app = Postino(make_config(tmp_path, private_postgres.create_database()))
     await app.store.migrate()
     ran: list[int] = []
 
@@ -46,11 +44,11 @@ async def test_a_server_that_restarts_loses_nothing_and_the_worker_goes_on(
     async def work(job: object, payload: int) -> None:
         ran.append(payload)
 
-    async with app, working(app):
+    async with app, run_worker(app):
         before = await app.enqueue_many([("work", number) for number in range(100)])
-        await ended(app, before[0])
+        await wait_for_end(app, before[0])
         await asyncio.to_thread(private_postgres.restart)
         for job in before:
-            assert (await ended(app, job)).state is State.COMPLETED
-        assert (await ended(app, await app.enqueue("work", 100))).state is State.COMPLETED
+            assert (await wait_for_end(app, job)).state is State.COMPLETED
+        assert (await wait_for_end(app, await app.enqueue("work", 100))).state is State.COMPLETED
     assert set(ran) == set(range(101))

@@ -23,7 +23,7 @@ from postino.values.provider import (
     Resend,
     UnreadableResponse,
 )
-from tests.engine.conftest import eventually
+from tests.engine.conftest import wait_for
 
 # A quarantine of 0.4 s.
 QUICK = CallPolicy(
@@ -44,7 +44,7 @@ ANSWERS: dict[str, Any] = {
 }
 
 
-class Network:
+class FakeNetwork:
     """`answers` come one after the other, then all is well."""
 
     def __init__(self, *answers: str, seen: LookupResult | Failure | None = None) -> None:
@@ -82,7 +82,9 @@ class Network:
         return Receipt(remote_id=f"id of {text}", url=f"https://there/{text}", data={"times": [1]})
 
 
-def publishes(app: Postino, network: Network, *, look: bool = True, resend: Resend = NEVER, **options: Any) -> None:
+def register_publisher(
+    app: Postino, network: FakeNetwork, *, look: bool = True, resend: Resend = NEVER, **options: Any
+) -> None:
     """Jobs of type `publish` send their payload to this network."""
     found: Lookup | None = network.find if look else None
 
@@ -92,21 +94,21 @@ def publishes(app: Postino, network: Network, *, look: bool = True, resend: Rese
         return Done(None, receipt.remote_id)
 
 
-async def facts_of(app: Postino, job: Job) -> list[tuple[int, Verdict, ReceiptSource]]:
+async def get_facts(app: Postino, job: Job) -> list[tuple[int, Verdict, ReceiptSource]]:
     return [(fact.number, fact.verdict, fact.source) for fact in (await app.store.ledger(job.id)).receipts]
 
 
-async def waiting_for_a_person(app: Postino, job: Job) -> Job:
+async def wait_for_person(app: Postino, job: Job) -> Job:
     async def asked() -> Job | None:
         found = await app.store.job(job.id)
         return found if found.state is State.UNCERTAIN and found.run_at is None else None
 
-    return await eventually(asked)
+    return await wait_for(asked)
 
 
-async def parked(app: Postino, job: Job) -> Job:
+async def wait_until_parked(app: Postino, job: Job) -> Job:
     async def waits() -> Job | None:
         found = await app.store.job(job.id)
         return found if found.state is State.PENDING and found.deferral_reason is not None else None
 
-    return await eventually(waits)
+    return await wait_for(waits)

@@ -16,7 +16,7 @@ from postino import Defer, Done, Job, Outcome, Postino, Reject, Retry, Schedule,
 from postino.engine import executor
 from postino.rules.settlement import DeadLetterCause
 from postino.stores.records import SettledJob
-from tests.engine.conftest import ended, eventually, working
+from tests.engine.conftest import run_worker, wait_for, wait_for_end
 
 
 def repr_type(error: BaseException) -> str:
@@ -45,14 +45,14 @@ class Strict(BaseModel):
         return value["missing"]
 
 
-async def test_an_exception_is_a_retry_with_its_stack_trace(app: Postino) -> None:
+async def test_exception_is_a_retry_with_its_stack_trace(app: Postino) -> None:
     @app.handler("flaky")
     async def flaky(job: Job) -> None:
         if job.attempts < 3:
             raise ConnectionError(f"attempt {job.attempts}")
 
-    async with working(app):
-        job = await ended(app, await app.enqueue("flaky"))
+    async with run_worker(app):
+        job = await wait_for_end(app, await app.enqueue("flaky"))
     attempts = await app.store.attempts(job.id)
     assert (job.state, job.attempts) == (State.COMPLETED, 3)
     assert [(a.number, a.outcome, a.error_class, a.message) for a in attempts] == [
@@ -64,13 +64,13 @@ async def test_an_exception_is_a_retry_with_its_stack_trace(app: Postino) -> Non
     assert all(attempt.started_at <= attempt.ended_at for attempt in attempts)
 
 
-async def test_a_job_that_never_works_ends_among_the_dead_letters_with_its_whole_history(app: Postino) -> None:
+async def test_exhausted_job_is_a_dead_letter_with_its_history(app: Postino) -> None:
     @app.handler("broken")
     async def broken() -> None:
         raise RuntimeError("no\x00luck")
 
-    async with working(app):
-        job = await ended(app, await app.enqueue("broken", user_id="u1", correlation_id="c1"))
+    async with run_worker(app):
+        job = await wait_for_end(app, await app.enqueue("broken", user_id="u1", correlation_id="c1"))
     letter = await app.store.dead_letter(job.id)
     assert (letter.cause, letter.error) == (DeadLetterCause.EXHAUSTED, "RuntimeError: no\\x00luck")
     assert (letter.job.user_id, letter.job.correlation_id, letter.job.attempts) == ("u1", "c1", 3)
@@ -78,25 +78,25 @@ async def test_a_job_that_never_works_ends_among_the_dead_letters_with_its_whole
     assert "RuntimeError" in (letter.trace or "")
 
 
-async def test_a_payload_that_cannot_be_read_is_kept_byte_for_byte_and_not_tried_again(app: Postino) -> None:
+async def test_unreadable_payload_is_kept_and_not_retried(app: Postino) -> None:
     @app.handler("snap")
     async def snap(job: Job, payload: Snap) -> None: ...
 
     for poison in (b"\xff\x00not json", b'{"id": "seven"}', b""):
-        async with working(app):
-            job = await ended(app, await app.enqueue("snap", poison))
+        async with run_worker(app):
+            job = await wait_for_end(app, await app.enqueue("snap", poison))
         letter = await app.store.dead_letter(job.id)
         assert (letter.cause, letter.job.payload, job.attempts) == (DeadLetterCause.POISON, poison, 1)
 
 
-async def test_a_type_nobody_handles_is_retried_and_then_told(app: Postino) -> None:
-    async with working(app):
-        job = await ended(app, await app.enqueue("nobody.knows"))
+async def test_job_without_a_handler_is_retried_and_then_fails(app: Postino) -> None:
+    async with run_worker(app):
+        job = await wait_for_end(app, await app.enqueue("nobody.knows"))
     assert job.state is State.FAILED
     assert "no handler for jobs of type nobody.knows" in (job.last_error or "")
 
 
-async def test_each_outcome_leads_where_it_should(app: Postino) -> None:
+async def test_each_outcome_leads_to_its_state(app: Postino) -> None:
     soon = datetime.now(UTC) + timedelta(hours=1)
     outcomes: dict[str, Outcome] = {
         "rejected": Reject("never"),
@@ -109,16 +109,16 @@ async def test_each_outcome_leads_where_it_should(app: Postino) -> None:
     async def any_of_them(job: Job, payload: str) -> Outcome:
         return outcomes[payload]
 
-    async with working(app):
+    async with run_worker(app):
         jobs = {name: await app.enqueue("any", name) for name in outcomes}
-        rejected = await ended(app, jobs["rejected"])
-        unknown = await ended(app, jobs["unknown"], State.UNCERTAIN)
+        rejected = await wait_for_end(app, jobs["rejected"])
+        unknown = await wait_for_end(app, jobs["unknown"], State.UNCERTAIN)
 
         async def put_off() -> bool:
             waiting = [await app.store.job(jobs[name].id) for name in ("deferred", "retried")]
             return all(job.run_at is not None and job.run_at >= soon for job in waiting)
 
-        await eventually(put_off)
+        await wait_for(put_off)
     deferred, retried = await app.store.job(jobs["deferred"].id), await app.store.job(jobs["retried"].id)
     assert (rejected.state, rejected.last_error) == (State.FAILED, "never")
     assert (unknown.run_at, unknown.last_error) == (None, "no answer")
@@ -130,13 +130,13 @@ async def test_each_outcome_leads_where_it_should(app: Postino) -> None:
     assert min(deferred.run_at, retried.run_at) >= soon
 
 
-async def test_a_handler_that_returns_something_else_is_told_so(app: Postino) -> None:
+async def test_wrong_return_value_names_the_expected_one(app: Postino) -> None:
     @app.handler("confused", max_attempts=1)
     async def confused() -> str:
         return "done"
 
-    async with working(app):
-        job = await ended(app, await app.enqueue("confused"))
+    async with run_worker(app):
+        job = await wait_for_end(app, await app.enqueue("confused"))
     assert "must return an outcome" in (job.last_error or "")
     assert "not 'done'" in (job.last_error or "")
 
@@ -149,15 +149,13 @@ NAIVE = datetime(2030, 1, 1, tzinfo=UTC).replace(tzinfo=None)
     "outcome",
     [Defer(NAIVE, "when?"), Defer(NEVER, "never"), Retry("later", NAIVE), Retry(None), Reject(7), Defer("noon", "x")],  # type: ignore[arg-type]
 )
-async def test_an_outcome_that_cannot_be_acted_upon_fails_the_attempt_and_not_the_worker(
-    app: Postino, outcome: Outcome
-) -> None:
+async def test_malformed_outcome_fails_the_attempt_only(app: Postino, outcome: Outcome) -> None:
     @app.handler("confused", max_attempts=1)
     async def confused() -> Outcome:
         return outcome
 
-    async with working(app):
-        job = await ended(app, await app.enqueue("confused"))
+    async with run_worker(app):
+        job = await wait_for_end(app, await app.enqueue("confused"))
     assert "must return an outcome" in (job.last_error or "")
 
 
@@ -172,7 +170,7 @@ async def test_an_outcome_that_cannot_be_acted_upon_fails_the_attempt_and_not_th
         Done(remote_id=Unprintable()),  # type: ignore[arg-type]
     ],
 )
-async def test_work_that_is_done_is_never_done_again_because_of_an_odd_result(app: Postino, outcome: Outcome) -> None:
+async def test_done_with_an_unserializable_result_is_not_repeated(app: Postino, outcome: Outcome) -> None:
     ran = []
 
     @app.handler("odd")
@@ -180,8 +178,8 @@ async def test_work_that_is_done_is_never_done_again_because_of_an_odd_result(ap
         ran.append(1)
         return outcome
 
-    async with working(app):
-        job = await ended(app, await app.enqueue("odd"))
+    async with run_worker(app):
+        job = await wait_for_end(app, await app.enqueue("odd"))
     assert (job.state, len(ran)) == (State.COMPLETED, 1)
 
 
@@ -192,7 +190,7 @@ async def test_work_that_is_done_is_never_done_again_because_of_an_odd_result(ap
 )
 @pytest.mark.parametrize("plain", [False, True])
 @pytest.mark.parametrize("limit", [None, 60])
-async def test_whatever_a_handler_raises_is_its_failure_and_not_the_workers(
+async def test_any_exception_of_a_handler_fails_only_its_attempt(
     app: Postino, error: BaseException, plain: bool, limit: float | None
 ) -> None:
     async def waits() -> None:
@@ -203,34 +201,34 @@ async def test_whatever_a_handler_raises_is_its_failure_and_not_the_workers(
 
     app.handler("bad", max_attempts=2, backoff=Schedule([0]), time_limit=limit)(blocks if plain else waits)
     app.handler("good")(lambda: None)
-    async with working(app, concurrency=1):
-        bad = await ended(app, await app.enqueue("bad", account="a"))
-        good = await ended(app, await app.enqueue("good", account="a"))
+    async with run_worker(app, concurrency=1):
+        bad = await wait_for_end(app, await app.enqueue("bad", account="a"))
+        good = await wait_for_end(app, await app.enqueue("good", account="a"))
     assert (bad.state, bad.attempts, good.state) == (State.FAILED, 2, State.COMPLETED)
     assert (bad.last_error or "").startswith(type(error).__name__)
 
 
-async def test_a_handler_whose_inner_task_was_cancelled_has_failed(app: Postino) -> None:
+async def test_cancelled_inner_task_fails_the_attempt(app: Postino) -> None:
     @app.handler("bad", max_attempts=1)
     async def bad() -> None:
         inner = asyncio.create_task(asyncio.sleep(60))
         inner.cancel()
         await inner
 
-    async with working(app, concurrency=1):
-        assert (await ended(app, await app.enqueue("bad"))).state is State.FAILED
+    async with run_worker(app, concurrency=1):
+        assert (await wait_for_end(app, await app.enqueue("bad"))).state is State.FAILED
 
 
-async def test_a_bug_in_reading_a_payload_is_poison_too(app: Postino) -> None:
+async def test_exception_in_payload_parsing_is_an_unreadable_payload(app: Postino) -> None:
     @app.handler("strict")
     async def strict(job: Job, payload: Strict) -> None: ...
 
-    async with working(app):
-        job = await ended(app, await app.enqueue("strict", {}))
+    async with run_worker(app):
+        job = await wait_for_end(app, await app.enqueue("strict", {}))
     assert (await app.store.dead_letter(job.id)).cause is DeadLetterCause.POISON
 
 
-async def test_functions_that_hang_keep_their_slots_and_nobody_elses(app: Postino) -> None:
+async def test_hanging_functions_keep_only_their_own_slots(app: Postino) -> None:
     hang, called = threading.Event(), []
 
     @app.handler("hang", max_attempts=1, time_limit=0.05)
@@ -241,18 +239,16 @@ async def test_functions_that_hang_keep_their_slots_and_nobody_elses(app: Postin
     def quick() -> None:
         called.append(1)
 
-    async with working(app, concurrency=3):
+    async with run_worker(app, concurrency=3):
         for job in [await app.enqueue("hang") for _ in range(2)]:
-            assert (await ended(app, job)).state is State.FAILED
+            assert (await wait_for_end(app, job)).state is State.FAILED
         for job in [await app.enqueue("quick") for _ in range(5)]:
-            assert (await ended(app, job)).attempts == 1
+            assert (await wait_for_end(app, job)).attempts == 1
         hang.set()
     assert len(called) == 5
 
 
-async def test_an_ending_the_store_refuses_becomes_a_question_for_a_person(
-    app: Postino, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_ending_that_the_store_refuses_becomes_uncertain(app: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
     app.handler("work")(lambda: None)
     write = app.store.settle
 
@@ -262,34 +258,32 @@ async def test_an_ending_the_store_refuses_becomes_a_question_for_a_person(
         return await write(endings)
 
     monkeypatch.setattr(app.store, "settle", picky)
-    async with working(app):
-        job = await ended(app, await app.enqueue("work"), State.UNCERTAIN)
+    async with run_worker(app):
+        job = await wait_for_end(app, await app.enqueue("work"), State.UNCERTAIN)
     assert "could not be stored: ValueError: not this" in (job.last_error or "")
 
 
-async def test_a_time_limit_ends_an_attempt(app: Postino) -> None:
+async def test_time_limit_ends_an_attempt(app: Postino) -> None:
     @app.handler("endless", max_attempts=1, time_limit=0.05)
     async def endless() -> None:
         await asyncio.sleep(60)
 
-    async with working(app):
-        job = await ended(app, await app.enqueue("endless"))
+    async with run_worker(app):
+        job = await wait_for_end(app, await app.enqueue("endless"))
     assert (job.state, job.last_error) == (State.FAILED, "It took longer than its time limit of 0.05 s.")
 
 
-async def test_a_time_out_inside_a_handler_is_not_taken_for_the_time_limit(app: Postino) -> None:
+async def test_timeout_inside_a_handler_is_not_the_time_limit(app: Postino) -> None:
     @app.handler("impatient", max_attempts=1, time_limit=60)
     async def impatient() -> None:
         raise TimeoutError("the other side")
 
-    async with working(app):
-        job = await ended(app, await app.enqueue("impatient"))
+    async with run_worker(app):
+        job = await wait_for_end(app, await app.enqueue("impatient"))
     assert job.last_error == "TimeoutError: the other side"
 
 
-async def test_a_handler_that_swallows_its_cancellation_is_left_alone_and_keeps_its_slot(
-    app: Postino, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_handler_that_ignores_cancellation_keeps_its_slot(app: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executor, "GRACE", 0.05)
     returned, let_go = asyncio.Event(), asyncio.Event()
 
@@ -301,15 +295,15 @@ async def test_a_handler_that_swallows_its_cancellation_is_left_alone_and_keeps_
         returned.set()
 
     app.handler("plain")(lambda: None)
-    async with working(app, concurrency=2):
-        job = await ended(app, await app.enqueue("stubborn"))
+    async with run_worker(app, concurrency=2):
+        job = await wait_for_end(app, await app.enqueue("stubborn"))
         assert (job.state, job.last_error) == (State.FAILED, "It took longer than its time limit of 0.05 s.")
-        assert (await ended(app, await app.enqueue("plain"))).state is State.COMPLETED
+        assert (await wait_for_end(app, await app.enqueue("plain"))).state is State.COMPLETED
         let_go.set()
         await returned.wait()
 
 
-async def test_a_handler_may_still_say_how_it_ended_when_its_time_is_up(app: Postino) -> None:
+async def test_handler_may_return_an_outcome_when_cancelled(app: Postino) -> None:
     @app.handler("tidy", time_limit=0.05)
     async def tidy() -> Done:
         try:
@@ -318,6 +312,6 @@ async def test_a_handler_may_still_say_how_it_ended_when_its_time_is_up(app: Pos
             return Done("half of it")
         raise AssertionError
 
-    async with working(app):
-        job = await ended(app, await app.enqueue("tidy"))
+    async with run_worker(app):
+        job = await wait_for_end(app, await app.enqueue("tidy"))
     assert (job.state, job.result) == (State.COMPLETED, '"half of it"')
