@@ -22,7 +22,7 @@ from postino.rules.lifecycle import MOVES
 from postino.rules.replay import explain_refusal
 from postino.rules.retry import Exponential, RetryPolicy
 from postino.rules.settlement import DeadLetterCause, settle_job
-from postino.stores.migrations import migrations
+from postino.stores.migrations import load_migrations
 from postino.values.event import EventType
 from postino.values.job import Job, Queue, State
 from postino.values.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
@@ -187,7 +187,9 @@ def test_the_tables_are_those_the_migrations_make() -> None:
     rows = table(ARCHITECTURE, "table", "what it holds, and why apart")
     told = {name for row in rows for name in codes(row["table"])}
     for dialect, prefix in (("postgres", r"postino\."), ("sqlite", "postino_")):
-        made = {name for step in migrations(dialect) for name in re.findall(rf"CREATE TABLE {prefix}(\w+)", step.sql)}
+        made = {
+            name for step in load_migrations(dialect) for name in re.findall(rf"CREATE TABLE {prefix}(\w+)", step.sql)
+        }
         assert told == made | {"migrations"}, dialect
 
 
@@ -288,7 +290,7 @@ def test_every_query_shown_can_be_asked(postgres_url: str) -> None:
     queries = [query for page in PAGES for query in blocks(page, "sql")]
     assert queries
     with psycopg.connect(postgres_url, autocommit=True) as connection:
-        for step in migrations("postgres"):
+        for step in load_migrations("postgres"):
             connection.execute(step.sql.encode())
         for query in queries:
             connection.execute(query.text.encode())

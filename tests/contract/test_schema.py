@@ -1,4 +1,4 @@
-"""Migrations, and the net under the rules: what the database itself refuses."""
+"""Migrations, and what the database itself refuses if a rule fails."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from postino.errors import SchemaMismatch, StoreError, StoreUnreachable
-from postino.stores.migrations import Migration, check_complete, migrations, missing
+from postino.stores import postgres, sqlite
+from postino.stores.migrations import Migration, check_complete, find_missing, load_migrations
 from postino.stores.sqlite import Sqlite
 from postino.values.gate import Scope
 from postino.values.job import Job, State
@@ -21,8 +22,8 @@ FIRST, SECOND = (migration.checksum for migration in KNOWN)
 
 async def test_a_fresh_database_is_migrated_once(empty_database: Database) -> None:
     store = empty_database.store()
-    names = [migration.name for migration in migrations(empty_database.dialect)]
-    assert names[0] == "0001_engine"
+    names = [migration.name for migration in load_migrations(empty_database.dialect)]
+    assert names[0] == "0001_initial"
     assert await store.migrate() == names
     assert await store.migrate() == []
     await store.open()
@@ -30,10 +31,29 @@ async def test_a_fresh_database_is_migrated_once(empty_database: Database) -> No
     await store.close()
 
 
+async def test_new_migrations_are_applied_in_order_to_an_existing_database(
+    empty_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = load_migrations(empty_database.dialect)
+    store = empty_database.store()
+    await store.migrate()
+    table = "postino.extra" if empty_database.dialect == "postgres" else "postino_extra"
+    newer = (
+        Migration(2, "0002_create", f"CREATE TABLE {table} (id int)"),
+        Migration(3, "0003_fill", f"INSERT INTO {table} (id) VALUES (7)"),
+    )
+    for driver in (postgres, sqlite):
+        monkeypatch.setattr(driver, "load_migrations", lambda _: (*known, *newer))
+    assert await store.migrate() == ["0002_create", "0003_fill"]
+    assert await store.migrate() == []
+    assert empty_database.sql(f"SELECT id FROM {table}") == [(7,)]
+    assert empty_database.sql("SELECT number FROM {migrations} ORDER BY number") == [(1,), (2,), (3,)]
+
+
 async def test_concurrent_migrations_apply_each_once(empty_database: Database) -> None:
     stores = [empty_database.store() for _ in range(6)]
     applied = await asyncio.gather(*(store.migrate() for store in stores))
-    names = [migration.name for migration in migrations(empty_database.dialect)]
+    names = [migration.name for migration in load_migrations(empty_database.dialect)]
     assert sorted(name for each in applied for name in each) == names
 
 
@@ -71,7 +91,7 @@ async def test_a_migration_changed_after_it_was_applied_is_refused(database: Dat
     database.sql("UPDATE {migrations} SET checksum = 'x' WHERE number = 1")
     try:
         for act in (database.store().open, database.store().migrate):
-            with pytest.raises(SchemaMismatch, match="0001_engine was changed after it was applied"):
+            with pytest.raises(SchemaMismatch, match="0001_initial was changed after it was applied"):
                 await act()
     finally:
         database.sql(f"UPDATE {{migrations}} SET checksum = '{checksum}' WHERE number = 1")
@@ -89,8 +109,8 @@ async def test_a_database_that_is_not_there_is_not_made_by_opening_it(database: 
     ("applied", "expected"),
     [({}, [1, 2]), ({1: FIRST}, [2]), ({2: SECOND}, [1]), ({1: FIRST, 2: SECOND}, [])],
 )
-def test_what_is_missing_is_applied_in_order(applied: dict[int, str], expected: list[int]) -> None:
-    assert [migration.number for migration in missing(KNOWN, applied)] == expected
+def test_missing_migrations_are_found_in_order(applied: dict[int, str], expected: list[int]) -> None:
+    assert [migration.number for migration in find_missing(KNOWN, applied)] == expected
 
 
 def test_a_complete_schema_is_accepted_and_an_incomplete_one_is_not() -> None:

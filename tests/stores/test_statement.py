@@ -84,7 +84,7 @@ def test_text_that_both_dialects_share_is_written_once() -> None:
 
 
 def test_sql_files_are_few_and_begin_with_a_name_or_a_comment() -> None:
-    paths = sorted(SQL.glob("*/*.sql"))
+    paths = sorted(SQL.rglob("*.sql"))
     assert len(paths) <= 40
     assert {path.read_text()[:2] for path in paths} == {"--"}
 

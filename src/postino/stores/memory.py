@@ -8,7 +8,7 @@ import apsw
 
 from postino.errors import WrongUse
 from postino.stores.driver import drive
-from postino.stores.migrations import migrations
+from postino.stores.migrations import load_migrations
 from postino.stores.sqlite_thread import execute
 from postino.stores.statement import Operation
 from postino.stores.store import Store
@@ -32,7 +32,7 @@ class MemoryDriver:
         self.connection.close()
 
     async def migrate(self) -> list[str]:
-        made = migrations(self.dialect)
+        made = load_migrations(self.dialect)
         for migration in made:
             self.connection.execute(migration.sql)
         return [migration.name for migration in made]

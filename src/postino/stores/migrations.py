@@ -1,4 +1,7 @@
-"""Numbered SQL with checksums: what a database must have before this program uses it."""
+"""Migrations: numbered SQL files that a database must have before this program uses it.
+
+They are applied in order, each once, and recorded with their checksums. A migration that was released is never changed.
+"""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -11,6 +14,8 @@ from postino.errors import SchemaMismatch
 
 @dataclass(frozen=True, slots=True)
 class Migration:
+    """One numbered SQL file."""
+
     number: int
     name: str
     sql: str
@@ -21,18 +26,22 @@ class Migration:
 
 
 @cache
-def migrations(dialect: str) -> tuple[Migration, ...]:
+def load_migrations(dialect: str) -> tuple[Migration, ...]:
+    """Return the migrations of a dialect in order."""
     folder = files("postino.stores") / "sql" / dialect / "migrations"
-    found = [
-        Migration(int(entry.name[:4]), entry.name.removesuffix(".sql"), entry.read_text())
-        for entry in folder.iterdir()
-        if entry.name.endswith(".sql")
+    migrations = [
+        Migration(int(path.name[:4]), path.name.removesuffix(".sql"), path.read_text())
+        for path in folder.iterdir()
+        if path.name.endswith(".sql")
     ]
-    return tuple(sorted(found, key=lambda migration: migration.number))
+    return tuple(sorted(migrations, key=lambda migration: migration.number))
 
 
-def missing(known: Iterable[Migration], applied: Mapping[int, str]) -> list[Migration]:
-    """What is still to be applied, given the numbers and checksums that the database says it has."""
+def find_missing(known: Iterable[Migration], applied: Mapping[int, str]) -> list[Migration]:
+    """Return the migrations that a database lacks, given the numbers and checksums of those it has.
+
+    Raises SchemaMismatch where the database has a migration that this program does not know, or another text of one.
+    """
     by_number = {migration.number: migration for migration in known}
     newer = sorted(applied.keys() - by_number.keys())
     if newer:
@@ -50,9 +59,10 @@ def missing(known: Iterable[Migration], applied: Mapping[int, str]) -> list[Migr
 
 
 def check_complete(known: Iterable[Migration], applied: Mapping[int, str]) -> None:
-    lacking = missing(known, applied)
-    if lacking:
+    """Raise SchemaMismatch unless a database has every migration."""
+    missing = find_missing(known, applied)
+    if missing:
         raise SchemaMismatch(
-            f"The database has {len(applied)} of {len(applied) + len(lacking)} migrations."
+            f"The database has {len(applied)} of {len(applied) + len(missing)} migrations."
             " Run `postino migrate` first; jobs are kept as they are."
         )

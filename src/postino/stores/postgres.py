@@ -14,7 +14,7 @@ import structlog
 from postino.config import redact_url
 from postino.errors import ConfigError, StoreUnreachable, WrongUse
 from postino.stores.driver import Blocked, drive, make_no_tables_error
-from postino.stores.migrations import check_complete, migrations, missing
+from postino.stores.migrations import check_complete, find_missing, load_migrations
 from postino.stores.statement import Operation, Query, Row, columns, statement
 
 T = TypeVar("T")
@@ -88,7 +88,7 @@ class Postgres:
     async def open_checked_pool(self) -> "asyncpg.Pool[asyncpg.Record]":
         """Check the schema, create partitions that will be needed, and open the pool."""
         async with self.open_connection_outside_pool() as connection:
-            check_complete(migrations(self.dialect), await read_applied(connection))
+            check_complete(load_migrations(self.dialect), await read_applied(connection))
             await connection.fetchval("SELECT postino.make_partitions(9)")
         return await asyncpg.create_pool(
             self.url,
@@ -119,7 +119,7 @@ class Postgres:
         async with self.open_connection_outside_pool() as connection, connection.transaction():
             await connection.execute("SELECT pg_advisory_xact_lock(hashtext('postino.migrate'))")
             await connection.execute(MIGRATIONS_TABLE)
-            pending = missing(migrations(self.dialect), await read_applied(connection))
+            pending = find_missing(load_migrations(self.dialect), await read_applied(connection))
             for migration in pending:
                 await connection.execute(migration.sql)
                 await connection.execute(

@@ -13,7 +13,7 @@ import apsw
 
 from postino.errors import StoreUnreachable, WrongUse
 from postino.stores.driver import drive, make_no_tables_error
-from postino.stores.migrations import check_complete, migrations, missing
+from postino.stores.migrations import check_complete, find_missing, load_migrations
 from postino.stores.sqlite_thread import SqliteThread, connect, convert_errors, execute
 from postino.stores.sqlite_values import decode_row, encode_params
 from postino.stores.statement import Operation, Query, Row, statement
@@ -99,7 +99,7 @@ class Sqlite:
         """Raise if the file does not exist or lacks migrations."""
         if not self.path.exists():
             raise StoreUnreachable(f"There is no database at {self.path}. Run `postino migrate` to create one.")
-        check_complete(migrations(self.dialect), self.read_applied())
+        check_complete(load_migrations(self.dialect), self.read_applied())
 
     async def migrate(self) -> list[str]:
         return await asyncio.to_thread(self.apply_migrations)
@@ -112,7 +112,7 @@ class Sqlite:
             try:
                 connection.execute("BEGIN IMMEDIATE")
                 connection.execute(MIGRATIONS_TABLE)
-                pending = missing(migrations(self.dialect), read_applied(connection))
+                pending = find_missing(load_migrations(self.dialect), read_applied(connection))
                 for migration in pending:
                     connection.execute(migration.sql)
                     connection.execute(
