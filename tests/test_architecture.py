@@ -1,12 +1,16 @@
-"""Architecture is a failing test: the layers, the purity of the rules, the sizes and the names of files."""
+"""The architecture as failing tests: layers, purity of the rules, sizes of files, and names."""
 
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
+import tomllib
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,31 +43,41 @@ IMPURE_NAMES = {"__import__", "input", "open", "print", "uuid1", "uuid4"}
 IMPURE_ATTRIBUTES = {"datetime.now", "datetime.utcnow", "datetime.today", "date.today", "uuid.uuid1", "uuid.uuid4"}
 
 EMPTY_NAMES = {"base", "common", "core", "helper", "helpers", "manager", "managers", "util", "utils"}
-LONGEST_FILE = 399
-LONGEST_FACADE = 250
+MAX_LINES = 399
+MAX_FACADE_LINES = 250
+
+# Class names with more than one definition, each with its reason. At most ten.
+REUSED_CLASS_NAMES = {
+    "Call": "the contract, and the engine's implementation that programs import",
+    "DeadLetterFilter": "the store's filter, and the query parameters of the client",
+    "JobFilter": "the store's filter, and the query parameters of the client",
+    "NotFound": "the error, and a network's result of a lookup: both are settled interfaces",
+    "PostFilter": "the store's filter, and the query parameters of the client",
+}
+MAX_REUSED_CLASS_NAMES = 10
 
 
-def modules_under(folder: Path) -> list[Path]:
-    found = sorted(folder.rglob("*.py"))
-    assert found, f"{folder} holds no modules: this test would prove nothing"
-    return found
+def list_modules(folder: Path) -> list[Path]:
+    modules = sorted(folder.rglob("*.py"))
+    assert modules, f"{folder} holds no modules: this test would prove nothing"
+    return modules
 
 
-def lines_of(path: Path) -> int:
+def count_lines(path: Path) -> int:
     return len(path.read_text().splitlines())
 
 
-def impurities(source: str) -> list[str]:
-    """What a module takes from the world outside its arguments, in the order of its lines."""
-    return [f"line {line}: {what}" for line, what in sorted(_impurities(ast.parse(source)))]
+def find_impurities(source: str) -> list[str]:
+    """Return what a module takes from outside its arguments, in the order of its lines."""
+    return [f"line {line}: {what}" for line, what in sorted(_walk_impurities(ast.parse(source)))]
 
 
-def _impurities(tree: ast.AST) -> Iterator[tuple[int, str]]:
+def _walk_impurities(tree: ast.AST) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         match node:
             case ast.Import(names=names):
-                yield from ((node.lineno, f"import {it.name}") for it in names if _root(it.name) in IMPURE_MODULES)
-            case ast.ImportFrom(module=str(module), level=0) if _root(module) in IMPURE_MODULES:
+                yield from ((node.lineno, f"import {it.name}") for it in names if _get_root(it.name) in IMPURE_MODULES)
+            case ast.ImportFrom(module=str(module), level=0) if _get_root(module) in IMPURE_MODULES:
                 yield node.lineno, f"from {module}"
             case ast.Name(id=name, ctx=ast.Load()) if name in IMPURE_NAMES:
                 yield node.lineno, name
@@ -71,19 +85,51 @@ def _impurities(tree: ast.AST) -> Iterator[tuple[int, str]]:
                 yield node.lineno, ast.unparse(node)
 
 
-def _root(module: str) -> str:
+def _get_root(module: str) -> str:
     return module.partition(".")[0]
 
 
-def test_imports_go_downwards_only_and_siblings_never_import_each_other() -> None:
+def find_classes() -> dict[str, list[str]]:
+    """Return every class name with the modules that define it, nested and conditional definitions included."""
+    classes: dict[str, list[str]] = defaultdict(list)
+    for path in list_modules(SOURCE):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                classes[node.name].append(str(path.relative_to(SOURCE)))
+    return classes
+
+
+def test_imports_go_downwards_only() -> None:
     command = [str(Path(sys.executable).parent / "lint-imports"), "--no-cache"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_every_package_has_a_layer() -> None:
+    contract = read_layers()
+    assert contract["exhaustive"] is True
+    assert contract["exhaustive_ignores"] == ["__main__"]
+
+
+def test_the_layers_in_the_docs_are_those_in_pyproject() -> None:
+    contract = read_layers()
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    picture = re.search(r"<!-- not run: a picture of the layers[^\n]*-->\n```text\n(.*?)\n```", text, re.DOTALL)
+    assert picture is not None, "docs/architecture.md shows no picture of the layers"
+    # Parentheses mean that a package may be missing, which readers need not know.
+    assert picture[1].splitlines() == [re.sub(r"[()]", "", layer) for layer in contract["layers"]]
+
+
+def read_layers() -> dict[str, Any]:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    contracts: list[dict[str, Any]] = settings["tool"]["importlinter"]["contracts"]
+    [layers] = [contract for contract in contracts if contract["type"] == "layers"]
+    return layers
+
+
 def test_rules_have_no_io_clock_randomness_or_environment() -> None:
-    found = {path.name: impurities(path.read_text()) for path in modules_under(SOURCE / "rules")}
-    assert {name: impure for name, impure in found.items() if impure} == {}
+    impurities = {path.name: find_impurities(path.read_text()) for path in list_modules(SOURCE / "rules")}
+    assert {name: lines for name, lines in impurities.items() if lines} == {}
 
 
 @pytest.mark.parametrize(
@@ -103,24 +149,31 @@ def test_rules_have_no_io_clock_randomness_or_environment() -> None:
         "print('decided')",
     ],
 )
-def test_an_impure_rule_would_be_noticed(source: str) -> None:
-    assert impurities(source)
+def test_an_impure_rule_is_detected(source: str) -> None:
+    assert find_impurities(source)
 
 
 @pytest.mark.parametrize("source", ["def due(job, now): return job.run_at <= now", "from datetime import datetime"])
-def test_a_pure_rule_is_left_alone(source: str) -> None:
-    assert impurities(source) == []
+def test_a_pure_rule_is_accepted(source: str) -> None:
+    assert find_impurities(source) == []
 
 
-def test_no_file_grows_beyond_what_one_can_hold_in_mind() -> None:
-    sizes = {str(path.relative_to(SOURCE)): lines_of(path) for path in modules_under(SOURCE)}
-    assert {name: lines for name, lines in sizes.items() if lines > LONGEST_FILE} == {}
+def test_no_file_has_400_lines() -> None:
+    sizes = {str(path.relative_to(SOURCE)): count_lines(path) for path in list_modules(SOURCE)}
+    assert {name: lines for name, lines in sizes.items() if lines > MAX_LINES} == {}
 
 
 def test_the_facade_stays_thin() -> None:
-    assert lines_of(SOURCE / "app.py") <= LONGEST_FACADE
+    assert count_lines(SOURCE / "app.py") <= MAX_FACADE_LINES
 
 
-def test_every_module_is_named_after_what_it_does() -> None:
-    names = [path.relative_to(SOURCE) for path in modules_under(SOURCE)]
+def test_no_module_has_an_empty_name() -> None:
+    names = [path.relative_to(SOURCE) for path in list_modules(SOURCE)]
     assert [str(name) for name in names if EMPTY_NAMES.intersection(name.with_suffix("").parts)] == []
+
+
+def test_a_class_name_has_one_definition() -> None:
+    reused = {name: modules for name, modules in find_classes().items() if len(modules) > 1}
+    assert {name: modules for name, modules in reused.items() if name not in REUSED_CLASS_NAMES} == {}
+    assert sorted(REUSED_CLASS_NAMES.keys() - reused.keys()) == [], "no longer reused: remove them from the list"
+    assert len(REUSED_CLASS_NAMES) <= MAX_REUSED_CLASS_NAMES

@@ -7,7 +7,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from postino.api.event_stream import MAX_UNREAD, Listener, ListenerTooSlow, StreamClosed, StreamedEvent, Subscriber
+from postino.api.event_stream import (
+    MAX_UNREAD,
+    ListenerTooSlow,
+    StreamClosed,
+    StreamedEvent,
+    StreamListener,
+    Subscriber,
+)
 from postino.values.event import Cursor, Event
 
 LONG = 30.0
@@ -24,8 +31,8 @@ def told(number: int) -> StreamedEvent:
     return StreamedEvent(Event(cursor=Cursor(0, number), type="job.completed", at=datetime(2026, 1, 1, tzinfo=UTC)))
 
 
-def listening(after: int = 0) -> Listener:
-    return Listener(lambda one: one if one.event.cursor.seq % 2 == 0 else None, Cursor(0, after), ANYBODY)
+def listening(after: int = 0) -> StreamListener:
+    return StreamListener(lambda one: one if one.event.cursor.seq % 2 == 0 else None, Cursor(0, after), ANYBODY)
 
 
 def numbers(heard: object) -> list[int]:

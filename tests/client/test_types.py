@@ -18,8 +18,8 @@ from postino.client import Client, types
 from postino.client.api import Api
 from postino.client.endpoints import EndpointMethod, Resource
 from postino.client.messages import ApiRequest
-from postino.client.types.common import Doc
 from postino.client.types.events import EventView
+from postino.client.types.schema import Doc
 from tests.api.openapi_check import operation_at
 
 SOME_ID = "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"

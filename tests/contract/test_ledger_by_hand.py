@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from postino.errors import Conflict, WrongUse
-from postino.rules.ledger import Accepted, ReadyToSend, Uncertain, get_step_status
+from postino.rules.ledger import Accepted, ReadyToSend, UncertainStep, get_step_status
 from postino.rules.settlement import DeadLetterCause, make_failure
 from postino.values.event import EventType
 from postino.values.job import Job, State
@@ -207,7 +207,7 @@ async def test_giving_up_says_nothing_about_the_network(desk: Desk) -> None:
     assert (resolved.state, resolved.may_be_live) == (State.FAILED, True)
     known = await desk.store.ledger(job.id)
     assert known.receipts == ()
-    assert isinstance(get_step_status(known, "post"), Uncertain)
+    assert isinstance(get_step_status(known, "post"), UncertainStep)
     assert (await desk.store.dead_letter(job.id)).cause is DeadLetterCause.GIVEN_UP
 
 

@@ -16,7 +16,7 @@ from postino.values.provider import (
     Intent,
     Lookup,
     LookupResult,
-    NoResponse,
+    LostResponse,
     NotFound,
     NotSent,
     Receipt,
@@ -32,8 +32,8 @@ QUICK = CallPolicy(
 PUBLISHED = {"accepted", "lost", "error", "conflict", "garbled", "nonsense", "bug", "hanging"}
 ANSWERS: dict[str, Any] = {
     "not sent": NotSent("Nothing left."),
-    "lost": NoResponse("No answer came."),
-    "gone": NoResponse("No answer came, and nothing arrived."),
+    "lost": LostResponse("No answer came."),
+    "gone": LostResponse("No answer came, and nothing arrived."),
     "garbled": UnreadableResponse("<html>"),
     "bug": KeyError("id"),
     "nonsense": {"ok": True},

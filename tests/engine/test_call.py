@@ -11,7 +11,7 @@ from postino import Call, Defer, Done, Job, Outcome, Postino, State, Unknown
 from postino.rules import settlement
 from postino.rules.settlement import DeadLetterCause
 from postino.values.ledger import Ledger
-from postino.values.provider import NEVER, Failure, FailureKind, Http, NoResponse, NotSent
+from postino.values.provider import NEVER, Failure, FailureKind, Http, LostResponse, NotSent
 from tests.engine.conftest import run_worker, wait_for_end
 from tests.engine.fake_network import QUICK, FakeNetwork, wait_for_person, wait_until_parked
 
@@ -79,7 +79,7 @@ async def test_step_with_an_empty_result_is_finished(app: Postino, nothing: Any)
     ("said", "state", "cause"),
     [
         (NotSent("no way"), State.FAILED, DeadLetterCause.EXHAUSTED),
-        (NoResponse("silence"), State.FAILED, DeadLetterCause.EXHAUSTED),
+        (LostResponse("silence"), State.FAILED, DeadLetterCause.EXHAUSTED),
         (Failure(FailureKind.TRANSIENT, "busy"), State.FAILED, DeadLetterCause.EXHAUSTED),
         (Failure(FailureKind.DOUBT, "odd"), State.FAILED, DeadLetterCause.EXHAUSTED),
         (Failure(FailureKind.PERMANENT, "never"), State.FAILED, DeadLetterCause.PERMANENT),

@@ -12,7 +12,7 @@ import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from postino.outbound.http import MAX_RESPONSE_BYTES, OutboundHttp, StepHttp
-from postino.values.provider import NoResponse, NotSent, UnreadableResponse
+from postino.values.provider import LostResponse, NotSent, UnreadableResponse
 from tests.outbound.conftest import Serve
 from tests.outbound.raw_server import Behaviour, Visit, polite
 
@@ -225,7 +225,7 @@ async def test_lost_response_raises_no_answer_and_is_not_retried(
     server = await serve(lose)
     for passage in (visible(outbound), inert(outbound)):
         server.connections = 0
-        with pytest.raises(NoResponse):
+        with pytest.raises(LostResponse):
             await passage.request(method, server.url, timeout=0.3)
         assert server.connections == 1
 
@@ -243,7 +243,7 @@ async def test_endless_response_is_cut_off(outbound: OutboundHttp, serve: Serve)
 
 async def test_timeout_message_names_server_and_warns_of_arrival(outbound: OutboundHttp, serve: Serve) -> None:
     server = await serve(stay_silent)
-    with pytest.raises(NoResponse) as raised:
+    with pytest.raises(LostResponse) as raised:
         await visible(outbound).request("POST", f"{server.url}/post?q=1", timeout=0.05)
     expected = f"127.0.0.1:{server.port} sent no complete response within 0.05 s. The request may have arrived."
     assert str(raised.value) == expected
@@ -271,7 +271,7 @@ async def test_cancelled_request_sends_no_more_bytes(
         await asyncio.Event().wait()
 
     server = await serve(read_no_further)
-    with pytest.raises(NoResponse):
+    with pytest.raises(LostResponse):
         await opening(outbound).request("POST", server.url, body=b"x" * 30_000_000, timeout=0.3)
     await asyncio.sleep(0)  # a connection is let go in the next turn of the loop
     ours = [it for it in psutil.Process().net_connections("tcp") if getattr(it.raddr, "port", 0) == server.port]
@@ -301,6 +301,6 @@ async def test_broken_keep_alive_connection_is_not_retried(outbound: OutboundHtt
 
     server = await serve(answer_once)
     await inert(outbound).request(method, server.url)
-    with pytest.raises(NoResponse):
+    with pytest.raises(LostResponse):
         await inert(outbound).request(method, server.url)
     assert (server.connections, len(server.requests)) == (1, 2)

@@ -24,7 +24,7 @@ from postino.outbound.ssrf import (
     is_allowed_origin,
     is_public,
 )
-from postino.values.provider import NoResponse, NotSent
+from postino.values.provider import LostResponse, NotSent
 from tests.outbound.conftest import Serve
 from tests.outbound.raw_server import Visit, polite
 
@@ -211,7 +211,7 @@ async def test_slow_download_may_exceed_response_timeout(serve: Serve) -> None:
     async with OutboundHttp(allowed_origins=[server.url]) as outbound:
         passage = outbound.open(timeout=timedelta(seconds=0.3), visible=False)
         assert (await passage.fetch(server.url, most=3)).body == b"xxx"
-        with pytest.raises(NoResponse):
+        with pytest.raises(LostResponse):
             await passage.request("GET", server.url)
 
 

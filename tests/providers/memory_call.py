@@ -19,7 +19,7 @@ from postino.values.provider import (
     Intent,
     Lookup,
     LookupResult,
-    NoResponse,
+    LostResponse,
     NotFound,
     NotSent,
     Post,
@@ -127,7 +127,7 @@ class MemoryCall:
             if before is None:
                 del self.intents[name]
             raise
-        except NoResponse as lost:
+        except LostResponse as lost:
             raise StepUncertain(str(lost)) from lost
         if isinstance(result, Receipt):
             self.receipts[name] = result
@@ -145,7 +145,7 @@ async def publish_until_done(provider: Provider, post: Post, call: MemoryCall, a
     for left in reversed(range(attempts)):
         try:
             return await provider.publish(post, call)
-        except (StepUncertain, NotSent, NoResponse):
+        except (StepUncertain, NotSent, LostResponse):
             if not left:
                 raise
     raise AssertionError

@@ -19,8 +19,8 @@ from postino.values.provider import (
     Account,
     Failure,
     FailureKind,
+    LostResponse,
     Media,
-    NoResponse,
     NotSent,
     Provider,
     Published,
@@ -66,7 +66,7 @@ async def run(provider: Provider, post: Any, call: MemoryCall) -> Published | Fa
                 return ending
         except PersonNeeded as asked:
             return f"a person is asked: {asked}"
-        except (StepUncertain, NotSent, NoResponse) as trouble:
+        except (StepUncertain, NotSent, LostResponse) as trouble:
             ending = str(trouble)
     return ending
 
@@ -112,7 +112,7 @@ async def test_refresh_returns_tokens_or_a_failure(
     ended: Tokens | Failure | Exception
     try:
         ended = await provider.refresh(account, http)
-    except (NotSent, NoResponse) as trouble:
+    except (NotSent, LostResponse) as trouble:
         ended = trouble
     said = str(ended)
     assert not any(secret in said for secret in account.credentials.values() if secret != account.handle)

@@ -18,8 +18,8 @@ from postino.values.provider import (
     Found,
     Intent,
     LookupResult,
+    LostResponse,
     Media,
-    NoResponse,
     NotFound,
     Tokens,
 )
@@ -243,7 +243,7 @@ async def test_failed_list_call_does_not_count_as_not_found(
 ) -> None:
     assert isinstance(await find(mastodon, call, replace(status, account_id="0")), Failure)
     wire_to_mastodon.lose("answer", "/statuses?")
-    with pytest.raises(NoResponse):
+    with pytest.raises(LostResponse):
         await find(mastodon, call, status)
 
 

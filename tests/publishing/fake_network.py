@@ -24,7 +24,7 @@ from postino.values.provider import (
     Http,
     Intent,
     LookupResult,
-    NoResponse,
+    LostResponse,
     NotFound,
     NotSent,
     Post,
@@ -76,7 +76,7 @@ class FakeNetwork:
         if answer != "gone":
             self.posts.append(text)
         if answer != "accepted":
-            raise NoResponse("No answer came.")
+            raise LostResponse("No answer came.")
         return Receipt(remote_id=f"id of {text}", url=f"https://there/{text}")
 
     async def find(self, http: Http, intent: Intent, account: Account, text: str) -> LookupResult | Failure:

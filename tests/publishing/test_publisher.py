@@ -12,7 +12,7 @@ from postino.rules.settlement import DeadLetterCause
 from postino.values.content import Content
 from postino.values.gate import Scope
 from postino.values.post import AccountState
-from postino.values.provider import Failure, FailureKind, NoResponse, Tokens
+from postino.values.provider import Failure, FailureKind, LostResponse, Tokens
 from tests.contract.databases import SqliteDatabase
 from tests.engine.conftest import run_worker, wait_for, wait_for_end
 from tests.engine.fake_network import wait_for_person, wait_until_parked
@@ -89,7 +89,7 @@ async def test_refused_credentials_hold_posts_until_the_account_is_reconnected(
     assert network.sends[sends:] == ["new", "new"], "nothing was tried meanwhile"
 
 
-@pytest.mark.parametrize("passing", [Failure(FailureKind.TRANSIENT, "Busy."), AWAY, NoResponse("Silence.")])
+@pytest.mark.parametrize("passing", [Failure(FailureKind.TRANSIENT, "Busy."), AWAY, LostResponse("Silence.")])
 async def test_temporary_refresh_failure_is_retried_and_keeps_the_account_active(
     tmp_path: Path, passing: Failure | Exception
 ) -> None:

@@ -17,7 +17,7 @@ from postino.rules.ledger import (
     ReadyToSend,
     SendAgain,
     StepStatus,
-    Uncertain,
+    UncertainStep,
     can_be_live,
     can_resend,
     decide_after_lookup,
@@ -76,8 +76,8 @@ def ledger(*entries: IntentEntry | ReceiptEntry | StepEntry) -> Ledger:
     )
 
 
-def lost(last: int, *, first: int = 1, many: int = 1) -> Uncertain:
-    return Uncertain(intent(last), intent(first).intended_at, last + 1, many)
+def lost(last: int, *, first: int = 1, many: int = 1) -> UncertainStep:
+    return UncertainStep(intent(last), intent(first).intended_at, last + 1, many)
 
 
 FIRST = Accepted(Receipt(remote_id="r1"))
@@ -95,7 +95,7 @@ FIRST = Accepted(Receipt(remote_id="r1"))
         (ledger(intent(), accepted(step="other")), lost(1)),
         (ledger(intent(), accepted(number=2)), FIRST),
         (ledger(intent(1), intent(2)), lost(2, many=2)),
-        (ledger(intent(1), intent(2), refused(2)), Uncertain(intent(1), intent(1).intended_at, 3, 1)),
+        (ledger(intent(1), intent(2), refused(2)), UncertainStep(intent(1), intent(1).intended_at, 3, 1)),
         (ledger(intent(1), intent(2), refused(1)), lost(2, first=2)),
         (ledger(intent(1), intent(2), refused(1), refused(2)), ReadyToSend(3)),
         (ledger(intent(1), intent(2), accepted(number=1)), FIRST),
@@ -268,7 +268,7 @@ def test_nothing_is_sent_that_is_out_there_or_may_be(known: Ledger, step: str) -
         case ReadyToSend(number):
             assert all(answers[entry.number] == {Verdict.REFUSED} for entry in ours)
             assert all(entry.number < number for entry in ours), "an intent is never used twice"
-        case Uncertain(doubted, first_at, number, many):
+        case UncertainStep(doubted, first_at, number, many):
             assert doubted in ours
             assert not answers[doubted.number]
             assert first_at <= doubted.intended_at
@@ -300,7 +300,7 @@ def test_only_a_found_one_is_accepted_and_only_a_harmless_one_sent_again(
 ) -> None:
     for step in ("part 1", "part 2", "part 3"):
         doubt = get_step_status(known, step)
-        if isinstance(doubt, Uncertain):
+        if isinstance(doubt, UncertainStep):
             at = NOW + timedelta(minutes=minutes)
             decided = decide_after_lookup(UNSEEN, doubt, resend, at)
             assert isinstance(decided, SendAgain) is can_resend(doubt, resend, at)
@@ -309,4 +309,4 @@ def test_only_a_found_one_is_accepted_and_only_a_harmless_one_sent_again(
 
 
 def is_doubtful(known: Ledger, step: str) -> bool:
-    return isinstance(get_step_status(known, step), Uncertain)
+    return isinstance(get_step_status(known, step), UncertainStep)

@@ -17,7 +17,7 @@ from postino.values.provider import (
     Found,
     Intent,
     LookupResult,
-    NoResponse,
+    LostResponse,
     NotFound,
     NotSent,
     Receipt,
@@ -109,7 +109,7 @@ class Network:
     def move(self, visit: Visit, how: str) -> None:
         try:
             said = self.seen(visit, how) if visit.kind == "look" else self.sent(visit, how)
-        except (NotSent, NoResponse) as error:
+        except (NotSent, LostResponse) as error:
             visit.answer.set_exception(error)
         else:
             if said is not None:
@@ -163,7 +163,7 @@ class Network:
         return Receipt(remote_id=self.shown[visit.part][0].remote_id)
 
     def silence(self) -> NoReturn:
-        raise NoResponse("no answer")
+        raise LostResponse("no answer")
 
     def seen(self, visit: Visit, how: str) -> LookupResult | Failure:
         match how:

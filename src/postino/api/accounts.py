@@ -14,7 +14,7 @@ from postino.api.routes import Link, Routes
 from postino.api.views.accounts import render_account
 from postino.api.visibility import get_visible_account
 from postino.client.types.accounts import AccountCheckView, AccountView
-from postino.client.types.common import Doc, Page
+from postino.client.types.schema import Doc, Page
 from postino.engine.checks import check_name, check_text
 from postino.errors import Conflict, WrongUse
 from postino.publishing.accounts import SANDBOX, complete_credentials, find_remote_id

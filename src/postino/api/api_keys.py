@@ -15,7 +15,7 @@ from postino.api.routes import Link, Routes
 from postino.api.views.users import render_api_key
 from postino.auth.validation import parse_role
 from postino.client.types.auth import ApiKeyView, CreatedApiKeyView
-from postino.client.types.common import Doc, Page
+from postino.client.types.schema import Doc, Page
 from postino.values.auth import ApiKey, Role
 from postino.values.post import StoredAccount
 

@@ -7,7 +7,7 @@ from postino.api.query import EARLIER, LIMIT, Parameter, flag_parameter
 from postino.api.routes import Routes
 from postino.api.views.fields import render_fields
 from postino.client.types.audit import AuditEntryView, VerifiedAuditView
-from postino.client.types.common import Page
+from postino.client.types.schema import Page
 from postino.errors import WrongUse
 from postino.stores.audit import FIRST_HASH, compute_entry_hash
 from postino.values.auth import Role

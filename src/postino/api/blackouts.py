@@ -12,8 +12,8 @@ from postino.api.models import Strict
 from postino.api.query import REASON, flag_parameter
 from postino.api.routes import Link, Routes
 from postino.api.views.gates import render_blackout, render_blackout_impact
-from postino.client.types.common import Doc, Page
 from postino.client.types.gates import BlackoutView, CreatedBlackoutView
+from postino.client.types.schema import Doc, Page
 from postino.values.auth import Role
 
 routes = Routes("blackouts")

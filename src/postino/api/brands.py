@@ -9,7 +9,7 @@ from postino.api.context import Context
 from postino.api.query import LIMIT, text_parameter
 from postino.api.routes import Routes
 from postino.client.types.accounts import BrandView
-from postino.client.types.common import Page
+from postino.client.types.schema import Page
 from postino.rules.post_status import STATUS
 from postino.values.auth import Role
 

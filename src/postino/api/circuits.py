@@ -10,8 +10,8 @@ from postino.api.models import RequiredReasonBody
 from postino.api.parsing import parse_time
 from postino.api.routes import Routes
 from postino.api.views.gates import render_circuit
-from postino.client.types.common import Doc, Page
 from postino.client.types.gates import CircuitView
+from postino.client.types.schema import Doc, Page
 from postino.values.auth import Role
 
 routes = Routes("circuits")

@@ -9,7 +9,7 @@ from fastapi import Depends, Request
 
 from postino.api.caller import Caller
 from postino.api.event_stream import EventStream
-from postino.api.query import Query
+from postino.api.query import QueryValues
 from postino.engine.actions import make_audit_context
 from postino.publishing.imports import Importer
 from postino.stores.records import AuditContext
@@ -33,7 +33,7 @@ class RequestContext:
     app: Postino
     services: Services
     caller: Caller
-    query: Query
+    query: QueryValues
     is_still_valid: Callable[[], Awaitable[bool]]
 
     def act(self, reason: str | None = None) -> AuditContext:

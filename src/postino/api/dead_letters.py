@@ -26,7 +26,6 @@ from postino.api.routes import Link, Routes
 from postino.api.views.fields import render_fields
 from postino.api.views.jobs import render_dead_letter, render_dead_letter_summary, render_job
 from postino.api.visibility import get_editable_dead_letter, get_visible_dead_letter, select_brands
-from postino.client.types.common import Doc, Page
 from postino.client.types.dead_letters import (
     BulkDeadLetterResultView,
     DeadLetterDetailsView,
@@ -34,6 +33,7 @@ from postino.client.types.dead_letters import (
     DeadLetterView,
 )
 from postino.client.types.jobs import BulkJobResultView, JobView
+from postino.client.types.schema import Doc, Page
 from postino.errors import Conflict, NotFound, WrongUse
 from postino.rules.error_groups import generalize_error
 from postino.rules.settlement import DeadLetterCause

@@ -19,8 +19,8 @@ from postino.api.query import CURSOR, LIMIT, PAGE
 from postino.api.routes import Link, Routes
 from postino.api.views.fields import to_json
 from postino.api.visibility import get_visible_draft, require_accounts
-from postino.client.types.common import Doc, Page
 from postino.client.types.drafts import DraftView
+from postino.client.types.schema import Doc, Page
 from postino.errors import WrongUse
 from postino.values.auth import Role
 from postino.values.job import new_id

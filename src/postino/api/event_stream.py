@@ -51,7 +51,7 @@ class Subscriber:
     is_still_valid: Callable[[], Awaitable[bool]]
 
 
-class Listener:
+class StreamListener:
     """One connection: the events that pass its filter and that it has not read yet."""
 
     def __init__(self, accepts: EventFilter, after: Cursor | None, subscriber: Subscriber) -> None:
@@ -99,8 +99,8 @@ class EventStream:
     ) -> None:
         self.store = store
         self.poll_interval, self.recheck_interval = poll_interval, recheck_interval
-        self.listeners: set[Listener] = set()
-        self.connected: set[Listener] = set()  # listeners, and those that still read what they missed
+        self.listeners: set[StreamListener] = set()
+        self.connected: set[StreamListener] = set()  # listeners, and those that still read what they missed
         self.position: Cursor | None = None
         self.position_lock = asyncio.Lock()
         self.reader: asyncio.Task[None] | None = None
@@ -118,7 +118,7 @@ class EventStream:
         """
         if self.closed:
             raise StreamClosed
-        listener = Listener(accepts, after, subscriber)
+        listener = StreamListener(accepts, after, subscriber)
         self.connect(listener)
         try:
             started_at = await self.get_position()
@@ -145,7 +145,9 @@ class EventStream:
                 self.position = await self.store.last_event()
             return self.position
 
-    async def read_missed(self, after: Cursor, listener: Listener) -> AsyncGenerator[Sequence[StreamedEvent], None]:
+    async def read_missed(
+        self, after: Cursor, listener: StreamListener
+    ) -> AsyncGenerator[Sequence[StreamedEvent], None]:
         """Yield what happened between a cursor and the position of the reader."""
         while self.position is not None and after < self.position:
             page = await self.store.events(after, PAGE_SIZE)
@@ -158,17 +160,17 @@ class EventStream:
                 raise listener.ended_by
             after = page[-1].cursor
 
-    def connect(self, listener: Listener) -> None:
+    def connect(self, listener: StreamListener) -> None:
         self.connected.add(listener)
         if self.checker is None:
             self.checker = asyncio.create_task(self.check_access())
 
-    def join(self, listener: Listener) -> None:
+    def join(self, listener: StreamListener) -> None:
         self.listeners.add(listener)
         if self.reader is None:
             self.reader = asyncio.create_task(self.read())
 
-    def disconnect(self, listener: Listener) -> None:
+    def disconnect(self, listener: StreamListener) -> None:
         self.listeners.discard(listener)
         self.connected.discard(listener)
         if not self.listeners and self.reader is not None:

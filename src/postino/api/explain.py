@@ -12,9 +12,9 @@ from postino.api.query import text_parameter
 from postino.api.routes import Routes
 from postino.api.views.explanations import render_evaluation, render_explanation
 from postino.api.visibility import choose_brand, get_visible_job, get_visible_post
-from postino.client.types.common import Doc
 from postino.client.types.explain import ExplanationView
 from postino.client.types.jobs import JobEvaluationView
+from postino.client.types.schema import Doc
 from postino.engine.explain import evaluate, explain
 from postino.values.auth import Role
 from postino.values.time_zones import get_zone

@@ -13,8 +13,8 @@ from postino.api.context import Context, RequestContext
 from postino.api.models import Name, Strict
 from postino.api.parsing import parse_time
 from postino.api.routes import Routes
-from postino.client.types.common import Doc
 from postino.client.types.forecast import ForecastView
+from postino.client.types.schema import Doc
 from postino.errors import WrongUse
 from postino.forecast.forecast import make_forecast
 from postino.forecast.request import ForecastRequest

@@ -9,8 +9,8 @@ from postino.api.context import Context
 from postino.api.models import Name, ReasonBody
 from postino.api.routes import Routes
 from postino.api.views.gates import render_gate
-from postino.client.types.common import Doc
 from postino.client.types.gates import GateView
+from postino.client.types.schema import Doc
 from postino.stores.records import JobFilter
 from postino.values.auth import Role
 from postino.values.gate import Scope

@@ -15,8 +15,8 @@ from postino.api.problems import get_status
 from postino.api.routes import Routes
 from postino.api.views.jobs import render_job
 from postino.api.visibility import get_editable_job, select_brands
-from postino.client.types.common import Doc
 from postino.client.types.jobs import BulkJobResultView, JobView
+from postino.client.types.schema import Doc
 from postino.engine.checks import parse_queue
 from postino.engine.job_spec import encode_payload
 from postino.errors import Conflict, NotFound, WrongUse

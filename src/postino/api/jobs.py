@@ -19,7 +19,7 @@ from postino.api.query import (
     CURSOR,
     LIMIT,
     TYPE,
-    Query,
+    QueryValues,
     choices_parameter,
     id_parameter,
     text_parameter,
@@ -29,8 +29,8 @@ from postino.api.views.explanations import render_evaluation
 from postino.api.views.fields import to_json
 from postino.api.views.jobs import render_attempt, render_job
 from postino.api.visibility import choose_brand, get_visible_job, select_brands
-from postino.client.types.common import Doc, Page
 from postino.client.types.jobs import JobDetailsView, JobPreviewView, JobView, QueuedJobView
+from postino.client.types.schema import Doc, Page
 from postino.engine.checks import parse_queue
 from postino.engine.enqueue import enqueue_with_retry
 from postino.engine.explain import evaluate
@@ -204,7 +204,7 @@ def describe_existing(job: Job) -> str:
     return f"Job {job.id} has this key and {state}. This request changed nothing."
 
 
-def parse_filter(query: Query, caller: Caller) -> JobFilter:
+def parse_filter(query: QueryValues, caller: Caller) -> JobFilter:
     queue = query[QUEUE]
     return JobFilter(
         states=tuple(map(State, query[STATE])),

@@ -9,7 +9,7 @@ from uuid import UUID
 from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field
 
-from postino.client.types.common import Doc
+from postino.client.types.schema import Doc
 from postino.values.content import MediaKind
 
 MAX_ACCOUNTS = 100

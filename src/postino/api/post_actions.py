@@ -12,8 +12,8 @@ from postino.api.parsing import parse_content, parse_timing, parse_verdict
 from postino.api.routes import Routes
 from postino.api.views.posts import render_current_post
 from postino.api.visibility import get_editable_post
-from postino.client.types.common import Doc
 from postino.client.types.posts import EditedPostView, PostView
+from postino.client.types.schema import Doc
 from postino.errors import Conflict, WrongUse
 from postino.publishing.blackouts import InBlackout
 from postino.publishing.contents import load_content

@@ -20,7 +20,7 @@ from postino.api.query import (
     LIMIT,
     NETWORK,
     TIMEZONE,
-    Query,
+    QueryValues,
     choices_parameter,
     parse_id,
     parse_place,
@@ -31,7 +31,6 @@ from postino.api.routes import Link, Routes
 from postino.api.validation import validate
 from postino.api.views.posts import PostViews, describe_existing, render_created_posts, render_preview
 from postino.api.visibility import get_visible_post, list_visible_accounts, require_accounts
-from postino.client.types.common import Doc, Page
 from postino.client.types.posts import (
     ContentView,
     CreatedPostsView,
@@ -41,6 +40,7 @@ from postino.client.types.posts import (
     PreviewResultView,
     ValidationResultView,
 )
+from postino.client.types.schema import Doc, Page
 from postino.errors import WrongUse
 from postino.publishing.contents import normalize_search_text
 from postino.rules.post_status import STATUS, Flag
@@ -191,7 +191,7 @@ def choose_status(timing: Timing, written: Sequence[SavedPost]) -> int:
     return 202 if timing.at is None else 201
 
 
-def parse_filter(query: Query, caller: Caller) -> PostFilter:
+def parse_filter(query: QueryValues, caller: Caller) -> PostFilter:
     notes: list[str] = []
 
     def parse(field: str, text: str | None) -> datetime | None:

@@ -30,7 +30,7 @@ class Parameter(Generic[T_co]):
     required: bool = False
 
 
-class Query:
+class QueryValues:
     """The parsed query of one request: `query[LIMIT]` is an int."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
@@ -41,7 +41,7 @@ class Query:
         return value
 
 
-def parse_query(raw: bytes, parameters: Sequence[Parameter[Any]]) -> Query:
+def parse_query(raw: bytes, parameters: Sequence[Parameter[Any]]) -> QueryValues:
     """Parse a query string. Raises WrongUse for unknown, repeated and invalid parameters."""
     known = {parameter.name: parameter for parameter in parameters}
     values: dict[str, Any] = {}
@@ -55,7 +55,7 @@ def parse_query(raw: bytes, parameters: Sequence[Parameter[Any]]) -> Query:
         if name in values:
             raise WrongUse(f"{name} is given twice. Give it once.", name)
         values[name] = known[name].parse(text)
-    return Query(values)
+    return QueryValues(values)
 
 
 def text_parameter(

@@ -10,8 +10,8 @@ from postino.api.models import ReasonBody
 from postino.api.routes import Routes
 from postino.api.views.fields import render_fields
 from postino.api.views.gates import render_gate
-from postino.client.types.common import Doc
 from postino.client.types.gates import ChannelCapView, DispatchResultView, QueuesView
+from postino.client.types.schema import Doc
 from postino.values.auth import Role
 
 routes = Routes("queues")

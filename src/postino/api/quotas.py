@@ -11,7 +11,7 @@ from postino.api.query import ACCOUNT, LIMIT, NETWORK, text_parameter
 from postino.api.routes import Routes
 from postino.api.views.fields import to_json
 from postino.client.types.accounts import QuotaView
-from postino.client.types.common import Page
+from postino.client.types.schema import Page
 from postino.rules.quota import Quota, QuotaUse, count_remaining, find_refill_time, get_window_start
 from postino.stores.records import QuotaUsageFilter
 from postino.values.auth import Role

@@ -21,7 +21,7 @@ from postino.client.types.sandbox import (
 )
 from postino.errors import NotFound, StoreUnreachable
 from postino.values.auth import Role
-from postino.values.provider import Http, NoResponse, NotSent
+from postino.values.provider import Http, LostResponse, NotSent
 from postino.wiring import http_client_factory, no_objection
 
 routes = Routes("sandbox")
@@ -180,7 +180,7 @@ async def forward(context: RequestContext, path: str, body: Mapping[str, Any] | 
         http: Http = client.open(timeout=TIMEOUT, may_send=no_objection, visible=False, secrets=(), public=False)
         try:
             response = await http.request(request.method, url, params=dict(request.query_params), json=body)
-        except (NotSent, NoResponse) as error:
+        except (NotSent, LostResponse) as error:
             raise StoreUnreachable(f"The sandbox does not respond. {error}") from error
     if not response.ok:
         return JSONResponse(response.json(), response.status, media_type="application/problem+json")

@@ -25,7 +25,7 @@ from postino.api.views.fields import to_json
 from postino.api.views.users import render_brands
 from postino.auth.sign_in import BrowserSession, SignInRefused, SignInThrottled, log_refusal
 from postino.client.types.auth import CallerView, SessionView
-from postino.client.types.common import Doc
+from postino.client.types.schema import Doc
 from postino.rules.login_throttle import SESSION_LIFETIME
 from postino.values.auth import Role
 

@@ -12,7 +12,7 @@ from postino.api.views.fields import omit
 from postino.api.views.jobs import render_attempt, render_job
 from postino.api.views.posts import get_last_error, needs_person, render_history
 from postino.api.visibility import get_editable_job, get_visible_job, select_brands
-from postino.client.types.common import Page
+from postino.client.types.schema import Page
 from postino.client.types.uncertain import LookupResultView, UncertainJobDetailsView, UncertainJobView
 from postino.errors import Conflict
 from postino.publishing.lookup import LookupResult, look_up_post

@@ -13,7 +13,7 @@ from postino.api.routes import Link, Routes
 from postino.api.views.users import render_user
 from postino.auth.validation import parse_role
 from postino.client.types.auth import UserView
-from postino.client.types.common import Doc, Page
+from postino.client.types.schema import Doc, Page
 from postino.errors import WrongUse
 from postino.values.auth import Role
 

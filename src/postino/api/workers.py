@@ -7,7 +7,7 @@ from fastapi.responses import JSONResponse
 from postino.api.context import Context
 from postino.api.routes import Routes
 from postino.api.views.fields import render_fields
-from postino.client.types.common import Page
+from postino.client.types.schema import Page
 from postino.client.types.workers import WorkerView
 from postino.engine.explain import living_workers
 from postino.stores.records import JobFilter

@@ -89,11 +89,11 @@ def add(
     told: dict[str, Any] = {"channel": channel, "brand": brand, "account": account}
     told |= {"scope": parse_scope(scope, everything, told), "start": start, "end": end, "timezone": timezone}
     told |= {"days": parse_days(days), "reason": reason or None}
-    desk = Desk(target, asks=not yes, saves=not dry_run, as_json=as_json)
+    desk = BlackoutEditor(target, asks=not yes, saves=not dry_run, as_json=as_json)
     raise typer.Exit(desk.add({name: value for name, value in told.items() if value is not None}))
 
 
-class Desk:
+class BlackoutEditor:
     """Shows what a blackout would move, asks where somebody can answer, and saves it."""
 
     def __init__(self, target: Target, *, asks: bool, saves: bool, as_json: bool) -> None:

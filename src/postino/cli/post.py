@@ -74,12 +74,12 @@ def post(
             show_previews(told, as_json=as_json)
             raise typer.Exit(WrongUse.exit_code if is_refused(told) else 0)
         waits = at is None and (output.is_terminal() and not as_json if wait is None else wait)
-        desk = Desk(target, postino, now=at is None, waits=waits, as_json=as_json, timezone=timezone)
+        desk = PostSubmission(target, postino, now=at is None, waits=waits, as_json=as_json, timezone=timezone)
         code = desk.publish(said, key)
     raise typer.Exit(code)
 
 
-class Desk:
+class PostSubmission:
     """Puts a wish in, and tells what becomes of it."""
 
     def __init__(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from postino.client.endpoints import Resource, SessionT, call
 from postino.client.messages import ApiRequest, get, post
 from postino.client.types.accounts import AccountCheckView, AccountView
-from postino.client.types.common import Page
+from postino.client.types.schema import Page
 
 
 class Accounts(Resource[SessionT]):

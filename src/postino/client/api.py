@@ -17,11 +17,11 @@ from postino.client.types.accounts import BrandView, QuotaView
 from postino.client.types.audit import AuditEntryView, VerifiedAuditView
 from postino.client.types.auth import CallerView
 from postino.client.types.calendar import CalendarView
-from postino.client.types.common import Page
 from postino.client.types.events import EventView
 from postino.client.types.forecast import ForecastView
 from postino.client.types.gates import DispatchResultView, QueuesView
 from postino.client.types.requests import Instant
+from postino.client.types.schema import Page
 from postino.client.types.stats import StatsView
 from postino.client.types.workers import WorkerView
 from postino.client.users import Users

@@ -8,8 +8,8 @@ from typing import Any
 from postino.client.endpoints import Resource, SessionT, call, paginate
 from postino.client.messages import ApiRequest, delete, get, post
 from postino.client.types.auth import ApiKeyView, CreatedApiKeyView
-from postino.client.types.common import Page
 from postino.client.types.requests import Id, Instant
+from postino.client.types.schema import Page
 
 
 class ApiKeys(Resource[SessionT]):

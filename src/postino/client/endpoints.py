@@ -22,8 +22,8 @@ from postino.client.messages import ApiRequest
 from postino.client.retry import RetryOptions, retry_delay
 from postino.client.sse import EventReader
 from postino.client.transport import Transport
-from postino.client.types.common import Page
 from postino.client.types.events import EventView
+from postino.client.types.schema import Page
 
 if TYPE_CHECKING:
     from postino.client.async_transport import AsyncHttpTransport

@@ -7,9 +7,9 @@ from typing import Any, Literal, Unpack
 
 from postino.client.endpoints import Resource, SessionT, call
 from postino.client.messages import ApiRequest, build_query, delete, get, post, send
-from postino.client.types.common import Page
 from postino.client.types.gates import BlackoutView, ChannelCapView, CircuitView, CreatedBlackoutView, GateView
 from postino.client.types.requests import BlackoutFields, Id, Instant
+from postino.client.types.schema import Page
 
 
 class Blackouts(Resource[SessionT]):

@@ -8,7 +8,6 @@ from typing import Any, Literal, Unpack
 from postino.client.endpoints import Resource, SessionT, call, paginate
 from postino.client.messages import ApiRequest, get, omit_none, post, send
 from postino.client.posts import ensure_key
-from postino.client.types.common import Page
 from postino.client.types.dead_letters import (
     BulkDeadLetterResultView,
     DeadLetterDetailsView,
@@ -34,6 +33,7 @@ from postino.client.types.requests import (
     Resolution,
     UncertainFilter,
 )
+from postino.client.types.schema import Page
 from postino.client.types.uncertain import LookupResultView, UncertainJobDetailsView, UncertainJobView
 
 

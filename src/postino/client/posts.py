@@ -10,7 +10,6 @@ from uuid import uuid4
 
 from postino.client.endpoints import Resource, SessionT, call, paginate
 from postino.client.messages import ApiRequest, build_query, get, post, send
-from postino.client.types.common import Page
 from postino.client.types.drafts import DraftView
 from postino.client.types.explain import ExplanationView
 from postino.client.types.imports import ImportView
@@ -32,6 +31,7 @@ from postino.client.types.requests import (
     PostFilter,
     Resolution,
 )
+from postino.client.types.schema import Page
 from postino.errors import WrongUse
 
 

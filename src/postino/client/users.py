@@ -8,8 +8,8 @@ from typing import Unpack
 from postino.client.endpoints import Resource, SessionT, call, paginate
 from postino.client.messages import ApiRequest, delete, get, post, send
 from postino.client.types.auth import SignInLinkView, UserView
-from postino.client.types.common import Page
 from postino.client.types.requests import Id, UserChanges
+from postino.client.types.schema import Page
 
 
 class Users(Resource[SessionT]):

@@ -18,7 +18,7 @@ from postino.rules.ledger import (
     LookUpAgain,
     ReadyToSend,
     SendAgain,
-    Uncertain,
+    UncertainStep,
     decide_after_lookup,
     decide_without_lookup,
     get_step_status,
@@ -36,7 +36,7 @@ from postino.values.provider import (
     Http,
     Intent,
     Lookup,
-    NoResponse,
+    LostResponse,
     NotSent,
     Receipt,
     Resend,
@@ -138,7 +138,7 @@ class Call:
         match get_step_status(await self._ledger.load(), name):
             case Accepted(receipt):
                 return receipt
-            case Uncertain() as doubt:
+            case UncertainStep() as doubt:
                 existing = await self._look_up(doubt, found, resend, arguments)
                 if existing is not None:
                     return await self._accept(name, doubt.intent.number, existing, ReceiptSource.LOOKUP)
@@ -166,7 +166,7 @@ class Call:
             crash_point("step.before")
             result = await act(self._open_http(visible=False), *arguments)
             crash_point("step.after")
-        except (NotSent, NoResponse) as error:
+        except (NotSent, LostResponse) as error:
             raise StopRun(self._retry_later(error)) from error
         if isinstance(result, Failure):
             raise StopRun(await self._fail(result))
@@ -220,7 +220,7 @@ class Call:
         )
 
     async def _look_up(
-        self, doubt: Uncertain, found: Lookup | None, resend: Resend, arguments: tuple[Any, ...]
+        self, doubt: UncertainStep, found: Lookup | None, resend: Resend, arguments: tuple[Any, ...]
     ) -> Receipt | None:
         """Return the receipt of a lost call, or None if the call may be repeated. Otherwise end the run."""
         if self._context.now() < doubt.intent.lookup_at:
@@ -242,7 +242,7 @@ class Call:
                 raise StopRun(Unknown(why))
 
     async def _ask_network(
-        self, doubt: Uncertain, found: Lookup, resend: Resend, arguments: tuple[Any, ...]
+        self, doubt: UncertainStep, found: Lookup, resend: Resend, arguments: tuple[Any, ...]
     ) -> Accepted | SendAgain | LookUpAgain:
         intent = Intent(
             number=doubt.intent.number,
@@ -253,7 +253,7 @@ class Call:
             crash_point("lookup.before")
             sighting = await found(self._open_http(visible=False), intent, *arguments)
             crash_point("lookup.after")
-        except (NotSent, NoResponse) as error:
+        except (NotSent, LostResponse) as error:
             raise StopRun(self._retry_later(error)) from error
         if isinstance(sighting, Failure):
             raise StopRun(await self._fail(sighting))
@@ -277,7 +277,7 @@ class Call:
             await self._policy.on_failure(failure)
         return await self.handle_failure(failure)
 
-    def _retry_later(self, error: NotSent | NoResponse) -> Outcome:
+    def _retry_later(self, error: NotSent | LostResponse) -> Outcome:
         """Return the outcome of a request that got no response. A gate that closed meanwhile costs no attempt."""
         return GateClosed(self._context.now(), str(error)) if isinstance(error, CallBlocked) else Retry(str(error))
 

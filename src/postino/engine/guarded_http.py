@@ -6,7 +6,7 @@ from typing import Any
 from postino.engine.circuit_monitor import CircuitMonitor
 from postino.rules.failures import is_outage_status
 from postino.rules.gates import describe_closed_gate
-from postino.values.provider import Answer, CallBlocked, Http, NoResponse, Unreachable
+from postino.values.provider import Answer, CallBlocked, Http, LostResponse, Unreachable
 
 
 class GuardedHttp:
@@ -40,7 +40,7 @@ class GuardedHttp:
         options = {"headers": headers, "params": params, "json": json, "form": form, "body": body, "timeout": timeout}
         try:
             response = await self.http.request(method, url, **options)
-        except (Unreachable, NoResponse) as error:
+        except (Unreachable, LostResponse) as error:
             self.circuits.record_response(self.service, False, str(error))
             raise
         failing = is_outage_status(response.status)

@@ -29,7 +29,7 @@ from postino.outbound.ssrf import (
     create_public_socket,
     is_allowed_origin,
 )
-from postino.values.provider import Answer, NoResponse, NotSent, Unreachable, UnreadableResponse
+from postino.values.provider import Answer, LostResponse, NotSent, Unreachable, UnreadableResponse
 
 log = structlog.get_logger("postino.outbound")
 
@@ -235,7 +235,9 @@ class StepHttp:
         reason = self._may_send()
         return reason and self._redact(reason)
 
-    def _to_error(self, progress: RequestProgress, url: str, seconds: float, error: Exception) -> NotSent | NoResponse:
+    def _to_error(
+        self, progress: RequestProgress, url: str, seconds: float, error: Exception
+    ) -> NotSent | LostResponse:
         host = self._redact(_parse_host(url))
         timed_out = isinstance(error, TimeoutError)
         if not progress.may_have_left:
@@ -244,8 +246,8 @@ class StepHttp:
         if isinstance(error, aiohttp.ClientResponseError):
             return UnreadableResponse(f"{host} sent a response that is not valid HTTP.")
         if timed_out:
-            return NoResponse(f"{host} sent no complete response within {seconds:g} s. The request may have arrived.")
-        return NoResponse(f"{host} closed the connection before a complete response. The request may have arrived.")
+            return LostResponse(f"{host} sent no complete response within {seconds:g} s. The request may have arrived.")
+        return LostResponse(f"{host} closed the connection before a complete response. The request may have arrived.")
 
     def _resolve_redirect(self, url: str, location: str) -> str:
         try:

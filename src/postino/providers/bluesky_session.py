@@ -11,7 +11,7 @@ from typing import Any
 from postino.providers.error_codes import MISSING_TOKEN, parse_object
 from postino.providers.urls import join_url
 from postino.rules.failures import is_definite_refusal
-from postino.values.provider import Account, Answer, Failure, Http, NoResponse, NotSent, Tokens, UnreadableResponse
+from postino.values.provider import Account, Answer, Failure, Http, LostResponse, NotSent, Tokens, UnreadableResponse
 
 SESSION_EXPIRED = frozenset({"ExpiredToken", "InvalidToken"})
 
@@ -58,7 +58,7 @@ class BlueskySessions:
             return session
         try:
             created = await self.create(http, account)
-        except NoResponse as lost:
+        except LostResponse as lost:
             raise NotSent(f"The post was not sent: signing in to Bluesky failed. {lost}") from None
         if isinstance(created, Failure) and not is_definite_refusal(created):
             raise NotSent(f"The post was not sent: signing in to Bluesky failed. {created.message}")

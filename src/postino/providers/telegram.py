@@ -30,7 +30,7 @@ from postino.values.provider import (
     FailureKind,
     Grade,
     Http,
-    NoResponse,
+    LostResponse,
     NotSent,
     Post,
     Promise,
@@ -195,7 +195,7 @@ class Telegram:
         """Send the message. Visible."""
         try:
             files = await self._load_files(http, post)
-        except NoResponse as lost:
+        except LostResponse as lost:
             raise NotSent(f"The post was not sent: an image or a video could not be downloaded. {lost}") from None
         if isinstance(files, Failure):
             if is_definite_refusal(files):

@@ -19,7 +19,7 @@ from postino.values.provider import (
     Failure,
     FailureKind,
     Http,
-    NoResponse,
+    LostResponse,
     NotSent,
     Provider,
     Tokens,
@@ -179,7 +179,7 @@ class AccountService:
             return CredentialCheck(stored, None, blocker)
         try:
             result = await network.refresh(account, open_http(account))
-        except (NotSent, NoResponse) as error:
+        except (NotSent, LostResponse) as error:
             return CredentialCheck(stored, None, str(error))
         if isinstance(result, Failure) and result.kind is FailureKind.RATE_LIMIT:
             await self.store.start_cooldown(Scope.ACCOUNT, account_id, result.until, result.message)

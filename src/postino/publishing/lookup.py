@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from postino.errors import NotFound, WrongUse
 from postino.publishing.accounts import AccountService
 from postino.publishing.post_payload import load_payload, to_provider_post
-from postino.rules.ledger import Accepted, Uncertain, get_step_status
+from postino.rules.ledger import Accepted, UncertainStep, get_step_status
 from postino.stores.store import Store
 from postino.values.job import Job
 from postino.values.ledger import Ledger
@@ -23,7 +23,7 @@ from postino.values.provider import (
     Http,
     Intent,
     Lookup,
-    NoResponse,
+    LostResponse,
     NotSent,
     Provider,
     Receipt,
@@ -76,7 +76,7 @@ class ReadOnlyCall:
         doubt = get_step_status(self.ledger, name)
         if isinstance(doubt, Accepted):
             return doubt.receipt
-        if not isinstance(doubt, Uncertain):
+        if not isinstance(doubt, UncertainStep):
             return end_without_result("Nothing is in doubt: the post continues by itself, or waits for a decision.")
         if found is None:
             return end_without_result(NO_LOOKUP)
@@ -118,6 +118,6 @@ async def look_up_post(
         await network.publish(to_provider_post(job, load_payload(job.payload), account), call)
     except LookupEnded as ended:
         return ended.result
-    except (NotSent, NoResponse) as error:
+    except (NotSent, LostResponse) as error:
         return LookupResult("cannot_tell", str(error))
     return LookupResult("cannot_tell", "All parts of the post are known to be published.")

@@ -14,7 +14,7 @@ from postino.rules.settlement import MISSED_MESSAGE
 from postino.values.job import Job
 from postino.values.ledger import CallPolicy, GuardedCall
 from postino.values.outcome import Defer, Done, Outcome, Reject, Retry
-from postino.values.provider import Account, Failure, FailureKind, NoResponse, NotSent, Provider, Tokens
+from postino.values.provider import Account, Failure, FailureKind, LostResponse, NotSent, Provider, Tokens
 from postino.vault.vault import VaultError
 
 
@@ -76,7 +76,7 @@ class Publisher:
         """
         try:
             tokens = await network.refresh(account, call.with_policy(self.build_policy(network, account)).http)
-        except (NotSent, NoResponse) as error:
+        except (NotSent, LostResponse) as error:
             return Retry(f"{why.message} The credentials could not be refreshed: {error}")
         if isinstance(tokens, Tokens):
             return await self.accounts.renew(account, tokens)

@@ -27,7 +27,7 @@ class ReadyToSend:
 
 
 @dataclass(frozen=True, slots=True)
-class Uncertain:
+class UncertainStep:
     """Something may be out there. A harmless repetition would have this number, after so many lost answers."""
 
     intent: IntentEntry
@@ -36,7 +36,7 @@ class Uncertain:
     lost_responses: int = 1
 
 
-StepStatus = Accepted | ReadyToSend | Uncertain
+StepStatus = Accepted | ReadyToSend | UncertainStep
 
 
 def get_step_status(ledger: Ledger, step: str) -> StepStatus:
@@ -48,7 +48,7 @@ def get_step_status(ledger: Ledger, step: str) -> StepStatus:
     still_open = [intent for intent in intents if not has_receipt(intent, ledger.receipts)]
     if not still_open:
         return ReadyToSend(number)
-    return Uncertain(still_open[-1], min(intent.intended_at for intent in still_open), number, len(still_open))
+    return UncertainStep(still_open[-1], min(intent.intended_at for intent in still_open), number, len(still_open))
 
 
 def has_receipt(intent: IntentEntry, facts: Iterable[ReceiptEntry]) -> bool:
@@ -78,7 +78,7 @@ def list_uncertain_intents(ledger: Ledger) -> list[IntentEntry]:
     """Every visible call of which nobody knows what became, one for each step, the latest."""
     steps = dict.fromkeys(intent.step for intent in ledger.intents)
     found = (get_step_status(ledger, step) for step in steps)
-    return [doubt.intent for doubt in found if isinstance(doubt, Uncertain)]
+    return [doubt.intent for doubt in found if isinstance(doubt, UncertainStep)]
 
 
 def list_open_intents(ledger: Ledger) -> list[IntentEntry]:
@@ -115,7 +115,7 @@ class AskPerson:
 
 
 def decide_after_lookup(
-    sighting: LookupResult, doubt: Uncertain, resend: Resend, now: datetime
+    sighting: LookupResult, doubt: UncertainStep, resend: Resend, now: datetime
 ) -> Accepted | SendAgain | LookUpAgain:
     match sighting:
         case Found(receipt):
@@ -128,14 +128,14 @@ def decide_after_lookup(
             return LookUpAgain(why)
 
 
-def decide_without_lookup(doubt: Uncertain, resend: Resend, now: datetime) -> SendAgain | AskPerson:
+def decide_without_lookup(doubt: UncertainStep, resend: Resend, now: datetime) -> SendAgain | AskPerson:
     """Where the network cannot be asked."""
     if can_resend(doubt, resend, now):
         return SendAgain()
     return AskPerson("The network offers no way to ask whether it arrived.")
 
 
-def can_resend(doubt: Uncertain, resend: Resend, now: datetime) -> bool:
+def can_resend(doubt: UncertainStep, resend: Resend, now: datetime) -> bool:
     """A key is good for a while only, counted from when it was first used; and nothing is repeated for ever."""
     in_time = resend.within is None or now < doubt.first_intended_at + resend.within
     return resend.harmless and in_time and doubt.lost_responses < MAX_LOST_RESPONSES

@@ -146,11 +146,11 @@ class CallBlocked(NotSent):
     """A gate closed while the job was at work."""
 
 
-class NoResponse(PostinoError):
+class LostResponse(PostinoError):
     """Something left, and no answer came back in time or in one piece."""
 
 
-class UnreadableResponse(NoResponse):
+class UnreadableResponse(LostResponse):
     """An answer came that cannot be read."""
 
 

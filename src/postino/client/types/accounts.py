@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from typing_extensions import TypedDict
 
-from postino.client.types.common import Doc, Timestamp
 from postino.client.types.literals import AccountState, CalendarWindow, Status
+from postino.client.types.schema import Doc, Timestamp
 
 
 class AccountView(TypedDict):

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from typing_extensions import TypedDict
 
-from postino.client.types.common import Date, Doc, Timestamp, Uuid
 from postino.client.types.literals import Status
+from postino.client.types.schema import Date, Doc, Timestamp, Uuid
 
 
 class CalendarPostView(TypedDict):

@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 from typing_extensions import TypedDict
 
-from postino.client.types.common import Doc, Timestamp, Uuid
 from postino.client.types.jobs import BulkErrorView, JobView
 from postino.client.types.ledger import TracedAttemptView
 from postino.client.types.literals import Cause
+from postino.client.types.schema import Doc, Timestamp, Uuid
 
 
 class DeadLetterView(TypedDict):

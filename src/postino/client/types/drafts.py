@@ -6,8 +6,8 @@ from typing import Annotated, Any, NotRequired
 
 from typing_extensions import TypedDict
 
-from postino.client.types.common import Doc, Timestamp, Uuid
 from postino.client.types.literals import MediaKind
+from postino.client.types.schema import Doc, Timestamp, Uuid
 
 
 class DraftMediaView(TypedDict, total=False):

@@ -6,8 +6,8 @@ from typing import Annotated, NotRequired
 
 from typing_extensions import TypedDict
 
-from postino.client.types.common import Doc
 from postino.client.types.literals import Severity
+from postino.client.types.schema import Doc
 
 
 class RequestProblemView(TypedDict):

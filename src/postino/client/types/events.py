@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from typing_extensions import TypedDict
 
-from postino.client.types.common import Doc, Timestamp, Uuid
 from postino.client.types.literals import EventName
+from postino.client.types.schema import Doc, Timestamp, Uuid
 
 
 class EventView(TypedDict):

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from typing_extensions import TypedDict
 
-from postino.client.types.common import Doc, Timestamp
 from postino.client.types.literals import BlockerKind
+from postino.client.types.schema import Doc, Timestamp
 
 
 class BlockerView(TypedDict):

@@ -6,8 +6,8 @@ from typing import Annotated, NotRequired
 
 from typing_extensions import TypedDict
 
-from postino.client.types.common import Doc, Timestamp, Uuid
 from postino.client.types.literals import BlackoutScope, CircuitState, GateKind, QueueName, Scope
+from postino.client.types.schema import Doc, Timestamp, Uuid
 from postino.client.types.workers import RegisteredWorkerView
 
 

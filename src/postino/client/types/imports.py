@@ -6,8 +6,8 @@ from typing import Annotated
 
 from typing_extensions import TypedDict
 
-from postino.client.types.common import Doc, Timestamp, Uuid
 from postino.client.types.literals import ImportState, Severity
+from postino.client.types.schema import Doc, Timestamp, Uuid
 
 
 class ImportProblemView(TypedDict):

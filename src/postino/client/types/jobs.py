@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal
 
 from typing_extensions import TypedDict
 
-from postino.client.types.common import Doc, Timestamp, Uuid
 from postino.client.types.explain import BlockerView
 from postino.client.types.ledger import TracedAttemptView
 from postino.client.types.literals import QueueName, State
+from postino.client.types.schema import Doc, Timestamp, Uuid
 
 
 class JobView(TypedDict):

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from typing_extensions import TypedDict
 
-from postino.client.types.common import Doc, Timestamp
 from postino.client.types.literals import CallVerdict, Source
+from postino.client.types.schema import Doc, Timestamp
 
 
 class AttemptView(TypedDict):

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
-from postino.client.types.common import Doc, Timestamp, Uuid
 from postino.client.types.ledger import AttemptView, IntentView, ReceiptView, StepView
 from postino.client.types.literals import Cause, ContentStatus, Flag, MediaKind, Severity, Status
+from postino.client.types.schema import Doc, Timestamp, Uuid
 
 
 class PostView(TypedDict):

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from typing_extensions import TypedDict
 
-from postino.client.types.common import Doc
 from postino.client.types.jobs import JobView
 from postino.client.types.ledger import IntentView, JobAttemptView, ReceiptView
+from postino.client.types.schema import Doc
 
 
 class UncertainJobView(JobView):

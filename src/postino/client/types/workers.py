@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from typing_extensions import TypedDict
 
-from postino.client.types.common import Doc, Timestamp
+from postino.client.types.schema import Doc, Timestamp
 
 
 class RegisteredWorkerView(TypedDict):
