@@ -24,7 +24,7 @@ def add(client: Client, handle: str, **change: Any) -> Any:
     return reply.json
 
 
-def test_an_account_is_added_and_its_secrets_are_shown_to_nobody(server: Server) -> None:
+def test_created_account_never_shows_its_credentials(server: Server) -> None:
     reply = server.api.ask("POST", "/v1/accounts", MASTODON | {"reason": "we are there now"})
     assert (reply.status, reply.json["id"], reply.json["state"]) == (201, "mastodon:ada@social.example", "active")
     everything = [
@@ -61,9 +61,7 @@ def test_an_account_is_added_and_its_secrets_are_shown_to_nobody(server: Server)
         ({"brand": 3}, "brand", "must be a text"),
     ],
 )
-def test_a_wrong_field_is_named_and_no_secret_with_it(
-    server: Server, change: dict[str, Any], field: str, words: str
-) -> None:
+def test_invalid_field_is_named_without_secrets(server: Server, change: dict[str, Any], field: str, words: str) -> None:
     reply = server.api.ask("POST", "/v1/accounts", MASTODON | {"handle": "wrong"} | change)
     assert (reply.status, reply.json["field"]) == (422, field), reply
     assert words in reply.json["detail"]
@@ -71,7 +69,7 @@ def test_a_wrong_field_is_named_and_no_secret_with_it(
     assert server.api.ask("GET", "/v1/accounts/mastodon:wrong").status == 404
 
 
-def test_an_account_is_paused_with_a_reason_and_resumed(server: Server) -> None:
+def test_account_is_paused_with_a_reason_and_resumed(server: Server) -> None:
     name = add(server.api, "pause@social.example")["id"]
     paused = server.api.ask("POST", f"/v1/accounts/{name}/pause", {"reason": "on holiday"})
     assert (paused.json["state"], paused.json["reason"]) == ("paused", "on holiday")
@@ -83,7 +81,7 @@ def test_an_account_is_paused_with_a_reason_and_resumed(server: Server) -> None:
     assert "is not paused" in refused.json["detail"]
 
 
-def test_a_slash_in_a_name_is_part_of_the_name(server: Server) -> None:
+def test_encoded_slash_belongs_to_the_account_name(server: Server) -> None:
     name = add(server.api, "ada/work@social.example")["id"]
     path = f"/v1/accounts/{quote(name, safe='')}"
     assert server.api.get(path)["id"] == name
@@ -94,7 +92,7 @@ def test_a_slash_in_a_name_is_part_of_the_name(server: Server) -> None:
     assert server.api.ask("GET", "/v1%2Faccounts").status == 404
 
 
-def test_another_brands_accounts_are_not_there(server: Server) -> None:
+def test_accounts_of_other_brands_are_missing(server: Server) -> None:
     acme, other = key_for(server, "acme"), key_for(server, "other")
     mine = add(acme, "acme@social.example", brand="acme")["id"]
     assert [one["id"] for one in acme.get("/v1/accounts")["data"]] == [mine]
@@ -111,7 +109,7 @@ def test_another_brands_accounts_are_not_there(server: Server) -> None:
 
 
 @pytest.mark.slow
-def test_a_check_asks_the_network_and_a_reconnect_lets_what_waited_go(up: Up) -> None:
+def test_check_asks_the_network_and_reconnect_releases_posts(up: Up) -> None:
     """Wrong credentials: found out by a check, seen in the account; the right ones let the post go out."""
     [known] = [one for one in up.sandbox.get("/_sandbox/accounts")["data"] if one["network"] == "mastodon"][:1]
     right = known["credentials"]
@@ -133,7 +131,7 @@ def test_a_check_asks_the_network_and_a_reconnect_lets_what_waited_go(up: Up) ->
     assert (unsure["works"], unsure["account"]["state"]) == (None, "active")
 
 
-def test_of_two_brands_that_add_the_same_account_at_once_one_has_it(server: Server) -> None:
+def test_two_brands_adding_one_account_have_one_winner(server: Server) -> None:
     keys = [key_for(server, "first"), key_for(server, "second")] * 3
     bodies = [MASTODON | {"handle": "contested@social.example", "brand": brand} for brand in ("first", "second")] * 3
     with ThreadPoolExecutor(len(keys)) as pool:

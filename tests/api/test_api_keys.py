@@ -12,7 +12,7 @@ from tests.api.browser import with_key
 from tests.api.processes import Client, Server
 
 
-def test_a_key_is_shown_once_and_works_until_it_is_removed(server: Server) -> None:
+def test_key_is_shown_once_and_works_until_it_is_revoked(server: Server) -> None:
     made = server.api.ask("POST", "/v1/api-keys", {"name": "newsroom", "role": "viewer", "reason": "for Ada"})
     assert (made.status, made.headers["cache-control"]) == (201, "no-store")
     text = made.json["key"]
@@ -34,20 +34,20 @@ def test_a_key_is_shown_once_and_works_until_it_is_removed(server: Server) -> No
     assert text not in json.dumps(trail)
 
 
-def test_who_made_a_key_is_told(server: Server) -> None:
+def test_key_names_its_creator(server: Server) -> None:
     owner = with_key(server, "owner")
     made = owner.ask("POST", "/v1/api-keys", {"name": "made by a program", "role": "viewer"})
     assert made.json["created_by"] == owner.get("/v1/me")["name"]
 
 
-def test_a_key_ends_when_it_was_said_to(server: Server) -> None:
+def test_key_expires(server: Server) -> None:
     soon = (datetime.now(UTC) + timedelta(days=1)).isoformat()
     made = server.api.ask("POST", "/v1/api-keys", {"name": "short", "role": "viewer", "expires_at": soon})
     assert made.status == 201
     assert datetime.fromisoformat(made.json["expires_at"]) == datetime.fromisoformat(soon)
 
 
-def test_keys_come_page_by_page(server: Server) -> None:
+def test_keys_are_listed_in_pages(server: Server) -> None:
     for number in range(3):
         with_key(server, "viewer", name=f"page {number}")
     seen: list[str] = []
@@ -78,14 +78,14 @@ def test_keys_come_page_by_page(server: Server) -> None:
         ({"reason": "x" * 2001}, "reason"),
     ],
 )
-def test_a_wrong_wish_is_refused_by_its_field(server: Server, change: dict[str, Any], field: str) -> None:
+def test_invalid_field_is_named(server: Server, change: dict[str, Any], field: str) -> None:
     before = server.api.get("/v1/audit?limit=1")["data"]
     refused = server.api.ask("POST", "/v1/api-keys", {"name": "ci", "role": "viewer", **change})
     assert (refused.status, refused.json["field"]) == (422, field)
     assert server.api.get("/v1/audit?limit=1")["data"] == before
 
 
-def test_a_copied_beginning_opens_nothing(server: Server) -> None:
+def test_prefix_of_a_key_does_not_authenticate(server: Server) -> None:
     made = server.api.ask("POST", "/v1/api-keys", {"name": "copied", "role": "owner"}).json
     for text in (made["prefix"], made["key"][:-1], made["key"] + "A", made["key"].swapcase(), made["id"]):
         thief = Client(server.api.url, {"Authorization": f"Bearer {text}"})
@@ -94,7 +94,7 @@ def test_a_copied_beginning_opens_nothing(server: Server) -> None:
         assert text not in refused.body.decode()
 
 
-def test_a_name_is_taken_until_its_key_is_removed(server: Server) -> None:
+def test_name_is_taken_until_its_key_is_revoked(server: Server) -> None:
     body = {"name": "taken", "role": "viewer"}
     made = server.api.ask("POST", "/v1/api-keys", body).json
     again = server.api.ask("POST", "/v1/api-keys", body)
@@ -103,7 +103,7 @@ def test_a_name_is_taken_until_its_key_is_removed(server: Server) -> None:
     assert server.api.ask("POST", "/v1/api-keys", body).status == 201
 
 
-def test_a_brand_that_no_account_has_is_told_of(server: Server) -> None:
+def test_brand_without_accounts_gets_a_note(server: Server) -> None:
     body = {"name": "early", "role": "viewer", "brands": ["nobody's"]}
     made = server.api.ask("POST", "/v1/api-keys", body)
     assert (made.status, len(made.json["notes"])) == (201, 1)

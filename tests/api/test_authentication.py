@@ -22,25 +22,25 @@ UNKNOWN = "postino_" + "A" * 43
 @pytest.mark.parametrize(
     "header", ["", "Bearer", "Bearer ", "Basic YTpi", "Bearer wrong", f"Bearer {UNKNOWN}", "Bearer \u00e9", UNKNOWN]
 )
-def test_who_has_no_key_gets_no_further(server: Server, header: str) -> None:
+def test_invalid_authorization_header_gets_401(server: Server, header: str) -> None:
     refused = Client(server.api.url, {"Authorization": header.encode("latin-1").decode("latin-1")}).ask("GET", "/v1/me")
     assert refused.status == 401
     assert refused.headers["www-authenticate"].startswith("Bearer")
     assert UNKNOWN not in refused.body.decode()
 
 
-def test_the_first_key_is_an_owners(server: Server) -> None:
+def test_first_key_has_the_role_owner(server: Server) -> None:
     assert server.api.get("/v1/me") == {"name": "api", "role": "owner", "brands": None}
 
 
-def test_a_key_wins_over_a_cookie_and_a_wrong_key_is_not_saved_by_one(server: Server) -> None:
+def test_key_has_precedence_over_cookie(server: Server) -> None:
     add_user(server, "both", "viewer")
     reply = log_in(server, "both")
     assert server.api.ask("GET", "/v1/me", Cookie=cookie_of(reply)).json["name"] == "api"
     assert browser(server, reply).ask("GET", "/v1/me", Authorization=f"Bearer {UNKNOWN}").status == 401
 
 
-def test_secrets_are_compared_in_constant_time_and_by_nothing_else() -> None:
+def test_secrets_are_compared_in_constant_time() -> None:
     """What is looked up is no secret, and what is secret goes through one function."""
     assert "compare_digest" in inspect.getsource(authentication.KeyAuthenticator.check_key)
     assert "compare_digest" in inspect.getsource(authentication.KeyAuthenticator.check_cookie)
@@ -56,7 +56,7 @@ def test_secrets_are_compared_in_constant_time_and_by_nothing_else() -> None:
         assert "== digest" not in source
 
 
-def test_the_database_is_asked_only_for_what_is_no_secret() -> None:
+def test_queries_do_not_search_for_secrets() -> None:
     for dialect in ("postgres", "sqlite"):
         conditions = {name: statement(dialect, name).text.partition("WHERE")[2] for name in load_queries(dialect)}
         assert any(conditions.values())
@@ -64,7 +64,7 @@ def test_the_database_is_asked_only_for_what_is_no_secret() -> None:
 
 
 @pytest.mark.slow
-def test_nothing_secret_is_in_logs_answers_files_or_the_trail(tmp_path: Path) -> None:
+def test_secrets_are_not_in_logs_responses_files_or_audit_trail(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     with Server(folder) as server:
         made = server.api.ask("POST", "/v1/api-keys", {"name": "secretive", "role": "owner"}).json["key"]
@@ -93,7 +93,7 @@ def test_nothing_secret_is_in_logs_answers_files_or_the_trail(tmp_path: Path) ->
         assert word not in stored
 
 
-def test_a_removed_users_cookie_and_a_changed_role_count_at_once(server: Server) -> None:
+def test_deleted_user_and_changed_role_take_effect_immediately(server: Server) -> None:
     user_id = add_user(server, "shortlived", "owner")
     ours = browser(server, log_in(server, "shortlived"))
     assert ours.ask("GET", "/v1/users").status == 200
@@ -103,7 +103,7 @@ def test_a_removed_users_cookie_and_a_changed_role_count_at_once(server: Server)
     assert ours.ask("GET", "/v1/me").status == 401
 
 
-def test_a_key_of_some_brands_is_kept_from_what_is_about_all(server: Server) -> None:
+def test_brand_limited_key_may_not_use_routes_for_all_brands(server: Server) -> None:
     program = with_key(server, "owner", brands=["b1"])
     assert program.get("/v1/me")["brands"] == ["b1"]
     refused = program.ask("GET", "/v1/queues")
@@ -112,7 +112,7 @@ def test_a_key_of_some_brands_is_kept_from_what_is_about_all(server: Server) -> 
 
 
 @pytest.mark.slow
-def test_the_trail_is_paged_and_a_line_that_was_changed_is_found(tmp_path: Path) -> None:
+def test_audit_trail_is_paginated_and_detects_changes(tmp_path: Path) -> None:
     with Server(tmp_path / "data") as server:
         for number in range(5):
             with_key(server, "viewer", name=f"key {number}")
@@ -134,6 +134,6 @@ def test_the_trail_is_paged_and_a_line_that_was_changed_is_found(tmp_path: Path)
 
 
 @pytest.mark.parametrize("query", ["cursor=x", "cursor=-1", "cursor=" + "9" * 30, "verify=yes", "limit=0", "since=1"])
-def test_a_wrong_question_to_the_trail_is_refused_by_its_field(server: Server, query: str) -> None:
+def test_invalid_audit_parameter_is_named(server: Server, query: str) -> None:
     refused = server.api.ask("GET", f"/v1/audit?{query}")
     assert (refused.status, refused.json["field"]) == (422, query.partition("=")[0])

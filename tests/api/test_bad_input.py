@@ -200,7 +200,7 @@ def table(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             yield it
 
 
-def test_a_wrong_field_of_a_body_is_named_and_nothing_is_done(table: Table) -> None:
+def test_invalid_body_field_is_named_and_changes_nothing(table: Table) -> None:
     before, wrong, asked = table.rows(), [], 0
     for method, path, operation in table.document.operations():
         schema = table.document.body_of(operation)
@@ -228,7 +228,7 @@ def blames(told: Any, case: Wrong) -> bool:
     return bool(field) and any(place.startswith(field) or field.startswith(place) for place in meant)
 
 
-def test_a_wrong_question_is_named(table: Table) -> None:
+def test_invalid_query_parameter_is_named(table: Table) -> None:
     before, wrong, asked = table.rows(), [], 0
     for method, path, operation in table.document.operations():
         names = {one["name"]: one["schema"] for one in operation.get("parameters", ()) if one["in"] == "query"}
@@ -248,7 +248,7 @@ def test_a_wrong_question_is_named(table: Table) -> None:
     assert table.rows() == before
 
 
-def test_an_id_that_is_none_is_named_or_not_there(table: Table) -> None:
+def test_invalid_id_is_named_or_not_found(table: Table) -> None:
     before, wrong, asked = table.rows(), [], 0
     for method, path, operation in table.document.operations():
         for one in operation.get("parameters", ()):
@@ -267,7 +267,7 @@ def test_an_id_that_is_none_is_named_or_not_there(table: Table) -> None:
     assert table.rows() == before
 
 
-def test_what_is_wrong_with_a_file_is_told_and_nothing_of_it_is_saved(table: Table) -> None:
+def test_invalid_csv_file_is_reported_and_not_saved(table: Table) -> None:
     before = table.rows()
     for file, words in FILES.items():
         begun_at = time.monotonic()
@@ -281,7 +281,7 @@ def test_what_is_wrong_with_a_file_is_told_and_nothing_of_it_is_saved(table: Tab
     assert after | {"imports": 0} == before | {"imports": 0}
 
 
-def test_it_still_answers_and_nothing_of_ours_went_wrong(table: Table) -> None:
+def test_server_still_works_and_logged_no_internal_error(table: Table) -> None:
     assert table.server.api.get("/health/ready") == {"status": "ready"}
     table.server.process.terminate()
     said = table.server.end()

@@ -98,7 +98,7 @@ def is_problem(reply: Reply, status: int) -> bool:
     return (reply.status, reply.headers["content-type"]) == (status, "application/problem+json")
 
 
-def test_a_body_that_cannot_be_read_is_refused_at_every_route(server: Server) -> None:
+def test_unreadable_body_is_rejected_at_every_route(server: Server) -> None:
     wrong, asked = [], 0
     connection = http.client.HTTPConnection(urlsplit(server.api.url).netloc, timeout=DEADLINE)
     document = Document(server.api.get("/v1/openapi.json"))
@@ -120,7 +120,7 @@ def test_a_body_that_cannot_be_read_is_refused_at_every_route(server: Server) ->
     assert asked > 500, "nothing would be proven"
 
 
-def test_who_has_no_key_is_told_so_and_nothing_else_before_a_body_is_sent(server: Server) -> None:
+def test_missing_key_gets_401_before_the_body_is_sent(server: Server) -> None:
     for length in ("10", "100000000", "99999999999999999999"):
         with dialled(server) as opened:
             opened.sendall(head(server, stranger=True, Content_Length=length, Expect="100-continue"))
@@ -134,7 +134,7 @@ def test_who_has_no_key_is_told_so_and_nothing_else_before_a_body_is_sent(server
 
 
 @pytest.mark.parametrize("path", ["/v1/jobs", "/v1/imports", "/v1/login"])
-def test_a_hundred_megabytes_that_are_announced_are_refused_before_the_first(server: Server, path: str) -> None:
+def test_declared_large_body_is_rejected_before_it_is_sent(server: Server, path: str) -> None:
     with dialled(server) as opened:
         opened.sendall(head(server, path, Content_Length=str(MEGABYTES * 1_000_000)))
         reply = answer(opened)
@@ -142,7 +142,7 @@ def test_a_hundred_megabytes_that_are_announced_are_refused_before_the_first(ser
     assert "larger than" in reply.json["detail"]
 
 
-def test_a_hundred_megabytes_leave_no_trace_and_their_sender_hears_why(server: Server) -> None:
+def test_streamed_large_body_gets_413_and_uses_no_memory(server: Server) -> None:
     before = resident(server)
     reply = server.api.ask("POST", "/v1/jobs", b"x" * (MEGABYTES * 1_000_000))  # listens only when all is sent
     assert is_problem(reply, 413), reply
@@ -157,7 +157,7 @@ def test_a_hundred_megabytes_leave_no_trace_and_their_sender_hears_why(server: S
 
 
 @pytest.mark.parametrize(("key", "status"), [("right", 413), ("wrong", 401)])
-def test_who_wants_to_hang_up_after_the_answer_hears_it_first(server: Server, key: str, status: int) -> None:
+def test_connection_close_still_delivers_the_response(server: Server, key: str, status: int) -> None:
     said = {"Connection": "close", **({} if key == "right" else {"Authorization": "Bearer wrong"})}
     reply = Client(server.api.url, {**server.api.headers, **said}).ask("POST", "/v1/jobs", b"x" * 5_000_000)
     assert is_problem(reply, status), reply
@@ -187,7 +187,7 @@ def pour(opened: socket.socket) -> None:
     ],
     ids=lambda wrong: " ".join(wrong)[:30],
 )
-def test_a_body_full_of_faults_is_answered_soon_and_briefly(server: Server, wrong: dict[str, Any]) -> None:
+def test_body_with_many_problems_gets_a_short_response(server: Server, wrong: dict[str, Any]) -> None:
     begun_at = time.monotonic()
     reply = server.api.ask("POST", "/v1/posts", wrong)
     assert time.monotonic() - begun_at < 5
@@ -195,7 +195,7 @@ def test_a_body_full_of_faults_is_answered_soon_and_briefly(server: Server, wron
     assert len(reply.body) < 50_000
 
 
-def test_half_a_body_is_none(server: Server) -> None:
+def test_incomplete_body_is_dropped(server: Server) -> None:
     body = json.dumps({"type": "report", "run_at": "2035-01-01T00:00:00Z"}).encode()
     for whole in (
         head(server, Transfer_Encoding="chunked") + f"{len(body):x}\r\n".encode() + body + b"\r\n",
@@ -206,7 +206,7 @@ def test_half_a_body_is_none(server: Server) -> None:
     assert server.api.ask("GET", "/v1/jobs?type=report").json["data"] == []
 
 
-def test_who_has_asked_and_says_nothing_more_hears_every_answer(server: Server) -> None:
+def test_half_closed_connection_gets_every_response(server: Server) -> None:
     body = json.dumps({"type": "deaf", "run_at": "2099-01-01T00:00:00Z"}).encode()
     asked = head(server, Content_Length=str(len(body))) + body
     half = head(server, Content_Length=str(len(body) + 1)) + body
@@ -217,7 +217,7 @@ def test_who_has_asked_and_says_nothing_more_hears_every_answer(server: Server) 
     assert told.count(b"HTTP/1.1 201") == told.count(b"HTTP/1.1 ") == 2, told
 
 
-def test_an_address_with_its_host_is_taken_as_one_without(server: Server) -> None:
+def test_absolute_url_works_like_a_path(server: Server) -> None:
     wanted = {"http://x/v1/me": 200, "HTTP://x:1/v1/%6De?": 200, "http://x": 200, "http://x/x": 404, "httpx://x": 404}
     for target, status in wanted.items():
         with dialled(server) as opened:
@@ -226,7 +226,7 @@ def test_an_address_with_its_host_is_taken_as_one_without(server: Server) -> Non
 
 
 @pytest.mark.parametrize("name", ["Authorization", "Idempotency-Key", "Last-Event-ID"])
-def test_a_header_that_is_there_twice_is_refused(server: Server, name: str) -> None:
+def test_repeated_header_is_rejected(server: Server, name: str) -> None:
     with dialled(server) as opened:
         once = head(server, "/v1/me").replace(b"POST", b"GET", 1)[:-2]
         opened.sendall(once + f"{name}: a\r\n{name}: a\r\n\r\n".encode())
@@ -245,7 +245,7 @@ def trickle(opened: socket.socket, text: bytes, over: threading.Event) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("slow", ["head", "body"])
-def test_a_slow_client_is_cut_off_and_holds_up_nobody(server: Server, slow: str) -> None:
+def test_slow_client_is_disconnected_and_delays_nobody(server: Server, slow: str) -> None:
     over = threading.Event()
     with dialled(server) as opened:
         begun_at = time.monotonic()
@@ -268,7 +268,7 @@ def test_a_slow_client_is_cut_off_and_holds_up_nobody(server: Server, slow: str)
 
 
 @pytest.mark.slow
-def test_many_idle_connections_keep_nobody_out_and_are_let_go(server: Server) -> None:
+def test_idle_connections_keep_nobody_out_and_are_closed(server: Server) -> None:
     with ExitStack() as stack:
         idle = [stack.enter_context(dialled(server)) for _ in range(400)]
         for opened in idle[::2]:
@@ -295,7 +295,7 @@ def test_many_idle_connections_keep_nobody_out_and_are_let_go(server: Server) ->
     ],
     ids=["address", "header", "headers", "tls", "smtp", "latin-1", "length", "lengths", "chunk", "length and chunk"],
 )
-def test_what_is_not_http_or_too_much_of_it_is_told_so(
+def test_invalid_http_and_large_headers_get_an_error(
     server: Server, said: Callable[[Server], bytes], status: int
 ) -> None:
     with dialled(server) as opened:
@@ -307,7 +307,7 @@ def test_what_is_not_http_or_too_much_of_it_is_told_so(
 
 
 @pytest.mark.slow
-def test_who_takes_nothing_of_an_answer_is_let_go(server: Server) -> None:
+def test_client_that_reads_nothing_is_disconnected(server: Server) -> None:
     payload: dict[str, Any] = {"text": "x" * 900_000}
     for _ in range(20):
         put(server.api, type="deaf", payload=payload, run_at="2099-01-01T00:00:00Z")

@@ -24,14 +24,14 @@ def many(number: int) -> dict[str, int]:
     return {f"{each:x}": 0 for each in range(number)}
 
 
-def test_of_sixty_thousand_names_the_one_that_is_there_twice_is_found_at_once() -> None:
+def test_repeated_name_among_many_is_found_quickly() -> None:
     begun = time.perf_counter()
     told = refusal(json.dumps(many(60_000))[:-1] + ', "ea5f": 0}')
     assert (told.status, told.field) == (422, "ea5f")
     assert time.perf_counter() - begun < GENEROUS
 
 
-def test_where_something_stands_is_written_down_only_if_something_is_wrong_there() -> None:
+def test_large_valid_body_is_checked_quickly() -> None:
     name = "n" * 400_000
     body = json.dumps({"payload": {name: [0] * 180_000}}).encode()
     begun = time.perf_counter()
@@ -45,7 +45,7 @@ def test_where_something_stands_is_written_down_only_if_something_is_wrong_there
 
 
 @pytest.mark.parametrize("place", ["text", "overrides", "media"])
-def test_more_fields_than_there_can_be_are_refused_before_anybody_looks_at_each(place: str) -> None:
+def test_too_many_fields_are_rejected(place: str) -> None:
     crowd = many(MAX_KEYS + 1)
     inside = {"text": crowd, "overrides": {"bluesky": crowd}, "media": [{"url": "x"}, crowd]}[place]
     told = refusal(json.dumps({place: inside}))
@@ -54,29 +54,29 @@ def test_more_fields_than_there_can_be_are_refused_before_anybody_looks_at_each(
 
 
 @pytest.mark.parametrize("body", [{"media": [{}] * 10_001}, {"overrides": {"x": {"media": [{}] * 10_001}}}])
-def test_so_are_more_elements(body: dict[str, Any]) -> None:
+def test_too_many_elements_are_rejected(body: dict[str, Any]) -> None:
     told = refusal(json.dumps(body))
     assert (told.status, told.field) == (422, next(iter(body)))
     assert "10,000 elements" in told.detail
 
 
 @pytest.mark.parametrize("text", ["\0", "\ud800", "a\udfff"])
-def test_a_character_that_nobody_can_keep_is_found_wherever_it_is(text: str) -> None:
+def test_broken_character_is_found_at_any_depth(text: str) -> None:
     for body in ({"a": [{"b": text}]}, {"a": [{text: "b"}]}, [text], text):
         assert "broken character" in refusal(json.dumps(body)).detail
 
 
-def test_a_body_has_few_fields_of_its_own_and_a_strangers_even_fewer() -> None:
+def test_number_of_top_level_fields_is_limited() -> None:
     check_body(json.dumps(many(JSON_BODY.max_fields)).encode())
     assert refusal(json.dumps(many(JSON_BODY.max_fields + 1))).status == 422
     check_body(json.dumps(many(20)).encode(), 20)
     assert refusal(json.dumps(many(20 + 1)), 20).status == 422
 
 
-def test_a_job_carries_as_many_names_as_it_likes() -> None:
+def test_payload_of_a_job_is_not_limited() -> None:
     check_body(json.dumps({"type": "report", "payload": {"rows": [0] * 50_000, **many(50_000)}}).encode())
 
 
-def test_what_is_told_of_a_broken_name_can_be_told() -> None:
+def test_broken_name_is_replaced_in_the_error() -> None:
     told = refusal(json.dumps({"a\ud800": many(MAX_KEYS + 1)}))
     assert told.field == "a\ufffd"

@@ -26,7 +26,7 @@ def publish(client: Client, text: str, name: str, **more: Any) -> str:
     return job
 
 
-def test_brands_are_told_with_their_accounts_and_posts(server: Server) -> None:
+def test_brands_are_listed_with_counts_of_accounts_and_posts(server: Server) -> None:
     acme, other = key_for(server, "acme"), key_for(server, "other")
     name = account(acme, "acme.example.org", brand="acme")
     publish(acme, "Done", name)
@@ -42,7 +42,7 @@ def test_brands_are_told_with_their_accounts_and_posts(server: Server) -> None:
     assert server.api.ask("GET", "/v1/brands?x=1").json["field"] == "x"
 
 
-def test_figures_are_those_of_the_posts_one_may_see(server: Server) -> None:
+def test_stats_cover_only_visible_posts(server: Server) -> None:
     mine, other = key_for(server, "figures"), key_for(server, "others")
     name = account(mine, "figures.example.org", brand="figures")
     for text in ("One", "Two", "Three"):
@@ -61,7 +61,7 @@ def test_figures_are_those_of_the_posts_one_may_see(server: Server) -> None:
         assert (reply.status, reply.json["field"]) == (422, field)
 
 
-def test_what_is_left_of_quotas_is_told_for_each_account(server: Server) -> None:
+def test_quotas_are_listed_for_each_account(server: Server) -> None:
     mine, other = key_for(server, "quotas"), key_for(server, "others")
     names = [account(mine, f"q{number}.example.org", brand="quotas") for number in range(3)]
     told = mine.get("/v1/quotas")["data"]
@@ -76,12 +76,12 @@ def test_what_is_left_of_quotas_is_told_for_each_account(server: Server) -> None
     assert server.api.ask("GET", "/v1/quotas?limit=x").json["field"] == "limit"
 
 
-def test_workers_are_told_and_are_nothing_of_a_brand(server: Server) -> None:
+def test_workers_need_access_to_all_brands(server: Server) -> None:
     assert server.api.get("/v1/workers") == {"data": [], "next_cursor": None}
     assert key_for(server, "acme").ask("GET", "/v1/workers").status == 403
 
 
-def test_an_account_changes_its_brand_when_nothing_waits_and_what_was_stays_with_nobody_to_send_it(
+def test_account_changes_brand_only_without_waiting_posts(
     server: Server,
 ) -> None:
     before, other = key_for(server, "before", role="editor"), key_for(server, "after", role="editor")

@@ -28,7 +28,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         yield server.api
 
 
-def test_posts_are_on_the_day_that_the_clocks_there_show(api: Client) -> None:
+def test_posts_are_on_their_local_day(api: Client) -> None:
     told = api.get("/v1/calendar?from=2035-03-24&to=2035-03-26&timezone=Europe/Rome")
     assert told["timezone"] == "Europe/Rome"
     before, day, after = told["data"]
@@ -48,12 +48,12 @@ def test_posts_are_on_the_day_that_the_clocks_there_show(api: Client) -> None:
     assert (day["count"], day["count_is_exact"], day["has_more"]) == (3, True, False)
 
 
-def test_of_a_full_day_the_first_are_shown_and_all_are_counted(api: Client) -> None:
+def test_full_day_lists_the_first_posts_and_counts_all(api: Client) -> None:
     [day] = api.get("/v1/calendar?from=2035-03-25&to=2035-03-25&timezone=Europe/Rome&limit=1")["data"]
     assert ([post["text"] for post in day["posts"]], day["count"], day["has_more"]) == (["After midnight"], 3, True)
 
 
-def test_a_cancelled_post_stays_on_its_day(api: Client) -> None:
+def test_cancelled_post_stays_in_the_calendar(api: Client) -> None:
     body = {"text": "Gone", "accounts": [ADA], "at": "2035-08-08T08:08Z"}
     made = api.ask("POST", "/v1/posts", body).json["id"]
     api.ask("POST", f"/v1/posts/{made}/cancel", {})
@@ -74,6 +74,6 @@ def test_a_cancelled_post_stays_on_its_day(api: Client) -> None:
         ("from=2035-01-01&to=2035-01-01&zone=UTC", "zone"),
     ],
 )
-def test_a_wrong_question_is_named(api: Client, query: str, field: str) -> None:
+def test_invalid_query_parameter_is_named(api: Client, query: str, field: str) -> None:
     reply = api.ask("GET", f"/v1/calendar?{query}")
     assert (reply.status, reply.json["field"]) == (422, field)

@@ -27,7 +27,7 @@ def failed(server: Server, count: int, error: str, client: Client | None = None,
     return made
 
 
-def test_letters_are_listed_and_one_has_everything(server: Server) -> None:
+def test_dead_letters_are_listed_and_shown_with_details(server: Server) -> None:
     [job] = failed(server, 1, "It is too long.", type="essay", channel="essays")
     [listed] = server.api.get("/v1/dead-letters?type=essay")["data"]
     assert (listed["id"], listed["cause"], listed["error"]) == (job, "permanent", "It is too long.")
@@ -41,7 +41,7 @@ def test_letters_are_listed_and_one_has_everything(server: Server) -> None:
     assert server.api.ask("GET", f"/v1/dead-letters/{NOBODY}").status == 404
 
 
-def test_what_failed_alike_is_one_group_and_can_be_replayed_as_one(server: Server) -> None:
+def test_equal_errors_form_a_group_that_can_be_replayed(server: Server) -> None:
     made = failed(server, 3, "Row N is broken.", type="rows", channel="rows")
     failed(server, 1, "The disk is full.", type="rows", channel="rows")
     groups = [one for one in server.api.get("/v1/dead-letters/groups")["data"] if one["channel"] == "rows"]
@@ -58,7 +58,7 @@ def test_what_failed_alike_is_one_group_and_can_be_replayed_as_one(server: Serve
     assert left["error"] == "The disk is full."
 
 
-def test_one_is_replayed_with_another_payload_or_discarded_for_good(server: Server) -> None:
+def test_dead_letter_is_replayed_with_payload_or_discarded(server: Server) -> None:
     first, second = failed(server, 2, "no", type="single")
     assert server.api.ask("POST", f"/v1/dead-letters/{first}/replay").status == 409
     replayed = server.api.ask("POST", f"/v1/dead-letters/{first}/replay", {"payload": {"n": 7}})
@@ -72,7 +72,7 @@ def test_one_is_replayed_with_another_payload_or_discarded_for_good(server: Serv
     assert len(server.api.get("/v1/dead-letters?type=single&resolved=true")["data"]) == 2
 
 
-def test_many_are_discarded_and_a_refusal_stops_no_other(server: Server) -> None:
+def test_bulk_discard_continues_after_a_conflict(server: Server) -> None:
     first, second = failed(server, 2, "no", type="litter")
     body = {"ids": [first, NOBODY, second], "reason": "swept up"}
     reply = server.api.ask("POST", "/v1/dead-letters/discard", body)
@@ -93,12 +93,12 @@ def test_many_are_discarded_and_a_refusal_stops_no_other(server: Server) -> None
         ("discard", {"ids": "all", "reason": "x"}, "ids"),
     ],
 )
-def test_what_is_wrong_is_named(server: Server, path: str, body: dict[str, Any], field: str) -> None:
+def test_invalid_field_is_named(server: Server, path: str, body: dict[str, Any], field: str) -> None:
     reply = server.api.ask("POST", f"/v1/dead-letters/{path}", body)
     assert (reply.status, reply.json["field"]) == (422, field), reply
 
 
-def test_another_brands_letters_are_not_there(server: Server) -> None:
+def test_dead_letters_of_other_brands_are_missing(server: Server) -> None:
     acme, other = key_for(server, "acme"), key_for(server, "other")
     [mine] = failed(server, 1, "no", acme, type="branded", brand="acme")
     assert [one["id"] for one in acme.get("/v1/dead-letters?type=branded")["data"]] == [mine]

@@ -61,13 +61,13 @@ def body_of(told: dict[str, Any]) -> dict[str, Any]:
     return shape(names[0]) if names else {}
 
 
-def test_every_request_is_told_once_and_no_other() -> None:
+def test_every_operation_is_documented_once() -> None:
     assert len(TAKES) == len(ROWS)
     assert TAKES.keys() == requests().keys()
 
 
 @pytest.mark.parametrize("request_line", TAKES)
-def test_what_a_request_takes_is_told_and_what_must_be_there_is_bold(request_line: str) -> None:
+def test_parameters_are_documented_and_required_ones_bold(request_line: str) -> None:
     cell = TAKES[request_line]
     if cell.startswith("as "):
         cell = TAKES[code(cell)]
@@ -80,7 +80,7 @@ def test_what_a_request_takes_is_told_and_what_must_be_there_is_bold(request_lin
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: code(row["request"]))
-def test_every_status_of_an_answer_is_told_and_no_other(row: dict[str, str]) -> None:
+def test_statuses_of_each_operation_are_documented(row: dict[str, str]) -> None:
     method, _, path = code(row["request"]).partition(" ")
     told = set(re.findall(r"\d{3}", row["answers"]))
     common = COMMON[method] if path.startswith(("/v1/", "/fp-publisher/v1/")) else set()
@@ -94,7 +94,7 @@ def shapes_in(told: object) -> set[str]:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: code(row["request"]))
-def test_the_shape_of_an_answer_is_told(row: dict[str, str]) -> None:
+def test_response_type_of_each_operation_is_documented(row: dict[str, str]) -> None:
     responses = requests()[code(row["request"])]["responses"]
     given = shapes_in([told for status, told in responses.items() if status < "300"])
     pages = {f"{name}Page" for name in re.findall(r"pages of `(\w+)`", row["answers"])}
@@ -111,7 +111,7 @@ def answered() -> set[str]:
     return {name for name in found if "properties" in shape(name) and not name.endswith("Page")}
 
 
-def test_every_shape_and_every_field_of_it_is_told_and_no_other() -> None:
+def test_every_response_type_and_field_is_documented() -> None:
     rows = {code(row["shape"]): row for row in table(ANSWERS, "shape", "meaning", "fields")}
     assert rows.keys() == answered()
     for name, row in rows.items():
@@ -121,19 +121,19 @@ def test_every_shape_and_every_field_of_it_is_told_and_no_other() -> None:
         assert row["meaning"] == shape(name)["description"], name
 
 
-def test_every_status_has_its_meaning() -> None:
+def test_meaning_of_every_status_is_documented() -> None:
     refusals = {int(status) for told in requests().values() for status in told["responses"] if int(status) >= 400}
     by_the_server_itself = {405, 431, 500}
     assert {int(row["status"]) for row in table(PAGE, "status", "meaning")} == refusals | by_the_server_itself
 
 
-def test_the_parts_of_bodies_are_told() -> None:
+def test_parts_of_bodies_are_documented() -> None:
     parts = {row["part"]: set(codes(row["takes"])) - {"image", "video"} for row in table(PAGE, "part", "takes")}
     named = ("MediaBody", "OverrideBody", "JobFilterBody", "DeadLetterFilterBody")
     assert [*parts.values()] == [{*shape(name)["properties"]} for name in named]
 
 
-def test_how_much_is_on_a_page() -> None:
+def test_page_size_is_documented() -> None:
     assert f"({DEFAULT_LIMIT}; at most {MAX_LIMIT})" in prose(PAGE)
 
 
@@ -143,7 +143,7 @@ def fields_tables() -> list[set[str]]:
     return [{name for line in lines for name in codes(line.partition(" | ")[0])} for lines in bodies]
 
 
-def test_every_field_is_told_and_no_other(tmp_path: Path) -> None:
+def test_fields_of_posts_are_documented(tmp_path: Path) -> None:
     new, post = fields_tables()
     assert new == set(PostBody.model_fields)
     assert "*Contents* are all of these up to `timezone`." in prose(PAGE)
@@ -157,12 +157,12 @@ async def a_post(folder: Path) -> dict[str, object]:
         return await render_current_post(app, written.post)
 
 
-def test_every_status_and_flag_is_told() -> None:
+def test_statuses_and_flags_of_posts_are_documented() -> None:
     text = prose(PAGE)
     assert all(f"`{word}`" in text for word in (*PostStatus, *Flag))
 
 
-def test_how_long_the_quickstart_says_a_lost_answer_is_waited_for() -> None:
+def test_quickstart_names_the_delay_before_a_lookup() -> None:
     bluesky = load_built_in().providers["bluesky"]
     waited = timedelta(seconds=PublishingConfig().send_within) + bluesky.timeout + bluesky.visibility
     assert waited == timedelta(seconds=40)

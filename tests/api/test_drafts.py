@@ -37,7 +37,7 @@ def draft(api: Client, **said: Any) -> dict[str, Any]:
     return told
 
 
-def test_a_draft_is_kept_as_far_as_it_is_said_and_changed_field_by_field(office: Office) -> None:
+def test_draft_is_stored_incomplete_and_edited_by_field(office: Office) -> None:
     made = draft(office.api, text="Begun", hashtags=["one"])
     path = f"/v1/drafts/{made['id']}"
     changed = office.api.ask("PATCH", path, {"accounts": [ROSSO], "hashtags": None, "at": "2035-01-01T08:00Z"}).json
@@ -48,7 +48,7 @@ def test_a_draft_is_kept_as_far_as_it_is_said_and_changed_field_by_field(office:
     assert office.api.ask("GET", path).status == 404
 
 
-def test_scheduled_it_becomes_posts_and_is_gone(office: Office) -> None:
+def test_scheduled_draft_becomes_posts(office: Office) -> None:
     made = draft(office.api, text="Ready", accounts=[ROSSO], at="2035-01-01T08:00Z")
     path = f"/v1/drafts/{made['id']}/schedule"
     reply = office.api.ask("POST", path, {"at": "2035-01-02T08:00", "timezone": "Europe/Rome"})
@@ -60,7 +60,7 @@ def test_scheduled_it_becomes_posts_and_is_gone(office: Office) -> None:
     assert office.api.ask("POST", f"/v1/drafts/{now['id']}/schedule").status == 202
 
 
-def test_what_is_refused_leaves_the_draft_as_it_is(office: Office) -> None:
+def test_rejected_schedule_keeps_the_draft(office: Office) -> None:
     made = draft(office.api, text="x" * 400)
     path = f"/v1/drafts/{made['id']}"
     assert office.api.ask("POST", f"{path}/schedule", {}).json["field"] == "accounts"
@@ -70,7 +70,7 @@ def test_what_is_refused_leaves_the_draft_as_it_is(office: Office) -> None:
     assert office.api.get(path)["version"] == 2
 
 
-def test_scheduled_by_many_at_once_it_becomes_one_post(office: Office) -> None:
+def test_concurrent_schedules_create_one_post(office: Office) -> None:
     made = draft(office.api, text="Contested", accounts=[ROSSO])
     path = f"/v1/drafts/{made['id']}/schedule"
     with ThreadPoolExecutor(10) as pool:
@@ -79,7 +79,7 @@ def test_scheduled_by_many_at_once_it_becomes_one_post(office: Office) -> None:
     assert len(office.api.get("/v1/posts?text=Contested")["data"]) == 1
 
 
-def test_a_change_that_is_told_as_done_is_not_lost_to_who_schedules_at_once(office: Office) -> None:
+def test_edit_and_schedule_race_loses_no_confirmed_edit(office: Office) -> None:
     with ThreadPoolExecutor(2) as pool:
         for number in range(15):
             said = {"accounts": [ROSSO], "at": "2035-01-01T08:00Z"}
@@ -107,7 +107,7 @@ def test_a_change_that_is_told_as_done_is_not_lost_to_who_schedules_at_once(offi
         ({"brand": "x" * 501}, "brand"),
     ],
 )
-def test_a_wrong_field_is_named_and_nothing_is_kept(office: Office, body: dict[str, Any], field: str) -> None:
+def test_invalid_field_is_named_and_nothing_is_stored(office: Office, body: dict[str, Any], field: str) -> None:
     before = office.api.get("/v1/drafts")["data"]
     kept = draft(office.api, text="Kept")
     for method, path in (("POST", "/v1/drafts"), ("PATCH", f"/v1/drafts/{kept['id']}")):
@@ -117,7 +117,7 @@ def test_a_wrong_field_is_named_and_nothing_is_kept(office: Office, body: dict[s
     assert office.api.get("/v1/drafts")["data"] == before
 
 
-def test_a_brand_sees_its_own_drafts_and_no_other(office: Office) -> None:
+def test_brand_sees_only_its_drafts(office: Office) -> None:
     mine = draft(office.rosso, text="Mine")
     theirs = draft(office.verde, text="Theirs", accounts=[VERDE])
     nobodys = draft(office.api, text="Nobody's")
@@ -140,7 +140,7 @@ def test_a_brand_sees_its_own_drafts_and_no_other(office: Office) -> None:
     assert (kept.status, kept.json["brand"]) == (200, "rosso")
 
 
-def test_drafts_are_listed_page_by_page(office: Office) -> None:
+def test_drafts_are_listed_in_pages(office: Office) -> None:
     made = [draft(office.api, text=f"Page {number}")["id"] for number in range(3)]
     first = office.api.get("/v1/drafts?limit=2")
     assert [one["id"] for one in first["data"]] == [made[2], made[1]]

@@ -102,7 +102,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("change", "field", "words"), WRONG, ids=lambda it: it if isinstance(it, str) else "")
-def test_a_wrong_field_is_named(server: Server, change: dict[str, Any], field: str, words: str) -> None:
+def test_invalid_field_is_named(server: Server, change: dict[str, Any], field: str, words: str) -> None:
     reply = server.api.ask("POST", "/v1/posts", GOOD | change)
     assert reply.status == 422, reply
     assert reply.headers["content-type"] == "application/problem+json"
@@ -110,12 +110,12 @@ def test_a_wrong_field_is_named(server: Server, change: dict[str, Any], field: s
     assert words in reply.json["detail"]
 
 
-def test_every_field_of_a_post_is_in_the_table() -> None:
+def test_every_field_of_a_post_is_tested() -> None:
     tried = {name for change, _, _ in WRONG for name in change}
     assert set(PostBody.model_fields) <= tried
 
 
-def test_everything_that_is_wrong_is_told_at_once(server: Server) -> None:
+def test_all_problems_are_listed_at_once(server: Server) -> None:
     reply = server.api.ask("POST", "/v1/posts", {"txt": "x", "accounts": [7], "preview": 3})
     assert {it["field"] for it in reply.json["problems"]} == {"txt", "accounts[0]", "preview"}
     wrong = {"text": "x" * 501, "accounts": [BLUESKY, MASTODON, TELEGRAM]}
@@ -142,14 +142,14 @@ def test_everything_that_is_wrong_is_told_at_once(server: Server) -> None:
     ],
     ids=["empty", "words", "cut off", "latin-1", "nan", "list", "text", "null", "deep", "two megabytes"],
 )
-def test_a_body_that_cannot_be_read_is_refused(server: Server, body: bytes, status: int, words: str) -> None:
+def test_unreadable_body_is_rejected(server: Server, body: bytes, status: int, words: str) -> None:
     reply = server.api.ask("POST", "/v1/posts", body)
     assert reply.status == status, reply
     assert words in reply.json["detail"]
     assert "Traceback" not in reply.body.decode()
 
 
-def test_a_body_without_a_length_is_counted_as_it_comes(server: Server) -> None:
+def test_chunked_body_is_limited_too(server: Server) -> None:
     connection = http.client.HTTPConnection(urlsplit(server.api.url).netloc, timeout=10)
     many = (b"x" * 100_000 for _ in range(20))
     try:
@@ -162,7 +162,7 @@ def test_a_body_without_a_length_is_counted_as_it_comes(server: Server) -> None:
     assert status == 413
 
 
-def test_who_only_asks_is_not_told_that_nothing_was_changed(server: Server) -> None:
+def test_error_of_a_read_does_not_mention_changes(server: Server) -> None:
     asked = [server.api.ask("GET", path) for path in ("/v1/posts/7", f"/v1/posts/{NOBODY}", "/v1/calendar?from=x&to=y")]
     assert [reply.status for reply in asked] == [422, 404, 422]
     for reply in asked:
@@ -172,7 +172,7 @@ def test_who_only_asks_is_not_told_that_nothing_was_changed(server: Server) -> N
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256])
-def test_a_key_of_the_wrong_length_is_named(server: Server, key: str) -> None:
+def test_idempotency_key_of_wrong_length_is_named(server: Server, key: str) -> None:
     reply = server.api.ask("POST", "/v1/posts", GOOD, Idempotency_Key=key)
     assert (reply.status, reply.json["field"]) == (422, "Idempotency-Key")
 
@@ -180,7 +180,7 @@ def test_a_key_of_the_wrong_length_is_named(server: Server, key: str) -> None:
 @pytest.mark.parametrize(
     "authorization", [None, "", "Bearer", "Bearer wrong", "Basic cG9zdGlubzp4", "bearer postino_\xe9"]
 )
-def test_without_the_key_nothing_is_told(server: Server, authorization: str | None) -> None:
+def test_request_without_key_gets_401(server: Server, authorization: str | None) -> None:
     headers = {} if authorization is None else {"Authorization": authorization}
     stranger = Client(server.api.url, headers)
     for method, path in (("GET", "/v1/posts"), ("GET", "/v1/accounts"), ("POST", "/v1/posts")):
@@ -201,7 +201,7 @@ def test_without_the_key_nothing_is_told(server: Server, authorization: str | No
         ("/v1/posts/7", "post_id", "an id such as"),
     ],
 )
-def test_a_wrong_question_is_named(server: Server, path: str, field: str, words: str) -> None:
+def test_invalid_query_parameter_is_named(server: Server, path: str, field: str, words: str) -> None:
     reply = server.api.ask("GET", path)
     assert (reply.status, reply.json["field"]) == (422, field)
     assert words in reply.json["detail"]
@@ -224,7 +224,7 @@ NOBODY = "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"
         ("GET", "/nothing", None),
     ],
 )
-def test_what_is_not_there_is_not_found(server: Server, method: str, path: str, body: Any) -> None:
+def test_missing_things_get_404(server: Server, method: str, path: str, body: Any) -> None:
     reply = server.api.ask(method, path, body)
     assert reply.status == 404, reply
     assert reply.headers["content-type"] == "application/problem+json"
@@ -248,7 +248,7 @@ def test_what_is_not_there_is_not_found(server: Server, method: str, path: str, 
         ("/resolve", {"verdict": "give_up", "reason": " "}, "reason"),
     ],
 )
-def test_a_wrong_deed_is_named(server: Server, path: str, body: Any, field: str | None) -> None:
+def test_invalid_action_is_named(server: Server, path: str, body: Any, field: str | None) -> None:
     reply = server.api.ask("POST" if path else "PATCH", f"/v1/posts/{NOBODY}{path}", body)
     assert reply.status in (404, 422), reply
     if reply.status == 422:

@@ -40,7 +40,7 @@ def numbers(heard: object) -> list[int]:
     return [one.event.cursor.seq for one in heard]
 
 
-async def test_what_came_together_is_heard_together_and_once() -> None:
+async def test_listener_gets_each_event_once_in_batches() -> None:
     mine = listening(after=4)
     for number in range(10):
         mine.offer(told(number))
@@ -52,11 +52,11 @@ async def test_what_came_together_is_heard_together_and_once() -> None:
     assert numbers(await waiting) == [12]
 
 
-async def test_nothing_for_long_is_told_as_nothing() -> None:
+async def test_timeout_returns_an_empty_batch() -> None:
     assert numbers(await listening().next(0)) == []
 
 
-async def test_who_leaves_too_much_unheard_is_let_go() -> None:
+async def test_listener_with_too_many_unread_events_is_ended() -> None:
     mine = listening()
     for number in range(2, 2 * MAX_UNREAD + 1, 2):
         mine.offer(told(number))
@@ -68,7 +68,7 @@ async def test_who_leaves_too_much_unheard_is_let_go() -> None:
     assert len(mine.unread) <= MAX_UNREAD + 1
 
 
-async def test_who_waits_hears_of_the_end_at_once() -> None:
+async def test_waiting_listener_is_ended_immediately() -> None:
     mine = listening()
     waiting = asyncio.create_task(mine.next(LONG))
     await asyncio.sleep(0)

@@ -61,7 +61,7 @@ def cancelled(client: Client, **said: Any) -> str:
     return job
 
 
-def test_what_happens_is_heard_at_once(server: Server) -> None:
+def test_event_arrives_immediately(server: Server) -> None:
     with Ear(server.api) as ear:
         begun = time.monotonic()
         job = cancelled(server.api)
@@ -71,7 +71,7 @@ def test_what_happens_is_heard_at_once(server: Server) -> None:
     assert told["data"]["reason"] == "to be heard"
 
 
-def test_who_comes_back_hears_what_it_missed_once_and_in_order(server: Server) -> None:
+def test_reconnecting_client_gets_missed_events_in_order(server: Server) -> None:
     with Ear(server.api) as ear:
         first = cancelled(server.api)
         heard = ear.next()
@@ -86,7 +86,7 @@ def test_who_comes_back_hears_what_it_missed_once_and_in_order(server: Server) -
         assert ear.next()["job_id"] == missed[0]
 
 
-def test_who_is_cut_off_before_anything_happened_misses_nothing_either(server: Server) -> None:
+def test_client_cut_off_before_the_first_event_misses_nothing(server: Server) -> None:
     with Ear(server.api) as ear:
         begun = ear.begun
     missed = [cancelled(server.api) for _ in range(2)]
@@ -96,7 +96,7 @@ def test_who_is_cut_off_before_anything_happened_misses_nothing_either(server: S
         assert [next(frames)["job_id"] for _ in range(2)] == missed
 
 
-def test_who_comes_back_while_much_happens_misses_nothing(server: Server) -> None:
+def test_client_reconnecting_under_load_misses_nothing(server: Server) -> None:
     with Ear(server.api) as ear:
         cancelled(server.api)
         start = ear.next()["id"]
@@ -111,7 +111,7 @@ def test_who_comes_back_while_much_happens_misses_nothing(server: Server) -> Non
     assert heard == made + more
 
 
-def test_only_some_types_are_heard_if_one_says_so(server: Server) -> None:
+def test_stream_is_filtered_by_type(server: Server) -> None:
     with Ear(server.api, "?types=gate.paused,gate.resumed") as ear:
         cancelled(server.api)
         account = {"network": "bluesky", "handle": "types.example.org", "credentials": {"password": "x"}}
@@ -123,7 +123,7 @@ def test_only_some_types_are_heard_if_one_says_so(server: Server) -> None:
         assert ear.next()["data"]["account"] == name
 
 
-def test_another_brands_events_are_not_heard(server: Server) -> None:
+def test_events_of_other_brands_are_not_sent(server: Server) -> None:
     acme, other = key_for(server, "acme"), key_for(server, "other")
     account = {"network": "bluesky", "handle": "heard.example.org", "credentials": {"password": "x"}, "brand": "other"}
     name = other.ask("POST", "/v1/accounts", account).json["id"]
@@ -137,7 +137,7 @@ def test_another_brands_events_are_not_heard(server: Server) -> None:
         assert [next(all_of_them)["job_id"] for _ in range(5)] == [*jobs, None, last]
 
 
-def test_of_an_account_those_hear_whose_it_was_when_it_happened(server: Server) -> None:
+def test_account_events_go_to_the_brand_of_that_time(server: Server) -> None:
     acme, bolt = key_for(server, "acme"), key_for(server, "bolt")
     account = {"network": "bluesky", "handle": "moved.example.org", "credentials": {"password": "x"}}
     with Ear(acme) as ear, Ear(bolt) as beside:
@@ -158,7 +158,7 @@ def test_of_an_account_those_hear_whose_it_was_when_it_happened(server: Server) 
 
 
 @pytest.mark.slow
-def test_who_would_not_be_let_in_again_hears_no_more(server: Server) -> None:
+def test_stream_ends_when_access_ends(server: Server) -> None:
     removed = server.api.ask("POST", "/v1/api-keys", {"name": "removed", "role": "viewer"}).json
     users = {name: add_user(server, name) for name in ("leaves", "changes", "stays")}
     browsers = {name: browser(server, log_in(server, name)) for name in users}
@@ -179,7 +179,7 @@ def test_who_would_not_be_let_in_again_hears_no_more(server: Server) -> None:
         ear.connection.close()
 
 
-def test_an_id_that_lies_ahead_of_everything_begins_now_and_says_so(server: Server) -> None:
+def test_id_ahead_of_all_events_restarts_the_stream(server: Server) -> None:
     before = cancelled(server.api)
     with Ear(server.api, Last_Event_ID="0-999999") as ear:
         frames = ear.frames()
@@ -202,13 +202,13 @@ def test_an_id_that_lies_ahead_of_everything_begins_now_and_says_so(server: Serv
         ("", {"Last_Event_ID": "99999999999999999999-1"}, "Last-Event-ID"),
     ],
 )
-def test_what_is_wrong_is_named(server: Server, query: str, headers: dict[str, str], field: str) -> None:
+def test_invalid_parameter_is_named(server: Server, query: str, headers: dict[str, str], field: str) -> None:
     reply = server.api.ask("GET", f"/v1/events{query}", **headers)
     assert (reply.status, reply.json["field"]) == (422, field)
 
 
 @pytest.mark.slow
-def test_a_hundred_listeners_hear_all_of_it_and_a_deaf_one_delays_nobody(server: Server) -> None:
+def test_slow_listener_does_not_delay_a_hundred_others(server: Server) -> None:
     deaf = Ear(server.api)  # never reads
     ears = [Ear(server.api) for _ in range(100)]
     made = [cancelled(server.api) for _ in range(10)]
@@ -221,7 +221,7 @@ def test_a_hundred_listeners_hear_all_of_it_and_a_deaf_one_delays_nobody(server:
 
 
 @pytest.mark.slow
-def test_a_server_that_stops_says_so_and_waits_for_no_listener(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_stopping_server_ends_streams(tmp_path_factory: pytest.TempPathFactory) -> None:
     with Server(tmp_path_factory.mktemp("stopping") / "data") as server, Ear(server.api) as ear:
         cancelled(server.api)
         assert ear.next()["event"] == "job.cancelled"  # by now it is known to listen

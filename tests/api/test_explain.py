@@ -41,7 +41,7 @@ def post(server: Server, job: Job) -> str:
     return str(reply.json["id"])
 
 
-def test_a_post_tells_why_it_has_not_gone_out(server: Server, post: str) -> None:
+def test_explains_why_a_post_is_not_published(server: Server, post: str) -> None:
     told = server.api.get(f"/v1/posts/{post}/explain")
     assert told["sentence"] == f"This post for {BLUESKY} is due at 2035-06-01 12:00 UTC."
     assert (told["runnable"], told["eta"]) == (False, "2035-06-01T12:00:00.000000Z")
@@ -50,18 +50,18 @@ def test_a_post_tells_why_it_has_not_gone_out(server: Server, post: str) -> None
     assert (blocker["kind"], blocker["until_at"]) == ("not_due", told["eta"])
 
 
-def test_times_are_of_the_zone_one_asks_for(server: Server, post: str) -> None:
+def test_sentence_uses_the_requested_time_zone(server: Server, post: str) -> None:
     told = server.api.get(f"/v1/posts/{post}/explain?timezone=Asia/Tokyo")
     assert told["sentence"].endswith("2035-06-01 21:00 Asia/Tokyo.")
 
 
-def test_a_job_tells_it_too(server: Server, job: Job, post: str) -> None:
+def test_explains_why_a_job_has_not_run(server: Server, job: Job, post: str) -> None:
     told = server.api.get(f"/v1/jobs/{job.id}/explain")
     assert told["sentence"] == "This job of letter is due at 2035-06-01 12:00 UTC."
     assert server.api.get(f"/v1/jobs/{post}/explain") == server.api.get(f"/v1/posts/{post}/explain")
 
 
-def test_what_a_blackout_does_to_a_time_is_foretold_and_nothing_is_inserted(server: Server, post: str) -> None:
+def test_evaluation_reports_a_blackout_and_queues_nothing(server: Server, post: str) -> None:
     window = {"scope": "brand", "brand": "acme", "start": "11:00", "end": "13:00", "timezone": "UTC"}
     blackout = server.api.ask("POST", "/v1/blackouts", window)
     assert blackout.status == 201, blackout
@@ -99,7 +99,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("body", "field"), WRONG)
-def test_what_is_wrong_is_refused_by_its_name(server: Server, post: str, body: dict[str, Any], field: str) -> None:
+def test_invalid_field_is_named(server: Server, post: str, body: dict[str, Any], field: str) -> None:
     reply = server.api.ask("POST", TEST, body)
     assert (reply.status, reply.json["field"]) == (422, field), reply
 
@@ -115,5 +115,5 @@ def test_what_is_wrong_is_refused_by_its_name(server: Server, post: str, body: d
         ("/v1/jobs/{job}/explain?zone=Europe/Rome", 422),
     ],
 )
-def test_what_there_is_not_is_refused(server: Server, job: Job, path: str, status: int) -> None:
+def test_missing_things_get_404(server: Server, job: Job, path: str, status: int) -> None:
     assert server.api.ask("GET", path.format(job=job.id)).status == status

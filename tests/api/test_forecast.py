@@ -33,7 +33,7 @@ def jobs(server: Server) -> list[Job]:
     return asyncio.run(put(server.folder))
 
 
-def test_it_tells_what_would_run_when(server: Server, jobs: list[Job]) -> None:
+def test_forecast_lists_what_would_run_when(server: Server, jobs: list[Job]) -> None:
     reply = server.api.ask("POST", "/v1/forecast", {"until": soon(hours=2), "seconds_per_job": 30})
     assert reply.status == 200
     said = reply.json
@@ -43,7 +43,7 @@ def test_it_tells_what_would_run_when(server: Server, jobs: list[Job]) -> None:
     assert said["totals"] == [{"channel": "mastodon", "ran": 2, "left": 0, "latest_late_by": said["ran"][1]["late_by"]}]
 
 
-def test_times_may_be_local_to_a_zone(server: Server, jobs: list[Job]) -> None:
+def test_times_may_be_local(server: Server, jobs: list[Job]) -> None:
     local = (datetime.now(UTC) + timedelta(hours=11)).replace(tzinfo=None).isoformat()
     reply = server.api.ask("POST", "/v1/forecast", {"until": local, "timezone": "Asia/Tokyo"})
     assert (reply.status, len(reply.json["ran"])) == (200, len(jobs))
@@ -65,14 +65,12 @@ def test_times_may_be_local_to_a_zone(server: Server, jobs: list[Job]) -> None:
         ({"until": soon(hours=2), "untill": "x"}, "untill"),
     ],
 )
-def test_what_is_wrong_is_refused_by_its_name(
-    server: Server, jobs: list[Job], wrong: dict[str, Any], field: str
-) -> None:
+def test_invalid_field_is_named(server: Server, jobs: list[Job], wrong: dict[str, Any], field: str) -> None:
     reply = server.api.ask("POST", "/v1/forecast", wrong)
     assert (reply.status, reply.json["field"]) == (422, field), reply.json
 
 
-async def test_what_takes_too_long_to_play_is_given_up_at_once(tmp_path: Path) -> None:
+async def test_forecast_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     """A thousand workers that look every night for what may not run would be busy for hours, and nobody waits."""
     played: list[int] = []
     async with Postino(load_config(tmp_path, environment={})) as app:

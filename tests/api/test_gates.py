@@ -30,7 +30,7 @@ def add(household: Server | Up, query: str = "", **change: Any) -> Reply:
     return household.api.ask("POST", f"/v1/blackouts{query}", {**NIGHT, **change})
 
 
-def test_a_blackout_is_added_listed_and_removed(server: Server) -> None:
+def test_blackout_is_created_listed_and_deleted(server: Server) -> None:
     added = add(server, days=[0, 6], reason="people sleep")
     assert added.status == 201
     assert added.json["sentence"] == "Saturday and Sunday 22:00–07:00 Europe/Rome, for channel bluesky"
@@ -61,7 +61,7 @@ def test_a_blackout_is_added_listed_and_removed(server: Server) -> None:
         ({"zone": "UTC"}, "zone", "there is no such field"),
     ],
 )
-def test_a_wrong_blackout_is_refused_by_its_field_and_not_saved(
+def test_invalid_blackout_field_is_named_and_not_saved(
     server: Server, change: dict[str, Any], field: str, words: str
 ) -> None:
     for query in ("", "?preview=true"):
@@ -72,13 +72,13 @@ def test_a_wrong_blackout_is_refused_by_its_field_and_not_saved(
 
 
 @pytest.mark.parametrize("query", ["?preview=yes", "?prevew=true"])
-def test_a_wrong_parameter_is_named(server: Server, query: str) -> None:
+def test_invalid_query_parameter_is_named(server: Server, query: str) -> None:
     refused = add(server, query)
     assert (refused.status, refused.json["field"]) == (422, query[1:].partition("=")[0])
     assert server.api.get("/v1/blackouts")["data"] == []
 
 
-def test_circuits_are_opened_closed_and_reset(server: Server) -> None:
+def test_circuit_is_opened_closed_and_reset(server: Server) -> None:
     opened = server.api.ask("POST", "/v1/circuits/telegram/open", {**WHY, "seconds": 600})
     assert (opened.status, opened.json["state"], opened.json["by_hand"]) == (200, "open", True)
     [listed] = [it for it in server.api.get("/v1/circuits")["data"] if it["service"] == "telegram"]
@@ -110,7 +110,7 @@ def test_circuits_are_opened_closed_and_reset(server: Server) -> None:
         ("discord/reset", WHY, 404, None),
     ],
 )
-def test_a_wrong_word_about_a_circuit_is_refused_by_its_field(
+def test_invalid_circuit_field_is_named(
     server: Server, path: str, body: dict[str, Any], status: int, field: str | None
 ) -> None:
     refused = server.api.ask("POST", f"/v1/circuits/{path}", body)
@@ -118,7 +118,7 @@ def test_a_wrong_word_about_a_circuit_is_refused_by_its_field(
     assert all(it["service"] != "discord" for it in server.api.get("/v1/circuits")["data"])
 
 
-def test_the_queues_tell_what_waits_and_what_is_closed(server: Server) -> None:
+def test_queues_show_waiting_jobs_and_closed_gates(server: Server) -> None:
     add(server, start="00:00", end="00:00")
     told = server.api.get("/v1/queues")
     assert [(it["scope"], it["name"], it["kind"], it["until_at"]) for it in told["gates"]] == [
@@ -131,7 +131,7 @@ def test_the_queues_tell_what_waits_and_what_is_closed(server: Server) -> None:
 
 
 @pytest.mark.slow
-def test_a_preview_tells_what_would_move_and_saves_nothing(up: Up) -> None:
+def test_blackout_preview_lists_moved_jobs_and_saves_nothing(up: Up) -> None:
     post = up.post("Tomorrow night", BLUESKY, at=at_night(), timezone="Europe/Rome")
     told = add(up, "?preview=true")
     assert (told.status, told.json["preview"], told.json["more"]) == (200, True, 0)
@@ -143,7 +143,7 @@ def test_a_preview_tells_what_would_move_and_saves_nothing(up: Up) -> None:
 
 
 @pytest.mark.slow
-def test_a_plan_in_a_blackout_is_201_with_a_note(up: Up) -> None:
+def test_post_scheduled_in_a_blackout_gets_201_with_a_note(up: Up) -> None:
     add(up)
     reply = up.api.ask("POST", "/v1/posts", {"text": "Night", "accounts": [BLUESKY], "at": "2035-06-01T23:00+02:00"})
     assert reply.status == 201
@@ -153,7 +153,7 @@ def test_a_plan_in_a_blackout_is_201_with_a_note(up: Up) -> None:
 
 
 @pytest.mark.slow
-def test_now_in_a_blackout_is_409_with_the_next_free_instant_unless_it_is_allowed(up: Up) -> None:
+def test_publishing_now_in_a_blackout_gets_409_unless_allowed(up: Up) -> None:
     planned = up.post("Planned for later", MASTODON, at="2035-06-01T12:00Z")
     now = datetime.now(UTC)
     ends_at = now + timedelta(hours=2)
@@ -174,7 +174,7 @@ def test_now_in_a_blackout_is_409_with_the_next_free_instant_unless_it_is_allowe
 
 
 @pytest.mark.slow
-def test_what_a_blackout_holds_goes_out_when_it_is_removed(up: Up) -> None:
+def test_held_post_is_published_when_the_blackout_is_deleted(up: Up) -> None:
     soon = (datetime.now(UTC) + timedelta(seconds=1)).isoformat()
     blackout = add(up, start="00:00", end="00:00", timezone="UTC").json
     post = up.post("Held", BLUESKY, at=soon)

@@ -52,7 +52,7 @@ def posts(api: Client, text: str) -> list[Any]:
     return found
 
 
-def test_the_same_request_is_answered_the_same_word_for_word_whatever_happened_since(accounts: Server) -> None:
+def test_repeated_request_gets_the_stored_response(accounts: Server) -> None:
     first = send(accounts.api, "same", {"text": "Verbatim"})
     assert first.status == 201
     assert accounts.api.ask("POST", f"/v1/posts/{first.json['id']}/cancel", {}).status == 200
@@ -62,7 +62,7 @@ def test_the_same_request_is_answered_the_same_word_for_word_whatever_happened_s
     assert len(posts(accounts.api, "Verbatim")) == 1
 
 
-def test_another_body_with_the_key_is_refused_and_nothing_is_made(accounts: Server) -> None:
+def test_another_body_with_the_key_gets_409(accounts: Server) -> None:
     assert send(accounts.api, "taken", {"text": "First"}).status == 201
     for reply in (
         send(accounts.api, "taken", {"text": "Second"}),
@@ -74,18 +74,18 @@ def test_another_body_with_the_key_is_refused_and_nothing_is_made(accounts: Serv
     assert posts(accounts.api, "Second") == []
 
 
-def test_what_is_refused_keeps_no_key(accounts: Server) -> None:
+def test_rejected_request_does_not_use_the_key(accounts: Server) -> None:
     refused = send(accounts.api, "again", {"accounts": ["nobody"]})
     assert refused.status == 422
     assert send(accounts.api, "again", {"text": "Right this time"}).status == 201
 
 
-def test_a_preview_uses_no_key(accounts: Server) -> None:
+def test_preview_does_not_use_the_key(accounts: Server) -> None:
     assert send(accounts.api, "seen", {"preview": True}).status == 200
     assert send(accounts.api, "seen", {"text": "Not a preview"}).status == 201
 
 
-def test_the_same_published_now_under_another_key_is_a_second_click_unless_it_is_meant(accounts: Server) -> None:
+def test_same_post_published_now_with_another_key_is_a_duplicate(accounts: Server) -> None:
     said: dict[str, Any] = {"text": "Twice", "at": None}
     first, again = (send(accounts.api, f"now {number}", said) for number in range(2))
     meant = send(accounts.api, "now 2", said | {"allow_duplicate": True})
@@ -94,7 +94,7 @@ def test_the_same_published_now_under_another_key_is_a_second_click_unless_it_is
     assert send(accounts.api, "now 0", said).json == first.json
 
 
-def test_keys_belong_to_the_api_key_they_come_with(accounts: Server) -> None:
+def test_idempotency_keys_are_scoped_to_the_api_key(accounts: Server) -> None:
     made = accounts.api.ask("POST", "/v1/api-keys", {"name": "another", "role": "editor"})
     assert made.status == 201
     another = Client(accounts.api.url, {"Authorization": f"Bearer {made.json['key']}"})
@@ -104,7 +104,7 @@ def test_keys_belong_to_the_api_key_they_come_with(accounts: Server) -> None:
 
 
 @pytest.mark.parametrize("path", HUNDREDFOLD)
-def test_a_hundred_at_once_are_one_and_one_answer(accounts: Server, path: str) -> None:
+def test_hundred_concurrent_requests_create_one_post(accounts: Server, path: str) -> None:
     check_hundred([accounts.api], path, HUNDREDFOLD[path])
 
 
@@ -120,7 +120,7 @@ def check_hundred(servers: Sequence[Client], path: str, body: dict[str, Any], mo
     return replies[0].body
 
 
-def test_a_job_of_another_body_with_the_key_is_refused(accounts: Server) -> None:
+def test_another_job_body_with_the_key_gets_409(accounts: Server) -> None:
     first = send(accounts.api, "a job", {"type": "first", "run_at": LATER}, "/v1/jobs")
     assert first.status == 201
     for path in ("/v1/jobs", "/fp-publisher/v1/jobs", "/v1/posts"):
@@ -131,7 +131,7 @@ def test_a_job_of_another_body_with_the_key_is_refused(accounts: Server) -> None
     assert (again.status, again.body) == (201, first.body)
 
 
-def test_a_jobs_answer_stays_the_same_when_its_own_key_and_its_time_are_used_up(accounts: Server) -> None:
+def test_stored_job_response_outlives_its_time_and_key(accounts: Server) -> None:
     soon = (datetime.now(UTC) - timedelta(seconds=30)).isoformat()
     said = {"type": "keyed", "idempotency_key": "its own", "run_at": soon}
     first = send(accounts.api, "twofold", said, "/v1/jobs")
@@ -141,7 +141,7 @@ def test_a_jobs_answer_stays_the_same_when_its_own_key_and_its_time_are_used_up(
     assert (other.status, other.json["id"]) == (200, first.json["id"])
 
 
-def test_drafts_are_made_and_scheduled_once(accounts: Server) -> None:
+def test_draft_is_created_and_scheduled_once(accounts: Server) -> None:
     ask = accounts.api.ask
     drafts = [ask("POST", "/v1/drafts", {"text": "Draft", "accounts": [BLUESKY]}, Idempotency_Key="d") for _ in "12"]
     assert drafts[0].status == 201
@@ -154,7 +154,7 @@ def test_drafts_are_made_and_scheduled_once(accounts: Server) -> None:
 
 @pytest.mark.slow
 @pytest.mark.postgres
-def test_two_servers_of_one_database_make_one_of_a_hundred_and_answer_the_same(folder: Path, postgres_url: str) -> None:
+def test_two_servers_create_one_post_of_a_hundred_requests(folder: Path, postgres_url: str) -> None:
     asyncio.run(PostgresDatabase(postgres_url).store().migrate())
     settings = {"POSTINO_DATABASE_URL": postgres_url}
     with Server(folder, **settings) as one, Server(folder, **settings) as two:
@@ -168,7 +168,7 @@ def test_two_servers_of_one_database_make_one_of_a_hundred_and_answer_the_same(f
 @pytest.mark.slow
 @pytest.mark.crash
 @pytest.mark.parametrize("store", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def test_killed_in_the_middle_and_asked_again_it_is_made_once(
+def test_request_repeated_after_a_kill_creates_one_post(
     folder: Path, store: str, request: pytest.FixtureRequest
 ) -> None:
     settings: dict[str, str] = {}

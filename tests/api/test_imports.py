@@ -53,21 +53,21 @@ def count(api: Client, word: str) -> int:
     return len(api.get(f"/v1/posts?text={word}&limit=200")["data"])
 
 
-def test_a_file_is_checked_first_and_nothing_is_saved(api: Client) -> None:
+def test_file_is_checked_without_saving(api: Client) -> None:
     told = check(api, HEAD + GOOD.replace("Hello", "Checked"))
     assert (told["state"], told["rows"], told["bad"], told["created"], told["faults"]) == ("checked", 1, 0, 0, [])
     assert count(api, "Checked") == 0
 
 
 @pytest.mark.parametrize("file", ["", "text;accounts;at;hashtag\n", "text,accounts,at\n", "\ufeff"])
-def test_a_file_that_is_wrong_as_a_whole_is_bad(api: Client, file: str) -> None:
+def test_unreadable_file_is_reported(api: Client, file: str) -> None:
     told = check(api, file)
     assert (told["rows"], told["bad"], told["posts"], told["faults"][0]["line"]) == (0, 1, 0, 1)
     saved = save(api, told["token"]).json
     assert (saved["bad"], saved["faults"]) == (1, told["faults"])
 
 
-def test_what_was_checked_is_saved_with_and_without_sending_it_again(api: Client) -> None:
+def test_checked_file_is_saved_with_or_without_sending_it_again(api: Client) -> None:
     file = HEAD + GOOD
     told = check(api, "\ufeff" + file)
     saved = save(api, told["token"])
@@ -83,7 +83,7 @@ def test_what_was_checked_is_saved_with_and_without_sending_it_again(api: Client
     assert count(api, "spring") == 1
 
 
-def test_rows_stand_for_themselves_and_wrong_ones_are_told_by_line_column_and_value(api: Client) -> None:
+def test_invalid_rows_are_reported_and_the_others_saved(api: Client) -> None:
     bad = (
         f"No time;{ROSSO};;;;;\r\n"
         f"Past;{ROSSO};2020-01-01T00:00Z;;;;\r\n"
@@ -108,14 +108,14 @@ def test_rows_stand_for_themselves_and_wrong_ones_are_told_by_line_column_and_va
     assert (count(api, "Between"), count(api, "After")) == (1, 1)
 
 
-def test_bad_bytes_are_told_by_line_and_the_rest_is_saved(api: Client) -> None:
+def test_invalid_bytes_are_reported_and_the_other_rows_saved(api: Client) -> None:
     file = (HEAD + GOOD.replace("Hello", "Bytes")).encode() + b"caf\xe9" + GOOD.partition('"Hello, spring"')[2].encode()
     told = check(api, file)
     assert [(fault["line"], fault["column"]) for fault in told["faults"]] == [(3, "text")]
     assert save(api, told["token"]).json["created"] == 1
 
 
-def test_a_line_that_says_what_another_says_is_told_and_made_once(api: Client) -> None:
+def test_duplicate_row_is_reported_and_created_once(api: Client) -> None:
     row = GOOD.replace("Hello", "Twins")
     told = check(api, HEAD + row + row)
     [fault] = told["faults"]
@@ -124,7 +124,7 @@ def test_a_line_that_says_what_another_says_is_told_and_made_once(api: Client) -
     assert (saved["created"], saved["known"]) == (1, 1)
 
 
-def test_times_without_a_zone_of_their_own_are_local_to_the_zone_of_the_file(api: Client) -> None:
+def test_times_without_zone_use_the_zone_of_the_file(api: Client) -> None:
     file = f"text,accounts,at\nZoned,{ROSSO},2035-05-01T12:00\n"
     assert check(api, file)["faults"][0]["column"] == "at"
     told = check(api, file, "?timezone=America/New_York")
@@ -144,18 +144,18 @@ def test_times_without_a_zone_of_their_own_are_local_to_the_zone_of_the_file(api
         ("?dry=run", "dry"),
     ],
 )
-def test_a_wrong_question_is_named(api: Client, query: str, field: str) -> None:
+def test_invalid_query_parameter_is_named(api: Client, query: str, field: str) -> None:
     reply = api.ask("POST", f"/v1/imports{query}", b"", Content_Type="text/csv")
     assert (reply.status, reply.json["field"]) == (422, field)
 
 
-def test_a_file_that_is_too_large_is_refused(api: Client) -> None:
+def test_large_file_gets_413(api: Client) -> None:
     reply = api.ask("POST", "/v1/imports", b"x" * 20_000_001, Content_Type="text/csv")
     assert reply.status == 413
     assert "20,000,000 bytes" in reply.json["detail"]
 
 
-def test_a_brand_imports_for_its_own_accounts_and_sees_its_own_imports(api: Client) -> None:
+def test_brand_imports_only_for_its_accounts(api: Client) -> None:
     rosso = key_for(api, "rosso")
     told = check(rosso, f"text,accounts,at\nForeign,{VERDE},2035-01-01T00:00Z\nOwn,{ROSSO},2035-01-01T00:00Z\n")
     assert [(fault["line"], fault["column"]) for fault in told["faults"]] == [(2, "accounts")]
@@ -169,7 +169,7 @@ def test_a_brand_imports_for_its_own_accounts_and_sees_its_own_imports(api: Clie
     assert hidden.json["detail"].replace(whole["id"], nowhere) == none.json["detail"]
 
 
-def test_saved_by_several_at_once_every_row_is_saved_once(api: Client) -> None:
+def test_concurrent_saves_create_each_row_once(api: Client) -> None:
     told = check(api, many(300, "Race"))
     with ThreadPoolExecutor(4) as pool:
         replies = list(pool.map(lambda _: save(api, told["token"]), range(4)))
@@ -180,7 +180,7 @@ def test_saved_by_several_at_once_every_row_is_saved_once(api: Client) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("database", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def test_a_server_killed_while_it_saves_goes_on_where_it_stood(
+def test_import_continues_after_the_server_was_killed(
     folder: Path, database: str, request: pytest.FixtureRequest
 ) -> None:
     settings = {}

@@ -19,7 +19,7 @@ def later() -> str:
     return (datetime.now(UTC) + timedelta(days=2)).isoformat()
 
 
-def test_a_job_is_put_once_under_its_key_and_looked_at(server: Server) -> None:
+def test_job_is_queued_once_per_key(server: Server) -> None:
     body = {"type": "report", "channel": "reports", "payload": {"id": 7}, "run_at": later(), "idempotency_key": "r-7"}
     first, second = (server.api.ask("POST", "/v1/jobs", body) for _ in range(2))
     assert (first.status, second.status) == (201, 200)
@@ -35,7 +35,7 @@ def test_a_job_is_put_once_under_its_key_and_looked_at(server: Server) -> None:
     assert server.api.ask("POST", f"/v1/jobs/{first.json['id']}/cancel").status == 409
 
 
-def test_a_preview_queues_nothing_and_uses_no_key(server: Server) -> None:
+def test_preview_queues_nothing_and_does_not_use_the_key(server: Server) -> None:
     body = {"type": "thought", "run_at": later(), "idempotency_key": "t-1", "preview": True, "queue": "low"}
     reply = server.api.ask("POST", "/v1/jobs", body)
     assert reply.status == 200
@@ -65,7 +65,7 @@ def test_a_preview_queues_nothing_and_uses_no_key(server: Server) -> None:
         ({"preview": "yes"}, "preview", "true or false"),
     ],
 )
-def test_a_wrong_field_is_named_and_nothing_is_queued(
+def test_invalid_field_is_named_and_nothing_is_queued(
     server: Server, change: dict[str, Any], field: str, words: str
 ) -> None:
     before = len(server.api.get("/v1/jobs?type=wrong")["data"])
@@ -75,7 +75,7 @@ def test_a_wrong_field_is_named_and_nothing_is_queued(
     assert len(server.api.get("/v1/jobs?type=wrong")["data"]) == before
 
 
-def test_lists_are_filtered_and_paged(server: Server) -> None:
+def test_list_is_filtered_and_paginated(server: Server) -> None:
     made = [put(server.api, type="paged", channel="pages", run_at=later())["id"] for _ in range(3)]
     first = server.api.get("/v1/jobs?type=paged&limit=2")
     assert [job["id"] for job in first["data"]] == [made[2], made[1]]
@@ -89,7 +89,7 @@ def test_lists_are_filtered_and_paged(server: Server) -> None:
         assert (reply.status, reply.json["field"]) == (422, field)
 
 
-def test_a_failed_job_is_replayed_and_an_uncertain_one_resolved(server: Server) -> None:
+def test_failed_job_is_replayed_and_uncertain_job_resolved(server: Server) -> None:
     failed, doubtful = put(server.api, type="fails")["id"], put(server.api, type="doubts")["id"]
     work(server, lambda job: Reject("broken") if job.type == "fails" else Unknown("lost answer"))
     [entry] = server.api.get(f"/v1/jobs/{failed}")["history"]
@@ -104,7 +104,7 @@ def test_a_failed_job_is_replayed_and_an_uncertain_one_resolved(server: Server) 
     assert server.api.ask("POST", f"/v1/jobs/{doubtful}/resolve", word | {"reason": " "}).json["field"] == "reason"
 
 
-def test_many_are_done_one_by_one_and_a_refusal_stops_no_other(server: Server) -> None:
+def test_bulk_action_continues_after_a_conflict(server: Server) -> None:
     made = [put(server.api, type="many", run_at=later())["id"] for _ in range(3)]
     server.api.ask("POST", f"/v1/jobs/{made[1]}/cancel")
     body = {"action": "cancel", "ids": [*made, NOBODY], "reason": "all of them"}
@@ -116,7 +116,7 @@ def test_many_are_done_one_by_one_and_a_refusal_stops_no_other(server: Server) -
     assert reply.json["data"][0]["job"]["state"] == "cancelled"
 
 
-def test_many_by_filter_go_page_by_page(server: Server) -> None:
+def test_bulk_action_by_filter_is_paginated(server: Server) -> None:
     made = [put(server.api, type="sweep", run_at=later())["id"] for _ in range(3)]
     wanted: dict[str, Any] = {"type": "sweep", "state": ["pending"], "limit": 2}
     first = server.api.ask("POST", "/v1/jobs/bulk", {"action": "cancel", "filter": wanted}).json
@@ -142,12 +142,12 @@ def test_many_by_filter_go_page_by_page(server: Server) -> None:
         ({"action": "cancel", "ids": [NOBODY], "verdict": "give_up"}, "verdict"),
     ],
 )
-def test_what_is_wrong_with_a_bulk_is_named(server: Server, body: dict[str, Any], field: str) -> None:
+def test_invalid_bulk_field_is_named(server: Server, body: dict[str, Any], field: str) -> None:
     reply = server.api.ask("POST", "/v1/jobs/bulk", body)
     assert (reply.status, reply.json["field"]) == (422, field), reply
 
 
-def test_clients_of_the_former_addresses_get_the_same(server: Server) -> None:
+def test_legacy_paths_work_the_same(server: Server) -> None:
     body = {"type": "former", "channel": "former", "run_at": later(), "idempotency_key": str(uuid4())}
     made = server.api.ask("POST", "/fp-publisher/v1/jobs", body)
     assert made.status == 201
@@ -160,7 +160,7 @@ def test_clients_of_the_former_addresses_get_the_same(server: Server) -> None:
     assert server.api.ask("POST", f"/fp-publisher/v1/jobs/{made.json['id']}/replay").status == 409
 
 
-def test_another_brands_jobs_are_not_there(server: Server) -> None:
+def test_jobs_of_other_brands_are_missing(server: Server) -> None:
     acme, other = key_for(server, "acme"), key_for(server, "other")
     mine = put(acme, brand="acme", run_at=later(), idempotency_key="shared-key")["id"]
     nobodys = put(server.api, run_at=later())["id"]
@@ -188,7 +188,7 @@ def test_another_brands_jobs_are_not_there(server: Server) -> None:
     assert mine not in taken.json["detail"]
 
 
-def test_who_did_it_is_in_the_audit_trail(server: Server) -> None:
+def test_actions_are_in_the_audit_trail(server: Server) -> None:
     acme = key_for(server, "acme")
     job = put(acme, brand="acme", run_at=later())["id"]
     acme.ask("POST", f"/v1/jobs/{job}/cancel", {"reason": "a whim"})

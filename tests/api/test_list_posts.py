@@ -69,7 +69,7 @@ def texts(api: Client, **query: str) -> list[str]:
     return [post["text"] for post in api.get(f"/v1/posts?{asked}")["data"]]
 
 
-def test_posts_are_found_by_what_they_are(office: Office) -> None:
+def test_posts_are_filtered_by_their_fields(office: Office) -> None:
     assert texts(office.api) == ["Sera", "Pranzo", "Mattina", "Abend", "Mittag", "Straße am Morgen"]
     assert texts(office.api, status="cancelled") == ["Sera"]
     assert texts(office.api, status="cancelled,scheduled", network="mastodon") == ["Sera", "Pranzo", "Mattina"]
@@ -78,19 +78,19 @@ def test_posts_are_found_by_what_they_are(office: Office) -> None:
     assert texts(office.api, flags="late,retrying,deferred,at_risk") == []
 
 
-def test_posts_are_found_by_their_words_whatever_the_case(office: Office) -> None:
+def test_posts_are_searched_by_text_in_any_case(office: Office) -> None:
     assert texts(office.api, text="STRASSE") == ["Straße am Morgen"]
     assert texts(office.api, text="m m") == ["Straße am Morgen"]
     assert texts(office.api, text="%") == []
 
 
-def test_by_time_the_latest_come_first_and_the_end_is_left_out(office: Office) -> None:
+def test_list_by_time_starts_with_the_latest_and_excludes_the_end(office: Office) -> None:
     assert texts(office.api, from_="2035-01-02T00:00Z", to="2035-01-03T20:00Z") == ["Pranzo", "Mittag"]
     assert texts(office.api, from_="2035-01-03T21:00", timezone="Europe/Rome") == ["Sera", "Abend"]
 
 
 @pytest.mark.parametrize("query", ["", "from=2035-01-01T00:00Z&", "status=scheduled,cancelled&"])
-def test_pages_go_on_where_the_last_one_ended(office: Office, query: str) -> None:
+def test_next_page_starts_where_the_last_one_ended(office: Office, query: str) -> None:
     whole = [post["id"] for post in office.api.get(f"/v1/posts?{query}limit=100")["data"]]
     page = office.api.get(f"/v1/posts?{query}limit=1")
     found = [*page["data"]]
@@ -122,12 +122,12 @@ def test_pages_go_on_where_the_last_one_ended(office: Office, query: str) -> Non
         ("colour=red", "colour"),
     ],
 )
-def test_a_wrong_question_is_named(office: Office, query: str, field: str) -> None:
+def test_invalid_query_parameter_is_named(office: Office, query: str, field: str) -> None:
     reply = office.api.ask("GET", f"/v1/posts?{query}")
     assert (reply.status, reply.json["field"]) == (422, field)
 
 
-def test_a_brand_sees_its_own_and_no_other(office: Office) -> None:
+def test_brand_sees_only_its_posts(office: Office) -> None:
     assert texts(office.rosso) == ["Abend", "Mittag", "Straße am Morgen"]
     assert texts(office.rosso, brand="verde") == []
     assert texts(office.rosso, account=VERDE) == []
@@ -153,7 +153,7 @@ def deeds(api: Client, post_id: str) -> dict[str, Reply]:
     }
 
 
-def test_anothers_post_is_as_if_it_were_not_there(office: Office) -> None:
+def test_post_of_another_brand_is_missing(office: Office) -> None:
     nowhere = "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"
     theirs, none = deeds(office.rosso, office.posts["Pranzo"]), deeds(office.rosso, nowhere)
     for name, reply in theirs.items():
@@ -166,7 +166,7 @@ def test_anothers_post_is_as_if_it_were_not_there(office: Office) -> None:
 
 
 @pytest.mark.parametrize("path", ["/v1/posts", "/v1/posts/validate"])
-def test_nobody_publishes_for_another_brand(office: Office, path: str) -> None:
+def test_account_of_another_brand_cannot_publish(office: Office, path: str) -> None:
     body = {"text": "Not mine", "accounts": [VERDE], "at": "2035-05-05T05:05Z"}
     reply = office.rosso.ask("POST", path, body)
     told = reply.json["detail"] if path == "/v1/posts" else reply.json["problems"][0]["message"]
@@ -174,14 +174,14 @@ def test_nobody_publishes_for_another_brand(office: Office, path: str) -> None:
     assert texts(office.api, text="Not mine") == []
 
 
-def test_who_did_it_is_told_in_the_audit_trail(office: Office) -> None:
+def test_actions_are_in_the_audit_trail(office: Office) -> None:
     made = make(office.rosso, ROSSO, "Audited", "2035-09-09T09:09Z")
     assert office.rosso.ask("POST", f"/v1/posts/{made}/cancel", {"reason": "a test"}).status == 200
     lines = office.api.get("/v1/audit")["data"]
     assert any(line["subject"] == made and "for rosso" in line["actor"] for line in lines)
 
 
-def test_validation_tells_all_that_is_wrong_and_makes_nothing(office: Office) -> None:
+def test_validation_lists_all_problems_and_creates_nothing(office: Office) -> None:
     body = {
         "text": "x" * 400,
         "accounts": [ROSSO, "nobody", VERDE],
@@ -200,7 +200,7 @@ def test_validation_tells_all_that_is_wrong_and_makes_nothing(office: Office) ->
     assert texts(office.api, text="Fine") == []
 
 
-def test_what_would_be_refused_in_a_blackout_is_told_beforehand(folder: Path) -> None:
+def test_validation_reports_a_blackout(folder: Path) -> None:
     with Server(folder) as server:
         add(server.api, "bluesky", "rosso.test", "rosso", password="x")
         post = make(server.api, ROSSO, "Planned", "2035-01-01T08:00Z")
@@ -221,7 +221,7 @@ def test_what_would_be_refused_in_a_blackout_is_told_beforehand(folder: Path) ->
         assert server.api.get(f"/v1/posts/{post}")["scheduled_at"] < "2035"
 
 
-def test_publish_until_is_taken_away_by_null_and_stays_when_nothing_is_said(office: Office) -> None:
+def test_publish_until_is_removed_by_null_only(office: Office) -> None:
     body = {"text": "Until", "accounts": [ROSSO], "at": "2035-02-02T02:02Z", "publish_until": "2035-02-03T00:00Z"}
     path = f"/v1/posts/{office.api.ask('POST', '/v1/posts', body).json['id']}"
     kept = office.api.ask("PATCH", path, {"text": "Until then"}).json

@@ -37,7 +37,7 @@ def change(up: Up, post: Any, **body: Any) -> Reply:
     return up.api.ask("PATCH", f"/v1/posts/{post['id']}", body)
 
 
-def test_now_is_202_and_one_account_gets_the_post_itself(up: Up) -> None:
+def test_publishing_now_gets_202_and_the_post_itself(up: Up) -> None:
     reply = up.api.ask("POST", "/v1/posts", {"text": "One account", "accounts": [BLUESKY]})
     assert reply.status == 202
     assert set(SHAPE) <= set(reply.json)
@@ -49,7 +49,7 @@ def test_now_is_202_and_one_account_gets_the_post_itself(up: Up) -> None:
     assert len(told["history"]) == told["attempts"] == 1
 
 
-def test_several_accounts_are_one_content_and_each_its_own_post(up: Up) -> None:
+def test_several_accounts_share_one_content(up: Up) -> None:
     made = up.post("Three accounts", BLUESKY, MASTODON, TELEGRAM)
     assert "id" not in made
     assert [post["account"] for post in made["posts"]] == [BLUESKY, MASTODON, TELEGRAM]
@@ -60,7 +60,7 @@ def test_several_accounts_are_one_content_and_each_its_own_post(up: Up) -> None:
     assert up.texts().count("Three accounts") == 3
 
 
-def test_one_account_that_fails_leaves_the_others_alone(up: Up) -> None:
+def test_failing_account_does_not_affect_the_others(up: Up) -> None:
     up.sandbox.ask("POST", "/_sandbox/accounts/telegram/postcard", {"blocked": True})
     made = up.post("One of two", BLUESKY, TELEGRAM)
     good, bad = made["posts"]
@@ -77,7 +77,7 @@ def test_one_account_that_fails_leaves_the_others_alone(up: Up) -> None:
     assert up.texts().count("One of two") == 2
 
 
-def test_a_time_is_201_and_the_clocks_going_forward_is_told(up: Up) -> None:
+def test_scheduling_gets_201_with_a_note_about_daylight_saving(up: Up) -> None:
     body = {"text": "In the gap", "accounts": [BLUESKY], "at": "2035-03-25T02:30", "timezone": "Europe/Rome"}
     reply = up.api.ask("POST", "/v1/posts", body)
     assert reply.status == 201
@@ -88,7 +88,7 @@ def test_a_time_is_201_and_the_clocks_going_forward_is_told(up: Up) -> None:
     assert up.api.ask("POST", "/v1/posts", body).status == 200  # the same plan is the same post
 
 
-def test_a_known_plan_brings_the_known_posts_and_says_what_became_of_them(up: Up) -> None:
+def test_existing_posts_are_returned_with_notes(up: Up) -> None:
     body = {"text": "Planned", "accounts": [BLUESKY, MASTODON], "at": LATER}
     first, again = (up.api.ask("POST", "/v1/posts", body) for _ in range(2))
     assert (first.status, again.status) == (201, 200)
@@ -103,7 +103,7 @@ def test_a_known_plan_brings_the_known_posts_and_says_what_became_of_them(up: Up
     assert set(third.json) == {"content_id", "status", "posts", "notes"}
 
 
-def test_the_same_twice_at_once_is_taken_for_a_second_click(up: Up) -> None:
+def test_same_post_twice_at_once_is_a_duplicate(up: Up) -> None:
     made = up.post("Double click", BLUESKY)
     second = up.api.ask("POST", "/v1/posts", {"text": "Double click", "accounts": [BLUESKY]})
     assert second.status == 409
@@ -114,7 +114,7 @@ def test_the_same_twice_at_once_is_taken_for_a_second_click(up: Up) -> None:
     assert up.texts().count("Double click") == 2
 
 
-def test_a_preview_shows_each_network_and_queues_nothing(up: Up) -> None:
+def test_preview_shows_each_network_and_queues_nothing(up: Up) -> None:
     before = up.api.get("/v1/posts")["data"]
     body = {"text": "x" * 400, "accounts": [BLUESKY, MASTODON], "hashtags": ["rome"], "preview": True}
     reply = up.api.ask("POST", "/v1/posts", body, Idempotency_Key="preview")
@@ -127,7 +127,7 @@ def test_a_preview_shows_each_network_and_queues_nothing(up: Up) -> None:
     assert up.api.ask("POST", "/v1/posts", body | {"preview": False, "text": "y", "at": LATER}).status == 201
 
 
-def test_a_post_that_waits_can_be_edited_rescheduled_published_now_or_cancelled(up: Up) -> None:
+def test_waiting_post_can_be_edited_moved_published_or_cancelled(up: Up) -> None:
     post = up.post("Draft", MASTODON, at=LATER)
     edited = change(up, post, text="Final", reason="a typo")
     assert (edited.status, edited.json["text"], edited.json["version"]) == (200, "Final", 2)
@@ -145,7 +145,7 @@ def test_a_post_that_waits_can_be_edited_rescheduled_published_now_or_cancelled(
     assert up.api.get(f"/v1/posts/{other['id']}")["cancelled"] == "by api (the campaign is over)"
 
 
-def test_the_list_is_filtered_and_has_pages(up: Up) -> None:
+def test_list_is_filtered_and_paginated(up: Up) -> None:
     for number in range(3):
         up.post(f"Page {number}", TELEGRAM, at=f"2035-06-0{number + 1}T12:00:00Z")
     path = f"/v1/posts?status=scheduled&account={TELEGRAM}&limit=2"
@@ -157,7 +157,7 @@ def test_the_list_is_filtered_and_has_pages(up: Up) -> None:
 
 
 @pytest.mark.parametrize("verdict", ["live", "send_again", "give_up"])
-def test_a_person_says_what_happened_to_an_uncertain_post(up: Up, verdict: str) -> None:
+def test_uncertain_post_is_resolved_by_a_person(up: Up, verdict: str) -> None:
     up.fault("telegram", "process_then_drop", endpoint="sendMessage")
     post = up.post(f"Lost, {verdict}", TELEGRAM)
     up.settled(post["id"], "uncertain")
@@ -172,7 +172,7 @@ def test_a_person_says_what_happened_to_an_uncertain_post(up: Up, verdict: str) 
         assert told["receipts"][-1]["source"] == "person"
 
 
-def test_an_account_whose_token_ended_holds_its_posts_and_says_so(up: Up) -> None:
+def test_expired_token_holds_posts_and_is_explained(up: Up) -> None:
     up.sandbox.ask("POST", "/_sandbox/accounts/mastodon/postcard", {"token_expired": True})
     post = up.post("Held", MASTODON)
     told = held(up, post)
@@ -192,7 +192,7 @@ def held(up: Up, post: Any) -> Any:
     return eventually(look, lambda: up.api.get(f"/v1/posts/{post['id']}"))
 
 
-def test_no_answer_holds_a_secret(up: Up) -> None:
+def test_responses_hold_no_secrets(up: Up) -> None:
     pages = [up.api.ask("GET", path).body.decode() for path in ("/v1/accounts", "/v1/posts", "/", "/v1/openapi.json")]
     pages += [up.api.ask("GET", f"/v1/posts/{it['id']}").body.decode() for it in up.api.get("/v1/posts")["data"]]
     for account in sandbox_accounts():

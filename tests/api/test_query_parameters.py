@@ -28,7 +28,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
 
 
-def test_a_route_that_is_asked_for_nonsense_names_exactly_what_is_announced(server: Server) -> None:
+def test_unknown_parameter_error_lists_the_documented_ones(server: Server) -> None:
     at = server.api.ask("POST", "/v1/jobs", {"type": "report", "payload": {}, "run_at": "2031-01-01T00:00:00Z"}).json
     blackout = {"start": "01:00", "end": "02:00", "timezone": "UTC"}
     seen = []

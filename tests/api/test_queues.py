@@ -17,9 +17,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.mark.parametrize(("scope", "name"), [("all", ""), ("queue", "low"), ("channel", "bluesky"), ("brand", "acme")])
-def test_what_is_paused_is_told_until_it_is_resumed_and_the_audit_trail_knows_by_whom(
-    server: Server, scope: str, name: str
-) -> None:
+def test_pause_is_shown_until_resumed_and_is_audited(server: Server, scope: str, name: str) -> None:
     said = {"name": name, "reason": "recall"} if name else {"reason": "recall"}
     paused = server.api.ask("POST", f"/v1/gates/{scope}/pause", said)
     assert (paused.status, paused.json["kind"], paused.json["reason"]) == (200, "pause", "recall")
@@ -32,7 +30,7 @@ def test_what_is_paused_is_told_until_it_is_resumed_and_the_audit_trail_knows_by
     assert server.api.ask("POST", f"/v1/gates/{scope}/resume", {"name": name}).status == 404
 
 
-def test_a_channel_is_capped_and_back_to_usual(server: Server) -> None:
+def test_channel_cap_is_set_and_removed(server: Server) -> None:
     assert server.api.ask("POST", "/v1/channels/bluesky/cap", {"most": 2}).json == {"channel": "bluesky", "cap": 2}
     assert server.api.get("/v1/queues")["caps"]["bluesky"] == 2
     assert server.api.ask("POST", "/v1/channels/bluesky/cap", {"most": None}).json["cap"] is None
@@ -55,9 +53,7 @@ def test_a_channel_is_capped_and_back_to_usual(server: Server) -> None:
         ("channels/bluesky/cap", {}, "most"),
     ],
 )
-def test_what_cannot_be_paused_or_capped_is_refused_by_its_name(
-    server: Server, path: str, body: dict[str, Any], field: str
-) -> None:
+def test_invalid_pause_or_cap_is_rejected(server: Server, path: str, body: dict[str, Any], field: str) -> None:
     refused = server.api.ask("POST", f"/v1/{path}", body)
     assert (refused.status, refused.json["field"]) == (422, field), refused
     assert server.api.get("/v1/queues")["gates"] == []

@@ -22,35 +22,35 @@ def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
 
 
-def test_a_request_keeps_its_id_in_the_answer_and_in_problems(server: Server) -> None:
+def test_request_id_is_in_responses_and_errors(server: Server) -> None:
     found = server.api.ask("GET", "/v1/jobs/nobody", X_Request_Id="order-17")
     assert (found.status, found.headers["x-request-id"], found.json["request_id"]) == (422, "order-17", "order-17")
     assert server.api.ask("GET", "/v1/accounts", X_Request_Id="order-18").headers["x-request-id"] == "order-18"
 
 
 @pytest.mark.parametrize("given", [None, "", "a b", "x" * 129, "<script>"])
-def test_a_request_without_a_good_id_gets_one_of_its_own(server: Server, given: str | None) -> None:
+def test_request_without_valid_id_gets_a_new_one(server: Server, given: str | None) -> None:
     headers = {} if given is None else {"X_Request_Id": given}
     ids = {server.api.ask("GET", "/v1/accounts", **headers).headers["x-request-id"] for _ in range(2)}
     assert len(ids) == 2
     assert given not in ids
 
 
-def test_also_what_is_refused_at_the_door_has_an_id(server: Server) -> None:
+def test_unauthenticated_request_has_an_id(server: Server) -> None:
     reply = server.api.ask("POST", "/v1/jobs", b"{", X_Request_Id="broken")
     assert (reply.status, reply.json["request_id"], reply.headers["x-request-id"]) == (400, "broken", "broken")
     stranger = server.api.ask("GET", "/v1/jobs", Authorization="Bearer wrong", X_Request_Id="stranger")
     assert (stranger.status, stranger.json["request_id"]) == (401, "stranger")
 
 
-def test_the_allowance_is_told_with_every_answer(server: Server) -> None:
+def test_every_response_has_rate_limit_headers(server: Server) -> None:
     headers = server.api.ask("GET", "/v1/accounts").headers
     assert headers["ratelimit-limit"] == "1000"
     assert 0 <= int(headers["ratelimit-remaining"]) < 1000
     assert int(headers["ratelimit-reset"]) >= 1
 
 
-def test_too_many_are_429_each_key_by_itself(strict: Server) -> None:
+def test_rate_limit_counts_each_key_separately(strict: Server) -> None:
     replies = [strict.api.ask("GET", "/v1/accounts") for _ in range(6)]
     assert [reply.status for reply in replies] == [200] * 4 + [429] * 2
     assert [reply.headers["ratelimit-remaining"] for reply in replies] == ["3", "2", "1", "0", "0", "0"]
@@ -62,14 +62,14 @@ def test_too_many_are_429_each_key_by_itself(strict: Server) -> None:
     assert strict.api.ask("GET", "/health/live").status == 200
 
 
-def test_who_invents_a_key_for_each_request_is_not_somebody_new_each_time(strict: Server) -> None:
+def test_invented_keys_count_against_the_address(strict: Server) -> None:
     invented = [strict.api.ask("GET", "/v1/accounts", Authorization=f"Bearer postino_{n:043}") for n in range(6)]
     statuses = [reply.status for reply in invented]
     assert statuses == sorted(statuses)
     assert (statuses[0], statuses[-1]) == (401, 429)
 
 
-def test_large_answers_are_packed_for_who_can_unpack_them(server: Server) -> None:
+def test_large_responses_are_compressed_if_accepted(server: Server) -> None:
     put(server.api, type="large", payload={"text": "again and again " * 1000}, run_at="2099-01-01T00:00:00Z")
     plain = server.api.ask("GET", "/v1/jobs?type=large")
     packed = server.api.ask("GET", "/v1/jobs?type=large", Accept_Encoding="gzip")
@@ -85,7 +85,7 @@ def shown(**headers: str) -> str | None:
     )
 
 
-def test_a_caller_is_the_same_however_its_key_or_cookie_is_written() -> None:
+def test_caller_is_recognised_however_its_key_is_written() -> None:
     assert len({shown(authorization=text) for text in ("Bearer k", "Bearer   k ", "bearer k", "BEARER k")}) == 1
     assert shown(authorization="Bearer k") != shown(authorization="Bearer K")
     cookies = ("__Host-postino=k", "a=1; __Host-postino=k", "__Host-postino=k;  b=2")

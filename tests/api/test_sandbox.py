@@ -19,14 +19,14 @@ from tests.api.processes import Server, Up
         ("POST", "reset"),
     ],
 )
-def test_without_a_sandbox_there_is_nothing_and_that_is_said(server: Server, method: str, path: str) -> None:
+def test_requests_without_a_sandbox_get_404(server: Server, method: str, path: str) -> None:
     reply = server.api.ask(method, f"/v1/sandbox/{path}", {} if method == "POST" else None)
     assert reply.status == 404
     assert "has no sandbox" in reply.json["detail"]
 
 
 @pytest.mark.slow
-def test_faults_are_set_seen_and_removed_and_what_is_out_is_told(up: Up) -> None:
+def test_faults_are_created_listed_and_deleted(up: Up) -> None:
     fault = {"network": "bluesky", "fault": "rate_limited", "times": 1, "params": {"seconds": 1}}
     added = up.api.ask("POST", "/v1/sandbox/faults", fault)
     assert (added.status, added.json["fault"]) == (201, "rate_limited")

@@ -46,7 +46,7 @@ def age(server: Server, table: str, change: str) -> None:
     database.close()
 
 
-def test_a_cookie_is_for_this_host_alone_and_for_no_script(server: Server) -> None:
+def test_cookie_is_host_only_and_http_only(server: Server) -> None:
     add_user(server, "ada")
     reply = log_in(server, "ada")
     name, *said = [part.strip().lower() for part in reply.headers["set-cookie"].split(";")]
@@ -58,14 +58,14 @@ def test_a_cookie_is_for_this_host_alone_and_for_no_script(server: Server) -> No
     assert browser(server, reply).get("/v1/me") == reply.json
 
 
-def test_with_the_token_a_browser_changes_things_in_its_users_name(server: Server) -> None:
+def test_browser_with_csrf_token_acts_as_its_user(server: Server) -> None:
     add_user(server, "olga", "owner")
     ours = browser(server, log_in(server, "olga"))
     assert ours.ask("POST", "/v1/api-keys", KEY).json["created_by"] == "user:olga"
 
 
 @pytest.mark.parametrize("token", [None, "", "x", "0" * 64, "another's"])
-def test_a_stolen_cookie_without_its_token_changes_nothing(server: Server, token: str | None) -> None:
+def test_cookie_without_csrf_token_changes_nothing(server: Server, token: str | None) -> None:
     name = f"robbed{abs(hash(token)) % 10_000}"
     add_user(server, name, "owner")
     add_user(server, f"{name}.other", "owner")
@@ -85,7 +85,7 @@ def test_a_stolen_cookie_without_its_token_changes_nothing(server: Server, token
     assert thief.ask("GET", "/v1/me").status == 200
 
 
-def test_who_signs_out_is_out(server: Server) -> None:
+def test_logout_ends_the_session(server: Server) -> None:
     add_user(server, "leaving")
     ours = browser(server, log_in(server, "leaving"))
     answer = ours.ask("POST", "/v1/logout")
@@ -95,7 +95,7 @@ def test_who_signs_out_is_out(server: Server) -> None:
     assert (refused.status, "session has expired" in refused.json["detail"]) == (401, True)
 
 
-def test_signing_out_with_a_key_ends_no_key(server: Server) -> None:
+def test_logout_does_not_revoke_a_key(server: Server) -> None:
     assert server.api.ask("POST", "/v1/logout").status == 204
     assert server.api.ask("GET", "/v1/me").status == 200
 
@@ -103,7 +103,7 @@ def test_signing_out_with_a_key_ends_no_key(server: Server) -> None:
 @pytest.mark.parametrize(
     "change", ["seen_at = '2026-01-01T00:00:00.000000Z'", "expires_at = '2026-01-01T00:00:00.000000Z'"]
 )
-def test_a_session_that_is_idle_or_over_is_nobodys(server: Server, change: str) -> None:
+def test_idle_or_expired_session_gets_401(server: Server, change: str) -> None:
     name = f"idle{change[:4]}".rstrip("_")
     add_user(server, name)
     ours = browser(server, log_in(server, name))
@@ -112,7 +112,7 @@ def test_a_session_that_is_idle_or_over_is_nobodys(server: Server, change: str) 
     assert ours.ask("GET", "/v1/me").status == 401
 
 
-def test_another_password_signs_out_everywhere(server: Server) -> None:
+def test_new_password_ends_all_sessions(server: Server) -> None:
     user_id = add_user(server, "changing")
     ours = browser(server, log_in(server, "changing"))
     assert server.api.ask("PATCH", f"/v1/users/{user_id}", {"password": "another horse"}).status == 200
@@ -121,7 +121,7 @@ def test_another_password_signs_out_everywhere(server: Server) -> None:
     assert log_in(server, "changing", "another horse").status == 200
 
 
-def test_a_wrong_name_and_a_wrong_password_are_answered_alike(server: Server) -> None:
+def test_wrong_name_and_wrong_password_get_the_same_error(server: Server) -> None:
     add_user(server, "known")
     wrong, unknown = log_in(server, "known", "wrong horse"), log_in(server, "unknown", "wrong horse")
     assert wrong.status == unknown.status == 401
@@ -132,7 +132,7 @@ def test_a_wrong_name_and_a_wrong_password_are_answered_alike(server: Server) ->
 
 
 @pytest.mark.slow
-def test_a_hundred_wrong_logins_are_five_guesses_and_a_restart_gives_no_more(tmp_path: Path) -> None:
+def test_logins_are_throttled_across_restarts(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     with Server(folder) as server:
         add_user(server, "ada")
@@ -155,7 +155,7 @@ def test_a_hundred_wrong_logins_are_five_guesses_and_a_restart_gives_no_more(tmp
         assert log_in(server, "ada").status == 200
 
 
-def test_from_elsewhere_only_https_signs_in(server: Server) -> None:
+def test_remote_login_needs_https(server: Server) -> None:
     add_user(server, "far")
     in_plain_sight = log_in(server, "far", **ELSEWHERE)
     assert (in_plain_sight.status, "https" in in_plain_sight.json["detail"]) == (403, True)
@@ -163,14 +163,14 @@ def test_from_elsewhere_only_https_signs_in(server: Server) -> None:
     assert log_in(server, "far", **ELSEWHERE, X_Forwarded_Proto="https").status == 200
 
 
-def test_a_page_of_another_site_signs_nobody_in(server: Server) -> None:
+def test_login_from_another_site_is_rejected(server: Server) -> None:
     add_user(server, "lured")
     assert log_in(server, "lured", Origin="https://evil.example").status == 403
     assert log_in(server, "lured", Origin="null").status == 403
     assert log_in(server, "lured", Origin=server.api.url).status == 200
 
 
-def test_a_link_signs_in_once(server: Server) -> None:
+def test_sign_in_link_works_once(server: Server) -> None:
     path, stranger = link_of(server), Client(server.api.url)
     reply = stranger.ask("GET", path)
     assert (reply.status, reply.headers["location"]) == (303, "/")
@@ -183,13 +183,13 @@ def test_a_link_signs_in_once(server: Server) -> None:
 
 
 @pytest.mark.parametrize("query", ["", "?token=", "?token=x.y", "?token=" + "0" * 32 + ".x"])
-def test_a_wrong_link_signs_nobody_in(server: Server, query: str) -> None:
+def test_invalid_sign_in_link_gets_401(server: Server, query: str) -> None:
     reply = Client(server.api.url).ask("GET", f"/sign-in{query}")
     assert reply.status == 401
     assert "set-cookie" not in reply.headers
 
 
-def test_who_clicks_a_wrong_link_is_told_in_a_page_what_to_do(server: Server) -> None:
+def test_invalid_sign_in_link_shows_a_page_to_browsers(server: Server) -> None:
     reply = Client(server.api.url).ask("GET", "/sign-in?token=x.y", Accept="text/html,*/*;q=0.8")
     assert (reply.status, reply.headers["content-type"]) == (401, "text/html; charset=utf-8")
     assert (reply.headers["cache-control"], reply.headers["referrer-policy"]) == ("no-store", "no-referrer")
@@ -198,7 +198,7 @@ def test_who_clicks_a_wrong_link_is_told_in_a_page_what_to_do(server: Server) ->
     assert "ask an owner for a new link" in reply.body.decode()
 
 
-def test_an_old_link_signs_nobody_in(server: Server) -> None:
+def test_expired_sign_in_link_gets_401(server: Server) -> None:
     path = link_of(server)
     age(server, "sign_in_links", "expires_at = '2026-01-01T00:00:00.000000Z'")
     assert Client(server.api.url).ask("GET", path).status == 401
@@ -214,15 +214,13 @@ def test_an_old_link_signs_nobody_in(server: Server) -> None:
         ({"name": "ada", "password": PASSWORD, "remember": True}, "remember"),
     ],
 )
-def test_a_wrong_login_is_refused_by_its_field_without_what_was_typed(
-    server: Server, body: dict[str, object], field: str
-) -> None:
+def test_invalid_login_field_is_named_without_its_value(server: Server, body: dict[str, object], field: str) -> None:
     refused = Client(server.api.url).ask("POST", "/v1/login", body)
     assert (refused.status, refused.json["field"]) == (422, field)
     assert PASSWORD not in refused.body.decode()
 
 
-def test_users_are_added_listed_changed_and_removed_and_each_is_in_the_trail(server: Server) -> None:
+def test_users_are_managed_and_audited(server: Server) -> None:
     made = server.api.ask("POST", "/v1/users", {"name": "Crud@example.org", "role": "viewer", "brands": ["b"]})
     user = made.json
     assert (made.status, user["name"], user["has_password"]) == (201, "crud@example.org", False)

@@ -10,7 +10,7 @@ import re
 from tests.api.processes import Client, Server
 
 
-def test_the_page_needs_no_key_and_shows_nothing_private(server: Server) -> None:
+def test_page_needs_no_key_and_shows_nothing_private(server: Server) -> None:
     stranger = Client(server.api.url)
     reply = stranger.ask("GET", "/")
     page = reply.body.decode()
@@ -20,7 +20,7 @@ def test_the_page_needs_no_key_and_shows_nothing_private(server: Server) -> None
     assert server.api.headers["Authorization"].removeprefix("Bearer ") not in page
 
 
-def test_its_policy_lets_its_own_style_and_script_run_and_nothing_else(server: Server) -> None:
+def test_content_security_policy_allows_only_the_page_itself(server: Server) -> None:
     reply = Client(server.api.url).ask("GET", "/")
     page, policy = reply.body.decode(), reply.headers["content-security-policy"]
     assert "default-src 'none'" in policy
@@ -32,13 +32,13 @@ def test_its_policy_lets_its_own_style_and_script_run_and_nothing_else(server: S
     assert re.findall(r"(?:src|href)=\"[^\"]*\"", page) == []
 
 
-def test_signs_of_life_need_no_key(server: Server) -> None:
+def test_health_checks_need_no_key(server: Server) -> None:
     stranger = Client(server.api.url)
     assert stranger.get("/health/live") == {"status": "live"}
     assert stranger.get("/health/ready") == {"status": "ready"}
 
 
-def test_the_api_describes_itself(server: Server) -> None:
+def test_openapi_document_needs_no_key(server: Server) -> None:
     told = Client(server.api.url).get("/v1/openapi.json")
     assert {"/v1/posts", "/v1/posts/{post_id}", "/v1/contents/{content_id}", "/v1/accounts"} <= set(told["paths"])
     assert "PostBody" in json.dumps(told["paths"]["/v1/posts"]["post"]["requestBody"])

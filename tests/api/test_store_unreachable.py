@@ -21,9 +21,7 @@ async def migrate(folder: Path, url: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_database_that_is_away_is_a_503_and_not_a_word_about_where_it_is(
-    folder: Path, private_postgres: PostgresServer
-) -> None:
+def test_unreachable_database_gets_503_without_its_address(folder: Path, private_postgres: PostgresServer) -> None:
     with private_postgres.database() as url:
         asyncio.run(migrate(folder, url))
         with Server(folder, POSTINO_DATABASE_URL=url) as server:

@@ -11,7 +11,7 @@ from tests.api.processes import Server, Up
 NOBODY = "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"
 
 
-def test_doubts_are_listed_with_why_and_nobody_elses(server: Server) -> None:
+def test_uncertain_jobs_are_listed_by_brand(server: Server) -> None:
     acme, other = key_for(server, "acme"), key_for(server, "other")
     mine = put(acme, type="doubtful", brand="acme")["id"]
     work(server, lambda _: Unknown("The answer was lost."))
@@ -32,7 +32,7 @@ def test_doubts_are_listed_with_why_and_nobody_elses(server: Server) -> None:
 
 
 @pytest.mark.slow
-def test_a_look_where_nobody_can_look_says_so_and_changes_nothing(up: Up) -> None:
+def test_lookup_without_network_support_changes_nothing(up: Up) -> None:
     account = next(one["id"] for one in up.api.get("/v1/accounts")["data"] if one["network"] == "telegram")
     up.fault("telegram", "process_then_drop")
     post = up.post("Was it sent?", account)

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 BLUESKY, MASTODON, TELEGRAM = "bluesky:postcard.test", "mastodon:postcard", "telegram:postcard"
 
 
-def test_it_says_in_one_line_where_everything_is_and_a_post_goes_out_once(folder: Path) -> None:
+def test_up_prints_its_urls_and_publishes_a_post_once(folder: Path) -> None:
     with Up(folder) as up:
         assert list(up.told) == ["url", "dashboard_url", "api_key", "sandbox_url"]
         assert up.told["dashboard_url"] == f"{up.told['url']}/#key={up.told['api_key']}"
@@ -48,7 +48,7 @@ def refused(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("command", ["up", "server", "sandbox"])
-def test_a_taken_port_is_told_in_a_sentence(folder: Path, command: str) -> None:
+def test_taken_port_is_reported(folder: Path, command: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         told = refused(command, "--data-dir", str(folder), "--port", str(port))
@@ -57,7 +57,7 @@ def test_a_taken_port_is_told_in_a_sentence(folder: Path, command: str) -> None:
     assert "Traceback" not in told.stderr
 
 
-def test_what_it_says_for_people_can_be_copied_and_seen_to_work(folder: Path) -> None:
+def test_printed_commands_work(folder: Path) -> None:
     command = [sys.executable, "-m", "postino", "up", "--data-dir", str(folder), "--port", "0"]
     settings = surroundings() | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     streams: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": settings}
@@ -129,7 +129,7 @@ def published(up: Up) -> bool:
 
 @pytest.mark.crash
 @pytest.mark.timeout(180)  # it starts three times
-def test_killed_in_any_way_right_after_it_answered_it_publishes_once_when_it_is_back(folder: Path) -> None:
+def test_post_is_published_once_after_any_kill(folder: Path) -> None:
     with Up(folder) as up:
         up.post("Killed as a whole", BLUESKY, MASTODON, at=soon())
         up.kill_group()
@@ -146,7 +146,7 @@ def test_killed_in_any_way_right_after_it_answered_it_publishes_once_when_it_is_
         assert sorted(up.texts()) == ["Killed alone, and its processes end with it"] * 2 + ["Killed as a whole"] * 2
 
 
-def test_started_again_it_has_the_same_key_the_same_sandbox_and_everything_that_was_there(folder: Path) -> None:
+def test_restart_keeps_the_key_the_sandbox_and_all_data(folder: Path) -> None:
     with Up(folder, "--workers", "0") as up:
         waiting = up.post("Nobody is there to publish this", BLUESKY)
         up.interrupt()
@@ -161,7 +161,7 @@ def test_started_again_it_has_the_same_key_the_same_sandbox_and_everything_that_
 
 
 @pytest.mark.crash
-def test_a_process_that_is_killed_is_started_again_and_the_others_go_on_meanwhile(folder: Path) -> None:
+def test_killed_process_is_restarted_while_the_others_run(folder: Path) -> None:
     with Up(folder) as up:
         for kind in ("server", "sandbox", "worker"):
             [child] = up.children(kind)
@@ -176,7 +176,7 @@ def test_a_process_that_is_killed_is_started_again_and_the_others_go_on_meanwhil
     assert said.count('"event": "process.ended"') == 3
 
 
-def test_interrupted_it_lets_what_is_on_its_way_arrive(folder: Path) -> None:
+def test_interrupt_lets_requests_in_flight_finish(folder: Path) -> None:
     with Up(folder, POSTINO_PUBLISHING_POLL_TIMEOUT_FACTOR="1") as up:
         up.fault("telegram", "slow", params={"seconds": 1.5})
         made = up.post("Slowly", TELEGRAM)

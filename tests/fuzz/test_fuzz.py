@@ -39,7 +39,7 @@ def asked(target: Target, world: World, folder: Path, whose: Sequence[Whose], te
     return found
 
 
-def test_who_may_not_come_in_and_who_may_publish_for_one_brand(
+def test_anonymous_and_brand_limited_callers_get_documented_responses(
     on_sqlite: tuple[Target, World], tmp_path: Path, record_property: Tell
 ) -> None:
     target, world = on_sqlite
@@ -50,9 +50,7 @@ def test_who_may_not_come_in_and_who_may_publish_for_one_brand(
     assert target.troubles() == []
 
 
-def test_who_may_do_everything_and_every_route_goes_well_at_least_once(
-    tmp_path: Path, postgres_url: str, record_property: Tell
-) -> None:
+def test_owner_succeeds_at_every_route_at_least_once(tmp_path: Path, postgres_url: str, record_property: Tell) -> None:
     with Target(tmp_path / "data", postgres_url) as target:
         [owner] = asked(target, furnish(target), tmp_path, [Whose.OWNER], record_property)
         assert owner.links, "no answer led to another question: the stories told nothing"
@@ -61,7 +59,7 @@ def test_who_may_do_everything_and_every_route_goes_well_at_least_once(
         assert target.troubles() == []
 
 
-def test_a_field_that_is_not_described_would_be_a_violation(on_sqlite: tuple[Target, World], tmp_path: Path) -> None:
+def test_undocumented_field_is_a_violation(on_sqlite: tuple[Target, World], tmp_path: Path) -> None:
     """Otherwise the other two would prove nothing."""
     target, world = on_sqlite
 

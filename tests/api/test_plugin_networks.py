@@ -36,27 +36,25 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         ({"base_url": "http://10.0.0.8:8080"}, "base_url", "leads to this machine or a private network"),
     ],
 )
-def test_an_account_that_cannot_be_is_refused_by_its_field(
-    server: Server, account: dict[str, object], field: str, told: str
-) -> None:
+def test_invalid_account_field_is_named(server: Server, account: dict[str, object], field: str, told: str) -> None:
     wanted = {"network": "forum", "handle": "bob", "base_url": PUBLIC, "credentials": {"token": "x"}} | account
     refused = server.api.ask("POST", "/v1/accounts", wanted)
     assert (refused.status, refused.json["field"]) == (422, field)
     assert told in refused.json["detail"]
 
 
-def test_a_server_inside_that_the_settings_name_is_taken(server: Server) -> None:
+def test_allowed_private_server_is_accepted(server: Server) -> None:
     wanted = {"network": "forum", "handle": "carla", "base_url": "http://10.0.0.7:8080", "credentials": {"token": "x"}}
     assert server.api.ask("POST", "/v1/accounts", wanted).status == 201
 
 
 @pytest.mark.parametrize("path", ["/v1/posts", "/v1/posts/validate", "/v1/drafts"])
-def test_what_is_said_for_a_network_that_is_not_there_is_refused(server: Server, path: str) -> None:
+def test_override_for_an_unknown_network_is_rejected(server: Server, path: str) -> None:
     wrong = {"text": "Hello", "accounts": ["forum:ada"], "overrides": {"forun": {"text": "Hello, forum"}}}
     assert b"network 'forun' does not exist. Did you mean forum?" in server.api.ask("POST", path, wrong).body
 
 
-def test_it_has_posts_limits_quotas_a_circuit_a_cap_and_blackouts(server: Server) -> None:
+def test_plugin_network_has_all_features(server: Server) -> None:
     def done(method: str, path: str, body: object = None) -> dict[str, object]:
         reply = server.api.ask(method, path, body)
         assert reply.status in (200, 202), reply

@@ -153,7 +153,7 @@ async def prepare(folder: Path, url: str) -> None:
         await app.close()
 
 
-def test_what_was_answered_is_there_after_the_server_was_killed(house: House) -> None:
+def test_confirmed_writes_survive_a_killed_server(house: House) -> None:
     with house.server() as server:
         draft = server.api.ask("POST", "/v1/drafts", {"text": "Drafted", "accounts": [BLUESKY]}).json["id"]
         file = f"text,accounts,at\nImported,{BLUESKY},{LATER}\n".encode()
@@ -211,7 +211,7 @@ def killed_at_its_first_word(server: Server, row: Row) -> int:
 
 
 @pytest.mark.parametrize("house", [pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True)
-def test_server_and_worker_go_on_without_each_other(house: House) -> None:
+def test_server_and_worker_run_without_each_other(house: House) -> None:
     with house.server() as server:
         with house.worker() as worker:
             server.api.ask("POST", "/v1/posts", now("While both are there").body)
@@ -232,7 +232,7 @@ def test_server_and_worker_go_on_without_each_other(house: House) -> None:
     assert house.texts() == wanted
 
 
-def test_a_server_that_is_told_to_stop_ends_what_it_has_begun(folder: Path) -> None:
+def test_stopping_server_finishes_requests_in_progress(folder: Path) -> None:
     with Server(folder) as server, ThreadPoolExecutor(1) as pool:
         job = json.dumps({"type": "report", "run_at": LATER}).encode()
         connection = http.client.HTTPConnection(urlsplit(server.api.url).netloc, timeout=DEADLINE)

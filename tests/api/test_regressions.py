@@ -30,13 +30,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.mark.parametrize("path", MAY_BE_LEFT_OUT)
-def test_a_body_that_may_be_left_out_is_refused_for_a_field_it_does_not_have(server: Server, path: str) -> None:
+def test_unknown_field_of_an_optional_body_is_rejected(server: Server, path: str) -> None:
     reply = server.api.ask("POST", path, {"reasn": "why"})
     assert (reply.status, reply.json["field"]) == (422, "reasn"), reply
     assert "reason" in reply.json["detail"] or "There are" in reply.json["detail"]
 
 
-def test_dead_letters_cannot_be_replayed_slower_than_time_goes_on(server: Server) -> None:
+def test_replay_rate_has_a_minimum(server: Server) -> None:
     reply = server.api.ask("POST", "/v1/dead-letters/replay", {"ids": [NOBODY, NOBODY], "per_second": 5e-324})
     assert (reply.status, reply.json["field"]) == (422, "per_second"), reply
 
@@ -51,14 +51,12 @@ def test_dead_letters_cannot_be_replayed_slower_than_time_goes_on(server: Server
         ("PATCH", "/v1/posts/validate", "POST"),
     ],
 )
-def test_a_word_in_the_place_of_an_id_is_an_address_with_methods_of_its_own(
-    server: Server, method: str, path: str, taken: str
-) -> None:
+def test_fixed_path_beside_an_id_has_its_own_methods(server: Server, method: str, path: str, taken: str) -> None:
     reply = server.api.ask(method, path, None if method == "GET" else {})
     assert (reply.status, reply.headers["allow"]) == (405, taken), reply
 
 
-def test_what_is_wrong_with_a_body_is_told_at_such_an_address_too(server: Server) -> None:
+def test_fixed_path_beside_an_id_validates_its_body(server: Server) -> None:
     reply = server.api.ask("POST", "/v1/jobs/bulk", {"ids": 7})
     assert reply.status == 422, reply
 
@@ -73,7 +71,7 @@ def test_what_is_wrong_with_a_body_is_told_at_such_an_address_too(server: Server
         ("/health/live", "GET"),
     ],
 )
-def test_a_method_that_is_not_there_is_told_all_that_are(server: Server, path: str, taken: str) -> None:
+def test_405_lists_all_allowed_methods(server: Server, path: str, taken: str) -> None:
     reply = server.api.ask("OPTIONS", path)
     assert (reply.status, reply.headers["allow"]) == (405, taken), reply
 
@@ -82,11 +80,11 @@ def test_a_method_that_is_not_there_is_told_all_that_are(server: Server, path: s
     ("path", "field"),
     [("/v1/me?who=7", "who"), ("/v1/blackouts?limit=1", "limit"), ("/v1/sandbox/faults?all=7", "all")],
 )
-def test_what_a_route_is_not_asked_for_it_refuses(server: Server, path: str, field: str) -> None:
+def test_unknown_query_parameter_is_rejected(server: Server, path: str, field: str) -> None:
     reply = server.api.ask("GET", path)
     assert (reply.status, reply.json["field"]) == (422, field), reply
 
 
-def test_a_post_for_nobody_is_told_of_by_its_problems(server: Server) -> None:
+def test_validation_reports_a_post_without_accounts(server: Server) -> None:
     reply = server.api.ask("POST", "/v1/posts/validate", {"text": "Hello", "accounts": []})
     assert (reply.status, reply.json["valid"], reply.json["problems"][0]["field"]) == (200, False, "accounts"), reply

@@ -19,19 +19,19 @@ def told(body: Any, status: int = 200, path: str = "/health/live", headers: dict
     check("GET", path, status, headers, json.dumps(body).encode())
 
 
-def test_what_is_announced_is_fine() -> None:
+def test_documented_response_passes() -> None:
     told(ALIVE)
     told({"type": "about:blank", "title": "t", "status": 404, "detail": "d"}, 404, "/v1/jobs/7", PROBLEM)
     told({"anything": "at all"}, 200, "/nowhere")
 
 
 @pytest.mark.parametrize("body", [{**ALIVE, "more": 1}, {}, {"status": "dead"}, {"status": 1}, []])
-def test_a_field_too_many_missing_or_of_another_kind_is_noticed(body: Any) -> None:
+def test_extra_missing_or_mistyped_field_fails(body: Any) -> None:
     with pytest.raises(ValidationError):
         told(body)
 
 
-def test_a_time_that_is_none_is_noticed() -> None:
+def test_invalid_time_fails() -> None:
     figures: dict[str, Any] = dict.fromkeys(("published", "failed", "cancelled", "per_minute"), 1)
     figures |= dict.fromkeys(("success_rate", "on_time_rate", "late_p50", "late_p95", "late_p99"))
     whole = {**figures, "since_at": "2026-11-16T00:00:00Z", "until_at": "2026-11-17T00:00:00Z", "complete": True}
@@ -42,7 +42,7 @@ def test_a_time_that_is_none_is_noticed() -> None:
         told({**whole, "networks": {"bluesky": {**figures, "more": 1}}}, path="/v1/stats")
 
 
-def test_a_status_a_header_or_a_kind_of_answer_that_was_not_announced_is_noticed() -> None:
+def test_undocumented_status_header_or_media_type_fails() -> None:
     with pytest.raises(AssertionError, match="not announced"):
         told(ALIVE, 201)
     with pytest.raises(AssertionError, match="X-Request-Id"):

@@ -16,26 +16,26 @@ NO_PLACES = ("", "-", "7", "1-2-3", "-1-2", f"{2**63}-1", f"1-{2**63}", "1" * 40
 
 
 @pytest.mark.parametrize("types", NO_TYPES)
-def test_a_kind_of_events_that_there_is_not_is_refused(server: Server, types: str) -> None:
+def test_unknown_event_type_is_rejected(server: Server, types: str) -> None:
     reply = server.api.ask("GET", f"/v1/events?types={types}")
     assert (reply.status, reply.json["field"]) == (422, "types"), reply
 
 
 @pytest.mark.parametrize("after", NO_PLACES)
-def test_a_place_from_which_nobody_ever_heard_is_refused(server: Server, after: str) -> None:
+def test_invalid_event_id_is_rejected(server: Server, after: str) -> None:
     reply = server.api.ask("GET", f"/v1/events?after={after}")
     assert reply.status == 422, reply
     assert reply.json["field"] in ("Last-Event-ID", "after")
 
 
-def test_who_is_not_known_or_asks_otherwise_is_refused_as_announced(server: Server) -> None:
+def test_stream_errors_are_documented(server: Server) -> None:
     stranger = Client(server.told["url"])
     assert stranger.ask("GET", "/v1/events").status == 401
     assert server.api.ask("GET", "/v1/events?since=1").json["field"] == "since"
     assert server.api.ask("POST", "/v1/events", {}).status == 405
 
 
-def test_it_begins_and_goes_on_as_announced(server: Server) -> None:
+def test_stream_is_documented(server: Server) -> None:
     with Ear(server.api) as ear:
         headers = {name.lower(): text for name, text in ear.answer.getheaders()}
         openapi_check.check("GET", "/v1/events", ear.answer.status, headers, b": listening\n")
