@@ -13,7 +13,7 @@ from postino.config import Config, DatabaseConfig, QueueConfig, WorkerConfig
 from postino.values.ledger import CallPolicy
 from postino.values.provider import NEVER, SAME_HANDLE, Found, Http, Intent, LookupResult, NotFound, Receipt
 
-MANNERS = CallPolicy(timeout=timedelta(seconds=1), visibility=timedelta(seconds=0.2), send_within=timedelta(seconds=1))
+POLICY = CallPolicy(timeout=timedelta(seconds=1), visibility=timedelta(seconds=0.2), send_within=timedelta(seconds=1))
 
 
 def make_app(url: str, folder: Path) -> Postino:
@@ -24,7 +24,7 @@ def make_app(url: str, folder: Path) -> Postino:
     @app.handler("publish")
     async def publish(job: Job, payload: dict[str, str], call: Call) -> Outcome:
         resend = SAME_HANDLE if payload["resend"] == "harmless" else NEVER
-        network = call.with_policy(MANNERS)
+        network = call.with_policy(POLICY)
         picture = await network.step("picture", upload, payload["server"])
         receipt = await network.once("post", post, payload["server"], picture, found=find, resend=resend)
         return Done(None, receipt.remote_id)

@@ -96,7 +96,7 @@ async def test_slow_listener_keeps_its_cursor(app: Postino, monkeypatch: pytest.
     app.handler("work")(lambda: None)
     async with run_worker(app):
         jobs = [await wait_for_end(app, await app.enqueue("work")) for _ in range(20)]
-    listener = relay.Listener("slow", frozenset({"job.completed"}), slowly)
+    listener = relay.EventListener("slow", frozenset({"job.completed"}), slowly)
     rivals = [relay.Relay(app.store, listener, holder, poll=0.01) for holder in ("one", "two")]
     tasks = [asyncio.create_task(rival.run()) for rival in rivals]
     await heard_all(heard, 20)

@@ -31,7 +31,7 @@ from postino.values.job import Job, Queue, State
 from postino.values.ledger import IntentEntry, NewIntent
 from postino.values.outcome import Done, Outcome, Reject, Retry
 from postino.values.provider import NEVER, SAME_HANDLE
-from tests.simulation.ledger_network import MANNERS, Door, Network, Visit
+from tests.simulation.ledger_network import CALL_POLICY, Door, Network, Visit
 from tests.simulation.world import World
 
 POLICY = RetryPolicy(max_attempts=3, backoff=Schedule([1, 70]))
@@ -135,7 +135,7 @@ class Publishing(RuleBasedStateMachine):
             circuits = CircuitMonitor(self.store, {}, self.clock, lambda: None)
             meter = QuotaMeter(self.store, {})
             context = CallContext(None, Door(), self.clock, self.uptime, lambda: None, circuits, meter)  # type: ignore[arg-type]
-            call = Call(JobLedger(self.store, self.intend, job), context, MANNERS)
+            call = Call(JobLedger(self.store, self.intend, job), context, CALL_POLICY)
             run = Run(worker, call, asyncio.create_task(self.publish(job, call)))
             run.task.add_done_callback(lambda _: self.network.stirred.set())
             self.runs.append(run)

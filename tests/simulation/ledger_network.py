@@ -23,7 +23,9 @@ from postino.values.provider import (
     Receipt,
 )
 
-MANNERS = CallPolicy(timeout=timedelta(seconds=10), visibility=timedelta(seconds=20), send_within=timedelta(seconds=5))
+CALL_POLICY = CallPolicy(
+    timeout=timedelta(seconds=10), visibility=timedelta(seconds=20), send_within=timedelta(seconds=5)
+)
 ARRIVES = {"accepted", "lost", "slowly", "error", "hangs"}
 Part = tuple[UUID, int]
 MaySend = Callable[[], str | None]
@@ -90,7 +92,7 @@ class Network:
         return await self.visited("send", part, text, http.http.may_send, harmless)
 
     async def find(self, http: Any, intent: Intent, part: Part, text: str, harmless: bool) -> Any:
-        quarantine = MANNERS.timeout + MANNERS.visibility
+        quarantine = CALL_POLICY.timeout + CALL_POLICY.visibility
         assert self.now() >= intent.send_before_at + quarantine - timedelta(milliseconds=1), "asked too early"
         return await self.visited("look", part, text, http.http.may_send, harmless)
 
@@ -141,7 +143,7 @@ class Network:
 
     def leave(self, visit: Visit) -> None:
         job_id, number = visit.part
-        assert self.now() <= visit.at + MANNERS.send_within, "sent when its moment had passed"
+        assert self.now() <= visit.at + CALL_POLICY.send_within, "sent when its moment had passed"
         assert visit.text == f"container of {self.texts[job_id]}", "not what it was edited to"
         assert not number or self.shown.get((job_id, number - 1)), "a reply to nothing"
         if not visit.harmless:
@@ -154,7 +156,7 @@ class Network:
         posts = self.shown.setdefault(visit.part, [])
         if posts and visit.harmless:
             return  # the network takes it for the same
-        delay = MANNERS.timeout + MANNERS.visibility if late else timedelta(0)
+        delay = CALL_POLICY.timeout + CALL_POLICY.visibility if late else timedelta(0)
         job_id, number = visit.part
         posts.append(Shown(visit.text, f"{job_id.int % 10_000}/{number}/{len(posts)}", self.now() + delay))
 

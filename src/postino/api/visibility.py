@@ -94,7 +94,7 @@ async def list_visible_accounts(app: Postino, caller: Caller) -> dict[str, Store
 
 async def require_accounts(app: Postino, caller: Caller, names: list[str]) -> list[StoredAccount]:
     """Return the accounts with these ids. Raises WrongUse if one does not exist."""
-    accounts = await app.read_batcher.accounts_named(names)
+    accounts = await app.read_batcher.get_accounts(names)
     known = {account.id: account for account in accounts if caller.can_see(account.brand)}
     for number, name in enumerate(names):
         if name not in known:

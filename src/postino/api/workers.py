@@ -9,7 +9,7 @@ from postino.api.routes import Routes
 from postino.api.views.fields import render_fields
 from postino.client.types.schema import Page
 from postino.client.types.workers import WorkerView
-from postino.engine.explain import living_workers
+from postino.engine.explain import filter_living_workers
 from postino.stores.records import JobFilter
 from postino.values.auth import Role
 from postino.values.job import State
@@ -26,7 +26,7 @@ async def list_workers(context: Context) -> JSONResponse:
     """
     store = context.app.store
     workers = await store.workers()
-    living = {worker.id for worker in living_workers(workers)}
+    living = {worker.id for worker in filter_living_workers(workers)}
     jobs = await store.jobs(JobFilter(states=(State.RUNNING,), limit=MAX_RUNNING)) if workers else ()
     running = Counter(job.claimed_by for job in jobs)
     data = [render_fields(one) | {"running": running[one.id], "here": one.id in living} for one in workers]

@@ -88,10 +88,10 @@ async def find_brand(store: Store, account: str | None, channel: str) -> str | N
 
 
 def to_facts(state: ExplainInput) -> rule.JobSnapshot:
-    return replace(state.facts, live_workers=len([*living_workers(state.workers)]))
+    return replace(state.facts, live_workers=len([*filter_living_workers(state.workers)]))
 
 
-def living_workers(workers: Iterable[WorkerInfo]) -> Iterable[WorkerInfo]:
+def filter_living_workers(workers: Iterable[WorkerInfo]) -> Iterable[WorkerInfo]:
     """Leave out the workers of this machine whose process has ended: their rows stay until their lease is over."""
     host = socket.gethostname()
     return (worker for worker in workers if worker.host != host or is_alive(worker.pid))

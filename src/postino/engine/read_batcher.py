@@ -27,7 +27,7 @@ class ReadBatcher:
         """
         return await self.responses.put(request)
 
-    async def accounts_named(self, names: Sequence[str]) -> Sequence[StoredAccount]:
+    async def get_accounts(self, names: Sequence[str]) -> Sequence[StoredAccount]:
         """Return the accounts with these ids; unknown ids are left out."""
         return await self.accounts.put(names)
 

@@ -6,7 +6,7 @@ from typing import TypeVar
 from postino.engine.checks import check_name, parse_queue
 from postino.engine.handlers import Function, Handler, make_handler
 from postino.engine.job_spec import make_override
-from postino.engine.relay import Listener
+from postino.engine.relay import EventListener
 from postino.errors import WrongUse
 from postino.rules.retry import Backoff
 from postino.values.event import Event, EventType
@@ -22,7 +22,7 @@ class Registry:
 
     def __init__(self) -> None:
         self.handlers: dict[str, Handler] = {}
-        self.listeners: list[Listener] = []
+        self.listeners: list[EventListener] = []
 
     def add_handler(
         self,
@@ -52,7 +52,9 @@ class Registry:
             )
 
         def register(function: L) -> L:
-            listener = Listener(name or f"{function.__module__}.{function.__qualname__}", frozenset(types), function)
+            listener = EventListener(
+                name or f"{function.__module__}.{function.__qualname__}", frozenset(types), function
+            )
             if listener.name in (other.name for other in self.listeners):
                 raise WrongUse(f"name: there is a listener {listener.name!r} already; give each its own.", field="name")
             self.listeners.append(listener)

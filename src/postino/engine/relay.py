@@ -20,7 +20,7 @@ RETRY_DELAY = 5.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
-class Listener:
+class EventListener:
     """A function that gets events of some types. Its name keeps its cursor across restarts and processes."""
 
     name: str
@@ -31,7 +31,7 @@ class Listener:
 class Relay:
     """Serves one listener. Of all processes that have this listener, one at a time holds its cursor."""
 
-    def __init__(self, store: Store, listener: Listener, holder: str, poll: float) -> None:
+    def __init__(self, store: Store, listener: EventListener, holder: str, poll: float) -> None:
         self.store = store
         self.listener = listener
         self.holder = holder

@@ -100,29 +100,29 @@ class RecordedReceipt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallPolicy:
-    """How to deal with whoever is called: how long an answer may take, how long a new thing may stay unseen there."""
+    """How a call deals with the service it calls."""
 
-    timeout: timedelta = timedelta(seconds=30)
-    visibility: timedelta = timedelta(seconds=5)
-    send_within: timedelta = timedelta(seconds=5)
-    secrets: frozenset[str] = frozenset()
-    public: bool = False  # the address is somebody's word: on the internet, and inside only where settings say so
-    # Hears of a no before it ends the run, and may end it otherwise.
+    timeout: timedelta = timedelta(seconds=30)  # until a response must be there
+    visibility: timedelta = timedelta(seconds=5)  # until a new post must show up in the service's own lists
+    send_within: timedelta = timedelta(seconds=5)  # from the intent until the request must leave
+    secrets: frozenset[str] = frozenset()  # redacted in logs and errors
+    public: bool = False  # a user gave the address: private addresses need a setting
+    # Called with a failure before it ends the run; may raise to end the run in another way.
     on_failure: Callable[[Failure], Awaitable[None]] | None = None
 
 
 class GuardedCall(Call, Protocol):
-    """A call as handed to a handler, which knows whom it will call."""
+    """A call as a handler gets it, before it chooses the policy of the service it calls."""
 
     @property
     def http(self) -> Http:
-        """The way out for what is neither remembered nor visible."""
+        """An HTTP client for requests that are neither remembered nor visible to others."""
         ...
 
     async def handle_failure(self, failure: Failure) -> Outcome:
-        """What a network's no means for this job."""
+        """Return the outcome of a failure that a network reported. A rate limit also starts a cool-down."""
         ...
 
-    def with_policy(self, manners: CallPolicy) -> "GuardedCall":
-        """Begins at the first step: what was done before is remembered."""
+    def with_policy(self, policy: CallPolicy) -> "GuardedCall":
+        """Return this call with another policy. Its steps begin again at the first; finished ones are remembered."""
         ...
