@@ -37,8 +37,9 @@ check: setup lint types  ## the inner loop: lint, types, architecture, fast test
 test: setup servers lint types  ## everything that CI runs
 	@$(PYTEST)
 
-openapi: setup  ## write openapi.json from the API's code
+openapi: setup  ## write openapi.json and docs/api-reference.md from the API's code
 	@$(BIN)/python -m postino.api.openapi openapi.json
+	@$(BIN)/python scripts/api_reference.py openapi.json docs/api-reference.md
 
 fuzz: setup servers  ## send 50,000 generated requests to the API on both databases, ten minutes; CALLS=… SEED=…
 	@$(BIN)/python -m tests.fuzz $(if $(CALLS),--calls $(CALLS)) $(if $(SEED),--seed $(SEED))

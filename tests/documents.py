@@ -68,6 +68,11 @@ def prose(page: Path) -> str:
     return BLOCK.sub("", page.read_text())
 
 
+def flowing(page: Path) -> str:
+    """Return the page without its blocks, as if it had no line breaks."""
+    return " ".join(prose(page).split())
+
+
 def tables(page: Path, *columns: str) -> list[dict[str, str]]:
     """The rows of all tables with these columns, in their order."""
     return [row for names, rows in _tables(page) if names == list(columns) for row in rows]

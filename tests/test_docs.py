@@ -132,7 +132,7 @@ def test_the_settings_their_variables_and_their_defaults() -> None:
     rows = table(OPERATING, "setting", "environment", "default", "meaning")
     assert {code(row["setting"]): (row["environment"], row["default"]) for row in rows} == known_settings()
     for name in config.NOT_SETTINGS:
-        assert f"`{name}`" in documents.prose(OPERATING)
+        assert f"`{name}`" in documents.flowing(OPERATING)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -167,7 +167,7 @@ def test_the_exit_codes_are_those_of_the_refusals() -> None:
 def test_how_long_a_message_to_telegram_may_be_on_its_way() -> None:
     telegram = load_built_in().providers["telegram"]
     longest = timedelta(seconds=config.PublishingConfig().send_within) + telegram.timeout + telegram.visibility
-    assert f"For Telegram that ends {longest.seconds} seconds after" in documents.prose(OPERATING)
+    assert f"For Telegram that ends {longest.seconds} seconds after" in documents.flowing(OPERATING)
 
 
 # --- Architecture

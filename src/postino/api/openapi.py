@@ -177,6 +177,9 @@ class Document:
                 operation["parameters"] = [*operation.get("parameters", ()), *render_parameters(route)]
             if route.role is not None:
                 operation["security"] = [{"key": []}, {"session": []}]
+                operation["x-role"] = (
+                    f"{route.role}, with access to all brands" if route.all_brands else f"{route.role}"
+                )
             operation["responses"] = self.render_responses(route)
 
     @cached_property
