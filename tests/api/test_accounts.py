@@ -87,7 +87,7 @@ def test_encoded_slash_belongs_to_the_account_name(server: Server) -> None:
     assert server.api.get(path)["id"] == name
     assert server.api.ask("POST", f"{path}/pause").json["state"] == "paused"
     missing = server.api.ask("GET", "/v1/accounts/nobody%2fnowhere")
-    assert (missing.status, "There is no account nobody/nowhere." in missing.json["detail"]) == (404, True)
+    assert (missing.status, "Account nobody/nowhere does not exist." in missing.json["detail"]) == (404, True)
     assert server.api.ask("GET", "/v1/accounts/nobody/nowhere").json["detail"] == "There is nothing at this URL."
     assert server.api.ask("GET", "/v1%2Faccounts").status == 404
 

@@ -107,7 +107,7 @@ def test_what_is_wrong_is_named_as_it_was_typed_and_nothing_is_saved(
 
 def test_an_account_that_nobody_knows_is_refused_with_the_nearest(bruno: str, postino: Postino) -> None:
     refused = postino("blackouts", "add", *NIGHT, "--account", "bluesky:bruna", "--yes")
-    assert (refused.code, refused.err) == (3, "There is no account 'bluesky:bruna'. Did you mean bluesky:bruno?\n")
+    assert (refused.code, refused.err) == (3, "Account 'bluesky:bruna' does not exist. Did you mean bluesky:bruno?\n")
 
 
 def test_a_brand_that_nobody_has_is_saved_with_a_word_about_it(bruno: str, postino: Postino) -> None:

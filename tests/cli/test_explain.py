@@ -147,7 +147,7 @@ def test_an_unknown_account_is_refused_and_a_brand_that_nobody_has_is_told(posti
     refused = postino("jobs", "test", "--channel", "bluesky", "--account", "bluesky:ada.example.com")
     assert (refused.code, refused.err) == (
         3,
-        f"There is no account 'bluesky:ada.example.com'. Did you mean {BLUESKY}?\n",
+        f"Account 'bluesky:ada.example.com' does not exist. Did you mean {BLUESKY}?\n",
     )
     odd = postino("jobs", "test", "--channel", "bluesky", "--brand", "acmee", "--at", LATER)
     assert (odd.code, odd.err) == (0, "No account and no job has the brand acmee. Did you mean acme?\n")

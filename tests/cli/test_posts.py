@@ -260,8 +260,8 @@ def test_posts_are_listed_by_status_network_and_account_in_pages(postino: Postin
     ("words", "code", "told"),
     [
         (["show", "7"], 2, "`postino posts list`"),
-        (["show", "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"], 3, "There is no post"),
-        (["cancel", "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"], 3, "There is no post"),
+        (["show", "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"], 3, "does not exist"),
+        (["cancel", "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"], 3, "does not exist"),
         (["edit", "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"], 2, "Say what to change"),
         (["reschedule", "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"], 2, "either --at TIME or --now"),
         (["resolve", "01932c07-5b1e-7cc3-98c4-dc0c0c07398f", "--give-up"], 2, "--reason"),

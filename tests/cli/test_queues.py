@@ -107,7 +107,7 @@ def test_an_account_is_warmed_by_any_name_it_has(bruno: str, desk: Desk, postino
 def test_an_account_that_nobody_knows_is_refused_with_the_nearest(deed: str, bruno: str, postino: Postino) -> None:
     refused = postino("queues", deed, "--account", "bluesky:bruna")
     assert (refused.code, refused.out) == (3, "")
-    assert refused.err == f"There is no account 'bluesky:bruna'. Did you mean {bruno}?\n"
+    assert refused.err == f"Account 'bluesky:bruna' does not exist. Did you mean {bruno}?\n"
     assert postino("queues", "list", "--json").json["gates"] == []
 
 

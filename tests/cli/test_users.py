@@ -80,7 +80,7 @@ def test_a_link_for_somebody_else_is_theirs(postino: Postino, desk: Desk) -> Non
         (["add", "a da", "--role", "viewer"], PASSWORD, 2, "name"),
         (["add", "ada", "--role", "viewer"], "short", 2, "10 to 200"),
         (["add", "ada", "--role", "viewer"], "", 2, "10 to 200"),
-        (["password", "ada"], PASSWORD, 3, "no user ada"),
+        (["password", "ada"], PASSWORD, 3, "User ada does not exist"),
     ],
 )
 def test_what_is_wrong_is_told_without_the_password(

@@ -52,7 +52,7 @@ async def test_accounts_are_listed_oldest_first(desk: Desk) -> None:
 
 async def test_an_unknown_account_is_not_found(desk: Desk) -> None:
     for asked in (desk.store.account("nobody"), desk.store.set_account_state("nobody", EXPIRED, "why", ME)):
-        with pytest.raises(NotFound, match="There is no account nobody"):
+        with pytest.raises(NotFound, match="Account nobody does not exist"):
             await asked
     assert await desk.store.gates() == []
 

@@ -156,6 +156,6 @@ async def test_they_are_told_and_audited(desk: Desk) -> None:
 
 
 async def test_one_that_is_not_there_cannot_be_removed(desk: Desk) -> None:
-    with pytest.raises(NotFound, match="There is no blackout"):
+    with pytest.raises(NotFound, match=r"Blackout .* does not exist"):
         await desk.store.remove_blackout(uuid4(), ME)
     assert await desk.store.audit() == []

@@ -41,7 +41,7 @@ async def test_a_post_whose_account_is_gone_is_still_there(desk: Desk) -> None:
 async def test_a_post_that_does_not_exist_is_not_found_nor_is_a_job_that_is_none(desk: Desk) -> None:
     job = await desk.put()
     for unknown in (new_id(), job.id):
-        with pytest.raises(NotFound, match=f"There is no post {unknown}"):
+        with pytest.raises(NotFound, match=f"Post {unknown} does not exist"):
             await desk.store.post(unknown)
 
 
@@ -156,7 +156,7 @@ async def test_what_runs_or_was_sent_is_not_edited(desk: Desk) -> None:
 
 async def test_a_job_that_is_no_post_is_not_edited_as_one(desk: Desk) -> None:
     job = await desk.put()
-    with pytest.raises(NotFound, match="There is no post"):
+    with pytest.raises(NotFound, match="does not exist"):
         await desk.store.edit_post(job.id, content("other"), edited(job.id), b"other", "k2", ME)
     assert (await desk.store.job(job.id)).payload == b"{}"
 

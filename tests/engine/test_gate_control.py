@@ -147,7 +147,7 @@ async def test_blackout_is_saved_listed_and_removed(app: Postino, gate_control: 
     assert await last_audit(app) == ("maria", "blackout.removed", f"blackout:{added.id}", "they said so")
     assert await gate_control.blackouts() == []
     assert told == ["woken"] * 2
-    with pytest.raises(NotFound, match="There is no blackout"):
+    with pytest.raises(NotFound, match=r"Blackout .* does not exist"):
         await gate_control.remove_blackout(new_id())
 
 

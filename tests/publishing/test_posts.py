@@ -113,7 +113,7 @@ async def test_time_within_tolerance_is_published_now(app: Postino) -> None:
 
 async def test_accounts_must_exist_on_a_supported_network(app: Postino) -> None:
     await app.accounts.add("pinterest", "carla", {"token": "t"}, base_url="https://there")
-    with pytest.raises(NotFound, match="There is no account mastodon:nobody"):
+    with pytest.raises(NotFound, match="Account mastodon:nobody does not exist"):
         await app.posts.schedule(make_request("hello", ANNA, "mastodon:nobody"))
     with pytest.raises(WrongUse, match="does not publish to Pinterest yet"):
         await app.posts.schedule(make_request("hello", ANNA, "pinterest:carla"))
@@ -203,7 +203,7 @@ async def test_edit_of_a_cancelled_post_or_plain_job_is_refused(app: Postino) ->
     with pytest.raises(Conflict, match="cancelled"):
         await app.posts.edit(post.job.id, Content(body="new"), ME)
     job = await app.enqueue("other")
-    with pytest.raises(NotFound, match="There is no post"):
+    with pytest.raises(NotFound, match="does not exist"):
         await app.posts.edit(job.id, Content(body="new"), ME)
     assert (await app.posts.get(post.job.id)).job.state is State.CANCELLED
 

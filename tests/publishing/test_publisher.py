@@ -171,7 +171,7 @@ async def test_post_of_a_missing_account_fails(tmp_path: Path) -> None:
         job = await create_post(app)
         SqliteDatabase(tmp_path / "postino.db").sql("DELETE FROM {accounts}")
         async with run_worker(app):
-            assert "There is no account mastodon:anna" in ((await wait_for_end(app, job)).last_error or "")
+            assert "Account mastodon:anna does not exist" in ((await wait_for_end(app, job)).last_error or "")
 
 
 async def test_uncertain_post_of_a_missing_account_waits_for_a_person(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ async def test_uncertain_post_of_a_missing_account_waits_for_a_person(tmp_path: 
         await wait_for_end(app, job, State.UNCERTAIN)
         SqliteDatabase(tmp_path / "postino.db").sql("DELETE FROM {accounts}")
         asked = await wait_for_person(app, job)
-    assert "There is no account" in (asked.last_error or "")
+    assert "does not exist" in (asked.last_error or "")
 
 
 async def test_post_of_a_sandbox_account_is_retried_until_the_sandbox_runs(tmp_path: Path) -> None:

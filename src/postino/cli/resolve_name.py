@@ -51,4 +51,4 @@ def match_account(name: str, accounts: Sequence[Account], field: str = "to") -> 
     spellings = [it[part] for it in accounts for part in ("id", "network", "handle")]
     nearest = find_nearest(name, spellings)
     there = f"Did you mean {nearest}?" if nearest else f"Use one of: {', '.join(it['id'] for it in accounts)}."
-    raise NotFound(f"There is no account {name!r}. {there}")
+    raise NotFound(f"Account {name!r} does not exist. {there}")

@@ -111,7 +111,7 @@ def named(postino: "QueueApi", name: str, *, first: bool = False) -> "UserView":
 
     found = next((user for user in postino.users.each() if user["name"] == normalize_name(name)), None)
     if found is None and not first:
-        raise NotFound(f"There is no user {name}. `postino users list` shows those there are.")
+        raise NotFound(f"User {name} does not exist. Run `postino users list` to see all users.")
     return found or postino.users.add(name, OWNER)
 
 

@@ -39,4 +39,4 @@ class ImportedRow:
 
 
 def describe_missing_import(import_id: UUID) -> str:
-    return f"There is no import {import_id}. What is only checked is kept for seven days."
+    return f"Import {import_id} does not exist. A checked file that is not saved is kept for seven days."

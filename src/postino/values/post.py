@@ -209,12 +209,12 @@ class RecentDuplicate:
 
 
 def describe_missing_post(post_id: UUID) -> str:
-    return f"There is no post {post_id}. The list of posts shows the newest ones."
+    return f"Post {post_id} does not exist. Run `postino posts list` to see the newest posts."
 
 
 def describe_missing_account(account_id: str) -> str:
-    return f"There is no account {account_id}. The list of accounts shows those there are."
+    return f"Account {account_id} does not exist. Run `postino accounts list` to see all accounts."
 
 
 def describe_missing_draft(draft_id: UUID) -> str:
-    return f"There is no draft {draft_id}. Of one that was scheduled there are posts."
+    return f"Draft {draft_id} does not exist. A draft that was scheduled has become posts."

@@ -28,7 +28,7 @@ def remove_api_key(key_id: UUID, audit: AuditContext) -> Operation[ApiKey]:
     """Delete an API key, which is refused from the next request on. Raises NotFound."""
     removed = yield ask("delete_api_key", id=key_id)
     if not removed:
-        raise NotFound(f"There is no API key {key_id}. The list of API keys shows those there are.")
+        raise NotFound(f"API key {key_id} does not exist. Run `postino keys list` to see all API keys.")
     key = to_api_key(removed[0])
     yield from write_audit_entry(audit, "api_key.removed", f"api_key:{key_id}", describe_api_key(key))
     return key

@@ -30,7 +30,7 @@ def remove_blackout(blackout_id: UUID, audit: AuditContext) -> Operation[Blackou
     yield ask("lock_hints")
     removed = yield ask("delete_blackout", id=blackout_id)
     if not removed:
-        raise NotFound(f"There is no blackout {blackout_id}. The list of blackouts shows those there are.")
+        raise NotFound(f"Blackout {blackout_id} does not exist. Run `postino blackouts list` to see all blackouts.")
     blackout = to_blackout(removed[0]["definition"])
     yield from hint_lanes(blackout.scope, blackout.name)
     yield from insert_event(EventType.BLACKOUT_REMOVED, None, render_blackout(blackout))

@@ -76,7 +76,7 @@ def list_users(after: UUID | None, limit: int) -> Operation[list[User]]:
 
 def make_user_not_found(user_id: UUID) -> NotFound:
     """Return the error for a user that does not exist."""
-    return NotFound(f"There is no user {user_id}. The list of users shows those there are.")
+    return NotFound(f"User {user_id} does not exist. Run `postino users list` to see all users.")
 
 
 def encode_brands(brands: Iterable[str] | None) -> str | None:
