@@ -22,7 +22,7 @@ from postino.publishing.post_request import PostRequest
 from postino.values.content import Content
 from tests.crash.books import Books
 from tests.crash.publishing.oracle import Oracle
-from tests.gates.clock import Called, calls
+from tests.gates.call_log import LoggedCall, read_calls
 from tests.servers.postgres import PostgresServer
 
 LEFT = "SELECT count(*) FROM postino.jobs WHERE channel IN ({channels})"
@@ -124,7 +124,7 @@ class Press:
     def read_log_tail(self) -> str:
         return (self.folder / "log").read_text().strip()[-600:]
 
-    def visible(self, *networks: str) -> list[Called]:
+    def visible(self, *networks: str) -> list[LoggedCall]:
         """The calls by which posts were published."""
-        found = [it for network in networks for it in calls(self.oracle, network)]
+        found = [it for network in networks for it in read_calls(self.oracle, network)]
         return [it for it in found if it.endpoint == VISIBLE[it.network] and it.status == 200]

@@ -9,7 +9,7 @@ from benchmarks.press import VISIBLE, Press
 from benchmarks.workload import Figure, Stage, Target, Workload
 from postino.config import PublishingConfig
 from postino.providers.registry import load_built_in
-from tests.gates.clock import Called
+from tests.gates.call_log import LoggedCall
 
 POSTS, ACCOUNTS = 1_000, 200
 SLOW = {"seconds": {"min": 2, "max": 10}}
@@ -42,7 +42,7 @@ def flow(stage: Stage, installed: Installed) -> Mapping[str, float]:
     }
 
 
-def ideal_seconds(published: Sequence[Called], cap: int) -> float:
+def ideal_seconds(published: Sequence[LoggedCall], cap: int) -> float:
     """The same answers of one network, if each free slot is taken at once by the idle account with the most left."""
     left: dict[str | None, list[float]] = defaultdict(list)
     for it in published:

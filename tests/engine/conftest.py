@@ -1,4 +1,4 @@
-"""An app on each kind of store, and a worker that runs in the background for as long as a test needs it."""
+"""An app on each kind of store, and a worker that runs in the background during a test."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -14,7 +14,7 @@ from postino import Job, Postino, State
 from postino.config import Config, DatabaseConfig, QueueConfig, WorkerConfig
 
 T = TypeVar("T")
-WITHIN = 20.0  # how long a test waits before it calls something missing
+WITHIN = 20.0  # seconds that a test waits for anything
 
 
 def make_config(folder: Path, url: str) -> Config:
@@ -44,7 +44,7 @@ async def app(database_url: str, tmp_path: Path) -> AsyncIterator[Postino]:
 
 @asynccontextmanager
 async def run_worker(app: Postino, **changes: Any) -> AsyncIterator[None]:
-    """A worker in the background, stopped gracefully afterwards."""
+    """Run a worker in the background and stop it gracefully after the block."""
     app.config = replace(app.config, worker=replace(app.config.worker, **changes))
     stop = asyncio.Event()
     worker = asyncio.create_task(app.work(stop=stop))
@@ -56,7 +56,7 @@ async def run_worker(app: Postino, **changes: Any) -> AsyncIterator[None]:
 
 
 async def wait_for_end(app: Postino, job: Job | UUID, *states: State) -> Job:
-    """The job, once it has come to one of these states (any final one if none is named)."""
+    """Wait until a job is in one of these states, by default any final one, and return it."""
     job_id = job.id if isinstance(job, Job) else job
 
     async def there() -> Job | None:

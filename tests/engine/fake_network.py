@@ -1,4 +1,4 @@
-"""A network in memory: it publishes what it is sent, and answers as was arranged."""
+"""A network in memory that publishes what it is sent and responds as a test arranges."""
 
 import asyncio
 from dataclasses import replace
@@ -45,7 +45,7 @@ ANSWERS: dict[str, Any] = {
 
 
 class FakeNetwork:
-    """`answers` come one after the other, then all is well."""
+    """Gives the arranged responses one after the other, then accepts everything."""
 
     def __init__(self, *answers: str, seen: LookupResult | Failure | None = None) -> None:
         self.answers = list(answers)
@@ -85,7 +85,7 @@ class FakeNetwork:
 def register_publisher(
     app: Postino, network: FakeNetwork, *, look: bool = True, resend: Resend = NEVER, **options: Any
 ) -> None:
-    """Jobs of type `publish` send their payload to this network."""
+    """Register a handler `publish` that sends its payload to this network."""
     found: Lookup | None = network.find if look else None
 
     @app.handler("publish", **options)

@@ -1,4 +1,4 @@
-"""A worker process that publishes over HTTP, to be killed at a crash point of its own."""
+"""A worker process that publishes over HTTP, to be killed at a crash point."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""A worker process for tests: its handlers leave traces in a folder, which is how a test knows what really happened."""
+"""A worker process whose handlers record in a folder which jobs they ran."""
 
 import asyncio
 import os
@@ -28,7 +28,7 @@ app = Postino(
 
 
 def record(line: str) -> None:
-    """One line, written at once, so that it survives a kill."""
+    """Append one line at once, so that it survives a kill."""
     file = os.open(folder / "record", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     os.write(file, f"{line}\n".encode())
     os.close(file)
@@ -41,7 +41,7 @@ async def note(job: Job) -> None:
 
 @app.handler("meet")
 async def meet(job: Job, payload: int) -> None:
-    """Ends only when so many have come: more than fit into one process need a second one."""
+    """Wait until this many jobs have started: more than the slots of one process need a second one."""
     record(f"{job.id} {os.getpid()}")
     while len((folder / "record").read_text().splitlines()) < payload:  # noqa: ASYNC110 - other processes come too
         await asyncio.sleep(0.02)
@@ -49,7 +49,7 @@ async def meet(job: Job, payload: int) -> None:
 
 @app.handler("alone")
 async def alone(job: Job, payload: str) -> None:
-    """Says so if anybody else is here with the same name."""
+    """Record an overlap if another job with the same name runs at the same time."""
     try:
         os.close(os.open(folder / payload, os.O_CREAT | os.O_EXCL))
     except FileExistsError:
@@ -62,7 +62,7 @@ async def alone(job: Job, payload: str) -> None:
 
 @app.handler("hang")
 async def hang(job: Job) -> None:
-    """Hangs in the process named in a file, works in any other."""
+    """Hang in the process that a file names, and end at once in any other."""
     record(f"{job.id} {os.getpid()}")
     if (folder / "hanging").read_text() == str(os.getpid()):
         await asyncio.sleep(60)
@@ -82,10 +82,10 @@ async def slow(job: Job) -> None:
 
 @app.handler("block")
 async def block(job: Job, payload: float) -> None:
-    """Blocks the loop of the process named in a file, works in any other."""
+    """Block the event loop of the process that a file names, and end at once in any other."""
     record(f"{job.id} {os.getpid()}")
     if (folder / "hanging").read_text() == str(os.getpid()):
-        time.sleep(payload)  # noqa: ASYNC251 - this is the mistake
+        time.sleep(payload)  # noqa: ASYNC251 - the mistake under test
 
 
 async def main() -> None:

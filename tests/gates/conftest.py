@@ -1,4 +1,4 @@
-"""An office whose workers keep gates, on each store, and simulated networks that know of no other test."""
+"""Workers that publish under gates, on each store, and a sandbox that no other test uses."""
 
 import subprocess
 import sys

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from tests.crash.publishing.office import Office
-from tests.gates.clock import calls
-from tests.gates.crew import add_fault, crew_of, open_accounts, post_to_all, until
+from tests.gates.call_log import read_calls
+from tests.gates.worker_pool import add_fault, open_accounts, post_to_all, run_workers, wait_until
 
 NETWORK, CAP = "mastodon", 5
 ACCOUNTS, EACH = 50, 40
@@ -21,18 +21,18 @@ async def test_post_behind_a_large_backlog_of_another_brand_is_next(office: Offi
         await post_to_all(office, many, f"one of many {number}")
 
     async def busy() -> bool:
-        return len(await asyncio.to_thread(calls, office.oracle, NETWORK)) > 3 * CAP
+        return len(await asyncio.to_thread(read_calls, office.oracle, NETWORK)) > 3 * CAP
 
     async def others_went_on() -> bool:
-        seen = await asyncio.to_thread(calls, office.oracle, NETWORK)
+        seen = await asyncio.to_thread(read_calls, office.oracle, NETWORK)
         known = [place for place, it in enumerate(seen) if it.account == single.handle]
         return bool(known) and len(seen) > known[0] + CAP
 
-    async with crew_of(office, 2, cap=CAP, patience=0.1):
-        await until(busy, 20)
+    async with run_workers(office, 2, cap=CAP, patience=0.1):
+        await wait_until(busy, 20)
         accepted_at = await post_to_all(office, [single], "the only one")
-        await until(others_went_on, 10)
-    seen = calls(office.oracle, NETWORK)
+        await wait_until(others_went_on, 10)
+    seen = read_calls(office.oracle, NETWORK)
     [its] = [it for it in seen if it.account == single.handle]
     ahead = [it for it in seen if accepted_at <= it.began_at < its.began_at]
     assert len(ahead) <= CAP

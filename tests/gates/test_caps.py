@@ -8,8 +8,8 @@ from postino import State
 from tests.crash.publishing.chaos import excuse
 from tests.crash.publishing.office import Office
 from tests.crash.publishing.verdict import judge
-from tests.gates.clock import calls, most_at_once, peaks
-from tests.gates.crew import add_fault, all_out, crew_of, open_accounts, post_to_all
+from tests.gates.call_log import count_most_at_once, read_calls, read_peaks
+from tests.gates.worker_pool import add_fault, open_accounts, post_to_all, run_workers, wait_until_done
 
 NETWORKS = ("bluesky", "mastodon")  # of which can be asked what became of a post whose worker died
 CAP, ACCOUNTS = 5, 10
@@ -34,17 +34,17 @@ async def test_caps_hold_and_recover_when_workers_are_killed(
         await add_fault(office, network, "slow", params=SLOW)
     for number in range(ROUNDS):
         await post_to_all(office, accounts, f"in chaos {number}")
-    async with crew_of(office, workers, cap=CAP, patience=PATIENCE) as crew:
-        await crew.kill_some(KILLS, EVERY, chance)
-        await all_out(office, 30)
+    async with run_workers(office, workers, cap=CAP, patience=PATIENCE) as pool:
+        await pool.kill_randomly(KILLS, EVERY, chance)
+        await wait_until_done(office, 30)
         in_peace_at = await post_to_all(office, accounts, "in peace")
-        await all_out(office, 15)
-    by_account, by_network = peaks(office.oracle)
+        await wait_until_done(office, 15)
+    by_account, by_network = read_peaks(office.oracle)
     assert len(by_account) >= len(accounts)
     assert max(by_account.values()) == 1
     assert max(by_network.values()) == CAP
     for network in NETWORKS:
-        assert most_at_once([it for it in calls(office.oracle, network) if it.began_at > in_peace_at]) == CAP
+        assert count_most_at_once([it for it in read_calls(office.oracle, network) if it.began_at > in_peace_at]) == CAP
     verdict = await judge(office)
     jobs = [await office.app.store.job(posted.id) for posted in office.posts]
     unasked = [job for job in verdict.asked.values() if excuse(job, await office.app.store.ledger(job.id)) is None]

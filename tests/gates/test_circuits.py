@@ -13,9 +13,17 @@ from tests.crash.publishing.oracle import Oracle
 from tests.crash.publishing.program import LEASE
 from tests.crash.publishing.shapes import shape_for
 from tests.crash.publishing.verdict import judge
-from tests.gates.clock import Called, calls, most_at_once
-from tests.gates.crew import add_fault, all_out, crew_of, open_accounts, post_to_all, remove_fault, until
-from tests.gates.openings import Opening, closings, openings
+from tests.gates.call_log import LoggedCall, count_most_at_once, read_calls
+from tests.gates.circuit_events import Opening, read_closings, read_openings
+from tests.gates.worker_pool import (
+    add_fault,
+    open_accounts,
+    post_to_all,
+    remove_fault,
+    run_workers,
+    wait_until,
+    wait_until_done,
+)
 
 DOWN, WELL = "bluesky", ("mastodon", "telegram")
 OPEN = 1.0  # seconds, at first
@@ -34,17 +42,17 @@ async def opened(office: Office, times: int) -> Opening:
     """The how-many-th opening, once it is there."""
 
     async def there() -> bool:
-        return len(await asyncio.to_thread(openings, office.books, DOWN)) >= times
+        return len(await asyncio.to_thread(read_openings, office.books, DOWN)) >= times
 
-    await until(there, 15)
-    return openings(office.books, DOWN)[times - 1]
+    await wait_until(there, 15)
+    return read_openings(office.books, DOWN)[times - 1]
 
 
 def well_again(office: Office) -> bool:
-    return bool(closings(office.books, DOWN))
+    return bool(read_closings(office.books, DOWN))
 
 
-def between(some: Sequence[Called], one: Opening, other: Opening) -> list[Called]:
+def between(some: Sequence[LoggedCall], one: Opening, other: Opening) -> list[LoggedCall]:
     """The probes after an opening: the next opening is what came of them."""
     return [it for it in some if one.until_at <= it.began_at < other.until_at]
 
@@ -61,15 +69,15 @@ async def test_failing_network_gets_only_probes_and_others_publish(office: Offic
     trouble = await add_fault(office, DOWN, fault)
     for number in range(POSTS):
         await post_to_all(office, [it for some in accounts.values() for it in some], f"in trouble {number}")
-    async with crew_of(office, 3, circuits=CIRCUITS) as crew:
+    async with run_workers(office, 3, circuits=CIRCUITS) as pool:
         last = await opened(office, 3)
         await remove_fault(office, trouble)
         assert {published(office.oracle, network) for network in WELL} == {ACCOUNTS * POSTS}, "others did not wait"
-        await all_out(office, 25)
-        assert len(crew.living) == 3
+        await wait_until_done(office, 25)
+        assert len(pool.processes) == 3
 
-    asked = calls(office.oracle, DOWN)
-    opens = openings(office.books, DOWN)
+    asked = read_calls(office.oracle, DOWN)
+    opens = read_openings(office.books, DOWN)
     assert len(opens) == 3
     for opening in opens:
         assert [it for it in asked if opening.at + GRACE < it.began_at < opening.until_at] == []
@@ -77,9 +85,9 @@ async def test_failing_network_gets_only_probes_and_others_publish(office: Offic
         assert len(between(asked, one, other)) == 1, "one probe for each opening"
         assert other.at - one.until_at < A_SECOND, "as soon as it may be asked, it is"
         assert (one.until_at - one.at).total_seconds() == pytest.approx(OPEN * lasts, abs=0.01)
-    assert most_at_once(between(asked, opens[0], opens[2])) == 1
+    assert count_most_at_once(between(asked, opens[0], opens[2])) == 1
 
-    assert closings(office.books, DOWN)[0] < last.until_at + A_SECOND
+    assert read_closings(office.books, DOWN)[0] < last.until_at + A_SECOND
     succeeded = [it for it in asked if it.status == 200 and it.began_at > last.until_at]
     assert succeeded[0].began_at < last.until_at + A_SECOND
     [[attempts]] = office.books.ask(ATTEMPTS)
@@ -98,7 +106,7 @@ async def test_killed_probe_does_not_keep_the_circuit_open(
     accounts = await open_accounts(office, DOWN, ACCOUNTS)
     trouble = await add_fault(office, DOWN, "drop")
     await post_to_all(office, accounts, "probed")
-    async with crew_of(office, 3, circuits=CIRCUITS, patience=0.05) as crew:
+    async with run_workers(office, 3, circuits=CIRCUITS, patience=0.05) as pool:
         await opened(office, 1)
         slow = await add_fault(office, DOWN, "slow", params={"seconds": 1.4})
         await remove_fault(office, trouble)
@@ -106,15 +114,15 @@ async def test_killed_probe_does_not_keep_the_circuit_open(
 
         async def under_way() -> bool:
             probing[:] = [pid for [pid] in await asyncio.to_thread(office.books.ask, HELD)]
-            return len(probing) == 1 and any(it.ended_at is None for it in calls(office.oracle, DOWN))
+            return len(probing) == 1 and any(it.ended_at is None for it in read_calls(office.oracle, DOWN))
 
-        await until(under_way, 10)
-        [prober] = [it for it in crew.living if it.pid == probing[0]]
-        await crew.kill(prober)
+        await wait_until(under_way, 10)
+        [prober] = [it for it in pool.processes if it.pid == probing[0]]
+        await pool.kill(prober)
         assert not well_again(office)
         killed_at = await remove_fault(office, slow)
-        await all_out(office, 20)
-    [closed_at, *_] = closings(office.books, DOWN)
+        await wait_until_done(office, 20)
+    [closed_at, *_] = read_closings(office.books, DOWN)
     assert closed_at - killed_at < timedelta(seconds=LEASE + 3)
     verdict = await judge(office)
     assert (verdict.violations, verdict.asked) == ([], {})
@@ -131,19 +139,19 @@ async def test_open_circuit_stops_running_posts_before_their_next_call(
     trouble = await add_fault(office, DOWN, "drop", endpoint=plain.visible)
     slow = await add_fault(office, DOWN, "slow", endpoint="uploadBlob", params={"seconds": 1.5})
     pictures = [await office.post(picture, "half-way") for _ in range(4)]
-    async with crew_of(office, 2, circuits=CIRCUITS | {"open_timeout": 3.0}, patience=0.1):
+    async with run_workers(office, 2, circuits=CIRCUITS | {"open_timeout": 3.0}, patience=0.1):
 
         async def uploading() -> bool:
-            return len([it for it in calls(office.oracle, DOWN) if it.endpoint == "uploadBlob"]) == len(pictures)
+            return len([it for it in read_calls(office.oracle, DOWN) if it.endpoint == "uploadBlob"]) == len(pictures)
 
-        await until(uploading, 10)
+        await wait_until(uploading, 10)
         for _ in range(3):
             await office.post(plain, "in trouble")
         opening = await opened(office, 1)
         await remove_fault(office, trouble)
         await remove_fault(office, slow)
-        await all_out(office, 20)
-    asked = calls(office.oracle, DOWN)
+        await wait_until_done(office, 20)
+    asked = read_calls(office.oracle, DOWN)
     uploads = [it for it in asked if it.endpoint == "uploadBlob"]
     assert all(it.ended_at and opening.at < it.ended_at < opening.until_at for it in uploads)
     assert [it for it in asked if opening.at + GRACE < it.began_at < opening.until_at] == []

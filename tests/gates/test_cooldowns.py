@@ -12,8 +12,16 @@ from postino.values.post import StoredAccount
 from tests.crash.publishing.office import Office
 from tests.crash.publishing.shapes import NETWORKS
 from tests.crash.publishing.verdict import judge
-from tests.gates.clock import Called, calls, instant, too_soon
-from tests.gates.crew import Crew, add_fault, all_out, crew_of, open_accounts, post_to_all, until
+from tests.gates.call_log import LoggedCall, find_early_calls, instant, read_calls
+from tests.gates.worker_pool import (
+    WorkerPool,
+    add_fault,
+    open_accounts,
+    post_to_all,
+    run_workers,
+    wait_until,
+    wait_until_done,
+)
 
 COOL = 5  # seconds
 WAYS = ("seconds", "http_date", "reset")
@@ -21,8 +29,8 @@ WORKERS = 3
 LEFT = "SELECT count(*) FROM postino.jobs WHERE account IN ({accounts})"
 
 
-def limits(office: Office) -> list[Called]:
-    return [it for it in calls(office.oracle) if it.status == 429 and it.ended_at is not None]
+def limits(office: Office) -> list[LoggedCall]:
+    return [it for it in read_calls(office.oracle) if it.status == 429 and it.ended_at is not None]
 
 
 def went_out(office: Office, accounts: Sequence[StoredAccount]) -> list[datetime]:
@@ -32,18 +40,18 @@ def went_out(office: Office, accounts: Sequence[StoredAccount]) -> list[datetime
     return [datetime.fromisoformat(it["published_at"]) for it in seen if (it["network"], it["account"]) in handles]
 
 
-async def die_and_come_back(office: Office, crew: Crew, untouched: Sequence[StoredAccount]) -> datetime:
+async def die_and_come_back(office: Office, pool: WorkerPool, untouched: Sequence[StoredAccount]) -> datetime:
     """Once the others' posts are out, all workers die in the middle of the cool-downs, and new ones come."""
     theirs = ", ".join(f"'{account.id}'" for account in untouched)
 
     async def are_out() -> bool:
         return (await asyncio.to_thread(office.books.ask, LEFT.format(accounts=theirs))) == [(0,)]
 
-    await until(are_out, 15)
-    for worker in crew.living.copy():
-        await crew.kill(worker)
+    await wait_until(are_out, 15)
+    for worker in pool.processes.copy():
+        await pool.kill(worker)
     died_at = datetime.now(UTC)
-    await crew.hire(WORKERS)
+    await pool.start_workers(WORKERS)
     return died_at
 
 
@@ -67,15 +75,15 @@ async def test_cooldown_of_an_account_survives_the_death_of_all_workers(
             untouched.append(neighbour)
     for number in range(2):
         await post_to_all(office, [*limited, *untouched], f"cooled {number}")
-    async with crew_of(office, WORKERS) as crew:
-        died_at = await die_and_come_back(office, crew, untouched)
+    async with run_workers(office, WORKERS) as pool:
+        died_at = await die_and_come_back(office, pool, untouched)
         told = limits(office)
-        await all_out(office, 20)
+        await wait_until_done(office, 20)
     assert {(it.network, it.account) for it in told} == {(it.network, it.handle) for it in limited}
     until_at = min(it.retry_after_at for it in told if it.retry_after_at)
     assert died_at < until_at, "they died in the middle"
     assert max(went_out(office, untouched)) < until_at, "neighbours did not wait"
-    assert list(too_soon(calls(office.oracle))) == []
+    assert list(find_early_calls(read_calls(office.oracle))) == []
     assert len(limits(office)) == len(limited), "nobody had to be told twice"
     await check_all_out(office)
 
@@ -91,15 +99,15 @@ async def test_cooldown_of_a_network_does_not_affect_other_networks(
         await add_fault(office, network, "rate_limited", times=1, params={way: COOL, "everyone": True})
     for number in range(2):
         await post_to_all(office, [*limited, *untouched], f"cooled {number}")
-    async with crew_of(office, WORKERS) as crew:
-        died_at = await die_and_come_back(office, crew, untouched)
+    async with run_workers(office, WORKERS) as pool:
+        died_at = await die_and_come_back(office, pool, untouched)
         told = limits(office)
-        await all_out(office, 20)
+        await wait_until_done(office, 20)
     until_at = min(it.retry_after_at for it in told if it.retry_after_at)
     assert died_at < until_at, "they died in the middle"
     assert max(went_out(office, untouched)) < until_at, "neighbours did not wait"
     assert min(went_out(office, limited)) >= until_at
-    assert list(too_soon(calls(office.oracle))) == []
+    assert list(find_early_calls(read_calls(office.oracle))) == []
     assert len(limits(office)) <= len(limited), "nobody had to be told twice"
     await check_all_out(office)
 
@@ -112,9 +120,9 @@ async def test_no_post_is_published_early_although_workers_die(office: Office, c
     due = [now + timedelta(seconds=chance.uniform(1, 5)) for _ in range(20)]
     for number, at in enumerate(due):
         await post_to_all(office, [chance.choice(accounts)], f"at its time {number}", at=at)
-    async with crew_of(office, WORKERS) as crew:
-        await crew.kill_some(6, (0.4, 0.8), chance)
-        await all_out(office, 20)
+    async with run_workers(office, WORKERS) as pool:
+        await pool.kill_randomly(6, (0.4, 0.8), chance)
+        await wait_until_done(office, 20)
     seen = {it["text"]: instant(it["published_at"]) for it in office.oracle.ask("published?all=1")["data"]}
     for posted, at in zip(office.posts, due, strict=True):
         published_at = seen[posted.parts[0]]

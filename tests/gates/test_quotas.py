@@ -11,8 +11,8 @@ from postino import State
 from tests.crash.publishing.office import Office
 from tests.crash.publishing.program import SEND_WITHIN
 from tests.crash.publishing.verdict import judge
-from tests.gates.clock import VISIBLE, calls
-from tests.gates.crew import all_out, crew_of, open_accounts, post_to_all, until
+from tests.gates.call_log import VISIBLE, read_calls
+from tests.gates.worker_pool import open_accounts, post_to_all, run_workers, wait_until, wait_until_done
 
 NETWORK = "mastodon"
 MOST, SECONDS = 3, 4.0
@@ -27,11 +27,11 @@ async def test_quota_is_never_exceeded_although_workers_die(office: Office, chan
     accounts = await open_accounts(office, NETWORK, 2)
     for number in range(2 * MOST + 1):
         await post_to_all(office, accounts, f"one of a few {number}")
-    async with crew_of(office, 2, quota=(MOST, SECONDS)) as crew:
-        await crew.kill_some(4, (0.5, 1.5), chance)
-        await all_out(office, 25)
+    async with run_workers(office, 2, quota=(MOST, SECONDS)) as pool:
+        await pool.kill_randomly(4, (0.5, 1.5), chance)
+        await wait_until_done(office, 25)
     for account in accounts:
-        visible = [it for it in calls(office.oracle, NETWORK, account.handle) if it.endpoint in VISIBLE]
+        visible = [it for it in read_calls(office.oracle, NETWORK, account.handle) if it.endpoint in VISIBLE]
         assert len(visible) >= 2 * MOST + 1
         for first, beyond in zip(visible, visible[MOST:], strict=False):
             assert beyond.began_at - first.began_at > PERIOD
@@ -53,6 +53,6 @@ async def test_unsent_call_releases_its_quota(office: Office) -> None:
             [[times]] = await asyncio.to_thread(office.books.ask, TRIED)
             return bool(times > MOST)
 
-        async with crew_of(office, 1, quota=(MOST, 3600.0)):
-            await until(tried, 20)
+        async with run_workers(office, 1, quota=(MOST, 3600.0)):
+            await wait_until(tried, 20)
     assert office.books.ask(SPENT) == [(0,)]

@@ -1,4 +1,4 @@
-"""An app whose database is behind a proxy, and what is logged meanwhile."""
+"""An app whose database is behind a proxy, and its log."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ import structlog
 
 from postino import Postino
 from tests.engine.conftest import make_config
-from tests.outages.flow import Flow, Logs, Ran, Start
+from tests.outages.job_flow import Flow, Logs, Ran, Start
 from tests.servers.postgres import PostgresServer
 from tests.servers.proxy import Proxy
 
@@ -45,7 +45,7 @@ def flow(app: Postino) -> Flow:
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts worker processes, and ends those that are left; they leave their traces in the test's folder."""
+    """Start worker processes that record their jobs in the test folder; kill those that are left at the end."""
     with ExitStack() as ending:
 
         def start_one(url: str, program: str = "tests.engine.recording_worker") -> "subprocess.Popen[str]":
@@ -61,7 +61,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 @pytest.fixture
 def ran(tmp_path: Path) -> Ran:
-    """Which jobs began in those processes, by their ids as text, and how often."""
+    """Read which jobs started in those processes, and how often."""
 
     def read() -> Counter[str]:
         record = tmp_path / "record"

@@ -1,4 +1,4 @@
-"""The worker process of the engine's tests with little memory, and a handler that wants more than there is."""
+"""The recording worker with little memory, and a handler that wants more than there is."""
 
 import asyncio
 import os

@@ -13,7 +13,7 @@ from postino import Done, Job, Outcome, Postino, State
 from postino.engine import store_retry
 from postino.errors import StoreUnreachable
 from tests.engine.conftest import make_config, wait_for_end
-from tests.outages.flow import Flow, Logs, Ran, Start, find_alarms, line_with, run_flow
+from tests.outages.job_flow import Flow, Logs, Ran, Start, find_alarms, line_with, run_flow
 
 ROOM = 1 << 30
 
@@ -88,7 +88,7 @@ async def test_full_disk_raises_and_work_resumes_when_there_is_room(
         finish.set()
         await refused.wait()
         disk.pages = ROOM
-        await flow.back()
+        await flow.measure_recovery()
         assert (await wait_for_end(app, job)).state is State.COMPLETED
     await flow.check(given_back=True)
     assert find_alarms(logs) == []

@@ -9,7 +9,7 @@ import pytest
 from postino import Job, Postino, State
 from postino.rules.settlement import DeadLetterCause
 from tests.engine.conftest import make_config, run_worker, wait_for_end
-from tests.outages.flow import Ran, Start
+from tests.outages.job_flow import Ran, Start
 
 
 @pytest.fixture

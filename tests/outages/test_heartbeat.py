@@ -2,7 +2,7 @@
 
 from postino import Postino, State
 from tests.engine.conftest import run_worker, wait_for, wait_for_end
-from tests.outages.flow import Flow, Logs, find_alarms, is_query
+from tests.outages.job_flow import Flow, Logs, find_alarms, is_query
 from tests.servers.proxy import Loses, Proxy, any_of, nothing
 
 

@@ -7,7 +7,7 @@ from postino.stores.records import ClaimRequest, JobFilter, WorkerInfo
 from postino.values.event import EventType
 from postino.values.job import new_id
 from tests.engine.conftest import run_worker, wait_for_end
-from tests.outages.flow import Flow, Logs, all_events, find_alarms, is_query, lost, run_flow
+from tests.outages.job_flow import Flow, Logs, all_events, find_alarms, is_query, run_flow, wait_for_losses
 from tests.servers.proxy import Proxy, nth
 
 
@@ -32,8 +32,8 @@ async def test_worker_with_lost_responses_runs_every_job_once(
     async with run_flow(flow):
         for answers in (1, 2, 3):
             proxy.loses = nth(2, is_query(*names))
-            await lost(proxy, answers)
-            await flow.back()
+            await wait_for_losses(proxy, answers)
+            await flow.measure_recovery()
     await flow.check(given_back=given_back)
     assert find_alarms(logs) == []
 

@@ -6,7 +6,7 @@ import pytest
 
 from postino import Job, Outcome, Postino, Retry, State, Unknown
 from tests.engine.conftest import run_worker, wait_for_end
-from tests.outages.flow import Flow, Logs, find_alarms, is_query, lost, run_flow
+from tests.outages.job_flow import Flow, Logs, find_alarms, is_query, run_flow, wait_for_losses
 from tests.servers.proxy import Proxy, nothing, nth, share
 
 ANYTHING = is_query("insert_jobs", "survey", "claim_*", "settle*", "record_heartbeat")
@@ -16,8 +16,8 @@ async def test_settle_with_a_lost_response_raises_no_alarm(flow: Flow, proxy: Pr
     async with run_flow(flow):
         for answers in (1, 2, 3):
             proxy.loses = nth(2, is_query("settle*"))
-            await lost(proxy, answers)
-            await flow.back()
+            await wait_for_losses(proxy, answers)
+            await flow.measure_recovery()
     await flow.check()
     assert find_alarms(logs) == []
 
@@ -45,8 +45,8 @@ async def test_retry_with_a_lost_response_is_written_once(
 async def test_randomly_lost_responses_lose_and_repeat_no_job(flow: Flow, proxy: Proxy, logs: Logs) -> None:
     async with run_flow(flow):
         proxy.loses = share(0.1, random.Random(1), ANYTHING)
-        await lost(proxy, 15)
+        await wait_for_losses(proxy, 15)
         proxy.loses = nothing
-        await flow.back()
+        await flow.measure_recovery()
     await flow.check(given_back=True)
     assert find_alarms(logs) == []

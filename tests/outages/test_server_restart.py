@@ -9,7 +9,7 @@ import pytest
 
 from postino import Postino
 from tests.engine.conftest import make_config, wait_for
-from tests.outages.flow import Flow, Logs, find_alarms, run_flow
+from tests.outages.job_flow import Flow, Logs, find_alarms, run_flow
 from tests.servers.postgres import PostgresServer
 
 pytestmark = pytest.mark.crash
@@ -26,8 +26,8 @@ async def test_server_restart_loses_and_repeats_no_job(
         async with run_flow(flow):
             for _ in range(2):
                 await asyncio.to_thread(private_postgres.restart, mode)
-                await flow.back()
-                await flow.more()
+                await flow.measure_recovery()
+                await flow.wait_for_starts()
         await flow.check(given_back=True)
     assert find_alarms(logs) == []
 
@@ -37,7 +37,7 @@ async def test_killed_backend_costs_one_connection(app: Postino, flow: Flow, pos
     async with run_flow(flow):
         for _ in range(5):
             await kill_a_busy_one(by_hand)
-            await flow.back()
+            await flow.measure_recovery()
     await by_hand.close()
     await flow.check(given_back=True)
     assert find_alarms(logs) == []

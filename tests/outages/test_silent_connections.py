@@ -9,7 +9,7 @@ import pytest
 from postino import Postino
 from postino.errors import StoreUnreachable
 from tests.engine.conftest import make_config, wait_for
-from tests.outages.flow import Flow, Logs, find_alarms, is_logged, run_flow
+from tests.outages.job_flow import Flow, Logs, find_alarms, is_logged, run_flow
 from tests.servers.proxy import Proxy
 
 
@@ -30,6 +30,6 @@ async def test_silent_connections_are_replaced(flow: Flow, proxy: Proxy, logs: L
             await flow.app.store.workers()
         await wait_for(lambda: is_logged(logs, "store.unreachable"))
         proxy.fail_over()
-        await flow.more()
+        await flow.wait_for_starts()
     await flow.check(given_back=True)
     assert find_alarms(logs) == []

@@ -9,7 +9,7 @@ from postino import Job, Postino, State
 from postino.errors import StoreUnreachable
 from postino.values.event import EventType
 from tests.engine.conftest import make_config, run_worker, wait_for, wait_for_end
-from tests.outages.flow import Flow, Logs, Ran, Start, all_events, find_alarms, is_logged, line_with, run_flow
+from tests.outages.job_flow import Flow, Logs, Ran, Start, all_events, find_alarms, is_logged, line_with, run_flow
 from tests.servers.proxy import Proxy
 
 LEASE = 1.0
@@ -25,7 +25,7 @@ async def away_for_longer_than_a_lease(proxy: Proxy) -> None:
 async def test_slow_database_costs_only_time(flow: Flow, proxy: Proxy, logs: Logs) -> None:
     async with run_flow(flow, askers=8):
         proxy.slow(0.1, 0.05)  # there, and the same back
-        await flow.more(24)
+        await flow.wait_for_starts(24)
         proxy.slow(0, 0)
     await flow.check()
     assert find_alarms(logs) == []
@@ -34,7 +34,7 @@ async def test_slow_database_costs_only_time(flow: Flow, proxy: Proxy, logs: Log
 async def test_outage_longer_than_the_lease_kills_no_worker(flow: Flow, proxy: Proxy, logs: Logs) -> None:
     async with run_flow(flow, lease=LEASE):
         await away_for_longer_than_a_lease(proxy)
-        await flow.back()
+        await flow.measure_recovery()
     await flow.check(given_back=True)
     assert find_alarms(logs) == []
 

@@ -1,4 +1,4 @@
-"""Workers of a test, some of which die, and the many accounts they publish for."""
+"""Worker processes that a test kills and replaces, and the accounts they publish for."""
 
 import asyncio
 import random
@@ -17,38 +17,38 @@ from tests.crash.workers import Process
 FAULTS = "faults"
 
 
-class Crew:
-    """So many workers; whoever is killed is replaced at once."""
+class WorkerPool:
+    """A number of worker processes; a killed one is replaced at once."""
 
     def __init__(self, office: Office, **order: Any) -> None:
         self.office = office
         self.order = order
-        self.living: list[Process] = []
+        self.processes: list[Process] = []
 
-    async def hire(self, count: int) -> None:
-        self.living += [await self.office.start(**self.order) for _ in range(count)]
+    async def start_workers(self, count: int) -> None:
+        self.processes += [await self.office.start(**self.order) for _ in range(count)]
 
     async def kill(self, victim: Process) -> None:
-        self.living.remove(victim)
+        self.processes.remove(victim)
         victim.kill()
         await victim.ended
         self.office.kills += 1
 
-    async def kill_some(self, kills: int, every: tuple[float, float], chance: random.Random) -> None:
-        """One after the other, each with a successor."""
+    async def kill_randomly(self, kills: int, every: tuple[float, float], chance: random.Random) -> None:
+        """Kill random workers one after the other, and start another for each."""
         for _ in range(kills):
             await asyncio.sleep(chance.uniform(*every))
-            await self.kill(chance.choice(self.living))
-            await self.hire(1)
+            await self.kill(chance.choice(self.processes))
+            await self.start_workers(1)
 
 
 @asynccontextmanager
-async def crew_of(office: Office, count: int, **order: Any) -> AsyncIterator[Crew]:
-    """They leave in peace if nothing went wrong."""
-    crew = Crew(office, **order)
-    await crew.hire(count)
-    yield crew
-    await office.stop(*crew.living)
+async def run_workers(office: Office, count: int, **order: Any) -> AsyncIterator[WorkerPool]:
+    """Run workers during the block and stop them gracefully after it."""
+    pool = WorkerPool(office, **order)
+    await pool.start_workers(count)
+    yield pool
+    await office.stop(*pool.processes)
 
 
 async def open_accounts(office: Office, network: str, count: int, brand: str | None = None) -> list[StoredAccount]:
@@ -67,7 +67,7 @@ async def open_accounts(office: Office, network: str, count: int, brand: str | N
 
 
 async def post_to_all(office: Office, accounts: Sequence[StoredAccount], about: str, **wish: Any) -> datetime:
-    """One plain post for each, accepted at once; tells when that was."""
+    """Schedule one post for each account and return when they were accepted."""
     said = Content(body=f"{about}, {secrets.token_hex(4)}")
     written = await office.app.posts.schedule(
         PostRequest(content=said, accounts=tuple(it.id for it in accounts), **wish)
@@ -80,7 +80,7 @@ async def post_to_all(office: Office, accounts: Sequence[StoredAccount], about: 
 
 
 async def add_fault(office: Office, network: str, fault: str, **told: Any) -> int:
-    """Until it is removed, where nothing is said about how often."""
+    """Add a fault; without `times` it lasts until it is removed."""
     often = {} if "times" in told else {"rate": 1}
     added = await asyncio.to_thread(office.oracle.ask, FAULTS, {"network": network, "fault": fault} | often | told)
     number: int = added["id"]
@@ -92,16 +92,16 @@ async def remove_fault(office: Office, number: int) -> datetime:
     return datetime.now(UTC)
 
 
-async def until(ask: Callable[[], Awaitable[object]], within: float) -> None:
+async def wait_until(ask: Callable[[], Awaitable[object]], within: float) -> None:
     async with asyncio.timeout(within):
         while not await ask():  # noqa: ASYNC110 - other processes bring it about
             await asyncio.sleep(0.02)
 
 
-async def all_out(office: Office, within: float) -> None:
-    """Every post has ended, or waits for a person."""
+async def wait_until_done(office: Office, within: float) -> None:
+    """Wait until every post has ended or waits for a person."""
 
     async def none_moving() -> bool:
         return not await asyncio.to_thread(office.moving)
 
-    await until(none_moving, within)
+    await wait_until(none_moving, within)

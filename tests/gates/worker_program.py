@@ -1,4 +1,4 @@
-"""What the worker processes here do: they publish under caps, circuits and quotas that a test names."""
+"""The program of the worker processes: it publishes under the caps, circuits and quotas that a test chooses."""
 
 import asyncio
 import signal
@@ -18,7 +18,7 @@ NO_OUTAGE = {"failure_threshold": 1000}
 
 
 def settings(order: dict[str, Any]) -> Config:
-    """Those of the killed workers, with one cap for each network and the circuits that are asked for."""
+    """Return the settings of the crash tests with the given cap for each network and the given circuits."""
     channel = ChannelConfig(max_attempts=MOST_ATTEMPTS, retry_backoff=AGAIN, cap=order.get("cap"))
     return replace(
         usual(order),

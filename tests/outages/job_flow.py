@@ -1,4 +1,4 @@
-"""Jobs that keep coming while their database is away, and what became of each of them."""
+"""A steady flow of jobs during an outage of the database, and what became of each job."""
 
 import asyncio
 import fnmatch
@@ -28,7 +28,7 @@ ALARMS = {"worker.error", "worker.dead", "worker.replaced", "job.lost", "job.rev
 
 
 class Flow:
-    """Asks for jobs of several kinds all the time; notes what was accepted and what ran."""
+    """Enqueues jobs of several kinds all the time, and records what was accepted and what ran."""
 
     def __init__(self, app: Postino) -> None:
         self.app = app
@@ -41,8 +41,8 @@ class Flow:
         self.starts[job.id] += 1
         await asyncio.sleep(0)
 
-    async def ask(self) -> None:
-        """One with nothing, one with a key, some of one account; a refusal is for the caller to repeat."""
+    async def enqueue_some(self) -> None:
+        """Enqueue a plain job, one with a key, and two of an account. Nothing counts as accepted after an error."""
         number = next(self.numbers)
         try:
             jobs = [await self.app.enqueue("flow", number), await self.app.enqueue("flow", number, key=str(number))]
@@ -51,13 +51,13 @@ class Flow:
             return
         self.accepted |= {job.id: job for job in jobs}
 
-    async def go_on(self) -> None:
+    async def enqueue_forever(self) -> None:
         while True:
-            await self.ask()
+            await self.enqueue_some()
             await asyncio.sleep(0.01)
 
-    async def more(self, jobs: int = 20) -> None:
-        """Returns when so many more than now have begun."""
+    async def wait_for_starts(self, jobs: int = 20) -> None:
+        """Wait until this many more jobs have started."""
         goal = len(self.starts) + jobs
 
         async def there() -> bool:
@@ -65,8 +65,8 @@ class Flow:
 
         await wait_for(there)
 
-    async def back(self) -> float:
-        """After how many seconds a job that is asked for now has been done: at most what is promised."""
+    async def measure_recovery(self) -> float:
+        """Enqueue a job and return how many seconds it takes to complete; fail after BACK_WITHIN."""
         asked_at = time.monotonic()
         async with asyncio.timeout(BACK_WITHIN):
             job = await self.app.enqueue("flow")
@@ -74,25 +74,25 @@ class Flow:
             await wait_for_end(self.app, job)
         return time.monotonic() - asked_at
 
-    async def all_ended(self) -> None:
+    async def wait_until_ended(self) -> None:
         async def none_left() -> bool:
             return not await self.app.store.jobs(JobFilter(states=(State.PENDING, State.RUNNING), limit=1))
 
         await wait_for(none_left)
 
     async def check(self, *, given_back: bool = False) -> None:
-        """Every job there is was done once, and its history and its events say so; all that was accepted is there."""
+        """Check that every accepted job exists and every job ran once, by its history and its events."""
         found = await self.app.store.jobs(JobFilter(limit=10_000))
         assert self.accepted.keys() <= {job.id for job in found}
         assert {job.state for job in found} == {State.COMPLETED}
         assert self.starts == {job.id: 1 for job in found}
-        told = Counter((event.type, event.job_id) for event in await all_events(self.app) if event.job_id)
+        events = Counter((event.type, event.job_id) for event in await all_events(self.app) if event.job_id)
         allowed = {EventType.COMPLETED, EventType.RELEASED} if given_back else {EventType.COMPLETED}
-        assert {kind for kind, _ in told} <= allowed
+        assert {kind for kind, _ in events} <= allowed
         for job in found:
-            assert told[EventType.COMPLETED, job.id] == 1
+            assert events[EventType.COMPLETED, job.id] == 1
             outcomes = [attempt.outcome for attempt in await self.app.store.attempts(job.id)]
-            assert outcomes == ["released"] * told[EventType.RELEASED, job.id] + ["completed"]
+            assert outcomes == ["released"] * events[EventType.RELEASED, job.id] + ["completed"]
 
 
 async def all_events(app: Postino) -> list[Event]:
@@ -104,20 +104,20 @@ async def all_events(app: Postino) -> list[Event]:
 
 @asynccontextmanager
 async def run_flow(flow: Flow, *, askers: int = 1, **changes: Any) -> AsyncIterator[None]:
-    """A worker, and jobs that keep coming; afterwards all of them have ended."""
+    """Run a worker and the flow during the block; afterwards wait until all jobs have ended."""
     async with run_worker(flow.app, **changes):
         async with asyncio.TaskGroup() as group:
-            asking = [group.create_task(flow.go_on()) for _ in range(askers)]
-            await flow.more()
+            asking = [group.create_task(flow.enqueue_forever()) for _ in range(askers)]
+            await flow.wait_for_starts()
             yield
-            await flow.more()
+            await flow.wait_for_starts()
             for coming in asking:
                 coming.cancel()
-        await flow.all_ended()
+        await flow.wait_until_ended()
 
 
 def is_query(*patterns: str) -> Loses:
-    """Transactions with a query of the store that is named like one of these."""
+    """Match transactions with a query of the store whose name matches one of these patterns."""
     names = [name for pattern in patterns for name in fnmatch.filter(load_queries("postgres"), pattern)]
     assert names
     return any_of(*(get_numbered_text(name) for name in names))
@@ -128,13 +128,13 @@ async def is_logged(logs: Logs, event: str) -> bool:
 
 
 def line_with(process: "subprocess.Popen[str]", words: str) -> str:
-    """The first line a process says that has these words."""
+    """Return the first line of a process's output that has these words."""
     assert process.stdout is not None
     return next((line for line in process.stdout if words in line), f"never said {words}")
 
 
-async def lost(proxy: Proxy, answers: int) -> None:
-    """Returns when so many answers were lost."""
+async def wait_for_losses(proxy: Proxy, answers: int) -> None:
+    """Wait until this many responses were lost."""
 
     async def there() -> bool:
         return len(proxy.lost) >= answers
@@ -143,5 +143,5 @@ async def lost(proxy: Proxy, answers: int) -> None:
 
 
 def find_alarms(logs: Logs) -> list[Mapping[str, Any]]:
-    """What has no place in a log while nobody died."""
+    """Return the log lines that must not appear while no worker has died."""
     return [line for line in logs if line["event"] in ALARMS]
