@@ -1,1 +1,1 @@
-"""The sandbox, asked over real HTTP."""
+"""The sandbox, called over real HTTP."""

@@ -1,4 +1,4 @@
-"""A sandbox in the test's own loop, on a fresh file; and one that the tests of a module share."""
+"""A sandbox for one test with a fresh file, and one that the tests of a module share."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from tests.sandbox.running import Sandbox, running
+from tests.sandbox.sandbox_client import SandboxClient, run_sandbox
 
 
 @pytest.fixture
-async def sandbox(tmp_path: Path) -> AsyncIterator[Sandbox]:
-    async with running(tmp_path / "sandbox.db") as found:
-        yield found
+async def sandbox(tmp_path: Path) -> AsyncIterator[SandboxClient]:
+    async with run_sandbox(tmp_path / "sandbox.db") as rows:
+        yield rows
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def shared_sandbox(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Sandbox]:
+async def shared_sandbox(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[SandboxClient]:
     """For sweeps, which open accounts of their own."""
-    async with running(tmp_path_factory.mktemp("shared") / "sandbox.db") as found:
-        yield found
+    async with run_sandbox(tmp_path_factory.mktemp("shared") / "sandbox.db") as rows:
+        yield rows

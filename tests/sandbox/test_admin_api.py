@@ -1,4 +1,4 @@
-"""The admin door: what it shows, what it takes, and what it refuses with the name of the field."""
+"""The admin API: responses, changes and refusals."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ import pytest
 
 from postino.sandbox.accounts import list_seeded_accounts
 from postino.sandbox.networks import default_settings, networks
-from tests.sandbox.running import Sandbox, running
-from tests.sandbox.scripts import LINES, bearer
+from tests.sandbox.sandbox_client import SandboxClient, run_sandbox
+from tests.sandbox.scripted_calls import SCRIPTED_CALLS, bearer
 
 
-async def message(sandbox: Sandbox, text: str = "hello", **account: Any) -> str:
+async def message(sandbox: SandboxClient, text: str = "hello", **account: Any) -> str:
     credentials = (account or await sandbox.account("telegram"))["credentials"]
     body = {"chat_id": credentials["chat_id"], "text": text}
-    answer = await sandbox.post(f"/telegram/bot{credentials['bot_token']}/sendMessage", body)
-    return str(answer.json["result"]["message_id"])
+    response = await sandbox.post(f"/telegram/bot{credentials['bot_token']}/sendMessage", body)
+    return str(response.json["result"]["message_id"])
 
 
 # The record
 
 
-async def test_what_was_published_is_shown_in_order_with_all_that_is_known(sandbox: Sandbox) -> None:
+async def test_published_posts_are_listed_in_order_with_all_fields(sandbox: SandboxClient) -> None:
     account = await sandbox.account("telegram")
     numbers = [await message(sandbox, f"number {number}", **account) for number in range(5)]
-    seen = await sandbox.published()
-    assert [(it["remote_id"], it["text"]) for it in seen] == [
+    result = await sandbox.published()
+    assert [(it["remote_id"], it["text"]) for it in result] == [
         (number, f"number {place}") for place, number in enumerate(numbers)
     ]
-    assert {(it["network"], it["account"]) for it in seen} == {("telegram", account["handle"])}
-    assert set(seen[0]) == {
+    assert {(it["network"], it["account"]) for it in result} == {("telegram", account["handle"])}
+    assert set(result[0]) == {
         "number", "epoch", "network", "account", "remote_id", "kind", "title", "text", "media", "reply_to",
         "published_at",
     }  # fmt: skip
-    assert await sandbox.published(f"?after={seen[2]['number']}") == seen[3:]
+    assert await sandbox.published(f"?after={result[2]['number']}") == result[3:]
     assert await sandbox.published("?network=bluesky") == []
 
 
-async def test_a_reset_forgets_everything_but_the_record(sandbox: Sandbox) -> None:
+async def test_reset_deletes_everything_but_the_record(sandbox: SandboxClient) -> None:
     account = await sandbox.account("mastodon")
     auth = bearer(account["credentials"]["access_token"])
     posted = await sandbox.post("/mastodon/api/v1/statuses", {"status": "before"}, **auth)
@@ -62,8 +62,8 @@ async def test_a_reset_forgets_everything_but_the_record(sandbox: Sandbox) -> No
     assert [it["text"] for it in await sandbox.published("?all=true")] == ["before", "after"]
 
 
-async def test_the_database_itself_lets_nobody_alter_the_record(tmp_path: Path) -> None:
-    async with running(tmp_path / "sandbox.db") as sandbox:
+async def test_database_refuses_to_change_the_record(tmp_path: Path) -> None:
+    async with run_sandbox(tmp_path / "sandbox.db") as sandbox:
         await message(sandbox)
         connection = apsw.Connection(str(tmp_path / "sandbox.db"))
         connection.set_busy_timeout(5_000)
@@ -82,7 +82,7 @@ async def test_the_database_itself_lets_nobody_alter_the_record(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("told", "field"),
+    ("body", "field"),
     [
         ({"fault": "drop"}, "network"),
         ({"network": "myspace", "fault": "drop"}, "network"),
@@ -124,17 +124,17 @@ async def test_the_database_itself_lets_nobody_alter_the_record(tmp_path: Path) 
         ({"network": "x", "fault": "drop", "colour": "red"}, "colour"),
     ],
 )
-async def test_a_fault_that_cannot_be_is_refused_by_its_field(
-    sandbox: Sandbox, told: dict[str, Any], field: str
+async def test_invalid_fault_is_refused_with_its_field(
+    sandbox: SandboxClient, body: dict[str, Any], field: str
 ) -> None:
-    answer = await sandbox.post("/_sandbox/faults", told)
-    assert (answer.status, answer.json["field"]) == (422, field), answer.text
-    assert answer.headers["Content-Type"].startswith("application/problem+json")
-    assert answer.json["detail"]
+    response = await sandbox.post("/_sandbox/faults", body)
+    assert (response.status, response.json["field"]) == (422, field), response.text
+    assert response.headers["Content-Type"].startswith("application/problem+json")
+    assert response.json["detail"]
     assert (await sandbox.get("/_sandbox/faults")).json["data"] == []
 
 
-async def test_faults_are_listed_and_removed_one_by_one_or_all_together(sandbox: Sandbox) -> None:
+async def test_faults_are_listed_and_removed_one_by_one_or_all(sandbox: SandboxClient) -> None:
     first = (await sandbox.post("/_sandbox/faults", {"network": "x", "fault": "drop"})).json
     assert first["times"] == 1
     second = (await sandbox.post("/_sandbox/faults", {"network": "*", "fault": "slow", "rate": 0.5})).json
@@ -147,40 +147,40 @@ async def test_faults_are_listed_and_removed_one_by_one_or_all_together(sandbox:
 
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b"7", b"\xff\xfe"])
-async def test_what_is_no_object_is_refused(sandbox: Sandbox, body: bytes) -> None:
+async def test_body_that_is_no_object_is_refused(sandbox: SandboxClient, body: bytes) -> None:
     for path in ("faults", "accounts", "settings"):
-        answer = await sandbox.call("POST", f"/_sandbox/{path}", data=body)
-        assert answer.status == 422, answer.text
+        response = await sandbox.call("POST", f"/_sandbox/{path}", data=body)
+        assert response.status == 422, response.text
 
 
 @pytest.mark.parametrize("query", ["published?colour=red", "published?after=soon", "published?network=myspace",
                                    "faults?some=1", "calls?x=1", "accounts?x=1"])  # fmt: skip
-async def test_an_unknown_question_is_refused(sandbox: Sandbox, query: str) -> None:
+async def test_unknown_query_parameter_is_refused(sandbox: SandboxClient, query: str) -> None:
     assert (await sandbox.get(f"/_sandbox/{query}")).status == 422
 
 
-async def test_pages_of_other_origins_are_kept_out(sandbox: Sandbox) -> None:
-    told = {"network": "x", "fault": "drop"}
-    other = await sandbox.post("/_sandbox/faults", told, headers={"Origin": "https://elsewhere.example"})
+async def test_web_pages_of_other_origins_are_refused(sandbox: SandboxClient) -> None:
+    body = {"network": "x", "fault": "drop"}
+    other = await sandbox.post("/_sandbox/faults", body, headers={"Origin": "https://elsewhere.example"})
     assert other.status == 403
-    own = await sandbox.post("/_sandbox/faults", told, headers={"Origin": sandbox.url})
+    own = await sandbox.post("/_sandbox/faults", body, headers={"Origin": sandbox.url})
     assert own.status == 201
 
 
 # Accounts
 
 
-async def test_there_is_one_account_per_network_from_the_start_with_credentials_that_can_be_worked_out(
-    sandbox: Sandbox,
+async def test_every_network_has_one_seeded_account_with_derived_credentials(
+    sandbox: SandboxClient,
 ) -> None:
-    found = (await sandbox.get("/_sandbox/accounts")).json["data"]
-    assert [(it["network"], it["handle"], it["remote_id"], it["credentials"]) for it in found] == [
+    rows = (await sandbox.get("/_sandbox/accounts")).json["data"]
+    assert [(it["network"], it["handle"], it["remote_id"], it["credentials"]) for it in rows] == [
         tuple(account) for account in list_seeded_accounts()
     ]
-    assert [it["network"] for it in found] == list(networks())
+    assert [it["network"] for it in rows] == list(networks())
 
 
-async def test_accounts_can_be_added_with_a_name_or_without(sandbox: Sandbox) -> None:
+async def test_account_is_opened_with_or_without_handle(sandbox: SandboxClient) -> None:
     first, second = [await sandbox.account("bluesky") for _ in range(2)]
     assert first["handle"] != second["handle"]
     assert first["credentials"] != second["credentials"]
@@ -189,7 +189,7 @@ async def test_accounts_can_be_added_with_a_name_or_without(sandbox: Sandbox) ->
     assert (await sandbox.post("/_sandbox/accounts", {"network": "x", "handle": "bakery"})).status == 409
 
 
-async def test_many_accounts_are_opened_at_once(sandbox: Sandbox) -> None:
+async def test_many_accounts_are_opened_at_once(sandbox: SandboxClient) -> None:
     await sandbox.post("/_sandbox/accounts", {"network": "x", "handle": "postcard3"})
     for network in ("bluesky", "instagram", "mastodon", "telegram", "x"):
         opened = await sandbox.post("/_sandbox/accounts", {"network": network, "count": 40})
@@ -204,7 +204,7 @@ async def test_many_accounts_are_opened_at_once(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "field"),
+    ("body", "field"),
     [
         ({}, "network"), ({"network": "myspace"}, "network"), ({"network": "x", "handle": ""}, "handle"),
         ({"network": "x", "handle": "a/b"}, "handle"), ({"network": "x", "handle": "*"}, "handle"),
@@ -214,12 +214,12 @@ async def test_many_accounts_are_opened_at_once(sandbox: Sandbox) -> None:
         ({"network": "x", "count": "many"}, "count"), ({"network": "x", "count": 2, "handle": "bakery"}, "count"),
     ],
 )  # fmt: skip
-async def test_an_account_that_cannot_be_is_refused(sandbox: Sandbox, told: dict[str, Any], field: str) -> None:
-    answer = await sandbox.post("/_sandbox/accounts", told)
-    assert (answer.status, answer.json["field"]) == (422, field)
+async def test_invalid_account_is_refused(sandbox: SandboxClient, body: dict[str, Any], field: str) -> None:
+    response = await sandbox.post("/_sandbox/accounts", body)
+    assert (response.status, response.json["field"]) == (422, field)
 
 
-async def test_changes_to_an_account_are_checked(sandbox: Sandbox) -> None:
+async def test_invalid_account_changes_are_refused(sandbox: SandboxClient) -> None:
     path = "/_sandbox/accounts/x/postcard"
     assert (await sandbox.post(path, {"blocked": "yes"})).json["field"] == "blocked"
     assert (await sandbox.post(path, {"colour": True})).json["field"] == "colour"
@@ -232,55 +232,53 @@ async def test_changes_to_an_account_are_checked(sandbox: Sandbox) -> None:
     [("bluesky", "putRecord"), ("mastodon", "statuses"), ("telegram", "sendMessage"), ("instagram", "media_publish"),
      ("x", "tweets"), ("youtube", "videos_update")],
 )  # fmt: skip
-async def test_blocked_and_expired_accounts_cannot_publish_until_they_are_let_again(
-    sandbox: Sandbox, network: str, endpoint: str
-) -> None:
-    line = await LINES[network, endpoint](sandbox)
+async def test_blocked_and_expired_accounts_cannot_publish(sandbox: SandboxClient, network: str, endpoint: str) -> None:
+    scripted_call = await SCRIPTED_CALLS[network, endpoint](sandbox)
     handle = (await sandbox.get("/_sandbox/accounts")).json["data"]
     [path] = [f"/_sandbox/accounts/{network}/{it['handle']}" for it in handle if it["network"] == network
               and it["handle"].startswith("postcard2")]  # fmt: skip
     for change in ("blocked", "token_expired"):
         assert (await sandbox.post(path, {change: True})).status == 200
-        assert (await line.send(sandbox)).status in (400, 401, 403)
+        assert (await scripted_call.send(sandbox)).status in (400, 401, 403)
         await sandbox.post(path, {change: False})
     assert await sandbox.published() == []
-    assert (await line.send(sandbox)).status in (200, 201)
+    assert (await scripted_call.send(sandbox)).status in (200, 201)
 
 
 # Counting
 
 
-async def test_calls_are_counted_and_the_most_that_were_under_way_at_once(sandbox: Sandbox) -> None:
+async def test_calls_and_most_in_flight_are_counted(sandbox: SandboxClient) -> None:
     first, second = [await sandbox.account("telegram") for _ in range(2)]
     await sandbox.fault("telegram", "slow", times=3, params={"seconds": 0.5})
     await asyncio.gather(*(message(sandbox, **account) for account in (first, first, second)))
     await message(sandbox, **first)
-    told = (await sandbox.get("/_sandbox/calls")).json
-    counted = {it["account"]: (it["calls"], it["most_in_flight"], it["in_flight"]) for it in told["data"]}
+    body = (await sandbox.get("/_sandbox/calls")).json
+    counted = {it["account"]: (it["calls"], it["most_in_flight"], it["in_flight"]) for it in body["data"]}
     assert counted == {first["handle"]: (3, 2, 0), second["handle"]: (1, 1, 0)}
-    assert told["data"][0]["endpoints"] == {"sendMessage": 3}
-    assert told["networks"] == [{"network": "telegram", "calls": 4, "in_flight": 0, "most_in_flight": 3}]
+    assert body["data"][0]["endpoints"] == {"sendMessage": 3}
+    assert body["networks"] == [{"network": "telegram", "calls": 4, "in_flight": 0, "most_in_flight": 3}]
 
 
-async def test_calls_of_strangers_and_to_nowhere_are_counted_apart(sandbox: Sandbox) -> None:
+async def test_unauthenticated_and_unknown_calls_are_counted_separately(sandbox: SandboxClient) -> None:
     assert (await sandbox.get("/telegram/botnobody/getMe")).status == 401
     assert (await sandbox.get("/telegram/botnobody/dance")).status == 404
-    [told] = (await sandbox.get("/_sandbox/calls")).json["data"]
-    assert (told["account"], told["endpoints"]) == (None, {"?": 1, "getMe": 1})
+    [body] = (await sandbox.get("/_sandbox/calls")).json["data"]
+    assert (body["account"], body["endpoints"]) == (None, {"?": 1, "getMe": 1})
     assert (await sandbox.get("/myspace/")).status == 404
 
 
 # Settings, samples and the rest
 
 
-@pytest.mark.parametrize(("told", "field"), [({"colour": 1}, "colour"), ({"x_media_seconds": -1}, "x_media_seconds"),
+@pytest.mark.parametrize(("body", "field"), [({"colour": 1}, "colour"), ({"x_media_seconds": -1}, "x_media_seconds"),
                                              ({"x_media_seconds": "long"}, "x_media_seconds")])  # fmt: skip
-async def test_settings_that_cannot_be_are_refused(sandbox: Sandbox, told: dict[str, Any], field: str) -> None:
-    answer = await sandbox.post("/_sandbox/settings", told)
-    assert (answer.status, answer.json["field"]) == (422, field)
+async def test_invalid_settings_are_refused(sandbox: SandboxClient, body: dict[str, Any], field: str) -> None:
+    response = await sandbox.post("/_sandbox/settings", body)
+    assert (response.status, response.json["field"]) == (422, field)
 
 
-async def test_a_setting_can_be_changed_and_brought_back(sandbox: Sandbox) -> None:
+async def test_setting_is_changed_and_restored(sandbox: SandboxClient) -> None:
     changed = await sandbox.post("/_sandbox/settings", {"instagram_container_seconds": 5})
     assert changed.json["instagram_container_seconds"] == 5
     back = await sandbox.post("/_sandbox/settings", {"instagram_container_seconds": None})
@@ -292,28 +290,28 @@ async def test_a_setting_can_be_changed_and_brought_back(sandbox: Sandbox) -> No
     [("sample.jpg", "image/jpeg", b"\xff\xd8\xff"), ("sample.png", "image/png", b"\x89PNG"),
      ("sample.mp4", "video/mp4", b"\0\0\0")],
 )  # fmt: skip
-async def test_there_are_samples_to_try_things_out_with(sandbox: Sandbox, name: str, mime: str, start: bytes) -> None:
-    async with sandbox.client.get(f"{sandbox.url}/_sandbox/media/{name}") as answer:
-        assert answer.content_type == mime
-        assert (await answer.read()).startswith(start)
+async def test_sample_media_are_served(sandbox: SandboxClient, name: str, mime: str, start: bytes) -> None:
+    async with sandbox.client.get(f"{sandbox.url}/_sandbox/media/{name}") as response:
+        assert response.content_type == mime
+        assert (await response.read()).startswith(start)
     assert (await sandbox.get("/_sandbox/media/sample.exe")).status == 404
 
 
-async def test_what_somebody_uploaded_is_never_served_as_a_page(sandbox: Sandbox) -> None:
+async def test_uploaded_html_is_never_served_as_a_page(sandbox: SandboxClient) -> None:
     credentials = (await sandbox.account("bluesky"))["credentials"]
     session = (await sandbox.post("/bluesky/xrpc/com.atproto.server.createSession", credentials)).json
     headers = {"Authorization": f"Bearer {session['accessJwt']}", "Content-Type": "text/html"}
     await sandbox.call("POST", "/bluesky/xrpc/com.atproto.repo.uploadBlob", data=b"<script>", headers=headers)
     name = hashlib.sha256(b"<script>").hexdigest()
-    async with sandbox.client.get(f"{sandbox.url}/_sandbox/media/{name}") as answer:
-        assert answer.content_type == "application/octet-stream"
-        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    async with sandbox.client.get(f"{sandbox.url}/_sandbox/media/{name}") as response:
+        assert response.content_type == "application/octet-stream"
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
 
 
-async def test_the_networks_tell_their_endpoints_and_the_faults_each_can_have(sandbox: Sandbox) -> None:
-    told = (await sandbox.get("/_sandbox/networks")).json["data"]
-    assert [it["network"] for it in told] == list(networks())
-    [telegram] = [it for it in told if it["network"] == "telegram"]
+async def test_networks_list_their_endpoints_and_possible_faults(sandbox: SandboxClient) -> None:
+    body = (await sandbox.get("/_sandbox/networks")).json["data"]
+    assert [it["network"] for it in body] == list(networks())
+    [telegram] = [it for it in body if it["network"] == "telegram"]
     assert {it["name"] for it in telegram["endpoints"]} == {
         "sendMessage", "sendPhoto", "sendMediaGroup", "getMe", "getChat",
     }  # fmt: skip

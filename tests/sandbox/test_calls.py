@@ -1,4 +1,4 @@
-"""How many calls are under way at once, counted at real sockets: also of callers that die, or leave and come again."""
+"""Calls in flight, counted over real sockets, also for clients that die or reconnect."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sys
 from itertools import pairwise
 from typing import Any
 
-from tests.sandbox.running import Sandbox
+from tests.sandbox.sandbox_client import SandboxClient
 
 CALLER = """
 import socket, sys
@@ -28,26 +28,26 @@ def request(account: dict[str, Any], text: str = "hello") -> str:
     return f"POST {path} HTTP/1.1\r\nHost: sandbox\r\nContent-Length: {len(body)}\r\n\r\n{body}"
 
 
-def address(sandbox: Sandbox) -> tuple[str, int]:
+def address(sandbox: SandboxClient) -> tuple[str, int]:
     host, _, port = sandbox.url.removeprefix("http://").rpartition(":")
     return host, int(port)
 
 
-async def in_flight(sandbox: Sandbox, account: str | None = None) -> tuple[int, int]:
+async def in_flight(sandbox: SandboxClient, account: str | None = None) -> tuple[int, int]:
     """Now, and at most; of the network if nobody is named."""
-    told = (await sandbox.get("/_sandbox/calls")).json
-    rows = told["networks"] if account is None else [it for it in told["data"] if it["account"] == account]
+    body = (await sandbox.get("/_sandbox/calls")).json
+    rows = body["networks"] if account is None else [it for it in body["data"] if it["account"] == account]
     return (rows[0]["in_flight"], rows[0]["most_in_flight"]) if rows else (0, 0)
 
 
-async def until_under_way(sandbox: Sandbox, number: int) -> None:
+async def until_under_way(sandbox: SandboxClient, number: int) -> None:
     async def reached() -> bool:
         return (await in_flight(sandbox))[0] == number
 
     await sandbox.eventually(reached)
 
 
-async def test_the_most_at_once_is_counted_per_account_and_per_network(sandbox: Sandbox) -> None:
+async def test_most_in_flight_is_counted_per_account_and_network(sandbox: SandboxClient) -> None:
     accounts = [await sandbox.account("telegram") for _ in range(4)]
     await sandbox.fault("telegram", "slow", rate=1, params={"seconds": {"min": 0.01, "max": 0.1}})
     free = {it["handle"]: asyncio.Semaphore(number + 1) for number, it in enumerate(accounts)}
@@ -63,7 +63,7 @@ async def test_the_most_at_once_is_counted_per_account_and_per_network(sandbox: 
     assert await in_flight(sandbox) == (0, 1 + 2 + 3 + 4)
 
 
-async def test_a_call_of_a_killed_caller_counts_until_its_connection_is_gone(sandbox: Sandbox) -> None:
+async def test_call_of_a_killed_client_counts_until_its_connection_ends(sandbox: SandboxClient) -> None:
     account = await sandbox.account("telegram")
     await sandbox.fault("telegram", "timeout", rate=1, params={"seconds": 60})
     for death in range(1, 4):
@@ -80,7 +80,7 @@ async def test_a_call_of_a_killed_caller_counts_until_its_connection_is_gone(san
     assert [(it["ended_at"], it["status"]) for it in await sandbox.log()] == [(None, None)] * 3
 
 
-async def test_who_hangs_up_and_calls_again_at_once_is_never_counted_twice(sandbox: Sandbox) -> None:
+async def test_client_that_reconnects_at_once_is_not_counted_twice(sandbox: SandboxClient) -> None:
     account = await sandbox.account("telegram")
     await sandbox.fault("telegram", "timeout", rate=1, params={"seconds": 60})
     callers = [socket.create_connection(address(sandbox)) for _ in range(20)]
@@ -98,7 +98,7 @@ async def test_who_hangs_up_and_calls_again_at_once_is_never_counted_twice(sandb
     assert (await in_flight(sandbox, account["handle"]))[1] == 1
 
 
-async def calls_reached(sandbox: Sandbox, number: int) -> None:
+async def calls_reached(sandbox: SandboxClient, number: int) -> None:
     async def reached() -> bool:
         return len(await sandbox.log()) == number
 

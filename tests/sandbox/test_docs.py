@@ -1,4 +1,4 @@
-"""What docs/sandbox.md says about the sandbox is what the sandbox is."""
+"""docs/sandbox.md says what the code does."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from postino.sandbox.dispatch import Dispatcher
 from postino.sandbox.faults import FAULT_KINDS
 from postino.sandbox.networks import default_settings, networks
 from tests.documents import ROOT, code, codes, prose, table
-from tests.sandbox.running import Sandbox
-from tests.sandbox.scripts import LINES
+from tests.sandbox.sandbox_client import SandboxClient
+from tests.sandbox.scripted_calls import SCRIPTED_CALLS
 
 PAGE = ROOT / "docs" / "sandbox.md"
 
 
-def test_the_faults_with_what_they_mean_and_can_be_told() -> None:
+def test_documented_faults_match_the_code() -> None:
     rows = table(PAGE, "fault", "processed", "params", "meaning")
-    told = [(code(row["fault"]), row["processed"], codes(row["params"]), row["meaning"]) for row in rows]
-    assert told == [
+    body = [(code(row["fault"]), row["processed"], codes(row["params"]), row["meaning"]) for row in rows]
+    assert body == [
         (name, "yes" if kind.processed else "no", list(kind.params), kind.meaning) for name, kind in FAULT_KINDS.items()
     ]
 
 
-def test_the_networks_with_their_accounts_and_endpoints() -> None:
+def test_documented_networks_match_the_code() -> None:
     rows = table(PAGE, "network", "account", "credentials", "endpoints")
     accounts = [(code(row["network"]), code(row["account"]), codes(row["credentials"])) for row in rows]
     assert accounts == [(it.network, it.handle, list(it.credentials)) for it in list_seeded_accounts()]
@@ -38,25 +38,25 @@ def test_the_networks_with_their_accounts_and_endpoints() -> None:
         assert bold == [it.name for it in endpoints if it.visible]
 
 
-def test_the_settings_and_their_defaults() -> None:
+def test_documented_settings_match_the_code() -> None:
     rows = table(PAGE, "setting", "default", "meaning")
     assert {code(row["setting"]): float(code(row["default"])) for row in rows} == default_settings()
     assert all(row["meaning"] for row in rows)
 
 
-async def test_the_requests_of_the_door(tmp_path: Path) -> None:
-    told = {code(row["request"]) for row in table(PAGE, "request", "effect")}
+async def test_documented_admin_requests_match_the_routes(tmp_path: Path) -> None:
+    body = {code(row["request"]) for row in table(PAGE, "request", "effect")}
     database = SandboxDatabase(tmp_path / "sandbox.db")
     async with aiohttp.ClientSession() as session:
         routes = AdminApi(Dispatcher(database, session)).routes()
     database.close()
-    assert told == {f"{route.method} {route.path}" for route in routes}
+    assert body == {f"{route.method} {route.path}" for route in routes}
 
 
-async def test_a_line_of_the_record_has_what_is_said(sandbox: Sandbox) -> None:
-    await (await LINES["telegram", "sendMessage"](sandbox)).send(sandbox)
-    [seen] = await sandbox.published()
+async def test_documented_record_and_log_fields_exist(sandbox: SandboxClient) -> None:
+    await (await SCRIPTED_CALLS["telegram", "sendMessage"](sandbox)).send(sandbox)
+    [result] = await sandbox.published()
     words = set(codes(prose(PAGE)))
-    assert set(seen) <= words
+    assert set(result) <= words
     [timed] = await sandbox.log()
     assert set(timed) <= words

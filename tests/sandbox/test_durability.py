@@ -1,4 +1,4 @@
-"""Nothing that was answered is lost: the sandbox is killed as a process, and started again on the same file."""
+"""The sandbox loses nothing it confirmed when its process is killed and restarted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.sandbox.running import Sandbox
+from tests.sandbox.sandbox_client import SandboxClient
 
 pytestmark = pytest.mark.crash
 Process = asyncio.subprocess.Process
@@ -31,25 +31,27 @@ async def start(folder: Path) -> tuple[Process, str]:
 
 
 @asynccontextmanager
-async def life(folder: Path) -> AsyncIterator[tuple[Process, Sandbox]]:
+async def life(folder: Path) -> AsyncIterator[tuple[Process, SandboxClient]]:
     """From a start to a sudden death."""
     process, url = await start(folder)
     try:
         async with aiohttp.ClientSession() as client:
-            yield process, Sandbox(url, client)
+            yield process, SandboxClient(url, client)
     finally:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
         await process.wait()
 
 
-async def post(sandbox: Sandbox, credentials: dict[str, str], text: str) -> str:
+async def post(sandbox: SandboxClient, credentials: dict[str, str], text: str) -> str:
     body = {"chat_id": credentials["chat_id"], "text": text}
-    answer = await sandbox.post(f"/telegram/bot{credentials['bot_token']}/sendMessage", body)
-    return str(answer.json["result"]["message_id"])
+    response = await sandbox.post(f"/telegram/bot{credentials['bot_token']}/sendMessage", body)
+    return str(response.json["result"]["message_id"])
 
 
-async def post_until_killed(sandbox: Sandbox, credentials: dict[str, str], name: int, answered: list[str]) -> None:
+async def post_until_killed(
+    sandbox: SandboxClient, credentials: dict[str, str], name: int, answered: list[str]
+) -> None:
     with contextlib.suppress(aiohttp.ClientError):
         for number in range(10_000):
             text = f"{name}/{number}"
@@ -57,7 +59,7 @@ async def post_until_killed(sandbox: Sandbox, credentials: dict[str, str], name:
             answered.append(text)
 
 
-async def test_what_was_answered_is_in_the_record_after_a_kill(tmp_path: Path) -> None:
+async def test_confirmed_posts_survive_a_kill(tmp_path: Path) -> None:
     answered: list[str] = []
     async with life(tmp_path) as (process, sandbox):
         accounts = [(await sandbox.account("telegram"))["credentials"] for _ in range(4)]
@@ -79,7 +81,7 @@ async def test_what_was_answered_is_in_the_record_after_a_kill(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("fault", ["process_then_drop", "process_then_500", "timeout", "truncated", "html"])
-async def test_what_a_fault_has_done_is_on_disk_before_its_answer_fails(tmp_path: Path, fault: str) -> None:
+async def test_effect_of_a_fault_is_on_disk_before_the_response_fails(tmp_path: Path, fault: str) -> None:
     async with life(tmp_path) as (process, sandbox):
         credentials = (await sandbox.account("telegram"))["credentials"]
         await sandbox.fault("telegram", fault, params={"seconds": 0} if fault == "timeout" else {})
@@ -90,8 +92,8 @@ async def test_what_a_fault_has_done_is_on_disk_before_its_answer_fails(tmp_path
         assert [it["text"] for it in await sandbox.published()] == ["hello"]
 
 
-async def test_faults_accounts_tokens_settings_and_counts_outlive_a_kill(tmp_path: Path) -> None:
-    async def everything(sandbox: Sandbox) -> list[Any]:
+async def test_faults_accounts_settings_and_counts_survive_a_kill(tmp_path: Path) -> None:
+    async def everything(sandbox: SandboxClient) -> list[Any]:
         paths = ("faults?all=1", "accounts", "settings", "calls")
         return [(await sandbox.get(f"/_sandbox/{path}")).json for path in paths]
 
@@ -114,14 +116,14 @@ async def test_faults_accounts_tokens_settings_and_counts_outlive_a_kill(tmp_pat
         assert (await sandbox.post("/x/2/tweets", {"text": "one"}, **auth)).status == 403
 
 
-async def test_it_ends_with_whoever_started_it(tmp_path: Path) -> None:
+async def test_sandbox_stops_with_its_parent(tmp_path: Path) -> None:
     process, _ = await start(tmp_path)
     assert process.stdin is not None
     process.stdin.close()
     assert await asyncio.wait_for(process.wait(), 10) == 0
 
 
-async def test_it_ends_when_it_is_told_to_even_with_calls_under_way(tmp_path: Path) -> None:
+async def test_sandbox_stops_on_signal_with_calls_in_flight(tmp_path: Path) -> None:
     async with life(tmp_path) as (process, sandbox):
         credentials = (await sandbox.account("telegram"))["credentials"]
         await sandbox.fault("telegram", "timeout")

@@ -11,8 +11,8 @@ import pytest
 from postino.sandbox.faults import FAULT_KINDS, faults_by_endpoint
 from postino.sandbox.network import SandboxEndpoint
 from postino.sandbox.networks import networks
-from tests.sandbox.running import Sandbox
-from tests.sandbox.scripts import LINES, Line
+from tests.sandbox.sandbox_client import SandboxClient
+from tests.sandbox.scripted_calls import SCRIPTED_CALLS, ScriptedCall
 
 SHORT: dict[str, dict[str, Any]] = {
     "timeout": {"seconds": 0.05}, "slow": {"seconds": 0.05}, "invisible": {"seconds": 60},
@@ -22,39 +22,41 @@ SWEEP = sorted(faults_by_endpoint())
 
 
 def endpoint_of(network: str, name: str) -> SandboxEndpoint:
-    [found] = [endpoint for endpoint in networks()[network].endpoints if endpoint.name == name]
-    return found
+    [rows] = [endpoint for endpoint in networks()[network].endpoints if endpoint.name == name]
+    return rows
 
 
-def test_a_call_is_known_for_every_endpoint() -> None:
-    assert set(LINES) == {(network.name, it.name) for network in networks().values() for it in network.endpoints}
+def test_every_endpoint_has_a_scripted_call() -> None:
+    assert set(SCRIPTED_CALLS) == {
+        (network.name, it.name) for network in networks().values() for it in network.endpoints
+    }
 
 
-def test_the_sweep_has_every_fault_and_the_common_ones_everywhere() -> None:
+def test_sweep_contains_every_fault_and_the_common_ones_everywhere() -> None:
     assert {fault for _, _, fault in SWEEP} <= set(FAULT_KINDS)
     everywhere = set(FAULT_KINDS) - {"error_but_published", "invisible", "session_gone", "lost_refresh"}
-    for network, endpoint in LINES:
+    for network, endpoint in SCRIPTED_CALLS:
         assert everywhere <= {fault for where, at, fault in SWEEP if (where, at) == (network, endpoint)}
 
 
 @pytest.mark.asyncio(loop_scope="module")
-@pytest.mark.parametrize(("network", "endpoint"), LINES)
-async def test_every_endpoint_answers(shared_sandbox: Sandbox, network: str, endpoint: str) -> None:
+@pytest.mark.parametrize(("network", "endpoint"), SCRIPTED_CALLS)
+async def test_every_endpoint_responds(shared_sandbox: SandboxClient, network: str, endpoint: str) -> None:
     sandbox = shared_sandbox
-    prepared = await LINES[network, endpoint](sandbox)
+    prepared = await SCRIPTED_CALLS[network, endpoint](sandbox)
     before = len(await sandbox.published())
-    answer = await prepared.send(sandbox)
-    assert answer.status < 400, answer.text
+    response = await prepared.send(sandbox)
+    assert response.status < 400, response.text
     assert len(await sandbox.published()) == before + endpoint_of(network, endpoint).visible
 
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(("network", "endpoint", "fault"), SWEEP)
-async def test_a_fault_strikes_once_where_it_was_told_to(
-    shared_sandbox: Sandbox, network: str, endpoint: str, fault: str
+async def test_fault_occurs_once_at_its_endpoint(
+    shared_sandbox: SandboxClient, network: str, endpoint: str, fault: str
 ) -> None:
     sandbox = shared_sandbox
-    prepared = await LINES[network, endpoint](sandbox)
+    prepared = await SCRIPTED_CALLS[network, endpoint](sandbox)
     before = len(await sandbox.published())
     await sandbox.fault(network, fault, endpoint=endpoint, times=1, params=SHORT.get(fault, {}))
     expected = await saw(sandbox, prepared, fault)
@@ -66,55 +68,55 @@ async def test_a_fault_strikes_once_where_it_was_told_to(
     assert (faults_drawn["fired"], faults_drawn["times"]) == (1, 0)
 
 
-async def saw(sandbox: Sandbox, prepared: Line, fault: str) -> bool:
+async def saw(sandbox: SandboxClient, prepared: ScriptedCall, fault: str) -> bool:
     """Whether the caller saw what this fault is about."""
     if fault in ("drop", "process_then_drop", "lost_refresh"):
         with pytest.raises(aiohttp.ServerDisconnectedError):
             await prepared.send(sandbox)
         return True
     try:
-        answer = await prepared.send(sandbox)
+        response = await prepared.send(sandbox)
     except (ValueError, aiohttp.ServerDisconnectedError):
         return fault == "truncated"
     match fault:
         case "process_then_500":
-            return answer.status == 500 and answer.json is not None
+            return response.status == 500 and response.json is not None
         case "timeout":
-            return answer.status == 504 and "<html" in answer.text
+            return response.status == 504 and "<html" in response.text
         case "error_but_published":
-            return answer.status >= 400 and answer.json is not None
+            return response.status >= 400 and response.json is not None
         case "rate_limited":
-            return answer.status == 429 and answer.headers["Retry-After"] == "7"
+            return response.status == 429 and response.headers["Retry-After"] == "7"
         case "session_gone":
-            return answer.status in (400, 404) or answer.json["status_code"] == "EXPIRED"
+            return response.status in (400, 404) or response.json["status_code"] == "EXPIRED"
         case "html":
-            return answer.status == 502 and "<html" in answer.text
+            return response.status == 502 and "<html" in response.text
         case _:
-            return answer.status < 400 and fault in ("slow", "invisible")
+            return response.status < 400 and fault in ("slow", "invisible")
 
 
 @pytest.fixture
-async def message(sandbox: Sandbox) -> Line:
-    return await LINES["telegram", "sendMessage"](sandbox)
+async def message(sandbox: SandboxClient) -> ScriptedCall:
+    return await SCRIPTED_CALLS["telegram", "sendMessage"](sandbox)
 
 
-async def test_a_fault_without_an_endpoint_waits_for_one_it_can_be_at(sandbox: Sandbox) -> None:
+async def test_fault_without_endpoint_waits_for_a_possible_one(sandbox: SandboxClient) -> None:
     await sandbox.fault("*", "error_but_published")
-    assert (await (await LINES["mastodon", "verify_credentials"](sandbox)).send(sandbox)).status == 200
-    assert (await (await LINES["mastodon", "statuses"](sandbox)).send(sandbox)).status == 503
+    assert (await (await SCRIPTED_CALLS["mastodon", "verify_credentials"](sandbox)).send(sandbox)).status == 200
+    assert (await (await SCRIPTED_CALLS["mastodon", "statuses"](sandbox)).send(sandbox)).status == 503
     assert len(await sandbox.published()) == 1
 
 
-async def test_a_fault_of_one_account_leaves_the_others_alone(sandbox: Sandbox) -> None:
+async def test_fault_of_one_account_spares_the_others(sandbox: SandboxClient) -> None:
     account = await sandbox.account("mastodon")
     await sandbox.fault("mastodon", "drop", account=account["handle"], times=1000)
-    assert (await (await LINES["mastodon", "statuses"](sandbox)).send(sandbox)).status == 200
+    assert (await (await SCRIPTED_CALLS["mastodon", "statuses"](sandbox)).send(sandbox)).status == 200
     headers = {"Authorization": f"Bearer {account['credentials']['access_token']}"}
     with pytest.raises(aiohttp.ServerDisconnectedError):
         await sandbox.post("/mastodon/api/v1/statuses", {"status": "x"}, headers=headers)
 
 
-async def test_a_rate_strikes_a_share_of_the_calls(sandbox: Sandbox, message: Line) -> None:
+async def test_rate_hits_a_share_of_the_calls(sandbox: SandboxClient, message: ScriptedCall) -> None:
     await sandbox.fault("telegram", "process_then_500", rate=0.5)
     statuses = [(await message.send(sandbox)).status for _ in range(60)]
     assert 5 < statuses.count(500) < 55
@@ -123,14 +125,14 @@ async def test_a_rate_strikes_a_share_of_the_calls(sandbox: Sandbox, message: Li
     assert (await message.send(sandbox)).status == 500
 
 
-async def test_faults_strike_in_the_order_they_were_made(sandbox: Sandbox, message: Line) -> None:
+async def test_faults_occur_in_the_order_they_were_added(sandbox: SandboxClient, message: ScriptedCall) -> None:
     await sandbox.fault("telegram", "rate_limited", times=2)
     await sandbox.fault("*", "process_then_500")
     assert [(await message.send(sandbox)).status for _ in range(4)] == [429, 429, 500, 200]
 
 
-async def test_what_is_invisible_is_missing_from_lists_but_there_by_its_id_even_if_the_answer_is_lost(
-    sandbox: Sandbox,
+async def test_invisible_post_is_missing_from_lists_but_found_by_id(
+    sandbox: SandboxClient,
 ) -> None:
     account = await sandbox.account("mastodon")
     auth = {"headers": {"Authorization": f"Bearer {account['credentials']['access_token']}"}}
@@ -139,9 +141,9 @@ async def test_what_is_invisible_is_missing_from_lists_but_there_by_its_id_even_
     await sandbox.fault("mastodon", "process_then_drop", endpoint="statuses")
     with pytest.raises(aiohttp.ServerDisconnectedError):
         await sandbox.post("/mastodon/api/v1/statuses", {"status": "hidden"}, **auth)
-    [seen] = await sandbox.published()
+    [result] = await sandbox.published()
     assert (await sandbox.get(listing, **auth)).json == []
-    assert (await sandbox.get(f"/mastodon/api/v1/statuses/{seen['remote_id']}", **auth)).status == 200
+    assert (await sandbox.get(f"/mastodon/api/v1/statuses/{result['remote_id']}", **auth)).status == 200
     await sandbox.fault("mastodon", "invisible", params={"seconds": 0.1})
     await sandbox.post("/mastodon/api/v1/statuses", {"status": "soon to be seen"}, **auth)
 
@@ -151,9 +153,7 @@ async def test_what_is_invisible_is_missing_from_lists_but_there_by_its_id_even_
     assert [it["content"] for it in await sandbox.eventually(listed)] == ["<p>soon to be seen</p>"]
 
 
-async def test_a_slow_call_is_done_even_if_nobody_waits_and_no_longer_counts_as_under_way(
-    sandbox: Sandbox, message: Line
-) -> None:
+async def test_slow_call_is_processed_after_the_client_left(sandbox: SandboxClient, message: ScriptedCall) -> None:
     await sandbox.fault("telegram", "slow", params={"seconds": 1})
     with pytest.raises(TimeoutError):
         await sandbox.call(message.method, message.path, **message.options, timeout=aiohttp.ClientTimeout(total=0.05))
@@ -163,16 +163,16 @@ async def test_a_slow_call_is_done_even_if_nobody_waits_and_no_longer_counts_as_
     assert (account["calls"], account["in_flight"]) == (1, 0)
 
 
-async def test_a_timeout_and_a_page_can_leave_the_call_undone(sandbox: Sandbox, message: Line) -> None:
+async def test_timeout_and_html_can_skip_processing(sandbox: SandboxClient, message: ScriptedCall) -> None:
     await sandbox.fault("telegram", "timeout", params={"seconds": 0, "processed": False})
     await sandbox.fault("telegram", "html", params={"status": 200, "processed": False})
     assert (await message.send(sandbox)).status == 504
-    answer = await message.send(sandbox)
-    assert (answer.status, answer.json) == (200, None)
+    response = await message.send(sandbox)
+    assert (response.status, response.json) == (200, None)
     assert await sandbox.published() == []
 
 
-async def test_half_an_answer_can_end_with_the_connection(sandbox: Sandbox, message: Line) -> None:
+async def test_truncated_response_can_close_the_connection(sandbox: SandboxClient, message: ScriptedCall) -> None:
     await sandbox.fault("telegram", "truncated", params={"hang_up": True})
     with pytest.raises(aiohttp.ClientPayloadError):
         await message.send(sandbox)
@@ -180,28 +180,30 @@ async def test_half_an_answer_can_end_with_the_connection(sandbox: Sandbox, mess
 
 
 @pytest.mark.parametrize("params", [{"http_date": 90}, {"http_date": True, "seconds": 90}])
-async def test_a_limit_can_say_until_when_as_a_date(sandbox: Sandbox, message: Line, params: dict[str, Any]) -> None:
+async def test_rate_limit_end_can_be_a_date(
+    sandbox: SandboxClient, message: ScriptedCall, params: dict[str, Any]
+) -> None:
     await sandbox.fault("telegram", "rate_limited", params=params)
-    answer = await message.send(sandbox)
-    asked_at = parsedate_to_datetime(answer.headers["Date"])
-    wait = (parsedate_to_datetime(answer.headers["Retry-After"]) - asked_at).total_seconds()
+    response = await message.send(sandbox)
+    asked_at = parsedate_to_datetime(response.headers["Date"])
+    wait = (parsedate_to_datetime(response.headers["Retry-After"]) - asked_at).total_seconds()
     assert 89 <= wait <= 92
 
 
 @pytest.mark.parametrize("params", [{}, {"none": True}])
-async def test_a_limit_can_give_no_hint_at_all(sandbox: Sandbox, params: dict[str, Any]) -> None:
+async def test_rate_limit_can_have_no_hint(sandbox: SandboxClient, params: dict[str, Any]) -> None:
     for network, endpoint in (("mastodon", "statuses"), ("bluesky", "putRecord"), ("telegram", "sendMessage")):
-        prepared = await LINES[network, endpoint](sandbox)
+        prepared = await SCRIPTED_CALLS[network, endpoint](sandbox)
         await sandbox.fault(network, "rate_limited", endpoint=endpoint, params=params)
-        answer = await prepared.send(sandbox)
-        assert answer.status == 429
-        assert not [name for name in answer.headers if "retry" in name.lower() or "ratelimit" in name.lower()]
-        assert "parameters" not in answer.json
+        response = await prepared.send(sandbox)
+        assert response.status == 429
+        assert not [name for name in response.headers if "retry" in name.lower() or "ratelimit" in name.lower()]
+        assert "parameters" not in response.json
 
 
-async def test_a_limit_can_be_told_by_the_networks_own_header_alone(sandbox: Sandbox) -> None:
-    prepared = await LINES["mastodon", "statuses"](sandbox)
+async def test_rate_limit_end_can_be_the_networks_header_alone(sandbox: SandboxClient) -> None:
+    prepared = await SCRIPTED_CALLS["mastodon", "statuses"](sandbox)
     await sandbox.fault("mastodon", "rate_limited", params={"reset": 30})
-    answer = await prepared.send(sandbox)
-    assert "Retry-After" not in answer.headers
-    assert answer.headers["X-RateLimit-Remaining"] == "0"
+    response = await prepared.send(sandbox)
+    assert "Retry-After" not in response.headers
+    assert response.headers["X-RateLimit-Remaining"] == "0"

@@ -1,4 +1,4 @@
-"""Instagram: first a container, then patience, then one call that makes it visible."""
+"""Instagram in the sandbox: create a container, wait, publish it once."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from tests.sandbox.running import Answered, Sandbox
-from tests.sandbox.scripts import bearer
+from tests.sandbox.sandbox_client import SandboxClient, SandboxResponse
+from tests.sandbox.scripted_calls import bearer
 
 
 class Profile:
-    def __init__(self, sandbox: Sandbox, account: dict[str, Any]) -> None:
+    def __init__(self, sandbox: SandboxClient, account: dict[str, Any]) -> None:
         self.sandbox = sandbox
         self.account = account
         self.path = f"/instagram/v24.0/{account['remote_id']}"
@@ -19,36 +19,36 @@ class Profile:
         self.picture = f"{sandbox.url}/_sandbox/media/sample.jpg"
         self.film = f"{sandbox.url}/_sandbox/media/sample.mp4"
 
-    async def post(self, path: str, **form: Any) -> Answered:
+    async def post(self, path: str, **form: Any) -> SandboxResponse:
         return await self.sandbox.call("POST", path, data=form, **bearer(self.token))
 
-    async def get(self, path: str, **query: Any) -> Answered:
+    async def get(self, path: str, **query: Any) -> SandboxResponse:
         return await self.sandbox.get(path, params=query, **bearer(self.token))
 
     async def container(self, **form: Any) -> str:
-        answer = await self.post(f"{self.path}/media", **form)
-        assert answer.status == 200, answer.text
-        return str(answer.json["id"])
+        response = await self.post(f"{self.path}/media", **form)
+        assert response.status == 200, response.text
+        return str(response.json["id"])
 
     async def status(self, container: str) -> str:
         return str((await self.get(f"/instagram/{container}", fields="status_code")).json["status_code"])
 
-    async def publish(self, container: str) -> Answered:
+    async def publish(self, container: str) -> SandboxResponse:
         return await self.post(f"{self.path}/media_publish", creation_id=container)
 
-    async def refused(self, answer: Answered) -> tuple[int, int | None]:
-        assert answer.status >= 400, answer.text
-        told = answer.json["error"]
-        return told["code"], told.get("error_subcode")
+    async def refused(self, response: SandboxResponse) -> tuple[int, int | None]:
+        assert response.status >= 400, response.text
+        body = response.json["error"]
+        return body["code"], body.get("error_subcode")
 
 
 @pytest.fixture
-async def ours(sandbox: Sandbox) -> Profile:
+async def ours(sandbox: SandboxClient) -> Profile:
     await sandbox.post("/_sandbox/settings", {"instagram_container_seconds": 0})
     return Profile(sandbox, await sandbox.account("instagram"))
 
 
-async def test_a_container_is_made_waited_for_and_published(ours: Profile) -> None:
+async def test_container_is_created_processed_and_published(ours: Profile) -> None:
     await ours.sandbox.post("/_sandbox/settings", {"instagram_container_seconds": 600})
     container = await ours.container(image_url=ours.picture, caption="A view", alt_text="a sunset")
     assert await ours.status(container) == "IN_PROGRESS"
@@ -58,28 +58,28 @@ async def test_a_container_is_made_waited_for_and_published(ours: Profile) -> No
     assert await ours.sandbox.published() == []
     media = (await ours.publish(container)).json["id"]
     assert await ours.status(container) == "PUBLISHED"
-    [seen] = await ours.sandbox.published()
-    assert (seen["remote_id"], seen["text"], seen["media"][0]["alt"]) == (media, "A view", "a sunset")
+    [result] = await ours.sandbox.published()
+    assert (result["remote_id"], result["text"], result["media"][0]["alt"]) == (media, "A view", "a sunset")
     listed = await ours.get(f"{ours.path}/media", fields="id,caption,timestamp")
     assert [(it["id"], it["caption"]) for it in listed.json["data"]] == [(media, "A view")]
     assert media in (await ours.get(f"/instagram/{media}", fields="permalink")).json["permalink"]
 
 
-async def test_a_container_is_published_once(ours: Profile) -> None:
+async def test_container_is_published_once(ours: Profile) -> None:
     container = await ours.container(image_url=ours.picture)
     assert (await ours.publish(container)).status == 200
     assert await ours.refused(await ours.publish(container)) == (24, 2207008)
     assert len(await ours.sandbox.published()) == 1
 
 
-async def test_a_container_that_was_published_behind_an_error_says_so(ours: Profile) -> None:
+async def test_container_published_despite_an_error_says_so(ours: Profile) -> None:
     container = await ours.container(image_url=ours.picture)
     await ours.sandbox.fault("instagram", "error_but_published")
     assert await ours.refused(await ours.publish(container)) == (4, 2207051)
     assert await ours.status(container) == "PUBLISHED"
 
 
-async def test_a_carousel_is_made_of_containers(ours: Profile) -> None:
+async def test_carousel_consists_of_containers(ours: Profile) -> None:
     items = [await ours.container(image_url=ours.picture, is_carousel_item="true") for _ in range(2)]
     alone = await ours.container(image_url=ours.picture)
     carousel = await ours.container(media_type="CAROUSEL", children=",".join(items), caption="Two views")
@@ -87,17 +87,17 @@ async def test_a_carousel_is_made_of_containers(ours: Profile) -> None:
     assert len((await ours.sandbox.published())[0]["media"]) == 2
     assert await ours.refused(await ours.publish(items[0])) == (100, 2207028)
     for children in (items[0], ",".join([items[0], alone]), ",".join([items[0], "7"]), ",".join(items * 6)):
-        answer = await ours.post(f"{ours.path}/media", media_type="CAROUSEL", children=children)
-        assert await ours.refused(answer) == (100, 2207028)
+        response = await ours.post(f"{ours.path}/media", media_type="CAROUSEL", children=children)
+        assert await ours.refused(response) == (100, 2207028)
 
 
-async def test_films_are_judged_later(ours: Profile) -> None:
+async def test_unusable_video_is_reported_in_the_status(ours: Profile) -> None:
     good = await ours.container(media_type="REELS", video_url=ours.film)
     assert await ours.status(good) == "FINISHED"
     bad = await ours.container(media_type="REELS", video_url=ours.picture)
     assert await ours.status(bad) == "ERROR"
-    told = await ours.get(f"/instagram/{bad}", fields="status")
-    assert "2207026" in told.json["status"]
+    body = await ours.get(f"/instagram/{bad}", fields="status")
+    assert "2207026" in body.json["status"]
     assert (await ours.publish(bad)).status == 400
 
 
@@ -112,14 +112,14 @@ async def test_films_are_judged_later(ours: Profile) -> None:
         ({"image_url": "{url}/sample.jpg", "colour": "red"}, (100, None)),
     ],
 )
-async def test_containers_that_cannot_be_are_refused(
+async def test_invalid_containers_are_refused(
     ours: Profile, form: dict[str, str], code: tuple[int, int | None]
 ) -> None:
-    told = {name: value.replace("{url}", f"{ours.sandbox.url}/_sandbox/media") for name, value in form.items()}
-    assert await ours.refused(await ours.post(f"{ours.path}/media", **told)) == code
+    body = {name: value.replace("{url}", f"{ours.sandbox.url}/_sandbox/media") for name, value in form.items()}
+    assert await ours.refused(await ours.post(f"{ours.path}/media", **body)) == code
 
 
-async def test_a_container_ends_after_a_day_or_when_it_is_made_to(ours: Profile) -> None:
+async def test_container_expires_after_a_day_or_on_request(ours: Profile) -> None:
     first, second = [await ours.container(image_url=ours.picture) for _ in range(2)]
     await ours.sandbox.fault("instagram", "session_gone", endpoint="media_publish")
     assert await ours.refused(await ours.publish(first)) == (24, 2207008)
@@ -130,13 +130,13 @@ async def test_a_container_ends_after_a_day_or_when_it_is_made_to(ours: Profile)
     assert await ours.sandbox.published() == []
 
 
-async def test_the_quota_is_told_and_kept(ours: Profile) -> None:
+async def test_quota_is_reported_and_enforced(ours: Profile) -> None:
     await ours.sandbox.post("/_sandbox/settings", {"instagram_quota": 1})
     path = f"{ours.path}/content_publishing_limit"
     containers = [await ours.container(image_url=ours.picture) for _ in range(2)]
     assert (await ours.publish(containers[0])).status == 200
-    told = await ours.get(path, fields="quota_usage,config")
-    assert told.json["data"] == [{"quota_usage": 1, "config": {"quota_total": 1, "quota_duration": 86400}}]
+    body = await ours.get(path, fields="quota_usage,config")
+    assert body.json["data"] == [{"quota_usage": 1, "config": {"quota_total": 1, "quota_duration": 86400}}]
     assert await ours.refused(await ours.publish(containers[1])) == (9, 2207042)
 
 
@@ -145,17 +145,17 @@ async def test_comments_are_posted_and_listed(ours: Profile) -> None:
     comment = (await ours.post(f"/instagram/{media}/comments", message="First!")).json["id"]
     listed = (await ours.get(f"/instagram/{media}/comments")).json["data"]
     assert [(it["id"], it["text"]) for it in listed] == [(comment, "First!")]
-    seen = (await ours.sandbox.published())[-1]
-    assert (seen["kind"], seen["reply_to"], seen["text"]) == ("comment", media, "First!")
+    result = (await ours.sandbox.published())[-1]
+    assert (result["kind"], result["reply_to"], result["text"]) == ("comment", media, "First!")
     assert (await ours.post(f"/instagram/{media}/comments", message=" ")).status == 400
     assert await ours.refused(await ours.post("/instagram/7/comments", message="x")) == (100, 33)
 
 
-async def test_a_token_can_be_renewed_and_the_old_one_lives_on(ours: Profile) -> None:
+async def test_token_is_renewed_and_the_old_one_stays_valid(ours: Profile) -> None:
     query = {"grant_type": "ig_refresh_token", "access_token": ours.token}
-    answer = await ours.sandbox.get("/instagram/refresh_access_token", params=query)
-    assert answer.json["expires_in"] == 60 * 24 * 3600
-    old, ours.token = ours.token, answer.json["access_token"]
+    response = await ours.sandbox.get("/instagram/refresh_access_token", params=query)
+    assert response.json["expires_in"] == 60 * 24 * 3600
+    old, ours.token = ours.token, response.json["access_token"]
     assert old != ours.token
     assert (await ours.get(f"{ours.path}/media")).status == 200
     await ours.sandbox.post("/_sandbox/settings", {"instagram_refresh_after_seconds": 86400})
@@ -165,7 +165,7 @@ async def test_a_token_can_be_renewed_and_the_old_one_lives_on(ours: Profile) ->
     assert await ours.refused(await ours.get(f"{ours.path}/media")) == (190, 463)
 
 
-async def test_lists_come_in_pages_and_from_a_time_on(ours: Profile) -> None:
+async def test_lists_are_paginated_and_filtered_by_time(ours: Profile) -> None:
     for number in range(3):
         await ours.publish(await ours.container(image_url=ours.picture, caption=f"{number}"))
     first = (await ours.get(f"{ours.path}/media", fields="caption", limit=2)).json
@@ -178,7 +178,7 @@ async def test_lists_come_in_pages_and_from_a_time_on(ours: Profile) -> None:
     assert (await ours.get(f"{ours.path}/media", fields="colour")).status == 400
 
 
-async def test_strangers_and_others_are_refused(ours: Profile) -> None:
+async def test_unauthenticated_and_foreign_calls_are_refused(ours: Profile) -> None:
     other = Profile(ours.sandbox, await ours.sandbox.account("instagram"))
     assert await ours.refused(await ours.get(f"{other.path}/media")) == (100, 33)
     container = await other.container(image_url=ours.picture)

@@ -1,4 +1,4 @@
-"""A network that means it: who was told to wait is refused until then, and the clock of calls tells who came early."""
+"""Imposed rate limits are enforced until they end, and the call log shows who called too early."""
 
 from __future__ import annotations
 
@@ -10,22 +10,24 @@ from typing import Any
 import pytest
 
 from postino.sandbox.faults import ScheduledFault
-from tests.sandbox.running import Sandbox
-from tests.sandbox.scripts import LINES, Line
+from tests.sandbox.sandbox_client import SandboxClient
+from tests.sandbox.scripted_calls import SCRIPTED_CALLS, ScriptedCall
 
 
 @pytest.fixture
-async def messages(sandbox: Sandbox) -> list[Line]:
+async def messages(sandbox: SandboxClient) -> list[ScriptedCall]:
     """Of two accounts."""
-    return [await LINES["telegram", "sendMessage"](sandbox) for _ in range(2)]
+    return [await SCRIPTED_CALLS["telegram", "sendMessage"](sandbox) for _ in range(2)]
 
 
-async def told_until(sandbox: Sandbox) -> datetime:
+async def told_until(sandbox: SandboxClient) -> datetime:
     """By the newest call."""
     return datetime.fromisoformat((await sandbox.log())[-1]["retry_after_at"])
 
 
-async def test_who_comes_too_early_is_refused_again_and_nobody_else_is(sandbox: Sandbox, messages: list[Line]) -> None:
+async def test_early_call_of_a_limited_account_is_refused_again(
+    sandbox: SandboxClient, messages: list[ScriptedCall]
+) -> None:
     first, second = messages
     await sandbox.fault("telegram", "rate_limited", params={"seconds": 60})
     assert [(await first.send(sandbox)).status for _ in range(3)] == [429] * 3
@@ -39,11 +41,9 @@ async def test_who_comes_too_early_is_refused_again_and_nobody_else_is(sandbox: 
     assert rows[3]["retry_after_at"] is None
 
 
-async def test_a_limit_for_everyone_stops_the_whole_network_and_no_other(
-    sandbox: Sandbox, messages: list[Line]
-) -> None:
+async def test_limit_for_everyone_stops_one_network_only(sandbox: SandboxClient, messages: list[ScriptedCall]) -> None:
     first, second = messages
-    other = await LINES["mastodon", "statuses"](sandbox)
+    other = await SCRIPTED_CALLS["mastodon", "statuses"](sandbox)
     await sandbox.fault("*", "rate_limited", account="postcard2", params={"seconds": 60, "everyone": True})
     assert [(await it.send(sandbox)).status for it in (first, second)] == [429, 429]
     assert (await sandbox.get("/telegram/botnobody/getMe")).status == 429
@@ -55,7 +55,9 @@ async def test_a_limit_for_everyone_stops_the_whole_network_and_no_other(
 
 
 @pytest.mark.parametrize("everyone", [False, True])
-async def test_a_limit_ends_when_it_said_it_would(sandbox: Sandbox, messages: list[Line], everyone: bool) -> None:
+async def test_limit_ends_at_the_given_time(
+    sandbox: SandboxClient, messages: list[ScriptedCall], everyone: bool
+) -> None:
     await sandbox.fault("telegram", "rate_limited", params={"seconds": 1, "everyone": everyone})
     assert (await messages[0].send(sandbox)).status == 429
     until = await told_until(sandbox)
@@ -66,15 +68,15 @@ async def test_a_limit_ends_when_it_said_it_would(sandbox: Sandbox, messages: li
 
 @pytest.mark.parametrize("network", ["bluesky", "mastodon", "telegram", "x", "instagram", "youtube"])
 @pytest.mark.parametrize("params", [{"seconds": 90}, {"http_date": 90}, {"http_date": True, "seconds": 90}])
-async def test_what_the_clock_shows_is_what_the_header_says(
-    sandbox: Sandbox, network: str, params: dict[str, Any]
+async def test_call_log_shows_the_time_of_the_header(
+    sandbox: SandboxClient, network: str, params: dict[str, Any]
 ) -> None:
     endpoint = {"bluesky": "putRecord", "mastodon": "statuses", "telegram": "sendMessage", "x": "tweets",
                 "instagram": "media_publish", "youtube": "videos_update"}[network]  # fmt: skip
-    line = await LINES[network, endpoint](sandbox)
+    scripted_call = await SCRIPTED_CALLS[network, endpoint](sandbox)
     await sandbox.fault(network, "rate_limited", endpoint=endpoint, params=params)
     for _ in range(2):
-        said, now = (await line.send(sandbox)).headers["Retry-After"], datetime.now(UTC)
+        said, now = (await scripted_call.send(sandbox)).headers["Retry-After"], datetime.now(UTC)
         until = await told_until(sandbox)
         if said.isdigit():
             assert timedelta(seconds=-2) < until - now - timedelta(seconds=int(said)) < timedelta()
@@ -87,14 +89,14 @@ async def test_what_the_clock_shows_is_what_the_header_says(
     [("bluesky", "putRecord", 30), ("mastodon", "statuses", 30), ("telegram", "sendMessage", 30), ("x", "tweets", 30),
      ("instagram", "media_publish", 60)],
 )  # fmt: skip
-async def test_a_hint_in_the_networks_own_way_counts_as_much(
-    sandbox: Sandbox, network: str, endpoint: str, wait: int
+async def test_limit_by_the_networks_own_header_is_enforced(
+    sandbox: SandboxClient, network: str, endpoint: str, wait: int
 ) -> None:
-    line = await LINES[network, endpoint](sandbox)
+    scripted_call = await SCRIPTED_CALLS[network, endpoint](sandbox)
     await sandbox.fault(network, "rate_limited", endpoint=endpoint, params={"reset": 30})
     for _ in range(2):
-        answer, now = await line.send(sandbox), datetime.now(UTC)
-        assert (answer.status, "Retry-After" in answer.headers) == (429, False)
+        response, now = await scripted_call.send(sandbox), datetime.now(UTC)
+        assert (response.status, "Retry-After" in response.headers) == (429, False)
         assert timedelta(seconds=wait - 2) < await told_until(sandbox) - now < timedelta(seconds=wait + 1)
 
 
@@ -104,29 +106,31 @@ async def test_a_hint_in_the_networks_own_way_counts_as_much(
      ({"http_date": "Wed, 21 Oct 2015 07:28:00 GMT"}, 200),
      ({"http_date": format_datetime(datetime(2099, 1, 1, tzinfo=UTC), usegmt=True)}, 429)],
 )  # fmt: skip
-async def test_only_a_time_to_come_that_was_told_is_kept_to(
-    sandbox: Sandbox, messages: list[Line], params: dict[str, Any], again: int
+async def test_only_future_times_are_enforced(
+    sandbox: SandboxClient, messages: list[ScriptedCall], params: dict[str, Any], again: int
 ) -> None:
     await sandbox.fault("telegram", "rate_limited", params=params)
     assert [(await messages[0].send(sandbox)).status for _ in range(2)] == [429, again]
 
 
-async def test_the_networks_own_limits_are_in_the_clock_too(sandbox: Sandbox) -> None:
-    line = await LINES["mastodon", "statuses"](sandbox)
+async def test_own_limits_of_networks_are_in_the_call_log(sandbox: SandboxClient) -> None:
+    scripted_call = await SCRIPTED_CALLS["mastodon", "statuses"](sandbox)
     await sandbox.post("/_sandbox/settings", {"mastodon_calls_per_5_minutes": 0})
-    assert (await line.send(sandbox)).status == 429
+    assert (await scripted_call.send(sandbox)).status == 429
     assert await told_until(sandbox) > datetime.now(UTC)
 
 
 @pytest.mark.parametrize("path", ["faults", "faults/1", "reset"])
-async def test_a_limit_ends_with_its_fault(sandbox: Sandbox, messages: list[Line], path: str) -> None:
+async def test_limit_ends_when_its_fault_is_removed(
+    sandbox: SandboxClient, messages: list[ScriptedCall], path: str
+) -> None:
     await sandbox.fault("telegram", "rate_limited", params={"seconds": 60})
     assert (await messages[0].send(sandbox)).status == 429
     await sandbox.call("POST" if path == "reset" else "DELETE", f"/_sandbox/{path}")
     assert (await messages[0].send(sandbox)).status == 200
 
 
-async def test_a_fault_that_strikes_outranks_a_limit(sandbox: Sandbox, messages: list[Line]) -> None:
+async def test_fault_takes_precedence_over_a_limit(sandbox: SandboxClient, messages: list[ScriptedCall]) -> None:
     await sandbox.fault("telegram", "rate_limited", params={"seconds": 60})
     await sandbox.fault("telegram", "process_then_500")
     assert [(await messages[0].send(sandbox)).status for _ in range(3)] == [429, 500, 429]
@@ -135,18 +139,18 @@ async def test_a_fault_that_strikes_outranks_a_limit(sandbox: Sandbox, messages:
 # Slow answers of different lengths
 
 
-def test_durations_of_a_range_are_spread_over_it_and_the_same_on_every_run() -> None:
+def test_slow_range_is_spread_and_reproducible() -> None:
     def durations() -> list[float]:
         params = {"seconds": {"min": 2, "max": 10}}
         return [ScheduledFault(network="x", fault="slow", params=params, fired=number).delay for number in range(1000)]
 
-    found = durations()
-    assert found == durations()
-    assert 2 <= min(found) < 2.2 < 9.8 < max(found) <= 10
-    assert 5.6 < sum(found) / len(found) < 6.4
+    rows = durations()
+    assert rows == durations()
+    assert 2 <= min(rows) < 2.2 < 9.8 < max(rows) <= 10
+    assert 5.6 < sum(rows) / len(rows) < 6.4
 
 
-async def test_a_slow_answer_takes_as_long_as_the_range_says(sandbox: Sandbox, messages: list[Line]) -> None:
+async def test_slow_response_takes_the_time_of_the_range(sandbox: SandboxClient, messages: list[ScriptedCall]) -> None:
     await sandbox.fault("telegram", "slow", times=3, params={"seconds": {"min": 0.1, "max": 0.3}})
     await asyncio.gather(*(messages[0].send(sandbox) for _ in range(3)))
     for row in await sandbox.log():

@@ -1,4 +1,4 @@
-"""Another network is one file: routes, faults, accounts, record and feed come by themselves."""
+"""A new network is one file; faults, accounts, record and feed need no further code."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from postino.sandbox import networks as folder
 from postino.sandbox.accounts import list_seeded_accounts
 from postino.sandbox.faults import faults_by_endpoint
-from tests.sandbox.running import Sandbox, running
-from tests.sandbox.scripts import bearer
+from tests.sandbox.sandbox_client import SandboxClient, run_sandbox
+from tests.sandbox.scripted_calls import bearer
 
 FILE = """
 from postino.sandbox.network import AccountSetup, Reply, SandboxEndpoint, SandboxNetwork, derive_secret
@@ -63,10 +63,10 @@ def pigeons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("pigeons")
-async def test_a_new_file_is_a_new_network(tmp_path: Path) -> None:
+async def test_new_file_is_a_new_network(tmp_path: Path) -> None:
     [account] = [it for it in list_seeded_accounts() if it.network == "pigeons"]
     assert ("pigeons", "release", "error_but_published") in faults_by_endpoint()
-    async with running(tmp_path / "sandbox.db") as sandbox:
+    async with run_sandbox(tmp_path / "sandbox.db") as sandbox:
         assert (await release(sandbox, account.credentials["ring"]))["seconds"] == 1
         await sandbox.fault("pigeons", "error_but_published")
         assert await release(sandbox, account.credentials["ring"]) == {"coo": "no"}
@@ -76,6 +76,6 @@ async def test_a_new_file_is_a_new_network(tmp_path: Path) -> None:
         assert "Pigeons" in [it["title"] for it in render]
 
 
-async def release(sandbox: Sandbox, ring: str) -> dict[str, object]:
-    found: dict[str, object] = (await sandbox.post("/pigeons/release", {"letter": "coo"}, **bearer(ring))).json
-    return found
+async def release(sandbox: SandboxClient, ring: str) -> dict[str, object]:
+    rows: dict[str, object] = (await sandbox.post("/pigeons/release", {"letter": "coo"}, **bearer(ring))).json
+    return rows

@@ -1,4 +1,4 @@
-"""X: the same words twice are refused, refresh tokens work once, and pictures come in pieces."""
+"""X in the sandbox: duplicates are refused, refresh tokens work once, images are uploaded in segments."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.sandbox.running import Answered, Sandbox
-from tests.sandbox.scripts import PICTURE, bearer, picture_form
+from tests.sandbox.sandbox_client import SandboxClient, SandboxResponse
+from tests.sandbox.scripted_calls import IMAGE, bearer, make_image_form
 
 
 class User:
-    def __init__(self, sandbox: Sandbox, account: dict[str, Any]) -> None:
+    def __init__(self, sandbox: SandboxClient, account: dict[str, Any]) -> None:
         self.sandbox = sandbox
         self.account = account
         self.credentials = account["credentials"]
@@ -22,38 +22,38 @@ class User:
     def auth(self) -> dict[str, Any]:
         return bearer(self.credentials["access_token"])
 
-    async def tweet(self, text: str = "hello", **rest: Any) -> Answered:
+    async def tweet(self, text: str = "hello", **rest: Any) -> SandboxResponse:
         return await self.sandbox.post("/x/2/tweets", {"text": text, **rest}, **self.auth)
 
-    async def tweets(self, **query: Any) -> Answered:
+    async def tweets(self, **query: Any) -> SandboxResponse:
         return await self.sandbox.get(f"/x/2/users/{self.account['remote_id']}/tweets", params=query, **self.auth)
 
-    async def media(self, path: str, body: Any = None) -> Answered:
+    async def media(self, path: str, body: Any = None) -> SandboxResponse:
         return await self.sandbox.post(f"/x/2/media/upload/{path}", body, **self.auth)
 
-    async def refresh(self) -> Answered:
+    async def refresh(self) -> SandboxResponse:
         form = {name: self.credentials[name] for name in ("refresh_token", "client_id")}
         return await self.sandbox.call("POST", "/x/2/oauth2/token", data=form | {"grant_type": "refresh_token"})
 
 
 @pytest.fixture
-async def ours(sandbox: Sandbox) -> User:
+async def ours(sandbox: SandboxClient) -> User:
     await sandbox.post("/_sandbox/settings", {"x_media_seconds": 0})
     return User(sandbox, await sandbox.account("x"))
 
 
-async def test_a_post_is_made_and_listed(ours: User) -> None:
-    answer = await ours.tweet("Ciao")
-    assert (answer.status, answer.json["data"]["text"]) == (201, "Ciao")
+async def test_post_is_created_and_listed(ours: User) -> None:
+    response = await ours.tweet("Ciao")
+    assert (response.status, response.json["data"]["text"]) == (201, "Ciao")
     listed = (await ours.tweets(**{"tweet.fields": "created_at", "max_results": 5})).json
     assert listed["meta"]["result_count"] == 1
-    [seen] = listed["data"]
-    assert (seen["id"], seen["text"]) == (answer.json["data"]["id"], "Ciao")
-    assert seen["created_at"].endswith("Z")
+    [result] = listed["data"]
+    assert (result["id"], result["text"]) == (response.json["data"]["id"], "Ciao")
+    assert result["created_at"].endswith("Z")
     assert (await ours.sandbox.published())[0]["text"] == "Ciao"
 
 
-async def test_the_same_words_twice_are_refused_for_some_hours(ours: User) -> None:
+async def test_same_text_is_refused_for_hours(ours: User) -> None:
     assert (await ours.tweet()).status == 201
     again = await ours.tweet()
     assert again.status == 403
@@ -64,19 +64,19 @@ async def test_the_same_words_twice_are_refused_for_some_hours(ours: User) -> No
     assert len(await ours.sandbox.published()) == 3
 
 
-async def test_the_rule_sees_what_lists_do_not_show_yet(ours: User) -> None:
+async def test_duplicate_rule_includes_invisible_posts(ours: User) -> None:
     await ours.sandbox.fault("x", "invisible", params={"seconds": 60})
     assert (await ours.tweet()).status == 201
     assert "data" not in (await ours.tweets()).json
     assert (await ours.tweet()).status == 403
 
 
-async def test_what_comes_back_is_not_quite_what_was_sent(ours: User) -> None:
-    answer = await ours.tweet("Fish & chips https://a.example/menu.")
-    text = answer.json["data"]["text"]
+async def test_returned_text_differs_from_the_sent_text(ours: User) -> None:
+    response = await ours.tweet("Fish & chips https://a.example/menu.")
+    text = response.json["data"]["text"]
     assert text.startswith("Fish &amp; chips https://t.co/")
-    [seen] = (await ours.tweets(**{"tweet.fields": "entities"})).json["data"]
-    assert seen["entities"]["urls"][0]["expanded_url"] == "https://a.example/menu"
+    [result] = (await ours.tweets(**{"tweet.fields": "entities"})).json["data"]
+    assert result["entities"]["urls"][0]["expanded_url"] == "https://a.example/menu"
 
 
 @pytest.mark.parametrize(
@@ -86,11 +86,11 @@ async def test_what_comes_back_is_not_quite_what_was_sent(ours: User) -> None:
         ("https://a.example/" + "x" * 400 + " " + "x" * 256, 201), ("", 400),
     ],
 )  # fmt: skip
-async def test_a_post_weighs_two_hundred_and_eighty_at_most(ours: User, text: str, status: int) -> None:
+async def test_weighted_length_is_limited_to_280(ours: User, text: str, status: int) -> None:
     assert (await ours.tweet(text)).status == status
 
 
-async def test_a_thread_is_made_of_replies(ours: User) -> None:
+async def test_thread_consists_of_replies(ours: User) -> None:
     first = (await ours.tweet("one")).json["data"]["id"]
     assert (await ours.tweet("two", reply={"in_reply_to_tweet_id": first})).status == 201
     assert [it["reply_to"] for it in await ours.sandbox.published()] == [None, first]
@@ -98,7 +98,7 @@ async def test_a_thread_is_made_of_replies(ours: User) -> None:
     assert [it["text"] for it in (await ours.tweets(exclude="replies")).json["data"]] == ["one"]
 
 
-async def test_lists_come_in_pages_within_bounds(ours: User) -> None:
+async def test_lists_are_paginated_within_bounds(ours: User) -> None:
     names = [(await ours.tweet(f"number {number}")).json["data"]["id"] for number in range(7)]
     first = (await ours.tweets(max_results=5)).json
     assert [it["id"] for it in first["data"]] == names[:1:-1]
@@ -111,22 +111,22 @@ async def test_lists_come_in_pages_within_bounds(ours: User) -> None:
         assert (await ours.tweets(**wrong)).status == 400
 
 
-async def test_a_picture_comes_in_pieces_and_is_attached(ours: User) -> None:
-    start = {"media_type": "image/jpeg", "total_bytes": len(PICTURE) + 3, "media_category": "tweet_image"}
+async def test_image_is_uploaded_in_segments_and_attached(ours: User) -> None:
+    start = {"media_type": "image/jpeg", "total_bytes": len(IMAGE) + 3, "media_category": "tweet_image"}
     number = (await ours.media("initialize", start)).json["data"]["id"]
     path = f"/x/2/media/upload/{number}/append"
-    form = picture_form("media", segment_index="0")()
+    form = make_image_form("media", segment_index="0")()
     assert (await ours.sandbox.call("POST", path, data=form, **ours.auth)).status == 200
     assert (await ours.media(f"{number}/finalize")).status == 400
     end = {"segment_index": 1, "media": base64.b64encode(b"end").decode()}
     assert (await ours.media(f"{number}/append", end)).status == 200
-    told = (await ours.media(f"{number}/finalize")).json["data"]
-    assert told["processing_info"]["state"] == "succeeded"
+    body = (await ours.media(f"{number}/finalize")).json["data"]
+    assert body["processing_info"]["state"] == "succeeded"
     assert (await ours.tweet("with a view", media={"media_ids": [number]})).status == 201
     assert [it["mime"] for it in (await ours.sandbox.published())[0]["media"]] == ["image/jpeg"]
 
 
-async def test_a_picture_that_is_not_there_or_not_ready_is_refused(ours: User) -> None:
+async def test_missing_or_unprocessed_image_is_refused(ours: User) -> None:
     assert (await ours.tweet(media={"media_ids": ["7"]})).status == 400
     number = (await ours.media("initialize", {"media_type": "image/jpeg", "total_bytes": 3})).json["data"]["id"]
     assert (await ours.tweet(media={"media_ids": [number]})).status == 400
@@ -137,31 +137,31 @@ async def test_a_picture_that_is_not_there_or_not_ready_is_refused(ours: User) -
     assert await ours.sandbox.published() == []
 
 
-async def test_a_refresh_token_works_once(ours: User) -> None:
-    answer = await ours.refresh()
-    assert (answer.status, answer.json["expires_in"]) == (200, 7200)
+async def test_refresh_token_works_once(ours: User) -> None:
+    response = await ours.refresh()
+    assert (response.status, response.json["expires_in"]) == (200, 7200)
     again = await ours.refresh()
     assert (again.status, again.json["error"]) == (400, "invalid_request")
     assert (await ours.tweet("with the old token")).status == 201
-    ours.credentials |= {name: answer.json[name] for name in ("access_token", "refresh_token")}
+    ours.credentials |= {name: response.json[name] for name in ("access_token", "refresh_token")}
     assert (await ours.tweet("with the new token")).status == 201
     assert (await ours.refresh()).status == 200
 
 
-async def test_a_refresh_whose_answer_is_lost_has_still_used_up_the_token(ours: User) -> None:
+async def test_lost_refresh_response_still_uses_up_the_token(ours: User) -> None:
     await ours.sandbox.fault("x", "lost_refresh")
     with pytest.raises(aiohttp.ServerDisconnectedError):
         await ours.refresh()
     assert (await ours.refresh()).status == 400
 
 
-async def test_strangers_are_refused(ours: User) -> None:
+async def test_unauthenticated_calls_are_refused(ours: User) -> None:
     ours.credentials = ours.credentials | {"access_token": "guessed", "client_id": "guessed"}
     assert (await ours.tweet()).json["status"] == 401
     assert (await ours.refresh()).json["error"] == "unauthorized_client"
     assert (await ours.sandbox.call("POST", "/x/2/oauth2/token", data={"grant_type": "guess"})).status == 400
 
 
-async def test_one_can_ask_who_one_is(ours: User) -> None:
-    told = await ours.sandbox.get("/x/2/users/me", **ours.auth)
-    assert told.json["data"]["id"] == ours.account["remote_id"]
+async def test_own_account_can_be_read(ours: User) -> None:
+    body = await ours.sandbox.get("/x/2/users/me", **ours.auth)
+    assert body.json["data"]["id"] == ours.account["remote_id"]

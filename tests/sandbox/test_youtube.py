@@ -1,4 +1,4 @@
-"""YouTube: an upload that can be asked and resumed, private until an update makes it public."""
+"""YouTube in the sandbox: resumable uploads, private until an update makes them public."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.sandbox.running import Answered, Sandbox
-from tests.sandbox.scripts import UPLOADS, VIDEO, bearer
+from tests.sandbox.sandbox_client import SandboxClient, SandboxResponse
+from tests.sandbox.scripted_calls import UPLOADS, VIDEO, bearer
 
 PIECE = 256 * 1024
 FILM = bytes(range(256)) * 1024 * 2 + b"the end"
@@ -15,7 +15,7 @@ API = "/youtube/youtube/v3"
 
 
 class Channel:
-    def __init__(self, sandbox: Sandbox, account: dict[str, Any]) -> None:
+    def __init__(self, sandbox: SandboxClient, account: dict[str, Any]) -> None:
         self.sandbox = sandbox
         self.account = account
         self.credentials = account["credentials"]
@@ -24,40 +24,40 @@ class Channel:
     def auth(self) -> dict[str, Any]:
         return bearer(self.credentials["access_token"])
 
-    async def start(self, body: Any = VIDEO, path: str = UPLOADS) -> Answered:
+    async def start(self, body: Any = VIDEO, path: str = UPLOADS) -> SandboxResponse:
         return await self.sandbox.post(path, body, **self.auth)
 
     async def session(self) -> str:
         return (await self.start()).headers["Location"].removeprefix(self.sandbox.url)
 
-    async def put(self, session: str, first: int, last: int, total: int = len(FILM)) -> Answered:
+    async def put(self, session: str, first: int, last: int, total: int = len(FILM)) -> SandboxResponse:
         options = {"data": FILM[first : last + 1], "headers": {"Content-Range": f"bytes {first}-{last}/{total}"}}
         return await self.sandbox.call("PUT", session, **options, allow_redirects=False)
 
-    async def status(self, session: str) -> Answered:
+    async def status(self, session: str) -> SandboxResponse:
         headers = {"Content-Range": f"bytes */{len(FILM)}"}
         return await self.sandbox.call("PUT", session, headers=headers, allow_redirects=False)
 
     async def video(self) -> str:
         return str((await self.sandbox.call("PUT", await self.session(), data=FILM)).json["id"])
 
-    async def update(self, part: str, **body: Any) -> Answered:
+    async def update(self, part: str, **body: Any) -> SandboxResponse:
         return await self.sandbox.call("PUT", f"{API}/videos?part={part}", json=body, **self.auth)
 
-    async def get(self, path: str) -> Answered:
+    async def get(self, path: str) -> SandboxResponse:
         return await self.sandbox.get(f"{API}/{path}", **self.auth)
 
 
 @pytest.fixture
-async def ours(sandbox: Sandbox) -> Channel:
+async def ours(sandbox: SandboxClient) -> Channel:
     await sandbox.post("/_sandbox/settings", {"youtube_processing_seconds": 0})
     return Channel(sandbox, await sandbox.account("youtube"))
 
 
-async def test_an_upload_goes_in_pieces_and_tells_how_far_it_is(ours: Channel) -> None:
+async def test_upload_in_pieces_reports_its_progress(ours: Channel) -> None:
     session = await ours.session()
-    asked = await ours.status(session)
-    assert (asked.status, "Range" in asked.headers) == (308, False)
+    first_response = await ours.status(session)
+    assert (first_response.status, "Range" in first_response.headers) == (308, False)
     first = await ours.put(session, 0, PIECE - 1)
     assert (first.status, first.headers["Range"]) == (308, f"bytes=0-{PIECE - 1}")
     assert (await ours.status(session)).headers["Range"] == f"bytes=0-{PIECE - 1}"
@@ -69,14 +69,14 @@ async def test_an_upload_goes_in_pieces_and_tells_how_far_it_is(ours: Channel) -
     assert await ours.sandbox.published() == []
 
 
-async def test_a_lost_answer_to_the_last_piece_can_be_asked_for(ours: Channel) -> None:
+async def test_lost_response_to_the_last_piece_can_be_read_again(ours: Channel) -> None:
     session = await ours.session()
     await ours.sandbox.fault("youtube", "process_then_500", endpoint="upload_bytes")
     assert (await ours.sandbox.call("PUT", session, data=FILM)).status == 500
     assert (await ours.status(session)).status == 200
 
 
-async def test_pieces_that_do_not_fit_are_refused(ours: Channel) -> None:
+async def test_pieces_out_of_order_are_refused(ours: Channel) -> None:
     session = await ours.session()
     assert (await ours.put(session, 0, 999)).status == 400
     assert (await ours.put(session, 0, len(FILM) - 1, total=10)).status == 400
@@ -84,7 +84,7 @@ async def test_pieces_that_do_not_fit_are_refused(ours: Channel) -> None:
     assert (await ours.sandbox.call("PUT", session, data=b"x", headers=headers)).status == 400
 
 
-async def test_a_session_that_is_gone_stays_gone(ours: Channel) -> None:
+async def test_deleted_session_stays_deleted(ours: Channel) -> None:
     session = await ours.session()
     await ours.sandbox.fault("youtube", "session_gone", endpoint="upload_bytes")
     assert (await ours.put(session, 0, PIECE - 1)).status == 404
@@ -94,23 +94,23 @@ async def test_a_session_that_is_gone_stays_gone(ours: Channel) -> None:
     assert (await ours.status(other)).status == 404
 
 
-async def test_making_it_public_publishes_it_once(ours: Channel) -> None:
+async def test_making_a_video_public_publishes_it_once(ours: Channel) -> None:
     video = await ours.video()
     for _ in range(2):
-        answer = await ours.update("status", id=video, status={"privacyStatus": "public"})
-        assert answer.json["status"]["privacyStatus"] == "public"
-    [seen] = await ours.sandbox.published()
-    assert (seen["remote_id"], seen["title"], seen["text"]) == (video, "A view", "hello")
-    assert len(seen["media"]) == 1
+        response = await ours.update("status", id=video, status={"privacyStatus": "public"})
+        assert response.json["status"]["privacyStatus"] == "public"
+    [result] = await ours.sandbox.published()
+    assert (result["remote_id"], result["title"], result["text"]) == (video, "A view", "hello")
+    assert len(result["media"]) == 1
 
 
-async def test_what_is_uploaded_as_public_is_public_at_once(ours: Channel) -> None:
-    answer = await ours.start(VIDEO | {"status": {"privacyStatus": "public"}})
-    await ours.sandbox.call("PUT", answer.headers["Location"].removeprefix(ours.sandbox.url), data=FILM)
+async def test_video_uploaded_as_public_is_published_at_once(ours: Channel) -> None:
+    response = await ours.start(VIDEO | {"status": {"privacyStatus": "public"}})
+    await ours.sandbox.call("PUT", response.headers["Location"].removeprefix(ours.sandbox.url), data=FILM)
     assert len(await ours.sandbox.published()) == 1
 
 
-async def test_the_uploads_are_listed_the_newest_first_the_private_ones_too(ours: Channel) -> None:
+async def test_uploads_are_listed_newest_first_with_private_ones(ours: Channel) -> None:
     channel = (await ours.get("channels?part=contentDetails&mine=true")).json["items"][0]
     playlist = channel["contentDetails"]["relatedPlaylists"]["uploads"]
     videos = [await ours.video() for _ in range(3)]
@@ -122,18 +122,18 @@ async def test_the_uploads_are_listed_the_newest_first_the_private_ones_too(ours
     assert (await ours.get("playlistItems?part=snippet&playlistId=UUother")).status == 404
 
 
-async def test_a_video_tells_when_it_is_processed(ours: Channel) -> None:
+async def test_video_reports_when_it_is_processed(ours: Channel) -> None:
     video = await ours.video()
-    [seen] = (await ours.get(f"videos?part=status,processingDetails&id={video},missing")).json["items"]
-    assert seen["status"]["uploadStatus"] == "processed"
-    assert seen["processingDetails"]["processingStatus"] == "succeeded"
+    [result] = (await ours.get(f"videos?part=status,processingDetails&id={video},missing")).json["items"]
+    assert result["status"]["uploadStatus"] == "processed"
+    assert result["processingDetails"]["processingStatus"] == "succeeded"
 
 
-async def test_the_same_bytes_twice_are_refused_if_one_wants_that(ours: Channel) -> None:
+async def test_duplicate_upload_is_refused_if_enabled(ours: Channel) -> None:
     await ours.sandbox.post("/_sandbox/settings", {"youtube_refuses_duplicates": 1})
     first, second = await ours.video(), await ours.video()
-    told = (await ours.get(f"videos?part=status&id={first},{second}")).json["items"]
-    assert [it["status"].get("rejectionReason") for it in told] == [None, "duplicate"]
+    body = (await ours.get(f"videos?part=status&id={first},{second}")).json["items"]
+    assert [it["status"].get("rejectionReason") for it in body] == [None, "duplicate"]
 
 
 @pytest.mark.parametrize(
@@ -150,29 +150,29 @@ async def test_the_same_bytes_twice_are_refused_if_one_wants_that(ours: Channel)
         ({"colour": "red"}, "badRequest"),
     ],
 )
-async def test_videos_that_cannot_be_are_refused(ours: Channel, body: dict[str, Any], reason: str) -> None:
-    answer = await ours.start(body)
-    assert (answer.status, answer.json["error"]["errors"][0]["reason"]) == (400, reason)
+async def test_invalid_videos_are_refused(ours: Channel, body: dict[str, Any], reason: str) -> None:
+    response = await ours.start(body)
+    assert (response.status, response.json["error"]["errors"][0]["reason"]) == (400, reason)
 
 
-async def test_only_so_many_uploads_a_day(ours: Channel) -> None:
+async def test_uploads_per_day_are_limited(ours: Channel) -> None:
     await ours.sandbox.post("/_sandbox/settings", {"youtube_uploads_per_day": 1})
     assert (await ours.start()).status == 200
     assert (await ours.start()).json["error"]["errors"][0]["reason"] == "uploadLimitExceeded"
 
 
-async def test_parts_must_be_named(ours: Channel) -> None:
-    answer = await ours.start(path=UPLOADS.replace(",status", ""))
-    assert answer.json["error"]["errors"][0]["reason"] == "unexpectedPart"
+async def test_part_parameter_is_required(ours: Channel) -> None:
+    response = await ours.start(path=UPLOADS.replace(",status", ""))
+    assert response.json["error"]["errors"][0]["reason"] == "unexpectedPart"
 
 
-async def test_the_refresh_token_stays_as_it_is(ours: Channel) -> None:
+async def test_refresh_token_stays_valid(ours: Channel) -> None:
     form = {name: ours.credentials[name] for name in ("refresh_token", "client_id", "client_secret")}
     form["grant_type"] = "refresh_token"
     for _ in range(2):
-        answer = await ours.sandbox.call("POST", "/youtube/token", data=form)
-        assert (answer.status, "refresh_token" in answer.json) == (200, False)
-    ours.credentials["access_token"] = answer.json["access_token"]
+        response = await ours.sandbox.call("POST", "/youtube/token", data=form)
+        assert (response.status, "refresh_token" in response.json) == (200, False)
+    ours.credentials["access_token"] = response.json["access_token"]
     assert (await ours.start()).status == 200
     wrong = await ours.sandbox.call("POST", "/youtube/token", data=form | {"client_secret": "guessed"})
     assert wrong.json["error"] == "invalid_client"
@@ -180,7 +180,7 @@ async def test_the_refresh_token_stays_as_it_is(ours: Channel) -> None:
     assert (dead.status, dead.json["error"]) == (400, "invalid_grant")
 
 
-async def test_strangers_and_others_are_refused(ours: Channel) -> None:
+async def test_unauthenticated_and_foreign_calls_are_refused(ours: Channel) -> None:
     other = Channel(ours.sandbox, await ours.sandbox.account("youtube"))
     video = await other.video()
     assert (await ours.update("status", id=video, status={"privacyStatus": "public"})).status == 404

@@ -1,4 +1,4 @@
-"""The clock of calls: who called when, what was answered and when, and what the oldest make room for."""
+"""The call log: beginning, end and status of each call."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ import apsw
 import pytest
 
 from postino.sandbox import call_log, database
-from tests.sandbox.running import Sandbox, running
-from tests.sandbox.scripts import LINES, Line
+from tests.sandbox.sandbox_client import SandboxClient, run_sandbox
+from tests.sandbox.scripted_calls import SCRIPTED_CALLS, ScriptedCall
 
 
 @pytest.fixture
-async def message(sandbox: Sandbox) -> Line:
-    return await LINES["telegram", "sendMessage"](sandbox)
+async def message(sandbox: SandboxClient) -> ScriptedCall:
+    return await SCRIPTED_CALLS["telegram", "sendMessage"](sandbox)
 
 
 def format_instant(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-async def test_a_call_is_there_with_its_beginning_its_end_and_its_answer(sandbox: Sandbox, message: Line) -> None:
+async def test_call_log_has_begin_end_and_status(sandbox: SandboxClient, message: ScriptedCall) -> None:
     before = datetime.now(UTC)
     await message.send(sandbox)
     after = datetime.now(UTC)
@@ -37,7 +37,7 @@ async def test_a_call_is_there_with_its_beginning_its_end_and_its_answer(sandbox
     }  # fmt: skip
 
 
-async def test_a_call_under_way_has_no_end_nor_has_one_whose_caller_left(sandbox: Sandbox, message: Line) -> None:
+async def test_call_in_flight_or_abandoned_has_no_end(sandbox: SandboxClient, message: ScriptedCall) -> None:
     await sandbox.fault("telegram", "timeout", times=2, params={"seconds": 30})
     calling = asyncio.create_task(message.send(sandbox))
     [row] = await sandbox.eventually(sandbox.log)
@@ -48,9 +48,9 @@ async def test_a_call_under_way_has_no_end_nor_has_one_whose_caller_left(sandbox
     assert await sandbox.log() == [row]
 
 
-async def none_under_way(sandbox: Sandbox) -> bool:
-    told = (await sandbox.get("/_sandbox/calls")).json["data"]
-    return bool(told) and all(it["in_flight"] == 0 for it in told)
+async def none_under_way(sandbox: SandboxClient) -> bool:
+    body = (await sandbox.get("/_sandbox/calls")).json["data"]
+    return bool(body) and all(it["in_flight"] == 0 for it in body)
 
 
 @pytest.mark.parametrize(
@@ -58,8 +58,8 @@ async def none_under_way(sandbox: Sandbox) -> bool:
     [("drop", {}, None), ("process_then_drop", {}, None), ("process_then_500", {}, 500), ("html", {"status": 503}, 503),
      ("timeout", {"seconds": 0}, 504), ("truncated", {"hang_up": True}, 200), ("truncated", {}, 200)],
 )  # fmt: skip
-async def test_what_a_fault_made_of_the_answer_is_what_the_clock_shows(
-    sandbox: Sandbox, message: Line, fault: str, params: dict[str, Any], status: int | None
+async def test_call_log_shows_the_status_after_the_fault(
+    sandbox: SandboxClient, message: ScriptedCall, fault: str, params: dict[str, Any], status: int | None
 ) -> None:
     await sandbox.fault("telegram", fault, params=params)
     await asyncio.gather(message.send(sandbox), return_exceptions=True)
@@ -67,18 +67,20 @@ async def test_what_a_fault_made_of_the_answer_is_what_the_clock_shows(
     assert (row["status"], row["ended_at"] is None) == (status, False)
 
 
-async def test_strangers_and_calls_that_are_not_understood_are_there_too(sandbox: Sandbox, message: Line) -> None:
+async def test_call_log_contains_unauthenticated_and_unknown_calls(
+    sandbox: SandboxClient, message: ScriptedCall
+) -> None:
     await sandbox.get("/telegram/botnobody/dance")
     await sandbox.get("/telegram/botnobody/getMe")
     await message.send(sandbox)
-    told = [(it["account"], it["endpoint"], it["status"]) for it in await sandbox.log()]
-    assert told == [(None, "?", 404), (None, "getMe", 401), ("postcard2", "sendMessage", 200)]
+    body = [(it["account"], it["endpoint"], it["status"]) for it in await sandbox.log()]
+    assert body == [(None, "?", 404), (None, "getMe", 401), ("postcard2", "sendMessage", 200)]
     assert len(await sandbox.log("?account=")) == 2
     assert len(await sandbox.log("?account=postcard2&network=telegram")) == 1
     assert await sandbox.log("?network=x") == []
 
 
-async def test_it_is_read_page_by_page(sandbox: Sandbox, message: Line) -> None:
+async def test_call_log_is_paginated(sandbox: SandboxClient, message: ScriptedCall) -> None:
     for _ in range(5):
         await message.send(sandbox)
     first = (await sandbox.get("/_sandbox/calls/log?limit=3")).json
@@ -93,12 +95,12 @@ async def test_it_is_read_page_by_page(sandbox: Sandbox, message: Line) -> None:
     [("limit=0", "limit"), ("limit=10001", "limit"), ("limit=many", "limit"), ("after=-1", "after"),
      ("network=myspace", "network"), ("colour=red", "colour")],
 )  # fmt: skip
-async def test_a_question_that_cannot_be_is_refused_by_its_field(sandbox: Sandbox, query: str, field: str) -> None:
-    answer = await sandbox.get(f"/_sandbox/calls/log?{query}")
-    assert (answer.status, answer.json["field"]) == (422, field)
+async def test_invalid_log_query_is_refused_with_its_field(sandbox: SandboxClient, query: str, field: str) -> None:
+    response = await sandbox.get(f"/_sandbox/calls/log?{query}")
+    assert (response.status, response.json["field"]) == (422, field)
 
 
-async def test_a_reset_clears_it_and_no_number_comes_twice(sandbox: Sandbox, message: Line) -> None:
+async def test_reset_clears_the_call_log_and_reuses_no_number(sandbox: SandboxClient, message: ScriptedCall) -> None:
     await message.send(sandbox)
     await sandbox.post("/_sandbox/reset")
     assert await sandbox.log() == []
@@ -106,7 +108,9 @@ async def test_a_reset_clears_it_and_no_number_comes_twice(sandbox: Sandbox, mes
     assert [it["seq"] for it in await sandbox.log()] == [2]
 
 
-async def test_the_oldest_make_room(sandbox: Sandbox, message: Line, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_oldest_log_entries_are_deleted(
+    sandbox: SandboxClient, message: ScriptedCall, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert call_log.KEPT == 200_000
     monkeypatch.setattr(call_log, "KEPT", 3)
     for _ in range(5):
@@ -114,36 +118,36 @@ async def test_the_oldest_make_room(sandbox: Sandbox, message: Line, monkeypatch
     assert [it["seq"] for it in await sandbox.log()] == [3, 4, 5]
 
 
-async def test_it_outlives_the_sandbox(tmp_path: Path) -> None:
-    async with running(tmp_path / "sandbox.db") as sandbox:
-        await (await LINES["telegram", "sendMessage"](sandbox)).send(sandbox)
+async def test_call_log_survives_a_restart(tmp_path: Path) -> None:
+    async with run_sandbox(tmp_path / "sandbox.db") as sandbox:
+        await (await SCRIPTED_CALLS["telegram", "sendMessage"](sandbox)).send(sandbox)
         before = await sandbox.log()
-    async with running(tmp_path / "sandbox.db") as sandbox:
+    async with run_sandbox(tmp_path / "sandbox.db") as sandbox:
         assert await sandbox.log() == before != []
 
 
-async def test_a_sandbox_from_before_it_had_a_clock_goes_on(tmp_path: Path) -> None:
+async def test_database_without_call_log_is_upgraded(tmp_path: Path) -> None:
     connection = apsw.Connection(str(tmp_path / "sandbox.db"))
     connection.execute(Path(database.__file__).with_name("schema.sql").read_text())
     connection.execute("INSERT INTO epochs VALUES (7, 'then')")
     connection.pragma("user_version", 2)
     connection.close()
     for calls in (1, 2):
-        async with running(tmp_path / "sandbox.db") as sandbox:
+        async with run_sandbox(tmp_path / "sandbox.db") as sandbox:
             await sandbox.get("/telegram/botnobody/getMe")
             assert len(await sandbox.log()) == calls
             assert (await sandbox.get("/_sandbox/published")).json["epoch"] == 7
 
 
 @pytest.mark.parametrize("fault", ["drop", "process_then_500", "timeout"])
-async def test_a_network_that_is_down_is_down_everywhere_until_it_is_let_up_again(sandbox: Sandbox, fault: str) -> None:
-    lines = {at: await prepare(sandbox) for at, prepare in LINES.items() if at[0] in ("mastodon", "telegram")}
+async def test_outage_lasts_at_all_endpoints_until_removed(sandbox: SandboxClient, fault: str) -> None:
+    lines = {at: await prepare(sandbox) for at, prepare in SCRIPTED_CALLS.items() if at[0] in ("mastodon", "telegram")}
     params = {"seconds": 0} if fault == "timeout" else {}
     await sandbox.fault("mastodon", fault, rate=1, params=params)
     await sandbox.fault("telegram", "drop", account="nobody", rate=1)
     expected = {"drop": None, "process_then_500": 500, "timeout": 504}[fault]
-    for (network, endpoint), line in lines.items():
-        status = await status_of(line, sandbox)
+    for (network, endpoint), scripted_call in lines.items():
+        status = await status_of(scripted_call, sandbox)
         assert status == expected if network == "mastodon" else status == 200, endpoint
     removed = (await sandbox.call("DELETE", "/_sandbox/faults?network=mastodon")).json
     assert removed == {"removed": 1}
@@ -152,8 +156,8 @@ async def test_a_network_that_is_down_is_down_everywhere_until_it_is_let_up_agai
     assert (await sandbox.call("DELETE", "/_sandbox/faults?network=myspace")).json["field"] == "network"
 
 
-async def status_of(line: Line, sandbox: Sandbox) -> int | None:
+async def status_of(scripted_call: ScriptedCall, sandbox: SandboxClient) -> int | None:
     try:
-        return (await line.send(sandbox)).status
+        return (await scripted_call.send(sandbox)).status
     except aiohttp.ServerDisconnectedError:
         return None
