@@ -311,5 +311,5 @@ def test_a_collision_is_told_beside() -> None:
 
 
 def test_the_docs_tell_of_each_thing_that_may_be_in_the_way_in_their_order() -> None:
-    rows = table(ROOT / "docs" / "operating.md", "in the way", "meaning", "what lets it go")
-    assert [code(row["in the way"]) for row in rows] == list(BlockerKind)
+    rows = table(ROOT / "docs" / "operating.md", "blocker", "meaning", "what unblocks it")
+    assert [code(row["blocker"]) for row in rows] == list(BlockerKind)
