@@ -1,4 +1,4 @@
-"""Promises of the README that are about the whole, and belong to no single part."""
+"""Promises of the README that belong to no single part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Snap processing: a type of job of one's own, run by a worker that is a process of its own."""
+"""Snap processing: your own type of job, run by a worker in its own process."""
 
 import asyncio
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ few_connections = asyncio.Semaphore(4)
 
 @dataclass(frozen=True)
 class Snap:
-    """A picture that somebody uploaded. `seconds` stands in for the work it takes."""
+    """An uploaded picture. `seconds` stands for the work it takes."""
 
     file: str
     seconds: float = 0.2
@@ -23,12 +23,12 @@ class Snap:
 
 @app.handler("snap.process", max_attempts=3, backoff=Exponential(10, 2, 300), time_limit=60)
 async def process(job: Job, snap: Snap, call: Call) -> Outcome | None:
-    """May run more than once: its worker can die at any line. So every line here may be repeated."""
+    """Process a snap. It may run more than once, because its worker can die at any line: every line may be repeated."""
     if not snap.file.endswith((".jpg", ".png")):
-        return Reject(f"{snap.file} is not a picture.")  # it never will be: no retry
+        return Reject(f"{snap.file} is not a picture.")  # permanent: no retry
     await write(job, "UPDATE snap SET starts = starts + 1 WHERE job_id = $1")
     if "dark" in snap.file and job.attempts == 1:
-        raise OSError(f"The storage did not give {snap.file} back.")  # it may next time: retried after the backoff
+        raise OSError(f"The storage did not return {snap.file}.")  # transient: retried after the backoff
     await asyncio.sleep(snap.seconds)
     await write(job, "UPDATE snap SET processed_at = coalesce(processed_at, now()) WHERE job_id = $1")
     return None

@@ -1,4 +1,4 @@
-"""The application's own connection. What is missing is told in one line."""
+"""The application's own database connection."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,12 +10,12 @@ from examples.snap_processing.app import app
 
 
 @contextmanager
-def connected(first: str) -> Iterator[psycopg.Connection]:
-    """Commits at the end, or nothing happened. `first` is what to run before, should a table be missing."""
+def connect(first: str) -> Iterator[psycopg.Connection]:
+    """Open a transaction that commits at the end of the block. `first` is the command that creates missing tables."""
     try:
         with psycopg.connect(app.config.database_url) as connection:
             yield connection
     except (InvalidSchemaName, UndefinedTable):
-        raise SystemExit(f"This database has not what it takes yet. Run this first: {first}") from None
+        raise SystemExit(f"A table is missing in this database. Run this first: {first}") from None
     except psycopg.OperationalError as error:
-        raise SystemExit(f"The database does not let us in: {' '.join(str(error).split())}") from None
+        raise SystemExit(f"Cannot connect to the database: {' '.join(str(error).split())}") from None

@@ -1,4 +1,4 @@
-"""Wrong words of a person or a program are refused with the field's name, alike on both stores; nothing is written."""
+"""Wrong arguments of actions raise WrongUse with the field's name on both stores, and nothing is written."""
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Many callers, few writes."""
+"""Batches: many callers, few writes."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Steps that are remembered and waits that hold nothing, run by a real worker."""
+"""Remembered steps and polling without a slot, run by a real worker."""
 
 import asyncio
 from collections.abc import Sequence
@@ -19,34 +19,34 @@ only_sqlite = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 SOON = {"every": timedelta(seconds=0.05), "patience": timedelta(seconds=10)}
 
 
-class Workshop:
-    """Counts what it is asked for."""
+class FakeService:
+    """Records its calls and gives the arranged responses."""
 
-    def __init__(self, *answers: Any) -> None:
-        self.answers = list(answers)
-        self.asked: list[tuple[Any, ...]] = []
+    def __init__(self, *responses: Any) -> None:
+        self.responses = list(responses)
+        self.calls: list[tuple[Any, ...]] = []
 
     async def make(self, http: Http, *arguments: Any) -> Any:
-        self.asked.append(arguments)
-        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
+        self.calls.append(arguments)
+        response = self.responses.pop(0) if len(self.responses) > 1 else self.responses[0]
+        if isinstance(response, Exception):
+            raise response
+        return response
 
 
 # Steps
 
 
 async def test_finished_step_is_not_repeated_by_later_attempts_or_workers(app: Postino) -> None:
-    shop, got = Workshop({"id": ("c", 1)}), []
+    service, got = FakeService({"id": ("c", 1)}), []
 
     @app.handler("work")
     async def work(job: Job, payload: str, call: Call) -> None:
-        got.append(await call.step("container", shop.make, payload))
+        got.append(await call.step("container", service.make, payload))
         if job.attempts == 1:
             raise ConnectionError("away")
         if job.deferrals == 0:
-            await call.until("pause", Workshop(None).make, every=timedelta(hours=1), patience=timedelta(hours=2))
+            await call.until("pause", FakeService(None).make, every=timedelta(hours=1), patience=timedelta(hours=2))
 
     job = await app.enqueue("work", "hello")
     async with run_worker(app):
@@ -54,24 +54,24 @@ async def test_finished_step_is_not_repeated_by_later_attempts_or_workers(app: P
     await app.reschedule(job.id, None)
     async with run_worker(app):
         await wait_for_end(app, job)
-    assert shop.asked == [("hello",)]
+    assert service.calls == [("hello",)]
     assert got == [{"id": ["c", 1]}] * 3, "as it is read after a crash, from the beginning"
 
 
 @only_sqlite
 @pytest.mark.parametrize("nothing", [None, False, 0, "", []])
 async def test_step_with_an_empty_result_is_finished(app: Postino, nothing: Any) -> None:
-    shop, got = Workshop(nothing), []
+    service, got = FakeService(nothing), []
 
     @app.handler("work")
     async def work(job: Job, payload: str, call: Call) -> None:
-        got.append(await call.step("quiet", shop.make))
+        got.append(await call.step("quiet", service.make))
         if job.attempts == 1:
             raise ConnectionError("away")
 
     async with run_worker(app):
         await wait_for_end(app, await app.enqueue("work", ""))
-    assert (len(shop.asked), got) == (1, [nothing, nothing])
+    assert (len(service.calls), got) == (1, [nothing, nothing])
 
 
 @only_sqlite
@@ -89,28 +89,28 @@ async def test_step_with_an_empty_result_is_finished(app: Postino, nothing: Any)
 async def test_failed_inert_step_is_never_uncertain(
     app: Postino, said: Any, state: State, cause: DeadLetterCause
 ) -> None:
-    shop = Workshop(said)
+    service = FakeService(said)
 
     @app.handler("work")
     async def work(job: Job, payload: str, call: Call) -> None:
-        await call.step("container", shop.make)
+        await call.step("container", service.make)
 
     async with run_worker(app):
         job = await wait_for_end(app, await app.enqueue("work", ""))
     assert (job.state, job.may_be_live) == (state, False)
     assert (await app.store.dead_letter(job.id)).cause is cause
-    assert len(shop.asked) == (3 if cause is DeadLetterCause.EXHAUSTED else 1)
+    assert len(service.calls) == (3 if cause is DeadLetterCause.EXHAUSTED else 1)
 
 
 @only_sqlite
 async def test_rate_limit_in_a_step_defers_the_job_without_an_attempt(app: Postino) -> None:
-    shop = Workshop(
+    service = FakeService(
         Failure(FailureKind.RATE_LIMIT, "slow down", until=datetime.now(UTC) + timedelta(seconds=0.1)), "c1"
     )
 
     @app.handler("work")
     async def work(job: Job, payload: str, call: Call) -> None:
-        await call.step("container", shop.make)
+        await call.step("container", service.make)
 
     async with run_worker(app):
         job = await wait_for_end(app, await app.enqueue("work", ""))
@@ -121,7 +121,7 @@ async def test_rate_limit_in_a_step_defers_the_job_without_an_attempt(app: Posti
 async def test_step_result_that_is_not_json_fails_the_attempt(app: Postino) -> None:
     @app.handler("work")
     async def work(job: Job, payload: str, call: Call) -> None:
-        await call.step("container", Workshop(object()).make)
+        await call.step("container", FakeService(object()).make)
 
     async with run_worker(app):
         job = await wait_for_end(app, await app.enqueue("work", ""))
@@ -153,7 +153,7 @@ async def test_renamed_step_rejects_the_job(app: Postino) -> None:
 
     @app.handler("work")
     async def work(job: Job, payload: str, call: Call) -> None:
-        await call.step(names[job.attempts - 1], Workshop(1).make)
+        await call.step(names[job.attempts - 1], FakeService(1).make)
         raise ConnectionError("away")
 
     async with run_worker(app):
@@ -180,27 +180,27 @@ async def test_renamed_step_after_a_visible_call_needs_a_person(app: Postino) ->
 
 @only_sqlite
 async def test_two_steps_with_one_name_reject_the_job(app: Postino) -> None:
-    shop = Workshop("one", "two")
+    service = FakeService("one", "two")
 
     @app.handler("work")
     async def work(job: Job, payload: str, call: Call) -> None:
         for _ in range(2):
-            await call.step("upload", shop.make)
+            await call.step("upload", service.make)
 
     async with run_worker(app):
         job = await wait_for_end(app, await app.enqueue("work", ""))
-    assert (job.state, len(shop.asked)) == (State.FAILED, 1)
+    assert (job.state, len(service.calls)) == (State.FAILED, 1)
     assert "Two steps of work have the same name, 'upload'" in (job.last_error or "")
 
 
 @only_sqlite
 async def test_replay_after_a_refusal_may_use_other_steps(app: Postino) -> None:
-    network, shop = FakeNetwork("refused"), Workshop("p1")
+    network, service = FakeNetwork("refused"), FakeService("p1")
 
     @app.handler("work")
     async def work(job: Job, payload: str, call: Call) -> Outcome:
         if payload == "with a picture":
-            await call.step("picture", shop.make)
+            await call.step("picture", service.make)
         receipt = await call.once("post", network.post, payload, found=None, resend=NEVER)
         return Done(None, receipt.remote_id)
 
@@ -238,19 +238,19 @@ async def test_polling_holds_no_slot_and_costs_no_attempt(app: Postino) -> None:
 
 
 async def test_polling_restarts_after_its_timeout_and_finally_fails(app: Postino) -> None:
-    shop, never = Workshop("c1"), Workshop(None)
+    service, never = FakeService("c1"), FakeService(None)
 
     @app.handler("wait")
     async def wait(job: Job, payload: str, call: Call) -> None:
-        await call.step("container", shop.make)
+        await call.step("container", service.make)
         await call.until("ready", never.make, every=timedelta(seconds=0.05), patience=timedelta(seconds=0.12))
 
     async with run_worker(app):
         job = await wait_for_end(app, await app.enqueue("wait", ""))
     assert (job.state, job.attempts) == (State.FAILED, 3)
     assert "ready: not ready after" in (job.last_error or "")
-    assert len(shop.asked) == 3, "each attempt with a container of its own"
-    assert len(never.asked) >= 6
+    assert len(service.calls) == 3, "each attempt with a container of its own"
+    assert len(never.calls) >= 6
     assert (await app.store.ledger(job.id)) == Ledger()
 
 
@@ -259,7 +259,7 @@ async def test_polling_timeout_counts_while_no_worker_runs(app: Postino) -> None
     @app.handler("wait", max_attempts=1)
     async def wait(job: Job, payload: str, call: Call) -> None:
         patience = timedelta(seconds=0.5)
-        await call.until("ready", Workshop(None).make, every=timedelta(seconds=0.4), patience=patience)
+        await call.until("ready", FakeService(None).make, every=timedelta(seconds=0.4), patience=patience)
 
     job = await app.enqueue("wait", "")
     async with run_worker(app):
@@ -271,21 +271,21 @@ async def test_polling_timeout_counts_while_no_worker_runs(app: Postino) -> None
 
 @only_sqlite
 async def test_edited_parked_job_starts_again(app: Postino) -> None:
-    shop, answers = Workshop("c1"), Workshop(None)
+    service, responses = FakeService("c1"), FakeService(None)
 
     @app.handler("wait")
     async def wait(job: Job, payload: str, call: Call) -> None:
-        await call.step("container", shop.make, payload)
-        await call.until("ready", answers.make, every=timedelta(hours=1), patience=timedelta(hours=2))
+        await call.step("container", service.make, payload)
+        await call.until("ready", responses.make, every=timedelta(hours=1), patience=timedelta(hours=2))
 
     async with run_worker(app):
         job = await app.enqueue("wait", "old")
         await wait_until_parked(app, job)
-        answers.answers = ["yes"]
+        responses.responses = ["yes"]
         await app.edit(job.id, "new")
         await app.reschedule(job.id, None)
         assert (await wait_for_end(app, job)).state is State.COMPLETED
-    assert shop.asked == [("old",), ("new",)]
+    assert service.calls == [("old",), ("new",)]
 
 
 # A job that is another's by now
@@ -293,7 +293,7 @@ async def test_edited_parked_job_starts_again(app: Postino) -> None:
 
 @pytest.mark.parametrize("verb", ["step", "until", "once"])
 async def test_worker_that_lost_its_job_stores_and_sends_nothing(app: Postino, verb: str) -> None:
-    network, shop = FakeNetwork(), Workshop("c1")
+    network, service = FakeNetwork(), FakeService("c1")
     lost = asyncio.Event()
 
     async def lose(job: Job) -> None:
@@ -311,9 +311,9 @@ async def test_worker_that_lost_its_job_stores_and_sends_nothing(app: Postino, v
         await lose(job)
         match verb:
             case "step":
-                await call.step("container", shop.make)
+                await call.step("container", service.make)
             case "until":
-                await call.until("ready", shop.make, **SOON)
+                await call.until("ready", service.make, **SOON)
             case "once":
                 await call.once("post", network.post, payload, found=None, resend=NEVER)
 
@@ -350,7 +350,7 @@ async def test_malformed_unknown_outcome_is_not_retried(app: Postino, said: tupl
 async def test_deferral_by_a_handler_is_not_a_step(app: Postino) -> None:
     @app.handler("work")
     async def work(job: Job, payload: str, call: Call) -> Outcome | None:
-        await call.step("container", Workshop(1).make)
+        await call.step("container", FakeService(1).make)
         return None if job.deferrals else Defer(datetime.now(UTC), "not yet")
 
     async with run_worker(app):

@@ -1,4 +1,4 @@
-"""Services in trouble: what jobs' calls come to counts, and nobody calls one that is left alone."""
+"""Circuits: responses of jobs' calls count, and an open circuit stops further calls."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -24,24 +24,24 @@ TRIPS = {"failure_threshold": 3, "window": 60, "open_timeout": 0.4, "max_open_ti
 
 
 @asynccontextmanager
-async def breaking(app: Postino, channel: str = "shop", **told: Any) -> AsyncIterator[Postino]:
+async def register_failing(app: Postino, channel: str = "shop", **told: Any) -> AsyncIterator[Postino]:
     """The same database, where this channel has a circuit."""
     again = ChannelConfig(retry_backoff={"base": 0, "factor": 1, "max": 0}, max_attempts=50, circuit=TRIPS | told)
     async with Postino(replace(app.config, channels={channel: again})) as other:
         yield other
 
 
-async def state_of(app: Postino, service: str = "shop") -> CircuitState:
+async def read_state(app: Postino, service: str = "shop") -> CircuitState:
     return await app.breaker.get_state(service)
 
 
-async def events_of(app: Postino) -> list[str]:
+async def get_events(app: Postino) -> list[str]:
     told = await app.store.events(Cursor(), 1000)
     return [event.type for event in told if event.type.startswith("circuit.")]
 
 
 async def test_failing_service_opens_its_circuit_and_is_probed_once(app: Postino) -> None:
-    async with breaking(app) as shop:
+    async with register_failing(app) as shop:
         well, runs = False, 0
 
         @shop.handler("order")
@@ -60,8 +60,8 @@ async def test_failing_service_opens_its_circuit_and_is_probed_once(app: Postino
             well = True
             for job in jobs:
                 assert (await wait_for_end(shop, job)).state is State.COMPLETED
-        assert await state_of(shop) is CircuitState.CLOSED
-        told = await events_of(shop)
+        assert await read_state(shop) is CircuitState.CLOSED
+        told = await get_events(shop)
         assert told[:2] == [EventType.CIRCUIT_OPENED, EventType.CIRCUIT_HALF_OPENED]
         assert told[-1] == EventType.CIRCUIT_CLOSED
 
@@ -72,7 +72,7 @@ async def is_open(app: Postino) -> bool:
 
 
 async def test_open_circuit_does_not_affect_other_services(app: Postino) -> None:
-    async with breaking(app, open_timeout=60, max_open_timeout=60) as shop:
+    async with register_failing(app, open_timeout=60, max_open_timeout=60) as shop:
 
         @shop.handler("order")
         async def order(job: Job) -> Outcome:
@@ -84,7 +84,7 @@ async def test_open_circuit_does_not_affect_other_services(app: Postino) -> None
             await wait_for(lambda: is_open(shop))
             other = await shop.enqueue("order", channel="market")
             assert (await wait_for_end(shop, other)).state is State.COMPLETED
-        assert await state_of(shop) is CircuitState.OPEN
+        assert await read_state(shop) is CircuitState.OPEN
 
 
 @pytest.mark.parametrize(("status", "opens"), [(500, True), (503, True), (404, False), (429, False), (200, False)])
@@ -98,7 +98,7 @@ async def test_failures_count_and_rate_limits_and_refusals_do_not(app: Postino, 
             calls += 1
             await visit.answer(status)
 
-    async with breaking(app, open_timeout=60, max_open_timeout=60) as shop, RawServer(answer) as server:
+    async with register_failing(app, open_timeout=60, max_open_timeout=60) as shop, RawServer(answer) as server:
 
         @shop.handler("order")
         async def order(job: Job, payload: Any, call: Call) -> Outcome:
@@ -117,7 +117,7 @@ async def test_failures_count_and_rate_limits_and_refusals_do_not(app: Postino, 
 
 
 async def test_breaker_outside_jobs_uses_the_same_circuit(app: Postino) -> None:
-    async with breaking(app, failure_threshold=2, open_timeout=60, max_open_timeout=60) as shop:
+    async with register_failing(app, failure_threshold=2, open_timeout=60, max_open_timeout=60) as shop:
 
         async def fail() -> str:
             raise OSError("closed")
@@ -133,7 +133,7 @@ async def test_breaker_outside_jobs_uses_the_same_circuit(app: Postino) -> None:
         assert await shop.breaker.call("shop", fail, otherwise) == "later"
         with pytest.raises(OSError, match="closed"):
             await shop.breaker.call("shop", fail)
-        assert await state_of(shop) is CircuitState.OPEN
+        assert await read_state(shop) is CircuitState.OPEN
         with pytest.raises(CircuitOpen, match="The circuit of shop is open until"):
             await shop.breaker.call("shop", work)
         assert await shop.breaker.call("shop", work, otherwise) == "later"
@@ -142,7 +142,7 @@ async def test_breaker_outside_jobs_uses_the_same_circuit(app: Postino) -> None:
 
 
 async def test_half_open_admits_one_probe_and_frees_a_dead_one(app: Postino) -> None:
-    async with breaking(app, failure_threshold=1, open_timeout=0.05, max_open_timeout=0.05) as shop:
+    async with register_failing(app, failure_threshold=1, open_timeout=0.05, max_open_timeout=0.05) as shop:
         shop.breaker.probe_timeout = 0.3
         await shop.breaker.record_failure("shop", "closed")
         await wait_for(lambda: is_half_open(shop))
@@ -167,13 +167,13 @@ async def test_half_open_admits_one_probe_and_frees_a_dead_one(app: Postino) -> 
             return await shop.breaker.call("shop", work, otherwise) == "done"
 
         await wait_for(freed)
-        assert await state_of(shop) is CircuitState.CLOSED
+        assert await read_state(shop) is CircuitState.CLOSED
         prober.cancel()
         await asyncio.gather(prober, return_exceptions=True)
 
 
 async def is_half_open(app: Postino) -> bool:
-    return await state_of(app) is CircuitState.HALF_OPEN
+    return await read_state(app) is CircuitState.HALF_OPEN
 
 
 async def test_rate_limit_cools_down_all_jobs_of_the_account(app: Postino) -> None:

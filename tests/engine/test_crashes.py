@@ -1,4 +1,4 @@
-"""Visible calls over a real connection: not after their moment has passed, and once through sudden death."""
+"""Visible calls over a real connection: never after their time, and once although workers crash."""
 
 import asyncio
 import json
@@ -98,12 +98,12 @@ async def test_broken_connection_after_sending_is_uncertain(app: Postino) -> Non
         assert len(server.requests) == 1
 
 
-# Sudden death
+# Crashes
 
 
 @dataclass
-class Site:
-    """Keeps pictures and posts, and shows the posts."""
+class FakeSite:
+    """A site that stores pictures and posts, and lists the posts."""
 
     pictures: int = 0
     posts: list[dict[str, str]] = field(default_factory=list)
@@ -122,32 +122,32 @@ class Site:
 
 
 @dataclass(frozen=True)
-class Death:
-    """Where a worker dies, and what must be true when the next one has done its work."""
+class CrashCase:
+    """A crash point, and what must be true after the next worker has run."""
 
     point: str
     resend: str = "never"
     pictures: int = 1
-    asks: bool = False
-    looks: bool = True
+    needs_person: bool = False
+    looks_up: bool = True
 
-    async def prove(self, folder: Path) -> None:
-        url, site = f"sqlite:///{folder}/postino.db", Site()
+    async def check(self, folder: Path) -> None:
+        url, site = f"sqlite:///{folder}/postino.db", FakeSite()
         app = make_app(url, folder)
         async with RawServer(site.serve) as server, app:
             job = await app.enqueue("publish", {"server": server.url, "resend": self.resend})
-            assert await asyncio.to_thread(self.die, url, folder) == -9
+            assert await asyncio.to_thread(self.crash, url, folder) == -9
             async with run_worker(app):
-                if self.asks:
+                if self.needs_person:
                     await wait_for_person(app, job)
                 else:
                     assert (await wait_for_end(app, job)).state is State.COMPLETED, self
             assert site.pictures == self.pictures, self
-            assert len(site.posts) == (0 if self.asks else 1), self
+            assert len(site.posts) == (0 if self.needs_person else 1), self
             looked = any(request.startswith(b"GET") for request in server.requests)
-            assert looked is self.looks, self
+            assert looked is self.looks_up, self
 
-    def die(self, url: str, folder: Path) -> int:
+    def crash(self, url: str, folder: Path) -> int:
         environment = os.environ | {
             "SENDER_DATABASE": url, "SENDER_FOLDER": str(folder), "POSTINO_CRASH": self.point,
         }  # fmt: skip
@@ -156,37 +156,37 @@ class Death:
         ).returncode
 
 
-DEATHS = [
-    Death("step.before", looks=False),
-    Death("step.after", pictures=2, looks=False),
-    Death("save_step.before", pictures=2, looks=False),
-    Death("save_step.after", looks=False),
-    Death("record_intents.before", looks=False),
-    Death("record_intents.after", asks=True),
-    Death("record_intents.after", resend="harmless"),
-    Death("send.before", resend="harmless"),
-    Death("send.after"),
-    Death("record_receipt.before"),
-    Death("record_receipt.after", looks=False),
-    Death("settle.before", looks=False),
+CRASH_CASES = [
+    CrashCase("step.before", looks_up=False),
+    CrashCase("step.after", pictures=2, looks_up=False),
+    CrashCase("save_step.before", pictures=2, looks_up=False),
+    CrashCase("save_step.after", looks_up=False),
+    CrashCase("record_intents.before", looks_up=False),
+    CrashCase("record_intents.after", needs_person=True),
+    CrashCase("record_intents.after", resend="harmless"),
+    CrashCase("send.before", resend="harmless"),
+    CrashCase("send.after"),
+    CrashCase("record_receipt.before"),
+    CrashCase("record_receipt.after", looks_up=False),
+    CrashCase("settle.before", looks_up=False),
 ]
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(120)
 async def test_crash_at_any_point_publishes_once_or_asks_a_person(tmp_path: Path) -> None:
-    for some in (DEATHS[::2], DEATHS[1::2]):
-        await asyncio.gather(*(death.prove(tmp_path / f"{DEATHS.index(death)}") for death in some))
+    for some in (CRASH_CASES[::2], CRASH_CASES[1::2]):
+        await asyncio.gather(*(case.check(tmp_path / f"{CRASH_CASES.index(case)}") for case in some))
 
 
 @pytest.mark.slow
 async def test_crash_during_lookup_is_followed_by_another_lookup(tmp_path: Path) -> None:
-    url, site = f"sqlite:///{tmp_path}/postino.db", Site()
+    url, site = f"sqlite:///{tmp_path}/postino.db", FakeSite()
     app = make_app(url, tmp_path)
     async with RawServer(site.serve) as server, app:
         job = await app.enqueue("publish", {"server": server.url, "resend": "never"})
         for point in ("send.after", "lookup.before", "lookup.after"):
-            assert await asyncio.to_thread(Death(point).die, url, tmp_path) == -9
+            assert await asyncio.to_thread(CrashCase(point).crash, url, tmp_path) == -9
         async with run_worker(app):
             asked = await wait_for_person(app, job)
             assert asked.rescues == 3, "three workers died under it, so a person has a look at it first"

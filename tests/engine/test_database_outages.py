@@ -1,4 +1,4 @@
-"""A store that is slow, locked or away for a while: a worker waits for it, and goes on."""
+"""A store that is slow, locked or unreachable: a worker waits for it and goes on."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A worker that is told to stop: what has begun may end, what has not goes to others at once."""
+"""Stopping a worker: started jobs may end, others are released at once."""
 
 import asyncio
 import contextlib
@@ -12,7 +12,7 @@ from postino.values.job import new_id
 from tests.engine.conftest import run_worker, wait_for, wait_for_end
 
 
-async def rescued_jobs(app: Postino, type: str, many: int) -> list[Job]:
+async def count_rescued_jobs(app: Postino, type: str, many: int) -> list[Job]:
     """Jobs under which a worker died before: they run one at a time."""
     await app.store.register_worker(WorkerInfo(id="dead", host="here", pid=1))
     jobs = await app.enqueue_many([(type, number) for number in range(many)])
@@ -30,7 +30,7 @@ async def test_unstarted_jobs_are_released_at_once_without_an_attempt(app: Posti
         began.set()
         await finish.wait()
 
-    jobs = await rescued_jobs(app, "work", 3)
+    jobs = await count_rescued_jobs(app, "work", 3)
     stop = asyncio.Event()
     worker = asyncio.create_task(app.work(stop=stop))
     await began.wait()

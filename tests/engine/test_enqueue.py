@@ -1,4 +1,4 @@
-"""Putting jobs in through the façade: alone, many, together, and in a caller's own transaction."""
+"""Enqueueing through the façade: one job, many jobs, concurrently, and in a caller's transaction."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What explain says is what claims do: random small worlds on both databases, now and at the time it foretells."""
+"""`explain` agrees with claims: random small queues on both stores, now and at the time it predicts."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def plans(
 
 
 @st.composite
-def shut_gates(draw: st.DrawFn) -> Shut:
+def make_gates(draw: st.DrawFn) -> Shut:
     kind = draw(st.sampled_from([*SHUT]))
     scope = draw(st.sampled_from(SHUT[kind]))
     return Shut(scope, draw(st.sampled_from(NAMES[scope])), kind, draw(st.sampled_from([-5, 15, 60, 120, None])))
@@ -120,15 +120,15 @@ def worlds() -> st.SearchStrategy[World]:
     shut = st.builds(
         World,
         jobs=st.lists(plans(), min_size=1, max_size=8),
-        gates=st.lists(shut_gates(), max_size=3),
+        gates=st.lists(make_gates(), max_size=3),
         blackouts=st.lists(blackouts(), max_size=2),
         breakers=st.dictionaries(st.sampled_from(CHANNELS), open_until, max_size=2),
         caps=st.dictionaries(st.sampled_from(CHANNELS), st.integers(0, 3), max_size=2),
     )
-    return st.one_of(shut, crowded())
+    return st.one_of(shut, fill_channel())
 
 
-def crowded() -> st.SearchStrategy[World]:
+def fill_channel() -> st.SearchStrategy[World]:
     """A capped channel that one brand has nearly for itself."""
     places = [("ada", "acme"), ("bob", "acme"), (None, "acme"), (None, "acme"), ("dan", "zeta")]
     jobs = plans(CHANNELS[:1], places, ("waiting", "running", "running", "uncertain", "uncertain", "asked"))
@@ -259,21 +259,21 @@ def fresh(request: pytest.FixtureRequest) -> Callable[[], Database]:
     if request.param == "sqlite":
         template: Path = request.getfixturevalue("template")
 
-        def copied() -> Database:
+        def copy_store() -> Database:
             path = template.with_name(f"{new_id()}.db")
             shutil.copy(template, path)
             return SqliteDatabase(path)
 
-        return copied
+        return copy_store
     postgres: PostgresDatabase = request.getfixturevalue("postgres")
 
-    def wiped() -> Database:
+    def clear_store() -> Database:
         postgres.wipe()
         for table in ("circuits", "blackouts", "caps", "brand_turns"):
             postgres.sql(f"DELETE FROM {{{table}}}")
         return postgres
 
-    return wiped
+    return clear_store
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The desk for people: what is wrong is refused by the name of its field, and nothing is saved."""
+"""Gates by hand: wrong arguments are refused with their field, and nothing is saved."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ WHY: dict[str, Any] = {"reason": "they said so", "actor": "maria"}
 
 
 @pytest.fixture
-def told() -> list[str]:
+def wakeups() -> list[str]:
     return []
 
 
 @pytest.fixture
-def gate_control(app: Postino, told: list[str]) -> GateControl:
-    return GateControl(app.store, lambda: told.append("woken"), services=app.channel_limits.circuits)
+def gate_control(app: Postino, wakeups: list[str]) -> GateControl:
+    return GateControl(app.store, lambda: wakeups.append("woken"), services=app.channel_limits.circuits)
 
 
 async def last_audit(app: Postino) -> tuple[str, str, str, str]:
@@ -39,7 +39,7 @@ async def last_audit(app: Postino) -> tuple[str, str, str, str]:
 
 
 async def test_circuit_is_opened_closed_and_reset_by_hand(
-    app: Postino, gate_control: GateControl, told: list[str]
+    app: Postino, gate_control: GateControl, wakeups: list[str]
 ) -> None:
     opened = await gate_control.open_circuit("instagram", seconds=600, **WHY)
     assert (opened.state, opened.by_hand, opened.reason) == (CircuitState.OPEN, True, "they said so")
@@ -54,7 +54,7 @@ async def test_circuit_is_opened_closed_and_reset_by_hand(
     assert (await gate_control.queues()).closed.gates == ()
     assert (await gate_control.reset_circuit("instagram", **WHY)).since_at is None
     assert [breaker.service for breaker in await gate_control.circuits()] == ["instagram"]
-    assert told == ["woken"] * 3
+    assert wakeups == ["woken"] * 3
 
 
 async def test_expired_opening_is_half_open(app: Postino, gate_control: GateControl) -> None:
@@ -86,12 +86,12 @@ async def test_circuit_opened_without_a_time_stays_open(gate_control: GateContro
     ],
 )
 async def test_wrong_opening_names_its_field_and_changes_nothing(
-    gate_control: GateControl, told: list[str], service: str, more: dict[str, Any], field: str, words: str
+    gate_control: GateControl, wakeups: list[str], service: str, more: dict[str, Any], field: str, words: str
 ) -> None:
     with pytest.raises(WrongUse) as refused:
         await gate_control.open_circuit(service, **{**WHY, **more})
     assert (refused.value.field, words in str(refused.value)) == (field, True), str(refused.value)
-    assert (await gate_control.circuits(), told) == ([], [])
+    assert (await gate_control.circuits(), wakeups) == ([], [])
 
 
 async def test_channel_of_a_past_job_is_a_service(app: Postino, gate_control: GateControl) -> None:
@@ -139,14 +139,16 @@ async def test_brands_and_queues_have_no_cooldown(gate_control: GateControl) -> 
 # Blackouts
 
 
-async def test_blackout_is_saved_listed_and_removed(app: Postino, gate_control: GateControl, told: list[str]) -> None:
+async def test_blackout_is_saved_listed_and_removed(
+    app: Postino, gate_control: GateControl, wakeups: list[str]
+) -> None:
     added = await gate_control.add_blackout(NIGHT | {"reason": "sleep"}, actor="maria")
     assert await gate_control.blackouts() == [added]
     assert await last_audit(app) == ("maria", "blackout.added", f"blackout:{added.id}", "sleep")
     assert await gate_control.remove_blackout(added.id, **WHY) == added
     assert await last_audit(app) == ("maria", "blackout.removed", f"blackout:{added.id}", "they said so")
     assert await gate_control.blackouts() == []
-    assert told == ["woken"] * 2
+    assert wakeups == ["woken"] * 2
     with pytest.raises(NotFound, match=r"Blackout .* does not exist"):
         await gate_control.remove_blackout(new_id())
 
@@ -167,13 +169,13 @@ async def test_blackout_is_saved_listed_and_removed(app: Postino, gate_control: 
     ],
 )
 async def test_wrong_blackout_names_its_field_and_is_not_saved(
-    app: Postino, gate_control: GateControl, told: list[str], change: dict[str, Any], field: str, words: str
+    app: Postino, gate_control: GateControl, wakeups: list[str], change: dict[str, Any], field: str, words: str
 ) -> None:
     await app.accounts.add("bluesky", "bruno", {"password": "x"})
     with pytest.raises(WrongUse) as refused:
         await gate_control.add_blackout(NIGHT | change)
     assert (refused.value.field, words in str(refused.value)) == (field, True), str(refused.value)
-    assert (await gate_control.blackouts(), told) == ([], [])
+    assert (await gate_control.blackouts(), wakeups) == ([], [])
 
 
 async def test_accounts_and_channels_of_past_jobs_can_have_blackouts(app: Postino, gate_control: GateControl) -> None:

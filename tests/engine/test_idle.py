@@ -1,4 +1,4 @@
-"""What a worker costs when there is nothing to do, and how it learns that there is."""
+"""What an idle worker costs, and how it learns of new jobs."""
 
 import asyncio
 from collections import Counter

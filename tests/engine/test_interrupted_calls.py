@@ -1,4 +1,4 @@
-"""Runs that end in the middle of a visible call, and handlers that do not let themselves be ended."""
+"""Runs that end in the middle of a visible call, and handlers that ignore the end of their run."""
 
 import asyncio
 import contextlib

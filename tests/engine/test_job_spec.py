@@ -1,4 +1,4 @@
-"""A wrong call is refused with the field's name, and nothing is written."""
+"""A wrong field of a job raises WrongUse with its name, and nothing is written."""
 
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any

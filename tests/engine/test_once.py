@@ -1,4 +1,4 @@
-"""Visible calls, run by a real worker: what becomes of each answer, and what is done about those that never came."""
+"""Visible calls, run by a real worker: every kind of response, and responses that never come."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""How a handler may end, well or badly, and what becomes of its job; the worker goes on whatever it does."""
+"""Outcomes and exceptions of handlers and what becomes of their jobs; the worker survives all of them."""
 
 import asyncio
 import contextlib

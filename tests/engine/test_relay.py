@@ -1,4 +1,4 @@
-"""Listeners hear every event, in order, at least once."""
+"""Listeners get every event, in order, at least once."""
 
 import asyncio
 from pathlib import Path
@@ -67,17 +67,17 @@ async def test_listener_resumes_from_its_cursor(app: Postino, database_url: str,
     app.on("job.completed", name="keeper")(listen)
     async with run_worker(app):
         first = await wait_for_end(app, await app.enqueue("work"))
-        await heard_all(heard, 1)
+        await wait_for_events(heard, 1)
     async with Postino(make_config(tmp_path, database_url)) as restarted:
         restarted.handler("work")(lambda: None)
         restarted.on("job.completed", name="keeper")(listen)
         async with run_worker(restarted):
             second = await wait_for_end(restarted, await restarted.enqueue("work"))
-            await heard_all(heard, 2)
+            await wait_for_events(heard, 2)
     assert heard == [first.id, second.id]
 
 
-async def heard_all(heard: list[object], wanted: int) -> None:
+async def wait_for_events(heard: list[object], wanted: int) -> None:
     async def enough() -> bool:
         return len(heard) >= wanted
 
@@ -99,7 +99,7 @@ async def test_slow_listener_keeps_its_cursor(app: Postino, monkeypatch: pytest.
     listener = relay.EventListener("slow", frozenset({"job.completed"}), slowly)
     rivals = [relay.Relay(app.store, listener, holder, poll=0.01) for holder in ("one", "two")]
     tasks = [asyncio.create_task(rival.run()) for rival in rivals]
-    await heard_all(heard, 20)
+    await wait_for_events(heard, 20)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

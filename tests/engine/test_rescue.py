@@ -1,4 +1,4 @@
-"""When a worker is taken for dead, as seen by another; the observer's clock is turned by hand."""
+"""When a worker is taken for dead by another, on a virtual clock."""
 
 from typing import Any, cast
 

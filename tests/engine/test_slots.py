@@ -1,4 +1,4 @@
-"""How many jobs a worker takes before it has slots for them: those that get one in a moment, none behind long ones."""
+"""How many jobs a worker claims ahead: as many as get a slot in a moment, none behind long jobs."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""The door for Django, Flask and scripts."""
+"""`app.sync` for Django, Flask and scripts."""
 
 import sqlite3
 from collections.abc import Iterator

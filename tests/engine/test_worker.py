@@ -1,4 +1,4 @@
-"""What a worker does with a job, from its claim to what is written in the end."""
+"""What a worker does with a job, from claim to settle."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""A day with a bit of everything, put into a store whose clock is turned by hand."""
+"""A day with jobs of many kinds in a store with a virtual clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `simulate` foretells, compared with what is expected by hand and with what a worker really does."""
+"""Forecasts compared with a hand-computed day and with what a real worker does."""
 
 from __future__ import annotations
 
@@ -178,13 +178,13 @@ async def test_uncertain_jobs_are_looked_up_or_left_to_a_person(day: Day) -> Non
     assert [(it.job_id, it.waits_for[0].kind) for it in forecast.left] == [(asked.id, "person")]
 
 
-async def post(day: Day, when: str, account: str, until: str | None = None) -> Job:
+async def post(day: Day, when: str, account: str, run_until: str | None = None) -> Job:
     job = NewJob(id=new_id(), type="publish", channel="mastodon", queue=Queue.DEFAULT, payload=b"{}", run_at=at(when),
                  account=account)  # fmt: skip
     content = NewContent(id=new_id(), text="{}")
     said = NewPost(
         id=job.id, network="mastodon", account=account, fingerprint=str(job.id),
-        publish_until_at=None if until is None else at(until),
+        publish_until_at=None if run_until is None else at(run_until),
     )  # fmt: skip
     [[made]] = await day.store.create_posts([NewPosts(content=content, posts=[said], jobs=[job])])
     return made.post.job
@@ -246,86 +246,86 @@ async def test_forecast_fills_exactly_the_slots_of_all_workers(day: Day) -> None
 # --- The same day, lived
 
 
-class Idle:
+class FakeWakeup:
     """The wake-up of a worker whose day goes on when it has nothing left to do."""
 
     def __init__(self) -> None:
         self.idle = asyncio.Event()
-        self.told = asyncio.Event()
+        self.woken = asyncio.Event()
 
     def notify_local(self) -> None:
-        self.told.set()
+        self.woken.set()
 
     notify = notify_local
 
     async def listen(self) -> None: ...
 
     async def wait(self, seconds: float) -> bool:
-        if not self.told.is_set():
+        if not self.woken.is_set():
             self.idle.set()
-        await self.told.wait()
+        await self.woken.wait()
         self.idle.clear()
-        self.told.clear()
+        self.woken.clear()
         return True
 
     async def close(self) -> None: ...
 
 
-class NoDoor:
-    """Nothing leaves."""
+class NoHttp:
+    """Fails on any use: nothing must be sent."""
 
     def open(self, **_: Any) -> Http:
         raise AssertionError
 
 
-class Life:
-    """A real worker on a real store, whose jobs last ten seconds of a clock that is turned by hand."""
+class LiveWorker:
+    """A real worker on a real store; its jobs take ten seconds of a virtual clock."""
 
     def __init__(self, day: Day, folder: Path) -> None:
         self.day = day
-        self.wakeup = Idle()
-        self.began: dict[UUID, datetime] = {}
+        self.wakeup = FakeWakeup()
+        self.started: dict[UUID, datetime] = {}
         self.ended: set[UUID] = set()
         self.ticked = asyncio.Condition()
         config = Config(data_dir=folder, worker=WorkerConfig(concurrency=20))
         handler = make_handler("work", self.work, Queue.DEFAULT, make_override(None, None, None))
         self.worker = Worker(
-            day.store, self.wakeup, {"work": handler}, config, self.never, day.another_store, NoDoor(), LIMITS
+            day.store, self.wakeup, {"work": handler}, config, self.never, day.another_store, NoHttp(), LIMITS
         )
 
     async def never(self, _: JobSpec) -> Job:
         raise AssertionError
 
     async def work(self, job: Job) -> None:
-        self.began[job.id] = started = self.day.clock.now
+        self.started[job.id] = started = self.day.clock.now
         async with self.ticked:
             await self.ticked.wait_for(lambda: self.day.clock.now >= started + timedelta(seconds=10))
         await self.day.store.record_response(job.channel, True, LIMITS.circuits["mastodon"], None)
 
-    async def until(self, end: datetime) -> None:
-        """Ten seconds at a time, each as long as there is something to do."""
-        living = asyncio.create_task(self.worker.run())
+    async def run_until(self, end: datetime) -> None:
+        """Move the clock in steps of ten seconds, each after all work of the last is done."""
+        running = asyncio.create_task(self.worker.run())
         try:
             while self.day.clock.now <= end:
-                await self.settled()
+                await self.wait_until_idle()
                 self.day.clock.turn(seconds=10)
                 async with self.ticked:
                     self.ticked.notify_all()
         finally:
-            living.cancel()
+            running.cancel()
             with suppress(asyncio.CancelledError):
-                await living
+                await running
 
     async def has_ended(self, job_id: UUID) -> bool:
         return (await self.day.store.job(job_id)).state is State.COMPLETED
 
-    async def settled(self) -> None:
-        """Everything that could happen at this instant has."""
-        ending = {job_id for job_id, at_ in self.began.items() if at_ + timedelta(seconds=10) <= self.day.clock.now}
+    async def wait_until_idle(self) -> None:
+        """Wait until everything that can happen at this time has happened."""
+        ending = {job_id for job_id, at_ in self.started.items() if at_ + timedelta(seconds=10) <= self.day.clock.now}
         for job_id in ending - self.ended:
             await wait_for(partial(self.has_ended, job_id))
         self.ended |= ending
-        for _ in range(2):  # one to fold what it is told of lanes, one to take from them
+        for _ in range(2):  # one to apply lane hints, one to claim from the lanes
             self.wakeup.idle.clear()
             self.wakeup.notify_local()
             await asyncio.wait_for(self.wakeup.idle.wait(), 20)
@@ -333,11 +333,11 @@ class Life:
 
 async def test_real_worker_does_what_the_forecast_says(day: Day, tmp_path: Path) -> None:
     jobs = await fill_day(day)
-    foretold = {ran.job_id: ran.started_at for ran in (await day.forecast("10:05")).ran}
-    assert len(foretold) == len(jobs) - 1
-    life = Life(day, tmp_path)
-    await life.until(at("10:05"))
-    assert life.began == foretold
+    predicted = {ran.job_id: ran.started_at for ran in (await day.forecast("10:05")).ran}
+    assert len(predicted) == len(jobs) - 1
+    live = LiveWorker(day, tmp_path)
+    await live.run_until(at("10:05"))
+    assert live.started == predicted
 
 
 async def test_forecast_renders_as_json(day: Day) -> None:

@@ -1,4 +1,4 @@
-"""The picture of a simulation: well-formed, complete, and true to its times."""
+"""The SVG of a forecast: well-formed, complete, and true to its times."""
 
 from __future__ import annotations
 

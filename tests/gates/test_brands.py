@@ -1,4 +1,4 @@
-"""However much one brand has to publish, another brand's post takes the next free slot."""
+"""Fairness: however much one brand has to publish, another brand's post takes the next free slot."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Caps hold at every instant, whoever dies, and nothing of them is lost with the dead."""
+"""Caps hold at every instant although workers die, and no slot is lost with them."""
 
 import random
 

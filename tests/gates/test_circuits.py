@@ -1,4 +1,4 @@
-"""One network fails entirely: it is left alone but for probes, the others do not notice, and it comes back in time."""
+"""One network fails entirely: it gets only probes, other networks are unaffected, and it recovers in time."""
 
 import asyncio
 from collections.abc import Sequence

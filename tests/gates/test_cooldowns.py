@@ -1,4 +1,4 @@
-"""Nothing goes out early: not before its time, and not before a network wants to be called again; nobody else waits."""
+"""No call is early: neither before a post's time nor before the end of a rate limit; others do not wait."""
 
 import asyncio
 import random

@@ -1,4 +1,4 @@
-"""What may be published in a period is reserved before each call, over all workers, and kept when they die."""
+"""Quotas are reserved before each call, over all workers, and kept when workers die."""
 
 import asyncio
 import random

@@ -1,4 +1,4 @@
-"""A network that says "too many" for ever is believed often, and not for ever: then a person is told."""
+"""A job that a network rate-limits again and again fails after a number of deferrals."""
 
 from datetime import UTC, datetime
 

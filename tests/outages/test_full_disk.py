@@ -1,4 +1,4 @@
-"""The disk of a SQLite file fills up: whoever enqueues is told, the worker waits, and goes on when there is room."""
+"""The disk of a SQLite file fills up: enqueue raises, the worker waits and goes on when there is room."""
 
 import asyncio
 import resource

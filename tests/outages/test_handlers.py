@@ -1,4 +1,4 @@
-"""Handlers that take more than there is, or never give anything back: their own jobs suffer, and nobody else's."""
+"""Handlers that exhaust memory or never return harm only their own jobs."""
 
 import asyncio
 import sys

@@ -1,4 +1,4 @@
-"""The thread that beats for a busy worker outlives whatever happens to its own connection."""
+"""The heartbeat thread of a busy worker survives the loss of its own connection."""
 
 from postino import Postino, State
 from tests.engine.conftest import run_worker, wait_for, wait_for_end

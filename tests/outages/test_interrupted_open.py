@@ -1,4 +1,4 @@
-"""The database goes away while a program is just beginning to use it."""
+"""The database goes away while a program opens it."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The database did what it was asked, and the answer never came: nothing is lost by that, and nothing done twice."""
+"""Responses of the database are lost: no job is lost, and none is done twice."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How a job ended is written, the answer never comes, and it is written once all the same; nobody is alarmed."""
+"""Responses to settles are lost: each ending is written once, and no alarm is logged."""
 
 import random
 

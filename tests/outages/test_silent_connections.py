@@ -1,4 +1,4 @@
-"""Nothing comes back any more, and nobody says why: a machine that is gone, a wire that is pulled out."""
+"""Connections fall silent without being closed: a machine that is gone, a cable that is unplugged."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Hints arrive, and what does not arrive harms nobody."""
+"""Notifications arrive, and a lost one harms nobody."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
