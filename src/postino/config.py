@@ -1,4 +1,7 @@
-"""Settings, read once: postino.toml < environment < flags → one frozen value. Absent stays absent."""
+"""Read the settings once: postino.toml < environment < flags, as one frozen value.
+
+It checks names, types and ranges. It opens no database and imports no plug-in.
+"""
 
 import json
 import os
@@ -22,31 +25,33 @@ NOT_SETTINGS = frozenset({"POSTINO_DATA_DIR", "POSTINO_APP", "POSTINO_CRASH", "P
 @dataclass(frozen=True, slots=True)
 class DatabaseConfig:
     url: str = ""  # "": postino.db in the data directory
-    connections: int = 4
-    statement_timeout: float = 5.0
+    connections: int = 4  # PostgreSQL connections per process
+    statement_timeout: float = 5.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerConfig:
-    concurrency: int = 200
-    heartbeat: float = 5.0
-    lease: float = 20.0
-    poll: float = 1.0
-    drain: float = 30.0
-    stall: float = 60.0
+    """Durations are in seconds."""
+
+    concurrency: int = 200  # jobs at once
+    heartbeat: float = 5.0  # between two heartbeats
+    lease: float = 20.0  # without a heartbeat, after which others take the worker for dead
+    poll: float = 1.0  # between two looks for work without a wake-up
+    drain: float = 30.0  # a stopping worker waits for its running jobs
+    stall: float = 60.0  # the event loop may be blocked before the process ends itself
 
 
 @dataclass(frozen=True, slots=True)
 class QueueConfig:
     max_attempts: int = 5
     retry_backoff: Mapping[str, float] = field(default_factory=lambda: {"base": 60, "factor": 2, "max": 3600})
-    time_limit: float = 0  # seconds; 0 is none
+    time_limit: float = 0  # seconds per attempt; 0 means none
     blackout_windows: list[Mapping[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class RetentionConfig:
-    """How many days things are kept once they are over; keys are kept for ever."""
+    """Days for which finished things are kept. Idempotency keys are kept for ever."""
 
     finished_days: int = 180
     dead_letter_days: int = 90
@@ -55,47 +60,49 @@ class RetentionConfig:
 
 @dataclass(frozen=True, slots=True)
 class PublishingConfig:
-    poll_timeout_factor: float = 1.0  # times how long networks are waited for, each for its own time
-    send_within: float = 5.0  # seconds between the intent to send and the sending
-    cap: int = 50  # calls of one network under way at once, over all workers
-    give_up_after: float = 21_600.0  # seconds a post waits for a network in trouble, if it has no publish_until
+    poll_timeout_factor: float = 1.0  # multiplies each network's response timeout and visibility delay
+    send_within: float = 5.0  # seconds from the intent to the request; a later request is not sent
+    cap: int = 50  # posts of one network in progress at once, across all workers
+    give_up_after: float = 21_600.0  # seconds a post without publish_until waits for an open circuit
 
 
 @dataclass(frozen=True, slots=True)
 class CircuitsConfig:
-    """When a service counts as in trouble, and for how long it is left alone; 0 is as the profile says."""
+    """Circuit breakers of all services. 0 means the value of the profile."""
 
-    profile: str = ""  # default, openai or adr013; "": each service its own
-    failure_threshold: int = 0
-    window: float = 0  # seconds
-    open_timeout: float = 0  # seconds
-    half_open_max_attempts: int = 0
-    max_open_timeout: float = 0  # seconds
+    profile: str = ""  # default, openai or adr013; "": the profile of each service
+    failure_threshold: int = 0  # failures that open the circuit
+    window: float = 0  # seconds in which they count
+    open_timeout: float = 0  # seconds until it is half-open; doubled each time
+    half_open_max_attempts: int = 0  # concurrent probes while half-open
+    max_open_timeout: float = 0  # seconds at which doubling ends
 
 
 @dataclass(frozen=True, slots=True)
 class ApiConfig:
-    """How many requests each key may make, and how long one may take to come in."""
+    """Rate limit of each API key, and the time limit for receiving a request."""
 
-    rate: float = 100.0  # in a second; 0 is as many as it likes
-    burst: int = 1000  # at once
+    rate: float = 100.0  # requests per second; 0 means no limit
+    burst: int = 1000  # requests at once
     read_timeout: float = 20.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
 class SandboxConfig:
-    url: str = ""  # where the simulated networks are; "": there are none
+    url: str = ""  # address of the sandbox; "": none
 
 
 @dataclass(frozen=True, slots=True)
 class NetworksConfig:
-    plugins: list[str] = field(default_factory=list)  # module:attribute of each network that does not come with Postino
-    allowed_private_origins: list[str] = field(default_factory=list)  # origins of accounts' servers that are not public
+    plugins: list[str] = field(default_factory=list)  # networks of your own, as module:attribute
+    allowed_private_origins: list[str] = field(
+        default_factory=list
+    )  # origins in private networks that accounts may use
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelConfig:
-    """What a channel says about retrying, its cap and its circuit; absent stays absent."""
+    """Settings of one channel. None means the general setting."""
 
     max_attempts: int | None = None
     retry_backoff: Mapping[str, float] | None = None
@@ -141,7 +148,7 @@ def load_config(
     flags: Mapping[str, Mapping[str, Any]] | None = None,
     environment: Mapping[str, str] = os.environ,
 ) -> Config:
-    """The settings in force. `flags` are given as sections of keys, like the file."""
+    """Return the settings in force. `flags` are sections of keys, like the file. Raises ConfigError."""
     folder = data_dir or Path(environment.get("POSTINO_DATA_DIR") or get_user_data_dir(environment))
     folder = folder.expanduser().absolute()
     config = _read_file(Config(folder), folder / "postino.toml")
@@ -156,20 +163,20 @@ def load_config(
 
 
 def redact_url(url: str) -> str:
-    """An address as it may be shown: neither user nor password, nor what follows a question mark."""
+    """Return a URL without user, password and query, so that it can be shown."""
     scheme, _, rest = url.partition("://")
     return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}"
 
 
 def _read_file(config: Config, path: Path) -> Config:
     try:
-        told = tomllib.loads(path.read_text())
+        sections = tomllib.loads(path.read_text())
     except FileNotFoundError:
         return config
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}.") from error
-    channels = _require_table(told.pop("channels", {}), f"channels in {path}")
-    for section, keys in told.items():
+    channels = _require_table(sections.pop("channels", {}), f"channels in {path}")
+    for section, keys in sections.items():
         _check_known(section, SECTIONS, f"section [{section}] in {path}")
         for key, value in _require_table(keys, f"{section} in {path}").items():
             config = _set_key(config, section, key, value, f"{section}.{key} in {path}")
@@ -189,7 +196,7 @@ def _read_channel(name: str, keys: Any, path: Path) -> ChannelConfig:
 
 
 def _read_environment(environment: Mapping[str, str]) -> list[tuple[str, str, str]]:
-    found = []
+    values = []
     settings = {
         f"{ENVIRONMENT}{section}_{entry.name}".upper(): (section, entry.name)
         for section, values in SECTIONS.items()
@@ -198,18 +205,18 @@ def _read_environment(environment: Mapping[str, str]) -> list[tuple[str, str, st
     for name, text in environment.items():
         if name.startswith(ENVIRONMENT) and name not in NOT_SETTINGS:
             _check_known(name, settings, name)
-            found.append((*settings[name], text))
-    return found
+            values.append((*settings[name], text))
+    return values
 
 
 def _set_key(config: Config, section: str, key: str, value: Any, name: str) -> Config:
     old = getattr(config, section)
     _check_known(key, [entry.name for entry in fields(old)], name)
-    wanted = type(getattr(old, key))
-    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
+    expected = type(getattr(old, key))
+    if expected is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
-    if not isinstance(value, wanted) or isinstance(value, bool):
-        raise ConfigError(f"{name} must be {_describe_type(wanted)}, not {value!r}.", field=key)
+    if not isinstance(value, expected) or isinstance(value, bool):
+        raise ConfigError(f"{name} must be {_describe_type(expected)}, not {value!r}.", field=key)
     return replace(config, **{section: replace(old, **{key: value})})
 
 
@@ -220,8 +227,8 @@ def _parse_value(text: str, old: Any, name: str) -> Any:
         raise ConfigError(f"{name} must be {_describe_type(type(old))}, not {text!r}.", field=name) from error
 
 
-def _describe_type(wanted: type) -> str:
-    return {int: "a whole number", float: "a number", str: "a text", dict: "a table of numbers", list: "a list"}[wanted]
+def _describe_type(type_: type) -> str:
+    return {int: "a whole number", float: "a number", str: "a text", dict: "a table of numbers", list: "a list"}[type_]
 
 
 def _check_known(name: str, names: Any, where: str) -> None:
@@ -262,7 +269,7 @@ def _check_config(config: Config) -> Config:
     if worker.heartbeat >= worker.lease / 3:
         raise ConfigError(
             f"worker.heartbeat ({worker.heartbeat} s) must be less than a third of worker.lease ({worker.lease} s), or"
-            " a worker that is only slow would be taken for dead.",
+            " other workers would take a slow worker for dead.",
             field="worker.heartbeat",
         )
     for where, backoff in [("queue", queue.retry_backoff)] + [
@@ -271,16 +278,16 @@ def _check_config(config: Config) -> Config:
         for key, value in backoff.items():
             _check_known(key, MIN_BACKOFF, f"{where}.retry_backoff.{key}")
             _check_minimum(value, MIN_BACKOFF[key], f"{where}.retry_backoff.{key}")
-    for setting, said in (
+    for setting, texts in (
         ("networks.plugins", config.networks.plugins),
         ("networks.allowed_private_origins", config.networks.allowed_private_origins),
     ):
-        if not all(isinstance(text, str) for text in said):
-            raise ConfigError(f"{setting} must be a list of texts, not {said!r}.", field=setting)
+        if not all(isinstance(text, str) for text in texts):
+            raise ConfigError(f"{setting} must be a list of texts, not {texts!r}.", field=setting)
     for origin in config.networks.allowed_private_origins:
         if not ORIGIN.fullmatch(origin):
-            told = f"networks.allowed_private_origins: {origin!r} must be scheme, host and port alone, such as http://10.0.0.7:8080."
-            raise ConfigError(told, field="networks.allowed_private_origins")
+            message = f"networks.allowed_private_origins: {origin!r} is not an origin such as http://10.0.0.7:8080."
+            raise ConfigError(message, field="networks.allowed_private_origins")
     if not config.database_url.startswith(("sqlite:///", "postgresql://", "postgres://")):
         raise ConfigError("database.url must start with sqlite:/// or postgresql://.", field="database.url")
     return config

@@ -1,27 +1,28 @@
-"""What Postino refuses, and says.
+"""Errors that Postino raises. Their messages say what happened, to which thing, and what to do.
 
 PostinoError
-├── WrongUse            the call itself is wrong (names the field)
-│   └── ConfigError     a setting is wrong or unknown
-├── NotFound            no such job, dead letter, queue
-├── Conflict            it exists, but its state forbids this
-├── CircuitOpen         a service in trouble was not called
-└── StoreError          the database cannot be used
-    ├── StoreUnreachable  it does not answer
+├── WrongUse              the call is wrong; `field` names the wrong argument
+│   └── ConfigError       a setting is wrong or unknown
+├── NotFound              the job, dead letter, post, … does not exist
+├── Conflict              it exists, but its state forbids the action
+├── CircuitOpen           the circuit of a service is open; nothing was sent
+└── StoreError            the database cannot be used
+    ├── StoreUnreachable  it does not respond
     └── SchemaMismatch    its schema is older or newer than this program
-A network or a handler saying no is not an exception but an `Outcome`.
+
+A network that refuses a post, or a handler that fails, is not an exception but an `Outcome`.
 """
 
 
 class PostinoError(Exception):
-    """Anything Postino refuses. The message says what happened and what can be done; `field` names what is to blame."""
+    """Base of all errors. `field` names the wrong argument, if one is to blame."""
 
     exit_code = 1
     field: str | None = None
 
 
 class WrongUse(PostinoError, ValueError):
-    """The call is wrong; `field` names what is to blame."""
+    """The call is wrong; `field` names the wrong argument."""
 
     exit_code = 2
 
@@ -35,19 +36,19 @@ class ConfigError(WrongUse):
 
 
 class NotFound(PostinoError, LookupError):
-    """There is no such thing."""
+    """The thing does not exist."""
 
     exit_code = 3
 
 
 class Conflict(PostinoError):
-    """It exists, but its present state forbids this."""
+    """The thing exists, but its state forbids the action."""
 
     exit_code = 4
 
 
 class CircuitOpen(PostinoError):
-    """A service is in trouble and left alone for a while."""
+    """The circuit of a service is open. Nothing was sent; try again later."""
 
 
 class StoreError(PostinoError):
@@ -57,8 +58,8 @@ class StoreError(PostinoError):
 
 
 class StoreUnreachable(StoreError):
-    """The database does not answer."""
+    """The database does not respond."""
 
 
 class SchemaMismatch(StoreError):
-    """The database's schema does not fit this program."""
+    """The schema of the database is older or newer than this program."""

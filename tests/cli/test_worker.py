@@ -159,7 +159,7 @@ def test_an_application_that_names_its_own_database_is_not_run_on_another(shop: 
 @pytest.mark.parametrize(
     ("target", "told"),
     [
-        ("nowhere:app", "there is no module nowhere"),
+        ("nowhere:app", "module nowhere does not exist"),
         ("shop", "not of the form module:attr"),
         ("shop:app.", "shop has no app."),
         ("shop:queue", "It has: app, empty"),

@@ -81,7 +81,7 @@ def test_what_is_not_is_refused_by_the_name_of_its_field(said: dict[str, Any], f
 
 
 def test_a_refusal_says_how_much_is_too_much() -> None:
-    with pytest.raises(WrongUse, match=r"12 of its 5,012 characters are too many, 5,000 are the most"):
+    with pytest.raises(WrongUse, match=r"it has 5,012 characters, and the maximum is 5,000"):
         Content(body="a" * 5012)
 
 

@@ -33,7 +33,7 @@ class GuardedHttp:
         body: bytes | None = None,
         timeout: float | None = None,
     ) -> Answer:
-        """Send a request unless a gate is closed. Raises HeldBack, NotSent or NoAnswer."""
+        """Send a request unless a gate is closed. Raises CallBlocked, NotSent or LostResponse."""
         if gate := self.circuits.find_closed_gate(self.service):
             raise CallBlocked(describe_closed_gate(gate))
         self.on_request()

@@ -66,7 +66,7 @@ class MediaCache:
 
 
 async def download_media(http: Http, media: Media, max_bytes: int) -> MediaFile | Failure:
-    """Download the file behind a URL a person entered. Raises NotSent and NoAnswer, as every call does."""
+    """Download the file behind a URL a person entered. Raises NotSent and LostResponse, as every call does."""
     try:
         answer = await http.fetch(media.url, most=max_bytes)
     except DownloadRefused as error:

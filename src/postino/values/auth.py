@@ -1,6 +1,6 @@
-"""The contract of a store about people and programs: who they are, what they may do, and how they prove it.
+"""Users, API keys and sessions, as the store keeps them.
 
-Nothing here holds a password, a key or a session's secret: only what proves that somebody else has it.
+They hold digests only, never a password, an API key or a session secret.
 """
 
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from uuid import UUID
 
 
 class Role(StrEnum):
-    """What one may do: everything; publish and decide; look."""
+    """What a caller may do: administer, publish, or read."""
 
     OWNER = "owner"
     EDITOR = "editor"
@@ -19,14 +19,14 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKey:
-    """A program's way in. `prefix` is how people tell keys apart, `digest` what proves the rest."""
+    """An API key of a program. People recognise it by its `prefix`; `digest` verifies the rest."""
 
     id: UUID
     name: str
     prefix: str
     digest: str = field(repr=False)
     role: Role
-    brands: frozenset[str] | None = None  # None: all of them, and what has none
+    brands: frozenset[str] | None = None  # None: all brands, and what has no brand
     created_by: str = ""
     created_at: datetime | None = None
     expires_at: datetime | None = None
@@ -35,11 +35,11 @@ class ApiKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class User:
-    """A person. Without a password only a sign-in link lets them in."""
+    """A person. Without a password, only a sign-in link gives access."""
 
     id: UUID
     name: str
-    password: str | None = field(default=None, repr=False)  # argon2id, never the word itself
+    password: str | None = field(default=None, repr=False)  # an argon2id hash
     role: Role
     brands: frozenset[str] | None = None
     created_by: str = ""
@@ -48,7 +48,7 @@ class User:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """A browser that is signed in; or, while nobody has followed it, a link that signs one in."""
+    """A browser session, or a sign-in link that nobody has used yet."""
 
     id: UUID
     user_id: UUID

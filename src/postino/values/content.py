@@ -1,6 +1,6 @@
-"""What people write once for many networks: frozen values, refused when they are made if Postino cannot take them.
+"""Contents: what people write once for many networks. They raise WrongUse when Postino cannot store them.
 
-What a network takes is another matter: `rules.rendering` and `rules.limits` tell.
+Whether a network accepts a content is decided by `rules.rendering` and `rules.limits`.
 """
 
 import re
@@ -31,7 +31,7 @@ class MediaKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MediaRef:
-    """A picture or film by its address. What is absent is not known: the kind is then guessed from the address."""
+    """An image or video by its URL. Without `kind`, Postino guesses it from the URL."""
 
     url: str
     alt: str = ""
@@ -41,13 +41,13 @@ class MediaRef:
 
     @property
     def reference(self) -> str:
-        """What tells it from another one: its checksum, else its address."""
+        """The identity of the file: its checksum, else its URL."""
         return f"checksum:{self.checksum}" if self.checksum else f"url:{self.url}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContentOverride:
-    """What is said otherwise on one network; None: as everywhere."""
+    """What differs on one network. None means the same as everywhere."""
 
     body: str | None = None
     thread: tuple[str, ...] | None = None
@@ -59,7 +59,7 @@ class ContentOverride:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """What is to be said. `thread` holds the parts after the body; `placeholders` what to put for `{{name}}`."""
+    """The text and media of a post. `thread` has the parts after the body, `placeholders` the values of `{{name}}`."""
 
     body: str = ""
     thread: tuple[str, ...] = ()
@@ -85,61 +85,61 @@ class Content:
 
 class Severity(StrEnum):
     ERROR = "error"  # the network would refuse it
-    WARNING = "warning"  # it would go out, but perhaps not as meant
+    WARNING = "warning"  # the network accepts it, but perhaps not as intended
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong with a content on a network, in words for who wrote it. `field` is as in `POST /v1/posts`."""
+    """What is wrong with a content on a network, for its author. `field` is a field of `POST /v1/posts`."""
 
     severity: Severity
     field: str
     message: str
 
 
-def _check_fields(said: Content | ContentOverride, prefix: str) -> None:
-    _check_text(said.body or "", f"{prefix}text", MAX_BODY)
-    _check_text(said.title or "", f"{prefix}title", MAX_TITLE)
-    _check_count(said.thread or (), f"{prefix}thread", MAX_PARTS)
-    _check_count(said.media or (), f"{prefix}media", MAX_MEDIA)
-    for number, part in enumerate(said.thread or ()):
+def _check_fields(content: Content | ContentOverride, prefix: str) -> None:
+    _check_text(content.body or "", f"{prefix}text", MAX_BODY)
+    _check_text(content.title or "", f"{prefix}title", MAX_TITLE)
+    _check_count(content.thread or (), f"{prefix}thread", MAX_PARTS)
+    _check_count(content.media or (), f"{prefix}media", MAX_MEDIA)
+    for number, part in enumerate(content.thread or ()):
         _check_text(part, f"{prefix}thread[{number}]", MAX_BODY)
-    for number, ref in enumerate(said.media or ()):
+    for number, ref in enumerate(content.media or ()):
         _check_text(ref.url, f"{prefix}media[{number}].url", MAX_URL)
         _check_text(ref.alt, f"{prefix}media[{number}].alt", MAX_BODY)
-    _check_hashtags(said.hashtags or (), f"{prefix}hashtags")
+    _check_hashtags(content.hashtags or (), f"{prefix}hashtags")
 
 
 def _check_count(these: Collection[object], name: str, most: int) -> None:
     if len(these) > most:
-        raise WrongUse(f"{name}: {len(these):,} are too many, {most} are the most.", field=name)
+        raise WrongUse(f"{name}: {len(these):,} are too many; the maximum is {most}.", field=name)
 
 
-def _check_total(said: Content | ContentOverride, prefix: str, longest: int) -> None:
-    """Nothing that is short when it is written may become huge when it is filled in."""
-    texts = (said.body or "", *(said.thread or ()), *(ref.alt for ref in said.media or ()))
+def _check_total(content: Content | ContentOverride, prefix: str, longest: int) -> None:
+    """Check the size with all placeholders filled in: a short text must not become huge."""
+    texts = (content.body or "", *(content.thread or ()), *(ref.alt for ref in content.media or ()))
     size = sum(len(text) + text.count("{{") * longest for text in texts)
     if size > MAX_TOTAL:
-        told = f"with all parts, and placeholders filled in, it could have {size:,} characters"
-        raise WrongUse(f"{prefix}text: {told}, {MAX_TOTAL:,} are the most.", field=f"{prefix}text")
+        message = f"with all parts and placeholders it could have {size:,} characters; the maximum is {MAX_TOTAL:,}."
+        raise WrongUse(f"{prefix}text: {message}", field=f"{prefix}text")
 
 
 def _check_hashtags(hashtags: Sequence[str], name: str) -> None:
     if len(hashtags) > MAX_HASHTAGS:
-        raise WrongUse(f"{name}: {len(hashtags)} hashtags are too many, {MAX_HASHTAGS} are the most.", field=name)
+        raise WrongUse(f"{name}: {len(hashtags)} hashtags are too many; the maximum is {MAX_HASHTAGS}.", field=name)
     for tag in hashtags:
         _check_text(tag, name, MAX_TITLE)
 
 
 def _check_text(text: str, name: str, most: int) -> None:
     if len(text) > most:
-        excess = f"{len(text) - most:,} of its {len(text):,} characters are too many"
-        raise WrongUse(f"{name} is too long: {excess}, {most:,} are the most.", field=name)
+        message = f"{name} is too long: it has {len(text):,} characters, and the maximum is {most:,}."
+        raise WrongUse(message, field=name)
     _check_characters(text, name)
 
 
 def _check_characters(text: str, name: str) -> None:
-    """NUL and halves of surrogate pairs cannot be stored, sent or hashed."""
+    """Refuse NUL and lone surrogates: they cannot be stored, sent or hashed."""
     if BROKEN.search(text):
         raise WrongUse(f"{name} holds a broken character: type it again instead of pasting it.", field=name)
 

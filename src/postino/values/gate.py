@@ -1,4 +1,4 @@
-"""A gate: a reason for a job not to run yet, with a time. Gates spend no attempt and cost no neighbour anything."""
+"""A gate: a reason for jobs not to run yet, with a time. Waiting at a gate spends no attempt."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Scope(StrEnum):
-    """What a gate stands in front of."""
+    """Which jobs a gate blocks."""
 
     ALL = "all"
     QUEUE = "queue"
@@ -16,14 +16,14 @@ class Scope(StrEnum):
 
 
 class GateKind(StrEnum):
-    """Why it is closed."""
+    """Why a gate is closed."""
 
-    PAUSE = "pause"  # a person said so
-    TOKEN = "token"  # the account has to be connected again
-    BLACKOUT = "blackout"  # a window in which nothing is published
-    BREAKER = "breaker"  # the network is in trouble
-    COOL_DOWN = "cool_down"  # the network wants fewer calls for a while
-    QUOTA = "quota"  # what may be published in a period is used up
+    PAUSE = "pause"  # a person paused it
+    TOKEN = "token"  # the account must be reconnected
+    BLACKOUT = "blackout"  # a blackout is in force
+    BREAKER = "breaker"  # the circuit is open
+    COOL_DOWN = "cool_down"  # the network rate-limits it
+    QUOTA = "quota"  # the quota is used up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,4 +36,4 @@ class Gate:
     since_at: datetime | None = None
     until_at: datetime | None = None
     reason: str | None = None
-    by_hand: bool = False  # a circuit that a person opened: nothing is known to be wrong there
+    by_hand: bool = False  # a person opened the circuit: the service may work

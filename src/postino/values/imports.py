@@ -1,4 +1,4 @@
-"""The contract of imports: files of posts that are checked first, then saved row by row."""
+"""Imports: CSV files of posts that are checked first, then saved row by row."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from postino.values.post import NewContent, NewPost
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Import:
-    """A file of posts. `looked` rows were saved, known already or refused; `created` and `known` count posts."""
+    """A CSV file. `looked` rows were saved, duplicates or refused; `created` and `known` count posts."""
 
     id: UUID
     caller: str  # whose key it came with
@@ -31,7 +31,7 @@ class Import:
 
 @dataclass(frozen=True, slots=True)
 class ImportedRow:
-    """What one row makes."""
+    """The content, posts and jobs that one row makes."""
 
     content: NewContent
     posts: Sequence[NewPost]

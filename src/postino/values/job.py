@@ -1,4 +1,4 @@
-"""What a job is: the engine's unit of work, as a frozen value."""
+"""Jobs: the unit of work of the engine, as frozen values."""
 
 import os
 import time
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class State(StrEnum):
-    """Where a job is in its life; every legal move is in `rules.lifecycle`."""
+    """The state of a job. `rules.lifecycle` lists the legal moves."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -28,7 +28,7 @@ class State(StrEnum):
 
 
 class Queue(IntEnum):
-    """The rank of a job: a lower number goes first, across all channels."""
+    """The priority of a job: lower numbers run first, across all channels."""
 
     HIGH = 0
     DEFAULT = 1
@@ -55,7 +55,7 @@ class Job:
     payload: bytes
     idempotency_key: str
     scheduled_at: datetime
-    run_at: datetime | None  # None: uncertain, and waiting for a person
+    run_at: datetime | None  # None: uncertain, and a person must resolve it
     created_at: datetime
     account: str | None = None
     brand: str | None = None
@@ -63,7 +63,7 @@ class Job:
     parent_id: UUID | None = None
     correlation_id: str | None = None
     attempts: int = 0
-    max_attempts: int | None = None  # None: as the channel, the type or the configuration says
+    max_attempts: int | None = None  # None: the value of the channel, the type or the settings
     backoff: str | None = None
     time_limit: float | None = None
     generation: int = 1
@@ -89,9 +89,9 @@ class Job:
 
 
 def make_constructor(frozen: type[T]) -> Callable[..., T]:
-    """Makes values of a frozen slotted class, by position or name, at a quarter of the price of its own constructor.
+    """Return a constructor for a frozen dataclass with slots that takes a quarter of the usual time.
 
-    That one goes around the freezing field by field. Here a mutable twin is filled, and then becomes one of the class.
+    The usual one sets each field through `object.__setattr__`. This one fills a mutable copy, then changes its class.
     """
 
     def freeze(draft: Any) -> None:
@@ -108,10 +108,10 @@ make_job = make_constructor(Job)
 
 
 def get_lane(account: str | None, brand: str | None) -> str | None:
-    """The line a job waits in: its account's, else its brand's, else none.
+    """Return the lane of a job: that of its account, else of its brand, else None.
 
-    An account's lane runs one job at a time; a brand's lane has no width of its own and
-    exists so that pausing a brand costs its neighbours nothing.
+    The lane of an account runs one job at a time. The lane of a brand has no limit; it exists so that pausing a brand
+    does not slow other brands down.
     """
     if account is not None:
         return f"@{account}"
@@ -122,14 +122,14 @@ _last_tick = 0
 
 
 def new_id() -> UUID:
-    """A UUIDv7: unique everywhere, and those made here later sort after those made earlier."""
+    """Return a UUIDv7. Ids made later by this process sort after earlier ones."""
     return new_ids(1)[0]
 
 
 def new_ids(count: int) -> list[UUID]:
-    """So many, in order, which share their random part.
+    """Return `count` UUIDv7s in order, which share their random part.
 
-    48 bits of milliseconds and 12 bits of their fraction are one tick, which never stands still or goes back.
+    48 bits of milliseconds and 12 bits of their fraction make a tick, which always increases.
     """
     global _last_tick
     first = max((time.time_ns() << 12) // 1_000_000, _last_tick + 1)

@@ -1,7 +1,7 @@
-"""The contract of the ledger: what is remembered about a job's steps, so that nothing visible is done twice.
+"""The ledger: steps, intents and receipts of a job, so that nothing visible is done twice.
 
-Steps are remembered, intents are written before a visible call leaves, and facts are what became of it. State moves and
-intents are fenced by the claim's token; facts are about the world and are accepted from anyone.
+An intent is stored before a visible call is sent, a receipt once its result is known. State changes and intents are
+fenced by the token of the claim. Receipts are accepted from anyone: they are facts about the network.
 """
 
 from collections.abc import Awaitable, Callable
@@ -16,23 +16,23 @@ from postino.values.provider import Call, Failure, Http, Receipt
 
 
 class Verdict(StrEnum):
-    """What became of a visible call."""
+    """The result of a visible call."""
 
     ACCEPTED = "accepted"
-    REFUSED = "refused"  # certainly: nothing came of it
+    REFUSED = "refused"  # definitely: nothing was published
 
 
 class ReceiptSource(StrEnum):
-    """Who says so."""
+    """Where a receipt comes from."""
 
-    CALL = "call"  # the network, in its answer
-    LOOKUP = "lookup"  # the network, asked later
+    CALL = "call"  # the network's response
+    LOOKUP = "lookup"  # a later lookup
     PERSON = "person"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepEntry:
-    """An inert step: its result as JSON once there is one, and when it was first asked for."""
+    """An invisible step with its result as JSON, once there is one."""
 
     name: str
     position: int
@@ -68,7 +68,7 @@ class ReceiptEntry:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """Everything remembered about one job."""
+    """All steps, intents and receipts of one job."""
 
     steps: tuple[StepEntry, ...] = ()
     intents: tuple[IntentEntry, ...] = ()
@@ -91,9 +91,9 @@ class NewIntent:
 
 @dataclass(frozen=True, slots=True)
 class RecordedReceipt:
-    """What writing a fact showed: which other job has the same remote post, and whether a step is out there twice."""
+    """The effect of storing a receipt: which other job has the same remote post, and whether the step is live twice."""
 
-    lookup_at: datetime | None  # None: nothing is in doubt any more
+    lookup_at: datetime | None  # None: nothing is uncertain any more
     held_by: UUID | None = None
     is_duplicate: bool = False
 

@@ -1,4 +1,4 @@
-"""How a handler ends. Expected endings are values; exceptions are for bugs."""
+"""Outcomes: how a handler ends. Expected endings are values; exceptions are for bugs."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +15,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """It did not work this time; try again after the backoff, never before `not_before`."""
+    """It failed this time. Retry after the backoff, never before `not_before`."""
 
     reason: str
     not_before: datetime | None = None
@@ -23,27 +23,27 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Defer:
-    """Not now: come back at `until`. Spends no attempt."""
+    """Run it again at `until`. Spends no attempt."""
 
     until: datetime
     reason: str
 
 
 class GateClosed(Defer):
-    """A gate closed: it keeps its place in its lane, and is claimed again when the gate opens."""
+    """A gate closed. The job keeps its place in its lane and is claimed again when the gate opens."""
 
     __slots__ = ()
 
 
 class RateLimited(GateClosed):
-    """A network said "too many", which must have an end, too."""
+    """The network rate-limited the job. `rules.settlement` limits how often that may happen."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """It can never work as it stands: no retry. Missed: it was to be done by a time that has passed."""
+    """It can never work unchanged, so it is not retried. `missed`: its deadline has passed."""
 
     reason: str
     missed: bool = False
@@ -51,9 +51,9 @@ class Reject:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Something may have left and no definite answer came back: never repeated blindly.
+    """A request may have left, and no definite response came back: it is never repeated blindly.
 
-    With `lookup_at` the job is looked at again then; without it a person is asked.
+    With `lookup_at` Postino looks the request up then; without it a person must resolve the job.
     """
 
     reason: str

@@ -1,6 +1,6 @@
-"""The contract of posts: contents, accounts and the posts they make, as the store keeps them.
+"""Accounts, contents and posts, as the store keeps them.
 
-A post is a job of type `postino.post`: its id is its job's id, and what happens to it is written with its job.
+A post is a job of type `postino.post`: both have the same id, and the job holds the state.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,13 +17,13 @@ POST = "postino.post"
 
 class AccountState(StrEnum):
     ACTIVE = "active"
-    TOKEN_EXPIRED = "token_expired"  # its posts are held until somebody connects it again
+    TOKEN_EXPIRED = "token_expired"  # its posts wait until somebody reconnects it
     PAUSED = "paused"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredAccount:
-    """An account as it is kept: what it takes to speak for it is sealed."""
+    """An account as it is stored, with sealed credentials."""
 
     id: str
     network: str
@@ -39,7 +39,7 @@ class StoredAccount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewContent:
-    """What people wrote, as JSON."""
+    """A content as JSON, about to be stored."""
 
     id: UUID
     text: str
@@ -50,31 +50,31 @@ class NewContent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewPost:
-    """A post about to be enqueued as the job of the same id."""
+    """A post about to be enqueued as the job with the same id."""
 
     id: UUID
     account: str
     network: str
     fingerprint: str
     publish_until_at: datetime | None = None
-    guard: bool = False  # published now: the same by the same account moments ago is taken for a second click
+    guard: bool = False  # refuse it if the account published the same moments ago
     ignore_blackouts: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredPost:
-    """A post, its content and its job as they are now."""
+    """A post with its content and its job as they are now."""
 
     job: Job
     content_id: UUID
     content: str
-    version: int  # of the content: how often it was edited, and one
+    version: int  # of the content; 1 until it is edited
     publish_until_at: datetime | None = None
-    account_state: AccountState | None = None  # None: the account is gone
+    account_state: AccountState | None = None  # None: the account was removed
 
 
 class SavedPost(NamedTuple):
-    """A post as it is now, and whether this call made it; otherwise its key was known."""
+    """A post, and whether this call created it; otherwise its idempotency key was known."""
 
     post: StoredPost
     created: bool
@@ -82,19 +82,19 @@ class SavedPost(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostFilter:
-    """Which posts to list, before the cursor: the newest first or, where times are said, the latest."""
+    """Which posts to list before the cursor: the newest first or, with `from_at` or `to_at`, the latest."""
 
     states: tuple[State, ...] = ()
     network: str | None = None
     account: str | None = None
     brand: str | None = None
-    brands: frozenset[str] | None = None  # those that may be seen; None: all, and what has none
+    brands: frozenset[str] | None = None  # the caller's brands; None: all brands, and no brand
     content_id: UUID | None = None
     from_at: datetime | None = None  # scheduled then or later
     to_at: datetime | None = None  # and before this
-    words: str | None = None  # somewhere in what is said
+    words: str | None = None  # in the text
     before: UUID | None = None
-    before_at: datetime | None = None  # by time, the cursor is both
+    before_at: datetime | None = None  # with `from_at` or `to_at` the cursor is id and time
     limit: int = 50
 
     @property
@@ -104,7 +104,7 @@ class PostFilter:
 
 @dataclass(frozen=True, slots=True)
 class PageCursor:
-    """Where a list goes on."""
+    """Where the next page starts."""
 
     id: UUID
     at: datetime
@@ -112,7 +112,7 @@ class PageCursor:
 
 @dataclass(frozen=True, slots=True)
 class PostPage:
-    """Posts in their order, and where to go on: perhaps without any, when much was looked through in vain."""
+    """A page of posts and the cursor of the next page. It may be empty if many posts did not match."""
 
     posts: Sequence[StoredPost]
     next: PageCursor | None
@@ -120,7 +120,7 @@ class PostPage:
 
 @dataclass(frozen=True, slots=True)
 class DayBounds:
-    """A day of the calendar, as instants."""
+    """Start and end of a day of the calendar, as instants."""
 
     from_at: datetime
     to_at: datetime
@@ -140,7 +140,7 @@ class CalendarEntry:
 
 @dataclass(frozen=True, slots=True)
 class CalendarDay:
-    """The first posts of a day, and how many there are, counted up to a bound."""
+    """The first posts of a day, and the number of its posts, counted up to a bound."""
 
     entries: Sequence[CalendarEntry]
     posts: int
@@ -148,7 +148,7 @@ class CalendarDay:
 
 @dataclass(frozen=True, slots=True)
 class StoredResponse:
-    """What was answered to a request, word for word."""
+    """The response to a request, byte for byte."""
 
     status: int
     body: str
@@ -156,17 +156,17 @@ class StoredResponse:
 
 @dataclass(frozen=True, slots=True)
 class IdempotentRequest:
-    """A request with a key of its caller's. The same one is answered the same, for ever."""
+    """A request with an idempotency key. The same request always gets the same response."""
 
     caller: str
     key: str
-    request_hash: str  # what was asked, as a hash
-    endpoint: str  # in words: `POST /v1/posts`
+    request_hash: str  # of the body
+    endpoint: str  # such as `POST /v1/posts`
 
 
 @dataclass(frozen=True, slots=True)
 class ResponseRecorder:
-    """What to answer is told from what was made, in the transaction that makes it, and must not look elsewhere."""
+    """Renders the response from the result, inside the transaction that creates it: it must not read anything else."""
 
     request: IdempotentRequest
     render: Callable[[Any], StoredResponse]
@@ -174,7 +174,7 @@ class ResponseRecorder:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A request for posts that nobody has made yet, as JSON."""
+    """A request for posts that is not scheduled yet, as JSON."""
 
     id: UUID
     brand: str | None
@@ -187,10 +187,10 @@ class Draft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewPosts:
-    """What one content makes: its posts, and for each the NewJob that carries it.
+    """The posts of one content, and the NewJob of each.
 
-    With `once`, what it tells of them is kept as the answer. The draft they were made from is gone with it; one that
-    was changed since it was read is a Conflict.
+    With `once` the response is stored with them. The draft they come from is deleted; a draft that changed since it was
+    read raises Conflict.
     """
 
     content: NewContent
@@ -202,7 +202,7 @@ class NewPosts:
 
 @dataclass(frozen=True, slots=True)
 class RecentDuplicate:
-    """The same content by the same account, moments ago."""
+    """A post with the same content by the same account, moments ago."""
 
     id: UUID
     account: str

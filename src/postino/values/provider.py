@@ -1,7 +1,7 @@
 """The contract of a network: one file in `providers/` each, and nothing else talks to the outside.
 
-A network is asked through acts: functions that get the door outwards and end with a value, a `Failure` if the network
-said no. Acts run as steps of a `Call`, which remembers what came of them and sees to it that nothing goes out twice.
+A network defines actions: functions that get an `Http` and return a value, or a `Failure` if the network refused.
+They run as steps of a `Call`, which records their results and makes sure that nothing is published twice.
 """
 
 import json
@@ -16,18 +16,18 @@ from postino.errors import PostinoError
 
 
 class Grade(StrEnum):
-    """What a network lets anybody promise."""
+    """What can be promised about duplicates on a network."""
 
-    A = "A"  # the visible call may be repeated, or its outcome asked for by a handle
-    B = "B"  # the network itself refuses a repetition for a while, and lists what is there
-    C = "C"  # it lists what is there, by which ours can be recognised
-    D = "D"  # it neither refuses nor lists: after a lost answer a person is asked
+    A = "A"  # the visible call can be repeated, or looked up by a handle
+    B = "B"  # the network refuses duplicates for a while, and lists posts
+    C = "C"  # the network lists posts, so that ours can be recognised
+    D = "D"  # neither: after a lost response a person must decide
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
     grade: Grade
-    sentence: str  # for people: what happens after an answer is lost
+    sentence: str  # for people: what happens after a lost response
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Credential:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Media:
-    """A picture or film, by its address."""
+    """An image or video, by its URL."""
 
     url: str
     kind: str = "image"
@@ -52,7 +52,7 @@ class Media:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """Somebody's presence on a network, with what it takes to speak for it."""
+    """An account on a network, with its credentials."""
 
     id: str
     network: str
@@ -60,12 +60,12 @@ class Account:
     base_url: str
     credentials: Mapping[str, str] = field(repr=False)
     brand: str | None = None
-    remote_id: str | None = None  # what the network calls it: a DID, a user id, a chat
+    remote_id: str | None = None  # the network's id of the account: a DID, a user id, a chat id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Post:
-    """What is to be published: the finished text in one part or, as a thread, in several, each a reply to the last."""
+    """A post to publish: the rendered text in one part or, as a thread, in several, each a reply to the one before."""
 
     id: UUID
     account: Account
@@ -78,7 +78,7 @@ class Post:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What came of it: the network's id, or its handle where there is none yet, and where to look at it."""
+    """A published post: the network's id (or its handle, if there is no id yet) and its URL."""
 
     remote_id: str
     url: str | None = None
@@ -86,7 +86,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tokens:
-    """A fresh set of credentials, and when they end."""
+    """New credentials, and when they expire."""
 
     credentials: Mapping[str, str] = field(repr=False)
     expires_at: datetime | None = None
@@ -94,7 +94,7 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a server answered."""
+    """The response of a server."""
 
     status: int
     headers: Mapping[str, str]  # names in lower case
@@ -105,58 +105,58 @@ class Answer:
         return 200 <= self.status < 300
 
     def json(self) -> Any:
-        """Raises Garbled if it is none: cut short, or a page meant for people."""
+        """Return the parsed body. Raises UnreadableResponse if it is not JSON."""
         try:
             return json.loads(self.body)
         except ValueError:
-            # Not what it says: the beginning of an answer may be a token.
-            raise UnreadableResponse(f"The answer ({self.status}, {len(self.body)} bytes) is not JSON.") from None
+            # The body is not shown: it may begin with a token.
+            raise UnreadableResponse(f"The response ({self.status}, {len(self.body)} bytes) is not JSON.") from None
 
 
 class FailureKind(StrEnum):
-    """What a network's no means for what happens next."""
+    """What a refusal by the network means for the next step."""
 
     TRANSIENT = "transient"  # it may work later
     RATE_LIMIT = "rate_limit"  # not before `until`
     AUTH = "auth"  # the credentials are refused
-    PERMANENT = "permanent"  # as it stands it can never work
-    DOUBT = "doubt"  # it may have been accepted all the same; in a visible call only a look can tell
+    PERMANENT = "permanent"  # it can never work unchanged
+    DOUBT = "doubt"  # it may have been accepted; only a lookup can tell
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A network's no, in words for a person who publishes: what is wrong and what they can do."""
+    """A refusal by the network. `message` tells the author what is wrong and what to do."""
 
     kind: FailureKind
     message: str
     code: str | None = None  # the network's own
     until: datetime | None = None
-    everyone: bool = False  # too many, of all accounts together
+    everyone: bool = False  # the rate limit applies to all accounts
 
 
 class NotSent(PostinoError):
-    """Nothing left this machine: no connection, or it was too late to begin."""
+    """Nothing was sent: no connection, or too late to begin."""
 
 
 class Unreachable(NotSent):
-    """No connection was to be had."""
+    """No connection could be made."""
 
 
 class CallBlocked(NotSent):
-    """A gate closed while the job was at work."""
+    """A gate closed while the job was running."""
 
 
 class LostResponse(PostinoError):
-    """Something left, and no answer came back in time or in one piece."""
+    """Something was sent, and no complete response came back in time."""
 
 
 class UnreadableResponse(LostResponse):
-    """An answer came that cannot be read."""
+    """The response cannot be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """What a network gave in exchange for a visible call."""
+    """What the network returned for a visible call."""
 
     remote_id: str
     url: str | None = None
@@ -165,19 +165,19 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """It is there."""
+    """The post is on the network."""
 
     receipt: Receipt
 
 
 @dataclass(frozen=True, slots=True)
 class NotFound:
-    """It is not to be seen. No proof that it is not there, or will not be."""
+    """The post was not found. This does not prove that it is not there, or will not appear."""
 
 
 @dataclass(frozen=True, slots=True)
 class CannotTell:
-    """The network does not say, or there are several that might be it."""
+    """The network cannot say, or several posts match."""
 
     why: str
 
@@ -187,33 +187,34 @@ LookupResult = Found | NotFound | CannotTell
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intent:
-    """Written before a visible call leaves. What is found by likeness must be newer than `intended_at`."""
+    """Stored before a visible call is sent. A post found by its text must be newer than `intended_at`."""
 
-    number: int  # 1 for the first try of its step
+    number: int  # 1 for the first attempt of its step
     intended_at: datetime
     send_before_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class Resend:
-    """Why sending the same again is harmless, and for how long after it was first intended; None: for ever."""
+    """Why sending again is harmless, and for how long after the first intent; None: for ever."""
 
     reason: str
     within: timedelta | None = None
     harmless: bool = True
 
 
-SAME_HANDLE = Resend("the network takes it for the same, by its handle")
+SAME_HANDLE = Resend("the network recognises it by its handle")
 DUPLICATE_RULE = Resend("the network refuses duplicates")
-NEVER = Resend("nothing tells a repetition from a second post", harmless=False)
+NEVER = Resend("the network cannot tell a repetition from a second post", harmless=False)
 
 
 def resend_with_key(within: timedelta) -> Resend:
-    return Resend("the network knows its key", within)
+    """Return a Resend for a network that accepts an idempotency key for a limited time."""
+    return Resend("the network knows its idempotency key", within)
 
 
 class Http(Protocol):
-    """The door outwards, opened for one act: it knows until when the act may begin, and shows no secrets."""
+    """The HTTP client of one action. It refuses to send after the deadline and redacts secrets."""
 
     async def request(
         self,
@@ -227,43 +228,43 @@ class Http(Protocol):
         body: bytes | None = None,
         timeout: float | None = None,
     ) -> Answer:
-        """Raises NotSent or NoAnswer; whatever the server says is an answer."""
+        """Return the response, whatever its status. Raises NotSent or LostResponse."""
         ...
 
     async def fetch(self, url: str, *, most: int) -> Answer:
-        """A picture or film from an address a person gave: checked first, and no more than so many bytes."""
+        """Download a file from a URL that a person gave, at most `most` bytes. The URL is checked first."""
         ...
 
 
-Action = Callable[..., Awaitable[Any]]  # (http, *arguments) → what came of it, or a Failure
+Action = Callable[..., Awaitable[Any]]  # (http, *arguments) → a result, or a Failure
 Lookup = Callable[..., Awaitable[LookupResult | Failure]]  # (http, intent, *arguments)
 
 
 class Call(Protocol):
-    """The three verbs of a publish. Whatever ends a run early (no, not yet, in doubt) ends it inside these."""
+    """The three kinds of steps of a publish. A refusal, a wait or an uncertain result ends the run inside them."""
 
     async def step(self, name: str, act: Action, *arguments: Any) -> Any:
-        """Inert: may be repeated after a crash. What came of it is remembered, so it must be JSON."""
+        """Run an invisible step. It may be repeated after a crash. Its result is stored, so it must be JSON."""
         ...
 
     async def until(self, name: str, ready: Action, *arguments: Any, every: timedelta, patience: timedelta) -> Any:
-        """Asks until the answer is not None; between two questions the job is parked and holds nothing."""
+        """Poll until the result is not None. Between two polls the job is parked and holds no slot."""
         ...
 
     async def once(self, name: str, act: Action, *arguments: Any, found: Lookup | None, resend: Resend) -> Receipt:
-        """Visible. If its answer is lost, `found` looks for it before anything is sent again, if it ever is.
+        """Run the visible step once. If its response is lost, `found` looks it up before anything is sent again.
 
-        Without `found` nobody can look, and a person is asked, unless sending again is harmless.
+        Without `found` a person must resolve the job, unless sending again is harmless.
         """
         ...
 
     async def list_taken_ids(self, remote_ids: list[str]) -> set[str]:
-        """Which of these posts of this account belong to other jobs."""
+        """Return which of these posts of this account belong to other jobs."""
         ...
 
 
 class Provider(Protocol):
-    """One network. `timeout` is that of a call, `visibility` how long a new post may stay out of its own lists."""
+    """One network. `visibility` is how long a new post may be missing from its lists."""
 
     name: str
     promise: Promise
@@ -273,5 +274,5 @@ class Provider(Protocol):
     async def publish(self, post: Post, call: Call) -> Published: ...
     async def refresh(self, account: Account, http: Http) -> Tokens | Failure: ...
     def classify(self, answer: Answer) -> Failure:
-        """The network's own code table; `rules.failures.classify_status` where it says nothing."""
+        """Classify an error response by the network's own code table, else by `rules.failures.classify_status`."""
         ...
