@@ -30,10 +30,10 @@ QUICK = CallPolicy(
     timeout=timedelta(seconds=0.1), visibility=timedelta(seconds=0.1), send_within=timedelta(seconds=0.2)
 )
 PUBLISHED = {"accepted", "lost", "error", "conflict", "garbled", "nonsense", "bug", "hanging"}
-ANSWERS: dict[str, Any] = {
+RESPONSES: dict[str, Any] = {
     "not sent": NotSent("Nothing left."),
-    "lost": LostResponse("No answer came."),
-    "gone": LostResponse("No answer came, and nothing arrived."),
+    "lost": LostResponse("No response came."),
+    "gone": LostResponse("No response came, and nothing arrived."),
     "garbled": UnreadableResponse("<html>"),
     "bug": KeyError("id"),
     "nonsense": {"ok": True},
@@ -47,35 +47,35 @@ ANSWERS: dict[str, Any] = {
 class FakeNetwork:
     """Gives the arranged responses one after the other, then accepts everything."""
 
-    def __init__(self, *answers: str, seen: LookupResult | Failure | None = None) -> None:
-        self.answers = list(answers)
-        self.seen = seen  # what a look says; None: the truth
+    def __init__(self, *responses: str, lookup_result: LookupResult | Failure | None = None) -> None:
+        self.responses = list(responses)
+        self.lookup_result = lookup_result  # what a lookup returns; None: the truth
         self.posts: list[str] = []
         self.sends = 0
-        self.looks: list[datetime] = []
+        self.lookups: list[datetime] = []
         self.intents: list[Intent] = []
         self.reached = asyncio.Event()
 
     async def post(self, http: Http, text: str) -> Any:
         self.sends += 1
-        answer = self.answers.pop(0) if self.answers else "accepted"
-        if answer in PUBLISHED:
+        response = self.responses.pop(0) if self.responses else "accepted"
+        if response in PUBLISHED:
             self.posts.append(text)
         self.reached.set()
-        if answer == "hanging":
+        if response == "hanging":
             await asyncio.sleep(60)
-        said = self.receipt(text) if answer == "accepted" else ANSWERS[answer]
-        if isinstance(said, Exception):
-            raise said
-        if answer == "limited":
-            return replace(said, until=datetime.now(UTC) + timedelta(milliseconds=50))
-        return said
+        result = self.receipt(text) if response == "accepted" else RESPONSES[response]
+        if isinstance(result, Exception):
+            raise result
+        if response == "limited":
+            return replace(result, until=datetime.now(UTC) + timedelta(milliseconds=50))
+        return result
 
     async def find(self, http: Http, intent: Intent, text: str) -> LookupResult | Failure:
-        self.looks.append(datetime.now(UTC))
+        self.lookups.append(datetime.now(UTC))
         self.intents.append(intent)
-        if self.seen is not None:
-            return self.seen
+        if self.lookup_result is not None:
+            return self.lookup_result
         return Found(self.receipt(text)) if text in self.posts else NotFound()
 
     def receipt(self, text: str) -> Receipt:

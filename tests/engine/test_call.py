@@ -175,7 +175,7 @@ async def test_renamed_step_after_a_visible_call_needs_a_person(app: Postino) ->
 
     async with run_worker(app):
         await wait_for_person(app, await app.enqueue("work", "hello"))
-    assert (network.sends, network.looks) == (1, [])
+    assert (network.sends, network.lookups) == (1, [])
 
 
 @only_sqlite

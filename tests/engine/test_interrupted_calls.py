@@ -25,7 +25,7 @@ async def test_stopped_worker_leaves_the_call_uncertain(app: Postino) -> None:
     assert (stopped.state, stopped.run_at) == (State.UNCERTAIN, stopped.lookup_at)
     async with run_worker(app):
         assert (await wait_for_end(app, job)).state is State.COMPLETED
-    assert (network.sends, len(network.looks)) == (1, 1)
+    assert (network.sends, len(network.lookups)) == (1, 1)
 
 
 @pytest.mark.parametrize("attempts", [1, 3])
@@ -36,7 +36,7 @@ async def test_time_limit_leaves_the_call_uncertain(app: Postino, attempts: int)
         job = await app.enqueue("publish", "hello")
         assert (await wait_for_end(app, job, State.UNCERTAIN)).lookup_at is not None
         assert (await wait_for_end(app, job)).state is State.COMPLETED
-    assert (network.sends, len(network.looks)) == (1, 1)
+    assert (network.sends, len(network.lookups)) == (1, 1)
 
 
 async def test_receipt_is_stored_although_its_run_is_cancelled(app: Postino) -> None:
@@ -62,7 +62,7 @@ async def test_receipt_is_stored_although_its_run_is_cancelled(app: Postino) -> 
     await wait_for(known)
     async with run_worker(app):
         assert (await wait_for_end(app, job)).remote_id == "id of hello"
-    assert (network.sends, network.looks) == (1, [])
+    assert (network.sends, network.lookups) == (1, [])
 
 
 @only_sqlite
@@ -86,7 +86,7 @@ async def test_run_stopped_before_sending_is_looked_up(app: Postino) -> None:
     assert (await app.store.job(job.id)).may_be_live
     async with run_worker(app):
         assert (await wait_for_end(app, job)).state is State.COMPLETED
-    assert (network.sends, len(network.looks)) == (1, 1)
+    assert (network.sends, len(network.lookups)) == (1, 1)
 
 
 # Handlers that do not let go
@@ -105,13 +105,13 @@ async def test_handler_that_catches_exceptions_does_not_catch_stop_run(app: Post
         job = await app.enqueue("publish", "hello")
         await wait_for_end(app, job, State.UNCERTAIN)
         await wait_for_end(app, job)
-    assert (network.sends, len(network.looks)) == (1, 1)
+    assert (network.sends, len(network.lookups)) == (1, 1)
 
 
 @only_sqlite
 @pytest.mark.parametrize("way", ["suppress", "gather"])
 async def test_done_from_a_handler_that_swallows_stop_run_is_ignored(app: Postino, way: str) -> None:
-    network = FakeNetwork("lost", seen=NotFound())
+    network = FakeNetwork("lost", lookup_result=NotFound())
 
     @app.handler("publish")
     async def publish(job: Job, payload: str, call: Call) -> None:
@@ -124,7 +124,7 @@ async def test_done_from_a_handler_that_swallows_stop_run_is_ignored(app: Postin
 
     async with run_worker(app):
         await wait_for_person(app, await app.enqueue("publish", "hello"))
-    assert (network.sends, len(network.looks)) == (1, MIN_LOOKUPS - 1)
+    assert (network.sends, len(network.lookups)) == (1, MIN_LOOKUPS - 1)
 
 
 async def test_two_concurrent_visible_calls_each_leave_an_intent(app: Postino) -> None:

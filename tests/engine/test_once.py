@@ -92,7 +92,7 @@ async def test_unsent_call_is_retried(app: Postino) -> None:
     register_publisher(app, network)
     async with run_worker(app):
         job = await wait_for_end(app, await app.enqueue("publish", "hello"))
-    assert (job.state, job.attempts, network.looks) == (State.COMPLETED, 3, [])
+    assert (job.state, job.attempts, network.lookups) == (State.COMPLETED, 3, [])
     assert [number for number, _, _ in await get_facts(app, job)] == [1, 2, 3]
 
 
@@ -102,7 +102,7 @@ async def test_rate_limited_call_waits_for_the_limit(app: Postino) -> None:
     register_publisher(app, network)
     async with run_worker(app):
         job = await wait_for_end(app, await app.enqueue("publish", "hello"))
-    assert (job.state, job.attempts, job.deferrals, network.looks) == (State.COMPLETED, 1, 4, [])
+    assert (job.state, job.attempts, job.deferrals, network.lookups) == (State.COMPLETED, 1, 4, [])
 
 
 # Lost answers
@@ -123,8 +123,8 @@ async def test_lost_response_is_looked_up_after_the_quarantine(app: Postino, ans
         done = await wait_for_end(app, job)
     (intent,) = (await app.store.ledger(job.id)).intents
     assert (done.state, done.remote_id, network.posts) == (State.COMPLETED, "id of hello", ["hello"])
-    assert len(network.looks) == 1
-    assert network.looks[0] >= intent.lookup_at > intent.send_before_at > intent.intended_at
+    assert len(network.lookups) == 1
+    assert network.lookups[0] >= intent.lookup_at > intent.send_before_at > intent.intended_at
     assert (network.intents[0].number, network.intents[0].intended_at) == (1, intent.intended_at)
     assert await get_facts(app, job) == [(1, Verdict.ACCEPTED, ReceiptSource.LOOKUP)]
 
@@ -141,7 +141,7 @@ async def test_missing_post_is_resent_where_that_is_harmless(app: Postino, resen
     async with run_worker(app):
         job = await wait_for_end(app, await app.enqueue("publish", "hello"))
     assert (job.state, network.posts, network.sends) == (State.COMPLETED, ["hello"], 2)
-    assert len(network.looks) == look
+    assert len(network.lookups) == look
     assert await get_facts(app, job) == [(2, Verdict.ACCEPTED, ReceiptSource.CALL)]
 
 
@@ -158,14 +158,16 @@ async def test_missing_post_is_resent_where_that_is_harmless(app: Postino, resen
     ],
 )
 async def test_person_is_asked_after_the_last_lookup(
-    app: Postino, seen: LookupResult | Failure, resend: Resend
+    app: Postino, lookup_result: LookupResult | Failure, resend: Resend
 ) -> None:
-    network = FakeNetwork("lost", seen=seen)
+    network = FakeNetwork("lost", lookup_result=lookup_result)
     register_publisher(app, network, resend=resend)
     async with run_worker(app):
         job = await wait_for_person(app, await app.enqueue("publish", "hello"))
     assert (network.sends, network.posts) == (1, ["hello"])
-    assert len(network.looks) == (1 if seen == Failure(FailureKind.PERMANENT, "not allowed") else MIN_LOOKUPS - 1)
+    assert len(network.lookups) == (
+        1 if lookup_result == Failure(FailureKind.PERMANENT, "not allowed") else MIN_LOOKUPS - 1
+    )
     assert job.last_error is not None
 
 
@@ -199,7 +201,7 @@ async def test_response_lost_on_the_last_attempt_is_looked_up_too(app: Postino) 
 
 @only_sqlite
 async def test_post_of_another_job_needs_a_person(app: Postino) -> None:
-    network = FakeNetwork("accepted", "gone", seen=Found(Receipt(remote_id="id of hello")))
+    network = FakeNetwork("accepted", "gone", lookup_result=Found(Receipt(remote_id="id of hello")))
     register_publisher(app, network)
     async with run_worker(app):
         first = await wait_for_end(app, await app.enqueue("publish", "hello"))
@@ -255,21 +257,21 @@ async def test_resent_call_with_a_lost_response_is_looked_up_again(app: Postino)
     register_publisher(app, network)
     async with run_worker(app):
         job = await wait_for_person(app, await app.enqueue("publish", "hello"))
-        looks = len(network.looks)
+        looks = len(network.lookups)
         await app.resolve(job.id, Retry("again"), reason="it is not there")
         done = await wait_for_end(app, job)
     assert (done.state, network.sends, network.posts) == (State.COMPLETED, 2, ["hello"])
-    assert len(network.looks) == looks + 1
+    assert len(network.lookups) == looks + 1
 
 
 @only_sqlite
 async def test_replayed_uncertain_job_is_looked_up_before_sending(app: Postino) -> None:
-    network = FakeNetwork("lost", seen=CannotTell("not now"))
+    network = FakeNetwork("lost", lookup_result=CannotTell("not now"))
     register_publisher(app, network)
     async with run_worker(app):
         job = await wait_for_person(app, await app.enqueue("publish", "hello"))
         await app.resolve(job.id, Reject("nobody knows"), reason="enough")
-        network.seen = None
+        network.lookup_result = None
         await app.replay(job.id, force=True)
         assert (await wait_for_end(app, job, State.COMPLETED)).remote_id == "id of hello"
     assert network.sends == 1

@@ -1,4 +1,4 @@
-"""The example runs as its README says: real worker processes on a real PostgreSQL, one of them killed in the middle."""
+"""The snap processing example works as its README says, with real workers on PostgreSQL, one of them killed."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def ready(environment: dict[str, str], postgres_url: str) -> str:
     return postgres_url
 
 
-def test_the_readme_from_zero_to_results(environment: dict[str, str], tmp_path: Path) -> None:
+def test_readme_commands_work(environment: dict[str, str], tmp_path: Path) -> None:
     commands = re.findall(r"^\$ (.+)$", README.read_text(), re.MULTILINE)
     assert commands.count(ENDLESS) == 1
     assert set(NOT_RUN) < set(commands)
@@ -120,7 +120,7 @@ def test_the_readme_from_zero_to_results(environment: dict[str, str], tmp_path: 
     }  # fmt: skip
     retried, rejected = found["dark_alley.jpg"], found["notes.txt"]
     assert (retried["attempt_count"], retried["starts"]) == (2, 2)
-    assert retried["last_error"] == "OSError: The storage did not give dark_alley.jpg back."
+    assert retried["last_error"] == "OSError: The storage did not return dark_alley.jpg."
     assert (rejected["attempt_count"], rejected["starts"]) == (1, 0)
     assert rejected["last_error"] == "notes.txt is not a picture."
     assert all(row["processed_at"] for file, row in found.items() if file != "notes.txt")
@@ -128,7 +128,7 @@ def test_the_readme_from_zero_to_results(environment: dict[str, str], tmp_path: 
     assert all(any(file in text for text in printed) for file in found)
 
 
-def test_a_failed_snap_waits_for_its_backoff(environment: dict[str, str], ready: str, tmp_path: Path) -> None:
+def test_failed_snap_waits_for_its_backoff(environment: dict[str, str], ready: str, tmp_path: Path) -> None:
     enqueue(environment, "dark.jpg")
     with worker(environment, tmp_path / "log"):
         snap = wait_for(ready, lambda found: found["dark.jpg"]["last_error"] is not None)["dark.jpg"]
@@ -142,14 +142,14 @@ def test_a_failed_snap_waits_for_its_backoff(environment: dict[str, str], ready:
     assert "examples/snap_processing/app.py" in trace
 
 
-def test_the_row_and_the_job_come_together_or_not_at_all(environment: dict[str, str], ready: str) -> None:
+def test_row_and_job_are_written_together_or_not_at_all(environment: dict[str, str], ready: str) -> None:
     enqueue(environment, "beach.jpg")
     program = (
         "import psycopg\n"
         "from examples.snap_processing.app import Snap, app\n"
-        "from examples.snap_processing.enqueue import take_in\n"
+        "from examples.snap_processing.enqueue import enqueue_snaps\n"
         "with psycopg.connect(app.config.database_url) as connection:\n"
-        "    take_in(connection, [Snap('lost.jpg')])\n"
+        "    enqueue_snaps(connection, [Snap('lost.jpg')])\n"
         "    connection.rollback()\n"
     )
     run([sys.executable, "-c", program], environment)
@@ -159,22 +159,20 @@ def test_the_row_and_the_job_come_together_or_not_at_all(environment: dict[str, 
     assert count == (1,)
 
 
-def test_the_same_file_taken_in_twice_is_one_job(environment: dict[str, str], ready: str) -> None:
+def test_same_file_twice_is_one_job(environment: dict[str, str], ready: str) -> None:
     assert enqueue(environment, "beach.jpg") == enqueue(environment, "beach.jpg")
     assert len(jobs(ready)) == 1
 
 
 @pytest.mark.crash
-def test_a_second_worker_finishes_what_a_killed_one_began(
-    environment: dict[str, str], ready: str, tmp_path: Path
-) -> None:
+def test_second_worker_finishes_jobs_of_a_killed_one(environment: dict[str, str], ready: str, tmp_path: Path) -> None:
     program = (
         "import psycopg\n"
         "from examples.snap_processing.app import Snap, app\n"
-        "from examples.snap_processing.enqueue import main, take_in\n"
+        "from examples.snap_processing.enqueue import main, enqueue_snaps\n"
         "main(['quick.jpg'])\n"
         "with psycopg.connect(app.config.database_url) as connection:\n"
-        "    take_in(connection, [Snap('large.jpg', seconds=2)])\n"
+        "    enqueue_snaps(connection, [Snap('large.jpg', seconds=2)])\n"
     )
     run([sys.executable, "-c", program], environment)
     with worker(environment, tmp_path / "first") as first:
@@ -200,11 +198,11 @@ def test_a_second_worker_finishes_what_a_killed_one_began(
 
 
 @pytest.mark.parametrize("program", ["enqueue", "show"])
-def test_what_is_missing_is_told_in_one_line(program: str, environment: dict[str, str]) -> None:
+def test_missing_table_or_database_is_one_error_line(program: str, environment: dict[str, str]) -> None:
     first = {"enqueue": "postino migrate", "show": "snap_processing.enqueue"}[program]
     for url, told in (
         ("sqlite:////tmp/nowhere.db", "export POSTINO_DATABASE_URL=postgresql:///snaps"),
-        ("postgresql://127.0.0.1:1/snaps", "does not let us in"),
+        ("postgresql://127.0.0.1:1/snaps", "Cannot connect to the database"),
         (environment["POSTINO_DATABASE_URL"], first),
     ):
         done = subprocess.run(
@@ -216,7 +214,7 @@ def test_what_is_missing_is_told_in_one_line(program: str, environment: dict[str
         assert done.stderr.count("\n") == 1
 
 
-def test_a_snap_that_never_ran_is_due_and_not_tried_again(environment: dict[str, str], ready: str) -> None:
+def test_snap_that_never_ran_is_shown_as_due(environment: dict[str, str], ready: str) -> None:
     enqueue(environment, "beach.jpg")
     shown = run([sys.executable, "-m", "examples.snap_processing.show"], environment)
     assert "due at" in shown
