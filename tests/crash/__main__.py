@@ -28,7 +28,7 @@ STORES = ("sqlite", "postgres")
 KILLS = {"jobs": 1000, "posts": 2000}
 FEWEST = 100  # kills in chaos on each store, whatever the sweep had
 SWEPT = {
-    "jobs": ["tests/crash/test_sweep.py", "tests/crash/test_freeze.py"],
+    "jobs": ["tests/crash/test_sweep.py", "tests/crash/requests", "tests/crash/test_freeze.py"],
     "posts": ["tests/crash/publishing", "--ignore", "tests/crash/publishing/test_chaos.py"],
 }
 

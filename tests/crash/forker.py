@@ -12,13 +12,17 @@ import select
 import signal
 import socket
 import sys
+import tempfile
 import traceback
 from pathlib import Path
 from typing import Any
 
+import postino.api.http_server
+import postino.api.server
 import postino.outbound.http
 import postino.stores.postgres
-import postino.wakeups.postgres  # noqa: F401 - all that a worker imports when it needs it
+import postino.wakeups.postgres
+from postino.config import load_config
 from tests.crash.program import act, application
 
 
@@ -103,7 +107,10 @@ def become(order: dict[str, Any]) -> None:
 
 def main(address: str) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    application({"folder": "", "url": "sqlite:///nowhere"})  # what is made once in a process is made here, once for all
+    # Whatever a process builds once is built here, for all of them.
+    application({"folder": "", "url": "sqlite:///nowhere"})
+    with tempfile.TemporaryDirectory() as folder:
+        postino.api.server.make_app(load_config(Path(folder), environment={}))
     gc.freeze()
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(address)

@@ -16,6 +16,7 @@ from postino.config import Config, DatabaseConfig, QueueConfig, WorkerConfig
 from postino.engine import duties
 from tests.crash.publishing.program import publish
 from tests.crash.record import Record
+from tests.crash.requests.server import call_library, serve_api
 
 LEASE = 1.0
 
@@ -105,9 +106,13 @@ def add_listener(app: Postino, record: Record) -> None:
 
 
 async def act(order: dict[str, Any]) -> None:
-    """What a forked process does: it works, or it is a caller that enqueues a little; or it does so with posts."""
+    """What a forked process does: it works, enqueues a little, publishes posts, serves the API or makes one call."""
     if order.get("publishes"):
         await publish(order)
+    elif order.get("serves"):
+        await serve_api(order)
+    elif order.get("calls"):
+        await call_library(order)
     else:
         await (call(order) if order.get("enqueues") else work(order))
 

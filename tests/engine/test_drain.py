@@ -60,8 +60,8 @@ async def test_claim_that_returns_after_stop_is_released(app: Postino) -> None:
     app.handler("work")(lambda job: ran.append(job))
     stop, claim = asyncio.Event(), app.store.claim
 
-    async def late(order: ClaimRequest) -> list[Job]:
-        claimed = await claim(order)
+    async def late(request: ClaimRequest) -> list[Job]:
+        claimed = await claim(request)
         stop.set()
         await asyncio.sleep(0)
         await asyncio.sleep(0)

@@ -83,20 +83,30 @@ def read(operation: Callable[P, Operation[T]]) -> BoundOperation[P, T]:
 
 
 def write(
-    method: Callable[Concatenate[S, P], Coroutine[Any, Any, T]],
-) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
-    """Add crash points to a method that chooses how to run its operation."""
-    name = method.__name__
+    *, has_effect: Callable[[Any], object] = lambda _: True
+) -> Callable[
+    [Callable[Concatenate[S, P], Coroutine[Any, Any, T]]], Callable[Concatenate[S, P], Coroutine[Any, Any, T]]
+]:
+    """Add crash points to a method that chooses how to run its operation.
 
-    @wraps(method)
-    async def call_with_crash_points(store: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        crash_point(f"{name}.before")
-        result = await method(store, *args, **kwargs)
-        crash_point(f"{name}.after")
-        return result
+    The second point is passed only if the result says that something was written.
+    """
 
-    setattr(call_with_crash_points, WRITES, True)
-    return call_with_crash_points
+    def decorate(
+        method: Callable[Concatenate[S, P], Coroutine[Any, Any, T]],
+    ) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
+        @wraps(method)
+        async def call_with_crash_points(store: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+            crash_point(f"{method.__name__}.before")
+            result = await method(store, *args, **kwargs)
+            if has_effect(result):
+                crash_point(f"{method.__name__}.after")
+            return result
+
+        setattr(call_with_crash_points, WRITES, True)
+        return call_with_crash_points
+
+    return decorate
 
 
 WRITES = "__postino_writes__"

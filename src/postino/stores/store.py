@@ -17,14 +17,16 @@ from postino.stores.records import ClaimRequest, EnqueuedJob, NewJob, SettledJob
 from postino.values.job import Job
 from postino.values.post import Draft, NewPosts, ResponseRecorder, SavedPost
 
-MOST_WAITING = 2  # transactions that wait for a key somebody else holds: never all connections
-PRUNE_PATIENCE = 0.2
+MAX_WAITING = 2  # transactions that wait for a key another one holds: never all connections
+PRUNE_PATIENCE = 0.2  # seconds
 
 
 class Store:
+    """One database. A write is one transaction, or part of the caller's own where it takes a connection."""
+
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
-        self.waiting_for_keys = asyncio.Semaphore(MOST_WAITING)
+        self.waiting_for_keys = asyncio.Semaphore(MAX_WAITING)
 
     async def open(self) -> None:
         await self.driver.open()
@@ -38,7 +40,7 @@ class Store:
 
     # Jobs
 
-    @write
+    @write()
     async def enqueue(
         self,
         jobs: Sequence[NewJob],
@@ -67,20 +69,20 @@ class Store:
         """Insert jobs inside the transaction that is open on the caller's connection."""
         return await self.driver.join(connection, operations.enqueue.enqueue(jobs))
 
-    @write
-    async def claim(self, order: ClaimRequest) -> list[Job]:
+    @write(has_effect=bool)  # most polls find nothing to claim
+    async def claim(self, request: ClaimRequest) -> list[Job]:
         """Claim due jobs for one worker: one winner per job, none behind a closed gate."""
-        run = self.driver.perform if operations.claims.is_single_statement(order) else self.driver.transact
-        return await run(operations.claims.claim(order))
+        run = self.driver.perform if operations.claims.is_single_statement(request) else self.driver.transact
+        return await run(operations.claims.claim(request))
 
-    @write
-    async def settle(self, endings: Sequence[SettledJob], *, again: bool = False) -> set[UUID]:
-        """Write how jobs ended and return the ids of those the claim still held.
+    @write()
+    async def settle(self, jobs: Sequence[SettledJob], *, again: bool = False) -> set[UUID]:
+        """Settle jobs and return the ids of those the claim still held; the others belong to another claim by now.
 
         `again` repeats a call whose response was lost: jobs it settled the first time count as held.
         """
-        run = self.driver.transact if operations.settle.needs_transaction(endings) else self.driver.perform
-        return await run(operations.settle.settle(endings, again))
+        run = self.driver.transact if operations.settle.needs_transaction(jobs) else self.driver.perform
+        return await run(operations.settle.settle(jobs, again))
 
     poll = perform(operations.poll.poll)
     rescue = transact(operations.rescue.rescue)
@@ -126,7 +128,7 @@ class Store:
     prune = transact(operations.maintenance.prune, patience=PRUNE_PATIENCE)
     record_alive = perform(operations.maintenance.record_alive)
 
-    @write
+    @write()
     async def detect_restore(self, *, after_outage: bool = False) -> list[Job]:
         """Compare the database with where it was last seen, and return the posts held because it may be a copy.
 
@@ -162,9 +164,9 @@ class Store:
 
     # Posts and what belongs to them
 
-    @write
+    @write()
     async def create_posts(
-        self, wanted: Sequence[NewPosts], *, again: bool = False, patience: float | None = None
+        self, requests: Sequence[NewPosts], *, again: bool = False, patience: float | None = None
     ) -> list[list[SavedPost]]:
         """Insert contents, posts, jobs, keys and stored responses, all or none; return the posts that have the keys.
 
@@ -172,9 +174,9 @@ class Store:
         inserted and nothing returned for a request that was answered before.
         """
         async with self.waiting_for_keys:
-            return await self.driver.transact(operations.posts.create_posts(wanted, again), patience=patience)
+            return await self.driver.transact(operations.posts.create_posts(requests, again), patience=patience)
 
-    @write
+    @write()
     async def add_draft(self, draft: Draft, *, once: ResponseRecorder | None = None) -> Draft | None:
         """Insert a draft; return None where the request was answered before."""
         async with self.waiting_for_keys:
