@@ -15,6 +15,7 @@ from postino.api.models import PostBody
 from postino.api.query import DEFAULT_LIMIT, MAX_LIMIT
 from postino.api.server import make_app
 from postino.api.views.posts import render_current_post
+from postino.client.types.posts import PostView
 from postino.config import PublishingConfig, load_config
 from postino.providers.registry import load_built_in
 from postino.publishing.post_request import PostRequest
@@ -65,7 +66,7 @@ def test_every_field_is_told_and_no_other(tmp_path: Path) -> None:
     assert post == set(asyncio.run(a_post(tmp_path)))
 
 
-async def a_post(folder: Path) -> dict[str, object]:
+async def a_post(folder: Path) -> PostView:
     async with Postino(load_config(folder, environment={})) as app:
         account = await app.accounts.add("bluesky", "ada.example.org", {"password": "x"})
         [written] = await app.posts.schedule(PostRequest(content=Content(body="Hello"), accounts=(account.id,)))

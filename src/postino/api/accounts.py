@@ -59,8 +59,12 @@ async def list_accounts(context: Context) -> JSONResponse:
     """
     accounts = [one for one in await context.app.store.accounts() if context.caller.can_see(one.brand)]
     views = [render_account(account) for account in accounts]
-    filters = {parameter.name: context.query[parameter] for parameter in (NETWORK, BRAND, STATE)}
-    data = [view for view in views if all(text in (None, view[name]) for name, text in filters.items())]
+    network, brand, state = (context.query[parameter] for parameter in (NETWORK, BRAND, STATE))
+    data = [
+        view
+        for view in views
+        if network in (None, view["network"]) and brand in (None, view["brand"]) and state in (None, view["state"])
+    ]
     return JSONResponse({"data": data, "next_cursor": None})
 
 

@@ -17,7 +17,7 @@ from postino.api.parsing import parse_content, parse_timing
 from postino.api.posts import CREATED_RESPONSES, create_posts
 from postino.api.query import CURSOR, LIMIT, PAGE
 from postino.api.routes import Link, Routes
-from postino.api.views.fields import to_json
+from postino.api.views.fields import render_fields
 from postino.api.visibility import get_visible_draft, require_accounts
 from postino.client.types.drafts import DraftView
 from postino.client.types.schema import Doc, Page
@@ -174,7 +174,8 @@ def dump_changes(body: DraftBody) -> dict[str, Any]:
     return body.model_dump(mode="json", exclude_unset=True)
 
 
-def render_draft(draft: Draft) -> dict[str, Any]:
+def render_draft(draft: Draft) -> DraftView:
     fields: dict[str, Any] = json.loads(draft.body)
-    about = {name: to_json(getattr(draft, name)) for name in ("id", "author", "version", "created_at", "changed_at")}
-    return about | fields | {"brand": draft.brand}
+    about = render_fields(draft, "id", "author", "version", "created_at", "changed_at")
+    view: DraftView = about | fields | {"brand": draft.brand}
+    return view

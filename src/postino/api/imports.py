@@ -1,7 +1,7 @@
 """`/v1/imports`: create posts from a CSV file. A file is checked first; the file that was checked is then saved."""
 
 import json
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import Path
@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 from postino.api.context import Context, RequestContext
 from postino.api.query import TIMEZONE, flag_parameter, text_parameter
 from postino.api.routes import BodyLimit, Link, Routes
-from postino.api.views.fields import to_json
+from postino.api.views.fields import render_fields
 from postino.api.visibility import list_visible_accounts
 from postino.client.types.imports import ImportView
 from postino.errors import NotFound, WrongUse
@@ -85,9 +85,10 @@ async def get_checked_import(context: RequestContext, file: bytes) -> Import:
     return known
 
 
-def render_import(found: Import) -> dict[str, Any]:
+def render_import(found: Import) -> ImportView:
     report = json.loads(found.faults)
     names = ("id", "state", "token", "timezone", "rows", "looked", "created", "known", "created_at", "changed_at")
-    view = {name: to_json(getattr(found, name)) for name in names}
     posts = found.created + found.known if report["posts"] is None else report["posts"]
-    return view | {"posts": posts, "bad": report["bad"], "faults": report["faults"], "more_faults": report["more"]}
+    counts = {"posts": posts, "bad": report["bad"], "faults": report["faults"], "more_faults": report["more"]}
+    view: ImportView = render_fields(found, *names) | counts
+    return view

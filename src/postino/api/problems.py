@@ -140,7 +140,7 @@ def describe_fault(fault: Mapping[str, Any], model: Any) -> str:
     match fault["type"]:
         case "extra_forbidden":
             known = list_fields(model, fault["loc"])
-            return f"{name}: there is no such field. {suggest_name(str(fault['loc'][-1]), known)}"
+            return f"{name}: there is no such field. {suggest_name(str(fault['loc'][-1]), known)}".rstrip()
         case "missing" if len(fault["loc"]) == 1:
             return f"The body is missing: {describe_body(model)}."
         case "missing":

@@ -49,7 +49,7 @@ def parse_query(raw: bytes, parameters: Sequence[Parameter[Any]]) -> QueryValues
     for name, text in parse_qsl(raw.decode("latin-1"), keep_blank_values=True, errors="surrogateescape"):
         if name not in known:
             shown = BROKEN.sub("\ufffd", name[:100])
-            raise WrongUse(f"{shown}: there is no such parameter. {suggest_name(name, [*known])}", shown)
+            raise WrongUse(f"{shown}: there is no such parameter. {suggest_name(name, [*known])}".rstrip(), shown)
         if BROKEN.search(text):
             raise WrongUse(f"{name} {BROKEN_CHARACTER}", name)
         if name in values:

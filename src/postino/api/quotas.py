@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from fastapi.responses import JSONResponse
 
@@ -46,7 +45,7 @@ async def list_quotas(context: Context) -> JSONResponse:
     return JSONResponse({"data": await load_quotas(app, page), "next_cursor": cursor})
 
 
-async def load_quotas(app: Postino, accounts: Sequence[StoredAccount]) -> list[dict[str, Any]]:
+async def load_quotas(app: Postino, accounts: Sequence[StoredAccount]) -> list[QuotaView]:
     now = await app.store.now()
     pairs = [(account, quota) for account in accounts for quota in app.channel_limits.quotas[account.network]]
     usage = await app.store.quota_usage([make_usage_filter(account, quota, now) for account, quota in pairs])
@@ -60,19 +59,19 @@ def make_usage_filter(account: StoredAccount, quota: Quota, now: datetime) -> Qu
     )
 
 
-def render_quota(account: StoredAccount, quota: Quota, spent: Sequence[QuotaUse], now: datetime) -> dict[str, Any]:
+def render_quota(account: StoredAccount, quota: Quota, spent: Sequence[QuotaUse], now: datetime) -> QuotaView:
     """Render a quota; `free_at` is for the cheapest action."""
     period = None if quota.period is None else quota.period.total_seconds()
     return {
         "account": account.id,
         "network": account.network,
         "quota": quota.name,
-        "whose": quota.whose.value,
+        "whose": to_json(quota.whose),
         "most": quota.most,
         "left": count_remaining(quota, spent, now),
         "free_at": to_json(find_refill_time(quota, spent, min(quota.costs.values()), now)),
         "period_seconds": period,
-        "calendar": quota.calendar and quota.calendar.value,
+        "calendar": to_json(quota.calendar),
         "timezone": quota.timezone,
         "costs": dict(quota.costs),
     }

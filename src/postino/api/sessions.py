@@ -5,7 +5,7 @@ machine. Elsewhere a password would cross the network unencrypted, so signing in
 """
 
 import ipaddress
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import urlsplit
 
 from fastapi import HTTPException, Request
@@ -123,16 +123,17 @@ async def log_out(context: Context) -> Response:
     return response
 
 
-def render_caller(caller: Caller) -> dict[str, Any]:
-    view = {"name": caller.name, "role": caller.role.value, "brands": render_brands(caller.brands)}
-    return view | ({} if caller.session is None else render_session(caller.session))
+def render_caller(caller: Caller) -> CallerView:
+    if caller.session is not None:
+        return {**render_session(caller.session)}
+    return {"name": caller.name, "role": to_json(caller.role), "brands": render_brands(caller.brands)}
 
 
-def render_session(session: BrowserSession) -> dict[str, Any]:
+def render_session(session: BrowserSession) -> SessionView:
     user = session.user
     return {
         "name": f"user:{user.name}",
-        "role": user.role.value,
+        "role": to_json(user.role),
         "brands": render_brands(user.brands),
         "csrf_token": session.csrf_token,
         "expires_at": to_json(session.expires_at),

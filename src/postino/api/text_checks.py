@@ -1,4 +1,4 @@
-"""Checks of text in requests: characters that cannot be stored, and suggestions for unknown names."""
+"""Checks of text in requests: characters that can neither be stored nor sent."""
 
 import re
 

@@ -8,12 +8,17 @@ from postino.api.context import Context
 from postino.api.models import JobId
 from postino.api.query import ACCOUNT, BRAND, CHANNEL, CURSOR, LIMIT, TYPE
 from postino.api.routes import Link, Routes
-from postino.api.views.fields import omit
+from postino.api.views.fields import omit, to_json
 from postino.api.views.jobs import render_attempt, render_job
 from postino.api.views.posts import get_last_error, needs_person, render_history
 from postino.api.visibility import get_editable_job, get_visible_job, select_brands
 from postino.client.types.schema import Page
-from postino.client.types.uncertain import LookupResultView, UncertainJobDetailsView, UncertainJobView
+from postino.client.types.uncertain import (
+    LookupCandidateView,
+    LookupResultView,
+    UncertainJobDetailsView,
+    UncertainJobView,
+)
 from postino.errors import Conflict
 from postino.publishing.lookup import LookupResult, look_up_post
 from postino.rules.ledger import list_uncertain_intents
@@ -113,6 +118,6 @@ def check_uncertain(job: Job) -> None:
         raise Conflict(f"Job {job.id} is {job.state}, not uncertain.")
 
 
-def render_lookup_result(result: LookupResult) -> dict[str, Any]:
-    candidates = [{"remote_id": one.remote_id, "url": one.url} for one in result.candidates]
-    return {"sighting": result.kind, "why": result.why, "candidates": candidates}
+def render_lookup_result(result: LookupResult) -> LookupResultView:
+    candidates: list[LookupCandidateView] = [{"remote_id": one.remote_id, "url": one.url} for one in result.candidates]
+    return {"sighting": to_json(result.kind), "why": result.why, "candidates": candidates}

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from postino.api.models import MAX_ACCOUNTS, PostBody
 from postino.api.parsing import check_account_count, parse_content, parse_time
+from postino.api.views.fields import to_json
 from postino.api.views.posts import render_preview, render_problems
+from postino.client.types.posts import AccountProblemView, ValidationResultView
 from postino.errors import WrongUse
 from postino.publishing.post_request import PAST_TOLERANCE, PostRequest, check_until
 from postino.publishing.post_validation import PostPreview, PostValidator
@@ -17,12 +19,11 @@ from postino.values.post import StoredAccount
 from postino.wiring import Postino
 
 T = TypeVar("T")
-ProblemView = dict[str, Any]
 
 
-async def validate(app: Postino, body: PostBody, known: dict[str, StoredAccount]) -> dict[str, Any]:
+async def validate(app: Postino, body: PostBody, known: dict[str, StoredAccount]) -> ValidationResultView:
     """Return whether the post could be created, its problems, and how it would look on each account."""
-    problems: list[ProblemView] = []
+    problems: list[AccountProblemView] = []
     notes: list[str] = []
     content = collect(problems, lambda: app.post_validator.check_networks(parse_content(body)))
     at = collect(problems, lambda: parse_time(body.at, body.timezone, "at", notes))
@@ -39,12 +40,12 @@ async def validate(app: Postino, body: PostBody, known: dict[str, StoredAccount]
     if not body.allow_blackout and body.at is None:
         problems += [render_error("at", message) for message in await app.posts.describe_objections(request, previews)]
     problems += render_problems(previews)
-    valid = not any(one["severity"] == Severity.ERROR for one in problems)
+    valid = not any(one["severity"] == "error" for one in problems)
     return {"valid": valid, "problems": problems, "posts": [*map(render_preview, previews)], "notes": notes}
 
 
 def find_accounts(
-    validator: PostValidator, names: Sequence[str], known: dict[str, StoredAccount], problems: list[ProblemView]
+    validator: PostValidator, names: Sequence[str], known: dict[str, StoredAccount], problems: list[AccountProblemView]
 ) -> list[StoredAccount]:
     """Return the accounts that exist; the others become problems."""
     accounts, suggestions = [], AccountSuggestions(known)
@@ -56,7 +57,7 @@ def find_accounts(
     return accounts
 
 
-def collect(problems: list[ProblemView], check: Callable[[], T]) -> T | None:
+def collect(problems: list[AccountProblemView], check: Callable[[], T]) -> T | None:
     """Return the result of a check; if it raises WrongUse, add the problem and return None."""
     try:
         return check()
@@ -65,5 +66,5 @@ def collect(problems: list[ProblemView], check: Callable[[], T]) -> T | None:
         return None
 
 
-def render_error(field: str | None, message: str) -> ProblemView:
-    return {"account": None, "network": None, "severity": Severity.ERROR.value, "field": field, "message": message}
+def render_error(field: str | None, message: str) -> AccountProblemView:
+    return {"account": None, "network": None, "severity": to_json(Severity.ERROR), "field": field, "message": message}

@@ -1,20 +1,19 @@
 """Render accounts, without their credentials."""
 
-from typing import Any
-
 from postino.api.views.fields import to_json
+from postino.client.types.accounts import AccountView
 from postino.config import redact_url
 from postino.publishing.accounts import SANDBOX
 from postino.values.post import StoredAccount
 
 
-def render_account(account: StoredAccount) -> dict[str, Any]:
+def render_account(account: StoredAccount) -> AccountView:
     is_sandbox = account.base_url.startswith(SANDBOX)
     return {
         "id": account.id,
         "network": account.network,
         "handle": account.handle,
-        "state": account.state.value,
+        "state": to_json(account.state),
         "reason": account.reason,
         "brand": account.brand,
         "remote_id": account.remote_id,

@@ -4,20 +4,27 @@ from datetime import datetime
 from typing import Any
 
 from postino.api.views.fields import render_fields, to_json
+from postino.client.types.explain import BlockerView, ExplanationView
+from postino.rules.blockers import Blocker
 from postino.rules.explain import Evaluation, Explanation
 
 
-def render_explanation(explanation: Explanation) -> dict[str, Any]:
+def render_explanation(explanation: Explanation) -> ExplanationView:
     return {
         "sentence": explanation.sentence,
         "runnable": explanation.runnable,
         "eta": to_json(explanation.eta),
-        "blockers": [render_fields(blocker) for blocker in explanation.blockers],
+        "blockers": [render_blocker(blocker) for blocker in explanation.blockers],
     }
 
 
+def render_blocker(blocker: Blocker) -> BlockerView:
+    view: BlockerView = render_fields(blocker)
+    return view
+
+
 def render_evaluation(channel: str, run_at: datetime, evaluation: Evaluation) -> dict[str, Any]:
-    blockers = [render_fields(blocker) for blocker in evaluation.blockers]
+    blockers = [render_blocker(blocker) for blocker in evaluation.blockers]
     return {
         "channel": channel,
         "run_at": to_json(run_at),

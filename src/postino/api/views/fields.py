@@ -21,10 +21,10 @@ def to_json(value: Any) -> Any:
             return value
 
 
-def render_fields(value: Any) -> dict[str, Any]:
-    """Render every field of a dataclass under its own name."""
-    return {entry.name: to_json(getattr(value, entry.name)) for entry in fields(value)}
+def render_fields(value: Any, *names: str) -> Any:
+    """Render some fields of a dataclass, or all, under their own names. The caller names the type of the view."""
+    return {name: to_json(getattr(value, name)) for name in names or [entry.name for entry in fields(value)]}
 
 
-def omit(view: Mapping[str, Any], *names: str) -> dict[str, Any]:
+def omit(view: Mapping[str, Any], *names: str) -> Any:
     return {name: value for name, value in view.items() if name not in names}

@@ -3,6 +3,7 @@
 from typing import Any
 
 from postino.api.views.fields import render_fields
+from postino.client.types.gates import CircuitView, GateView
 from postino.engine.gate_control import BlackoutPreview
 from postino.rules.blackout import Blackout, describe_blackout
 from postino.rules.blackout import render_blackout as render_blackout_fields
@@ -11,8 +12,9 @@ from postino.rules.gates import describe_closed_gate
 from postino.values.gate import Gate
 
 
-def render_gate(gate: Gate) -> dict[str, Any]:
-    return render_fields(gate) | {"sentence": describe_closed_gate(gate)}
+def render_gate(gate: Gate) -> GateView:
+    view: GateView = render_fields(gate) | {"sentence": describe_closed_gate(gate)}
+    return view
 
 
 def render_blackout(blackout: Blackout) -> dict[str, Any]:
@@ -23,5 +25,6 @@ def render_blackout_impact(impact: BlackoutPreview) -> dict[str, Any]:
     return {"shifts": [render_fields(it) for it in impact.first], "more": impact.more, "unlooked": impact.unlooked}
 
 
-def render_circuit(breaker: Breaker) -> dict[str, Any]:
-    return render_fields(breaker) | {"failures": len(breaker.failures)}
+def render_circuit(breaker: Breaker) -> CircuitView:
+    view: CircuitView = render_fields(breaker) | {"failures": len(breaker.failures)}
+    return view

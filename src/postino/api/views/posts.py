@@ -1,13 +1,15 @@
 """Render posts, contents and previews. The status of a post is derived from its job and the current gates."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from postino.api.views.fields import omit, render_fields, to_json
+from postino.client.types.ledger import ReceiptView
+from postino.client.types.posts import AccountProblemView, MediaView, PostPreviewView, PostProblemView, PostView
 from postino.errors import NotFound
 from postino.publishing.blackouts import describe_delays
 from postino.publishing.contents import load_content
@@ -53,7 +55,7 @@ class PostViews:
     def get_status(self, post: StoredPost) -> StatusReport:
         return derive_status(post, self.gates, max_attempts(self.app.config, post.job.channel), self.now)
 
-    def render(self, post: StoredPost) -> dict[str, Any]:
+    def render(self, post: StoredPost) -> PostView:
         return render_post(post, self.get_status(post))
 
     def list_notes(self, posts: Sequence[StoredPost]) -> list[str]:
@@ -62,7 +64,7 @@ class PostViews:
 
     async def load_page(
         self, criteria: PostFilter, flags: frozenset[Flag] = frozenset()
-    ) -> tuple[list[dict[str, Any]], PageCursor | None]:
+    ) -> tuple[list[PostView], PageCursor | None]:
         """Return the posts that match and have one of the flags, and the place of the next page.
 
         Flags are derived, so pages are searched for them; a page may be short, or empty, and still have a next one.
@@ -105,7 +107,7 @@ class PostViews:
         }
 
 
-async def render_current_post(app: Postino, post: StoredPost) -> dict[str, Any]:
+async def render_current_post(app: Postino, post: StoredPost) -> PostView:
     return (await PostViews.load(app)).render(post)
 
 
@@ -115,30 +117,29 @@ def list_states(flags: frozenset[Flag]) -> frozenset[State]:
     return frozenset(live | ({State.COMPLETED} if Flag.LATE in flags else set()))
 
 
-def render_post(post: StoredPost, standing: StatusReport) -> dict[str, Any]:
+def render_post(post: StoredPost, standing: StatusReport) -> PostView:
     job = post.job
-    view = {
-        "id": job.id,
-        "status": standing.status.value,
-        "flags": [flag.value for flag in standing.flags],
-        "reasons": {flag.value: reason for flag, reason in standing.flags.items()},
+    return {
+        "id": str(job.id),
+        "status": to_json(standing.status),
+        "flags": [to_json(flag) for flag in standing.flags],
+        "reasons": {to_json(flag): reason for flag, reason in standing.flags.items()},
         "network": job.channel,
-        "account": job.account,
-        "content_id": post.content_id,
-        "scheduled_at": job.scheduled_at,
-        "run_at": None if job.state.is_final else job.run_at,
-        "published_at": get_published_at(job),
+        "account": to_json(job.account),
+        "content_id": str(post.content_id),
+        "scheduled_at": to_json(job.scheduled_at),
+        "run_at": None if job.state.is_final else to_json(job.run_at),
+        "published_at": to_json(get_published_at(job)),
         "remote_id": job.remote_id,
         "url": get_url(job),
         "attempts": job.attempts,
         "last_error": get_last_error(job),
         "needs_person": needs_person(job),
-        "publish_until": post.publish_until_at,
+        "publish_until": to_json(post.publish_until_at),
         "version": post.version,
-        "created_at": job.created_at,
+        "created_at": to_json(job.created_at),
         "text": load_content(post.content).body,
     }
-    return {name: to_json(value) for name, value in view.items()}
 
 
 def render_history(attempts: Sequence[Attempt], ledger: Ledger) -> dict[str, Any]:
@@ -151,10 +152,11 @@ def render_history(attempts: Sequence[Attempt], ledger: Ledger) -> dict[str, Any
     }
 
 
-def render_receipt(fact: ReceiptEntry) -> dict[str, Any]:
+def render_receipt(fact: ReceiptEntry) -> ReceiptView:
     receipt = fact.receipt
     remote = {"remote_id": receipt and receipt.remote_id, "url": receipt and receipt.url}
-    return omit(render_fields(fact), "receipt") | remote
+    view: ReceiptView = omit(render_fields(fact), "receipt") | remote
+    return view
 
 
 def render_content(content_id: UUID, stored: str) -> dict[str, Any]:
@@ -181,11 +183,11 @@ def render_content_fields(content: Content | ContentOverride) -> dict[str, Any]:
     return {name: value for name, value in view.items() if value is not None} | {"options": dict(content.options)}
 
 
-def render_media(media: MediaRef) -> dict[str, Any]:
-    return {"url": media.url, "alt": media.alt, "kind": None if media.kind is None else media.kind.value}
+def render_media(media: MediaRef) -> MediaView:
+    return {"url": media.url, "alt": media.alt, "kind": to_json(media.kind)}
 
 
-def render_preview(preview: PostPreview) -> dict[str, Any]:
+def render_preview(preview: PostPreview) -> PostPreviewView:
     rendered = preview.rendered
     return {
         "account": preview.account.id,
@@ -199,26 +201,27 @@ def render_preview(preview: PostPreview) -> dict[str, Any]:
     }
 
 
-def render_problem(problem: Problem) -> dict[str, Any]:
-    return {"severity": problem.severity.value, "field": problem.field, "message": problem.message}
+def render_problem(problem: Problem) -> PostProblemView:
+    return {"severity": to_json(problem.severity), "field": problem.field, "message": problem.message}
 
 
-def render_problems(previews: Iterable[PostPreview]) -> list[dict[str, Any]]:
+def render_problems(previews: Iterable[PostPreview]) -> list[AccountProblemView]:
     """Render the problems of all previews, each with its account."""
     return [
-        {"account": preview.account.id, "network": preview.account.network, **render_problem(problem)}
+        {**render_problem(problem), "account": preview.account.id, "network": preview.account.network}
         for preview in previews
         for problem in preview.problems
     ]
 
 
-def render_created_posts(posts: Sequence[dict[str, Any]], notes: Sequence[str]) -> dict[str, Any]:
+def render_created_posts(posts: Sequence[PostView], notes: Sequence[str]) -> dict[str, Any]:
     """Render the posts of one request. For a single account the response is also the post itself."""
     content = {
         "content_id": posts[0]["content_id"],
         "status": compute_content_status(PostStatus(post["status"]) for post in posts).value,
     }
-    return (content if len(posts) > 1 else posts[0]) | {"posts": [*posts], "notes": [*notes]}
+    view: Mapping[str, Any] = content if len(posts) > 1 else posts[0]
+    return {**view, "posts": [*posts], "notes": [*notes]}
 
 
 def describe_existing(written: Sequence[SavedPost]) -> list[str]:

@@ -1,17 +1,16 @@
 """Render API keys and users, without secrets and password hashes."""
 
-from typing import Any
-
 from postino.api.views.fields import to_json
+from postino.client.types.auth import ApiKeyView, UserView
 from postino.values.auth import ApiKey, User
 
 
-def render_api_key(key: ApiKey) -> dict[str, Any]:
+def render_api_key(key: ApiKey) -> ApiKeyView:
     return {
         "id": str(key.id),
         "name": key.name,
         "prefix": key.prefix,
-        "role": key.role.value,
+        "role": to_json(key.role),
         "brands": render_brands(key.brands),
         "created_by": key.created_by,
         "created_at": to_json(key.created_at),
@@ -20,11 +19,11 @@ def render_api_key(key: ApiKey) -> dict[str, Any]:
     }
 
 
-def render_user(user: User) -> dict[str, Any]:
+def render_user(user: User) -> UserView:
     return {
         "id": str(user.id),
         "name": user.name,
-        "role": user.role.value,
+        "role": to_json(user.role),
         "brands": render_brands(user.brands),
         "has_password": user.password is not None,
         "created_by": user.created_by,
