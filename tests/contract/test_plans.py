@@ -74,7 +74,7 @@ async def test_a_lane_with_a_crowd_is_rearmed_in_few_pages(database: PostgresDat
     measured = Measured(database)
 
     def rearm() -> Operation[None]:
-        names = ("shut_brand", "brand_until_at", "shut_account", "account_until_at")
+        names = ("closed_brand", "brand_until_at", "closed_account", "account_until_at")
         shut: dict[str, list[str]] = {name: [] for name in names}
         armed = yield each("update_lane_due", [{"channel": "posts", "lane": "@a0"}], **shut)
         assert len(armed) == 1

@@ -30,7 +30,7 @@ def claim_lanes(state: ClaimState, queue: Queue, shares: Mapping[str, int]) -> O
     open_lanes = [lane for lane in locked if lane["account"] not in state.closed.accounts]
     lanes = compute_widths(open_lanes, {(turn.channel, turn.brand): share for turn, share in portions_given})
     claimed = yield each(
-        "claim_lane_jobs", lanes, queue=queue.value, shut_brand=list(state.closed.brands), **state.make_claim_params()
+        "claim_lane_jobs", lanes, queue=queue.value, closed_brand=list(state.closed.brands), **state.make_claim_params()
     )
     jobs = to_live_jobs(claimed)
     state.add_jobs(jobs)
@@ -43,7 +43,7 @@ def claim_lanes(state: ClaimState, queue: Queue, shares: Mapping[str, int]) -> O
 
 def defer_closed_lanes(state: ClaimState, queue: Queue, channels: Iterable[str]) -> Operation[None]:
     """Move lanes that became due after a blackout of their brand or account began to its end."""
-    shut = {"shut_brand": list(state.closed.brands), "shut_account": list(state.closed.accounts)}
+    shut = {"closed_brand": list(state.closed.brands), "closed_account": list(state.closed.accounts)}
     if any(shut.values()):
         lines = [{"channel": channel} for channel in channels]
         lanes = yield each("lock_closed_lanes", lines, queue=queue.value, **shut)

@@ -47,17 +47,17 @@ class ClaimState:
         """Return the gates that also hold jobs that ignore blackouts, as query parameters."""
         shut = compute_closed_gates(replace(self.gate_state, blackouts=()), self.now)
         return {
-            "shut_all": shut.everything is not None,
-            "shut_channel": list(shut.channels),
-            "shut_queue": [queue.value for queue in Queue if queue.label in shut.queues],
-            "shut_brand": list(shut.brands),
+            "closed_all": shut.everything is not None,
+            "closed_channel": list(shut.channels),
+            "closed_queue": [queue.value for queue in Queue if queue.label in shut.queues],
+            "closed_brand": list(shut.brands),
         }
 
     def make_lane_params(self) -> dict[str, list[Any]]:
         """Return the closed brands and accounts, and until when, as query parameters."""
         return {
-            "shut_brand": list(self.closed.brands),
+            "closed_brand": list(self.closed.brands),
             "brand_until_at": list(self.closed.brands.values()),
-            "shut_account": list(self.closed.accounts),
+            "closed_account": list(self.closed.accounts),
             "account_until_at": list(self.closed.accounts.values()),
         }

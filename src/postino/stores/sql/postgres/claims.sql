@@ -1,6 +1,6 @@
 -- name: survey
--- Everything an idle worker needs, in one round trip. `since_at` is where its last claims of a line ended: entries
--- before it are dead, and a long-open transaction would keep them in the way of every look.
+-- Everything an idle worker needs, in one round trip. `since_at` is where its last claims from a line ended: index
+-- entries before it are dead, and a long-open transaction keeps them in the way of every read.
 WITH beat AS (
     UPDATE postino.workers SET heartbeats = heartbeats + 1 WHERE id = :worker AND :beat RETURNING id, heartbeats
 ), line AS (
@@ -17,7 +17,8 @@ SELECT 'bulk', line.channel, line.queue, head.run_at, NULL, NULL
 FROM line
 CROSS JOIN LATERAL (
     SELECT run_at FROM postino.jobs
-    WHERE channel = line.channel AND queue = line.queue AND state <> 'running' AND run_at IS NOT NULL AND lane IS NULL AND run_at >= line.since_at
+    WHERE channel = line.channel AND queue = line.queue AND state <> 'running' AND run_at IS NOT NULL
+      AND lane IS NULL AND run_at >= line.since_at
     ORDER BY run_at LIMIT 1
 ) AS head
 UNION ALL
@@ -33,7 +34,8 @@ SELECT 'begun', known.channel, 0, head.run_at, NULL, NULL
 FROM (SELECT DISTINCT channel FROM postino.channels) AS known
 CROSS JOIN LATERAL (
     SELECT run_at FROM postino.jobs
-    WHERE channel = known.channel AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND (may_be_live OR ignore_blackouts)
+    WHERE channel = known.channel AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL
+      AND (may_be_live OR ignore_blackouts)
     ORDER BY run_at LIMIT 1
 ) AS head
 UNION ALL
@@ -59,56 +61,62 @@ UNION ALL
 SELECT 'breaker', service, NULL, until_at, row_to_json(circuit)::text, NULL FROM postino.circuits AS circuit
 WHERE state <> 'closed' OR failures <> '[]'
 UNION ALL
-SELECT 'cap', channel, NULL, NULL, NULL, coalesce(cap, default_cap) FROM postino.caps WHERE coalesce(cap, default_cap) IS NOT NULL
+SELECT 'cap', channel, NULL, NULL, NULL, coalesce(cap, default_cap) FROM postino.caps
+  WHERE coalesce(cap, default_cap) IS NOT NULL
 UNION ALL
 SELECT 'worker', id, NULL, NULL, NULL, heartbeats FROM postino.workers
--- Buried while its beat waited: its old row is still in this statement's sight, but its beat did not count.
+-- Removed while its heartbeat waited: this statement still sees the old row, but the heartbeat did not count.
 WHERE id NOT IN (SELECT id FROM beat) AND (:beat AND id = :worker) IS NOT TRUE
 UNION ALL
 SELECT 'worker', id, NULL, NULL, NULL, heartbeats FROM beat
 
 -- name: count_running_jobs
--- What runs; and what may still be under way although its worker is gone.
+-- Running jobs, and jobs without a worker of which a call may still be under way.
 SELECT channel, coalesce(brand, '') AS brand, count(*) AS running FROM postino.jobs
 WHERE state <> 'pending' AND channel = ANY (:channels::text[]) AND (state = 'running' OR lookup_at > :now)
 GROUP BY channel, coalesce(brand, '')
 
 -- name: lock_begun_jobs
--- What has begun to go out and may go on, or may not wait for the end of a blackout: the first of each lane. A lane that
--- somebody else holds is left to them.
-SELECT lane.channel, lane.lane, wanted.id
+-- Jobs of which something may be live, or that ignore blackouts: the first of each lane. Lanes that another claim holds
+-- are skipped.
+SELECT lane.channel, lane.lane, input.id
 FROM postino.lanes AS lane
 JOIN (
     SELECT DISTINCT ON (begun.channel, begun.lane) begun.channel, begun.lane, begun.id
     FROM unnest(:channel::text[], :share::int[]) AS line (channel, share)
     CROSS JOIN LATERAL (
         SELECT job.channel, job.lane, job.id, job.run_at FROM postino.jobs AS job
-        WHERE job.channel = line.channel AND job.state <> 'running' AND job.run_at IS NOT NULL AND job.lane IS NOT NULL AND (job.may_be_live OR job.ignore_blackouts)
+        WHERE job.channel = line.channel AND job.state <> 'running' AND job.run_at IS NOT NULL
+          AND job.lane IS NOT NULL AND (job.may_be_live OR job.ignore_blackouts)
           AND job.run_at <= :now
           AND NOT EXISTS (
               SELECT 1 FROM postino.gates AS gate
-              WHERE gate.scope = 'account' AND gate.name = job.account AND (NOT job.may_be_live OR gate.kind = ANY (:kinds::text[]))
+              WHERE gate.scope = 'account' AND gate.name = job.account AND (NOT job.may_be_live
+                OR gate.kind = ANY (:kinds::text[]))
                 AND gate.until_at > :now
           ) AND NOT EXISTS (
               SELECT 1 FROM postino.jobs AS busy
-              WHERE busy.channel = job.channel AND busy.lane = job.lane AND busy.state = 'running' AND busy.account IS NOT NULL
+              WHERE busy.channel = job.channel AND busy.lane = job.lane AND busy.state = 'running'
+                AND busy.account IS NOT NULL
           )
           AND NOT EXISTS (
-              SELECT 1 FROM postino.jobs AS doubt
-              WHERE doubt.channel = job.channel AND doubt.lane = job.lane AND doubt.state = 'uncertain' AND doubt.account IS NOT NULL
-                AND doubt.lookup_at > :now AND doubt.id <> job.id
+              SELECT 1 FROM postino.jobs AS uncertain
+              WHERE uncertain.channel = job.channel AND uncertain.lane = job.lane AND uncertain.state = 'uncertain'
+                AND uncertain.account IS NOT NULL
+                AND uncertain.lookup_at > :now AND uncertain.id <> job.id
           )
-          AND (job.may_be_live OR NOT :shut_all AND job.channel <> ALL (:shut_channel::text[]) AND job.queue <> ALL (:shut_queue::int[])
-            AND (job.brand IS NULL OR job.brand <> ALL (:shut_brand::text[])))
+          AND (job.may_be_live OR NOT :closed_all AND job.channel <> ALL (:closed_channel::text[])
+            AND job.queue <> ALL (:closed_queue::int[])
+            AND (job.brand IS NULL OR job.brand <> ALL (:closed_brand::text[])))
         ORDER BY job.run_at
         LIMIT line.share
     ) AS begun
     ORDER BY begun.channel, begun.lane, begun.run_at, begun.id
-) AS wanted ON wanted.channel = lane.channel AND wanted.lane = lane.lane
+) AS input ON input.channel = lane.channel AND input.lane = lane.lane
 FOR UPDATE OF lane SKIP LOCKED
 
 -- name: claim_begun_jobs
--- What was chosen of each locked lane, while none of its other jobs runs, or may still be under way.
+-- The job chosen in each locked lane, unless another of its jobs runs or has a call in doubt.
 WITH line AS (
     SELECT * FROM unnest(:channel::text[], :lane::text[], :id::uuid[]) AS l (channel, lane, id)
 ), chosen AS (
@@ -121,13 +129,15 @@ WITH line AS (
     ) AS job
     WHERE NOT EXISTS (
         SELECT 1 FROM postino.jobs AS busy
-        WHERE busy.channel = line.channel AND busy.lane = line.lane AND busy.state = 'running' AND busy.account IS NOT NULL
+        WHERE busy.channel = line.channel AND busy.lane = line.lane AND busy.state = 'running'
+          AND busy.account IS NOT NULL
     ) AND NOT EXISTS (
-        SELECT 1 FROM postino.jobs AS doubt
-        WHERE doubt.channel = line.channel AND doubt.lane = line.lane AND doubt.state = 'uncertain' AND doubt.account IS NOT NULL
-          AND doubt.lookup_at > :now AND doubt.id <> line.id
+        SELECT 1 FROM postino.jobs AS uncertain
+        WHERE uncertain.channel = line.channel AND uncertain.lane = line.lane AND uncertain.state = 'uncertain'
+          AND uncertain.account IS NOT NULL
+          AND uncertain.lookup_at > :now AND uncertain.id <> line.id
     )
-), taken AS (
+), claimed AS (
     UPDATE postino.jobs
     SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token,
         attempts = attempts + 1, deferral_reason = NULL,
@@ -139,14 +149,14 @@ WITH line AS (
 ), event AS (
     INSERT INTO postino.events (at, type, data)
     SELECT :now, 'job.claimed', json_build_object('worker', :worker::text, 'jobs', json_agg(id))::text
-    FROM taken HAVING count(*) > 0
+    FROM claimed HAVING count(*) > 0
 )
-SELECT * FROM taken
+SELECT * FROM claimed
 
 -- name: claim_bulk_jobs
--- Each line gives its share, oldest first. The ids go through an array so that the planner, who cannot know how few
--- they are, keeps to the primary key. The look that chose the lines is a moment old: those closed since give nothing,
--- nor do capped ones, unless they were counted under their lock.
+-- Each line gives its share, oldest first. The ids go through an array: the planner cannot know how few they are, and
+-- this keeps it on the primary key. The poll that chose the lines is a moment old: lines closed since give nothing, nor
+-- do capped ones unless they were counted under their lock.
 WITH line AS (
     SELECT * FROM unnest(:channel::text[], :share::int[], :since_at::timestamptz[]) AS l (channel, share, since_at)
     WHERE NOT EXISTS (
@@ -171,7 +181,7 @@ WITH line AS (
         LIMIT line.share
         FOR UPDATE SKIP LOCKED
     ) AS job
-), taken AS (
+), claimed AS (
     UPDATE postino.jobs
     SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token,
         attempts = attempts + 1, deferral_reason = NULL,
@@ -183,12 +193,12 @@ WITH line AS (
 ), event AS (
     INSERT INTO postino.events (at, type, data)
     SELECT :now, 'job.claimed', json_build_object('worker', :worker::text, 'jobs', json_agg(id))::text
-    FROM taken HAVING count(*) > 0
+    FROM claimed HAVING count(*) > 0
 )
-SELECT * FROM taken
+SELECT * FROM claimed
 
 -- name: claim_lane_jobs
--- The head of each locked lane; an account's lane only while none of its jobs runs, or may still be under way.
+-- The head of each locked lane; of an account's lane only while none of its jobs runs or has a call in doubt.
 WITH line AS (
     SELECT * FROM unnest(:channel::text[], :lane::text[], :width::int[]) AS l (channel, lane, width)
 ), chosen AS (
@@ -196,21 +206,24 @@ WITH line AS (
     FROM line
     CROSS JOIN LATERAL (
         SELECT id FROM postino.jobs
-        WHERE channel = line.channel AND lane = line.lane AND queue = :queue AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND NOT may_be_live AND NOT ignore_blackouts
-          AND run_at <= :now AND (brand IS NULL OR brand <> ALL (:shut_brand::text[]))
+        WHERE channel = line.channel AND lane = line.lane AND queue = :queue AND state <> 'running'
+          AND run_at IS NOT NULL AND lane IS NOT NULL AND NOT may_be_live AND NOT ignore_blackouts
+          AND run_at <= :now AND (brand IS NULL OR brand <> ALL (:closed_brand::text[]))
         ORDER BY run_at, id
         LIMIT line.width
         FOR UPDATE SKIP LOCKED
     ) AS job
     WHERE NOT EXISTS (
         SELECT 1 FROM postino.jobs AS busy
-        WHERE busy.channel = line.channel AND busy.lane = line.lane AND busy.state = 'running' AND busy.account IS NOT NULL
+        WHERE busy.channel = line.channel AND busy.lane = line.lane AND busy.state = 'running'
+          AND busy.account IS NOT NULL
     ) AND NOT EXISTS (
-        SELECT 1 FROM postino.jobs AS doubt
-        WHERE doubt.channel = line.channel AND doubt.lane = line.lane AND doubt.state = 'uncertain' AND doubt.account IS NOT NULL
-          AND doubt.lookup_at > :now
+        SELECT 1 FROM postino.jobs AS uncertain
+        WHERE uncertain.channel = line.channel AND uncertain.lane = line.lane AND uncertain.state = 'uncertain'
+          AND uncertain.account IS NOT NULL
+          AND uncertain.lookup_at > :now
     )
-), taken AS (
+), claimed AS (
     UPDATE postino.jobs
     SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token,
         attempts = attempts + 1, deferral_reason = NULL,
@@ -222,6 +235,6 @@ WITH line AS (
 ), event AS (
     INSERT INTO postino.events (at, type, data)
     SELECT :now, 'job.claimed', json_build_object('worker', :worker::text, 'jobs', json_agg(id))::text
-    FROM taken HAVING count(*) > 0
+    FROM claimed HAVING count(*) > 0
 )
-SELECT * FROM taken
+SELECT * FROM claimed

@@ -1,5 +1,5 @@
 -- name: insert_post_events
--- In the order of the rows. The post's row has the content's id; a job that is not a post has no such row.
+-- In the order of the rows. A job that is not a post has no row in posts, and so no content id.
 INSERT INTO postino.events (at, type, job_id, data)
 SELECT :now, input.type, input.id, (input.data::jsonb || jsonb_build_object('content_id', post.content_id)
     || CASE WHEN input.type = 'post.published'
@@ -10,7 +10,7 @@ JOIN postino.posts AS post ON post.id = input.id
 ORDER BY input.number
 
 -- name: list_events
--- Below the oldest running transaction everything is decided: nothing can appear there any more.
+-- Below the oldest running transaction nothing can be inserted any more.
 SELECT xid::text::bigint AS xid, seq, at, type, job_id, data FROM postino.events
 WHERE (xid, seq) > (:xid::bigint::text::xid8, :seq::bigint) AND xid < pg_snapshot_xmin(pg_current_snapshot())
 ORDER BY xid, seq

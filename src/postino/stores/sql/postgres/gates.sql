@@ -1,14 +1,15 @@
 -- name: close_gate
--- Closed since it was first closed; a longer time is never cut short.
+-- Keeps since_at of a gate that is still closed, and never shortens its time.
 INSERT INTO postino.gates (scope, name, kind, since_at, until_at, reason, repeat_count)
 VALUES (:scope, :name, :kind, :now, :until_at, :reason, :repeat_count)
 ON CONFLICT (scope, name, kind) DO UPDATE
 SET since_at = CASE WHEN gates.until_at > :now THEN gates.since_at ELSE excluded.since_at END,
-    until_at = greatest(gates.until_at, excluded.until_at), reason = excluded.reason, repeat_count = excluded.repeat_count
+    until_at = greatest(gates.until_at, excluded.until_at), reason = excluded.reason,
+      repeat_count = excluded.repeat_count
 RETURNING scope, name, kind, since_at, until_at, reason
 
 -- name: load_gates
--- What a claim must know, as it is now: the look before it is a moment old.
+-- All that a claim must know about gates, as of now: the poll before it is a moment old.
 SELECT 'clock' AS kind, NULL AS name, NULL::int AS queue, :now AS due_at, NULL::text AS detail, NULL::bigint AS amount
 UNION ALL
 SELECT 'gate', name, NULL, until_at, row_to_json(gate)::text, NULL FROM postino.gates AS gate
@@ -19,20 +20,23 @@ UNION ALL
 SELECT 'breaker', service, NULL, until_at, row_to_json(circuit)::text, NULL FROM postino.circuits AS circuit
 WHERE state <> 'closed' OR failures <> '[]'
 UNION ALL
-SELECT 'cap', channel, NULL, NULL, NULL, coalesce(cap, default_cap) FROM postino.caps WHERE coalesce(cap, default_cap) IS NOT NULL
+SELECT 'cap', channel, NULL, NULL, NULL, coalesce(cap, default_cap) FROM postino.caps
+  WHERE coalesce(cap, default_cap) IS NOT NULL
 
 -- name: set_default_caps
--- Not touched unless it changes: a claim may hold it.
+-- An unchanged row is not touched: a claim may hold its lock.
 INSERT INTO postino.caps AS known (channel, default_cap)
 SELECT * FROM unnest(:channel::text[], :default_cap::int[]) AS c (channel, default_cap) ORDER BY channel
-ON CONFLICT (channel) DO UPDATE SET default_cap = excluded.default_cap WHERE known.default_cap IS DISTINCT FROM excluded.default_cap
+ON CONFLICT (channel) DO UPDATE SET default_cap = excluded.default_cap
+WHERE known.default_cap IS DISTINCT FROM excluded.default_cap
 
 -- name: lock_circuit
--- Its first trouble makes its row, and one to lock when its probes are counted.
+-- The first failure inserts the row, and the row of caps that claims lock while they count probes.
 WITH capped AS (
     INSERT INTO postino.caps (channel) VALUES (:service) ON CONFLICT DO NOTHING
 ), made AS (
-    INSERT INTO postino.circuits (service, state, failures, trips, probes, by_hand) VALUES (:service, 'closed', '[]', 0, 1, false)
+    INSERT INTO postino.circuits (service, state, failures, trips, probes, by_hand)
+      VALUES (:service, 'closed', '[]', 0, 1, false)
     ON CONFLICT (service) DO UPDATE SET service = excluded.service
     RETURNING *
 )
@@ -45,13 +49,14 @@ ON CONFLICT (id) DO NOTHING
 RETURNING definition
 
 -- name: find_full_quotas
--- Which quotas have no room for what is wanted. What this very call reserved before, when it could not be made, is its own.
+-- Quotas without room for the call. What an earlier try of the same call reserved does not count against it.
 SELECT want.quota
 FROM unnest(:quota::text[], :account::text[], :cost::int[], :most::int[], :since_at::timestamptz[])
     AS want (quota, account, cost, most, since_at)
 WHERE want.most < want.cost + (
     SELECT coalesce(sum(used.cost), 0) FROM postino.quota_usage AS used
-    WHERE used.channel = :spent_on AND used.quota = want.quota AND used.account = want.account AND used.at >= want.since_at
+    WHERE used.channel = :spent_on AND used.quota = want.quota AND used.account = want.account
+      AND used.at >= want.since_at
       AND NOT (used.job_id = :job_id AND used.step = :step AND used.number = :number)
 )
 

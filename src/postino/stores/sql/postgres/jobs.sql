@@ -1,25 +1,28 @@
 -- name: insert_jobs
--- The keys decide: a row whose key is already another job's is left out, and the caller reads that job afterwards,
--- in a statement of its own, because this one's snapshot may predate the winner's commit.
+-- The keys decide: a job whose key belongs to another job is not inserted. The caller reads that job in a later
+-- statement, because this statement's snapshot may be older than the winner's commit.
 WITH input AS (
     SELECT * FROM unnest(
-        :id::uuid[], :type::text[], :channel::text[], :queue::smallint[], :lane::text[], :account::text[], :brand::text[],
+        :id::uuid[], :type::text[], :channel::text[], :queue::smallint[], :lane::text[], :account::text[],
+          :brand::text[],
         :user_id::text[], :parent_id::uuid[], :correlation_id::text[], :key::text[], :payload::bytea[],
         :run_at::timestamptz[], :max_attempts::int[], :backoff::text[], :time_limit::float8[]
-    ) WITH ORDINALITY AS i (id, type, channel, queue, lane, account, brand, user_id, parent_id, correlation_id, key, payload,
+    ) WITH ORDINALITY AS i (id, type, channel, queue, lane, account, brand, user_id, parent_id, correlation_id, key,
+      payload,
             run_at, max_attempts, backoff, time_limit, position)
 ), won AS (
-    -- In key order, so that two callers with the same keys wait for each other instead of deadlocking.
+    -- In the order of the keys, so that callers with the same keys wait for each other instead of deadlocking.
     INSERT INTO postino.idempotency_keys (channel, key, job_id)
     SELECT channel, key, id FROM input WHERE key IS NOT NULL ORDER BY channel, key, position
     ON CONFLICT DO NOTHING
     RETURNING job_id
 ), job AS (
     INSERT INTO postino.jobs (id, type, channel, queue, state, lane, account, brand, user_id, parent_id, correlation_id,
-                              idempotency_key, payload, scheduled_at, run_at, max_attempts, backoff, time_limit, created_at)
+                              idempotency_key, payload, scheduled_at, run_at, max_attempts, backoff, time_limit,
+                                created_at)
     SELECT id, type, channel, queue, 'pending', lane, account, brand, user_id, parent_id, correlation_id,
            coalesce(key, id::text), payload, coalesce(run_at, :now),
-           -- Never in the past: claims start looking where they last found something.
+           -- Never in the past: claims start reading where they last found a job.
            greatest(run_at, :now), max_attempts, backoff, time_limit,
            :now
     FROM input
@@ -33,27 +36,27 @@ WITH input AS (
     SELECT DISTINCT channel FROM job
     WHERE NOT EXISTS (SELECT 1 FROM postino.channels AS known WHERE known.channel = job.channel)
 )
--- One row without an id says that all of them were written.
+-- One row without an id means that all jobs were inserted.
 SELECT NULL::uuid AS id, :now AS created_at
 WHERE (SELECT count(*) FROM job) = cardinality(:id::uuid[])
 UNION ALL
 SELECT id, created_at FROM job WHERE (SELECT count(*) FROM job) < cardinality(:id::uuid[])
 
 -- name: find_jobs
--- Each id as a value, not as a join: only a value finds its way to the indexes below the view.
+-- Each id as a value, not as a join: only a value reaches the indexes below the view.
 SELECT job.*
-FROM unnest(:ids::uuid[]) AS wanted (id)
-CROSS JOIN LATERAL (SELECT * FROM postino.stored_jobs WHERE id = wanted.id OFFSET 0) AS job
+FROM unnest(:ids::uuid[]) AS input (id)
+CROSS JOIN LATERAL (SELECT * FROM postino.stored_jobs WHERE id = input.id OFFSET 0) AS job
 
 -- name: find_jobs_by_key
--- Each id as a value, not as a join: only a value finds its way to the indexes below the view.
+-- The id as a value, not as a join: only a value reaches the indexes below the view.
 SELECT known.key AS wanted_key, job.*
-FROM unnest(:channel::text[], :key::text[]) AS wanted (channel, key)
-JOIN postino.idempotency_keys AS known ON known.channel = wanted.channel AND known.key = wanted.key
+FROM unnest(:channel::text[], :key::text[]) AS input (channel, key)
+JOIN postino.idempotency_keys AS known ON known.channel = input.channel AND known.key = input.key
 CROSS JOIN LATERAL (SELECT * FROM postino.stored_jobs WHERE id = known.job_id OFFSET 0) AS job
 
 -- name: list_jobs
--- A page of each table through its index, then one of all: never a walk over what has finished.
+-- One page of each table through its index, then one page of all: finished jobs are never scanned.
 WITH page AS (
     (SELECT id FROM postino.jobs WHERE
       (cardinality(:states::text[]) = 0 OR state = ANY (:states::text[]))
@@ -94,7 +97,7 @@ ORDER BY id DESC
 LIMIT :limit
 
 -- name: list_busy_jobs
--- Of what is running or uncertain there is never much: all of it through its own index, then the newest.
+-- Few jobs are running or uncertain: all of them through their own index, then the newest.
 WITH busy AS MATERIALIZED (
     SELECT id FROM postino.jobs WHERE
       state <> 'pending' AND state = ANY (:states::text[])
@@ -111,13 +114,14 @@ WHERE id = ANY (ARRAY (SELECT id FROM busy ORDER BY id DESC LIMIT :limit))
 ORDER BY id DESC
 
 -- name: list_jobs_by_brand
--- Brand by brand through the index, then together: a brand with few jobs among a million costs no walk over the others.
+-- One page of each brand through its index, then one page of all: a brand with few jobs does not scan the jobs of
+-- others.
 WITH page AS (
     SELECT one.id
-    FROM (SELECT DISTINCT brand FROM unnest(:brands::text[]) AS given (brand)) AS wanted
+    FROM (SELECT DISTINCT brand FROM unnest(:brands::text[]) AS given (brand)) AS input
     CROSS JOIN LATERAL (
     (SELECT id FROM postino.jobs WHERE
-      brand = wanted.brand AND (cardinality(:states::text[]) = 0 OR state = ANY (:states::text[]))
+      brand = input.brand AND (cardinality(:states::text[]) = 0 OR state = ANY (:states::text[]))
       AND (:type::text IS NULL OR type = :type)
       AND (:channel::text IS NULL OR channel = :channel)
       AND (:account::text IS NULL OR account = :account)
@@ -128,7 +132,7 @@ WITH page AS (
     ORDER BY id DESC LIMIT :limit)
     UNION ALL
     (SELECT id FROM postino.finished_jobs WHERE
-      brand = wanted.brand AND (cardinality(:states::text[]) = 0 OR state = ANY (:states::text[]))
+      brand = input.brand AND (cardinality(:states::text[]) = 0 OR state = ANY (:states::text[]))
       AND (:type::text IS NULL OR type = :type)
       AND (:channel::text IS NULL OR channel = :channel)
       AND (:account::text IS NULL OR account = :account)
@@ -139,7 +143,7 @@ WITH page AS (
     ORDER BY id DESC LIMIT :limit)
     UNION ALL
     (SELECT id FROM postino.archived_jobs WHERE
-      brand = wanted.brand AND (cardinality(:states::text[]) = 0 OR state = ANY (:states::text[]))
+      brand = input.brand AND (cardinality(:states::text[]) = 0 OR state = ANY (:states::text[]))
       AND (:type::text IS NULL OR type = :type)
       AND (:channel::text IS NULL OR channel = :channel)
       AND (:account::text IS NULL OR account = :account)
@@ -156,17 +160,20 @@ ORDER BY id DESC
 LIMIT :limit
 
 -- name: scan_jobs
--- The newest first. At most :scan jobs are walked over, whatever fits: the last of them comes back too, because that is
--- where to go on.
+-- Newest first. Reads at most :scan jobs, whether they match or not, and always returns the last one read: the next
+-- page starts there.
 WITH walked AS MATERIALIZED (
     SELECT * FROM (
-        (SELECT id, state, type, channel, account, queue, parent_id FROM postino.jobs WHERE :live::boolean AND id < :before ORDER BY id DESC LIMIT :scan)
+        (SELECT id, state, type, channel, account, queue, parent_id FROM postino.jobs WHERE :live::boolean
+          AND id < :before ORDER BY id DESC LIMIT :scan)
         UNION ALL
-        (SELECT id, state, type, channel, account, queue, parent_id FROM postino.finished_jobs WHERE :ended::boolean AND id < :before AND NOT superseded ORDER BY id DESC LIMIT :scan)
+        (SELECT id, state, type, channel, account, queue, parent_id FROM postino.finished_jobs
+          WHERE :ended::boolean AND id < :before AND NOT superseded ORDER BY id DESC LIMIT :scan)
         UNION ALL
-        (SELECT id, state, type, channel, account, queue, parent_id FROM postino.archived_jobs WHERE :ended::boolean AND id < :before AND NOT superseded ORDER BY id DESC LIMIT :scan)
+        (SELECT id, state, type, channel, account, queue, parent_id FROM postino.archived_jobs
+          WHERE :ended::boolean AND id < :before AND NOT superseded ORDER BY id DESC LIMIT :scan)
     ) AS every ORDER BY id DESC LIMIT :scan
-), judged AS (
+), checked AS (
     SELECT id, (cardinality(:states::text[]) = 0 OR state = ANY (:states::text[]))
         AND (:type::text IS NULL OR type = :type) AND (:channel::text IS NULL OR channel = :channel)
         AND (:account::text IS NULL OR account IS NOT NULL AND account = :account)
@@ -175,35 +182,38 @@ WITH walked AS MATERIALIZED (
     FROM walked
 )
 SELECT id, fits, (SELECT count(*) FROM walked) AS walked
-FROM judged
+FROM checked
 WHERE fits OR id = (SELECT id FROM walked ORDER BY id LIMIT 1)
 ORDER BY id DESC
 
 -- name: cancel_job
--- Compare-and-set: only what is pending and has sent nothing. No row back means that something else came first.
-WITH gone AS (
+-- Compare-and-set: only a pending job of which nothing was sent. No row returned means that something else came first.
+WITH deleted AS (
     DELETE FROM postino.jobs WHERE id = :id AND state = 'pending' AND NOT may_be_live RETURNING *
 ), ending AS (
-    INSERT INTO postino.finished_jobs (id, type, channel, queue, state, account, brand, user_id, parent_id, correlation_id,
-        idempotency_key, payload, scheduled_at, run_at, attempts, max_attempts, backoff, time_limit, generation, rescues,
+    INSERT INTO postino.finished_jobs (id, type, channel, queue, state, account, brand, user_id, parent_id,
+      correlation_id,
+        idempotency_key, payload, scheduled_at, run_at, attempts, max_attempts, backoff, time_limit, generation,
+          rescues,
         deferrals, may_be_live, remote_id, last_error, dispatched_at, created_at, finished_at)
     SELECT id, type, channel, queue, 'cancelled', account, brand, user_id, parent_id, correlation_id,
-        idempotency_key, payload, scheduled_at, run_at, attempts, max_attempts, backoff, time_limit, generation, rescues,
+        idempotency_key, payload, scheduled_at, run_at, attempts, max_attempts, backoff, time_limit, generation,
+          rescues,
         deferrals, may_be_live, remote_id, last_error, dispatched_at, created_at, :now
-    FROM gone
+    FROM deleted
 ), hint AS (
-    -- Its lane is due later now, or not at all: unhinted it would waste the slots of claims that look at it first.
+    -- The lane is due later now, or not at all. Without a hint, claims would waste slots on it.
     INSERT INTO postino.lane_hints (channel, lane, account)
-    SELECT channel, lane, account FROM gone WHERE lane IS NOT NULL
+    SELECT channel, lane, account FROM deleted WHERE lane IS NOT NULL
 )
-SELECT id FROM gone
+SELECT id FROM deleted
 
 -- name: reschedule_job
 WITH moved AS (
     UPDATE postino.jobs
     SET scheduled_at = coalesce(:run_at::timestamptz, :now),
         run_at = greatest(:run_at::timestamptz, :now), dispatched_at = NULL, deferral_reason = NULL,
-        -- Said of a time, it does not hold for another.
+        -- The decision was about one time and does not hold for another.
         ignore_blackouts = :ignore_blackouts::boolean OR (ignore_blackouts AND :run_at::timestamptz IS NULL)
     WHERE id = :id AND state = 'pending' AND NOT may_be_live
     RETURNING id, channel, lane, account, brand
@@ -226,8 +236,8 @@ WITH due AS (
 SELECT count(*) AS dispatched FROM dispatched
 
 -- name: get_circumstances
--- What is around one job, or around one that there might be, but for what every claim knows: the gates of its account,
--- what its lane is taken by, what may be under way on its channel, how many are due before it, and who works.
+-- What surrounds a job, real or planned, beyond what every claim knows: gates of its account, the job that holds its
+-- lane, calls in doubt on its channel, how many jobs are due before it, and the workers.
 SELECT 'gate' AS kind, name, until_at AS due_at, row_to_json(gate)::text AS detail, NULL::bigint AS amount
 FROM postino.gates AS gate
 WHERE scope = 'account' AND name = :account AND until_at > :now
@@ -240,7 +250,8 @@ WHERE id <> :id::uuid AND state = 'uncertain' AND channel = :channel AND lookup_
 UNION ALL
 SELECT 'ahead', NULL, NULL, NULL, count(*) FROM (
     SELECT 1 FROM postino.jobs
-    WHERE NOT :begun AND channel = :channel AND lane = :lane AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL
+    WHERE NOT :begun AND channel = :channel AND lane = :lane AND state <> 'running' AND run_at IS NOT NULL
+      AND lane IS NOT NULL
       AND NOT may_be_live AND NOT ignore_blackouts AND run_at <= :now
       AND (queue, run_at, id) < (:queue::int, :run_at::timestamptz, :id::uuid)
     UNION ALL
@@ -261,7 +272,7 @@ UNION ALL
 SELECT 'until', NULL, publish_until_at, NULL, NULL FROM postino.posts WHERE id = :id
 
 -- name: replay_dead_letter
--- A copy with the next generation: the history stays where it is, and the key stays this job's.
+-- Inserts a copy with the next generation. The history stays, and so does the key.
 WITH letter AS (
     UPDATE postino.dead_letters SET resolved_at = :now, resolution = 'replayed'
     WHERE id = :id AND generation = :generation AND resolved_at IS NULL
@@ -274,7 +285,8 @@ WITH letter AS (
     WHERE id = :id AND NOT superseded AND EXISTS (SELECT 1 FROM letter)
 ), job AS (
     INSERT INTO postino.jobs (id, type, channel, queue, state, lane, account, brand, user_id, parent_id, correlation_id,
-        idempotency_key, payload, scheduled_at, run_at, max_attempts, backoff, time_limit, generation, may_be_live, last_error, created_at)
+        idempotency_key, payload, scheduled_at, run_at, max_attempts, backoff, time_limit, generation, may_be_live,
+          last_error, created_at)
     SELECT id, type, channel, queue, 'pending', :lane, account, brand, user_id, parent_id, correlation_id,
         idempotency_key, coalesce(:payload::bytea, payload), scheduled_at, coalesce(:run_at::timestamptz, :now),
         max_attempts, backoff, time_limit, generation + 1, may_be_live, last_error, created_at

@@ -1,12 +1,12 @@
 -- name: remove_dead_worker
--- Only while the beats stand where the observer saw them stop: a worker that beat meanwhile lives.
+-- Only if its heartbeats still stand where the observer saw them stop: a worker that sent one since is alive.
 DELETE FROM postino.workers AS worker
 USING unnest(:id::text[], :heartbeats::bigint[]) AS dead (id, heartbeats)
 WHERE worker.id = dead.id AND worker.heartbeats = dead.heartbeats
 RETURNING worker.id AS worker, worker.suspect::text AS suspect
 
 -- name: archive_posts
--- Moved before the rest is dropped: posts are never pruned.
+-- Runs before prune_history: posts are never pruned.
 WITH moved AS (
     DELETE FROM postino.finished_jobs AS job USING postino.posts AS post
     WHERE post.id = job.id AND job.finished_at < :now - make_interval(days => :finished_days)
@@ -15,6 +15,7 @@ WITH moved AS (
 INSERT INTO postino.archived_jobs SELECT * FROM moved
 
 -- name: prune_history
+-- Drops whole partitions.
 SELECT postino.make_partitions(9) AS made,
        postino.drop_partitions('finished_jobs', :now - make_interval(days => :finished_days))
      + postino.drop_partitions('attempts', :now - make_interval(days => :finished_days))

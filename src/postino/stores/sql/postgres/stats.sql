@@ -1,20 +1,20 @@
 -- name: count_posts_by_brand
--- So many of each brand at most, the latest of them.
-SELECT wanted.brand, job.state, count(*)::int AS posts
-FROM unnest(:brands::text[]) AS wanted (brand)
+-- At most :most jobs per table and brand, the newest.
+SELECT input.brand, job.state, count(*)::int AS posts
+FROM unnest(:brands::text[]) AS input (brand)
 CROSS JOIN LATERAL (
     (SELECT state FROM postino.jobs AS live
-     WHERE live.brand = wanted.brand AND live.type = 'postino.post' ORDER BY live.id DESC LIMIT :most)
+     WHERE live.brand = input.brand AND live.type = 'postino.post' ORDER BY live.id DESC LIMIT :most)
     UNION ALL
     (SELECT state FROM postino.finished_jobs AS past
-     WHERE past.brand = wanted.brand AND past.type = 'postino.post' AND NOT past.superseded
+     WHERE past.brand = input.brand AND past.type = 'postino.post' AND NOT past.superseded
      ORDER BY past.id DESC LIMIT :most)
 ) AS job
-GROUP BY wanted.brand, job.state
-ORDER BY wanted.brand, job.state
+GROUP BY input.brand, job.state
+ORDER BY input.brand, job.state
 
 -- name: list_finished_posts
--- Bounded before anything else is asked of them: of a busy day only the latest are looked at.
+-- Limited before it is filtered: of a busy day only the latest posts are read.
 WITH latest AS MATERIALIZED (
     SELECT channel, state, brand, extract(epoch FROM finished_at - scheduled_at)::float8 AS late_by
     FROM postino.finished_jobs
@@ -27,7 +27,8 @@ WHERE (:network::text IS NULL OR channel = :network) AND (:brands::text[] IS NUL
 
 -- name: group_dead_letters
 WITH latest AS MATERIALIZED (
-    SELECT id, cause, channel, type, brand, left(coalesce(last_error, ''), 300) AS error, died_at FROM postino.dead_letters
+    SELECT id, cause, channel, type, brand, left(coalesce(last_error, ''), 300) AS error, died_at
+      FROM postino.dead_letters
     WHERE resolved_at IS NULL
     ORDER BY id DESC
     LIMIT :most

@@ -5,7 +5,7 @@ SELECT * FROM postino.accounts ORDER BY created_at, id
 SELECT * FROM postino.accounts WHERE id = ANY (:ids::text[])
 
 -- name: lock_account
--- Two that connect it at once do so one after the other.
+-- Two requests that connect the same account run one after the other.
 SELECT * FROM postino.accounts WHERE id = :id FOR UPDATE
 
 -- name: insert_account
@@ -19,7 +19,7 @@ INSERT INTO postino.accounts AS known (id, network, handle, base_url, brand, rem
 VALUES (:id, :network, :handle, :base_url, :brand, :remote_id, :sealed, :now)
 ON CONFLICT (id) DO UPDATE SET handle = excluded.handle, base_url = excluded.base_url, brand = excluded.brand,
     remote_id = excluded.remote_id, sealed = excluded.sealed,
-    -- Credentials that are taken again end a token's end, not a person's pause.
+    -- New credentials end an expired token, not a person's pause.
     state = CASE WHEN known.state = 'paused' THEN known.state ELSE 'active' END,
     reason = CASE WHEN known.state = 'paused' THEN known.reason END
 RETURNING *
@@ -31,5 +31,5 @@ UPDATE postino.accounts SET state = :state, reason = :reason WHERE id = :id RETU
 UPDATE postino.accounts SET state = 'active', reason = NULL WHERE id = :id AND state = 'paused'
 
 -- name: count_account_jobs
--- What would still go out by an account, or may be on its way.
+-- Jobs that would still be published by the account, or may be on their way.
 SELECT count(*) AS jobs FROM postino.jobs WHERE account = :account

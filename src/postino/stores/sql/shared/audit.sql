@@ -1,5 +1,5 @@
 -- name: lock_audit
--- One chain, so one writer at a time; the lock ends with the transaction.
+-- Entries form one chain, so one writer at a time. The lock ends with the transaction.
 WITH turn AS MATERIALIZED (SELECT pg_advisory_xact_lock(hashtext('postino.audit')))
 SELECT (SELECT count(*) FROM turn) AS turn, :now AS now_at
 

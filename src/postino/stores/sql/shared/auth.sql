@@ -9,7 +9,7 @@ SELECT * FROM postino.api_keys
 WHERE id > coalesce(:after::uuid, '00000000-0000-0000-0000-000000000000') ORDER BY id LIMIT :limit
 
 -- name: find_api_keys
--- By what anybody may see of a key: what is secret of it is compared outside, in constant time.
+-- By the public prefix: the caller compares the secret's digest, in constant time.
 SELECT *, :now AS now_at FROM postino.api_keys WHERE prefix = :prefix
 
 -- name: touch_api_key
@@ -35,7 +35,7 @@ SELECT * FROM postino.users
 WHERE id > coalesce(:after::uuid, '00000000-0000-0000-0000-000000000000') ORDER BY id LIMIT :limit
 
 -- name: lock_user
--- Two that change different things of one person at once both count.
+-- Concurrent changes to different fields of one user must both count.
 SELECT * FROM postino.users WHERE id = :id FOR UPDATE
 
 -- name: update_user
@@ -76,7 +76,7 @@ WHERE links.id = :id
 DELETE FROM postino.sign_in_links WHERE id = :id RETURNING user_id
 
 -- name: lock_login_throttle
--- Its row is made and held, so that a hundred guesses at once are counted one after the other.
+-- Inserts and locks the row, so that concurrent attempts are counted one after the other.
 INSERT INTO postino.login_throttles (subject, failures) VALUES (:subject, 0)
 ON CONFLICT (subject) DO UPDATE SET subject = excluded.subject
 RETURNING *, :now AS now_at

@@ -1,7 +1,7 @@
 -- name: lock_caps
--- Whoever claims from a capped channel holds its row, and counts in a later statement: in this one the snapshot predates
--- the lock, and the cap would be exceeded. A row that somebody else holds is left to them: waiting for a worker that
--- is frozen in the middle of its claim would stop everybody.
+-- Count running jobs in a later statement: this statement's snapshot is older than its lock, and the cap would be
+-- exceeded. Rows that another claim holds are skipped: waiting for a worker that is frozen in its claim would stop all
+-- the others.
 SELECT channel FROM postino.caps
 WHERE channel = ANY (:channels::text[])
 ORDER BY channel

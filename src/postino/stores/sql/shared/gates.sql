@@ -3,7 +3,8 @@ DELETE FROM postino.gates WHERE scope = :scope AND name = :name AND kind = :kind
 RETURNING scope, name, kind, since_at, until_at, reason
 
 -- name: get_gates
-SELECT scope, name, kind, since_at, until_at, reason, repeat_count FROM postino.gates WHERE scope = :scope AND name = :name
+SELECT scope, name, kind, since_at, until_at, reason, repeat_count FROM postino.gates WHERE scope = :scope
+  AND name = :name
 
 -- name: list_gates
 SELECT scope, name, kind, since_at, until_at, reason FROM postino.gates ORDER BY scope, name, kind
@@ -24,7 +25,7 @@ SET state = :state, since_at = :since_at, until_at = :until_at, failures = :fail
 WHERE service = :service
 
 -- name: half_open_circuits
--- Once: by whoever comes first to an open circuit whose time is over.
+-- Changes an open circuit whose time is over only once: the first caller gets it back.
 UPDATE postino.circuits SET state = 'half_open', since_at = :now
 WHERE service = ANY (:services::text[]) AND state = 'open' AND until_at <= :now
 RETURNING service
@@ -42,7 +43,7 @@ DELETE FROM postino.blackouts WHERE id = :id RETURNING id, definition
 DELETE FROM postino.blackouts WHERE configured AND id <> ALL (:ids::uuid[]) RETURNING definition
 
 -- name: lock_quotas
--- What all accounts of a channel share is counted by one at a time.
+-- Serialises the reservations of a channel: all its accounts may share a quota.
 SELECT pg_advisory_xact_lock(hashtext('postino.quota ' || :channel))
 
 -- name: delete_quota_usage

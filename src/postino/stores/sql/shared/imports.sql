@@ -1,6 +1,7 @@
 -- name: upsert_import
--- The same file again is the same import: checked anew, unless it is just being saved.
-INSERT INTO postino.imports AS known (id, caller, author, state, token, file, timezone, rows, faults, created_at, changed_at)
+-- The same file again is the same import. It is checked anew unless it is being saved.
+INSERT INTO postino.imports AS known (id, caller, author, state, token, file, timezone, rows, faults, created_at,
+  changed_at)
 VALUES (:id, :caller, :author, 'checked', :token, :file, :timezone, :rows, :faults, :now, :now)
 ON CONFLICT (caller, token) DO UPDATE SET state = 'checked', file = excluded.file, faults = excluded.faults, looked = 0,
     created = 0, known = 0, changed_at = excluded.changed_at
@@ -14,7 +15,8 @@ SELECT * FROM postino.imports WHERE id = :id
 SELECT * FROM postino.imports WHERE caller = :caller AND token = :token
 
 -- name: advance_import
--- Only from where it stands: of two who save the same file, one does these rows, and the other waits and finds them done.
+-- Compare-and-set on `looked`: of two requests that save the same file, one saves these rows; the other waits and finds
+-- them saved.
 UPDATE postino.imports SET state = 'saving', looked = :upto, faults = :faults, changed_at = :now
 WHERE id = :id AND looked = :looked AND state <> 'saved'
 RETURNING id
@@ -24,8 +26,9 @@ UPDATE postino.imports SET created = created + :created, known = known + :known 
 
 -- name: finish_import
 -- SQLite returns NULL for a part of an empty blob.
-UPDATE postino.imports SET state = 'saved', file = coalesce(substr(file, 1, 0), file), faults = :faults, changed_at = :now WHERE id = :id RETURNING *
+UPDATE postino.imports SET state = 'saved', file = coalesce(substr(file, 1, 0), file), faults = :faults,
+  changed_at = :now WHERE id = :id RETURNING *
 
 -- name: prune_imports
--- Checked long ago, and never saved.
+-- Imports that were checked long ago and never saved.
 DELETE FROM postino.imports WHERE state = 'checked' AND changed_at < :now - make_interval(days => :days)

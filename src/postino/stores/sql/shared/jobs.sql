@@ -1,5 +1,5 @@
 -- name: claim_key
--- Whose key it is comes back: this job's, or that of the one that had it first.
+-- Returns the job that has the key: this one, or the one that had it first.
 INSERT INTO postino.idempotency_keys AS known (channel, key, job_id) VALUES (:channel, :key, :job_id)
 ON CONFLICT (channel, key) DO UPDATE SET job_id = known.job_id
 RETURNING job_id
@@ -14,11 +14,9 @@ SELECT * FROM postino.jobs WHERE id = :id FOR UPDATE
 UPDATE postino.jobs SET payload = :payload WHERE id = :id AND state = 'pending' AND NOT may_be_live RETURNING id
 
 -- name: prioritise_job
--- Before what is only planned.
 UPDATE postino.jobs SET queue = :queue WHERE id = :id AND state = 'pending'
 
 -- name: ignore_blackouts
--- These go out even in a blackout.
 UPDATE postino.jobs SET ignore_blackouts = true WHERE id = ANY (:ids::uuid[])
 
 -- name: list_attempts
@@ -30,10 +28,11 @@ GROUP BY channel, queue, state
 ORDER BY channel, queue, state
 
 -- name: has_collision
--- Whether another is planned for the same time: of the account, else of the channel or of the brand on it.
+-- True if another job is planned for the same time: of the account, or without one of the brand or channel.
 SELECT EXISTS (
     SELECT 1 FROM postino.jobs
-    WHERE channel = :channel AND state = 'pending' AND run_at > :after_at::timestamptz AND run_at < :before_at::timestamptz
+    WHERE channel = :channel AND state = 'pending' AND run_at > :after_at::timestamptz
+      AND run_at < :before_at::timestamptz
       AND (:account::text IS NULL OR lane = '@' || :account)
       AND (:account::text IS NOT NULL OR :brand::text IS NULL OR brand = :brand)
 ) AS collides

@@ -1,13 +1,14 @@
 -- name: lock_hints_shared
--- As long as it folds hints, no gate is opened: who opens one could not see the lanes that are just being closed.
+-- While a claim folds hints, nobody may open a gate: the opener would not see the lanes that the claim is closing, and
+-- would not hint at them.
 SELECT pg_advisory_xact_lock_shared(hashtext('postino.lanes'))
 
 -- name: lock_hints
--- Waits until every lane that is being closed can be seen, and lets none be closed meanwhile.
+-- Waits for claims that are folding hints, so that the lanes they close are visible, and keeps new ones out.
 SELECT pg_advisory_xact_lock(hashtext('postino.lanes'))
 
 -- name: insert_hints
--- All lanes of an account or a brand are to be looked at again: a gate of theirs was opened, or closed.
+-- A gate of an account or a brand was opened or closed: all lanes of it must be looked at again.
 INSERT INTO postino.lane_hints (channel, lane, account, low_priority)
 SELECT lane.channel, lane.lane, lane.account, true
 FROM postino.lanes AS lane

@@ -13,7 +13,7 @@ SELECT step, number, verdict, remote_id, url, data, why, source, at FROM postino
 WHERE job_id = :job_id ORDER BY at, step, number
 
 -- name: claim_remote_id
--- A remote post belongs to the job that has it first; whose it is comes back.
+-- A remote post belongs to the first job that claims it. Returns that job.
 INSERT INTO postino.remote_ids AS known (channel, account, remote_id, job_id, at)
 VALUES (:channel, :account, :remote_id, :job_id, :now)
 ON CONFLICT (channel, account, remote_id) DO UPDATE SET at = known.at
@@ -30,7 +30,7 @@ SELECT name, position, asked_at, done_at, result FROM postino.steps WHERE job_id
 DELETE FROM postino.steps WHERE job_id = :job_id
 
 -- name: clear_may_be_live
--- Sent, and refused every time: nothing of it is out there, so it is as if nothing had been sent.
+-- Every call was certainly refused, so the network cannot have the post.
 UPDATE postino.jobs AS job SET may_be_live = false
 WHERE id = :id AND state = 'pending' AND may_be_live AND lookup_at IS NULL AND NOT EXISTS (
     SELECT 1 FROM postino.receipts WHERE job_id = job.id AND verdict = 'accepted'

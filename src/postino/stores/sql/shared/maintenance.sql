@@ -1,12 +1,12 @@
 -- name: insert_worker
 INSERT INTO postino.workers (id, host, pid, started_at) VALUES (:id, :host, :pid, :now)
-ON CONFLICT (id) DO NOTHING  -- asked again after a lost answer
+ON CONFLICT (id) DO NOTHING  -- repeated after a lost response
 
 -- name: record_heartbeat
 UPDATE postino.workers SET heartbeats = heartbeats + 1 WHERE id = :worker RETURNING heartbeats
 
 -- name: set_suspect
--- Written before a job that was rescued before is run again: if this worker dies too, it was this one.
+-- Written before the worker runs a job that was rescued before: if the worker dies too, this job is the cause.
 UPDATE postino.workers SET suspect = :job_id WHERE id = :worker
 
 -- name: list_workers
@@ -38,7 +38,8 @@ ON CONFLICT (id) DO UPDATE SET identity = excluded.identity, alive_at = excluded
 UPDATE postino.database_identity SET alive_at = :now
 
 -- name: hold_due_posts
--- Due, and by all that is written here not out; but what is written here may be old. What is in doubt anyway is asked about.
+-- A restored database does not know what was sent since its backup, so due posts wait for a person. Jobs with a call in
+-- doubt are left out: a lookup answers for them.
 UPDATE postino.jobs
 SET state = 'uncertain', run_at = NULL, deferral_reason = :why, claimed_by = NULL, claimed_at = NULL, token = NULL,
     deadline_at = NULL, dispatched_at = NULL

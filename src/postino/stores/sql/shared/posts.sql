@@ -4,7 +4,9 @@ WHERE id = :id
 RETURNING id
 
 -- name: take_missed_posts
--- What was to be out by now and of which nothing is or may be out; out of everybody's reach until the end of this transaction.
+-- Posts whose deadline has passed and of which the network cannot have anything. The change of state and its conditions
+-- are one statement: a job claimed in between could be sent. Nobody else can claim the jobs until this transaction
+-- ends.
 UPDATE postino.jobs SET state = 'uncertain'
 WHERE state = 'pending' AND id IN (
     SELECT job.id FROM postino.posts AS post JOIN postino.jobs AS job ON job.id = post.id
@@ -12,7 +14,7 @@ WHERE state = 'pending' AND id IN (
       AND NOT EXISTS (
           SELECT 1 FROM postino.receipts WHERE job_id = job.id AND verdict = 'accepted'
       )
-      AND job.generation = 1  -- a person who replays it wants it all the same
+      AND job.generation = 1  -- a replay was a person's decision
     ORDER BY job.id LIMIT 500
     FOR UPDATE OF job SKIP LOCKED
 )
@@ -27,13 +29,13 @@ RETURNING *
 SELECT * FROM postino.drafts WHERE id = :id
 
 -- name: update_draft
--- Only the version that was read: two who change it at once do not undo each other's changes.
+-- Compare-and-set on the version: a concurrent change is not overwritten.
 UPDATE postino.drafts SET body = :body, brand = :brand, version = version + 1, changed_at = :now
 WHERE id = :id AND version = :version
 RETURNING *
 
 -- name: delete_draft
--- Only the version that was read: a change that came between is not lost with it.
+-- Compare-and-set on the version: a concurrent change is not lost.
 DELETE FROM postino.drafts WHERE id = :id AND version = :version RETURNING *
 
 -- name: list_drafts
@@ -44,3 +46,22 @@ UNION ALL
 SELECT * FROM (
     SELECT * FROM postino.drafts WHERE brand = :brand AND id < :before ORDER BY id DESC LIMIT :limit
 ) AS of_brand
+
+-- name: take_given_up_posts
+-- Posts without a deadline of their own whose network has been unhealthy for too long, and of which the network cannot
+-- have anything. One statement, like take_missed_posts.
+UPDATE postino.jobs SET state = 'uncertain'
+WHERE state = 'pending' AND id IN (
+    SELECT job.id FROM postino.circuits AS circuit
+    JOIN postino.jobs AS job ON job.channel = circuit.service
+    JOIN postino.posts AS post ON post.id = job.id
+    WHERE circuit.unhealthy_since_at <= :now - make_interval(secs => :seconds) AND post.publish_until_at IS NULL
+      AND job.state = 'pending' AND job.lookup_at IS NULL
+      AND job.scheduled_at <= :now - make_interval(secs => :seconds) AND NOT EXISTS (
+          SELECT 1 FROM postino.receipts WHERE job_id = job.id AND verdict = 'accepted'
+      )
+      AND job.generation = 1  -- a replay was a person's decision
+    ORDER BY job.id LIMIT 500
+    FOR UPDATE OF job SKIP LOCKED
+)
+RETURNING *

@@ -1,5 +1,5 @@
 -- name: list_brands
--- From one brand to the next by the index, not row by row.
+-- Steps from one brand to the next through the index instead of reading every row.
 WITH RECURSIVE live (brand) AS (
     SELECT min(brand) FROM postino.jobs WHERE brand IS NOT NULL
     UNION ALL
@@ -7,7 +7,8 @@ WITH RECURSIVE live (brand) AS (
 ), past (brand) AS (
     SELECT min(brand) FROM postino.finished_jobs WHERE brand IS NOT NULL AND NOT superseded
     UNION ALL
-    SELECT (SELECT min(brand) FROM postino.finished_jobs WHERE brand > past.brand AND NOT superseded) FROM past WHERE past.brand IS NOT NULL
+    SELECT (SELECT min(brand) FROM postino.finished_jobs WHERE brand > past.brand AND NOT superseded) FROM past
+      WHERE past.brand IS NOT NULL
 )
 SELECT brand FROM live WHERE brand IS NOT NULL UNION SELECT brand FROM past WHERE brand IS NOT NULL ORDER BY brand
 

@@ -13,7 +13,8 @@ WITH line AS (
 ), head AS (
     SELECT 'bulk' AS kind, line.channel AS name, line.queue, (
         SELECT run_at FROM postino.jobs AS job
-        WHERE job.channel = line.channel AND job.queue = line.queue AND job.state <> 'running' AND job.run_at IS NOT NULL AND job.lane IS NULL
+        WHERE job.channel = line.channel AND job.queue = line.queue AND job.state <> 'running'
+          AND job.run_at IS NOT NULL AND job.lane IS NULL
           AND job.run_at >= line.since_at
         ORDER BY run_at LIMIT 1
     ) AS due_at
@@ -52,7 +53,8 @@ SELECT 'held', id, NULL, NULL, token, NULL FROM postino.jobs
 WHERE :beat AND state = 'running' AND claimed_by = :worker
 UNION ALL
 SELECT 'gate', name, NULL, until_at,
-       json_object('scope', scope, 'name', name, 'kind', kind, 'since_at', since_at, 'until_at', until_at, 'reason', reason), NULL
+       json_object('scope', scope, 'name', name, 'kind', kind, 'since_at', since_at, 'until_at', until_at, 'reason',
+         reason), NULL
 FROM postino.gates WHERE scope IN ('all', 'queue', 'channel', 'brand') AND until_at > :now
 UNION ALL
 SELECT 'blackout', id, NULL, NULL, definition, NULL FROM postino.blackouts
@@ -62,12 +64,13 @@ SELECT 'breaker', service, NULL, until_at,
                    'trips', trips, 'probes', probes, 'reason', reason, 'by_hand', by_hand), NULL
 FROM postino.circuits WHERE state <> 'closed' OR failures <> '[]'
 UNION ALL
-SELECT 'cap', channel, NULL, NULL, NULL, coalesce(cap, default_cap) FROM postino.caps WHERE coalesce(cap, default_cap) IS NOT NULL
+SELECT 'cap', channel, NULL, NULL, NULL, coalesce(cap, default_cap) FROM postino.caps
+  WHERE coalesce(cap, default_cap) IS NOT NULL
 UNION ALL
 SELECT 'worker', id, NULL, NULL, NULL, heartbeats FROM postino.workers
 
 -- name: count_running_jobs
--- What runs; and what may still be under way although its worker is gone.
+-- Running jobs, and jobs without a worker of which a call may still be under way.
 SELECT channel, coalesce(brand, '') AS brand, count(*) AS running FROM (
     SELECT channel, brand FROM postino.jobs
     WHERE state = 'running' AND channel = ANY (:channels)
@@ -78,10 +81,11 @@ SELECT channel, coalesce(brand, '') AS brand, count(*) AS running FROM (
 GROUP BY channel, coalesce(brand, '')
 
 -- name: lock_begun_jobs
--- What has begun to go out and may go on, or may not wait for the end of a blackout: the first of each lane.
+-- Jobs of which something may be live, or that ignore blackouts: the first of each lane.
 SELECT channel, lane, id, min(run_at) AS run_at FROM (
     SELECT job.channel, job.lane, job.id, job.run_at FROM postino.jobs AS job
-    WHERE job.channel = :channel AND job.state <> 'running' AND job.run_at IS NOT NULL AND job.lane IS NOT NULL AND (job.may_be_live OR job.ignore_blackouts)
+    WHERE job.channel = :channel AND job.state <> 'running' AND job.run_at IS NOT NULL AND job.lane IS NOT NULL
+      AND (job.may_be_live OR job.ignore_blackouts)
       AND job.run_at <= :now
       AND NOT EXISTS (
           SELECT 1 FROM postino.gates AS gate
@@ -89,25 +93,28 @@ SELECT channel, lane, id, min(run_at) AS run_at FROM (
             AND (NOT job.may_be_live OR gate.kind = ANY (:kinds))
       ) AND NOT EXISTS (
           SELECT 1 FROM postino.jobs AS busy
-          WHERE busy.channel = job.channel AND busy.lane = job.lane AND busy.state = 'running' AND busy.account IS NOT NULL
+          WHERE busy.channel = job.channel AND busy.lane = job.lane AND busy.state = 'running'
+            AND busy.account IS NOT NULL
       )
       AND NOT EXISTS (
-          SELECT 1 FROM postino.jobs AS doubt
-          WHERE doubt.channel = job.channel AND doubt.lane = job.lane AND doubt.state = 'uncertain' AND doubt.account IS NOT NULL
-            AND doubt.lookup_at > :now AND doubt.id <> job.id
+          SELECT 1 FROM postino.jobs AS uncertain
+          WHERE uncertain.channel = job.channel AND uncertain.lane = job.lane AND uncertain.state = 'uncertain'
+            AND uncertain.account IS NOT NULL
+            AND uncertain.lookup_at > :now AND uncertain.id <> job.id
       )
-      AND (job.may_be_live OR NOT :shut_all AND job.channel <> ALL (:shut_channel)
-        AND job.queue <> ALL (:shut_queue)
-        AND (job.brand IS NULL OR job.brand <> ALL (:shut_brand)))
+      AND (job.may_be_live OR NOT :closed_all AND job.channel <> ALL (:closed_channel)
+        AND job.queue <> ALL (:closed_queue)
+        AND (job.brand IS NULL OR job.brand <> ALL (:closed_brand)))
     ORDER BY job.run_at
     LIMIT :share
 )
 GROUP BY channel, lane
 
 -- name: claim_begun_jobs
--- What was chosen of the lane, while none of its jobs runs.
+-- The job chosen in the lane, unless another of its jobs runs.
 UPDATE postino.jobs
-SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token, attempts = attempts + 1, deferral_reason = NULL,
+SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token, attempts = attempts + 1,
+  deferral_reason = NULL,
     deadline_at = strftime('%Y-%m-%dT%H:%M:%f', :now, (:grace + coalesce(time_limit,
         (SELECT value FROM json_each(:limits) WHERE key = 'channel ' || postino.jobs.channel),
         (SELECT value FROM json_each(:limits) WHERE key = 'type ' || postino.jobs.type),
@@ -124,16 +131,19 @@ FROM postino.jobs WHERE state = 'running' AND channel = :channel AND token = :to
 HAVING count(*) > 0
 
 -- name: claim_bulk_jobs
--- The look that chose the lines is a moment old: those closed since give nothing, nor do capped ones, unless counted.
+-- The poll that chose the lines is a moment old: lines closed since give nothing, nor do capped ones unless they were
+-- counted.
 UPDATE postino.jobs
-SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token, attempts = attempts + 1, deferral_reason = NULL,
+SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token, attempts = attempts + 1,
+  deferral_reason = NULL,
     deadline_at = strftime('%Y-%m-%dT%H:%M:%f', :now, (:grace + coalesce(time_limit,
         (SELECT value FROM json_each(:limits) WHERE key = 'channel ' || postino.jobs.channel),
         (SELECT value FROM json_each(:limits) WHERE key = 'type ' || postino.jobs.type),
         (SELECT value FROM json_each(:limits) WHERE key = ''))) || ' seconds') || '000Z'
 WHERE id IN (
     SELECT id FROM postino.jobs
-    WHERE channel = :channel AND queue = :queue AND state <> 'running' AND run_at IS NOT NULL AND lane IS NULL AND run_at >= :since_at AND run_at <= :now
+    WHERE channel = :channel AND queue = :queue AND state <> 'running' AND run_at IS NOT NULL AND lane IS NULL
+      AND run_at >= :since_at AND run_at <= :now
     ORDER BY run_at
     LIMIT :share
 ) AND EXISTS (SELECT 1 FROM postino.workers WHERE postino.workers.id = :worker) AND NOT EXISTS (
@@ -153,26 +163,29 @@ FROM postino.jobs WHERE state = 'running' AND channel = :channel AND token = :to
 HAVING count(*) > 0
 
 -- name: claim_lane_jobs
--- The head of the lane; an account's lane only while none of its jobs runs, or may still be under way.
+-- The head of the lane; of an account's lane only while none of its jobs runs or has a call in doubt.
 UPDATE postino.jobs
-SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token, attempts = attempts + 1, deferral_reason = NULL,
+SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token, attempts = attempts + 1,
+  deferral_reason = NULL,
     deadline_at = strftime('%Y-%m-%dT%H:%M:%f', :now, (:grace + coalesce(time_limit,
         (SELECT value FROM json_each(:limits) WHERE key = 'channel ' || postino.jobs.channel),
         (SELECT value FROM json_each(:limits) WHERE key = 'type ' || postino.jobs.type),
         (SELECT value FROM json_each(:limits) WHERE key = ''))) || ' seconds') || '000Z'
 WHERE id IN (
     SELECT id FROM postino.jobs
-    WHERE channel = :channel AND lane = :lane AND queue = :queue AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND NOT may_be_live AND NOT ignore_blackouts AND run_at <= :now
-      AND (brand IS NULL OR brand <> ALL (:shut_brand))
+    WHERE channel = :channel AND lane = :lane AND queue = :queue AND state <> 'running' AND run_at IS NOT NULL
+      AND lane IS NOT NULL AND NOT may_be_live AND NOT ignore_blackouts AND run_at <= :now
+      AND (brand IS NULL OR brand <> ALL (:closed_brand))
     ORDER BY run_at, id
     LIMIT :width
 ) AND NOT EXISTS (
     SELECT 1 FROM postino.jobs AS busy
     WHERE busy.channel = :channel AND busy.lane = :lane AND busy.state = 'running' AND busy.account IS NOT NULL
 ) AND NOT EXISTS (
-    SELECT 1 FROM postino.jobs AS doubt
-    WHERE doubt.channel = :channel AND doubt.lane = :lane AND doubt.state = 'uncertain' AND doubt.account IS NOT NULL
-      AND doubt.lookup_at > :now
+    SELECT 1 FROM postino.jobs AS uncertain
+    WHERE uncertain.channel = :channel AND uncertain.lane = :lane AND uncertain.state = 'uncertain'
+      AND uncertain.account IS NOT NULL
+      AND uncertain.lookup_at > :now
 ) AND EXISTS (SELECT 1 FROM postino.workers WHERE postino.workers.id = :worker)
 RETURNING *;
 INSERT INTO postino.events (at, type, data)

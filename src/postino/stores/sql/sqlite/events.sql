@@ -1,5 +1,5 @@
 -- name: insert_post_events
--- The post's row has the content's id; a job that is not a post has no such row.
+-- A job that is not a post has no row in posts, and so no content id.
 INSERT INTO postino.events (at, type, job_id, data)
 SELECT :now, :type, post.id, CASE WHEN :type = 'post.published'
     THEN json_set(:data, '$.content_id', post.content_id, '$.published_at', :now)

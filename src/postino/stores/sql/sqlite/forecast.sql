@@ -1,15 +1,18 @@
 -- name: load_jobs
--- As it is elsewhere, and in nobody's way: for rehearsals only.
-INSERT INTO postino.jobs (id, type, channel, queue, state, lane, account, brand, idempotency_key, payload, scheduled_at, run_at,
-                          attempts, generation, rescues, may_be_live, ignore_blackouts, lookup_at, claimed_by, claimed_at, token, created_at)
+-- Jobs as they are in another database, for a forecast in memory.
+INSERT INTO postino.jobs (id, type, channel, queue, state, lane, account, brand, idempotency_key, payload,
+  scheduled_at, run_at,
+                          attempts, generation, rescues, may_be_live, ignore_blackouts, lookup_at, claimed_by,
+                            claimed_at, token, created_at)
 VALUES (:id, :type, :channel, :queue, :state, :lane, :account, :brand, :id, '', :scheduled_at, :run_at,
-        :attempts, :generation, :rescues, :may_be_live, :ignore_blackouts, :lookup_at, :claimed_by, :claimed_at, :token, :created_at);
+        :attempts, :generation, :rescues, :may_be_live, :ignore_blackouts, :lookup_at, :claimed_by, :claimed_at,
+          :token, :created_at);
 INSERT INTO postino.lane_hints (channel, lane, account) SELECT :channel, :lane, :account
 WHERE :lane IS NOT NULL AND NOT EXISTS (SELECT 1 FROM postino.lane_hints WHERE channel = :channel AND lane = :lane);
 INSERT INTO postino.channels (channel) VALUES (:channel) ON CONFLICT DO NOTHING
 
 -- name: load_posts
--- Until when it may be published, and nothing else of it: for rehearsals only.
+-- Only the deadline of each post, for a forecast in memory.
 INSERT INTO postino.posts (id, content_id, network, account, fingerprint, publish_until_at, created_at)
 VALUES (:id, '', :channel, :account, '', :publish_until_at, :now)
 

@@ -1,5 +1,5 @@
 -- name: close_gate
--- Closed since it was first closed; a longer time is never cut short.
+-- Keeps since_at of a gate that is still closed, and never shortens its time.
 INSERT INTO postino.gates (scope, name, kind, since_at, until_at, reason, repeat_count)
 VALUES (:scope, :name, :kind, :now, :until_at, :reason, :repeat_count)
 ON CONFLICT (scope, name, kind) DO UPDATE
@@ -8,11 +8,12 @@ SET since_at = CASE WHEN until_at > :now THEN since_at ELSE excluded.since_at EN
 RETURNING scope, name, kind, since_at, until_at, reason
 
 -- name: load_gates
--- What a claim must know, as it is now: the look before it is a moment old.
+-- All that a claim must know about gates, as of now: the poll before it is a moment old.
 SELECT 'clock' AS kind, NULL AS name, NULL AS queue, :now AS due_at, NULL AS detail, NULL AS amount
 UNION ALL
 SELECT 'gate', name, NULL, until_at,
-       json_object('scope', scope, 'name', name, 'kind', kind, 'since_at', since_at, 'until_at', until_at, 'reason', reason), NULL
+       json_object('scope', scope, 'name', name, 'kind', kind, 'since_at', since_at, 'until_at', until_at, 'reason',
+         reason), NULL
 FROM postino.gates WHERE scope IN ('all', 'queue', 'channel', 'brand') AND until_at > :now
 UNION ALL
 SELECT 'blackout', id, NULL, NULL, definition, NULL FROM postino.blackouts
@@ -22,16 +23,18 @@ SELECT 'breaker', service, NULL, until_at,
                    'trips', trips, 'probes', probes, 'reason', reason, 'by_hand', by_hand), NULL
 FROM postino.circuits WHERE state <> 'closed' OR failures <> '[]'
 UNION ALL
-SELECT 'cap', channel, NULL, NULL, NULL, coalesce(cap, default_cap) FROM postino.caps WHERE coalesce(cap, default_cap) IS NOT NULL
+SELECT 'cap', channel, NULL, NULL, NULL, coalesce(cap, default_cap) FROM postino.caps
+  WHERE coalesce(cap, default_cap) IS NOT NULL
 
 -- name: set_default_caps
 INSERT INTO postino.caps (channel, default_cap) VALUES (:channel, :default_cap)
 ON CONFLICT (channel) DO UPDATE SET default_cap = excluded.default_cap
 
 -- name: lock_circuit
--- Its first trouble makes its row, and one to lock when its probes are counted.
+-- The first failure inserts the row, and the row of caps that claims lock while they count probes.
 INSERT INTO postino.caps (channel) VALUES (:service) ON CONFLICT DO NOTHING;
-INSERT INTO postino.circuits (service, state, failures, trips, probes, by_hand) VALUES (:service, 'closed', '[]', 0, 1, 0)
+INSERT INTO postino.circuits (service, state, failures, trips, probes, by_hand)
+  VALUES (:service, 'closed', '[]', 0, 1, 0)
 ON CONFLICT (service) DO UPDATE SET service = excluded.service
 RETURNING *, :now AS now_at
 
@@ -41,7 +44,7 @@ ON CONFLICT (id) DO NOTHING
 RETURNING definition
 
 -- name: find_full_quotas
--- Whether a quota has no room for what is wanted. What this very call reserved before, when it could not be made, is its own.
+-- Quotas without room for the call. What an earlier try of the same call reserved does not count against it.
 SELECT :quota AS quota
 WHERE :most < :cost + (
     SELECT coalesce(sum(cost), 0) FROM postino.quota_usage

@@ -1,7 +1,9 @@
 -- name: insert_jobs
--- The key decides: if it is already taken, nothing is written, and the caller reads its job afterwards. changes() tells
--- what the statement before wrote: the id would not, because a call repeated after a lost answer brings the same one.
-INSERT INTO postino.idempotency_keys (channel, key, job_id) SELECT :channel, :key, :id WHERE :key IS NOT NULL ON CONFLICT DO NOTHING;
+-- The key decides: if another job has it, nothing is inserted, and the caller reads that job afterwards. changes()
+-- tells whether the statement before inserted a row. The id could not: a call repeated after a lost response has the
+-- same one.
+INSERT INTO postino.idempotency_keys (channel, key, job_id) SELECT :channel, :key, :id
+  WHERE :key IS NOT NULL ON CONFLICT DO NOTHING;
 INSERT INTO postino.jobs (id, type, channel, queue, state, lane, account, brand, user_id, parent_id, correlation_id,
                           idempotency_key, payload, scheduled_at, run_at, max_attempts, backoff, time_limit, created_at)
 SELECT :id, :type, :channel, :queue, 'pending', :lane, :account, :brand, :user_id, :parent_id, :correlation_id,
@@ -14,17 +16,17 @@ SELECT :channel, :lane, :account WHERE :lane IS NOT NULL AND changes() = 1;
 INSERT INTO postino.channels (channel) VALUES (:channel) ON CONFLICT DO NOTHING
 
 -- name: find_jobs
--- A list, not a join: only a list finds its way to the indexes below the view.
+-- A list, not a join: only a list reaches the indexes below the view.
 SELECT * FROM postino.stored_jobs WHERE id = ANY (:ids)
 
 -- name: find_jobs_by_key
--- The id as a value, not as a join: only a value finds its way to the indexes below the view.
+-- The id as a value, not as a join: only a value reaches the indexes below the view.
 SELECT :key AS wanted_key, job.*
 FROM postino.stored_jobs AS job
 WHERE job.id = (SELECT job_id FROM postino.idempotency_keys WHERE channel = :channel AND key = :key)
 
 -- name: list_jobs
--- A page of each table through its index, then one of all: never a walk over what has finished.
+-- One page of each table through its index, then one page of all: finished jobs are never scanned.
 WITH page AS MATERIALIZED (
     SELECT id FROM (SELECT id FROM postino.jobs WHERE
       (cardinality(:states) = 0 OR state = ANY (:states))
@@ -65,7 +67,7 @@ ORDER BY id DESC
 LIMIT :limit
 
 -- name: list_busy_jobs
--- Of what is running or uncertain there is never much: all of it through its own index, then the newest.
+-- Few jobs are running or uncertain: all of them through their own index, then the newest.
 WITH busy AS MATERIALIZED (
     SELECT id, brand, type, channel, account, queue, parent_id FROM postino.jobs INDEXED BY postino.jobs_running
     WHERE state = 'running' AND 'running' = ANY (:states)
@@ -88,7 +90,7 @@ WHERE id IN (
 ORDER BY id DESC
 
 -- name: list_jobs_by_brand
--- A page of each table through its index, then one of all: never a walk over what has finished.
+-- One page of each table through its index, then one page of all: finished jobs are never scanned.
 WITH page AS MATERIALIZED (
     SELECT id FROM (SELECT id FROM postino.jobs WHERE
       brand = ANY (:brands) AND brand IS NOT NULL AND
@@ -132,17 +134,20 @@ ORDER BY id DESC
 LIMIT :limit
 
 -- name: scan_jobs
--- The newest first. At most :scan jobs are walked over, whatever fits: the last of them comes back too, because that is
--- where to go on.
+-- Newest first. Reads at most :scan jobs, whether they match or not, and always returns the last one read: the next
+-- page starts there.
 WITH walked AS MATERIALIZED (
     SELECT * FROM (
-        SELECT * FROM (SELECT id, state, type, channel, account, queue, parent_id FROM postino.jobs WHERE :live AND id < :before ORDER BY id DESC LIMIT :scan)
+        SELECT * FROM (SELECT id, state, type, channel, account, queue, parent_id FROM postino.jobs WHERE :live
+          AND id < :before ORDER BY id DESC LIMIT :scan)
         UNION ALL
-        SELECT * FROM (SELECT id, state, type, channel, account, queue, parent_id FROM postino.finished_jobs WHERE :ended AND id < :before AND NOT superseded ORDER BY id DESC LIMIT :scan)
+        SELECT * FROM (SELECT id, state, type, channel, account, queue, parent_id FROM postino.finished_jobs
+          WHERE :ended AND id < :before AND NOT superseded ORDER BY id DESC LIMIT :scan)
         UNION ALL
-        SELECT * FROM (SELECT id, state, type, channel, account, queue, parent_id FROM postino.archived_jobs WHERE :ended AND id < :before AND NOT superseded ORDER BY id DESC LIMIT :scan)
+        SELECT * FROM (SELECT id, state, type, channel, account, queue, parent_id FROM postino.archived_jobs
+          WHERE :ended AND id < :before AND NOT superseded ORDER BY id DESC LIMIT :scan)
     ) ORDER BY id DESC LIMIT :scan
-), judged AS (
+), checked AS (
     SELECT id, (cardinality(:states) = 0 OR state = ANY (:states))
         AND (:type IS NULL OR type = :type) AND (:channel IS NULL OR channel = :channel)
         AND (:account IS NULL OR account IS NOT NULL AND account = :account)
@@ -151,12 +156,12 @@ WITH walked AS MATERIALIZED (
     FROM walked
 )
 SELECT id, fits, (SELECT count(*) FROM walked) AS walked
-FROM judged
+FROM checked
 WHERE fits OR id = (SELECT id FROM walked ORDER BY id LIMIT 1)
 ORDER BY id DESC
 
 -- name: cancel_job
--- Compare-and-set: only what is pending and has sent nothing. No row back means that something else came first.
+-- Compare-and-set: only a pending job of which nothing was sent. No row returned means that something else came first.
 INSERT INTO postino.finished_jobs (id, type, channel, queue, state, account, brand, user_id, parent_id, correlation_id,
     idempotency_key, payload, scheduled_at, run_at, attempts, max_attempts, backoff, time_limit, generation, rescues,
     deferrals, may_be_live, remote_id, last_error, dispatched_at, created_at, finished_at)
@@ -164,7 +169,7 @@ SELECT id, type, channel, queue, 'cancelled', account, brand, user_id, parent_id
     idempotency_key, payload, scheduled_at, run_at, attempts, max_attempts, backoff, time_limit, generation, rescues,
     deferrals, may_be_live, remote_id, last_error, dispatched_at, created_at, :now
 FROM postino.jobs WHERE id = :id AND state = 'pending' AND NOT may_be_live;
--- Its lane is due later now, or not at all: unhinted it would waste the slots of claims that look at it first.
+-- The lane is due later now, or not at all. Without a hint, claims would waste slots on it.
 INSERT INTO postino.lane_hints (channel, lane, account)
 SELECT channel, lane, account FROM postino.jobs
 WHERE id = :id AND state = 'pending' AND NOT may_be_live AND lane IS NOT NULL;
@@ -172,10 +177,12 @@ DELETE FROM postino.jobs WHERE id = :id AND state = 'pending' AND NOT may_be_liv
 
 -- name: reschedule_job
 INSERT INTO postino.lane_hints (channel, lane, account)
-SELECT channel, lane, account FROM postino.jobs WHERE id = :id AND state = 'pending' AND NOT may_be_live AND lane IS NOT NULL;
+SELECT channel, lane, account FROM postino.jobs WHERE id = :id AND state = 'pending' AND NOT may_be_live
+  AND lane IS NOT NULL;
 UPDATE postino.jobs
-SET scheduled_at = coalesce(:run_at, :now), run_at = max(coalesce(:run_at, :now), :now), dispatched_at = NULL, deferral_reason = NULL,
-    -- Said of a time, it does not hold for another.
+SET scheduled_at = coalesce(:run_at, :now), run_at = max(coalesce(:run_at, :now), :now), dispatched_at = NULL,
+  deferral_reason = NULL,
+    -- The decision was about one time and does not hold for another.
     ignore_blackouts = :ignore_blackouts OR (ignore_blackouts AND :run_at IS NULL)
 WHERE id = :id AND state = 'pending' AND NOT may_be_live
 RETURNING id
@@ -185,10 +192,11 @@ UPDATE postino.jobs SET dispatched_at = :now WHERE state = 'pending' AND run_at 
 SELECT changes() AS dispatched
 
 -- name: get_circumstances
--- What is around one job, or around one that there might be, but for what every claim knows: the gates of its account,
--- what its lane is taken by, what may be under way on its channel, how many are due before it, and who works.
+-- What surrounds a job, real or planned, beyond what every claim knows: gates of its account, the job that holds its
+-- lane, calls in doubt on its channel, how many jobs are due before it, and the workers.
 SELECT 'gate' AS kind, name, until_at AS due_at,
-       json_object('scope', scope, 'name', name, 'kind', kind, 'since_at', since_at, 'until_at', until_at, 'reason', reason) AS detail,
+       json_object('scope', scope, 'name', name, 'kind', kind, 'since_at', since_at, 'until_at', until_at, 'reason',
+         reason) AS detail,
        NULL AS amount
 FROM postino.gates
 WHERE scope = 'account' AND name = :account AND until_at > :now
@@ -201,7 +209,8 @@ WHERE id <> :id AND state = 'uncertain' AND channel = :channel AND lookup_at > :
 UNION ALL
 SELECT 'ahead', NULL, NULL, NULL, count(*) FROM (
     SELECT 1 FROM postino.jobs
-    WHERE NOT :begun AND channel = :channel AND lane = :lane AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL
+    WHERE NOT :begun AND channel = :channel AND lane = :lane AND state <> 'running' AND run_at IS NOT NULL
+      AND lane IS NOT NULL
       AND NOT may_be_live AND NOT ignore_blackouts AND run_at <= :now AND (queue, run_at, id) < (:queue, :run_at, :id)
     UNION ALL
     SELECT 1 FROM postino.jobs
@@ -219,13 +228,15 @@ UNION ALL
 SELECT 'until', NULL, publish_until_at, NULL, NULL FROM postino.posts WHERE id = :id
 
 -- name: replay_dead_letter
--- A copy with the next generation: the history stays where it is, and the key stays this job's.
+-- Inserts a copy with the next generation. The history stays, and so does the key.
 UPDATE postino.finished_jobs SET superseded = 1 WHERE id = :id AND NOT superseded;
 UPDATE postino.archived_jobs SET superseded = 1 WHERE id = :id AND NOT superseded;
 INSERT INTO postino.jobs (id, type, channel, queue, state, lane, account, brand, user_id, parent_id, correlation_id,
-    idempotency_key, payload, scheduled_at, run_at, max_attempts, backoff, time_limit, generation, may_be_live, last_error, created_at)
+    idempotency_key, payload, scheduled_at, run_at, max_attempts, backoff, time_limit, generation, may_be_live,
+      last_error, created_at)
 SELECT id, type, channel, queue, 'pending', :lane, account, brand, user_id, parent_id, correlation_id,
-    idempotency_key, coalesce(:payload, payload), scheduled_at, coalesce(:run_at, :now), max_attempts, backoff, time_limit, generation + 1,
+    idempotency_key, coalesce(:payload, payload), scheduled_at, coalesce(:run_at, :now), max_attempts, backoff,
+      time_limit, generation + 1,
     may_be_live, last_error, created_at
 FROM postino.dead_letters WHERE id = :id AND generation = :generation AND resolved_at IS NULL;
 UPDATE postino.dead_letters SET resolved_at = :now, resolution = 'replayed'

@@ -4,24 +4,26 @@ VALUES (:id, :text, :search_text, :brand, :user_id, :version, :now)
 ON CONFLICT (id) DO NOTHING
 
 -- name: insert_posts
--- After its job, which knows best when it is to go out.
-INSERT INTO postino.posts (id, content_id, network, account, fingerprint, publish_until_at, brand, scheduled_at, created_at)
+-- Runs after insert_jobs: brand and time are the job's.
+INSERT INTO postino.posts (id, content_id, network, account, fingerprint, publish_until_at, brand, scheduled_at,
+  created_at)
 SELECT :id, :content_id, :network, :account, :fingerprint, :publish_until_at, brand, scheduled_at, :now
 FROM postino.jobs WHERE id = :id
 ON CONFLICT (id) DO NOTHING
 RETURNING id, (SELECT state FROM postino.accounts WHERE postino.accounts.id = postino.posts.account) AS account_state
 
 -- name: find_posts
--- What is to be told beside the job.
-SELECT post.id, post.content_id, post.publish_until_at, content.text AS content, content.version, account.state AS account_state
-FROM json_each(:ids) AS wanted
-CROSS JOIN postino.posts AS post ON post.id = wanted.value
+-- What a response shows of posts beside their jobs.
+SELECT post.id, post.content_id, post.publish_until_at, content.text AS content, content.version,
+  account.state AS account_state
+FROM json_each(:ids) AS input
+CROSS JOIN postino.posts AS post ON post.id = input.value
 JOIN postino.contents AS content ON content.id = post.content_id
 LEFT JOIN postino.accounts AS account ON account.id = post.account
 
 -- name: scan_posts
--- The newest first. One way in, which :way names; the others are not even begun. At most :scan posts are
--- walked over, whatever fits: the last of them comes back too, because that is where to go on.
+-- Newest first. :way names the index to use; the other branches are not started. Reads at most :scan posts, whether
+-- they match or not, and always returns the last one read: the next page starts there.
 WITH walked AS MATERIALIZED (
     SELECT * FROM (SELECT id, scheduled_at, brand, network, account, phase, content_id FROM postino.posts
         WHERE :way = 'account' AND account = :account AND phase = :phase AND id < :before
@@ -43,7 +45,8 @@ WITH walked AS MATERIALIZED (
         WHERE :way = 'content' AND content_id = :content_id AND id < :before
         ORDER BY id DESC LIMIT :scan)
     UNION ALL
-    SELECT * FROM (SELECT post.id, post.scheduled_at, post.brand, post.network, post.account, post.phase, post.content_id
+    SELECT * FROM (SELECT post.id, post.scheduled_at, post.brand, post.network, post.account, post.phase,
+      post.content_id
         FROM (
             SELECT id FROM postino.jobs INDEXED BY postino.jobs_running
             WHERE state = 'running' AND 'running' = ANY (:busy)
@@ -53,7 +56,7 @@ WITH walked AS MATERIALIZED (
         ) AS job CROSS JOIN postino.posts AS post ON post.id = job.id
         WHERE :way = 'busy' AND post.id < :before
         ORDER BY post.id DESC LIMIT :scan)
-), judged AS (
+), checked AS (
     SELECT id, scheduled_at,
         (:network IS NULL OR network = :network) AND (:account IS NULL OR account = :account)
         AND (:brands IS NULL OR brand = ANY (:brands))
@@ -63,32 +66,35 @@ WITH walked AS MATERIALIZED (
             WHERE job.id = walked.id AND job.state = ANY (:states)
         )))
         AND (:words IS NULL OR EXISTS (
-            SELECT 1 FROM postino.contents AS content WHERE content.id = content_id AND instr(content.search_text, :words) > 0
+            SELECT 1 FROM postino.contents AS content WHERE content.id = content_id
+              AND instr(content.search_text, :words) > 0
         )) AS fits
     FROM walked
 )
 SELECT id, scheduled_at, fits, (SELECT count(*) FROM walked) AS walked
-FROM judged
+FROM checked
 WHERE fits OR id = (SELECT id FROM walked ORDER BY id LIMIT 1)
 ORDER BY id DESC
 
 -- name: scan_posts_by_time
--- By time, the latest first. One way in, which :way names; the others are not even begun. At most :scan posts are
--- walked over, whatever fits: the last of them comes back too, because that is where to go on.
+-- Latest scheduled time first; otherwise like scan_posts.
 WITH walked AS MATERIALIZED (
     SELECT * FROM (SELECT id, scheduled_at, brand, network, account, phase, content_id FROM postino.posts
         WHERE :way = 'all' AND scheduled_at >= :from_at AND (scheduled_at, id) < (:before_at, :before)
         ORDER BY scheduled_at DESC, id DESC LIMIT :scan)
     UNION ALL
     SELECT * FROM (SELECT id, scheduled_at, brand, network, account, phase, content_id FROM postino.posts
-        WHERE :way = 'account' AND account = :account AND scheduled_at >= :from_at AND (scheduled_at, id) < (:before_at, :before)
+        WHERE :way = 'account' AND account = :account AND scheduled_at >= :from_at
+          AND (scheduled_at, id) < (:before_at, :before)
         ORDER BY scheduled_at DESC, id DESC LIMIT :scan)
     UNION ALL
     SELECT * FROM (SELECT id, scheduled_at, brand, network, account, phase, content_id FROM postino.posts
-        WHERE :way = 'brand' AND brand = :brand AND scheduled_at >= :from_at AND (scheduled_at, id) < (:before_at, :before)
+        WHERE :way = 'brand' AND brand = :brand AND scheduled_at >= :from_at
+          AND (scheduled_at, id) < (:before_at, :before)
         ORDER BY scheduled_at DESC, id DESC LIMIT :scan)
     UNION ALL
-    SELECT * FROM (SELECT post.id, post.scheduled_at, post.brand, post.network, post.account, post.phase, post.content_id
+    SELECT * FROM (SELECT post.id, post.scheduled_at, post.brand, post.network, post.account, post.phase,
+      post.content_id
         FROM (
             SELECT id FROM postino.jobs INDEXED BY postino.jobs_running
             WHERE state = 'running' AND 'running' = ANY (:busy)
@@ -98,7 +104,7 @@ WITH walked AS MATERIALIZED (
         ) AS job CROSS JOIN postino.posts AS post ON post.id = job.id
         WHERE :way = 'busy' AND post.scheduled_at >= :from_at AND (post.scheduled_at, post.id) < (:before_at, :before)
         ORDER BY post.scheduled_at DESC, post.id DESC LIMIT :scan)
-), judged AS (
+), checked AS (
     SELECT id, scheduled_at,
         (:network IS NULL OR network = :network) AND (:account IS NULL OR account = :account)
         AND (:brands IS NULL OR brand = ANY (:brands))
@@ -108,17 +114,18 @@ WITH walked AS MATERIALIZED (
             WHERE job.id = walked.id AND job.state = ANY (:states)
         )))
         AND (:words IS NULL OR EXISTS (
-            SELECT 1 FROM postino.contents AS content WHERE content.id = content_id AND instr(content.search_text, :words) > 0
+            SELECT 1 FROM postino.contents AS content WHERE content.id = content_id
+              AND instr(content.search_text, :words) > 0
         )) AS fits
     FROM walked
 )
 SELECT id, scheduled_at, fits, (SELECT count(*) FROM walked) AS walked
-FROM judged
+FROM checked
 WHERE fits OR id = (SELECT id FROM walked ORDER BY scheduled_at, id LIMIT 1)
 ORDER BY scheduled_at DESC, id DESC
 
 -- name: find_calendar_posts
--- The first posts of one day, by time. (Those without a brand come in by the first way only.)
+-- The first posts of each day. Without a brand the first branch reads all posts; the second reads one brand's.
 SELECT * FROM (SELECT :day AS day, id, scheduled_at FROM postino.posts
                WHERE :brand IS NULL AND scheduled_at >= :from_at AND scheduled_at < :to_at
                ORDER BY scheduled_at, id LIMIT :limit)
@@ -130,18 +137,20 @@ SELECT * FROM (SELECT :day AS day, id, scheduled_at FROM postino.posts
 -- name: get_calendar_entries
 SELECT post.id, post.network, post.account, post.scheduled_at,
        CASE post.phase WHEN 'live' THEN job.state ELSE post.phase END AS state, content.text AS content
-FROM json_each(:ids) AS wanted
-CROSS JOIN postino.posts AS post ON post.id = wanted.value
+FROM json_each(:ids) AS input
+CROSS JOIN postino.posts AS post ON post.id = input.value
 JOIN postino.contents AS content ON content.id = post.content_id
 LEFT JOIN postino.jobs AS job ON job.id = post.id AND post.phase = 'live'
 
 -- name: count_calendar_posts
--- How many there are on one day, counted up to :most: what is beyond nobody reads on one page.
+-- Posts of each day, counted up to :most: no page shows more.
 SELECT :day AS day, (
-    SELECT count(*) FROM (SELECT 1 FROM postino.posts WHERE :brand IS NULL AND scheduled_at >= :from_at AND scheduled_at < :to_at
+    SELECT count(*) FROM (SELECT 1 FROM postino.posts WHERE :brand IS NULL AND scheduled_at >= :from_at
+      AND scheduled_at < :to_at
                           LIMIT :most)
 ) + (
-    SELECT count(*) FROM (SELECT 1 FROM postino.posts WHERE brand = :brand AND scheduled_at >= :from_at AND scheduled_at < :to_at
+    SELECT count(*) FROM (SELECT 1 FROM postino.posts WHERE brand = :brand AND scheduled_at >= :from_at
+      AND scheduled_at < :to_at
                           LIMIT :most)
 ) AS posts
 
@@ -150,7 +159,7 @@ SELECT :day AS day, (
 SELECT 1 WHERE cardinality(:names) < 0
 
 -- name: find_duplicates
--- The same by the same account moments ago, unless it failed or was cancelled.
+-- The same content on the same account moments ago, unless it failed or was cancelled.
 SELECT post.id, post.account
 FROM postino.posts AS post
 JOIN postino.stored_jobs AS job ON job.id = post.id
@@ -160,31 +169,15 @@ WHERE post.account = :account AND post.fingerprint = :fingerprint
 ORDER BY post.created_at DESC
 
 -- name: find_responses
-SELECT caller, key, request_hash, endpoint, status, body, created_at FROM postino.stored_responses WHERE caller = :caller AND key = :key
+SELECT caller, key, request_hash, endpoint, status, body, created_at FROM postino.stored_responses
+  WHERE caller = :caller AND key = :key
 
 -- name: reserve_responses
--- Who comes first with a key makes it.
-INSERT INTO postino.stored_responses (caller, key, request_hash, endpoint, created_at) VALUES (:caller, :key, :request_hash, :endpoint, :now)
+-- The first request with a key inserts the row.
+INSERT INTO postino.stored_responses (caller, key, request_hash, endpoint, created_at)
+  VALUES (:caller, :key, :request_hash, :endpoint, :now)
 ON CONFLICT (caller, key) DO NOTHING
 RETURNING caller, key
 
 -- name: save_responses
 UPDATE postino.stored_responses SET status = :status, body = :body WHERE caller = :caller AND key = :key
-
--- name: take_given_up_posts
--- What was due before a network has been in trouble for too long, where nobody said how long that is, and nothing is or may
--- be out; out of everybody's reach until the end of this transaction.
-UPDATE postino.jobs SET state = 'uncertain'
-WHERE state = 'pending' AND id IN (
-    SELECT job.id FROM postino.circuits AS circuit
-    JOIN postino.jobs AS job ON job.channel = circuit.service
-    JOIN postino.posts AS post ON post.id = job.id
-    WHERE circuit.unhealthy_since_at <= strftime('%Y-%m-%dT%H:%M:%f', :now, -:seconds || ' seconds') || '999Z' AND post.publish_until_at IS NULL AND job.state = 'pending' AND job.lookup_at IS NULL
-      AND job.scheduled_at <= strftime('%Y-%m-%dT%H:%M:%f', :now, -:seconds || ' seconds') || '999Z' AND NOT EXISTS (
-          SELECT 1 FROM postino.receipts WHERE job_id = job.id AND verdict = 'accepted'
-      )
-      AND job.generation = 1  -- a person who replays it wants it all the same
-    ORDER BY job.id LIMIT 500
-    FOR UPDATE OF job SKIP LOCKED
-)
-RETURNING *

@@ -1,17 +1,18 @@
 -- name: count_posts_by_brand
--- So many of each brand at most, the latest of them.
-SELECT wanted.value AS brand, one.value AS state, count(*) AS posts
-FROM json_each(:brands) AS wanted
+-- At most :most jobs per table and brand, the newest.
+SELECT input.value AS brand, one.value AS state, count(*) AS posts
+FROM json_each(:brands) AS input
 JOIN json_each((
     SELECT json_group_array(state) FROM (
         SELECT state FROM (
             SELECT live.state AS state FROM postino.jobs AS live
-            WHERE live.brand = wanted.value AND live.type = 'postino.post' ORDER BY live.id DESC LIMIT :most
+            WHERE live.brand = input.value AND live.type = 'postino.post' ORDER BY live.id DESC LIMIT :most
         )
         UNION ALL
         SELECT state FROM (
             SELECT past.state AS state FROM postino.finished_jobs AS past
-            WHERE past.brand = wanted.value AND past.brand IS NOT NULL AND NOT past.superseded AND past.type = 'postino.post'
+            WHERE past.brand = input.value AND past.brand IS NOT NULL AND NOT past.superseded
+              AND past.type = 'postino.post'
             ORDER BY past.id DESC LIMIT :most
         )
     )
@@ -20,7 +21,7 @@ GROUP BY 1, 2
 ORDER BY 1, 2
 
 -- name: list_finished_posts
--- Bounded before anything else is asked of them: of a busy day only the latest are looked at.
+-- Limited before it is filtered: of a busy day only the latest posts are read.
 WITH latest AS MATERIALIZED (
     SELECT channel, state, brand, (julianday(finished_at) - julianday(scheduled_at)) * 86400.0 AS late_by
     FROM postino.finished_jobs
@@ -33,14 +34,16 @@ WHERE (:network IS NULL OR channel = :network) AND (:brands IS NULL OR brand = A
 
 -- name: group_dead_letters
 WITH latest AS MATERIALIZED (
-    SELECT id, cause, channel, type, brand, substr(coalesce(last_error, ''), 1, 300) AS error, died_at FROM postino.dead_letters
+    SELECT id, cause, channel, type, brand, substr(coalesce(last_error, ''), 1, 300) AS error, died_at
+      FROM postino.dead_letters
     WHERE resolved_at IS NULL
     ORDER BY id DESC
     LIMIT :most
 )
 SELECT cause, channel, type, error, letters, first_at, substr(newest, 1, 27) AS last_at, substr(newest, 29) AS example
 FROM (
-    SELECT cause, channel, type, error, count(*) AS letters, min(died_at) AS first_at, max(died_at || ' ' || id) AS newest
+    SELECT cause, channel, type, error, count(*) AS letters, min(died_at) AS first_at,
+      max(died_at || ' ' || id) AS newest
     FROM latest
     WHERE :brands IS NULL OR brand = ANY (:brands)
     GROUP BY cause, channel, type, error
