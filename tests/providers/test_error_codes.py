@@ -148,9 +148,7 @@ def test_every_response_becomes_a_failure_with_a_message(network: str, status: i
 
 
 def test_every_built_in_network_is_registered_by_name() -> None:
-    assert {name: provider.name for name, provider in load_built_in().providers.items()} == {
-        name: name for name in NETWORKS
-    }
-    assert all(
-        provider.timeout > timedelta(0) <= provider.visibility for provider in load_built_in().providers.values()
-    )
+    providers = load_built_in().providers
+    assert providers.keys() >= NETWORKS.keys()
+    assert [provider.name for provider in providers.values()] == [*providers]
+    assert all(provider.timeout > timedelta(0) <= provider.visibility for provider in providers.values())
