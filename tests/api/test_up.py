@@ -66,7 +66,7 @@ def test_printed_commands_work(folder: Path) -> None:
             said = [*iter(lambda: read_line(up), LAST)]
             assert worked(up.pid) < 10, "seconds from nothing, if it had one core to itself"
             check_links(said)
-            start = said.index("Try, in another terminal, and watch the feed:") + 1
+            start = said.index("Try this in another terminal and watch the feed:") + 1
             commands = [line for line in said[start:] if line]
             assert len(commands) == 3
             done = [subprocess.run(it, shell=True, timeout=DEADLINE, check=True, **streams) for it in commands]
@@ -84,7 +84,7 @@ def test_printed_commands_work(folder: Path) -> None:
             assert up.wait(DEADLINE) == 0
 
 
-LAST = "Ctrl-C stops it, and nothing is lost: `up` again goes on where it stopped."
+LAST = "Press Ctrl-C to stop. Nothing is lost: `up` continues where it stopped."
 
 
 def read_line(up: subprocess.Popen[str]) -> str:

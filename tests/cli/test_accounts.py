@@ -55,7 +55,7 @@ def test_credentials_are_read_from_a_file(postino: Postino, tmp_path: Path, fold
         (["instagram", "ada"], "{}", "does not publish to Instagram yet"),
         (["bluesky", "ada"], "{}", "JSON object of texts"),
         (["instagram", "ada"], f'{{"password": "{SECRET}"}}', "does not publish to Instagram yet"),
-        (["bluesky", "ada", "--credentials", "nowhere.json"], "", "no file nowhere.json"),
+        (["bluesky", "ada", "--credentials", "nowhere.json"], "", "the file nowhere.json does not exist"),
     ],
 )
 def test_what_is_wrong_is_told_without_a_secret(

@@ -15,7 +15,7 @@ def test_a_key_is_shown_once_listed_by_its_beginning_and_removed(postino: Postin
     added = postino("keys", "add", "newsroom", "--role", "editor", "--brand", "b2", "--brand", "b1", "--reason", "why")
     text = added.out.strip()
     assert (added.code, text[:8]) == (0, "postino_")
-    assert "shown this once" in added.err
+    assert "never shows it again" in added.err
     assert text not in added.err
     desk = Desk(folder)
     found = desk.perform(lambda app: app.api_keys.authenticate(text))
@@ -27,7 +27,7 @@ def test_a_key_is_shown_once_listed_by_its_beginning_and_removed(postino: Postin
     assert text[:16] in table.out
     assert [(key["name"], key["prefix"]) for key in listed.json["data"]] == [("newsroom", text[:16])]
     removed = postino("keys", "remove", found.id, "--reason", "gone")
-    assert (removed.code, removed.out) == (0, "The key 'newsroom' lets nobody in any more.\n")
+    assert (removed.code, removed.out) == (0, "Revoked API key 'newsroom'.\n")
     assert desk.perform(lambda app: app.api_keys.authenticate(text)) is None
     assert desk.last_audit()[1:] == ("api_key.removed", f"api_key:{found.id}", "gone")
     assert postino("keys", "remove", found.id).code == 3

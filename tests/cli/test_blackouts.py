@@ -38,7 +38,7 @@ def test_a_blackout_is_added_listed_and_removed(desk: Desk, bruno: str, postino:
     assert added.code == 0, added
     assert added.rows[:2] == [
         "Nothing is published: Saturday and Sunday 22:00–07:00 Europe/Rome, for brand acme.",
-        "It moves nothing that waits now.",
+        "It delays no pending job.",
     ]
     [row] = postino("blackouts", "list").rows[1:]
     wanted, *rest = row.split()
@@ -75,10 +75,10 @@ def test_what_is_named_says_the_scope(
 @pytest.mark.parametrize(
     ("words", "field", "told"),
     [
-        (NIGHT, "scope", "with one of --all, --channel, --brand and --account"),
-        ([*NIGHT, "--brand", "a", "--channel", "instagram"], "scope", "with one of --all"),
-        ([*NIGHT, "--brand", "a", "--all"], "scope", "with one of --all"),
-        ([*NIGHT, "--scope", "brand", "--all"], "scope", "--scope is 'brand', which leaves no room for --all"),
+        (NIGHT, "scope", "one of --all, --channel, --brand and --account"),
+        ([*NIGHT, "--brand", "a", "--channel", "instagram"], "scope", "Pass exactly one of --all"),
+        ([*NIGHT, "--brand", "a", "--all"], "scope", "Pass exactly one of --all"),
+        ([*NIGHT, "--scope", "brand", "--all"], "scope", "--scope 'brand' contradicts --all"),
         ([*NIGHT, "--scope", "planet"], "scope", "--scope is 'planet': it is one of all, channel"),
         ([*NIGHT, "--scope", "brand"], "brand", "--brand is missing: --scope is 'brand', so say which."),
         (
@@ -87,12 +87,12 @@ def test_what_is_named_says_the_scope(
             "--scope is 'all', which leaves no room for --brand 'a': leave that out, or make --scope 'brand'.",
         ),
         ([*NIGHT, "--channel", "instagrm"], "channel", "--channel: there is no channel 'instagrm'. Did you mean ins"),
-        ([*NIGHT, "--all", "--days", "someday"], "days", "--days: 'someday' is no day"),
+        ([*NIGHT, "--all", "--days", "someday"], "days", "--days: 'someday' is not a day"),
         ([*NIGHT, "--all", "--timezone", "Europe/Rom"], "timezone", "Europe/Rome"),
         ([*NIGHT, "--all", "--from", "25:00"], "from", "--from is '25:00': write HH:MM"),
         (["--all", "--from", "22:00", "--timezone", "UTC"], "to", "--to is missing: write HH:MM"),
         (["--all", "--from", "22:00", "--to", "23:00"], "timezone", "--timezone is missing"),
-        ([*NIGHT, "--all"], "yes", "--yes saves it, --dry-run shows what it would move. Nothing was saved."),
+        ([*NIGHT, "--all"], "yes", "Pass --yes to save, or --dry-run to see the effect. Nothing was saved."),
     ],
 )
 def test_what_is_wrong_is_named_as_it_was_typed_and_nothing_is_saved(
@@ -134,7 +134,7 @@ def test_days_are_named_numbered_or_from_one_to_another(text: str, days: list[in
 
 @pytest.mark.parametrize("part", ["someday", "monkey", "tues", "7", "mon-", "-fri", "mon-fri-sun", "mon–fri", "", "٣"])
 def test_what_is_no_day_is_refused_by_its_own_word(part: str) -> None:
-    with pytest.raises(WrongUse, match="is no day") as refusal:
+    with pytest.raises(WrongUse, match="is not a day") as refusal:
         parse_days(f"sat,{part}")
     assert repr(part) in str(refusal.value)
 

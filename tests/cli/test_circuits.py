@@ -16,14 +16,14 @@ def test_a_circuit_is_opened_listed_closed_and_reset(desk: Desk, postino: Postin
     assert postino("circuits", "list").rows == ["SERVICE  STATE  SINCE_AT  UNTIL_AT  FAILURES  TRIPS  BY  REASON"]
     opened = postino("circuits", "open", "instagram", "--reason", "maintenance", "--for", "10m")
     assert opened.code == 0
-    assert opened.out.startswith("The service instagram is left alone until 20")
+    assert opened.out.startswith("The circuit of instagram is open until 20")
     assert "circuits close instagram" in opened.err
     assert desk.last_audit()[1:] == ("circuit.opened", "circuit:instagram", "maintenance")
     [row] = postino("circuits", "list").rows[1:]
     assert row.split()[:2] == ["instagram", "open"]
     assert row.split()[-2:] == ["hand", "maintenance"]
     closed = postino("circuits", "close", "instagram", "--reason", "over")
-    assert closed.out == "The service instagram is asked again.\n"
+    assert closed.out == "The circuit of instagram is closed: requests resume at once.\n"
     assert postino("circuits", "list", "--json").json["data"][0]["state"] == "closed"
     reset = postino("circuits", "reset", "instagram", "--reason", "new", "--json")
     assert (reset.code, reset.json["service"], reset.json["failures"], reset.json["trips"]) == (0, "instagram", 0, 0)

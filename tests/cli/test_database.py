@@ -16,7 +16,7 @@ from tests.documents import README
 def test_migrating_tells_what_it_applied_and_then_that_there_is_nothing_to_do(folder: Path, postino: Postino) -> None:
     first = postino("migrate")
     assert (first.code, first.rows[0]) == (0, "applied 0001_initial")
-    assert postino("migrate").out == "Nothing to do: the database is up to date.\n"
+    assert postino("migrate").out == "The database is up to date.\n"
     assert postino("migrate", "--json").json == {"applied": []}
     assert (folder / "postino.db").exists()
 

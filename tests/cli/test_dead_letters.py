@@ -6,7 +6,7 @@ from uuid import uuid4
 
 from postino import Reject, Retry, State, Unknown
 from postino.cli.connection import Target
-from postino.cli.dead_letters import resolving
+from postino.cli.dead_letters import suggest_resolve
 from postino.stores.records import AttemptError
 from postino.values.post import POST
 from tests.cli.command_line import Desk
@@ -25,10 +25,10 @@ def test_the_list_has_dead_letters_and_beside_them_what_is_uncertain(desk: Desk,
 
 def test_what_is_uncertain_is_resolved_by_the_command_for_it() -> None:
     post, job = {"type": POST}, {"type": "letter"}
-    posts, jobs = resolving([post, post], Target()), resolving([job], Target())
+    posts, jobs = suggest_resolve([post, post], Target()), suggest_resolve([job], Target())
     assert posts.endswith("posts resolve ID --reason WHY --live REMOTE_ID | --send-again | --give-up`")
     assert jobs.endswith("jobs resolve ID --reason WHY --live REMOTE_ID | --again | --give-up`")
-    assert resolving([job, post], Target()) == f"{posts} or {jobs}"
+    assert suggest_resolve([job, post], Target()) == f"{posts} or {jobs}"
 
 
 def test_the_list_can_be_narrowed_and_paged(desk: Desk, postino: Postino) -> None:
@@ -57,9 +57,9 @@ def test_a_permanent_failure_is_replayed_only_by_force_or_changed(desk: Desk, po
     job, other = desk.settled(Reject("no")), desk.settled(Reject("no"))
     refused = postino("dead", "replay", job.id)
     assert refused.code == 4
-    assert "edit it with --payload JSON, or say --force" in refused.err
-    assert "--payload JSON, or say --force" in postino("jobs", "replay", job.id).err
-    assert "--payload JSON, or say --force" in postino("dead", "replay", "--all").out
+    assert "edit it with --payload JSON, or pass --force" in refused.err
+    assert "--payload JSON, or pass --force" in postino("jobs", "replay", job.id).err
+    assert "--payload JSON, or pass --force" in postino("dead", "replay", "--all").out
     assert postino("dead", "replay", job.id, "--force").code == 0
     assert postino("dead", "replay", other.id, "--payload", '{"text": "shorter"}').code == 0
     assert desk.get(other).payload == b'{"text":"shorter"}'
@@ -86,7 +86,7 @@ def test_many_are_replayed_by_cause_type_channel_or_all(desk: Desk, postino: Pos
     assert (left.code, [it["done"] for it in left.json["data"]]) == (4, [False])
     assert postino("dead", "replay", "--type", "none.such", "--json").json["data"] == []
     none = postino("dead", "replay", "--type", "none.such")
-    assert (none.code, none.out, none.err) == (0, "", "There are no such dead letters: nothing was done.\n")
+    assert (none.code, none.out, none.err) == (0, "", "No dead letters match: nothing was done.\n")
 
 
 def test_replaying_needs_to_be_told_what(desk: Desk, postino: Postino) -> None:

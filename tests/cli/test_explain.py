@@ -49,7 +49,7 @@ def test_a_post_that_is_not_due_says_when_it_is(postino: Postino, post: str) -> 
     answer = postino("posts", "explain", post)
     assert answer.code == 0
     assert answer.rows[0] == f"This post for {BLUESKY} is due at 2035-06-01 12:00 UTC."
-    assert answer.rows[1].split() == ["IN_THE_WAY", "SINCE_AT", "UNTIL_AT", "WHY", "CAUSE"]
+    assert answer.rows[1].split() == ["BLOCKER", "SINCE_AT", "UNTIL_AT", "WHY", "CAUSE"]
     assert answer.rows[2].startswith("not_due")
     assert f"posts reschedule {post} --now`" in answer.out
     assert answer.rows[-1] == f"eta  {LATER}"
@@ -107,7 +107,9 @@ def test_what_is_no_post_or_no_job_is_refused(postino: Postino, desk: Desk) -> N
 def test_whether_a_job_could_run_is_told_and_nothing_is_queued(postino: Postino, post: str) -> None:
     answer = postino("jobs", "test", "--channel", "bluesky", "--account", BLUESKY, "--at", "2035-06-01T12:00:30Z")
     assert answer.code == 0
-    assert answer.out == ("Yes: it could run at 2035-06-01T12:00:30Z. Another is planned within a minute of it.\n")
+    assert answer.out == (
+        "Yes: it could run at 2035-06-01T12:00:30Z. Another job is scheduled within a minute of it.\n"
+    )
     assert len(postino("jobs", "list", "--json").json["data"]) == 1
 
 
@@ -160,7 +162,7 @@ def test_an_unknown_account_is_refused_and_a_brand_that_nobody_has_is_told(posti
         (["--channel", "mastodon", "--account", BLUESKY], f"account: {BLUESKY} is on bluesky, not on mastodon"),
         (["--channel", "x", "--queue", "lowest"], "queue: there is no queue 'lowest'"),
         (["--channel", "blusky"], "channel: there is no channel 'blusky'. Did you mean bluesky?"),
-        (["--channel", "x", "--at", "2020-01-01T00:00Z"], "at: 2020-01-01T00:00:00.000000Z is over."),
+        (["--channel", "x", "--at", "2020-01-01T00:00Z"], "at: 2020-01-01T00:00:00.000000Z has passed."),
         (["--channel", "x", "--at", "noon"], "at: 'noon' is no time"),
         (["--channel", "x", "--at", "2035-06-01T12:00", "--timezone", "Rome"], "Did you mean Europe/Rome?"),
         ([], "--channel"),

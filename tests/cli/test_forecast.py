@@ -1,4 +1,4 @@
-"""`postino simulate`."""
+"""`postino forecast`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from postino import Postino as App
-from postino.cli.forecast_table import first_words
+from postino.cli.forecast_table import shorten_text
 from postino.publishing.post_request import PostRequest
 from postino.values.content import Content
 from tests.cli.command_line import Desk
@@ -31,7 +31,7 @@ def due(desk: Desk) -> list[str]:
 
 
 def test_what_would_run_is_listed_with_totals(due: list[str], postino: Postino) -> None:
-    answer = postino("simulate", "--until", soon(hours=2), "--seconds-per-job", "30")
+    answer = postino("forecast", "--until", soon(hours=2), "--seconds-per-job", "30")
     assert answer.code == 0
     assert [row.split()[0] for row in answer.rows[:1]] == ["STARTED_AT"]
     assert all(job in answer.out for job in due)
@@ -56,8 +56,8 @@ def post(desk: Desk) -> str:
     return desk.perform(plan)
 
 
-def test_a_post_is_told_by_its_account_and_its_first_words(post: str, due: list[str], postino: Postino) -> None:
-    answer = postino("simulate", "--until", soon(hours=2))
+def test_a_post_is_told_by_its_account_and_its_shorten_text(post: str, due: list[str], postino: Postino) -> None:
+    answer = postino("forecast", "--until", soon(hours=2))
     assert answer.rows[0].split()[:3] == ["STARTED_AT", "BY", "WHAT"]
     [row] = [line for line in answer.rows if post in line]
     assert "  bluesky:ada  Open until ten tonight, and tomorrow…  " in row
@@ -67,13 +67,13 @@ def test_a_post_is_told_by_its_account_and_its_first_words(post: str, due: list[
 def test_each_thing_that_it_waits_for_is_a_sentence(post: str, postino: Postino) -> None:
     postino("queues", "pause", "--brand", "acme", "--reason", "recall")
     postino("queues", "pause", "--account", "bluesky:ada")
-    answer = postino("simulate", "--until", soon(hours=2))
+    answer = postino("forecast", "--until", soon(hours=2))
     assert "Brand acme is paused: recall. Account bluesky:ada is paused.  " in answer.out
 
 
 @pytest.mark.parametrize("width", ["80", "200"])
 def test_a_terminal_shows_words_instead_of_ids(post: str, folder: Path, width: str) -> None:
-    said = in_terminal("simulate", "--until", soon(hours=2), POSTINO_DATA_DIR=str(folder), COLUMNS=width)
+    said = in_terminal("forecast", "--until", soon(hours=2), POSTINO_DATA_DIR=str(folder), COLUMNS=width)
     assert "Open until" in said
     assert "bluesky:ada" in said
     assert post not in said
@@ -84,22 +84,22 @@ def test_a_terminal_shows_words_instead_of_ids(post: str, folder: Path, width: s
     ("text", "told"),
     [("Few\nwords", "Few words"), ("x" * 41, "x" * 39 + "…"), ("ab " * 20, "ab " * 12 + "ab…"), ("", "-")],
 )
-def test_first_words(text: str, told: str) -> None:
-    assert first_words(text) == told
+def test_shorten_text(text: str, told: str) -> None:
+    assert shorten_text(text) == told
 
 
 def test_json_for_programs(due: list[str], postino: Postino) -> None:
-    said = postino("simulate", "--until", soon(hours=2), "--seconds-per-job", "30", "--workers", "2", "--json").json
+    said = postino("forecast", "--until", soon(hours=2), "--seconds-per-job", "30", "--workers", "2", "--json").json
     assert {it["id"] for it in said["ran"]} == set(due)
     assert sorted(it["late_by"] for it in said["ran"]) == pytest.approx([0, 0, 30], abs=0.5)
     assert (said["workers"], said["left"]) == (2, [])
-    only = postino("simulate", "--until", soon(hours=2), "--channel", "reports", "--json").json
+    only = postino("forecast", "--until", soon(hours=2), "--channel", "reports", "--json").json
     assert [it["id"] for it in only["ran"]] == due[2:]
 
 
 def test_nothing_is_queued_and_nothing_runs(due: list[str], desk: Desk, postino: Postino) -> None:
     before = [desk.perform(lambda app: app.store.audit(100)), desk.perform(lambda app: app.store.queue_depths())]
-    assert postino("simulate", "--until", soon(days=2)).code == 0
+    assert postino("forecast", "--until", soon(days=2)).code == 0
     assert [
         desk.perform(lambda app: app.store.audit(100)),
         desk.perform(lambda app: app.store.queue_depths()),
@@ -108,7 +108,7 @@ def test_nothing_is_queued_and_nothing_runs(due: list[str], desk: Desk, postino:
 
 def test_times_are_those_of_the_zone_that_is_asked_for(due: list[str], postino: Postino) -> None:
     there = (datetime.now(UTC) + timedelta(hours=11)).replace(tzinfo=None)  # Tokyo's clocks in two hours
-    answer = postino("simulate", "--until", there.isoformat(timespec="minutes"), "--timezone", "Asia/Tokyo")
+    answer = postino("forecast", "--until", there.isoformat(timespec="minutes"), "--timezone", "Asia/Tokyo")
     assert answer.code == 0
     assert " JST " in answer.out
 
@@ -133,13 +133,13 @@ def test_bad_input_is_refused_by_its_name(
     wrong: list[str], field: str, named: str, due: list[str], postino: Postino
 ) -> None:
     given = wrong if "--until" in wrong else ["--until", soon(hours=2), *wrong]
-    answer = postino("simulate", *given, "--json")
+    answer = postino("forecast", *given, "--json")
     assert (answer.code, answer.refusal["field"], answer.out) == (2, field, "")
     assert named in answer.refusal["message"]
 
 
 def test_the_picture_is_an_svg_with_every_job(due: list[str], postino: Postino, tmp_path: Path) -> None:
-    answer = postino("simulate", "--until", soon(hours=2), "--picture", tmp_path / "out.svg")
+    answer = postino("forecast", "--until", soon(hours=2), "--picture", tmp_path / "out.svg")
     assert answer.code == 0
     assert "out.svg" in answer.err
     drawn = (tmp_path / "out.svg").read_text()
@@ -151,23 +151,23 @@ def test_a_png_takes_a_program_that_can_make_one(
     due: list[str], postino: Postino, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    refused = postino("simulate", "--until", soon(hours=2), "--picture", "out.png")
+    refused = postino("forecast", "--until", soon(hours=2), "--picture", "out.png")
     assert refused.code == 2
-    assert "Say out.svg" in refused.err
+    assert "Use out.svg" in refused.err
     program = tmp_path / "rsvg-convert"
     program.write_text('#!/bin/sh\n[ "$1" = --output ] && read line < "$3" && printf "made of %s" "$line" > "$2"\n')
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    assert postino("simulate", "--until", soon(hours=2), "--picture", "out.png").code == 0
+    assert postino("forecast", "--until", soon(hours=2), "--picture", "out.png").code == 0
     assert (tmp_path / "out.png").read_text().startswith("made of <svg ")
     program.write_text("#!/bin/sh\necho no fonts >&2\nexit 1\n")
-    failed = postino("simulate", "--until", soon(hours=2), "--picture", "again.png")
+    failed = postino("forecast", "--until", soon(hours=2), "--picture", "again.png")
     assert failed.code == 1
     assert "no fonts" in failed.err
     assert not (tmp_path / "again.png").exists()
 
 
 def test_a_terminal_shows_a_table(due: list[str], folder: Path) -> None:
-    said = in_terminal("simulate", "--until", soon(hours=2), POSTINO_DATA_DIR=str(folder), COLUMNS="200")
+    said = in_terminal("forecast", "--until", soon(hours=2), POSTINO_DATA_DIR=str(folder), COLUMNS="200")
     assert "STARTED_AT" in said
     assert "BRAND" not in said  # nobody has one
     assert due[0] in said

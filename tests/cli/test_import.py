@@ -30,12 +30,12 @@ def file(tmp_path: Path) -> Path:
 def test_a_file_is_planned_once(file: Path, postino: Postino) -> None:
     words = ("posts", "import", file, "--timezone", "Europe/Rome")
     tried = postino(*words, "--dry-run")
-    assert (tried.code, tried.out) == (0, "2 lines, all right: 2 posts would be planned. Nothing was saved.\n")
+    assert (tried.code, tried.out) == (0, "2 lines, no errors: 2 posts would be scheduled. Nothing was saved.\n")
     assert postino("posts", "list", "--json").json["data"] == []
-    assert postino(*words).out == "2 lines: 2 posts are planned.\n"
+    assert postino(*words).out == "2 lines: 2 posts are scheduled.\n"
     hello = postino("posts", "list", "--json").json["data"][1]
     assert (hello["text"], hello["scheduled_at"]) == ("Hello", "2035-06-01T10:00:00.000000Z")
-    assert postino(*words).out == "2 lines: 0 posts are planned, 2 were known already.\n"
+    assert postino(*words).out == "2 lines: 0 posts are scheduled, 2 were known already.\n"
     assert len(postino("posts", "list", "--json").json["data"]) == 2
 
 
@@ -49,7 +49,7 @@ def test_what_is_wrong_is_told_by_its_line_and_the_rest_is_saved(
     assert [row.split()[:3] for row in answer.rows[:2]] == [
         ["LINE", "COLUMN", "VALUE"], ["4", "accounts", "bluesky:bob"],
     ]  # fmt: skip
-    assert answer.rows[2] == "3 lines, 1 of them with faults: 2 posts are planned."
+    assert answer.rows[2] == "3 lines, 1 of them with errors: 2 posts are scheduled."
 
 
 def test_a_file_that_cannot_be_read_and_a_zone_that_is_none_are_wrong_use(file: Path, postino: Postino) -> None:
@@ -65,7 +65,7 @@ def test_a_file_that_is_wrong_as_a_whole_is_a_failure(file: Path, text: str, des
     file.write_text(text)
     for more in ([], ["--dry-run"]):
         answer = postino("posts", "import", file, *more)
-        assert (answer.code, answer.rows[-1]) == (1, "No line of it can be read as a post. Nothing was saved.")
+        assert (answer.code, answer.rows[-1]) == (1, "The file has no line that is a post. Nothing was saved.")
         assert answer.rows[1].startswith("1 ")
         assert "first_comment" not in answer.out
 
@@ -76,7 +76,7 @@ def test_what_is_wrong_with_many_lines_is_said_once_and_in_words_of_the_command_
     answer = postino("posts", "import", file, "--dry-run")
     assert [row.split("  ")[:2] for row in answer.rows[1:2]] == [["2, 3", "at"]]
     assert "give --timezone as well" in answer.rows[1]
-    assert answer.rows[2:] == ["2 lines, 2 of them with faults: 0 posts would be planned. Nothing was saved."]
+    assert answer.rows[2:] == ["2 lines, 2 of them with errors: 0 posts would be scheduled. Nothing was saved."]
 
 
 def test_what_is_wrong_with_each_line_otherwise_is_said_of_each(file: Path, desk: Desk, postino: Postino) -> None:
@@ -96,4 +96,4 @@ def test_a_line_is_told_all_that_is_wrong_with_it(file: Path, desk: Desk, postin
     file.write_text("text;accounts;at\n;bluesky:bob;2035-06-01T12:00Z\n")
     answer = postino("posts", "import", file)
     assert [row.split()[1] for row in answer.rows[1:-1]] == ["accounts", "text"]
-    assert answer.rows[-1] == "1 line, which has faults: 0 posts are planned."
+    assert answer.rows[-1] == "1 line, which has errors: 0 posts are scheduled."

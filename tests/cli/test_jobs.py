@@ -119,7 +119,7 @@ def test_an_id_that_is_none_is_wrong_use_and_an_unknown_one_is_not_found(
 ) -> None:
     wrong = postino(*command, "abc")
     assert (wrong.code, wrong.out) == (2, "")
-    assert "id: 'abc' is not a job's id" in wrong.err
+    assert "id: 'abc' is not the id of a job" in wrong.err
     unknown = postino(*command, uuid4(), "--json")
     assert (unknown.code, unknown.out, unknown.refusal["type"]) == (3, "", "not_found")
 
@@ -177,7 +177,7 @@ def test_a_person_says_what_happened_to_an_uncertain_job(
 ) -> None:
     job = desk.settled(Unknown("no answer"))
     answer = postino("jobs", "resolve", job.id, *word, "--reason", "seen with my own eyes")
-    assert (answer.code, answer.out) == (0, f"Job {job.id} is resolved: it is now {state.value}.\n")
+    assert (answer.code, answer.out) == (0, f"Job {job.id} is resolved and now {state.value}.\n")
     settled = desk.get(job)
     assert settled.state is state
     assert settled.remote_id == ("ig-7" if state is State.COMPLETED else None)

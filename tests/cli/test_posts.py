@@ -77,7 +77,11 @@ def test_an_account_is_known_by_its_id_its_network_or_its_handle(postino: Postin
 
 @pytest.mark.parametrize(
     ("name", "code", "words"),
-    [("ada", 2, f"any of {MASTODON}, {TELEGRAM}"), ("blusky", 3, "Did you mean bluesky?"), ("zebra", 3, "There are:")],
+    [
+        ("ada", 2, f"matches several accounts: {MASTODON}, {TELEGRAM}"),
+        ("blusky", 3, "Did you mean bluesky?"),
+        ("zebra", 3, "Use one of:"),
+    ],
 )
 def test_a_name_that_means_no_account_or_several_is_refused(postino: Postino, name: str, code: int, words: str) -> None:
     answer = postino("post", "Hello", "--to", name)
@@ -165,7 +169,7 @@ def test_a_waiting_post_is_edited_moved_and_cancelled_with_a_line_in_the_audit_t
 ) -> None:
     post_id = later["id"]
     edited = postino("posts", "edit", post_id, "--text", "Sooner", "--reason", "a typo")
-    assert edited.out == f"Post {post_id} is edited: it is now scheduled, for 2035-06-01T12:00:00Z.\n"
+    assert edited.out == f"Post {post_id} is edited and now scheduled, for 2035-06-01T12:00:00Z.\n"
     assert desk.last_audit()[1:] == ("job.edited", post_id, "a typo")
     moved = postino("posts", "reschedule", post_id, "--at", "2035-07-01T14:00", "--timezone", "Europe/Rome", "--json")
     assert moved.json["scheduled_at"] == "2035-07-01T12:00:00.000000Z"
@@ -195,7 +199,7 @@ def recalled(postino: Postino, desk: Desk) -> None:
 
 
 def kept(post_id: str) -> str:
-    return f"Post {post_id} is kept, and goes out once this is over: Account {BLUESKY} is paused: recall. `"
+    return f"Post {post_id} is deferred: Account {BLUESKY} is paused: recall. Run `"
 
 
 @pytest.mark.usefixtures("recalled")
@@ -208,13 +212,13 @@ def test_a_post_that_a_closed_gate_keeps_is_no_failure_and_what_it_waits_for_is_
     account, status, post_id, *_ = line.split()
     assert (answer.code, account, status) == (0, BLUESKY, "scheduled")
     assert answer.err.startswith(kept(post_id))
-    assert answer.err.endswith(f"posts explain {post_id}` tells more.\n")
+    assert answer.err.endswith(f"posts explain {post_id}` for details.\n")
 
 
 @pytest.mark.usefixtures("recalled")
 def test_now_says_what_keeps_it(postino: Postino, later: Any) -> None:
     answer = postino("posts", "reschedule", later["id"], "--now")
-    assert (answer.code, answer.out.startswith(f"Post {later['id']} is rescheduled: it is now scheduled")) == (0, True)
+    assert (answer.code, answer.out.startswith(f"Post {later['id']} is rescheduled and now scheduled")) == (0, True)
     assert answer.err.startswith(kept(later["id"]))
 
 
@@ -222,7 +226,7 @@ def test_now_says_what_keeps_it(postino: Postino, later: Any) -> None:
 @pytest.mark.usefixtures("recalled")
 def test_somebody_at_a_terminal_does_not_wait_for_a_closed_gate(folder: Path) -> None:
     said = in_terminal("post", "Hello", "--to", "bluesky", POSTINO_DATA_DIR=str(folder))  # and it ends with 0
-    assert "is kept, and goes out once this is over" in said
+    assert "is deferred: " in said
 
 
 def test_what_a_move_has_to_be_told_of_is_in_the_json(postino: Postino, later: Any) -> None:
@@ -262,7 +266,7 @@ def test_posts_are_listed_by_status_network_and_account_in_pages(postino: Postin
         (["show", "7"], 2, "`postino posts list`"),
         (["show", "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"], 3, "does not exist"),
         (["cancel", "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"], 3, "does not exist"),
-        (["edit", "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"], 2, "Say what to change"),
+        (["edit", "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"], 2, "Pass at least one change"),
         (["reschedule", "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"], 2, "either --at TIME or --now"),
         (["resolve", "01932c07-5b1e-7cc3-98c4-dc0c0c07398f", "--give-up"], 2, "--reason"),
         (["resolve", "01932c07-5b1e-7cc3-98c4-dc0c0c07398f", "--reason", "x"], 2, "--send-again"),
@@ -295,7 +299,7 @@ def test_posts_held_after_a_copy_are_answered_for_all_at_once(postino: Postino, 
     assert all(post["needs_person"] and "copied" in post["last_error"] for post in listed)
     answer = postino("posts", "resolve", "--held", "--send-again", "--reason", "I looked: none of them is out", *there)
     assert (answer.code, len(answer.rows)) == (0, 3)
-    assert all("it is now scheduled" in line for line in answer.rows)
+    assert all("and now scheduled" in line for line in answer.rows)
     first, second, _ = (post["id"] for post in listed)
     both = postino("posts", "resolve", first, second, "--give-up", "--reason", "x", "--json", *there)
     assert (both.code, [it["error"]["exit_code"] for it in both.json["data"]]) == (4, [4, 4])

@@ -57,7 +57,7 @@ def test_what_is_paused_is_listed_until_it_is_resumed(
 @pytest.mark.parametrize("what", [["low"], ["--channel", "x"], ["--brand", "b1"], ["--account", "a1"], ["--all"]])
 def test_pausing_prints_the_command_that_undoes_it(what: list[str], folder: Path, desk: Desk, postino: Postino) -> None:
     answer = postino("queues", "pause", *what, "--data-dir", folder)
-    program, undo = answer.out.partition("This undoes it: ")[2].split("postino queues ")
+    program, undo = answer.out.partition("To undo: ")[2].split("postino queues ")
     assert program == "" or program.endswith(" -m ")
     assert shlex.split(undo) == ["resume", *what, "--data-dir", str(folder)]
     assert postino("queues", *shlex.split(undo)).code == 0
@@ -68,7 +68,7 @@ def test_pausing_a_network_without_jobs_tells_which_channels_have_some(desk: Des
     assert postino("queues", "pause", "--channel", "instagram").err == ""
     other = postino("queues", "pause", "--channel", "bluesky")
     assert other.code == 0
-    assert "No job of the channel bluesky is waiting or running now" in other.err
+    assert "The channel bluesky has no pending or running jobs now" in other.err
     assert "instagram." in other.err
 
 
@@ -93,17 +93,20 @@ def test_a_channel_of_the_settings_may_be_capped_before_its_first_job(
 @pytest.mark.parametrize("name", ["bluesky:bruno", "bluesky", "bruno"])
 def test_an_account_is_paused_and_resumed_by_any_name_it_has(name: str, bruno: str, postino: Postino) -> None:
     paused = postino("queues", "pause", "--account", name)
-    assert paused.out.startswith(f"The account {bruno} is paused. This undoes it: ")
+    assert paused.out.startswith(f"The account {bruno} is paused. To undo: ")
     assert f"queues resume --account {bruno}" in paused.out
-    assert postino("queues", "resume", "--account", name).out == f"The account {bruno} goes on.\n"
+    assert postino("queues", "resume", "--account", name).out == f"The account {bruno} is resumed.\n"
 
 
 def test_an_account_is_warmed_by_any_name_it_has(bruno: str, desk: Desk, postino: Postino) -> None:
     desk.perform(lambda app: app.store.start_cooldown(Scope.ACCOUNT, bruno, None, "too many"))
-    assert postino("queues", "warm", "--account", "bruno").out == f"The account {bruno} is not cooled any more.\n"
+    assert (
+        postino("queues", "end-cooldown", "--account", "bruno").out
+        == f"The account {bruno} is no longer in cooldown.\n"
+    )
 
 
-@pytest.mark.parametrize("deed", ["pause", "resume", "warm"])
+@pytest.mark.parametrize("deed", ["pause", "resume", "end-cooldown"])
 def test_an_account_that_nobody_knows_is_refused_with_the_nearest(deed: str, bruno: str, postino: Postino) -> None:
     refused = postino("queues", deed, "--account", "bluesky:bruna")
     assert (refused.code, refused.out) == (3, "")
@@ -172,7 +175,7 @@ def test_a_channel_is_capped_and_back_to_usual(desk: Desk, postino: Postino) -> 
 def test_a_cap_that_is_no_number_is_refused_by_its_field(most: str, desk: Desk, postino: Postino) -> None:
     refused = postino("queues", "cap", "instagram", most, "--json")
     assert (refused.code, refused.refusal["field"]) == (2, "most")
-    assert refused.refusal["message"].startswith(f"AT_MOST: {most!r} is neither a whole number from 0 to 1,000,000 nor")
+    assert refused.refusal["message"].startswith(f"MAXIMUM: {most!r} is neither a whole number from 0 to 1,000,000 nor")
 
 
 @pytest.mark.parametrize("scope", [Scope.ACCOUNT, Scope.CHANNEL])
@@ -180,11 +183,11 @@ def test_a_cool_down_is_listed_and_ended(scope: Scope, desk: Desk, postino: Post
     desk.perform(lambda app: app.store.start_cooldown(scope, "it", None, "too many"))
     [gate] = postino("queues", "list", "--json").json["gates"]
     assert (gate["scope"], gate["name"], gate["kind"], gate["reason"]) == (scope, "it", "cool_down", "too many")
-    assert postino("queues", "warm", f"--{scope}", "it", "--reason", "they agreed").code == 0
+    assert postino("queues", "end-cooldown", f"--{scope}", "it", "--reason", "they agreed").code == 0
     assert desk.last_audit()[1:] == ("gate.resumed", f"{scope}:it", "they agreed")
     assert postino("queues", "list", "--json").json["gates"] == []
-    assert postino("queues", "warm", f"--{scope}", "it").code == 3
-    assert postino("queues", "warm").code == 2
+    assert postino("queues", "end-cooldown", f"--{scope}", "it").code == 3
+    assert postino("queues", "end-cooldown").code == 2
 
 
 def test_the_list_tells_breakers_and_blackouts_beside_pauses(desk: Desk, postino: Postino) -> None:

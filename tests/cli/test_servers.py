@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from postino.cli.connection import Target
-from postino.cli.events import line
+from postino.cli.events import format_event
 from tests.api.processes import Server
 from tests.cli.command_line import Desk
 from tests.cli.conftest import Postino
@@ -155,7 +155,7 @@ ENDED = {
     ],
 )
 def test_an_event_tells_which_jobs_and_what_came_of_them(event: dict[str, Any], told: str) -> None:
-    assert line(event) == told
+    assert format_event(event) == told
 
 
 @pytest.mark.usefixtures("key")
@@ -164,7 +164,7 @@ def test_who_listens_is_told_where_and_what_to_do_once_the_server_is_gone(postin
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
     answer = postino("events", "--server", url, "--after", "0-9")
     assert answer.code == 5
-    assert answer.err.startswith(f"Listening at {url}. Ctrl-C ends it.")
+    assert answer.err.startswith(f"Waiting for events of {url}. Press Ctrl-C to stop.")
     assert f"events --after 0-9 --server {url}` to continue when the server is back." in answer.err
     assert "Nothing was changed" not in answer.err
 
@@ -179,4 +179,4 @@ def test_who_has_no_database_here_is_told_how_to_begin(postino: Postino, folder:
 
 def test_what_is_typed_wrong_is_told_in_sentences(postino: Postino) -> None:
     answer = postino("server", "--port", "abc")
-    assert (answer.code, "a whole number. `postino server --help`" in answer.err) == (2, True), answer.err
+    assert (answer.code, "expected a whole number. Run `postino server --help`" in answer.err) == (2, True), answer.err

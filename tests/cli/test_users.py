@@ -29,7 +29,7 @@ def test_a_person_is_added_gets_another_password_and_is_removed(
 ) -> None:
     type_in(monkeypatch, PASSWORD)
     added = postino("users", "add", "Ada", "--role", "editor", "--brand", "b1", "--reason", "new here")
-    assert (added.code, added.out) == (0, "ada may sign in, with the role editor.\n")
+    assert (added.code, added.out) == (0, "Added user ada with the role editor.\n")
     desk = Desk(folder)
     assert desk.last_audit()[1:] == ("user.added", "user:ada", "new here")
     found = logged_in(desk, "ada", PASSWORD)
@@ -40,7 +40,7 @@ def test_a_person_is_added_gets_another_password_and_is_removed(
     assert "ada" in postino("users", "list").out
     type_in(monkeypatch, "another horse")
     changed = postino("users", "password", "ada")
-    assert (changed.code, "signed out everywhere" in changed.out) == (0, True)
+    assert (changed.code, "ended all their sessions" in changed.out) == (0, True)
     assert desk.perform(lambda app: app.sign_in.find_session(found.cookie)) is None
     assert isinstance(logged_in(desk, "ada", PASSWORD), SignInRefused)
     assert isinstance(logged_in(desk, "ada", "another horse"), BrowserSession)

@@ -133,7 +133,7 @@ def test_what_the_pages_show_works_in_the_order_it_is_shown(tmp_path: Path) -> N
                 if page == EXTENDING and block.language == "json":
                     out = json.loads(rehearsal.said or "")
                     assert [(post["text"], post["sent"]) for post in out] == FORUM_HAS
-    [greeting] = [block for block in blocks(QUICKSTART, "text") if "Postino is up" in block.text]
+    [greeting] = [block for block in blocks(QUICKSTART, "text") if "Postino is running" in block.text]
     assert greeted(rehearsal.greeting) == greeted(greeting.text)
     jobs = settled_jobs(tmp_path / EXTENDING.stem / "letters-data", "letter.send", 1005)
     ends = Counter(job.state for job in jobs)

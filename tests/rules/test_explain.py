@@ -165,7 +165,7 @@ REMEDIES = [
     (gate(GateKind.PAUSE, Scope.QUEUE, "default"), "`postino queues resume default`"),
     (gate(GateKind.PAUSE, Scope.ALL, ""), "`postino queues resume --all`"),
     (gate(GateKind.TOKEN, Scope.ACCOUNT, ADA), "`postino accounts reconnect bluesky:ada`"),
-    (gate(GateKind.COOL_DOWN, until_at=at("11:00")), "`postino queues warm --channel bluesky`"),
+    (gate(GateKind.COOL_DOWN, until_at=at("11:00")), "`postino queues end-cooldown --channel bluesky`"),
     (gate(GateKind.QUOTA, until_at=at("11:00")), "another account"),
 ]
 

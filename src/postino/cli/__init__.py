@@ -1,4 +1,4 @@
-"""The command `postino`: what a person or a script asks of the queue.
+"""The `postino` command line.
 
 Exit codes: 0 done, 1 failed, 2 wrong use, 3 not found, 4 conflict, 5 store or server unreachable.
 """
@@ -46,7 +46,7 @@ cli.command("post")(post.post)
 cli.command("server")(server.run_server)
 cli.command("worker")(worker.run_worker)
 cli.command("sandbox")(sandbox.run_sandbox)
-cli.command("simulate")(forecast.simulate)
+cli.command("forecast")(forecast.show_forecast)
 cli.command("events")(events.events)
 cli.command("migrate")(database.migrate)
 cli.command("dispatch-due")(database.dispatch_due)
@@ -62,8 +62,8 @@ cli.add_typer(api_keys.commands, name="keys")
 cli.add_typer(users.commands, name="users")
 
 
-def show_version(wanted: bool) -> None:
-    if wanted:
+def show_version(requested: bool) -> None:
+    if requested:
         from importlib.metadata import version
 
         typer.echo(f"postino {version('postino')}")
@@ -73,39 +73,39 @@ def show_version(wanted: bool) -> None:
 @cli.callback(help=DESCRIPTION)
 def root(
     version: Annotated[
-        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Say which release this is.")
+        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """What stands before any command."""
+    """Options of the program itself."""
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    given = sys.argv[1:] if arguments is None else list(arguments)
+    words = sys.argv[1:] if arguments is None else list(arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # what a job says must not stop us from showing it
-    sys.exit(run(given))
+            stream.reconfigure(errors="backslashreplace")  # for characters that the terminal cannot show
+    sys.exit(run(words))
 
 
-def run(given: Sequence[str]) -> int:
-    """Runs one command and returns its exit code."""
+def run(words: Sequence[str]) -> int:
+    """Run one command and return its exit code."""
     try:
-        check_text(given)
-        ended = command()(given, prog_name="postino", standalone_mode=False)
-    except Exception as error:  # noqa: BLE001 - whatever it is, a person reads one paragraph and a script a number
-        return errors.tell(error, as_json="--json" in given)
-    return ended if isinstance(ended, int) else 0
+        check_text(words)
+        code = command()(words, prog_name="postino", standalone_mode=False)
+    except Exception as error:  # noqa: BLE001 - every error becomes one paragraph and an exit code
+        return errors.print_error(error, as_json="--json" in words)
+    return code if isinstance(code, int) else 0
 
 
 @cache
 def command() -> Any:
-    """All commands as one: put together once, however often it is asked."""
+    """Build the command tree once."""
     return typer.main.get_command(cli)
 
 
-def check_text(given: Sequence[str]) -> None:
-    """Bytes that are no text get as far as this and no further: no store could keep them."""
-    for argument in given:
+def check_text(words: Sequence[str]) -> None:
+    """Raise WrongUse for bytes that are not UTF-8, which no database could store."""
+    for argument in words:
         try:
             argument.encode()
         except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""`postino accounts`: who publishes. Credentials come by prompt or file, are sealed at once and never shown."""
+"""`postino accounts`: manage accounts. Credentials come from a prompt, a file or standard input, never from options."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,14 +9,16 @@ from postino.cli import output
 from postino.cli.connection import Target, open_api
 from postino.cli.options import Json, Reason, with_target
 
-commands = typer.Typer(help="Who publishes: add, list, check, reconnect.", no_args_is_help=True)
-AccountId = Annotated[str, typer.Argument(metavar="ACCOUNT", help="Its id, as in `accounts list`.", show_default=False)]
+commands = typer.Typer(help="Add, list, check and reconnect accounts.", no_args_is_help=True)
+AccountId = Annotated[
+    str, typer.Argument(metavar="ACCOUNT", help="Id of the account, as `accounts list` prints it.", show_default=False)
+]
 CredentialsFile = Annotated[
     Path | None,
     typer.Option(
         "--credentials",
         metavar="FILE",
-        help="A JSON object of them; without it they are asked for, or read from standard input.",
+        help="JSON file with the credentials. Default: prompt, or read standard input.",
         show_default=False,
     ),
 ]
@@ -26,7 +28,7 @@ COLUMNS = ("ID", "NETWORK", "HANDLE", "STATE", "BRAND", "REASON")
 @commands.command("list")
 @with_target
 def list_accounts(as_json: Json = False, *, target: Target) -> None:
-    """All accounts, and whether they can publish."""
+    """List all accounts with their state."""
     with open_api(target) as postino:
         accounts = postino.accounts.page()["data"]
     if as_json:
@@ -36,43 +38,51 @@ def list_accounts(as_json: Json = False, *, target: Target) -> None:
         (it["id"], it["network"], it["handle"], it["state"], it["brand"], it["reason"])
         for it in accounts
     ]  # fmt: skip
-    output.print_table(COLUMNS, rows, empty="There are no accounts yet.")
+    output.print_table(COLUMNS, rows, empty="There are no accounts.")
 
 
 @commands.command("add")
 @with_target
 def add(
-    network: Annotated[str, typer.Argument(metavar="NETWORK", help="bluesky, telegram …", show_default=False)],
-    handle: Annotated[str, typer.Argument(metavar="HANDLE", help="What it is called there.", show_default=False)],
+    network: Annotated[
+        str, typer.Argument(metavar="NETWORK", help="Name of the network, such as bluesky.", show_default=False)
+    ],
+    handle: Annotated[str, typer.Argument(metavar="HANDLE", help="Handle on the network.", show_default=False)],
     base_url: Annotated[
         str | None,
-        typer.Option("--base-url", help="Its server, target the network has many.", show_default=False),
+        typer.Option("--base-url", help="Server of the account, for networks with several.", show_default=False),
     ] = None,
-    brand: Annotated[str | None, typer.Option("--brand", help="Whose it is.", show_default=False)] = None,
+    brand: Annotated[
+        str | None, typer.Option("--brand", help="Brand that the account belongs to.", show_default=False)
+    ] = None,
     remote_id: Annotated[
-        str | None, typer.Option("--remote-id", help="What the network calls it by.", show_default=False)
+        str | None, typer.Option("--remote-id", help="Id of the account on the network.", show_default=False)
     ] = None,
     credentials: CredentialsFile = None,
     as_json: Json = False,
     *,
     target: Target,
 ) -> None:
-    """Add an account, or connect a known one anew."""
+    """Add an account, or reconnect an existing one."""
     from postino.cli.credentials import read_credentials
 
-    told, account_id = read_credentials(network, credentials, target), f"{network}:{handle}"
+    secrets, account_id = read_credentials(network, credentials, target), f"{network}:{handle}"
     with open_api(target, new=True) as postino:
-        if any(known["id"] == account_id for known in postino.accounts.page(network=network)["data"]):
-            account = postino.accounts.reconnect(account_id, told, base_url=base_url, brand=brand, remote_id=remote_id)
+        if any(item["id"] == account_id for item in postino.accounts.page(network=network)["data"]):
+            account = postino.accounts.reconnect(
+                account_id, secrets, base_url=base_url, brand=brand, remote_id=remote_id
+            )
         else:
-            account = postino.accounts.add(network, handle, told, base_url=base_url, brand=brand, remote_id=remote_id)
-    output.print_result(account, f"Account {account_id} is saved. {not_checked(account_id, target)}", as_json=as_json)
+            account = postino.accounts.add(
+                network, handle, secrets, base_url=base_url, brand=brand, remote_id=remote_id
+            )
+    output.print_result(account, f"Account {account_id} is saved. {suggest_check(account_id, target)}", as_json=as_json)
 
 
 @commands.command("check")
 @with_target
 def check(account: AccountId, as_json: Json = False, *, target: Target) -> None:
-    """Ask its network whether it takes the account's credentials. Refused, its posts wait; taken again, they go."""
+    """Check the credentials of an account with its network."""
     with open_api(target) as postino:
         checked = postino.accounts.check(account)
     output.print_result(checked, f"{account}: {checked['message']}", as_json=as_json)
@@ -90,16 +100,19 @@ def reconnect(
     *,
     target: Target,
 ) -> None:
-    """Give a known account new credentials: what waited for them goes out."""
+    """Replace the credentials of an account.
+
+    Posts that waited for them go out.
+    """
     from postino.cli.credentials import read_credentials
 
     with open_api(target) as postino:
-        known = postino.accounts.get(account)
-        told = read_credentials(known["network"], credentials, target)
-        again = postino.accounts.reconnect(account, told, reason=reason)
-    done = f"Account {account} has new credentials, and what waited for them goes out."
-    output.print_result(again, f"{done} {not_checked(account, target)}", as_json=as_json)
+        network = postino.accounts.get(account)["network"]
+        secrets = read_credentials(network, credentials, target)
+        updated = postino.accounts.reconnect(account, secrets, reason=reason)
+    message = f"Account {account} has new credentials. Posts that waited for them go out."
+    output.print_result(updated, f"{message} {suggest_check(account, target)}", as_json=as_json)
 
 
-def not_checked(account: str, target: Target) -> str:
+def suggest_check(account: str, target: Target) -> str:
     return f"Run `{target.format_command(f'accounts check {account}')}` to check the credentials with the network."

@@ -1,4 +1,4 @@
-"""`postino blackouts`: windows in which nothing is published. What one would move is shown before it is saved."""
+"""`postino blackouts`: manage blackouts. `add` shows the jobs that a blackout delays before it saves it."""
 
 import re
 import sys
@@ -16,53 +16,68 @@ from postino.cli.weekdays import DAYS, parse_days
 from postino.errors import WrongUse
 from postino.values.gate import Scope
 
-commands = typer.Typer(help="When nothing is published: list, add, remove.", no_args_is_help=True)
+commands = typer.Typer(
+    help="List, add and remove blackouts: times in which nothing is published.", no_args_is_help=True
+)
 COLUMNS = ("ID", "SCOPE", "NAME", "START", "END", "TIMEZONE", "DAYS", "REASON")
 MOVES = ("ID", "CHANNEL", "ACCOUNT", "GOES_AT", "MOVES_TO_AT")
-OPTIONS = {"start": "from", "end": "to"}  # what a blackout calls otherwise than it is typed
+OPTIONS = {"start": "from", "end": "to"}  # options that are not named like the API field
 JsonDict = Mapping[str, Any]
 FIRST_WORD = re.compile("(?:start|end|scope|channel|brand|account|timezone|reason)(?=:| is | has | ')")
 INNER_WORD = re.compile("(?<=: )scope(?= is)|(?<=make )scope(?= ')|(?<=no room for )(?:channel|brand|account)(?= )")
 
 OfScope = Annotated[
     str | None,
-    typer.Option("--scope", help="all, channel, brand or account; as a name is given below.", show_default=False),
+    typer.Option(
+        "--scope", help="all, channel, brand or account. Default: from the options below.", show_default=False
+    ),
 ]
-All = Annotated[bool, typer.Option("--all", help="Everything: the same as --scope all.")]
-OfChannel = Annotated[str | None, typer.Option("--channel", help="Only this network or channel.", show_default=False)]
+All = Annotated[bool, typer.Option("--all", help="Everything; same as --scope all.")]
+OfChannel = Annotated[
+    str | None, typer.Option("--channel", help="Only this network or other channel.", show_default=False)
+]
 OfBrand = Annotated[str | None, typer.Option("--brand", help="Only this brand.", show_default=False)]
 OfAccount = Annotated[str | None, typer.Option("--account", help="Only this account.", show_default=False)]
-From = Annotated[str | None, typer.Option("--from", metavar="HH:MM", help="When it starts.", show_default=False)]
-To = Annotated[str | None, typer.Option("--to", metavar="HH:MM", help="The first minute after it.", show_default=False)]
+From = Annotated[
+    str | None, typer.Option("--from", metavar="HH:MM", help="Local time at which it starts.", show_default=False)
+]
+To = Annotated[
+    str | None, typer.Option("--to", metavar="HH:MM", help="Local time at which it ends.", show_default=False)
+]
 Zone = Annotated[
-    str | None, typer.Option("--timezone", metavar="ZONE", help="Whose clocks: Europe/Rome.", show_default=False)
+    str | None, typer.Option("--timezone", metavar="ZONE", help="Time zone, such as Europe/Rome.", show_default=False)
 ]
 OfDays = Annotated[
     str | None,
-    typer.Option("--days", metavar="DAYS", help="sat,sun or mon-fri or 6,0: on which it starts.", show_default=False),
+    typer.Option(
+        "--days",
+        metavar="DAYS",
+        help="Days on which it starts: sat,sun or mon-fri. Default: every day.",
+        show_default=False,
+    ),
 ]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before it is saved.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what it would move; save nothing.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Save without asking.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the jobs it would delay; save nothing.")]
 
 
 @commands.command("list")
 @with_target
 def list_blackouts(as_json: Json = False, *, target: Target) -> None:
-    """All of them, and whom they concern."""
+    """List all blackouts."""
     with open_api(target) as postino:
         blackouts = postino.blackouts.page()["data"]
     if as_json:
         output.print_json_list(blackouts)
         return
     rows = [
-        (it["id"], it["scope"], name_of(it), it["start"], it["end"], it["timezone"],
+        (it["id"], it["scope"], scope_name(it), it["start"], it["end"], it["timezone"],
          ",".join(DAYS[day] for day in sorted(it["days"])) or "all", it["reason"])
         for it in blackouts
     ]  # fmt: skip
     output.print_table(COLUMNS, rows, empty="There are no blackouts.")
 
 
-def name_of(blackout: JsonDict) -> str | None:
+def scope_name(blackout: JsonDict) -> str | None:
     return blackout.get(blackout["scope"])
 
 
@@ -85,97 +100,105 @@ def add(
     *,
     target: Target,
 ) -> None:
-    """Publish nothing in a window of local time, every day or on some. What is due in it waits for its end."""
-    told: dict[str, Any] = {"channel": channel, "brand": brand, "account": account}
-    told |= {"scope": parse_scope(scope, everything, told), "start": start, "end": end, "timezone": timezone}
-    told |= {"days": parse_days(days), "reason": reason or None}
-    desk = BlackoutEditor(target, asks=not yes, saves=not dry_run, as_json=as_json)
-    raise typer.Exit(desk.add({name: value for name, value in told.items() if value is not None}))
+    """Add a blackout: a window of local time, daily or on some days.
+
+    Posts that are due in it wait for its end.
+    """
+    fields: dict[str, Any] = {"channel": channel, "brand": brand, "account": account}
+    fields |= {"scope": parse_scope(scope, everything, fields), "start": start, "end": end, "timezone": timezone}
+    fields |= {"days": parse_days(days), "reason": reason or None}
+    editor = BlackoutEditor(target, asks=not yes, saves=not dry_run, as_json=as_json)
+    raise typer.Exit(editor.add({name: value for name, value in fields.items() if value is not None}))
 
 
 class BlackoutEditor:
-    """Shows what a blackout would move, asks where somebody can answer, and saves it."""
+    """Shows which jobs a blackout delays, asks for confirmation, and saves it."""
 
     def __init__(self, target: Target, *, asks: bool, saves: bool, as_json: bool) -> None:
         self.target, self.asks, self.saves, self.as_json = target, asks, saves, as_json
 
-    def add(self, told: dict[str, Any]) -> int:
-        """The exit code. Nothing of the queue is held open while somebody thinks."""
+    def add(self, fields: dict[str, Any]) -> int:
+        """Return the exit code. The queue is not held open while the user thinks."""
         with in_options(), open_api(self.target) as postino:
-            if "account" in told:
-                told |= {"account": resolve_account(postino, told["account"])}
-            blackout: JsonDict = postino.blackouts.preview(**told)
-            doubt = describe_unknown_brand(postino, told["brand"]) if blackout["scope"] == Scope.BRAND else None
+            if "account" in fields:
+                fields |= {"account": resolve_account(postino, fields["account"])}
+            blackout: JsonDict = postino.blackouts.preview(**fields)
+            hint = describe_unknown_brand(postino, fields["brand"]) if blackout["scope"] == Scope.BRAND else None
         self.check()
         if not self.as_json:
-            self.show(blackout, doubt)
-        saved = self.saves and self.agreed()
+            self.show(blackout, hint)
+        saved = self.saves and self.confirm()
         if saved:
             with open_api(self.target) as postino:
-                blackout = postino.blackouts.add(**told)
+                blackout = postino.blackouts.add(**fields)
         if self.as_json:
             output.print_json({**blackout, "saved": saved})
         elif saved:
             undo = self.target.format_command(f"blackouts remove {blackout['id']}")
-            output.print_line(f"Saved. This undoes it: {undo}")
+            output.print_line(f"Saved. To undo: {undo}")
         else:
             output.print_line("Nothing was saved.")
         return 0 if saved == self.saves else 1
 
     def check(self) -> None:
-        """Target nobody can be asked, somebody has to have said that it is meant."""
+        """Raise WrongUse if nobody can confirm and --yes is missing."""
         can_ask = output.is_terminal() and sys.stdin.isatty() and not self.as_json
         if self.saves and self.asks and not can_ask:
-            ways = "--yes saves it, --dry-run shows what it would move."
-            raise WrongUse(f"Nobody can be asked here whether it is meant: {ways} Nothing was saved.", field="yes")
+            message = (
+                "There is no terminal to ask for confirmation. Pass --yes to save, or --dry-run to see the effect."
+            )
+            raise WrongUse(f"{message} Nothing was saved.", field="yes")
 
-    def show(self, blackout: JsonDict, doubt: str | None) -> None:
+    def show(self, blackout: JsonDict, hint: str | None) -> None:
         output.print_line(f"Nothing is published: {blackout['sentence']}.")
         print_delayed_jobs(blackout)
-        if doubt is not None:
-            output.print_hint(doubt)
+        if hint is not None:
+            output.print_hint(hint)
 
-    def agreed(self) -> bool:
+    def confirm(self) -> bool:
         try:
             return not self.asks or typer.confirm("Save it?")
-        except typer.Abort:  # Ctrl-C, or the end of what is typed
+        except typer.Abort:  # Ctrl-C or end of input
             return False
 
 
 @commands.command("remove")
 @with_target
 def remove(
-    blackout_id: Annotated[str, typer.Argument(metavar="ID", help="The blackout's id.", show_default=False)],
+    blackout_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the blackout.", show_default=False)],
     reason: Reason = "",
     as_json: Json = False,
     *,
     target: Target,
 ) -> None:
-    """Publish again in that window; what waits for its end goes out now."""
-    wanted = parse_uuid(blackout_id, what="blackout")
+    """Remove a blackout.
+
+    Posts that waited for its end go out now.
+    """
+    checked = parse_uuid(blackout_id, what="blackout")
     with open_api(target) as postino:
-        blackout = postino.blackouts.remove(wanted, reason=reason)
+        blackout = postino.blackouts.remove(checked, reason=reason)
     output.print_result(blackout, f"Removed: {blackout['sentence']}.", as_json=as_json)
 
 
 @contextmanager
 def in_options() -> Iterator[None]:
-    """What a blackout calls a field, as it is typed here."""
+    """Replace field names in errors with the options of this command."""
 
-    def option(found: re.Match[str]) -> str:
-        return f"--{OPTIONS.get(found[0], found[0])}"
+    def to_option(match: re.Match[str]) -> str:
+        return f"--{OPTIONS.get(match[0], match[0])}"
 
     try:
         yield
-    except WrongUse as refusal:
-        said, field = str(refusal), refusal.field
-        first = FIRST_WORD.match(said)
-        said = said if first is None else option(first) + said[first.end() :]
-        blamed = None if field is None else OPTIONS.get(field, field)
-        raise WrongUse(INNER_WORD.sub(option, said), field=blamed) from refusal
+    except WrongUse as error:
+        message, field = str(error), error.field
+        first = FIRST_WORD.match(message)
+        message = message if first is None else to_option(first) + message[first.end() :]
+        option = None if field is None else OPTIONS.get(field, field)
+        raise WrongUse(INNER_WORD.sub(to_option, message), field=option) from error
 
 
-def print_delayed_jobs(told: JsonDict) -> None:
+def print_delayed_jobs(blackout: JsonDict) -> None:
     rows = [
         (
             it["job_id"],
@@ -184,26 +207,26 @@ def print_delayed_jobs(told: JsonDict) -> None:
             output.parse_instant(it["goes_at"]),
             output.parse_instant(it["moves_to"]) or "never",
         )
-        for it in told["shifts"]
+        for it in blackout["shifts"]
     ]
     if rows:
-        output.print_table(MOVES, rows, title="What would go out later")
+        output.print_table(MOVES, rows, title="Jobs that would be delayed")
     else:
-        output.print_line("It moves nothing that waits now.")
-    if told["more"]:
-        output.print_line(f"And {told['more']:,} more.")
-    if told["unlooked"]:
-        output.print_hint("More jobs wait than were looked at: it may move others as well.")
+        output.print_line("It delays no pending job.")
+    if blackout["more"]:
+        output.print_line(f"And {blackout['more']:,} more.")
+    if blackout["unlooked"]:
+        output.print_hint("Not all pending jobs were checked: it may delay others as well.")
 
 
-def parse_scope(scope: str | None, everything: bool, told: dict[str, Any]) -> str:
-    """As it is said; or what is named says it, target only one thing is."""
-    given = [name for name, value in told.items() if value is not None]
+def parse_scope(scope: str | None, everything: bool, names: dict[str, Any]) -> str:
+    """Return --scope, or the scope of the only option that names something."""
+    given = [name for name, value in names.items() if value is not None]
     if everything:
         given.append(Scope.ALL)
     if len(given) > 1 or (not given and scope is None):
-        wanted = "Say whom it concerns, with one of --all, --channel, --brand and --account."
-        raise WrongUse(f"{wanted} Nothing was saved.", field="scope")
+        message = "Pass exactly one of --all, --channel, --brand and --account."
+        raise WrongUse(f"{message} Nothing was saved.", field="scope")
     if everything and scope not in (None, Scope.ALL):
-        raise WrongUse(f"--scope is {scope!r}, which leaves no room for --all: leave one of them out.", field="scope")
+        raise WrongUse(f"--scope {scope!r} contradicts --all. Omit one of the two.", field="scope")
     return scope or given[0]

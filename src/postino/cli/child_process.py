@@ -1,4 +1,4 @@
-"""A process of ours that lives no longer than this one."""
+"""A child process that never outlives its parent."""
 
 import asyncio
 import contextlib
@@ -13,20 +13,20 @@ from typing import Any
 from postino.cli.shutdown import GRACE
 from postino.errors import PostinoError
 
-SHOWN_OF_LOG = 2000
-WAITED = 30.0  # seconds for a process to say that it is ready
+LOG_EXCERPT = 2000
+READY_TIMEOUT = 30.0  # seconds
 
 
-class Child:
-    """`postino …`, tied to us by its standard input: a pipe that the kernel closes when we end, even by SIGKILL.
+class ChildProcess:
+    """A `postino` process that ends with its parent: its standard input is a pipe that closes then, even on SIGKILL.
 
-    It stays in our process group. Its logs go to the file, or where ours go.
+    It stays in the parent's process group. It logs to the file, or to the parent's stderr.
     """
 
     def __init__(self, name: str, *words: str, settings: Mapping[str, str], log: Path | None) -> None:
         self.name = name
         self.words = words
-        self.settings = settings  # not among the words, which everybody on the machine can read
+        self.settings = settings  # in the environment: every user of the machine can read arguments
         self.log = log
         self.process: asyncio.subprocess.Process | None = None
 
@@ -42,30 +42,32 @@ class Child:
                 env={name: text for name, text in os.environ.items() if name != "POSTINO_APP"} | {**self.settings},
             )
 
-    async def told(self) -> dict[str, Any]:
-        """What it says once it is ready, a line of JSON."""
+    async def read_ready(self) -> dict[str, Any]:
+        """Return the line of JSON that the process prints when it is ready."""
         assert self.process is not None
         assert self.process.stdout is not None
         try:
-            async with asyncio.timeout(WAITED):
+            async with asyncio.timeout(READY_TIMEOUT):
                 line = await self.process.stdout.readline()
                 if not line:
                     await self.process.wait()
         except TimeoutError:
-            raise PostinoError(f"The {self.name} is not ready after {WAITED:.0f} s.{self.last_words()}") from None
+            raise PostinoError(
+                f"The {self.name} is not ready after {READY_TIMEOUT:.0f} s.{self.log_excerpt()}"
+            ) from None
         if not line:
             code = self.process.returncode
-            raise PostinoError(f"The {self.name} ended at once with exit code {code}.{self.last_words()}")
-        told: dict[str, Any] = json.loads(line)
-        return told
+            raise PostinoError(f"The {self.name} exited at once with code {code}.{self.log_excerpt()}")
+        ready: dict[str, Any] = json.loads(line)
+        return ready
 
-    def last_words(self) -> str:
+    def log_excerpt(self) -> str:
         if self.log is None:
             return ""
-        return f" Its last words, from {self.log}:\n{self.log.read_text(errors='replace')[-SHOWN_OF_LOG:]}"
+        return f" End of its log, {self.log}:\n{self.log.read_text(errors='replace')[-LOG_EXCERPT:]}"
 
-    async def ended(self) -> int:
-        """Its exit code, once it has ended. What it prints meanwhile is read and dropped."""
+    async def wait_until_exit(self) -> int:
+        """Return the exit code when the process has ended. Its output is discarded."""
         assert self.process is not None
         assert self.process.stdout is not None
         while await self.process.stdout.read(65536):
@@ -73,7 +75,7 @@ class Child:
         return await self.process.wait()
 
     async def stop(self, within: float) -> None:
-        """Asks it to end, waits for as long as it may take, and then does not ask any more."""
+        """Send SIGTERM, wait `within` seconds, close its standard input, and kill it last."""
         if self.process is None:
             return
         assert self.process.stdin is not None

@@ -1,4 +1,4 @@
-"""`postino circuits`: which services are left alone because they are in trouble, and a person's word about that."""
+"""`postino circuits`: list, open, close and reset circuit breakers."""
 
 import re
 from collections.abc import Mapping
@@ -9,31 +9,40 @@ import typer
 from postino.cli import output
 from postino.cli.connection import Target, open_api
 from postino.cli.content_options import Timezone
-from postino.cli.errors import in_options
+from postino.cli.errors import use_option_names
 from postino.cli.options import Json, Reason, with_target
 from postino.errors import WrongUse
 
-commands = typer.Typer(help="Services in trouble: list, open, close, reset.", no_args_is_help=True)
+commands = typer.Typer(help="List, open, close and reset circuit breakers.", no_args_is_help=True)
 COLUMNS = ("SERVICE", "STATE", "SINCE_AT", "UNTIL_AT", "FAILURES", "TRIPS", "BY", "REASON")
-LENGTH = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(s|m|h|d)")
+DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(s|m|h|d)")
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 Service = Annotated[
-    str, typer.Argument(metavar="SERVICE", help="A network, openai, or another channel.", show_default=False)
+    str,
+    typer.Argument(
+        metavar="SERVICE", help="Name of the service: a network, openai or another channel.", show_default=False
+    ),
 ]
 For = Annotated[
-    str | None, typer.Option("--for", metavar="TIME", help="For so long: 30s, 10m, 2h, 1d.", show_default=False)
+    str | None,
+    typer.Option("--for", metavar="TIME", help="Keep it open this long: 30s, 10m, 2h or 1d.", show_default=False),
 ]
 Until = Annotated[
     str | None,
-    typer.Option("--until", metavar="TIME", help="Until 2026-03-29T14:30, or with an offset.", show_default=False),
+    typer.Option(
+        "--until",
+        metavar="TIME",
+        help="Keep it open until then: 2026-03-29T14:30, with or without an offset.",
+        show_default=False,
+    ),
 ]
 
 
 @commands.command("list")
 @with_target
 def list_circuits(as_json: Json = False, *, target: Target) -> None:
-    """Every service that was ever in trouble, and whether it is left alone now."""
+    """List the circuit of every service that has ever failed."""
     with open_api(target) as postino:
         circuits = postino.circuits.page()["data"]
     if as_json:
@@ -41,10 +50,10 @@ def list_circuits(as_json: Json = False, *, target: Target) -> None:
         return
     rows = [
         (it["service"], it["state"], output.parse_instant(it["since_at"]), output.parse_instant(it["until_at"]),
-         it["failures"], it["trips"], who(it), it["reason"])
+         it["failures"], it["trips"], describe_opener(it), it["reason"])
         for it in circuits
     ]  # fmt: skip
-    output.print_table(COLUMNS, rows, empty="No service has been in trouble.")
+    output.print_table(COLUMNS, rows, empty="No service has ever failed.")
 
 
 @commands.command("open")
@@ -52,54 +61,58 @@ def list_circuits(as_json: Json = False, *, target: Target) -> None:
 def open_circuit(
     service: Service,
     reason: Reason = "",
-    length: For = None,
+    duration: For = None,
     until: Until = None,
     timezone: Timezone = None,
     as_json: Json = False,
     *,
     target: Target,
 ) -> None:
-    """Leave a service alone, for a time or until it is closed."""
-    if length is not None and until is not None:
-        raise WrongUse("until: give either --for or --until, not both.", field="until")
-    seconds = None if length is None else parse_duration(length)
-    with in_options(), open_api(target) as postino:
+    """Open a circuit, for a time or until you close it.
+
+    Jobs that need it wait without using up attempts.
+    """
+    if duration is not None and until is not None:
+        raise WrongUse("until: use either --for or --until, not both.", field="until")
+    seconds = None if duration is None else parse_duration(duration)
+    with use_option_names(), open_api(target) as postino:
         circuit = postino.circuits.open(service, reason=reason, until=until, timezone=timezone, seconds=seconds)
     at = output.parse_instant(circuit["until_at"])
-    ends = "until it is closed" if at is None else f"until {output.format_instant(at)}"
-    answer(circuit, f"is left alone {ends}. What waits for it spends no attempt.", as_json=as_json)
+    ends = "until you close it" if at is None else f"until {output.format_instant(at)}"
+    message = f"is open {ends}. Jobs that need it wait without using up attempts."
+    print_circuit(circuit, message, as_json=as_json)
     if not as_json:
-        output.print_hint(f"This ends it: {target.format_command(f'circuits close {service} --reason WHY')}")
+        output.print_hint(f"To close it: {target.format_command(f'circuits close {service} --reason WHY')}")
 
 
 @commands.command("close")
 @with_target
 def close_circuit(service: Service, reason: Reason = "", as_json: Json = False, *, target: Target) -> None:
-    """Ask a service again at once."""
+    """Close a circuit: requests resume at once."""
     with open_api(target) as postino:
         circuit = postino.circuits.close(service, reason=reason)
-    answer(circuit, "is asked again.", as_json=as_json)
+    print_circuit(circuit, "is closed: requests resume at once.", as_json=as_json)
 
 
 @commands.command("reset")
 @with_target
 def reset_circuit(service: Service, reason: Reason = "", as_json: Json = False, *, target: Target) -> None:
-    """Ask a service again, as if it had never been in trouble."""
+    """Close a circuit and forget its failures."""
     with open_api(target) as postino:
         circuit = postino.circuits.reset(service, reason=reason)
-    answer(circuit, "is asked again, and its troubles are forgotten.", as_json=as_json)
+    print_circuit(circuit, "is closed and its failures are forgotten.", as_json=as_json)
 
 
-def answer(circuit: Mapping[str, Any], said: str, *, as_json: bool) -> None:
-    output.print_result(circuit, f"The service {circuit['service']} {said}", as_json=as_json)
+def print_circuit(circuit: Mapping[str, Any], message: str, *, as_json: bool) -> None:
+    output.print_result(circuit, f"The circuit of {circuit['service']} {message}", as_json=as_json)
 
 
-def who(circuit: Mapping[str, Any]) -> str | None:
+def describe_opener(circuit: Mapping[str, Any]) -> str | None:
     return None if circuit["state"] == "closed" else "hand" if circuit["by_hand"] else "failures"
 
 
 def parse_duration(text: str) -> float:
-    found = LENGTH.fullmatch(text.strip())
-    if found is None:
-        raise WrongUse(f"for: {text!r} is no length of time: write it like 30s, 10m, 2h or 1d.", field="for")
-    return float(found[1]) * SECONDS[found[2]]
+    match = DURATION.fullmatch(text.strip())
+    if match is None:
+        raise WrongUse(f"for: {text!r} is not a duration. Use 30s, 10m, 2h or 1d.", field="for")
+    return float(match[1]) * SECONDS[match[2]]

@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 
 
 def migrate(data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
-    """Bring the database up to this release. Safe to run at any time, and by several at once."""
+    """Create the database or upgrade it to this release.
+
+    Safe to run at any time and concurrently.
+    """
 
     async def apply(app: "App") -> list[str]:
         return await app.store.migrate()
@@ -23,13 +26,16 @@ def migrate(data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json:
     for name in applied:
         output.print_line(f"applied {name}")
     if not applied:
-        output.print_line("Nothing to do: the database is up to date.")
+        output.print_line("The database is up to date.")
 
 
 @with_target
 def dispatch_due(as_json: Json = False, *, target: Target) -> None:
-    """Mark every due job dispatched and wake the workers, once: for cron. Safe to run by several at once."""
+    """Wake the workers for all due jobs, once.
+
+    Meant for cron; safe to run concurrently.
+    """
     with open_api(target) as postino:
-        told = postino.dispatch_due()
-    due = "job" if told["dispatched"] == 1 else "jobs"
-    output.print_result(told, f"{told['dispatched']} due {due} dispatched.", as_json=as_json)
+        result = postino.dispatch_due()
+    noun = "job" if result["dispatched"] == 1 else "jobs"
+    output.print_result(result, f"{result['dispatched']} due {noun} dispatched.", as_json=as_json)

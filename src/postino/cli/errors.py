@@ -1,4 +1,4 @@
-"""What a command says when it cannot: one paragraph on stderr, or one JSON object there with `--json`."""
+"""Print errors: one paragraph on stderr, or one JSON object with `--json`."""
 
 import json
 import os
@@ -19,72 +19,72 @@ NO_INTEGER = "Input should be a valid integer, unable to parse string as an inte
 FIELD = re.compile("`([a-z_]+)`")
 
 
-def tell(error: Exception, *, as_json: bool) -> int:
-    """Says it, and returns the exit code."""
-    refusal = described(error)
+def print_error(error: Exception, *, as_json: bool) -> int:
+    """Print an error and return its exit code."""
+    problem = describe_error(error)
     if as_json:
-        sys.stderr.write(json.dumps({"error": refusal}) + "\n")
-    elif refusal["message"]:  # none where the help was shown instead
-        typer.secho(refusal["message"], err=True, fg="red" if coloured() else None)
-    code: int = refusal["exit_code"]
+        sys.stderr.write(json.dumps({"error": problem}) + "\n")
+    elif problem["message"]:  # empty if the help was shown instead
+        typer.secho(problem["message"], err=True, fg="red" if use_colour() else None)
+    code: int = problem["exit_code"]
     return code
 
 
-def described(error: Exception) -> dict[str, Any]:
-    """The error as `--json` shows it."""
+def describe_error(error: Exception) -> dict[str, Any]:
+    """Return the error object that `--json` prints."""
     match error:
         case PostinoError():
-            kind, code, message = snake(type(error).__name__), error.exit_code, str(error)
+            kind, code, message = to_snake_case(type(error).__name__), error.exit_code, str(error)
         case typer.TyperException():
-            kind, code, message = "wrong_use", error.exit_code, usage(error)
+            kind, code, message = "wrong_use", error.exit_code, describe_usage(error)
         case OSError(filename=str(path)):
             kind, code, message = "failed", FAILED, f"{path}: {error.strerror}. Nothing was changed there."
         case OSError():
-            kind, code, message = "failed", FAILED, f"The system refused: {error}."
+            kind, code, message = "failed", FAILED, f"The operating system reported an error: {error}."
         case _:
-            kind, code, message = "bug", FAILED, bug(error)
+            kind, code, message = "bug", FAILED, describe_bug(error)
     return {"type": kind, "message": message, "field": getattr(error, "field", None), "exit_code": code}
 
 
 @contextmanager
-def in_options(**options: str) -> Iterator[None]:
-    """What the API calls a field, as it is typed here: `timezone` is --timezone, and some have another name."""
+def use_option_names(**options: str) -> Iterator[None]:
+    """Replace API field names in errors with option names: `timezone` becomes --timezone."""
     try:
         yield
-    except (WrongUse, Conflict) as refusal:
-        said = FIELD.sub(lambda found: "--" + found[1].replace("_", "-"), str(refusal))
-        if refusal.field in options:
-            said = re.sub(rf"\b{refusal.field}(?=:| is )", options[refusal.field], said, count=1)
-            refusal.field = options[refusal.field]
-        refusal.args = (said,)
+    except (WrongUse, Conflict) as error:
+        message = FIELD.sub(lambda match: "--" + match[1].replace("_", "-"), str(error))
+        if error.field in options:
+            message = re.sub(rf"\b{error.field}(?=:| is )", options[error.field], message, count=1)
+            error.field = options[error.field]
+        error.args = (message,)
         raise
 
 
-def usage(error: typer.TyperException) -> str:
-    said = error.format_message().replace("Value error, ", "").replace(NO_INTEGER, "it has to be a whole number")
+def describe_usage(error: typer.TyperException) -> str:
+    message = error.format_message().replace("Value error, ", "").replace(NO_INTEGER, "expected a whole number")
     if getattr(error, "option_name", None) == "--server":
         return "--server: this command needs a database on this machine. Omit it, or run it on the server's machine."
     context = getattr(error, "ctx", None)
-    if context is None or said.startswith("Usage:") or not said:
-        return said
-    return f"{end_sentence(said)} `{context.command_path} --help` shows what there is."
+    if context is None or message.startswith("Usage:") or not message:
+        return message
+    return f"{end_sentence(message)} Run `{context.command_path} --help` for usage."
 
 
-def bug(error: Exception) -> str:
+def describe_bug(error: Exception) -> str:
     frame = traceback.extract_tb(error.__traceback__)[-1]
-    said = f"{type(error).__qualname__}: {error}"
-    return f"Postino itself went wrong, at {frame.filename} line {frame.lineno}: {said}. Please report this."
+    text = f"{type(error).__qualname__}: {error}"
+    return f"Internal error at {frame.filename} line {frame.lineno}: {text}. Please report this."
 
 
-def exit_code(codes: Iterable[int]) -> int:
-    """Of several that were refused: their common code, or 1 where they differ."""
+def combine_exit_codes(codes: Iterable[int]) -> int:
+    """Return the common exit code of several errors, or 1 if they differ."""
     different = {*codes}
     return different.pop() if len(different) == 1 else FAILED
 
 
-def snake(name: str) -> str:
+def to_snake_case(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
-def coloured() -> bool:
+def use_colour() -> bool:
     return sys.stderr.isatty() and not os.environ.get("NO_COLOR")

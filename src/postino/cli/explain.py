@@ -1,4 +1,4 @@
-"""`jobs explain`, `posts explain` and `jobs test`: why something has not run, and whether it could."""
+"""`jobs explain`, `posts explain` and `jobs test`: why a job has not run, and whether it could."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,48 +10,50 @@ import typer
 from postino.cli import output
 from postino.cli.connection import Target, open_api
 from postino.cli.content_options import At, Timezone
-from postino.cli.errors import in_options
+from postino.cli.errors import use_option_names
 from postino.cli.options import JobId, Json, parse_uuid, with_target
 from postino.cli.resolve_name import describe_unknown_brand, resolve_account
 
-COLUMNS = ("IN_THE_WAY", "SINCE_AT", "UNTIL_AT", "WHY", "CAUSE")
+COLUMNS = ("BLOCKER", "SINCE_AT", "UNTIL_AT", "WHY", "CAUSE")
 COMMAND = re.compile("`postino ([^`]+)`")
 Blocker = Mapping[str, Any]
-PostId = Annotated[str, typer.Argument(metavar="ID", help="The post's id.", show_default=False)]
+PostId = Annotated[str, typer.Argument(metavar="ID", help="Id of the post.", show_default=False)]
 Zone = Annotated[
     str | None,
-    typer.Option("--timezone", metavar="ZONE", help="Tell times of this zone: Europe/Rome.", show_default=False),
+    typer.Option(
+        "--timezone", metavar="ZONE", help="Show times in this zone, such as Europe/Rome.", show_default=False
+    ),
 ]
 
 
 @with_target
 def explain_job(job_id: JobId, timezone: Zone = None, as_json: Json = False, *, target: Target) -> None:
-    """Why a job has not run: what is in its way, until when, and what would let it go."""
+    """Explain why a job has not run: what blocks it, until when, and how to unblock it."""
     show(job_id, "job", timezone, target, as_json=as_json)
 
 
 @with_target
 def explain_post(post_id: PostId, timezone: Zone = None, as_json: Json = False, *, target: Target) -> None:
-    """Why a post has not gone out: what is in its way, until when, and what would let it go."""
+    """Explain why a post is not published: what blocks it, until when, and how to unblock it."""
     show(post_id, "post", timezone, target, as_json=as_json)
 
 
 def show(text: str, what: str, timezone: str | None, target: Target, *, as_json: bool) -> None:
-    wanted = parse_uuid(text, what=what)
+    checked = parse_uuid(text, what=what)
     with open_api(target) as postino:
-        room = postino.posts if what == "post" else postino.jobs
-        told = room.explain(wanted, timezone=timezone)
+        resource = postino.posts if what == "post" else postino.jobs
+        explanation = resource.explain(checked, timezone=timezone)
     if as_json:
-        output.print_json(told)
+        output.print_json(explanation)
         return
-    say(here(told["sentence"], target), waits=bool(told["blockers"]))
-    show_blockers(told["blockers"], target, timezone)
-    if told["blockers"] and told["eta"] is not None:
+    print_sentence(localize_commands(explanation["sentence"], target), waits=bool(explanation["blockers"]))
+    print_blockers(explanation["blockers"], target, timezone)
+    if explanation["blockers"] and explanation["eta"] is not None:
         output.print_line("")
-        output.print_fields({"eta": output.parse_instant(told["eta"], timezone)})
+        output.print_fields({"eta": output.parse_instant(explanation["eta"], timezone)})
 
 
-def say(sentence: str, *, waits: bool) -> None:
+def print_sentence(sentence: str, *, waits: bool) -> None:
     if not output.is_terminal():
         output.print_line(output.escape_control_characters(sentence))
         return
@@ -61,10 +63,10 @@ def say(sentence: str, *, waits: bool) -> None:
     Console().print(Text(output.escape_control_characters(sentence), style="yellow" if waits else "green"))
 
 
-def show_blockers(blockers: Sequence[Blocker], target: Target, timezone: str | None) -> None:
+def print_blockers(blockers: Sequence[Blocker], target: Target, timezone: str | None) -> None:
     if output.is_terminal():
         for number, blocker in enumerate(blockers, 1):
-            more = details(blocker, target, timezone)
+            more = list_details(blocker, target, timezone)
             output.print_line("\n" + "\n    ".join([f"{number:>2}  {blocker['sentence']}", *more]))
         return
     if not blockers:
@@ -79,14 +81,14 @@ def show_blockers(blockers: Sequence[Blocker], target: Target, timezone: str | N
         for it in blockers
     ]
     output.print_table(COLUMNS, rows)
-    remedies = [here(it["unblock"], target) for it in blockers if it["unblock"] is not None]
+    remedies = [localize_commands(it["unblock"], target) for it in blockers if it["unblock"] is not None]
     if remedies:
         output.print_line("\nWhat you can do")
         for remedy in remedies:
             output.print_line(f"  {output.escape_control_characters(remedy)}")
 
 
-def details(blocker: Blocker, target: Target, timezone: str | None) -> Iterator[str]:
+def list_details(blocker: Blocker, target: Target, timezone: str | None) -> Iterator[str]:
     now = datetime.now(UTC)
     for word in ("since", "until"):
         at = output.parse_instant(blocker[f"{word}_at"], timezone)
@@ -95,45 +97,47 @@ def details(blocker: Blocker, target: Target, timezone: str | None) -> Iterator[
     if blocker["cause"] is not None:
         yield output.escape_control_characters(blocker["cause"])
     if blocker["unblock"] is not None:
-        yield output.escape_control_characters(here(blocker["unblock"], target))
+        yield output.escape_control_characters(localize_commands(blocker["unblock"], target))
 
 
-def here(text: str, target: Target) -> str:
-    """With every command as one would type it to get to this very queue."""
-    return COMMAND.sub(lambda found: f"`{target.format_command(found[1])}`", text)
+def localize_commands(text: str, target: Target) -> str:
+    """Replace each `postino …` command with the one for this queue."""
+    return COMMAND.sub(lambda match: f"`{target.format_command(match[1])}`", text)
 
 
 @with_target
 def evaluate_job(
-    channel: Annotated[str, typer.Option("--channel", help="A network, or another channel.", show_default=False)],
-    account: Annotated[str | None, typer.Option("--account", help="Of this account.", show_default=False)] = None,
-    brand: Annotated[str | None, typer.Option("--brand", help="Of this brand.", show_default=False)] = None,
-    queue: Annotated[str | None, typer.Option("--queue", help="high, default or low.", show_default=False)] = None,
+    channel: Annotated[str, typer.Option("--channel", help="Network or other channel.", show_default=False)],
+    account: Annotated[str | None, typer.Option("--account", help="Account of the job.", show_default=False)] = None,
+    brand: Annotated[str | None, typer.Option("--brand", help="Brand of the job.", show_default=False)] = None,
+    queue: Annotated[
+        str | None, typer.Option("--queue", help="Queue: high, default or low.", show_default=False)
+    ] = None,
     at: At = None,
     timezone: Timezone = None,
     as_json: Json = False,
     *,
     target: Target,
 ) -> None:
-    """Whether a job could run at a time: what would be in its way then. Nothing is queued."""
-    with in_options(run_at="at"), open_api(target) as postino:
-        whose: dict[str, Any] = {"brand": brand, "queue": queue}
+    """Test whether a job could run at a time, without queueing it."""
+    with use_option_names(run_at="at"), open_api(target) as postino:
+        lane: dict[str, Any] = {"brand": brand, "queue": queue}
         if account is not None:
-            whose["account"] = resolve_account(postino, account)
-        doubt = None if brand is None else describe_unknown_brand(postino, brand)
-        told = postino.jobs.test(channel, **whose, run_at=at, timezone=timezone)
-    notes = [*told["notes"], *([] if doubt is None else [doubt])]
+            lane["account"] = resolve_account(postino, account)
+        hint = None if brand is None else describe_unknown_brand(postino, brand)
+        result = postino.jobs.test(channel, **lane, run_at=at, timezone=timezone)
+    notes = [*result["notes"], *([] if hint is None else [hint])]
     if as_json:
-        output.print_json({**told, "notes": notes})
+        output.print_json({**result, "notes": notes})
         return
-    evaluation = told["evaluation"]
-    say(verdict(told["run_at"], evaluation, timezone), waits=not evaluation["runnable"])
-    show_blockers(evaluation["blockers"], target, timezone)
+    evaluation = result["evaluation"]
+    print_sentence(describe_verdict(result["run_at"], evaluation, timezone), waits=not evaluation["runnable"])
+    print_blockers(evaluation["blockers"], target, timezone)
     for note in notes:
         output.print_hint(note)
 
 
-def verdict(run_at: str, evaluation: Mapping[str, Any], timezone: str | None) -> str:
-    can = "Yes: it could run" if evaluation["runnable"] else "No: it could not run"
-    met = " Another is planned within a minute of it." if evaluation["has_collision"] else ""
-    return f"{can} at {output.format_cell(output.parse_instant(run_at, timezone))}.{met}"
+def describe_verdict(run_at: str, evaluation: Mapping[str, Any], timezone: str | None) -> str:
+    answer = "Yes: it could run" if evaluation["runnable"] else "No: it could not run"
+    collision = " Another job is scheduled within a minute of it." if evaluation["has_collision"] else ""
+    return f"{answer} at {output.format_cell(output.parse_instant(run_at, timezone))}.{collision}"

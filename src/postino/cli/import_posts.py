@@ -1,4 +1,4 @@
-"""`postino posts import`: posts from a CSV file. It is checked first, and told what is wrong with which line."""
+"""`postino posts import`: create posts from a CSV file, after checking every line."""
 
 import re
 import sys
@@ -13,42 +13,45 @@ import typer
 from postino.cli import output
 from postino.cli.connection import Target, open_api
 from postino.cli.content_options import Timezone
-from postino.cli.errors import in_options
+from postino.cli.errors import use_option_names
 from postino.cli.options import Json, with_target
-from postino.cli.progress import EVERY, WORTH_TELLING, ProgressLine
+from postino.cli.progress import INTERVAL, MIN_ITEMS, ProgressLine
 from postino.errors import WrongUse
 
 if TYPE_CHECKING:
     from postino.cli.connection import QueueApi
     from postino.client.types.imports import ImportView
 
-Fault = Mapping[str, Any]
+Problem = Mapping[str, Any]
 QUOTED, TIMES = re.compile("'[^']*'"), ("at", "publish_until")
-MOST_LINES = 5
+MAX_LINES = 5
 COLUMNS = ("LINE", "COLUMN", "VALUE", "SEVERITY", "MESSAGE")
-File = Annotated[Path, typer.Argument(metavar="FILE", help="CSV; - reads it from standard input.", show_default=False)]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what is wrong with it; save nothing.")]
+File = Annotated[Path, typer.Argument(metavar="FILE", help="CSV file; - reads standard input.", show_default=False)]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only check the file; save nothing.")]
 
 
 @with_target
 def import_posts(
     file: File, timezone: Timezone = None, dry_run: DryRun = False, as_json: Json = False, *, target: Target
 ) -> None:
-    """Plan the posts of a CSV file with the columns text, accounts and at. What is wrong is told, the rest is saved."""
-    content = read(file)
-    with in_options(), open_api(target) as postino:
-        told = postino.imports.check(content, timezone=timezone)
-        if not dry_run and told["rows"]:
-            told = saved(postino, told, target)
+    """Schedule the posts of a CSV file with the columns text, accounts and at.
+
+    Lines with errors are skipped.
+    """
+    content = read_file(file)
+    with use_option_names(), open_api(target) as postino:
+        result = postino.imports.check(content, timezone=timezone)
+        if not dry_run and result["rows"]:
+            result = save_import(postino, result, target)
     if as_json:
-        output.print_json(told)
+        output.print_json(result)
     else:
-        show(told, dry_run=dry_run)
-    if told["bad"]:
+        print_import(result, dry_run=dry_run)
+    if result["bad"]:
         raise typer.Exit(1)
 
 
-def read(file: Path) -> bytes:
+def read_file(file: Path) -> bytes:
     if str(file) == "-":
         return sys.stdin.buffer.read()
     try:
@@ -57,63 +60,63 @@ def read(file: Path) -> bytes:
         raise WrongUse(f"FILE: {file} cannot be read: {error.strerror}.", field="file") from None
 
 
-def saved(postino: "QueueApi", checked: "ImportView", target: Target) -> "ImportView":
-    """Target it takes long and somebody waits, another one saves, and this one looks how far that is."""
+def save_import(postino: "QueueApi", checked: "ImportView", target: Target) -> "ImportView":
+    """Save the posts. At a terminal, a large import runs in a thread while this one shows its progress."""
 
     def save() -> "ImportView":
-        with open_api(target) as other:
-            return other.imports.save(checked["token"])
+        with open_api(target) as api:
+            return api.imports.save(checked["token"])
 
-    if checked["rows"] < WORTH_TELLING or not sys.stderr.isatty():
+    if checked["rows"] < MIN_ITEMS or not sys.stderr.isatty():
         return postino.imports.save(checked["token"])
-    progress = ProgressLine("lines are saved")
-    with ThreadPoolExecutor(1) as another:
-        saving = another.submit(save)
-        while not wait_for([saving], EVERY).done:
-            progress.tell(postino.imports.get(checked["id"])["looked"], checked["rows"])
+    progress = ProgressLine("lines saved")
+    with ThreadPoolExecutor(1) as executor:
+        saving = executor.submit(save)
+        while not wait_for([saving], INTERVAL).done:
+            progress.update(postino.imports.get(checked["id"])["looked"], checked["rows"])
         progress.clear()
         return saving.result()
 
 
-def show(told: Mapping[str, Any], *, dry_run: bool) -> None:
-    if told["faults"]:
-        output.print_table(COLUMNS, [*group_problems(told["faults"])])
-    if told["more_faults"]:
-        output.print_line(f"And {told['more_faults']:,} more.")
-    output.print_line(summary(told, dry_run=dry_run))
+def print_import(result: Mapping[str, Any], *, dry_run: bool) -> None:
+    if result["faults"]:
+        output.print_table(COLUMNS, [*group_problems(result["faults"])])
+    if result["more_faults"]:
+        output.print_line(f"And {result['more_faults']:,} more.")
+    output.print_line(format_summary(result, dry_run=dry_run))
 
 
-def group_problems(faults: Sequence[Fault]) -> Iterator[Sequence[output.Cell]]:
-    """What is wrong with several lines alike is said once; of times that, whatever each of them is."""
-    alike: dict[tuple[str, ...], list[Fault]] = {}
+def group_problems(faults: Sequence[Problem]) -> Iterator[Sequence[output.Cell]]:
+    """Group equal problems of several lines into one row; for times, whatever the value is."""
+    groups: dict[tuple[str, ...], list[Problem]] = {}
     for fault in faults:
         about = QUOTED.sub("", fault["message"]) if fault["column"] in TIMES else fault["message"]
-        alike.setdefault((fault["column"], fault["severity"], about), []).append(fault)
-    for (column, severity, _), those in alike.items():
-        yield format_lines(those), column, those[0]["value"], severity, as_typed(those[0]["message"])
+        groups.setdefault((fault["column"], fault["severity"], about), []).append(fault)
+    for (column, severity, _), group in groups.items():
+        yield format_lines(group), column, group[0]["value"], severity, use_options(group[0]["message"])
 
 
-def format_lines(faults: Sequence[Fault]) -> str:
-    numbers = ", ".join(str(fault["line"]) for fault in faults[:MOST_LINES])
-    return numbers if len(faults) <= MOST_LINES else f"{numbers} and {len(faults) - MOST_LINES:,} more"
+def format_lines(faults: Sequence[Problem]) -> str:
+    numbers = ", ".join(str(fault["line"]) for fault in faults[:MAX_LINES])
+    return numbers if len(faults) <= MAX_LINES else f"{numbers} and {len(faults) - MAX_LINES:,} more"
 
 
-def as_typed(message: str) -> str:
+def use_options(message: str) -> str:
     return message.replace("`timezone`", "--timezone")
 
 
-def summary(told: Mapping[str, Any], *, dry_run: bool) -> str:
-    if not told["rows"]:
-        return "No line of it can be read as a post. Nothing was saved."
+def format_summary(result: Mapping[str, Any], *, dry_run: bool) -> str:
+    if not result["rows"]:
+        return "The file has no line that is a post. Nothing was saved."
     bad = ""
-    if told["bad"]:
-        bad = ", which has faults" if told["rows"] == 1 else f", {told['bad']:,} of them with faults"
-    lines = f"{count_noun(told['rows'], 'line')}{bad}"
+    if result["bad"]:
+        bad = ", which has errors" if result["rows"] == 1 else f", {result['bad']:,} of them with errors"
+    lines = f"{count_noun(result['rows'], 'line')}{bad}"
     if dry_run:
-        right = "" if told["faults"] else ", all right"
-        return f"{lines}{right}: {count_noun(told['posts'], 'post')} would be planned. Nothing was saved."
-    known = f", {told['known']:,} {was(told['known'])} known already" if told["known"] else ""
-    planned = f"{count_noun(told['created'], 'post')} {'is' if told['created'] == 1 else 'are'} planned"
+        right = "" if result["faults"] else ", no errors"
+        return f"{lines}{right}: {count_noun(result['posts'], 'post')} would be scheduled. Nothing was saved."
+    known = f", {result['known']:,} {was(result['known'])} known already" if result["known"] else ""
+    planned = f"{count_noun(result['created'], 'post')} {'is' if result['created'] == 1 else 'are'} scheduled"
     return f"{lines}: {planned}{known}."
 
 

@@ -27,7 +27,7 @@ class InProcessTransport:
     def __init__(self, postino: Postino, name: str, runner: asyncio.Runner) -> None:
         self.progress = ProgressLine("jobs have run")
         self.postino, self.runner = postino, runner
-        self.check = FixedCaller(Caller(name, "cli", progress=self.progress.tell))
+        self.check = FixedCaller(Caller(name, "cli", progress=self.progress.update))
         self.apps: dict[str, ASGIApp] = {}
 
     def send(self, request: ApiRequest[Any]) -> ApiResponse | NoResponse:

@@ -1,4 +1,4 @@
-"""One `postino up` per data directory."""
+"""Allow only one `postino up` per data directory."""
 
 import fcntl
 import os
@@ -11,7 +11,7 @@ from postino.errors import Conflict
 
 @contextmanager
 def hold_instance_lock(folder: Path) -> Iterator[None]:
-    """Held by the kernel on behalf of this process: it is free again however the process ends."""
+    """Hold a file lock, which the kernel releases however the process ends."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -20,7 +20,7 @@ def hold_instance_lock(folder: Path) -> Iterator[None]:
         except BlockingIOError:
             holder = os.read(descriptor, 32).decode(errors="replace").strip() or "unknown"
             raise Conflict(
-                f"Postino is already up on {folder} (process {holder}). Stop that one first, or give this one another"
+                f"Postino already runs on {folder} (process {holder}). Stop that process first, or pass another"
                 " --data-dir."
             ) from None
         os.ftruncate(descriptor, 0)

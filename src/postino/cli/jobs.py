@@ -1,4 +1,4 @@
-"""`postino jobs`: look at jobs, and decide about one."""
+"""`postino jobs`: list, show, explain, cancel, replay and resolve jobs."""
 
 from typing import Annotated, Any
 
@@ -6,7 +6,7 @@ import typer
 
 from postino.cli import explain, output
 from postino.cli.connection import Target, open_api
-from postino.cli.job_view import COLUMNS, refused, replayed, row, show_history, show_job
+from postino.cli.job_view import COLUMNS, describe_replay, format_row, print_attempts, print_job, to_replay_error
 from postino.cli.options import (
     Before,
     Channel,
@@ -28,7 +28,7 @@ from postino.cli.pagination import fetch_items, print_next_page_hint
 from postino.errors import Conflict, WrongUse
 from postino.values.job import State
 
-commands = typer.Typer(help="Look at jobs; explain, cancel, replay or resolve one.", no_args_is_help=True)
+commands = typer.Typer(help="List, show, explain, cancel, replay and resolve jobs.", no_args_is_help=True)
 MOST_CHILDREN = 100
 
 
@@ -36,57 +36,65 @@ MOST_CHILDREN = 100
 @with_target
 def list_jobs(
     state: Annotated[
-        list[State] | None, typer.Option("--state", help="Only in this state; may be repeated.", show_default=False)
+        list[State] | None,
+        typer.Option("--state", help="Only jobs in this state; may be repeated.", show_default=False),
     ] = None,
     type: Type = None,
     channel: Channel = None,
-    account: Annotated[str | None, typer.Option("--account", help="Only this account.", show_default=False)] = None,
-    brand: Annotated[str | None, typer.Option("--brand", help="Only this brand.", show_default=False)] = None,
-    queue: Annotated[str | None, typer.Option("--queue", help="high, default or low.", show_default=False)] = None,
+    account: Annotated[
+        str | None, typer.Option("--account", help="Only jobs of this account.", show_default=False)
+    ] = None,
+    brand: Annotated[str | None, typer.Option("--brand", help="Only jobs of this brand.", show_default=False)] = None,
+    queue: Annotated[
+        str | None, typer.Option("--queue", help="Only jobs of this queue: high, default or low.", show_default=False)
+    ] = None,
     limit: Limit = 50,
     before: Before = None,
     as_json: Json = False,
     *,
     target: Target,
 ) -> None:
-    """Live and finished jobs, the newest first."""
+    """List jobs, newest first."""
     states = ",".join(state) if state else None
-    wanted = {"state": states, "type": type, "channel": channel, "account": account, "brand": brand, "queue": queue}
+    filters = {"state": states, "type": type, "channel": channel, "account": account, "brand": brand, "queue": queue}
     place = parse_cursor(before)
     with open_api(target) as postino:
-        jobs, cursor = fetch_items(postino.jobs.page, limit, place, **wanted)
+        jobs, cursor = fetch_items(postino.jobs.page, limit, place, **filters)
     if as_json:
         output.print_json_list(jobs, cursor)
         return
-    output.print_table(COLUMNS, [row(job) for job in jobs], empty="There are no such jobs.")
+    output.print_table(COLUMNS, [format_row(job) for job in jobs], empty="No jobs match.")
     print_next_page_hint(cursor)
 
 
 @commands.command("show")
 @with_target
 def show(job_id: JobId, as_json: Json = False, *, target: Target) -> None:
-    """Everything about one job: its fields, its attempts, its children."""
-    wanted = parse_uuid(job_id)
+    """Show a job with its attempts and child jobs."""
+    checked = parse_uuid(job_id)
     with open_api(target) as postino:
-        job: dict[str, Any] = {**postino.jobs.get(wanted)}
-        children = postino.jobs.page(parent=wanted, limit=MOST_CHILDREN)["data"]
+        job: dict[str, Any] = {**postino.jobs.get(checked)}
+        children = postino.jobs.page(parent=checked, limit=MOST_CHILDREN)["data"]
     if as_json:
         output.print_json({**job, "children": children})
         return
     history = job.pop("history")
-    show_job(job)
-    show_history(history)
+    print_job(job)
+    print_attempts(history)
     if children:
-        output.print_table(COLUMNS, [row(child) for child in children], title="Children")
+        output.print_table(COLUMNS, [format_row(child) for child in children], title="Children")
 
 
 @commands.command("cancel")
 @with_target
 def cancel(job_id: JobId, reason: Reason = "", as_json: Json = False, *, target: Target) -> None:
-    """Cancel a job that has not started. Final."""
-    wanted = parse_uuid(job_id)
+    """Cancel a job that has not started.
+
+    This cannot be undone.
+    """
+    checked = parse_uuid(job_id)
     with open_api(target) as postino:
-        job = postino.jobs.cancel(wanted, reason=reason)
+        job = postino.jobs.cancel(checked, reason=reason)
     output.print_result(job, f"Job {job['id']} is cancelled.", as_json=as_json)
 
 
@@ -101,14 +109,17 @@ def replay(
     *,
     target: Target,
 ) -> None:
-    """Run a failed job again: attempts start from none, its key and its history stay."""
-    wanted, edited = parse_uuid(job_id), parse_payload(payload)
+    """Run a failed job again.
+
+    Its key and history stay; its attempts start from zero.
+    """
+    checked, edited = parse_uuid(job_id), parse_payload(payload)
     with open_api(target) as postino:
         try:
-            job = postino.jobs.replay(wanted, **edited, force=force, reason=reason)
-        except Conflict as refusal:
-            raise refused(refusal) from refusal
-    output.print_result(job, f"Job {job['id']} {replayed(job)}.", as_json=as_json)
+            job = postino.jobs.replay(checked, **edited, force=force, reason=reason)
+        except Conflict as error:
+            raise to_replay_error(error) from error
+    output.print_result(job, f"Job {job['id']} {describe_replay(job)}.", as_json=as_json)
 
 
 @commands.command("resolve")
@@ -118,28 +129,28 @@ def resolve(
     reason: RequiredReason,
     live: Annotated[
         str | None,
-        typer.Option("--live", metavar="REMOTE_ID", help="It is out, under this id.", show_default=False),
+        typer.Option("--live", metavar="REMOTE_ID", help="It was published, with this id.", show_default=False),
     ] = None,
-    again: Annotated[bool, typer.Option("--again", help="It is not out: send it again.")] = False,
-    give_up: Annotated[bool, typer.Option("--give-up", help="Leave it; it becomes a dead letter.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="It was not published: send it again.")] = False,
+    give_up: Annotated[bool, typer.Option("--give-up", help="Give up; it becomes a dead letter.")] = False,
     as_json: Json = False,
     *,
     target: Target,
 ) -> None:
-    """Say what happened to an uncertain job, which is never repeated blindly."""
-    wanted, said = parse_uuid(job_id), parse_verdict(live, again, give_up, check_reason(reason))
+    """Decide what became of an uncertain job."""
+    checked, decision = parse_uuid(job_id), parse_verdict(live, again, give_up, check_reason(reason))
     with open_api(target) as postino:
-        job = postino.jobs.resolve(wanted, **said)
-    output.print_result(job, f"Job {job['id']} is resolved: it is now {job['state']}.", as_json=as_json)
+        job = postino.jobs.resolve(checked, **decision)
+    output.print_result(job, f"Job {job['id']} is resolved and now {job['state']}.", as_json=as_json)
 
 
 def parse_verdict(
     live: str | None, again: bool, give_up: bool, reason: str, *, again_by: str = "--again"
 ) -> dict[str, Any]:
     if (live is not None) + again + give_up != 1:
-        raise WrongUse(f"Give one of --live REMOTE_ID (it is out), {again_by} (it is not) or --give-up.")
+        raise WrongUse(f"Pass one of --live REMOTE_ID (it was published), {again_by} (it was not) or --give-up.")
     if live is not None and not live.strip():
-        raise WrongUse("--live: needs the id under which it is out.", field="live")
+        raise WrongUse("--live: expected the id of the published post.", field="live")
     verdict = "send_again" if again else "give_up" if give_up else "live"
     return {"verdict": verdict, "remote_id": live, "reason": reason}
 

@@ -1,4 +1,4 @@
-"""Target logs go: to stderr, for eyes in a terminal, as JSON lines in a pipe. Stdout is for answers."""
+"""Configure logs: on stderr, readable in a terminal and as JSON lines elsewhere. Stdout holds only results."""
 
 import contextlib
 import logging
@@ -13,26 +13,26 @@ from structlog.typing import Processor
 
 
 def to_stderr(level: str = "info") -> None:
-    configure(sys.stderr, level, for_eyes() if sys.stderr.isatty() else for_programs())
+    configure(sys.stderr, level, console_processors() if sys.stderr.isatty() else json_processors())
 
 
 def to_file(path: Path, level: str = "info") -> None:
-    """A fresh one, to which others may add."""
+    """Log to an empty file, to which other processes may append."""
     path.write_bytes(b"")
-    configure(path.open("a", encoding="utf-8", buffering=1), level, for_programs())
+    configure(path.open("a", encoding="utf-8", buffering=1), level, json_processors())
 
 
 def configure(stream: TextIO, level: str, rendered: Iterable[Processor]) -> None:
     structlog.configure(
-        processors=[*shared(), *rendered],
+        processors=[*common_processors(), *rendered],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
-        logger_factory=lambda *_: Unfailing(stream),
+        logger_factory=lambda *_: TolerantLogger(stream),
         cache_logger_on_first_use=False,
     )
 
 
-class Unfailing(structlog.WriteLogger):
-    """A log that cannot be written, on a full disk or to a reader who left, must not stop what it tells about."""
+class TolerantLogger(structlog.WriteLogger):
+    """Ignores write errors: a full disk or closed pipe must not stop the program."""
 
     def msg(self, message: str) -> None:
         with contextlib.suppress(OSError, ValueError):
@@ -41,17 +41,17 @@ class Unfailing(structlog.WriteLogger):
     log = debug = info = warn = warning = fatal = failure = err = error = critical = exception = msg
 
 
-def shared() -> Iterable[Processor]:
+def common_processors() -> Iterable[Processor]:
     yield structlog.contextvars.merge_contextvars
     yield structlog.processors.add_log_level
     yield structlog.processors.TimeStamper(fmt="iso", utc=True)
 
 
-def for_eyes() -> Iterable[Processor]:
+def console_processors() -> Iterable[Processor]:
     plain = structlog.dev.plain_traceback
     yield structlog.dev.ConsoleRenderer(colors=not os.environ.get("NO_COLOR"), exception_formatter=plain)
 
 
-def for_programs() -> Iterable[Processor]:
+def json_processors() -> Iterable[Processor]:
     yield structlog.processors.format_exc_info
     yield structlog.processors.JSONRenderer()

@@ -1,4 +1,4 @@
-"""Options that several commands share, and how what is typed becomes a value."""
+"""Options that several commands share, and the parsing of their values."""
 
 import inspect
 import json
@@ -16,63 +16,69 @@ from postino.errors import WrongUse
 DataDir = Annotated[
     Path | None,
     typer.Option(
-        "--data-dir", help="Directory of postino.db and postino.toml. [env: POSTINO_DATA_DIR]", show_default=False
+        "--data-dir", help="Directory of the database and settings. Environment: POSTINO_DATA_DIR.", show_default=False
     ),
 ]
 DatabaseUrl = Annotated[
     str | None,
     typer.Option(
         "--database-url",
-        help="sqlite:///path or postgresql://… [env: POSTINO_DATABASE_URL]",
+        help="Database: sqlite:///path or postgresql://…; environment: POSTINO_DATABASE_URL.",
         show_default=False,
     ),
 ]
 Server = Annotated[
     str | None,
     typer.Option(
-        "--server", metavar="URL", help=f"Ask this server instead of a database. [env: {SERVER}]", show_default=False
+        "--server",
+        metavar="URL",
+        help=f"Use this server instead of a database. Environment: {SERVER}.",
+        show_default=False,
     ),
 ]
 KeyFile = Annotated[
     Path | None,
     typer.Option(
-        "--api-key-file", metavar="FILE", help=f"File with the API key of the server. [env: {KEY}, the key]",
+        "--api-key-file", metavar="FILE", help=f"File with the server's API key. Environment: {KEY} (the key itself).",
         show_default=False,
     ),
 ]  # fmt: skip
-PLACE = {"data_dir": DataDir, "database_url": DatabaseUrl, "server": Server, "key_file": KeyFile}
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-Reason = Annotated[str, typer.Option("--reason", help="Why, for the audit trail.", show_default=False)]
-RequiredReason = Annotated[str, typer.Option("--reason", help="Why: it stays with the job.", show_default=False)]
-Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")]
+TARGET = {"data_dir": DataDir, "database_url": DatabaseUrl, "server": Server, "key_file": KeyFile}
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Reason = Annotated[str, typer.Option("--reason", help="Reason, for the audit trail.", show_default=False)]
+RequiredReason = Annotated[str, typer.Option("--reason", help="Reason, stored with the job.", show_default=False)]
+Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="Maximum number of items.")]
 Before = Annotated[
     str | None,
-    typer.Option("--before", metavar="CURSOR", help="Go on after this id, told below a list.", show_default=False),
+    typer.Option(
+        "--before", metavar="CURSOR", help="Continue after this id, which the previous page prints.", show_default=False
+    ),
 ]
-JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id.", show_default=False)]
+JobId = Annotated[str, typer.Argument(metavar="ID", help="Id of the job.", show_default=False)]
 Type = Annotated[str | None, typer.Option("--type", help="Only jobs of this type.", show_default=False)]
-Channel = Annotated[str | None, typer.Option("--channel", help="Only this channel.", show_default=False)]
-Force = Annotated[bool, typer.Option("--force", help="Even what must fail again unless something else changed.")]
+Channel = Annotated[str | None, typer.Option("--channel", help="Only jobs of this channel.", show_default=False)]
+Force = Annotated[bool, typer.Option("--force", help="Replay even if the same error is expected.")]
 Payload = Annotated[
-    str | None, typer.Option("--payload", metavar="JSON", help="Run it with this instead.", show_default=False)
+    str | None, typer.Option("--payload", metavar="JSON", help="Run it with this payload instead.", show_default=False)
 ]
 
 
 def with_target(command: Callable[..., None]) -> Callable[..., None]:
-    """With the options that say which queue is meant: the command gets them as `where`."""
-    named = inspect.signature(command, eval_str=True)
-    own = [option for name, option in named.parameters.items() if name not in ("target", "as_json")]
-    last = [named.parameters["as_json"]] if "as_json" in named.parameters else []
+    """Add the options that select the queue. The command receives them as `target`."""
+    signature = inspect.signature(command, eval_str=True)
+    parameters = signature.parameters
+    first = [option for name, option in parameters.items() if name not in ("target", "as_json")]
+    last = [parameters["as_json"]] if "as_json" in parameters else []
     kind = inspect.Parameter.KEYWORD_ONLY
-    place = [inspect.Parameter(name, kind, default=None, annotation=option) for name, option in PLACE.items()]
+    shared = [inspect.Parameter(name, kind, default=None, annotation=option) for name, option in TARGET.items()]
 
     @wraps(command)
-    def run(**said: Any) -> None:
-        target = Target(**{name: said.pop(name) for name in PLACE})
-        command(**said, target=target)
+    def run(**values: Any) -> None:
+        target = Target(**{name: values.pop(name) for name in TARGET})
+        command(**values, target=target)
 
-    options = [option.replace(kind=kind) for option in (*own, *place, *last)]
-    run.__signature__ = named.replace(parameters=options)  # type: ignore[attr-defined]
+    options = [option.replace(kind=kind) for option in (*first, *shared, *last)]
+    run.__signature__ = signature.replace(parameters=options)  # type: ignore[attr-defined]
     return run
 
 
@@ -81,8 +87,8 @@ def parse_uuid(text: str, field: str = "id", what: str = "job") -> UUID:
         return UUID(text)
     except ValueError:
         raise WrongUse(
-            f"{field}: {text!r} is not a {what}'s id, which looks like 01932c07-5b1e-7cc3-98c4-dc0c0c07398f."
-            f" `postino {what}s list` shows them.",
+            f"{field}: {text!r} is not the id of a {what}. An id looks like 01932c07-5b1e-7cc3-98c4-dc0c0c07398f."
+            f" Run `postino {what}s list` to see all ids.",
             field=field,
         ) from None
 
@@ -93,12 +99,12 @@ def parse_cursor(text: str | None) -> str | None:
 
 def check_reason(text: str) -> str:
     if not text.strip():
-        raise WrongUse("reason: say why; it stays with the job.", field="reason")
+        raise WrongUse("reason: must not be empty. It is stored with the job.", field="reason")
     return text
 
 
 def parse_payload(text: str | None) -> dict[str, Any]:
-    """What is to be run instead, if anything is."""
+    """Parse --payload. Return no field if the option is absent."""
     from postino.engine.job_spec import encode_payload
 
     if text is None:
@@ -106,6 +112,6 @@ def parse_payload(text: str | None) -> dict[str, Any]:
     try:
         payload = json.loads(text)
     except ValueError as error:
-        raise WrongUse(f"payload: not JSON ({error}).", field="payload") from None
+        raise WrongUse(f"payload: not valid JSON ({error}).", field="payload") from None
     encode_payload(text.encode())
     return {"payload": payload}

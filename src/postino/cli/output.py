@@ -1,4 +1,4 @@
-"""How answers look: tables in a terminal, aligned lines in a pipe, JSON when asked for. Nothing here knows a job."""
+"""Print results: tables in a terminal, aligned lines in a pipe, or JSON. Knows nothing about jobs."""
 
 import json
 import sys
@@ -8,10 +8,10 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 Cell = str | int | float | datetime | None
-LONGEST_IN_TERMINAL = 160
-WIDEST, GAP = 24, 2
-WHOLE = ("ID", "STATE", "STATUS", "CAUSE", "ATTEMPTS")  # an id that is cut off cannot be copied
-CUT, LEAST_OF_CUT = ("LAST_ERROR", "ERROR", "TEXT", "ACCOUNT"), 13  # on one line, however long
+MAX_CELL = 160
+MAX_WIDTH, GAP = 24, 2
+WHOLE = ("ID", "STATE", "STATUS", "CAUSE", "ATTEMPTS")  # never cut: people copy them
+CUT, MIN_CUT = ("LAST_ERROR", "ERROR", "TEXT", "ACCOUNT"), 13  # cut to one line
 LEAST_NEEDED = (
     "QUEUE", "WORKER", "CHANNEL", "NETWORK", "FINISHED_AT", "DIED_AT", "ATTEMPTS", "ACCOUNT", "TYPE",
 )  # fmt: skip
@@ -28,7 +28,7 @@ def is_terminal() -> bool:
 
 
 def print_line(text: str) -> None:
-    """Flushed at once: a pipe that is closed must be noticed here, not when Python ends."""
+    """Print and flush, so that a closed pipe is noticed here and not when Python exits."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
@@ -41,13 +41,13 @@ def to_json(value: Any) -> str:
     return json.dumps(value, indent=2 if is_terminal() else None, allow_nan=False)
 
 
-def print_result(value: Any, said: str, *, as_json: bool) -> None:
-    """All of it for programs, or a sentence for people."""
-    print_line(to_json(value) if as_json else said)
+def print_result(value: Any, message: str, *, as_json: bool) -> None:
+    """Print JSON for programs or a sentence for people."""
+    print_line(to_json(value) if as_json else message)
 
 
 def print_json_line(value: Any) -> None:
-    """One line, wherever it goes: for whoever waits for it."""
+    """Print JSON on one line, also in a terminal."""
     print_line(json.dumps(value))
 
 
@@ -63,7 +63,7 @@ def print_table(
     title: str = "",
     spare: Sequence[str] = (),
 ) -> None:
-    """One row per line in a pipe, with all columns; in a terminal those that hold something, `spare` ones with room."""
+    """Print all columns in a pipe. In a terminal omit empty columns, and those in `spare` if there is no room."""
     if not is_terminal():
         if title:
             print_line(f"\n{title}")
@@ -92,7 +92,7 @@ def print_rich_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], tit
 
 
 def build_rich_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], title: str = "") -> Any:
-    """A table for rich: some columns must be whole, errors are cut where there is no room, the others fold."""
+    """Build a rich table: some columns are never cut, errors are cut to fit, all others wrap."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
@@ -112,9 +112,9 @@ def build_rich_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], tit
 def choose_columns(
     columns: Sequence[str], rows: Sequence[Sequence[Cell]], room: int, least_needed: Sequence[str] = LEAST_NEEDED
 ) -> list[int]:
-    """Which columns to draw: those that hold something; of the less needed ones as many as there is room for."""
+    """Return the columns to print: those with content, and as many of `least_needed` as fit."""
     widths = {
-        index: max(len(name), *(least_width(name, row[index]) for row in rows)) + GAP
+        index: max(len(name), *(minimum_width(name, row[index]) for row in rows)) + GAP
         for index, name in enumerate(columns)
         if any(row[index] is not None for row in rows)
     }
@@ -126,9 +126,9 @@ def choose_columns(
     return sorted(used)
 
 
-def least_width(name: str, cell: Cell) -> int:
+def minimum_width(name: str, cell: Cell) -> int:
     width = len(format_cell(cell))
-    return width if is_whole(name) else min(width, LEAST_OF_CUT if name in CUT else WIDEST)
+    return width if is_whole(name) else min(width, MIN_CUT if name in CUT else MAX_WIDTH)
 
 
 def is_whole(column: str) -> bool:
@@ -142,7 +142,7 @@ def style_text(text: str, *, cut: bool = False) -> Any:
 
 
 def print_fields(values: Mapping[str, Cell]) -> None:
-    """One thing, a field per line; in a terminal without the empty ones, and instants with how far away they are."""
+    """Print one field per line. In a terminal omit empty fields and add how far away times are."""
     if not is_terminal():
         for line in align_columns(list(values.items())):
             print_line(line)
@@ -171,17 +171,17 @@ def format_cell(cell: Cell) -> str:
 
 
 def parse_instant(text: str | None, timezone: str | None = None) -> datetime | None:
-    """An instant, as the API writes it; of a zone, target somebody named one."""
+    """Parse a timestamp of the API, and convert it to a time zone if one is passed."""
     if text is None:
         return None
     from postino.values.time_zones import get_zone
 
-    found = datetime.fromisoformat(text)
-    return found if timezone is None else found.astimezone(get_zone(timezone))
+    at = datetime.fromisoformat(text)
+    return at if timezone is None else at.astimezone(get_zone(timezone))
 
 
 def format_instant(at: datetime) -> str:
-    """As the clocks of its zone show it; without one in UTC, and for somebody at a terminal as their own clocks do."""
+    """Format a time in its own zone; without one in local time at a terminal, else in UTC."""
     here = at if isinstance(at.tzinfo, ZoneInfo) else at.astimezone() if is_terminal() else at.astimezone(UTC)
     return f"{here:%Y-%m-%d %H:%M %Z}" if here.utcoffset() else f"{here:%Y-%m-%dT%H:%M:%SZ}"
 
@@ -194,14 +194,14 @@ def format_distance(away: timedelta) -> str:
 
 
 def escape_control_characters(text: str) -> str:
-    """Without what a terminal would obey: payloads and errors come from outside."""
+    """Escape control characters, which a terminal would interpret. Payloads and errors come from outside."""
     return "".join(sign if sign.isprintable() or sign == "\n" else ascii(sign)[1:-1] for sign in text)
 
 
 def end_sentence(sentence: str) -> str:
-    """With its full stop, so that another may follow: reasons are typed without one."""
-    said = sentence.rstrip()
-    return said if said.endswith((".", "!", "?", "…")) else f"{said}."
+    """Add a full stop if there is none, so that another sentence can follow."""
+    text = sentence.rstrip()
+    return text if text.endswith((".", "!", "?", "…")) else f"{text}."
 
 
 def collapse_whitespace(text: str) -> str:
@@ -210,9 +210,9 @@ def collapse_whitespace(text: str) -> str:
 
 def shorten(cell: Cell) -> str:
     text = collapse_whitespace(format_cell(cell))
-    return text if len(text) <= LONGEST_IN_TERMINAL else text[: LONGEST_IN_TERMINAL - 1] + "…"
+    return text if len(text) <= MAX_CELL else text[: MAX_CELL - 1] + "…"
 
 
 def print_hint(text: str) -> None:
-    """A word beside the answer: on stderr, so that scripts need not step over it."""
+    """Print a hint on stderr, so that stdout holds only the result."""
     sys.stderr.write(text + "\n")

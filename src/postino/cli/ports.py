@@ -1,4 +1,4 @@
-"""Target a server listens, with a sentence for when it cannot."""
+"""Bind ports, and describe why that failed."""
 
 import errno
 import socket
@@ -7,11 +7,11 @@ from postino.errors import Conflict, WrongUse
 
 LOOPBACK = "127.0.0.1"
 DEFAULT_PORT = 8700
-TRIED = 100
+MAX_TRIED = 100
 
 
 def bind_socket(host: str, port: int) -> socket.socket:
-    """A socket at this address; port 0 is any free one."""
+    """Return a socket bound to this address. Port 0 picks a free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     opened = socket.socket(family, socket.SOCK_STREAM)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -19,17 +19,16 @@ def bind_socket(host: str, port: int) -> socket.socket:
         opened.bind((host, port))
     except OSError as error:
         opened.close()
-        raise refused(host, port, error) from error
+        raise to_error(host, port, error) from error
     return opened
 
 
-def refused(host: str, port: int, error: OSError) -> Conflict | WrongUse:
+def to_error(host: str, port: int, error: OSError) -> Conflict | WrongUse:
     if error.errno == errno.EADDRINUSE:
         return Conflict(
-            f"Port {port} of {host} is taken by another process. Give another one with --port, or --port 0 for any"
-            " that is free."
+            f"Port {port} of {host} is in use by another process. Pass another --port, or --port 0 to use a free one."
         )
-    return WrongUse(f"host: nothing can listen at {host} port {port}: {error.strerror or error}.", field="host")
+    return WrongUse(f"host: cannot listen on {host} port {port}: {error.strerror or error}.", field="host")
 
 
 def format_url(opened: socket.socket) -> str:
@@ -46,8 +45,8 @@ def is_free(port: int, host: str = LOOPBACK) -> bool:
 
 
 def next_free(port: int) -> int:
-    """The first free one after this; any free one where a whole stretch is taken, or this is 0."""
-    after = range(port + 1, min(port + TRIED, 65536)) if port else ()
+    """Return the first free port after this one, or any free port if there is none near or `port` is 0."""
+    after = range(port + 1, min(port + MAX_TRIED, 65536)) if port else ()
     return next((number for number in after if is_free(number)), None) or any_free()
 
 

@@ -1,4 +1,4 @@
-"""`postino post`: say something, now or later, by one account or many."""
+"""`postino post`: publish a post now or schedule it, on one or more accounts."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,7 +19,7 @@ from postino.cli.content_options import (
     build_content,
     read_text,
 )
-from postino.cli.errors import in_options
+from postino.cli.errors import use_option_names
 from postino.cli.options import Json, with_target
 from postino.cli.resolve_name import match_account
 from postino.errors import WrongUse
@@ -33,10 +33,12 @@ JsonDict = Mapping[str, Any]
 
 @with_target
 def post(
-    text: Annotated[str, typer.Argument(help="What to say; - reads it from standard input.", show_default=False)],
+    text: Annotated[str, typer.Argument(help="Text of the post; - reads standard input.", show_default=False)],
     to: Annotated[
         list[str],
-        typer.Option("--to", metavar="ACCOUNT", help="By id, or by network or handle where one fits; may be repeated."),
+        typer.Option(
+            "--to", metavar="ACCOUNT", help="Account id, or network or handle if unambiguous; may be repeated."
+        ),
     ],
     at: At = None,
     timezone: Timezone = None,
@@ -46,41 +48,44 @@ def post(
     title: Title = None,
     hashtag: Hashtags = None,
     publish_until: Until = None,
-    preview: Annotated[bool, typer.Option("--preview", help="Show how it would look; queue nothing.")] = False,
+    preview: Annotated[bool, typer.Option("--preview", help="Show the result; queue nothing.")] = False,
     allow_duplicate: Annotated[
-        bool, typer.Option("--allow-duplicate", help="Even if the same has just been published.")
+        bool, typer.Option("--allow-duplicate", help="Publish even if it repeats a recent post.")
     ] = False,
-    allow_blackout: Annotated[bool, typer.Option("--allow-blackout", help="Even in a blackout window.")] = False,
+    allow_blackout: Annotated[bool, typer.Option("--allow-blackout", help="Publish even during a blackout.")] = False,
     key: Annotated[
-        str | None, typer.Option("--key", help="The same key again is the same post.", show_default=False)
+        str | None,
+        typer.Option("--key", help="Idempotency key: repeating it creates no second post.", show_default=False),
     ] = None,
     wait: Annotated[
         bool | None,
-        typer.Option("--wait/--no-wait", help="Until it is out. As usual: in a terminal.", show_default=False),
+        typer.Option(
+            "--wait/--no-wait", help="Wait until it is published. Default: only in a terminal.", show_default=False
+        ),
     ] = None,
     as_json: Json = False,
     *,
     target: Target,
 ) -> None:
-    """Publish, now or at a time. What a network would refuse is refused here, and nothing is queued."""
+    """Publish a post now, or schedule it with --at."""
     when = {"at": at, "timezone": timezone, "publish_until": publish_until}
-    said = build_content(read_text(text), title, media, alt, thread, hashtag, **when)
-    said |= {"allow_duplicate": allow_duplicate, "allow_blackout": allow_blackout}
-    with in_options(), open_api(target) as postino:
+    content = build_content(read_text(text), title, media, alt, thread, hashtag, **when)
+    content |= {"allow_duplicate": allow_duplicate, "allow_blackout": allow_blackout}
+    with use_option_names(), open_api(target) as postino:
         accounts = postino.accounts.page()["data"]
-        said["accounts"] = [match_account(name, accounts) for name in to]
+        content["accounts"] = [match_account(name, accounts) for name in to]
         if preview:
-            told = postino.posts.preview(**said)
-            show_previews(told, as_json=as_json)
-            raise typer.Exit(WrongUse.exit_code if is_refused(told) else 0)
+            result = postino.posts.preview(**content)
+            print_previews(result, as_json=as_json)
+            raise typer.Exit(WrongUse.exit_code if has_errors(result) else 0)
         waits = at is None and (output.is_terminal() and not as_json if wait is None else wait)
-        desk = PostSubmission(target, postino, now=at is None, waits=waits, as_json=as_json, timezone=timezone)
-        code = desk.publish(said, key)
+        submission = PostSubmission(target, postino, now=at is None, waits=waits, as_json=as_json, timezone=timezone)
+        code = submission.publish(content, key)
     raise typer.Exit(code)
 
 
 class PostSubmission:
-    """Puts a wish in, and tells what becomes of it."""
+    """Creates the posts, follows them, and reports the result."""
 
     def __init__(
         self, target: Target, postino: "QueueApi", *, now: bool, waits: bool, as_json: bool, timezone: str | None
@@ -88,25 +93,25 @@ class PostSubmission:
         self.target, self.postino, self.timezone = target, postino, timezone
         self.now, self.waits, self.as_json = now, waits, as_json
 
-    def publish(self, said: dict[str, Any], key: str | None) -> int:
-        """The exit code. A key is answered as it was at first: how things stand now is looked up."""
-        made: dict[str, Any] = {**self.postino.posts.create(**said, key=key)}
-        posts: list[JsonDict] = made["posts"] if key is None else follow.now(self.postino, made["posts"])
-        works = self.has_worker()
-        if self.waits and works:
-            posts = self.followed(posts)
+    def publish(self, content: dict[str, Any], key: str | None) -> int:
+        """Return the exit code. A repeated key returns the first response, so the current state is fetched."""
+        created: dict[str, Any] = {**self.postino.posts.create(**content, key=key)}
+        posts: list[JsonDict] = created["posts"] if key is None else follow.refresh(self.postino, created["posts"])
+        has_worker = self.has_worker()
+        if self.waits and has_worker:
+            posts = self.follow(posts)
         elif not self.as_json:
-            for told in posts:
-                self.changed(told)
+            for post in posts:
+                self.print_post(post)
         if self.as_json:
-            output.print_json({**made, **(posts[0] if len(posts) == 1 else {}), "posts": posts})
-        self.advise(posts, made["notes"], works=works)
+            output.print_json({**created, **(posts[0] if len(posts) == 1 else {}), "posts": posts})
+        self.advise(posts, created["notes"], has_worker=has_worker)
         if self.waits:
-            return 0 if all(told["status"] == "published" or follow.find_deferral(told) for told in posts) else 1
-        return 1 if any(told["status"] == "failed" or told["needs_person"] for told in posts) else 0
+            return 0 if all(post["status"] == "published" or follow.find_deferral(post) for post in posts) else 1
+        return 1 if any(post["status"] == "failed" or post["needs_person"] for post in posts) else 0
 
     def has_worker(self) -> bool:
-        """Who may not know that is told nothing about it."""
+        """Return True also if the caller may not list workers."""
         from postino.client import NotAllowed
 
         try:
@@ -114,65 +119,69 @@ class PostSubmission:
         except NotAllowed:
             return True
 
-    def followed(self, posts: Sequence[JsonDict]) -> list[JsonDict]:
+    def follow(self, posts: Sequence[JsonDict]) -> list[JsonDict]:
         try:
-            return follow.follow(self.postino, posts, self.changed)
+            return follow.follow(self.postino, posts, self.print_post)
         except KeyboardInterrupt:
             more = self.target.format_command(f"posts show {posts[0]['id']}")
-            output.print_hint(f"It goes on without you: {more}")
+            output.print_hint(f"Publishing continues. To see the result: {more}")
             raise
 
-    def changed(self, told: JsonDict) -> None:
+    def print_post(self, post: JsonDict) -> None:
         if not self.as_json:
-            output.print_line(line(told, self.timezone))
+            output.print_line(format_post(post, self.timezone))
 
-    def advise(self, posts: Sequence[JsonDict], notes: Sequence[str], *, works: bool) -> None:
-        if not works:
-            output.print_hint(f"No worker is running: it goes out once one is. {self.target.suggest_worker()}")
+    def advise(self, posts: Sequence[JsonDict], notes: Sequence[str], *, has_worker: bool) -> None:
+        if not has_worker:
+            output.print_hint(
+                f"No worker is running: the post goes out when one starts. {self.target.suggest_worker()}"
+            )
         if self.as_json:
             return
         for note in notes:
             output.print_hint(note)
-        for told in posts:
-            if told["needs_person"]:
-                resolve = self.target.format_command(f"posts resolve {told['id']} --reason WHY")
-                output.print_hint(f"Only a person can tell: {resolve} --live REMOTE_ID | --send-again | --give-up")
-            if self.now and (kept := follow.describe_deferral(told, self.target)) is not None:
-                output.print_hint(output.escape_control_characters(kept))
+        for post in posts:
+            if post["needs_person"]:
+                resolve = self.target.format_command(f"posts resolve {post['id']} --reason WHY")
+                output.print_hint(
+                    f"Decide whether it was published: {resolve} --live REMOTE_ID | --send-again | --give-up"
+                )
+            if self.now and (deferral := follow.describe_deferral(post, self.target)) is not None:
+                output.print_hint(output.escape_control_characters(deferral))
 
 
-def line(told: JsonDict, timezone: str | None) -> str:
-    place = (told["account"].ljust(ACCOUNT_WIDTH), told["status"].ljust(STATUS_WIDTH), told["id"])
-    words = (*place, outlook(told, timezone))
-    return output.escape_control_characters("  ".join(words)).rstrip()
+def format_post(post: JsonDict, timezone: str | None) -> str:
+    columns = (post["account"].ljust(ACCOUNT_WIDTH), post["status"].ljust(STATUS_WIDTH), post["id"])
+    parts = (*columns, describe_state(post, timezone))
+    return output.escape_control_characters("  ".join(parts)).rstrip()
 
 
-def outlook(told: JsonDict, timezone: str | None) -> str:
-    """What came of it, or what is to come."""
-    at = output.format_cell(output.parse_instant(told["run_at"], timezone))
-    match told["status"]:
+def describe_state(post: JsonDict, timezone: str | None) -> str:
+    """Return the result of a post, or what happens next."""
+    at = output.format_cell(output.parse_instant(post["run_at"], timezone))
+    match post["status"]:
         case "published":
-            return told["url"] or told["remote_id"] or ""
-        case "scheduled" if told["attempts"] == 0 and not told["reasons"]:
+            return post["url"] or post["remote_id"] or ""
+        case "scheduled" if post["attempts"] == 0 and not post["reasons"]:
             return f"at {at}"
-        case "uncertain" if not told["needs_person"]:
-            return f"{told['last_error']} The network is asked at {at}."
-        case "scheduled" if told["last_error"]:
-            return f"{told['last_error']} It is tried again at {at}."
+        case "uncertain" if not post["needs_person"]:
+            return f"{post['last_error']} Postino looks it up on the network at {at}."
+        case "scheduled" if post["last_error"]:
+            return f"{post['last_error']} The next attempt is at {at}."
         case _:
-            return told["last_error"] or " ".join(told["reasons"].values())
+            return post["last_error"] or " ".join(post["reasons"].values())
 
 
-def is_refused(told: JsonDict) -> bool:
-    """Whether it would be, if it were not only looked at."""
-    return any(problem["severity"] == "error" for preview in told["posts"] for problem in preview["problems"])
+def has_errors(result: JsonDict) -> bool:
+    """Return True if the network would reject the post."""
+    return any(problem["severity"] == "error" for preview in result["posts"] for problem in preview["problems"])
 
 
-def show_previews(told: JsonDict, *, as_json: bool) -> None:
+def print_previews(post: JsonDict, *, as_json: bool) -> None:
     if as_json:
-        output.print_json(told)
+        output.print_json(post)
         return
-    for preview in told["posts"]:
+    for preview in post["posts"]:
         output.print_line(preview["account"])
         for part in preview["parts"]:
             output.print_line(output.escape_control_characters("  │ " + part.replace("\n", "\n  │ ")))
@@ -180,5 +189,5 @@ def show_previews(told: JsonDict, *, as_json: bool) -> None:
             output.print_line(output.escape_control_characters(f"  [{media['kind'] or 'media'}] {media['url']}"))
         for problem in preview["problems"]:
             output.print_line(output.escape_control_characters(f"  {problem['severity']}: {problem['message']}"))
-    for note in told["notes"]:
+    for note in post["notes"]:
         output.print_hint(note)

@@ -1,4 +1,4 @@
-"""A post and its history, for eyes."""
+"""Print posts and their history."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,41 +16,41 @@ FIELDS = (
 )  # fmt: skip
 
 
-def show_list(posts: Sequence[JsonDict]) -> None:
+def print_posts(posts: Sequence[JsonDict]) -> None:
     if not output.is_terminal():
-        output.print_table(COLUMNS, [row(told) for told in posts])
+        output.print_table(COLUMNS, [format_row(post) for post in posts])
     elif posts:
-        post_table.show(posts)
+        post_table.print_table(posts)
     else:
-        output.print_line("There are no such posts.")
+        output.print_line("No posts match.")
 
 
-def row(told: JsonDict) -> Sequence[output.Cell]:
+def format_row(post: JsonDict) -> Sequence[output.Cell]:
     return (
-        told["id"], told["status"], told["account"], output.parse_instant(told["run_at"]),
-        output.parse_instant(told["published_at"]), told["attempts"],
-        " ".join(told["flags"]) or None, told["text"], post_table.current_error(told),
+        post["id"], post["status"], post["account"], output.parse_instant(post["run_at"]),
+        output.parse_instant(post["published_at"]), post["attempts"],
+        " ".join(post["flags"]) or None, post["text"], post_table.current_error(post),
     )  # fmt: skip
 
 
-def stands(told: JsonDict, done: str = "", timezone: str | None = None) -> str:
-    """How it stands now, unless what was done says it."""
-    if done == f"is {told['status']}":
+def describe_status(post: JsonDict, done: str = "", timezone: str | None = None) -> str:
+    """Return the status of a post, unless `done` already says it."""
+    if done == f"is {post['status']}":
         return ""
     when = (
-        f", for {output.format_cell(output.parse_instant(told['run_at'], timezone))}"
-        if told["status"] == "scheduled"
+        f", for {output.format_cell(output.parse_instant(post['run_at'], timezone))}"
+        if post["status"] == "scheduled"
         else ""
     )
-    return f": it is now {told['status']}{when}"
+    return f" and now {post['status']}{when}"
 
 
-def show(told: JsonDict, target: Target) -> None:
+def print_details(post: JsonDict, target: Target) -> None:
     values = {
-        name: output.parse_instant(told[name]) if name.endswith(("_at", "_until")) else told[name] for name in FIELDS
+        name: output.parse_instant(post[name]) if name.endswith(("_at", "_until")) else post[name] for name in FIELDS
     }
-    output.print_fields(values | dict(told["reasons"]))
-    tries = [
+    output.print_fields(values | dict(post["reasons"]))
+    attempts = [
         (
             it["number"],
             output.parse_instant(it["started_at"]),
@@ -58,41 +58,43 @@ def show(told: JsonDict, target: Target) -> None:
             it["outcome"],
             it["message"],
         )
-        for it in told["history"]
+        for it in post["history"]
     ]
-    if tries:
-        output.print_table(("ATTEMPT", "STARTED_AT", "ENDED_AT", "OUTCOME", "MESSAGE"), tries, title="Attempts")
-    calls = [call(intent, told["receipts"]) for intent in told["intents"]]
+    if attempts:
+        output.print_table(("ATTEMPT", "STARTED_AT", "ENDED_AT", "OUTCOME", "MESSAGE"), attempts, title="Attempts")
+    calls = [format_call(intent, post["receipts"]) for intent in post["intents"]]
     if calls:
         output.print_table(
-            ("STEP", "TRY", "LEFT_AT", "VERDICT", "TOLD_BY", "REMOTE_ID", "WHY"), calls, title="Visible calls"
+            ("STEP", "CALL", "INTENT_AT", "VERDICT", "SOURCE", "REMOTE_ID", "WHY"), calls, title="Visible calls"
         )
-    if steps := next_steps(told):
+    if steps := next_steps(post):
         output.print_line("\nWhat you can do")
         for words in steps:
             output.print_line(f"  {target.format_command(words)}")
 
 
-def call(intent: JsonDict, receipts: Sequence[JsonDict]) -> Sequence[output.Cell]:
-    """One that left, and what is known to have come of it."""
-    mine = [it for it in receipts if (it["step"], it["number"]) == (intent["step"], intent["number"])]
-    fact = mine[-1] if mine else {"verdict": "unknown", "told_by": None, "remote_id": None, "why": None}
-    about = (fact["verdict"], fact["told_by"], fact["remote_id"], fact["why"])
+def format_call(intent: JsonDict, receipts: Sequence[JsonDict]) -> Sequence[output.Cell]:
+    """Return one visible call with its result, if that is known."""
+    matching = [it for it in receipts if (it["step"], it["number"]) == (intent["step"], intent["number"])]
+    receipt = matching[-1] if matching else {"verdict": "unknown", "told_by": None, "remote_id": None, "why": None}
+    about = (receipt["verdict"], receipt["told_by"], receipt["remote_id"], receipt["why"])
     return (intent["step"], intent["number"], output.parse_instant(intent["intended_at"]), *about)
 
 
-def next_steps(told: JsonDict) -> list[str]:
-    post_id = told["id"]
-    match told["status"]:
+def next_steps(post: JsonDict) -> list[str]:
+    post_id = post["id"]
+    match post["status"]:
         case "uncertain":
-            how = ("--live REMOTE_ID", "--send-again", "--give-up")
-            return [f"posts resolve {post_id} {verdict} --reason WHY" for verdict in how]
+            options = ("--live REMOTE_ID", "--send-again", "--give-up")
+            return [f"posts resolve {post_id} {verdict} --reason WHY" for verdict in options]
         case "failed":
-            cause = told["cause"]
+            cause = post["cause"]
             force = " --force" if cause and explain_refusal(DeadLetterCause(cause), edited=False, force=False) else ""
             return [f"posts replay {post_id}{force} --reason WHY"]
         case "scheduled":
-            ways = ("cancel", "reschedule --at TIME", "edit --text TEXT")
-            return [f"posts {way.partition(' ')[0]} {post_id} {way.partition(' ')[2]}".rstrip() for way in ways]
+            actions = ("cancel", "reschedule --at TIME", "edit --text TEXT")
+            return [
+                f"posts {action.partition(' ')[0]} {post_id} {action.partition(' ')[2]}".rstrip() for action in actions
+            ]
         case _:
             return []

@@ -1,26 +1,26 @@
-"""How far something is, for people who wait at a terminal."""
+"""Show progress to people who wait at a terminal."""
 
 import sys
 import time
 
-WORTH_TELLING = 1000
-EVERY = 0.2  # seconds
+MIN_ITEMS = 1000
+INTERVAL = 0.2  # seconds
 
 
 class ProgressLine:
-    """Says nothing of what takes a moment, and takes back what it said."""
+    """A line that appears only if the work takes long, and disappears at the end."""
 
-    def __init__(self, what: str) -> None:
-        self.what = what
-        self.again_at = time.monotonic() + 2 * EVERY
-        self.told = False
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self.next_at = time.monotonic() + 2 * INTERVAL
+        self.is_visible = False
 
-    def tell(self, done: int, all_: int) -> None:
-        if all_ >= WORTH_TELLING and sys.stderr.isatty() and time.monotonic() >= self.again_at:
-            sys.stderr.write(f"\r{done:,} of {all_:,} {self.what} …")
+    def update(self, done: int, total: int) -> None:
+        if total >= MIN_ITEMS and sys.stderr.isatty() and time.monotonic() >= self.next_at:
+            sys.stderr.write(f"\r{done:,} of {total:,} {self.label} …")
             sys.stderr.flush()
-            self.again_at, self.told = time.monotonic() + EVERY, True
+            self.next_at, self.is_visible = time.monotonic() + INTERVAL, True
 
     def clear(self) -> None:
-        if self.told:
+        if self.is_visible:
             sys.stderr.write("\r\x1b[K")

@@ -1,4 +1,4 @@
-"""What a name means: an account by its id or, target only one fits, its network or its handle; and who has a brand."""
+"""Resolve account names: an id, or a network or handle that only one account has."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,11 +13,11 @@ Account = Mapping[str, Any]
 
 
 def resolve_account(postino: "QueueApi", name: str) -> str:
-    """The id of an account; or an account of an application's own, which only its jobs and gates know."""
+    """Return the id of an account, or the name itself if only jobs or gates of an application use it."""
     from postino.engine.checks import check_name
 
     accounts = postino.accounts.page()["data"]
-    known = any(name in (one["id"], one["network"], one["handle"]) for one in accounts)
+    known = any(name in (account["id"], account["network"], account["handle"]) for account in accounts)
     if not known and is_known_account(postino, check_name(name, "account")):
         return name
     return match_account(name, accounts, "account")
@@ -30,7 +30,7 @@ def is_known_account(postino: "QueueApi", name: str) -> bool:
 
 
 def describe_unknown_brand(postino: "QueueApi", name: str) -> str | None:
-    """What to say of a brand that no account has and no job ever had."""
+    """Return a hint if no account and no job has this brand, or None."""
     brands = sorted({account["brand"] for account in postino.accounts.page()["data"] if account["brand"] is not None})
     if name in brands or postino.jobs.page(brand=name, limit=1)["data"]:
         return None
@@ -38,17 +38,21 @@ def describe_unknown_brand(postino: "QueueApi", name: str) -> str | None:
 
 
 def match_account(name: str, accounts: Sequence[Account], field: str = "to") -> str:
-    fitting = [it["id"] for it in accounts if it["id"] == name] or [
+    matching = [it["id"] for it in accounts if it["id"] == name] or [
         it["id"] for it in accounts if name in (it["network"], it["handle"])
     ]
-    if len(fitting) == 1:
-        found: str = fitting[0]
-        return found
-    if fitting:
-        raise WrongUse(f"{field}: {name!r} may be any of {', '.join(fitting)}. Say which one.", field=field)
+    if len(matching) == 1:
+        account_id: str = matching[0]
+        return account_id
+    if matching:
+        raise WrongUse(
+            f"{field}: {name!r} matches several accounts: {', '.join(matching)}. Pass one of these ids.", field=field
+        )
     if not accounts:
-        raise NotFound("There are no accounts yet. `postino up` adds some to try, `postino accounts add` adds yours.")
+        raise NotFound(
+            "There are no accounts. Run `postino up` to add sandbox accounts, or `postino accounts add` to add yours."
+        )
     spellings = [it[part] for it in accounts for part in ("id", "network", "handle")]
     nearest = find_nearest(name, spellings)
-    there = f"Did you mean {nearest}?" if nearest else f"Use one of: {', '.join(it['id'] for it in accounts)}."
-    raise NotFound(f"Account {name!r} does not exist. {there}")
+    known = f"Did you mean {nearest}?" if nearest else f"Use one of: {', '.join(it['id'] for it in accounts)}."
+    raise NotFound(f"Account {name!r} does not exist. {known}")

@@ -1,4 +1,4 @@
-"""`postino server`: the HTTP API as a process of its own."""
+"""`postino server`: serve the HTTP API."""
 
 import asyncio
 import socket
@@ -11,7 +11,7 @@ from postino.cli import output
 from postino.cli.connection import Target, with_exact_commands
 from postino.cli.options import DatabaseUrl, DataDir, Json
 from postino.cli.ports import DEFAULT_PORT, LOOPBACK, bind_socket, format_url
-from postino.cli.shutdown import GRACE, Stop
+from postino.cli.shutdown import GRACE, ShutdownSignal
 from postino.cli.worker import choose_event_loop, export_settings
 from postino.config import Config
 from postino.errors import StoreUnreachable
@@ -27,7 +27,10 @@ def run_server(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Answer the HTTP API. It publishes nothing itself: that takes a worker."""
+    """Serve the HTTP API.
+
+    Publishing needs a worker as well.
+    """
     from postino.cli import logs
 
     logs.to_stderr()
@@ -41,7 +44,7 @@ def run_server(
         if as_json:
             output.print_json_line({"url": url})
         else:
-            output.print_line(f"The API is at {url}/v1, and the key to it in {config.data_dir / 'api.key'}.")
+            output.print_line(f"The API is at {url}/v1. Its API key is in {config.data_dir / 'api.key'}.")
 
     with with_exact_commands(target), asyncio.Runner(loop_factory=choose_event_loop()) as runner:
         runner.run(serve_until_stopped(config, opened, ready, until_eof=until_eof))
@@ -53,13 +56,13 @@ async def serve_until_stopped(
     from postino.api.http_server import serve
 
     await check_store(config)
-    stop = Stop(asyncio.get_running_loop())
+    stop = ShutdownSignal(asyncio.get_running_loop())
     stop.listen(until_eof=until_eof)
     await serve(config, listener, ready, stop=stop.event, grace=GRACE)
 
 
 async def check_store(config: Config) -> None:
-    """Refuse to start on a database of another version; one that cannot be reached may come back."""
+    """Raise SchemaMismatch for a database of another version. An unreachable one is only reported: it may come back."""
     from postino.wiring import Postino
 
     app = Postino(config)

@@ -1,4 +1,4 @@
-"""How a process that runs until it is told to stop is told: by a signal, or by the end of whoever started it."""
+"""Stop a process in order: on a signal, or when its parent process ends."""
 
 import asyncio
 import contextlib
@@ -9,35 +9,35 @@ import threading
 import time
 from types import FrameType
 
-GRACE = 3.0  # seconds a process has to end what it does once the one that started it is gone
+GRACE = 3.0  # seconds a process has to end after its parent has
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 ONE_STOP = 1.0  # seconds in which signals are one request: supervisors signal a process and then its whole group
 
 
-class Stop:
-    """Asked once, the process ends in order; asked again later, it ends at once."""
+class ShutdownSignal:
+    """The first request lets the process end in order; a later second one ends it at once."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self.event = asyncio.Event()
-        self.asked_at: float | None = None
+        self.requested_at: float | None = None
 
     def listen(self, *, until_eof: bool) -> None:
         for number in SIGNALS:
             signal.signal(number, self.on_signal)
         if until_eof:
-            threading.Thread(target=self.at_eof, name="postino-lifeline", daemon=True).start()
+            threading.Thread(target=self.wait_for_eof, name="postino-lifeline", daemon=True).start()
 
     def on_signal(self, number: int, _: FrameType | None) -> None:
-        # Not the loop's own way: a handler that blocks the loop must not keep the second signal from being heard.
-        if self.asked_at is None:
-            self.asked_at = time.monotonic()
-        elif time.monotonic() - self.asked_at > ONE_STOP:
+        # Not loop.add_signal_handler: a handler that blocks the loop must not delay the second signal.
+        if self.requested_at is None:
+            self.requested_at = time.monotonic()
+        elif time.monotonic() - self.requested_at > ONE_STOP:
             os._exit(128 + number)
         self.set()
 
-    def at_eof(self) -> None:
-        """Standard input is a pipe from whoever started us; it ends when they do, however they do."""
+    def wait_for_eof(self) -> None:
+        """Wait for the end of standard input, a pipe from the parent that closes when the parent ends."""
         while os.read(sys.stdin.fileno(), 1024):
             pass
         self.set()
@@ -45,5 +45,5 @@ class Stop:
         os._exit(1)
 
     def set(self) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: it ends already
+        with contextlib.suppress(RuntimeError):  # the loop is already closed
             self.loop.call_soon_threadsafe(self.event.set)

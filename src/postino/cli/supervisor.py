@@ -1,4 +1,4 @@
-"""The processes of `postino up`: the sandbox, the API and the workers, each started again should it end by itself."""
+"""Supervise the processes of `postino up`: sandbox, API and workers. A process that ends by itself is restarted."""
 
 import asyncio
 import contextlib
@@ -10,94 +10,98 @@ from pathlib import Path
 import structlog
 
 from postino.cli import output
-from postino.cli.child_process import Child
+from postino.cli.child_process import ChildProcess
 from postino.cli.connection import read_sandbox_url
 from postino.cli.ports import LOOPBACK, is_free, next_free
 from postino.cli.shutdown import GRACE
 from postino.config import Config
 
-FIRST_WAIT, LONGEST_WAIT = 0.2, 10.0  # seconds before a process is started again, doubling each time
-LIVED = 30.0  # seconds after which a process that ends is not taken for one that cannot start
+FIRST_DELAY, MAX_DELAY = 0.2, 10.0  # seconds before a restart, doubling each time
+STABLE_AFTER = 30.0  # seconds after which the restart delay starts from the beginning
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceUrls:
+    """Where the services of `postino up` listen."""
+
     url: str
     sandbox_url: str
 
 
 class Supervisor:
+    """Starts the processes, restarts them, and stops them in order."""
+
     def __init__(self, config: Config, log: Path | None, stop: asyncio.Event) -> None:
         self.config = config
         self.log_file = log
         self.stop = stop
         self.log = structlog.get_logger("postino.up")
-        self.children: list[Child] = []
-        self.keepers: list[asyncio.Task[None]] = []
+        self.children: list[ChildProcess] = []
+        self.tasks: list[asyncio.Task[None]] = []
 
     async def start(self, port: int, workers: int) -> ServiceUrls:
-        """The workers last: what waits for them would find no networks, and try again only after a minute."""
+        """Start the workers last: a job that finds no network retries only after a minute."""
         sandbox_port = self.sandbox_port(port)
         settings = {"POSTINO_SANDBOX_URL": f"http://{LOOPBACK}:{sandbox_port}"}
-        sandbox = await self.started("sandbox", "sandbox", "--json", "--port", str(sandbox_port), settings=settings)
-        server = await self.started("server", "server", "--json", "--port", str(port), settings=settings)
-        sandbox_url = (await sandbox.told())["url"]
-        self.keep(sandbox)
+        sandbox = await self.start_child("sandbox", "sandbox", "--json", "--port", str(sandbox_port), settings=settings)
+        server = await self.start_child("server", "server", "--json", "--port", str(port), settings=settings)
+        sandbox_url = (await sandbox.read_ready())["url"]
+        self.supervise(sandbox)
         for number in range(1, workers + 1):
             name = "worker" if workers == 1 else f"worker {number}"
-            self.keep(await self.started(name, "worker", settings=settings))
-        url = (await server.told())["url"]
-        server.words = ("server", "--json", "--port", url.rpartition(":")[2])  # the same if it is started again
-        self.keep(server)
+            self.supervise(await self.start_child(name, "worker", settings=settings))
+        url = (await server.read_ready())["url"]
+        server.words = ("server", "--json", "--port", url.rpartition(":")[2])  # the same port after a restart
+        self.supervise(server)
         return ServiceUrls(url, sandbox_url)
 
-    async def started(self, name: str, *words: str, settings: Mapping[str, str]) -> Child:
-        where = {"POSTINO_DATA_DIR": str(self.config.data_dir), "POSTINO_DATABASE_URL": self.config.database_url}
-        child = Child(name, *words, settings={**where, **settings}, log=self.log_file)
+    async def start_child(self, name: str, *words: str, settings: Mapping[str, str]) -> ChildProcess:
+        paths = {"POSTINO_DATA_DIR": str(self.config.data_dir), "POSTINO_DATABASE_URL": self.config.database_url}
+        child = ChildProcess(name, *words, settings={**paths, **settings}, log=self.log_file)
         self.children.append(child)
         await child.start()
         return child
 
-    def workers(self) -> list[Child]:
+    def workers(self) -> list[ChildProcess]:
         return [child for child in self.children if child.words[0] == "worker"]
 
     def worker_pids(self) -> set[int]:
         return {worker.process.pid for worker in self.workers() if worker.process is not None}
 
     def sandbox_port(self, port: int) -> int:
-        """Target it was last time, if that is still free: links to what was published stay good."""
+        """Return the port of last time if it is free, so that links to published posts stay valid."""
         last = read_sandbox_url(self.config.data_dir).rpartition(":")[2]
         return int(last) if last.isdigit() and is_free(int(last)) else next_free(port)
 
-    def keep(self, child: Child) -> None:
-        self.keepers.append(asyncio.create_task(self.keep_alive(child)))
+    def supervise(self, child: ChildProcess) -> None:
+        self.tasks.append(asyncio.create_task(self.keep_alive(child)))
 
-    async def keep_alive(self, child: Child) -> None:
-        wait = FIRST_WAIT
+    async def keep_alive(self, child: ChildProcess) -> None:
+        delay = FIRST_DELAY
         while True:
             began = time.monotonic()
-            code = await child.ended()
-            if time.monotonic() - began > LIVED:
-                wait = FIRST_WAIT
-            if await self.stops_within(wait):
-                return  # it was told to end, and so were we
-            self.log.warning("process.ended", process=child.name, exit_code=code, next="it is started again")
+            code = await child.wait_until_exit()
+            if time.monotonic() - began > STABLE_AFTER:
+                delay = FIRST_DELAY
+            if await self.stops_within(delay):
+                return  # shutting down
+            self.log.warning("process.ended", process=child.name, exit_code=code, next="restarting it")
             if self.log_file is not None:
-                with contextlib.suppress(OSError):  # nobody reads it any more
+                with contextlib.suppress(OSError):  # the terminal is gone
                     output.print_hint(
-                        f"The {child.name} ended by itself ({code}) and is started again: {self.log_file}."
+                        f"The {child.name} exited with code {code} and is being restarted: {self.log_file}."
                     )
-            wait = min(2 * wait, LONGEST_WAIT)
-            while not await self.started_again(child):
-                if await self.stops_within(LONGEST_WAIT):
+            delay = min(2 * delay, MAX_DELAY)
+            while not await self.restart(child):
+                if await self.stops_within(MAX_DELAY):
                     return
 
-    async def started_again(self, child: Child) -> bool:
-        """A full disk, or too many processes: that may pass."""
+    async def restart(self, child: ChildProcess) -> bool:
+        """Return False if the process cannot start now, such as on a full disk."""
         try:
             await child.start()
         except OSError as error:
-            self.log.error("process.stopped", process=child.name, error=str(error), next="tried again in a moment")
+            self.log.error("process.stopped", process=child.name, error=str(error), next="trying again soon")
             return False
         return True
 
@@ -107,11 +111,11 @@ class Supervisor:
         return self.stop.is_set()
 
     async def close(self) -> None:
-        """The workers first: what is on its way needs the networks until it has arrived."""
-        for keeper in self.keepers:
-            keeper.cancel()
-        await asyncio.gather(*self.keepers, return_exceptions=True)
+        """Stop the workers first: requests on their way need the networks."""
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
         drain = self.config.worker.drain + GRACE
         await asyncio.gather(*(worker.stop(drain) for worker in self.workers()))
-        for name, patience in (("server", GRACE), ("sandbox", 0)):
-            await asyncio.gather(*(child.stop(patience) for child in self.children if child.name == name))
+        for name, timeout in (("server", GRACE), ("sandbox", 0)):
+            await asyncio.gather(*(child.stop(timeout) for child in self.children if child.name == name))

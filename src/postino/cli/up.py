@@ -1,4 +1,4 @@
-"""`postino up`: the API, workers and simulated networks, from nothing to a published post."""
+"""`postino up`: start the API, workers and sandbox on one data directory."""
 
 import asyncio
 from pathlib import Path
@@ -11,7 +11,7 @@ from postino.cli.connection import Target, audit_actor
 from postino.cli.options import DatabaseUrl, DataDir, Json
 from postino.cli.ports import DEFAULT_PORT, LOOPBACK, bind_socket
 from postino.cli.server import Port
-from postino.cli.shutdown import Stop
+from postino.cli.shutdown import ShutdownSignal
 from postino.cli.worker import check_only_posts
 
 if TYPE_CHECKING:
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from postino.wiring import Postino
 
 LOG = "postino.log"
-LOOKS, LOOK_EVERY = 300, 0.05  # seconds
+MAX_POLLS, POLL_INTERVAL = 300, 0.05  # seconds
 
 
 def run_up(
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
     port: Port = DEFAULT_PORT,
-    workers: Annotated[int, typer.Option("--workers", min=0, max=64, help="How many workers publish.")] = 1,
+    workers: Annotated[int, typer.Option("--workers", min=0, max=64, help="Number of workers.")] = 1,
     as_json: Json = False,
 ) -> None:
-    """Start everything: the API, workers, and simulated networks to publish to."""
+    """Start everything: the API, workers and the sandbox."""
     from postino.cli import logs
     from postino.cli.instance_lock import hold_instance_lock
 
@@ -46,7 +46,7 @@ def run_up(
 async def run(config: "Config", target: Target, log: Path | None, port: int, workers: int, *, as_json: bool) -> None:
     from postino.cli.supervisor import Supervisor
 
-    stop = Stop(asyncio.get_running_loop())
+    stop = ShutdownSignal(asyncio.get_running_loop())
     stop.listen(until_eof=False)
     await prepare(config)
     supervisor = Supervisor(config, log, stop.event)
@@ -57,9 +57,9 @@ async def run(config: "Config", target: Target, log: Path | None, port: int, wor
         if starting.done():
             urls = starting.result()
             if as_json:
-                announce(urls, config)
+                print_ready(urls, config)
             else:
-                welcome(urls, config, target, log, await sign_in_link(config, urls.url))
+                print_welcome(urls, config, target, log, await create_sign_in_link(config, urls.url))
             await stopping
     finally:
         starting.cancel()
@@ -68,23 +68,23 @@ async def run(config: "Config", target: Target, log: Path | None, port: int, wor
 
 
 async def start(config: "Config", supervisor: "Supervisor", port: int, workers: int) -> "ServiceUrls":
-    """Ready is when somebody publishes, or should have begun to long ago."""
+    """Start all processes and wait until the workers have registered, or for 15 seconds."""
     from postino.wiring import Postino
 
     urls = await supervisor.start(port, workers)
     app = Postino(config)
     try:
-        for _ in range(LOOKS):  # then its log says why nobody works, and so does `postino post`
+        for _ in range(MAX_POLLS):  # after that, the log says why no worker runs
             if supervisor.worker_pids() <= {worker.pid for worker in await app.store.workers()}:
                 break
-            await asyncio.sleep(LOOK_EVERY)
+            await asyncio.sleep(POLL_INTERVAL)
     finally:
         await app.close()
     return urls
 
 
 async def prepare(config: "Config") -> None:
-    """The database of this release, and an account on each simulated network that has none yet."""
+    """Upgrade the database and add an account for each sandbox network that has nitem."""
     from postino.wiring import Postino
 
     app = Postino(config)
@@ -99,16 +99,20 @@ async def prepare(config: "Config") -> None:
 async def add_sandbox_accounts(app: "Postino") -> None:
     from postino.wiring import sandbox_accounts
 
-    there = {(account.network, account.handle) for account in await app.store.accounts()}
-    for one in sandbox_accounts():
-        if (one.network, one.handle) not in there:
+    existing = {(account.network, account.handle) for account in await app.store.accounts()}
+    for item in sandbox_accounts():
+        if (item.network, item.handle) not in existing:
             await app.accounts.add(
-                one.network, one.handle, one.credentials, base_url=f"sandbox:/{one.network}", remote_id=one.remote_id
+                item.network,
+                item.handle,
+                item.credentials,
+                base_url=f"sandbox:/{item.network}",
+                remote_id=item.remote_id,
             )
 
 
-async def sign_in_link(config: "Config", url: str) -> str:
-    """For the owner's browser, once."""
+async def create_sign_in_link(config: "Config", url: str) -> str:
+    """Return a link that signs the owner in once."""
     from postino.auth.sign_in import create_sign_in_url
     from postino.stores.records import AuditContext
     from postino.wiring import Postino
@@ -117,23 +121,23 @@ async def sign_in_link(config: "Config", url: str) -> str:
         return await create_sign_in_url(app.users, app.sign_in, url, AuditContext(audit_actor(), "postino up"))
 
 
-def announce(urls: "ServiceUrls", config: "Config") -> None:
+def print_ready(urls: "ServiceUrls", config: "Config") -> None:
     key = read_first_key(config)
     output.print_json_line(
         {
             "url": urls.url,
-            "dashboard_url": dashboard(urls, key),
+            "dashboard_url": dashboard_url(urls, key),
             "api_key": key,
             "sandbox_url": urls.sandbox_url,
         }
     )
 
 
-def welcome(urls: "ServiceUrls", config: "Config", target: Target, log: Path | None, sign_in_url: str) -> None:
-    from postino.cli.welcome import lines
+def print_welcome(urls: "ServiceUrls", config: "Config", target: Target, log: Path | None, sign_in_url: str) -> None:
+    from postino.cli.welcome import list_lines
 
     key = read_first_key(config)
-    for line in lines(config.data_dir, target, dashboard(urls, key), sign_in_url, urls, key, log):
+    for line in list_lines(config.data_dir, target, dashboard_url(urls, key), sign_in_url, urls, key, log):
         output.print_line(line)
 
 
@@ -141,5 +145,5 @@ def read_first_key(config: "Config") -> str:
     return (config.data_dir / "api.key").read_text().strip()
 
 
-def dashboard(urls: "ServiceUrls", key: str) -> str:
-    return f"{urls.url}/#key={key}"  # what follows the # stays in the browser
+def dashboard_url(urls: "ServiceUrls", key: str) -> str:
+    return f"{urls.url}/#key={key}"  # browsers never send the part after # to the server

@@ -1,4 +1,4 @@
-"""`postino users`: people who may sign in. Passwords come by prompt or standard input, and are never shown."""
+"""`postino users`: manage users. Passwords come from a prompt or standard input, never from options."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postino.cli import output
-from postino.cli.api_keys import Brands, Role, brands_text
+from postino.cli.api_keys import Brands, Role, format_brands
 from postino.cli.connection import Target, open_api
 from postino.cli.options import Json, Reason, with_target
 from postino.cli.ports import DEFAULT_PORT, LOOPBACK
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from postino.cli.connection import QueueApi
     from postino.client.types.auth import UserView
 
-commands = typer.Typer(help="People who may sign in: add, list, password, link, remove.", no_args_is_help=True)
+commands = typer.Typer(help="Manage users: add, list, password, link, remove.", no_args_is_help=True)
 COLUMNS = ("ID", "NAME", "ROLE", "BRANDS", "PASSWORD", "CREATED_AT", "CREATED_BY")
 OWNER = "owner"
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Their name.", show_default=False)]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the user.", show_default=False)]
 
 
 @commands.command("add")
@@ -30,68 +30,71 @@ def add(
     role: Role,
     brands: Brands = None,
     no_password: Annotated[
-        bool, typer.Option("--no-password", help="They come in by links only: `postino users link`.")
+        bool, typer.Option("--no-password", help="The user signs in only with links from `postino users link`.")
     ] = False,
     reason: Reason = "",
     as_json: Json = False,
     *,
     target: Target,
 ) -> None:
-    """Add a person. The password is asked for, or read from standard input."""
+    """Add a user.
+
+    The password comes from a prompt or standard input.
+    """
     from postino.auth.validation import check_user_name, parse_role
 
     check_user_name(name)
-    wanted = parse_role(role).value
+    checked = parse_role(role).value
     password = None if no_password else read_password()
     with open_api(target, new=True) as postino:
-        user = postino.users.add(name, wanted, password=password, brands=brands, reason=reason)
-    output.print_result(user, f"{user['name']} may sign in, with the role {user['role']}.", as_json=as_json)
+        user = postino.users.add(name, checked, password=password, brands=brands, reason=reason)
+    output.print_result(user, f"Added user {user['name']} with the role {user['role']}.", as_json=as_json)
 
 
 @commands.command("list")
 @with_target
 def list_users(as_json: Json = False, *, target: Target) -> None:
-    """Who may sign in."""
+    """List all users."""
     with open_api(target) as postino:
-        found = [*postino.users.each()]
+        users = [*postino.users.each()]
     if as_json:
-        output.print_json_list(found)
+        output.print_json_list(users)
         return
     rows = [
-        (it["id"], it["name"], it["role"], brands_text(it["brands"]), "yes" if it["has_password"] else "no",
+        (it["id"], it["name"], it["role"], format_brands(it["brands"]), "yes" if it["has_password"] else "no",
          output.parse_instant(it["created_at"]), it["created_by"])
-        for it in found
+        for it in users
     ]  # fmt: skip
-    output.print_table(COLUMNS, rows, empty="There are no users yet.")
+    output.print_table(COLUMNS, rows, empty="There are no users.")
 
 
 @commands.command("password")
 @with_target
 def password(name: Name, reason: Reason = "", as_json: Json = False, *, target: Target) -> None:
-    """Give them another password; they are signed out everywhere."""
-    said = read_password()
+    """Change the password of a user and end all their sessions."""
+    new = read_password()
     with open_api(target) as postino:
-        user = postino.users.change(named(postino, name)["id"], password=said, reason=reason)
-    output.print_result(user, f"{user['name']} has another password, and is signed out everywhere.", as_json=as_json)
+        user = postino.users.change(find_user(postino, name)["id"], password=new, reason=reason)
+    output.print_result(user, f"Changed the password of {user['name']} and ended all their sessions.", as_json=as_json)
 
 
 @commands.command("link")
 @with_target
 def link(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Their name.")] = OWNER,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the user.")] = OWNER,
     url: Annotated[
         str | None,
-        typer.Option("--url", help="URL of the API, if not at the server or the usual address.", show_default=False),
+        typer.Option("--url", help="URL of the API. Default: --server, or http://127.0.0.1:8700.", show_default=False),
     ] = None,
     reason: Reason = "",
     as_json: Json = False,
     *,
     target: Target,
 ) -> None:
-    """Show a link that signs them in, once, within ten minutes."""
+    """Print a link that signs a user in once, within ten minutes."""
     base = url or target.server_url() or f"http://{LOOPBACK}:{DEFAULT_PORT}"
     with open_api(target) as postino:
-        user = named(postino, name, first=name == OWNER)
+        user = find_user(postino, name, create=name == OWNER)
         address = base.rstrip("/") + postino.users.link(user["id"], reason=reason)["path"]
     output.print_result({"name": user["name"], "url": address}, address, as_json=as_json)
 
@@ -99,24 +102,24 @@ def link(
 @commands.command("remove")
 @with_target
 def remove(name: Name, reason: Reason = "", as_json: Json = False, *, target: Target) -> None:
-    """Let them in no more; they are signed out at once."""
+    """Remove a user and end all their sessions."""
     with open_api(target) as postino:
-        user = postino.users.remove(named(postino, name)["id"], reason=reason)
-    output.print_result(user, f"{user['name']} is removed, and signed out.", as_json=as_json)
+        user = postino.users.remove(find_user(postino, name)["id"], reason=reason)
+    output.print_result(user, f"Removed user {user['name']} and ended all their sessions.", as_json=as_json)
 
 
-def named(postino: "QueueApi", name: str, *, first: bool = False) -> "UserView":
-    """Whoever has this name, however it is written; the first owner is made, without a password."""
+def find_user(postino: "QueueApi", name: str, *, create: bool = False) -> "UserView":
+    """Return the user with this name. With `create`, add a missing owner without a password."""
     from postino.auth.validation import normalize_name
 
-    found = next((user for user in postino.users.each() if user["name"] == normalize_name(name)), None)
-    if found is None and not first:
+    user = next((user for user in postino.users.each() if user["name"] == normalize_name(name)), None)
+    if user is None and not create:
         raise NotFound(f"User {name} does not exist. Run `postino users list` to see all users.")
-    return found or postino.users.add(name, OWNER)
+    return user or postino.users.add(name, OWNER)
 
 
 def read_password() -> str:
-    """Twice from a person, so that they can type it again; one line from a pipe."""
+    """Prompt twice at a terminal; read one line from a pipe."""
     if sys.stdin.isatty():
         typed: str = typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
         return typed

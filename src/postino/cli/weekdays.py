@@ -1,4 +1,4 @@
-"""Days of the week as people type them: by name, by number, or from one to another."""
+"""Parse days of the week: names, numbers and ranges."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ NUMBERS = {name: day for day in range(len(WEEK)) for name in (WEEK[day], DAYS[da
 
 
 def parse_days(text: str | None) -> list[int] | None:
-    """`sat,sun`, `mon-fri`, `Friday-1`: 0 is Sunday, and after Saturday the week begins again."""
+    """Parse `sat,sun`, `mon-fri` or `Friday-1`. 0 is Sunday; a range may wrap around the weekend."""
     if text is None:
         return None
     return sorted({day for part in text.split(",") for day in expand_days(part)})
@@ -23,9 +23,9 @@ def expand_days(part: str) -> Iterator[int]:
     return (day % len(WEEK) for day in range(start, start + length + 1))
 
 
-def parse_day(word: str, said: str) -> int:
+def parse_day(word: str, text: str) -> int:
     number = NUMBERS.get(word.strip().lower())
     if number is None:
-        wanted = "names like sat or Saturday, numbers from 0 (Sunday) to 6, or from one to another like mon-fri"
-        raise WrongUse(f"--days: {said.strip()!r:.200} is no day. Give {wanted}, with commas between.", field="days")
+        expected = "names such as sat or Saturday, numbers from 0 (Sunday) to 6, or ranges such as mon-fri"
+        raise WrongUse(f"--days: {text.strip()!r:.200} is not a day. Use {expected}, with commas.", field="days")
     return number

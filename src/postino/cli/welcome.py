@@ -1,4 +1,4 @@
-"""What `postino up` says once everything runs: where to look, and what to try."""
+"""The message of `postino up` when everything runs."""
 
 import json
 import shlex
@@ -13,10 +13,10 @@ BY_API = {"text": "Hello from the API", "accounts": ["mastodon:postcard"]}
 LIST = "posts list"
 
 
-def lines(
+def list_lines(
     data_dir: Path, target: Target, dashboard_url: str, sign_in_url: str, urls: ServiceUrls, key: str, log: Path | None
 ) -> Iterator[str]:
-    yield f"Postino is up on {data_dir}. Posts to the sandbox's accounts leave this machine nowhere."
+    yield f"Postino is running on {data_dir}. Posts to sandbox accounts never leave this machine."
     yield ""
     yield f"  Dashboard     {dashboard_url}"
     yield f"  Sign in       {sign_in_url}"
@@ -26,13 +26,13 @@ def lines(
     if log is not None:
         yield f"  Log           {log}"
     yield ""
-    yield "The link to sign in works once, within ten minutes."
-    yield "Try, in another terminal, and watch the feed:"
-    for command in (target.format_command(HELLO), by_api(urls.url, key), target.format_command(LIST)):
+    yield "The sign-in link works once, within ten minutes."
+    yield "Try this in another terminal and watch the feed:"
+    for command in (target.format_command(HELLO), format_curl(urls.url, key), target.format_command(LIST)):
         yield f"  {command}"
     yield ""
-    yield "Ctrl-C stops it, and nothing is lost: `up` again goes on where it stopped."
+    yield "Press Ctrl-C to stop. Nothing is lost: `up` continues where it stopped."
 
 
-def by_api(url: str, key: str) -> str:
+def format_curl(url: str, key: str) -> str:
     return f"curl -H 'Authorization: Bearer {key}' -d {shlex.quote(json.dumps(BY_API))} {url}/v1/posts"

@@ -18,7 +18,7 @@ def advise_resume(gate: Gate) -> str:
 
 
 def advise_on_cooldown(gate: Gate) -> str:
-    command = f"postino queues warm --{gate.scope} {shlex.quote(gate.name)}"
+    command = f"postino queues end-cooldown --{gate.scope} {shlex.quote(gate.name)}"
     return f"Wait: an earlier call may extend the rate limit. To end the cooldown anyway: `{command}`."
 
 
