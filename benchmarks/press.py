@@ -20,8 +20,8 @@ from postino import Postino
 from postino.config import Config, load_config
 from postino.publishing.post_request import PostRequest
 from postino.values.content import Content
-from tests.crash.books import Books
 from tests.crash.publishing.oracle import Oracle
+from tests.crash.sql import SqlConnection
 from tests.gates.call_log import LoggedCall, read_calls
 from tests.servers.postgres import PostgresServer
 
@@ -50,7 +50,7 @@ class Press:
     def __enter__(self) -> Self:
         self.oracle.start()
         (self.folder / "postino.toml").write_text(SETTINGS.format(url=self.url, sandbox=self.oracle.url))
-        self.books = Books(self.url)
+        self.books = SqlConnection(self.url)
         return self
 
     def __exit__(

@@ -9,22 +9,22 @@ from benchmarks.trial import Trial
 from benchmarks.workload import Figure, Stage, Target, Workload
 from postino.stores.records import ClaimRequest
 from postino.values.job import new_id
-from tests.contract import crowds
+from tests.contract import backlogs
 from tests.contract.databases import PostgresDatabase
 
 CROWD = 100_000
 LINES = {"channel": ("other", False), "lanes": ("other", True), "brand": ("posts", True)}
-CROWDS: dict[str, crowds.Crowd] = {
-    "breaker": crowds.open_breaker,
-    "cooled": crowds.cooled_accounts,
-    "blackout": crowds.blackout_of_a_brand,
-    "paused": crowds.paused_brand,
+CROWDS: dict[str, backlogs.Crowd] = {
+    "breaker": backlogs.open_breaker,
+    "cooled": backlogs.cooled_accounts,
+    "blackout": backlogs.blackout_of_a_brand,
+    "paused": backlogs.paused_brand,
 }
 CLOSED_TO_ALL = "breaker"  # a network that is left alone is so for every brand
 
 
 def gates(stage: Stage, installed: Installed) -> Mapping[str, float]:
-    alone = beside(stage, installed, "nobody", crowds.nobody)
+    alone = beside(stage, installed, "nobody", backlogs.nobody)
     measured: dict[str, float] = {f"{name}-alone": value for name, value in alone.items()}
     for name, crowd in CROWDS.items():
         found = beside(stage, installed, name, crowd)
@@ -34,15 +34,15 @@ def gates(stage: Stage, installed: Installed) -> Mapping[str, float]:
     return measured
 
 
-def beside(stage: Stage, installed: Installed, name: str, crowd: crowds.Crowd) -> dict[str, float]:
+def beside(stage: Stage, installed: Installed, name: str, crowd: backlogs.Crowd) -> dict[str, float]:
     with Trial(stage.server, installed) as trial:
         database = PostgresDatabase(trial.url)
-        asyncio.run(crowds.settled(database, crowd, stage.size(CROWD), analysed=True))
+        asyncio.run(backlogs.settled(database, crowd, stage.size(CROWD), analysed=True))
         found: dict[str, float] = {}
         for line, (channel, lanes) in LINES.items():
             if line != "brand" or name != CLOSED_TO_ALL:
-                jobs, measured = crowds.claimed(database, channel, lanes=lanes)
-                assert len(jobs) == crowds.FEW, f"{line} beside {name}: claimed {len(jobs)}"
+                jobs, measured = backlogs.claimed(database, channel, lanes=lanes)
+                assert len(jobs) == backlogs.FEW, f"{line} beside {name}: claimed {len(jobs)}"
                 found[line] = sum(measured.touched.values())
         found["milliseconds"] = asyncio.run(milliseconds(database))
         database.close()
@@ -57,7 +57,7 @@ async def milliseconds(database: PostgresDatabase) -> float:
         await store.poll("w1")
         began = time.perf_counter()
         poll = await store.poll("w1")
-        await store.claim(ClaimRequest(worker="w1", token=new_id(), free=crowds.FEW, poll=poll))
+        await store.claim(ClaimRequest(worker="w1", token=new_id(), free=backlogs.FEW, poll=poll))
         return 1000 * (time.perf_counter() - began)
     finally:
         await store.close()

@@ -13,7 +13,7 @@ import pytest
 from postino.stores.store import Store
 from postino.values.job import Job
 from tests.contract.databases import Clock, Database, PostgresDatabase, SqliteDatabase
-from tests.contract.desk import Desk
+from tests.contract.harness import StoreHarness
 from tests.servers.postgres import PostgresServer
 
 
@@ -76,19 +76,19 @@ async def store(database: Database, clock: Clock) -> AsyncIterator[Store]:
 
 
 @pytest.fixture
-async def desk(store: Store, clock: Clock, database: Database) -> AsyncIterator[Desk]:
+async def harness(store: Store, clock: Clock, database: Database) -> AsyncIterator[StoreHarness]:
     """The store with one worker, w1, ready to claim."""
-    desk = Desk(store, clock, database)
-    await desk.hire("w1")
-    async with desk.visitors:
-        yield desk
+    harness = StoreHarness(store, clock, database)
+    await harness.hire("w1")
+    async with harness.visitors:
+        yield harness
 
 
 @pytest.fixture
-async def due_job(desk: Desk) -> Job:
-    return await desk.put()
+async def due_job(harness: StoreHarness) -> Job:
+    return await harness.put()
 
 
 @pytest.fixture
-async def running_job(desk: Desk, due_job: Job) -> Job:
-    return await desk.take_one()
+async def running_job(harness: StoreHarness, due_job: Job) -> Job:
+    return await harness.take_one()

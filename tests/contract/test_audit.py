@@ -11,7 +11,7 @@ from postino.stores.store import Store
 from postino.values.gate import Scope
 from tests.audit_chain import find_broken_entry
 from tests.contract.databases import Clock, Database
-from tests.contract.desk import ME, Desk
+from tests.contract.harness import ME, StoreHarness
 
 
 async def oldest_first(store: Store) -> list[AuditEntry]:
@@ -63,16 +63,16 @@ async def test_words_cannot_move_from_one_field_to_the_next(
     assert find_broken_entry(await oldest_first(store)) is not None
 
 
-async def test_many_hands_write_one_chain(desk: Desk) -> None:
-    stores = [desk.store, await desk.another_store(), await desk.another_store()]
+async def test_many_hands_write_one_chain(harness: StoreHarness) -> None:
+    stores = [harness.store, await harness.another_store(), await harness.another_store()]
     await asyncio.gather(*(stores[turn % 3].pause(Scope.BRAND, str(turn), ME) for turn in range(30)))
-    trail = await oldest_first(desk.store)
+    trail = await oldest_first(harness.store)
     assert [line.seq for line in trail] == list(range(1, 31))
     assert find_broken_entry(trail) is None
 
 
-async def test_a_deed_that_is_refused_leaves_no_line(desk: Desk) -> None:
+async def test_a_deed_that_is_refused_leaves_no_line(harness: StoreHarness) -> None:
     with pytest.raises(LookupError):
-        await desk.store.resume(Scope.BRAND, "never paused", ME)
-    assert await desk.store.audit() == []
-    assert await desk.events() == []
+        await harness.store.resume(Scope.BRAND, "never paused", ME)
+    assert await harness.store.audit() == []
+    assert await harness.events() == []

@@ -14,7 +14,7 @@ from postino.rules.claim_order import find_next_due_time
 from postino.rules.gates import compute_closed_gates
 from postino.values.event import EventType
 from postino.values.gate import Scope
-from tests.contract.desk import ME, Desk, ids
+from tests.contract.harness import ME, StoreHarness, ids
 
 INSTANT = timedelta(microseconds=1)
 COVERED: dict[Scope, str] = {Scope.ALL: "", Scope.CHANNEL: "reports", Scope.BRAND: "shoes", Scope.ACCOUNT: "acme"}
@@ -32,130 +32,134 @@ def blackout(scope: Scope = Scope.ALL, start: int = 13, end: int = 14, **said: A
 
 
 @pytest.fixture
-def noon(desk: Desk) -> datetime:
+def noon(harness: StoreHarness) -> datetime:
     """Tomorrow's, and the clock shows it: an hour before the usual window."""
-    desk.clock.now = (desk.clock() + timedelta(days=1)).replace(hour=12, minute=0, second=0, microsecond=0)
-    return desk.clock()
+    harness.clock.now = (harness.clock() + timedelta(days=1)).replace(hour=12, minute=0, second=0, microsecond=0)
+    return harness.clock()
 
 
 @SCOPES
 @pytest.mark.parametrize("armed", [True, False])
 async def test_nothing_is_claimed_inside_and_all_of_it_at_the_first_instant_after(
-    desk: Desk, noon: datetime, scope: Scope, armed: bool
+    harness: StoreHarness, noon: datetime, scope: Scope, armed: bool
 ) -> None:
-    await desk.store.add_blackout(blackout(scope), ME)
-    held = await desk.put(account="acme", brand="shoes", run_at=noon + timedelta(minutes=75))
+    await harness.store.add_blackout(blackout(scope), ME)
+    held = await harness.put(account="acme", brand="shoes", run_at=noon + timedelta(minutes=75))
     if armed:
-        assert await desk.take() == []
-    free = await desk.put(run_at=held.run_at, **FREE[scope]) if scope in FREE else None
+        assert await harness.take() == []
+    free = await harness.put(run_at=held.run_at, **FREE[scope]) if scope in FREE else None
     assert held.run_at is not None
-    desk.clock.now = held.run_at
-    assert ids(await desk.take()) == ({free.id} if free else set())
-    desk.clock.now = noon + timedelta(hours=2) - INSTANT
-    assert await desk.take() == []
-    desk.clock.now = noon + timedelta(hours=2)
-    (claimed,) = await desk.take()
+    harness.clock.now = held.run_at
+    assert ids(await harness.take()) == ({free.id} if free else set())
+    harness.clock.now = noon + timedelta(hours=2) - INSTANT
+    assert await harness.take() == []
+    harness.clock.now = noon + timedelta(hours=2)
+    (claimed,) = await harness.take()
     assert (claimed.id, claimed.attempts, claimed.run_at) == (held.id, 1, held.run_at)
 
 
 @SCOPES
-async def test_its_first_instant_is_inside_and_the_one_before_is_not(desk: Desk, noon: datetime, scope: Scope) -> None:
-    await desk.store.add_blackout(blackout(scope), ME)
-    first = await desk.put(account="acme", brand="shoes")
-    desk.clock.now = noon + timedelta(hours=1) - INSTANT
-    assert ids(await desk.take()) == {first.id}
-    await desk.put(account="acme2" if scope is not Scope.ACCOUNT else "acme", brand="shoes")
-    desk.clock.now += INSTANT
-    assert await desk.take() == []
+async def test_its_first_instant_is_inside_and_the_one_before_is_not(
+    harness: StoreHarness, noon: datetime, scope: Scope
+) -> None:
+    await harness.store.add_blackout(blackout(scope), ME)
+    first = await harness.put(account="acme", brand="shoes")
+    harness.clock.now = noon + timedelta(hours=1) - INSTANT
+    assert ids(await harness.take()) == {first.id}
+    await harness.put(account="acme2" if scope is not Scope.ACCOUNT else "acme", brand="shoes")
+    harness.clock.now += INSTANT
+    assert await harness.take() == []
 
 
 @pytest.mark.parametrize("scope", [Scope.ALL, Scope.CHANNEL])
-async def test_what_has_no_account_is_covered_too(desk: Desk, noon: datetime, scope: Scope) -> None:
-    jobs = await desk.put_many(3)
-    await desk.store.add_blackout(blackout(scope, 12, 13), ME)
-    assert await desk.take() == []
-    desk.clock.turn(hours=1)
-    assert ids(await desk.take()) == ids(jobs)
+async def test_what_has_no_account_is_covered_too(harness: StoreHarness, noon: datetime, scope: Scope) -> None:
+    jobs = await harness.put_many(3)
+    await harness.store.add_blackout(blackout(scope, 12, 13), ME)
+    assert await harness.take() == []
+    harness.clock.turn(hours=1)
+    assert ids(await harness.take()) == ids(jobs)
 
 
 @SCOPES
-async def test_one_that_is_added_or_removed_is_so_at_once(desk: Desk, noon: datetime, scope: Scope) -> None:
-    held = await desk.put(account="acme", brand="shoes")
-    assert await desk.take(0) == []
-    added = await desk.store.add_blackout(blackout(scope, 11, 20), ME)
-    assert await desk.take() == []
-    await desk.put(account="acme", brand="shoes")
-    assert await desk.take() == []
-    assert await desk.store.remove_blackout(added.id, ME) == added
-    assert ids(await desk.take()) == {held.id}
+async def test_one_that_is_added_or_removed_is_so_at_once(harness: StoreHarness, noon: datetime, scope: Scope) -> None:
+    held = await harness.put(account="acme", brand="shoes")
+    assert await harness.take(0) == []
+    added = await harness.store.add_blackout(blackout(scope, 11, 20), ME)
+    assert await harness.take() == []
+    await harness.put(account="acme", brand="shoes")
+    assert await harness.take() == []
+    assert await harness.store.remove_blackout(added.id, ME) == added
+    assert ids(await harness.take()) == {held.id}
 
 
-async def test_where_two_overlap_the_later_end_counts_and_each_goes_by_itself(desk: Desk, noon: datetime) -> None:
-    job = await desk.put(account="acme", brand="shoes")
-    long = await desk.store.add_blackout(blackout(Scope.BRAND, 11, 20), ME)
-    await desk.store.add_blackout(blackout(Scope.ACCOUNT, 11, 15), ME)
-    desk.clock.now = noon + timedelta(hours=3)
-    assert await desk.take() == []
-    await desk.store.remove_blackout(long.id, ME)
-    assert ids(await desk.take()) == {job.id}
+async def test_where_two_overlap_the_later_end_counts_and_each_goes_by_itself(
+    harness: StoreHarness, noon: datetime
+) -> None:
+    job = await harness.put(account="acme", brand="shoes")
+    long = await harness.store.add_blackout(blackout(Scope.BRAND, 11, 20), ME)
+    await harness.store.add_blackout(blackout(Scope.ACCOUNT, 11, 15), ME)
+    harness.clock.now = noon + timedelta(hours=3)
+    assert await harness.take() == []
+    await harness.store.remove_blackout(long.id, ME)
+    assert ids(await harness.take()) == {job.id}
 
 
 @pytest.mark.parametrize("scope", [Scope.BRAND, Scope.ACCOUNT])
 @pytest.mark.parametrize("armed", [True, False])
-async def test_the_next_look_is_at_its_end(desk: Desk, noon: datetime, scope: Scope, armed: bool) -> None:
+async def test_the_next_look_is_at_its_end(harness: StoreHarness, noon: datetime, scope: Scope, armed: bool) -> None:
     """Also for lanes that were ready when it began."""
-    await desk.store.add_blackout(blackout(scope), ME)
-    await desk.put(account="acme", brand="shoes", run_at=noon + timedelta(minutes=75))
+    await harness.store.add_blackout(blackout(scope), ME)
+    await harness.put(account="acme", brand="shoes", run_at=noon + timedelta(minutes=75))
     if armed:
-        assert await desk.take() == []
-    desk.clock.now = noon + timedelta(minutes=80)
-    assert await desk.take() == []
-    poll = await desk.store.poll("w1")
+        assert await harness.take() == []
+    harness.clock.now = noon + timedelta(minutes=80)
+    assert await harness.take() == []
+    poll = await harness.store.poll("w1")
     assert find_next_due_time(poll.heads, compute_closed_gates(poll.known, poll.now), poll.now) == noon + timedelta(
         hours=2
     )
 
 
-async def test_forty_covered_accounts_keep_no_slot_from_one_that_is_free(desk: Desk, noon: datetime) -> None:
+async def test_forty_covered_accounts_keep_no_slot_from_one_that_is_free(harness: StoreHarness, noon: datetime) -> None:
     names = [f"acme{number:03}" for number in range(40)]
     for name in names:
-        await desk.put(account=name)
-        await desk.store.add_blackout(blackout(Scope.ACCOUNT, 13, 14, name=name), ME)
-    assert await desk.take(0) == []
-    desk.clock.turn(minutes=30)
-    free = await desk.put(account="free")
-    desk.clock.turn(minutes=30)
-    assert ids(await desk.take(1)) == {free.id}
-    desk.clock.turn(hours=1)
-    assert len(await desk.take()) == 40
+        await harness.put(account=name)
+        await harness.store.add_blackout(blackout(Scope.ACCOUNT, 13, 14, name=name), ME)
+    assert await harness.take(0) == []
+    harness.clock.turn(minutes=30)
+    free = await harness.put(account="free")
+    harness.clock.turn(minutes=30)
+    assert ids(await harness.take(1)) == {free.id}
+    harness.clock.turn(hours=1)
+    assert len(await harness.take()) == 40
 
 
-async def test_they_are_listed_as_they_were_told_and_outlive_the_process(desk: Desk, noon: datetime) -> None:
+async def test_they_are_listed_as_they_were_told_and_outlive_the_process(harness: StoreHarness, noon: datetime) -> None:
     added = [
-        await desk.store.add_blackout(blackout(scope, 22, 7, timezone="Europe/Rome", days=frozenset({0, 6})), ME)
+        await harness.store.add_blackout(blackout(scope, 22, 7, timezone="Europe/Rome", days=frozenset({0, 6})), ME)
         for scope in COVERED
     ]
-    another = await desk.another_store()
+    another = await harness.another_store()
     assert sorted(await another.blackouts(), key=lambda it: it.scope) == sorted(added, key=lambda it: it.scope)
     assert set((await another.poll("w1")).known.blackouts) == set(added)
 
 
-async def test_they_are_told_and_audited(desk: Desk) -> None:
-    added = await desk.store.add_blackout(blackout(Scope.BRAND, reason="a quiet hour"), ME)
-    await desk.store.remove_blackout(added.id, ME)
-    told = [(event.type, event.data) for event in await desk.events()]
+async def test_they_are_told_and_audited(harness: StoreHarness) -> None:
+    added = await harness.store.add_blackout(blackout(Scope.BRAND, reason="a quiet hour"), ME)
+    await harness.store.remove_blackout(added.id, ME)
+    told = [(event.type, event.data) for event in await harness.events()]
     assert told == [
         (EventType.BLACKOUT_ADDED, render_blackout(added)),
         (EventType.BLACKOUT_REMOVED, render_blackout(added)),
     ]
-    lines = [(line.action, line.subject, line.actor, line.reason) for line in await desk.store.audit()]
+    lines = [(line.action, line.subject, line.actor, line.reason) for line in await harness.store.audit()]
     subject = f"blackout:{added.id}"
     assert lines == [
         ("blackout.removed", subject, "maria", "because"), ("blackout.added", subject, "maria", "because")
     ]  # fmt: skip
 
 
-async def test_one_that_is_not_there_cannot_be_removed(desk: Desk) -> None:
+async def test_one_that_is_not_there_cannot_be_removed(harness: StoreHarness) -> None:
     with pytest.raises(NotFound, match=r"Blackout .* does not exist"):
-        await desk.store.remove_blackout(uuid4(), ME)
-    assert await desk.store.audit() == []
+        await harness.store.remove_blackout(uuid4(), ME)
+    assert await harness.store.audit() == []

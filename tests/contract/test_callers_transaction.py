@@ -21,7 +21,7 @@ from postino.stores.store import Store
 from postino.values.job import State
 from postino.values.outcome import Done
 from tests.contract.databases import PostgresDatabase, SqliteDatabase, only_postgres, only_sqlite
-from tests.contract.desk import POISON, Desk, ids, new
+from tests.contract.harness import POISON, StoreHarness, ids, new
 
 
 class ChangedMind(Exception):
@@ -74,35 +74,39 @@ every_door = pytest.mark.parametrize(
 
 
 @every_door
-async def test_a_job_of_a_committed_transaction_runs(desk: Desk, transaction: Any) -> None:
-    async with transaction(desk.database) as connection:
-        (made,) = await desk.store.enqueue_on(connection, [new(payload=POISON, account="acme", user_id="u")])
+async def test_a_job_of_a_committed_transaction_runs(harness: StoreHarness, transaction: Any) -> None:
+    async with transaction(harness.database) as connection:
+        (made,) = await harness.store.enqueue_on(connection, [new(payload=POISON, account="acme", user_id="u")])
         assert made.created
-    claimed = await desk.take_one()
+    claimed = await harness.take_one()
     assert (claimed.id, claimed.payload, claimed.account) == (made.job.id, POISON, "acme")
 
 
 @every_door
-async def test_a_transaction_rolled_back_leaves_nothing_behind_not_even_its_key(desk: Desk, transaction: Any) -> None:
+async def test_a_transaction_rolled_back_leaves_nothing_behind_not_even_its_key(
+    harness: StoreHarness, transaction: Any
+) -> None:
     with suppress(ChangedMind):
-        async with transaction(desk.database) as connection:
-            (made,) = await desk.store.enqueue_on(connection, [new(key="k", account="acme", channel="fresh")])
+        async with transaction(harness.database) as connection:
+            (made,) = await harness.store.enqueue_on(connection, [new(key="k", account="acme", channel="fresh")])
             assert made.created
             raise ChangedMind
     for table in ("jobs", "idempotency_keys", "lane_hints", "channels"):
-        assert desk.database.sql(f"SELECT count(*) FROM {{{table}}}") == [(0,)], table
-    (again,) = await desk.store.enqueue([new(key="k")])
+        assert harness.database.sql(f"SELECT count(*) FROM {{{table}}}") == [(0,)], table
+    (again,) = await harness.store.enqueue([new(key="k")])
     assert again.created
 
 
 @every_door
-async def test_a_known_key_gives_the_existing_job_inside_a_transaction_too(desk: Desk, transaction: Any) -> None:
-    job = await desk.put(key="k", payload=POISON)
-    async with transaction(desk.database) as connection:
-        known, twice, again = await desk.store.enqueue_on(connection, [new(key="k"), new(key="t"), new(key="t")])
+async def test_a_known_key_gives_the_existing_job_inside_a_transaction_too(
+    harness: StoreHarness, transaction: Any
+) -> None:
+    job = await harness.put(key="k", payload=POISON)
+    async with transaction(harness.database) as connection:
+        known, twice, again = await harness.store.enqueue_on(connection, [new(key="k"), new(key="t"), new(key="t")])
     assert (known.created, known.job) == (False, job)
     assert twice.job == again.job
-    assert len(await desk.take()) == 2
+    assert len(await harness.take()) == 2
 
 
 async def test_a_connection_of_another_kind_is_refused_with_its_field_named(store: Store) -> None:
@@ -155,7 +159,7 @@ import asyncio, sqlite3, sys
 from pathlib import Path
 from postino.stores.store import Store
 from postino.stores.sqlite import Sqlite
-from tests.contract.desk import new
+from tests.contract.harness import new
 with sqlite3.connect(sys.argv[1]) as connection:
     (made,) = asyncio.run(Store(Sqlite(Path(sys.argv[1]))).enqueue_on(connection, [new(account="acme", key="k")]))
 connection.close()
@@ -165,34 +169,36 @@ print(made.job.id)
 
 @only_sqlite
 async def test_another_process_enqueues_through_sqlite3_while_this_one_works(
-    desk: Desk, database: SqliteDatabase
+    harness: StoreHarness, database: SqliteDatabase
 ) -> None:
     command = [sys.executable, "-c", SQLITE3_PROCESS, str(database.path)]
     done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    desk.clock.turn(minutes=1)
-    assert [str(job.id) for job in await desk.take()] == [done.stdout.strip()]
-    known = await desk.store.job_by_key("reports", "k")
+    harness.clock.turn(minutes=1)
+    assert [str(job.id) for job in await harness.take()] == [done.stdout.strip()]
+    known = await harness.store.job_by_key("reports", "k")
     assert known is not None
     assert known.state is State.RUNNING
 
 
 @only_postgres
-async def test_an_open_transaction_blocks_no_enqueue_on_the_same_new_channel_and_lane(desk: Desk) -> None:
-    async with asyncpg_transaction(desk.database) as caller:
-        await desk.store.enqueue_on(caller, [new(channel="fresh", account="acme", brand="shoes", key="a")])
-        (made,) = await desk.store.enqueue([new(channel="fresh", account="acme", brand="shoes", key="b")], patience=0.5)
+async def test_an_open_transaction_blocks_no_enqueue_on_the_same_new_channel_and_lane(harness: StoreHarness) -> None:
+    async with asyncpg_transaction(harness.database) as caller:
+        await harness.store.enqueue_on(caller, [new(channel="fresh", account="acme", brand="shoes", key="a")])
+        (made,) = await harness.store.enqueue(
+            [new(channel="fresh", account="acme", brand="shoes", key="b")], patience=0.5
+        )
         assert made.created
-        assert ids(await desk.take()) == {made.job.id}
+        assert ids(await harness.take()) == {made.job.id}
 
 
 @only_postgres
-async def test_an_open_transaction_blocks_no_claim_of_other_lanes_nor_of_its_own(desk: Desk) -> None:
-    mine, other, bulk = await desk.put(account="acme"), await desk.put(account="other"), await desk.put()
-    async with asyncpg_transaction(desk.database) as caller:
-        await desk.store.enqueue_on(caller, [new(account="acme"), new(account="third"), new()])
-        claimed = await desk.take()
+async def test_an_open_transaction_blocks_no_claim_of_other_lanes_nor_of_its_own(harness: StoreHarness) -> None:
+    mine, other, bulk = await harness.put(account="acme"), await harness.put(account="other"), await harness.put()
+    async with asyncpg_transaction(harness.database) as caller:
+        await harness.store.enqueue_on(caller, [new(account="acme"), new(account="third"), new()])
+        claimed = await harness.take()
         assert ids(claimed) == {mine.id, other.id, bulk.id}
         for job in claimed:
-            assert await desk.end(job, Done())
-    assert {job.account for job in await desk.take()} == {"acme", "third", None}
+            assert await harness.end(job, Done())
+    assert {job.account for job in await harness.take()} == {"acme", "third", None}

@@ -13,7 +13,7 @@ from postino.stores.records import AuditContext
 from postino.values.event import Event, EventType
 from postino.values.job import Job, State
 from postino.values.outcome import Done
-from tests.contract.desk import ME, Desk, ids
+from tests.contract.harness import ME, StoreHarness, ids
 
 OPEN_FOR = timedelta(seconds=120)
 POLICY = BreakerPolicy(failure_threshold=3, open_timeout=OPEN_FOR)
@@ -21,65 +21,69 @@ TWO_PROBES = BreakerPolicy(failure_threshold=3, open_timeout=OPEN_FOR, half_open
 PATHS = pytest.mark.parametrize("path", ["bulk", "lanes"])
 
 
-async def fail(desk: Desk, times: int = 3, policy: BreakerPolicy = POLICY, channel: str = "reports") -> Breaker:
+async def fail(
+    harness: StoreHarness, times: int = 3, policy: BreakerPolicy = POLICY, channel: str = "reports"
+) -> Breaker:
     for _ in range(times):
-        breaker = await desk.store.record_response(channel, False, policy, "status 503")
+        breaker = await harness.store.record_response(channel, False, policy, "status 503")
     return breaker
 
 
-async def put_some(desk: Desk, path: str, count: int = 6) -> list[Job]:
-    return [await desk.put(account=f"acme{number}" if path == "lanes" else None) for number in range(count)]
+async def put_some(harness: StoreHarness, path: str, count: int = 6) -> list[Job]:
+    return [await harness.put(account=f"acme{number}" if path == "lanes" else None) for number in range(count)]
 
 
-async def told(desk: Desk) -> list[Event]:
-    return [event for event in await desk.events() if event.type.startswith("circuit.")]
+async def told(harness: StoreHarness) -> list[Event]:
+    return [event for event in await harness.events() if event.type.startswith("circuit.")]
 
 
-async def half_opened(desk: Desk, policy: BreakerPolicy = POLICY, path: str = "bulk") -> datetime:
+async def half_opened(harness: StoreHarness, policy: BreakerPolicy = POLICY, path: str = "bulk") -> datetime:
     """Jobs wait, and the time of the open circuit is over; nobody has looked yet."""
-    await put_some(desk, path)
-    breaker = await fail(desk, policy=policy)
+    await put_some(harness, path)
+    breaker = await fail(harness, policy=policy)
     assert breaker.until_at is not None
-    desk.clock.now = breaker.until_at
+    harness.clock.now = breaker.until_at
     return breaker.until_at
 
 
 @PATHS
-async def test_after_so_many_failures_nothing_is_claimed_from_it_and_others_go_on(desk: Desk, path: str) -> None:
-    waiting = await put_some(desk, path)
-    other = await desk.put(channel="exports", account="acme0")
-    assert (await fail(desk, times=2)).state is CircuitState.CLOSED
-    breaker = await fail(desk, times=1)
-    opened_at = desk.clock()
+async def test_after_so_many_failures_nothing_is_claimed_from_it_and_others_go_on(
+    harness: StoreHarness, path: str
+) -> None:
+    waiting = await put_some(harness, path)
+    other = await harness.put(channel="exports", account="acme0")
+    assert (await fail(harness, times=2)).state is CircuitState.CLOSED
+    breaker = await fail(harness, times=1)
+    opened_at = harness.clock()
     assert (breaker.state, breaker.since_at, breaker.until_at) == (CircuitState.OPEN, opened_at, opened_at + OPEN_FOR)
-    assert ids(await desk.take()) == {other.id}
-    desk.clock.now = opened_at + OPEN_FOR - timedelta(microseconds=1)
-    assert await desk.take() == []
+    assert ids(await harness.take()) == {other.id}
+    harness.clock.now = opened_at + OPEN_FOR - timedelta(microseconds=1)
+    assert await harness.take() == []
     for job in waiting:
-        now_is = await desk.store.job(job.id)
+        now_is = await harness.store.job(job.id)
         assert (now_is.state, now_is.attempts, now_is.run_at) == (State.PENDING, 0, job.run_at)
 
 
-async def test_it_is_told_once_when_and_why_it_opened(desk: Desk) -> None:
-    breaker = await fail(desk, times=5)
-    (event,) = await told(desk)
+async def test_it_is_told_once_when_and_why_it_opened(harness: StoreHarness) -> None:
+    breaker = await fail(harness, times=5)
+    (event,) = await told(harness)
     assert event.type == EventType.CIRCUIT_OPENED
     assert breaker.until_at is not None
     assert event.data == {"service": "reports", "reason": "status 503", "until_at": breaker.until_at.isoformat()}
 
 
-async def test_failures_seen_by_several_stores_at_once_all_count(desk: Desk) -> None:
-    stores = [desk.store, *[await desk.another_store() for _ in range(2)]]
+async def test_failures_seen_by_several_stores_at_once_all_count(harness: StoreHarness) -> None:
+    stores = [harness.store, *[await harness.another_store() for _ in range(2)]]
     policy = BreakerPolicy(failure_threshold=9)
     await asyncio.gather(*(stores[turn % 3].record_response("reports", False, policy, "down") for turn in range(9)))
-    (breaker,) = await desk.store.circuits()
+    (breaker,) = await harness.store.circuits()
     assert (breaker.state, len(breaker.failures)) == (CircuitState.OPEN, 9)
-    assert [event.type for event in await told(desk)] == [EventType.CIRCUIT_OPENED]
+    assert [event.type for event in await told(harness)] == [EventType.CIRCUIT_OPENED]
 
 
-async def test_what_is_known_of_it_outlives_the_process(desk: Desk) -> None:
-    breaker = await fail(desk)
-    another = await desk.another_store()
+async def test_what_is_known_of_it_outlives_the_process(harness: StoreHarness) -> None:
+    breaker = await fail(harness)
+    another = await harness.another_store()
     assert list(await another.circuits()) == [breaker]
     assert (await another.poll("w1")).known.breakers == (breaker,)
 
@@ -87,114 +91,116 @@ async def test_what_is_known_of_it_outlives_the_process(desk: Desk) -> None:
 @PATHS
 @pytest.mark.parametrize(("policy", "probes"), [(POLICY, 1), (TWO_PROBES, 2)])
 async def test_when_its_time_is_over_as_many_as_allowed_find_out_how_it_is(
-    desk: Desk, policy: BreakerPolicy, probes: int, path: str
+    harness: StoreHarness, policy: BreakerPolicy, probes: int, path: str
 ) -> None:
-    at = await half_opened(desk, policy, path)
-    assert len(await desk.take()) == probes
-    assert await desk.take() == []
-    (_, event) = await told(desk)
+    at = await half_opened(harness, policy, path)
+    assert len(await harness.take()) == probes
+    assert await harness.take() == []
+    (_, event) = await told(harness)
     assert (event.type, event.data, event.at) == (EventType.CIRCUIT_HALF_OPENED, {"service": "reports"}, at)
 
 
 @PATHS
 @pytest.mark.parametrize(("policy", "probes"), [(POLICY, 1), (TWO_PROBES, 2)])
 async def test_over_several_stores_at_once_it_is_half_opened_once_and_probed_by_no_more(
-    desk: Desk, policy: BreakerPolicy, probes: int, path: str
+    harness: StoreHarness, policy: BreakerPolicy, probes: int, path: str
 ) -> None:
-    await half_opened(desk, policy, path)
-    stores = [desk.store, *[await desk.another_store() for _ in range(2)]]
-    claims = await asyncio.gather(*(desk.take(1, store=stores[turn % 3]) for turn in range(9)))
+    await half_opened(harness, policy, path)
+    stores = [harness.store, *[await harness.another_store() for _ in range(2)]]
+    claims = await asyncio.gather(*(harness.take(1, store=stores[turn % 3]) for turn in range(9)))
     probing = [job for claim in claims for job in claim]
     assert 1 <= len(probing) <= probes
-    probing += await desk.take()
+    probing += await harness.take()
     assert len(probing) == probes
-    assert [event.type for event in await told(desk)] == [EventType.CIRCUIT_OPENED, EventType.CIRCUIT_HALF_OPENED]
+    assert [event.type for event in await told(harness)] == [EventType.CIRCUIT_OPENED, EventType.CIRCUIT_HALF_OPENED]
 
 
-async def test_while_nothing_waits_for_it_nobody_half_opens_it(desk: Desk) -> None:
-    await fail(desk)
-    desk.clock.turn(minutes=5)
-    await desk.put(channel="exports")
-    assert len(await desk.take()) == 1
-    assert (await desk.store.circuits())[0].state is CircuitState.OPEN
+async def test_while_nothing_waits_for_it_nobody_half_opens_it(harness: StoreHarness) -> None:
+    await fail(harness)
+    harness.clock.turn(minutes=5)
+    await harness.put(channel="exports")
+    assert len(await harness.take()) == 1
+    assert (await harness.store.circuits())[0].state is CircuitState.OPEN
 
 
-async def test_a_probe_that_ends_makes_room_for_the_next(desk: Desk) -> None:
-    await half_opened(desk)
-    (probe,) = await desk.take()
-    assert await desk.end(probe, Done())
-    assert len(await desk.take()) == 1
+async def test_a_probe_that_ends_makes_room_for_the_next(harness: StoreHarness) -> None:
+    await half_opened(harness)
+    (probe,) = await harness.take()
+    assert await harness.end(probe, Done())
+    assert len(await harness.take()) == 1
 
 
-async def test_a_dead_prober_frees_its_probe(desk: Desk) -> None:
-    await half_opened(desk)
-    assert len(await desk.take()) == 1
-    await desk.hire("w2")
-    assert await desk.take(worker="w2") == []
-    await desk.kill("w1")
-    assert len(await desk.take(worker="w2")) == 1
-    assert await desk.take(worker="w2") == []
+async def test_a_dead_prober_frees_its_probe(harness: StoreHarness) -> None:
+    await half_opened(harness)
+    assert len(await harness.take()) == 1
+    await harness.hire("w2")
+    assert await harness.take(worker="w2") == []
+    await harness.kill("w1")
+    assert len(await harness.take(worker="w2")) == 1
+    assert await harness.take(worker="w2") == []
 
 
-async def test_a_prober_that_died_with_its_call_under_way_frees_its_probe_when_that_is_over(desk: Desk) -> None:
-    await half_opened(desk, path="lanes")
-    (probe,) = await desk.take()
-    await desk.intend(probe)
-    await desk.kill("w1")
-    await desk.hire("w2")
-    lookup_at = (await desk.store.job(probe.id)).lookup_at
+async def test_a_prober_that_died_with_its_call_under_way_frees_its_probe_when_that_is_over(
+    harness: StoreHarness,
+) -> None:
+    await half_opened(harness, path="lanes")
+    (probe,) = await harness.take()
+    await harness.intend(probe)
+    await harness.kill("w1")
+    await harness.hire("w2")
+    lookup_at = (await harness.store.job(probe.id)).lookup_at
     assert lookup_at is not None
-    desk.clock.now = lookup_at - timedelta(microseconds=1)
-    assert await desk.take(worker="w2") == []
-    desk.clock.now = lookup_at
-    assert ids(await desk.take(worker="w2")) == {probe.id}
+    harness.clock.now = lookup_at - timedelta(microseconds=1)
+    assert await harness.take(worker="w2") == []
+    harness.clock.now = lookup_at
+    assert ids(await harness.take(worker="w2")) == {probe.id}
 
 
-async def test_one_good_answer_closes_it_and_all_of_it_flows(desk: Desk) -> None:
-    await half_opened(desk)
-    (probe,) = await desk.take()
-    breaker = await desk.store.record_response("reports", True, POLICY, None)
+async def test_one_good_answer_closes_it_and_all_of_it_flows(harness: StoreHarness) -> None:
+    await half_opened(harness)
+    (probe,) = await harness.take()
+    breaker = await harness.store.record_response("reports", True, POLICY, None)
     assert (breaker.state, breaker.failures, breaker.trips) == (CircuitState.CLOSED, (), 0)
-    assert len(await desk.take()) == 5
-    assert [event.type for event in await told(desk)][2:] == [EventType.CIRCUIT_CLOSED]
-    assert await desk.end(probe, Done())
+    assert len(await harness.take()) == 5
+    assert [event.type for event in await told(harness)][2:] == [EventType.CIRCUIT_CLOSED]
+    assert await harness.end(probe, Done())
 
 
-async def test_a_bad_answer_opens_it_for_twice_as_long(desk: Desk) -> None:
-    at = await half_opened(desk)
-    await desk.take()
-    breaker = await fail(desk, times=1)
+async def test_a_bad_answer_opens_it_for_twice_as_long(harness: StoreHarness) -> None:
+    at = await half_opened(harness)
+    await harness.take()
+    breaker = await fail(harness, times=1)
     assert (breaker.state, breaker.until_at) == (CircuitState.OPEN, at + 2 * OPEN_FOR)
-    desk.clock.now = at + 2 * OPEN_FOR - timedelta(microseconds=1)
-    assert await desk.take() == []
-    assert [event.type for event in await told(desk)][2:] == [EventType.CIRCUIT_OPENED]
+    harness.clock.now = at + 2 * OPEN_FOR - timedelta(microseconds=1)
+    assert await harness.take() == []
+    assert [event.type for event in await told(harness)][2:] == [EventType.CIRCUIT_OPENED]
 
 
 @pytest.mark.parametrize(("cap", "expected"), [(0, 0), (1, 1), (50, 2)])
-async def test_probes_never_exceed_the_channels_cap(desk: Desk, cap: int, expected: int) -> None:
-    await desk.store.set_cap("reports", cap, ME)
-    await half_opened(desk, TWO_PROBES)
-    assert len(await desk.take()) == expected
+async def test_probes_never_exceed_the_channels_cap(harness: StoreHarness, cap: int, expected: int) -> None:
+    await harness.store.set_cap("reports", cap, ME)
+    await half_opened(harness, TWO_PROBES)
+    assert len(await harness.take()) == expected
 
 
-async def test_a_person_opens_it_and_no_answer_closes_it_before_its_time(desk: Desk) -> None:
-    await put_some(desk, "bulk")
-    until_at = desk.clock.later(hours=2)
-    breaker = await desk.store.open_circuit("reports", until_at, 2, AuditContext("maria", "their maintenance"))
+async def test_a_person_opens_it_and_no_answer_closes_it_before_its_time(harness: StoreHarness) -> None:
+    await put_some(harness, "bulk")
+    until_at = harness.clock.later(hours=2)
+    breaker = await harness.store.open_circuit("reports", until_at, 2, AuditContext("maria", "their maintenance"))
     assert (breaker.state, breaker.until_at, breaker.reason) == (CircuitState.OPEN, until_at, "their maintenance")
-    assert (await desk.store.record_response("reports", True, POLICY, None)).state is CircuitState.OPEN
-    assert await desk.take() == []
-    desk.clock.now = until_at
-    assert len(await desk.take()) == 2
+    assert (await harness.store.record_response("reports", True, POLICY, None)).state is CircuitState.OPEN
+    assert await harness.take() == []
+    harness.clock.now = until_at
+    assert len(await harness.take()) == 2
 
 
-async def test_opened_without_a_time_it_stays_open_until_a_person_closes_it(desk: Desk) -> None:
-    await put_some(desk, "lanes")
-    await desk.store.open_circuit("reports", None, 1, ME)
-    desk.clock.turn(days=30)
-    assert await desk.take() == []
-    assert (await desk.store.close_circuit("reports", ME)).state is CircuitState.CLOSED
-    assert len(await desk.take()) == 6
+async def test_opened_without_a_time_it_stays_open_until_a_person_closes_it(harness: StoreHarness) -> None:
+    await put_some(harness, "lanes")
+    await harness.store.open_circuit("reports", None, 1, ME)
+    harness.clock.turn(days=30)
+    assert await harness.take() == []
+    assert (await harness.store.close_circuit("reports", ME)).state is CircuitState.CLOSED
+    assert len(await harness.take()) == 6
 
 
 ACTS: list[Any] = [
@@ -206,32 +212,34 @@ ACTS: list[Any] = [
 
 @pytest.mark.parametrize(("act", "arguments", "state"), ACTS)
 async def test_what_people_do_with_it_is_told_and_audited(
-    desk: Desk, act: str, arguments: tuple[Any, ...], state: CircuitState
+    harness: StoreHarness, act: str, arguments: tuple[Any, ...], state: CircuitState
 ) -> None:
     before = CircuitState.CLOSED if state is CircuitState.OPEN else CircuitState.OPEN
     if before is CircuitState.OPEN:
-        await fail(desk)
-    breaker = await getattr(desk.store, act)("reports", *arguments, ME)
+        await fail(harness)
+    breaker = await getattr(harness.store, act)("reports", *arguments, ME)
     assert (breaker.service, breaker.state) == ("reports", state)
-    (line,) = await desk.store.audit()
+    (line,) = await harness.store.audit()
     assert (line.actor, line.action, line.subject, line.reason) == (
         "maria", f"circuit.{'opened' if state is CircuitState.OPEN else 'closed'}", "circuit:reports", "because"
     )  # fmt: skip
-    assert (await told(desk))[-1].type == line.action
+    assert (await told(harness))[-1].type == line.action
 
 
-async def test_closed_by_hand_it_still_remembers_how_often_it_opened_and_reset_it_does_not(desk: Desk) -> None:
-    await fail(desk)
-    assert (await desk.store.close_circuit("reports", ME)).trips == 1
-    breaker = await fail(desk)
-    assert breaker.until_at == desk.clock() + 2 * OPEN_FOR
-    assert await desk.store.reset_circuit("reports", ME) == Breaker(service="reports")
-    assert (await fail(desk)).until_at == desk.clock() + OPEN_FOR
+async def test_closed_by_hand_it_still_remembers_how_often_it_opened_and_reset_it_does_not(
+    harness: StoreHarness,
+) -> None:
+    await fail(harness)
+    assert (await harness.store.close_circuit("reports", ME)).trips == 1
+    breaker = await fail(harness)
+    assert breaker.until_at == harness.clock() + 2 * OPEN_FOR
+    assert await harness.store.reset_circuit("reports", ME) == Breaker(service="reports")
+    assert (await fail(harness)).until_at == harness.clock() + OPEN_FOR
 
 
 @pytest.mark.parametrize("why", ["no\x00luck", "half \ud83d", None])
-async def test_whatever_a_service_said_is_kept_as_far_as_a_database_can(desk: Desk, why: str | None) -> None:
+async def test_whatever_a_service_said_is_kept_as_far_as_a_database_can(harness: StoreHarness, why: str | None) -> None:
     for _ in range(3):
-        await desk.store.record_response("reports", False, POLICY, why)
-    assert (await desk.store.circuits())[0].state is CircuitState.OPEN
-    assert await desk.take() == []
+        await harness.store.record_response("reports", False, POLICY, why)
+    assert (await harness.store.circuits())[0].state is CircuitState.OPEN
+    assert await harness.take() == []

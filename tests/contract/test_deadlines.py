@@ -7,15 +7,15 @@ import pytest
 from postino.rules import settlement
 from postino.values.job import Job, State
 from postino.values.outcome import Done
-from tests.contract.desk import Desk
+from tests.contract.harness import StoreHarness
 
 LIMITS = {"": 100.0, "type report": 20.0, "channel slow": 300.0}
 GRACE = 10.0
 
 
-async def take(desk: Desk) -> Job:
-    order = replace(await desk.order(), limits=LIMITS, grace=GRACE)
-    (job,) = await desk.store.claim(order)
+async def take(harness: StoreHarness) -> Job:
+    order = replace(await harness.order(), limits=LIMITS, grace=GRACE)
+    (job,) = await harness.store.claim(order)
     return job
 
 
@@ -30,45 +30,47 @@ async def take(desk: Desk) -> Job:
     ],
 )
 async def test_the_strongest_word_sets_the_deadline(
-    desk: Desk, said: dict[str, object], limit: int, lane: dict[str, str]
+    harness: StoreHarness, said: dict[str, object], limit: int, lane: dict[str, str]
 ) -> None:
-    await desk.put(**said, **lane)
-    job = await take(desk)
-    desk.clock.turn(seconds=limit + GRACE - 1)
-    assert not (await desk.store.poll("w1", heartbeat=True)).orphaned
-    assert await desk.store.rescue({}, settlement.rescue_job) == []
-    desk.clock.turn(seconds=2)
-    assert (await desk.store.poll("w1", heartbeat=True)).orphaned
-    (ending,) = await desk.store.rescue({}, settlement.rescue_job)
+    await harness.put(**said, **lane)
+    job = await take(harness)
+    harness.clock.turn(seconds=limit + GRACE - 1)
+    assert not (await harness.store.poll("w1", heartbeat=True)).orphaned
+    assert await harness.store.rescue({}, settlement.rescue_job) == []
+    harness.clock.turn(seconds=2)
+    assert (await harness.store.poll("w1", heartbeat=True)).orphaned
+    (ending,) = await harness.store.rescue({}, settlement.rescue_job)
     assert ending.job == job
-    assert await desk.state(job) is State.PENDING
-    assert not await desk.end(job, Done()), "its worker lost it"
-    (line,) = await desk.store.attempts(job.id)
+    assert await harness.state(job) is State.PENDING
+    assert not await harness.end(job, Done()), "its worker lost it"
+    (line,) = await harness.store.attempts(job.id)
     assert line.message == "Its deadline passed before its worker ended it."
 
 
-async def test_a_job_without_a_limit_is_its_workers_as_long_as_that_lives(desk: Desk, running_job: Job) -> None:
-    desk.clock.turn(days=400)
-    assert await desk.store.rescue({}, settlement.rescue_job) == []
+async def test_a_job_without_a_limit_is_its_workers_as_long_as_that_lives(
+    harness: StoreHarness, running_job: Job
+) -> None:
+    harness.clock.turn(days=400)
+    assert await harness.store.rescue({}, settlement.rescue_job) == []
 
 
-async def test_a_job_that_ended_in_time_has_no_deadline_any_more(desk: Desk) -> None:
-    await desk.put()
-    job = await take(desk)
-    assert await desk.settle(job, settlement.release_job(job, desk.clock.now))
-    await desk.take()
-    desk.clock.turn(seconds=1000)
-    assert await desk.store.rescue({}, settlement.rescue_job) == []
+async def test_a_job_that_ended_in_time_has_no_deadline_any_more(harness: StoreHarness) -> None:
+    await harness.put()
+    job = await take(harness)
+    assert await harness.settle(job, settlement.release_job(job, harness.clock.now))
+    await harness.take()
+    harness.clock.turn(seconds=1000)
+    assert await harness.store.rescue({}, settlement.rescue_job) == []
 
 
-async def test_one_that_waits_for_its_turn_behind_a_suspect_is_taken_but_not_blamed(desk: Desk) -> None:
-    await desk.put_many(2)
-    await desk.take()
-    await desk.kill("w1")
-    await desk.hire("w2")
-    order = replace(await desk.order(worker="w2"), limits=LIMITS, grace=GRACE)
-    running, waiting = await desk.store.claim(order)
-    await desk.store.mark_suspect("w2", running.id)
-    desk.clock.turn(seconds=31)
-    await desk.store.rescue({}, settlement.rescue_job)
-    assert [(await desk.store.job(job.id)).rescues for job in (running, waiting)] == [2, 1]
+async def test_one_that_waits_for_its_turn_behind_a_suspect_is_taken_but_not_blamed(harness: StoreHarness) -> None:
+    await harness.put_many(2)
+    await harness.take()
+    await harness.kill("w1")
+    await harness.hire("w2")
+    order = replace(await harness.order(worker="w2"), limits=LIMITS, grace=GRACE)
+    running, waiting = await harness.store.claim(order)
+    await harness.store.mark_suspect("w2", running.id)
+    harness.clock.turn(seconds=31)
+    await harness.store.rescue({}, settlement.rescue_job)
+    assert [(await harness.store.job(job.id)).rescues for job in (running, waiting)] == [2, 1]

@@ -14,7 +14,7 @@ from postino.stores.store import Store
 from postino.values.job import Job, Queue, State, new_id
 from postino.values.outcome import Done, Outcome, Reject, Retry, Unknown
 from tests.contract.databases import Clock, only_postgres
-from tests.contract.desk import ME, POISON, Desk, ids, new
+from tests.contract.harness import ME, POISON, StoreHarness, ids, new
 
 
 async def test_an_enqueued_job_comes_back_as_it_was_asked_for(store: Store, clock: Clock) -> None:
@@ -35,15 +35,15 @@ async def test_an_enqueued_job_comes_back_as_it_was_asked_for(store: Store, cloc
     )  # fmt: skip
 
 
-async def test_a_time_in_the_past_is_remembered_but_the_job_runs_from_now_on(desk: Desk) -> None:
-    asked_at = desk.clock.later(days=-2)
-    job = await desk.put(run_at=asked_at)
-    assert (job.scheduled_at, job.run_at) == (asked_at, desk.clock())
-    assert await desk.store.job(job.id) == job
+async def test_a_time_in_the_past_is_remembered_but_the_job_runs_from_now_on(harness: StoreHarness) -> None:
+    asked_at = harness.clock.later(days=-2)
+    job = await harness.put(run_at=asked_at)
+    assert (job.scheduled_at, job.run_at) == (asked_at, harness.clock())
+    assert await harness.store.job(job.id) == job
 
 
-async def test_a_job_without_a_key_has_its_id_as_key(desk: Desk) -> None:
-    job = await desk.put()
+async def test_a_job_without_a_key_has_its_id_as_key(harness: StoreHarness) -> None:
+    job = await harness.put()
     assert job.idempotency_key == str(job.id)
 
 
@@ -70,45 +70,47 @@ async def test_the_same_key_on_another_channel_is_another_job(store: Store) -> N
         (Retry("busy"), State.PENDING),
     ],
 )
-async def test_a_key_stays_its_jobs_whatever_became_of_it(desk: Desk, outcome: Outcome, state: State) -> None:
-    ended = await desk.run(outcome, key="k")
-    (again,) = await desk.store.enqueue([new(key="k")])
+async def test_a_key_stays_its_jobs_whatever_became_of_it(
+    harness: StoreHarness, outcome: Outcome, state: State
+) -> None:
+    ended = await harness.run(outcome, key="k")
+    (again,) = await harness.store.enqueue([new(key="k")])
     assert not again.created
     assert again.job == ended
     assert again.job.state is state
 
 
-async def test_a_key_of_a_cancelled_job_gives_the_cancelled_job(desk: Desk) -> None:
-    job = await desk.put(key="k")
-    await desk.store.cancel_job(job.id, ME)
-    (again,) = await desk.store.enqueue([new(key="k")])
+async def test_a_key_of_a_cancelled_job_gives_the_cancelled_job(harness: StoreHarness) -> None:
+    job = await harness.put(key="k")
+    await harness.store.cancel_job(job.id, ME)
+    (again,) = await harness.store.enqueue([new(key="k")])
     assert (again.created, again.job.id, again.job.state) == (False, job.id, State.CANCELLED)
-    assert await desk.take() == []
+    assert await harness.take() == []
 
 
-async def test_a_key_of_a_running_job_gives_the_running_job(desk: Desk) -> None:
-    job = await desk.put(key="k")
-    await desk.take()
-    (again,) = await desk.store.enqueue([new(key="k")])
+async def test_a_key_of_a_running_job_gives_the_running_job(harness: StoreHarness) -> None:
+    job = await harness.put(key="k")
+    await harness.take()
+    (again,) = await harness.store.enqueue([new(key="k")])
     assert (again.created, again.job.id, again.job.state) == (False, job.id, State.RUNNING)
 
 
 @pytest.mark.parametrize("finished", [False, True])
-async def test_a_call_repeated_with_the_same_id_and_key_is_the_same_job(desk: Desk, finished: bool) -> None:
+async def test_a_call_repeated_with_the_same_id_and_key_is_the_same_job(harness: StoreHarness, finished: bool) -> None:
     asked = new(key="k")
-    await desk.store.enqueue([asked])
+    await harness.store.enqueue([asked])
     if finished:
-        assert await desk.end(await desk.take_one(), Done())
-    (again,) = await desk.store.enqueue([asked])
+        assert await harness.end(await harness.take_one(), Done())
+    (again,) = await harness.store.enqueue([asked])
     assert (again.created, again.job.id) == (False, asked.id)
-    assert len(await desk.take()) == (0 if finished else 1)
+    assert len(await harness.take()) == (0 if finished else 1)
 
 
-async def test_one_key_twice_in_a_call_is_one_job_and_two_equal_answers(desk: Desk) -> None:
-    first, other, second = await desk.store.enqueue([new(key="k"), new(key="other"), new(key="k")])
+async def test_one_key_twice_in_a_call_is_one_job_and_two_equal_answers(harness: StoreHarness) -> None:
+    first, other, second = await harness.store.enqueue([new(key="k"), new(key="other"), new(key="k")])
     assert [first.created, second.created].count(True) == 1
     assert first.job == second.job
-    assert ids(await desk.take()) == {first.job.id, other.job.id}
+    assert ids(await harness.take()) == {first.job.id, other.job.id}
 
 
 async def test_answers_come_in_the_order_of_the_questions(store: Store) -> None:
@@ -118,9 +120,9 @@ async def test_answers_come_in_the_order_of_the_questions(store: Store) -> None:
     assert [answer.created for answer in answers] == [True, True, False]
 
 
-async def test_jobs_of_every_kind_go_in_together_and_come_back_as_they_are_stored(desk: Desk) -> None:
-    taken = await desk.put(key="taken", channel="old")
-    later, earlier = desk.clock.later(hours=2), desk.clock.later(hours=-2)
+async def test_jobs_of_every_kind_go_in_together_and_come_back_as_they_are_stored(harness: StoreHarness) -> None:
+    taken = await harness.put(key="taken", channel="old")
+    later, earlier = harness.clock.later(hours=2), harness.clock.later(hours=-2)
     asked = [
         new(),
         new(key="k", channel="new"),
@@ -131,75 +133,79 @@ async def test_jobs_of_every_kind_go_in_together_and_come_back_as_they_are_store
         new(brand="shoes", run_at=earlier, queue=Queue.HIGH),
         new(user_id="u", parent_id=taken.id, correlation_id="c", max_attempts=2, backoff="[1]", time_limit=1.5),
     ]
-    answers = await desk.store.enqueue(asked)
+    answers = await harness.store.enqueue(asked)
     assert [answer.created for answer in answers] == [True, True, False, False, True, True, True, True]
     assert answers[2].job == taken
     assert answers[3].job == answers[1].job
-    assert [answer.job for answer in answers] == [await desk.store.job(answer.job.id) for answer in answers]
+    assert [answer.job for answer in answers] == [await harness.store.job(answer.job.id) for answer in answers]
     assert [(job.scheduled_at, job.run_at) for job in (answers[4].job, answers[6].job)] == [
         (later, later),
-        (earlier, desk.clock()),
+        (earlier, harness.clock()),
     ]
-    assert set(desk.database.sql("SELECT channel FROM {channels}")) == {("old",), ("new",), ("reports",), ("lanes",)}
-    hints = desk.database.sql("SELECT channel, lane, account FROM {lane_hints}")
+    assert set(harness.database.sql("SELECT channel FROM {channels}")) == {("old",), ("new",), ("reports",), ("lanes",)}
+    hints = harness.database.sql("SELECT channel, lane, account FROM {lane_hints}")
     assert set(hints) == {("new", "@acme", "acme"), ("lanes", "@acme", "acme"), ("reports", "#shoes", None)}
 
 
-async def test_asked_again_after_a_lost_answer_only_what_is_missing_goes_in(desk: Desk) -> None:
-    ended, waiting, keyed = new(), new(run_at=desk.clock.later(hours=1)), new(key="k", run_at=desk.clock.later(hours=1))
-    await desk.store.enqueue([ended, waiting, keyed])
-    assert await desk.end(await desk.take_one(), Done())
+async def test_asked_again_after_a_lost_answer_only_what_is_missing_goes_in(harness: StoreHarness) -> None:
+    ended, waiting, keyed = (
+        new(),
+        new(run_at=harness.clock.later(hours=1)),
+        new(key="k", run_at=harness.clock.later(hours=1)),
+    )
+    await harness.store.enqueue([ended, waiting, keyed])
+    assert await harness.end(await harness.take_one(), Done())
     missing, missing_keyed = new(), new(key="l")
     asked = [ended, missing, keyed, waiting, missing_keyed]
     for created in (True, False):
-        answers = await desk.store.enqueue(asked, again=True)
-        assert [answer.job for answer in answers] == [await desk.store.job(job.id) for job in asked]
+        answers = await harness.store.enqueue(asked, again=True)
+        assert [answer.job for answer in answers] == [await harness.store.job(job.id) for job in asked]
         assert [answer.created for answer in answers] == [False, created, False, False, created]
 
 
-async def test_ten_thousand_jobs_go_in_with_one_call_and_once_only(desk: Desk) -> None:
+async def test_ten_thousand_jobs_go_in_with_one_call_and_once_only(harness: StoreHarness) -> None:
     asked = [new(key=str(number)) for number in range(10_000)]
-    answers = await desk.store.enqueue(asked)
+    answers = await harness.store.enqueue(asked)
     assert [answer.job.id for answer in answers] == [job.id for job in asked]
     assert all(answer.created for answer in answers)
-    again = await desk.store.enqueue([new(key=str(number)) for number in range(10_000)])
+    again = await harness.store.enqueue([new(key=str(number)) for number in range(10_000)])
     assert [answer.job.id for answer in again] == [job.id for job in asked]
-    assert desk.database.sql("SELECT count(*) FROM {jobs}") == [(10_000,)]
+    assert harness.database.sql("SELECT count(*) FROM {jobs}") == [(10_000,)]
 
 
 async def test_enqueueing_nothing_gives_nothing(store: Store) -> None:
     assert await store.enqueue([]) == []
 
 
-async def test_a_hundred_parallel_enqueues_of_one_key_give_one_job_and_equal_answers(desk: Desk) -> None:
-    stores = [desk.store, await desk.another_store(), await desk.another_store()]
+async def test_a_hundred_parallel_enqueues_of_one_key_give_one_job_and_equal_answers(harness: StoreHarness) -> None:
+    stores = [harness.store, await harness.another_store(), await harness.another_store()]
     answers = await asyncio.gather(*(stores[turn % 3].enqueue([new(key="k")]) for turn in range(100)))
     assert sum(answer.created for (answer,) in answers) == 1
     assert len({answer.job for (answer,) in answers}) == 1
-    assert desk.database.sql("SELECT count(*) FROM {jobs}") == [(1,)]
+    assert harness.database.sql("SELECT count(*) FROM {jobs}") == [(1,)]
 
 
 @only_postgres
-async def test_callers_with_the_same_keys_in_opposite_order_wait_for_each_other(desk: Desk) -> None:
-    assert isinstance(desk.store.driver, Postgres)
+async def test_callers_with_the_same_keys_in_opposite_order_wait_for_each_other(harness: StoreHarness) -> None:
+    assert isinstance(harness.store.driver, Postgres)
     keys = [f"{number:02}" for number in range(9)]
-    async with desk.store.driver.open_connection_outside_pool() as caller, caller.transaction():
-        await desk.store.enqueue_on(caller, [new(key="04")])  # both stop here, each holding one half if not in order
+    async with harness.store.driver.open_connection_outside_pool() as caller, caller.transaction():
+        await harness.store.enqueue_on(caller, [new(key="04")])  # both stop here, each holding one half if not in order
         both = asyncio.gather(
-            desk.store.enqueue([new(key=key) for key in keys]),
-            desk.store.enqueue([new(key=key) for key in reversed(keys)]),
+            harness.store.enqueue([new(key=key) for key in keys]),
+            harness.store.enqueue([new(key=key) for key in reversed(keys)]),
         )
-        while desk.database.sql("SELECT count(*) FROM pg_locks WHERE NOT granted") != [(2,)]:
+        while harness.database.sql("SELECT count(*) FROM pg_locks WHERE NOT granted") != [(2,)]:
             await asyncio.wait([both], timeout=0.001)
     forwards, backwards = await both
     assert [answer.job for answer in forwards] == [answer.job for answer in reversed(backwards)]
 
 
-async def test_a_job_is_found_by_its_channel_and_key(desk: Desk) -> None:
-    job = await desk.put(key="k")
-    assert await desk.store.job_by_key("reports", "k") == job
-    assert await desk.store.job_by_key("elsewhere", "k") is None
-    assert await desk.store.job_by_key("reports", "other") is None
+async def test_a_job_is_found_by_its_channel_and_key(harness: StoreHarness) -> None:
+    job = await harness.put(key="k")
+    assert await harness.store.job_by_key("reports", "k") == job
+    assert await harness.store.job_by_key("elsewhere", "k") is None
+    assert await harness.store.job_by_key("reports", "other") is None
 
 
 @only_postgres
@@ -214,10 +220,10 @@ async def test_a_key_held_by_an_open_transaction_is_waited_for_no_longer_than_pa
     assert (free.created, known.created) == (True, False)
 
 
-async def test_a_child_fails_without_touching_its_parent(desk: Desk) -> None:
-    parent = await desk.put(run_at=desk.clock() + timedelta(hours=1))
-    child = await desk.run(Retry("no"), parent_id=parent.id)
-    desk.clock.turn(minutes=5)
-    assert await desk.end(await desk.take_one(), Retry("no"), policy=RetryPolicy(max_attempts=2))
-    assert await desk.state(child) is State.FAILED
-    assert await desk.store.job(parent.id) == parent
+async def test_a_child_fails_without_touching_its_parent(harness: StoreHarness) -> None:
+    parent = await harness.put(run_at=harness.clock() + timedelta(hours=1))
+    child = await harness.run(Retry("no"), parent_id=parent.id)
+    harness.clock.turn(minutes=5)
+    assert await harness.end(await harness.take_one(), Retry("no"), policy=RetryPolicy(max_attempts=2))
+    assert await harness.state(child) is State.FAILED
+    assert await harness.store.job(parent.id) == parent

@@ -15,7 +15,7 @@ from postino.values.gate import Gate, GateKind, Scope
 from postino.values.job import Job, Queue
 from postino.values.outcome import Defer, Done
 from tests.contract.databases import PostgresDatabase, only_postgres
-from tests.contract.desk import ME, Desk, ids
+from tests.contract.harness import ME, StoreHarness, ids
 
 BLOCKED_AND_FREE = [
     pytest.param(Scope.QUEUE, "high", {"queue": Queue.HIGH}, {"queue": Queue.LOW}, id="queue"),
@@ -40,72 +40,72 @@ BLOCKED_AND_FREE = [
 
 @pytest.mark.parametrize(("scope", "name", "blocked", "free"), BLOCKED_AND_FREE)
 async def test_what_is_paused_waits_and_its_neighbours_go_on(
-    desk: Desk, scope: Scope, name: str, blocked: dict[str, Any], free: dict[str, Any]
+    harness: StoreHarness, scope: Scope, name: str, blocked: dict[str, Any], free: dict[str, Any]
 ) -> None:
-    waiting, passing = await desk.put(**blocked), await desk.put(**free)
-    gate = await desk.store.pause(scope, name, ME)
-    paused = Gate(scope=scope, name=name, kind=GateKind.PAUSE, since_at=desk.clock(), reason="because")
+    waiting, passing = await harness.put(**blocked), await harness.put(**free)
+    gate = await harness.store.pause(scope, name, ME)
+    paused = Gate(scope=scope, name=name, kind=GateKind.PAUSE, since_at=harness.clock(), reason="because")
     assert gate == paused
-    assert ids(await desk.take()) == {passing.id}
-    desk.clock.turn(hours=1)
-    assert await desk.take() == []
-    assert await desk.store.resume(scope, name, ME) == paused
-    assert await desk.store.gates() == []
-    (resumed,) = await desk.take()
+    assert ids(await harness.take()) == {passing.id}
+    harness.clock.turn(hours=1)
+    assert await harness.take() == []
+    assert await harness.store.resume(scope, name, ME) == paused
+    assert await harness.store.gates() == []
+    (resumed,) = await harness.take()
     assert resumed.id == waiting.id
     assert resumed.run_at == waiting.run_at
 
 
-async def test_what_already_runs_is_not_stopped_by_a_pause(desk: Desk, running_job: Job) -> None:
-    await desk.store.pause(Scope.CHANNEL, "reports", ME)
-    assert await desk.end(running_job, Done())
+async def test_what_already_runs_is_not_stopped_by_a_pause(harness: StoreHarness, running_job: Job) -> None:
+    await harness.store.pause(Scope.CHANNEL, "reports", ME)
+    assert await harness.end(running_job, Done())
 
 
-async def test_pausing_twice_keeps_the_first_time_and_the_last_reason(desk: Desk) -> None:
-    first = await desk.store.pause(Scope.BRAND, "shoes", AuditContext("maria", "sale"))
-    desk.clock.turn(hours=1)
-    second = await desk.store.pause(Scope.BRAND, "shoes", AuditContext("maria", "recall"))
+async def test_pausing_twice_keeps_the_first_time_and_the_last_reason(harness: StoreHarness) -> None:
+    first = await harness.store.pause(Scope.BRAND, "shoes", AuditContext("maria", "sale"))
+    harness.clock.turn(hours=1)
+    second = await harness.store.pause(Scope.BRAND, "shoes", AuditContext("maria", "recall"))
     assert (second.since_at, second.reason) == (first.since_at, "recall")
-    assert list(await desk.store.gates()) == [second]
+    assert list(await harness.store.gates()) == [second]
 
 
-async def test_what_was_never_paused_cannot_be_resumed(desk: Desk) -> None:
+async def test_what_was_never_paused_cannot_be_resumed(harness: StoreHarness) -> None:
     with pytest.raises(NotFound, match="The channel reports is not paused"):
-        await desk.store.resume(Scope.CHANNEL, "reports", ME)
+        await harness.store.resume(Scope.CHANNEL, "reports", ME)
 
 
-async def test_a_survey_sees_the_gates_as_they_are_listed_but_those_of_accounts(desk: Desk) -> None:
-    brand = await desk.store.pause(Scope.BRAND, "shoes", AuditContext("maria", "two words"))
-    account = await desk.store.pause(Scope.ACCOUNT, "acme", AuditContext("maria"))
-    await desk.store.set_cap("reports", 3, ME)
-    known = (await desk.store.poll("w1")).known
+async def test_a_survey_sees_the_gates_as_they_are_listed_but_those_of_accounts(harness: StoreHarness) -> None:
+    brand = await harness.store.pause(Scope.BRAND, "shoes", AuditContext("maria", "two words"))
+    account = await harness.store.pause(Scope.ACCOUNT, "acme", AuditContext("maria"))
+    await harness.store.set_cap("reports", 3, ME)
+    known = (await harness.store.poll("w1")).known
     assert (known.gates, known.caps) == ((brand,), {"reports": 3})
-    assert await desk.store.known_gates() == (known, desk.clock())
-    assert list(await desk.store.gates()) == [account, brand]
-    assert list(await desk.store.gates_for(Scope.ACCOUNT, "acme")) == [account]
+    assert await harness.store.known_gates() == (known, harness.clock())
+    assert list(await harness.store.gates()) == [account, brand]
+    assert list(await harness.store.gates_for(Scope.ACCOUNT, "acme")) == [account]
     assert (brand.reason, account.reason) == ("two words", None)
 
 
-async def test_a_pause_and_a_resume_are_told_of_what_they_were_about(desk: Desk) -> None:
+async def test_a_pause_and_a_resume_are_told_of_what_they_were_about(harness: StoreHarness) -> None:
     """Whatever else keeps a gate closed is not opened with it."""
-    paused = await desk.store.pause(Scope.ACCOUNT, "acme", ME)
-    cooled = await desk.store.start_cooldown(Scope.ACCOUNT, "acme", desk.clock.later(minutes=5), "too many")
-    assert set(await desk.store.gates_for(Scope.ACCOUNT, "acme")) == {paused, cooled}
-    job = await desk.put(account="acme")
-    await desk.store.resume(Scope.ACCOUNT, "acme", ME)
-    assert list(await desk.store.gates()) == [cooled]
-    assert await desk.take() == []
-    desk.clock.turn(minutes=5)
-    assert ids(await desk.take()) == {job.id}
+    paused = await harness.store.pause(Scope.ACCOUNT, "acme", ME)
+    cooled = await harness.store.start_cooldown(Scope.ACCOUNT, "acme", harness.clock.later(minutes=5), "too many")
+    assert set(await harness.store.gates_for(Scope.ACCOUNT, "acme")) == {paused, cooled}
+    job = await harness.put(account="acme")
+    await harness.store.resume(Scope.ACCOUNT, "acme", ME)
+    assert list(await harness.store.gates()) == [cooled]
+    assert await harness.take() == []
+    harness.clock.turn(minutes=5)
+    assert ids(await harness.take()) == {job.id}
 
 
-async def test_pause_and_resume_are_told_and_audited(desk: Desk) -> None:
-    await desk.store.pause(Scope.QUEUE, "low", ME)
-    await desk.store.resume(Scope.QUEUE, "low", ME)
-    await desk.store.set_cap("reports", 2, ME)
-    told = [(event.type, event.data["scope"], event.data["name"]) for event in await desk.events()]
+async def test_pause_and_resume_are_told_and_audited(harness: StoreHarness) -> None:
+    await harness.store.pause(Scope.QUEUE, "low", ME)
+    await harness.store.resume(Scope.QUEUE, "low", ME)
+    await harness.store.set_cap("reports", 2, ME)
+    told = [(event.type, event.data["scope"], event.data["name"]) for event in await harness.events()]
     assert told == [(EventType.PAUSED, "queue", "low"), (EventType.RESUMED, "queue", "low")]
-    lines = [(line.action, line.subject, line.actor, line.reason) for line in await desk.store.audit()]
+    lines = [(line.action, line.subject, line.actor, line.reason) for line in await harness.store.audit()]
     assert lines == [
         ("gate.capped", "channel:reports", "maria", "because"),
         ("gate.resumed", "queue:low", "maria", "because"),
@@ -114,108 +114,110 @@ async def test_pause_and_resume_are_told_and_audited(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(("lane", "most"), [({}, 2), ({"brand": "shoes"}, 3)])  # one slot is not for one brand alone
-async def test_a_cap_limits_how_many_run_and_a_settle_makes_room(desk: Desk, lane: dict[str, str], most: int) -> None:
-    await desk.put_many(6, **lane)
-    assert await desk.store.set_cap("reports", most, ME) == most
-    first, second = await desk.take()
-    assert await desk.take() == []
-    assert await desk.end(first, Done())
-    (third,) = await desk.take()
-    assert await desk.take() == []
-    assert await desk.end(second, Defer(desk.clock.later(hours=1), "later"))
-    assert await desk.end(third, Done())
-    assert len(await desk.take()) == 2
+async def test_a_cap_limits_how_many_run_and_a_settle_makes_room(
+    harness: StoreHarness, lane: dict[str, str], most: int
+) -> None:
+    await harness.put_many(6, **lane)
+    assert await harness.store.set_cap("reports", most, ME) == most
+    first, second = await harness.take()
+    assert await harness.take() == []
+    assert await harness.end(first, Done())
+    (third,) = await harness.take()
+    assert await harness.take() == []
+    assert await harness.end(second, Defer(harness.clock.later(hours=1), "later"))
+    assert await harness.end(third, Done())
+    assert len(await harness.take()) == 2
 
 
-async def test_a_cap_counts_every_path_and_queue_together(desk: Desk) -> None:
-    await desk.put_many(2, queue=Queue.HIGH)
-    await desk.put_many(2, account="acme")
-    await desk.put_many(2, brand="shoes", queue=Queue.LOW)
-    await desk.put_many(2, queue=Queue.LOW)
-    await desk.store.set_cap("reports", 3, ME)
-    assert len(await desk.take()) == 3
-    assert await desk.take() == []
+async def test_a_cap_counts_every_path_and_queue_together(harness: StoreHarness) -> None:
+    await harness.put_many(2, queue=Queue.HIGH)
+    await harness.put_many(2, account="acme")
+    await harness.put_many(2, brand="shoes", queue=Queue.LOW)
+    await harness.put_many(2, queue=Queue.LOW)
+    await harness.store.set_cap("reports", 3, ME)
+    assert len(await harness.take()) == 3
+    assert await harness.take() == []
 
 
-async def test_a_cap_leaves_other_channels_alone(desk: Desk) -> None:
-    await desk.put_many(3)
-    await desk.put_many(3, channel="exports")
-    await desk.store.set_cap("reports", 0, ME)
-    assert {job.channel for job in await desk.take()} == {"exports"}
+async def test_a_cap_leaves_other_channels_alone(harness: StoreHarness) -> None:
+    await harness.put_many(3)
+    await harness.put_many(3, channel="exports")
+    await harness.store.set_cap("reports", 0, ME)
+    assert {job.channel for job in await harness.take()} == {"exports"}
 
 
-async def test_a_cap_that_is_lifted_lets_all_run(desk: Desk) -> None:
-    await desk.put_many(3)
-    await desk.store.set_cap("reports", 1, ME)
-    assert len(await desk.take()) == 1
-    assert await desk.store.set_cap("reports", None, ME) is None
-    assert len(await desk.take()) == 2
+async def test_a_cap_that_is_lifted_lets_all_run(harness: StoreHarness) -> None:
+    await harness.put_many(3)
+    await harness.store.set_cap("reports", 1, ME)
+    assert len(await harness.take()) == 1
+    assert await harness.store.set_cap("reports", None, ME) is None
+    assert len(await harness.take()) == 2
 
 
-async def test_a_persons_cap_goes_before_the_usual_one_and_gives_it_back(desk: Desk) -> None:
-    await desk.store.set_default_caps({"reports": 2, "exports": 1})
-    await desk.put_many(9)
-    assert len(await desk.take()) == 2
-    assert await desk.store.set_cap("reports", 5, ME) == 5
-    assert len(await desk.take()) == 3
-    await desk.store.set_default_caps({"reports": 7})
-    assert (await desk.store.poll("w1")).known.caps == {"reports": 5, "exports": 1}
-    assert await desk.take() == []
-    assert await desk.store.set_cap("reports", None, ME) == 7
-    assert len(await desk.take()) == 2
+async def test_a_persons_cap_goes_before_the_usual_one_and_gives_it_back(harness: StoreHarness) -> None:
+    await harness.store.set_default_caps({"reports": 2, "exports": 1})
+    await harness.put_many(9)
+    assert len(await harness.take()) == 2
+    assert await harness.store.set_cap("reports", 5, ME) == 5
+    assert len(await harness.take()) == 3
+    await harness.store.set_default_caps({"reports": 7})
+    assert (await harness.store.poll("w1")).known.caps == {"reports": 5, "exports": 1}
+    assert await harness.take() == []
+    assert await harness.store.set_cap("reports", None, ME) == 7
+    assert len(await harness.take()) == 2
 
 
-async def test_a_cap_of_nothing_is_not_the_same_as_none(desk: Desk) -> None:
-    await desk.store.set_default_caps({"reports": 2})
-    await desk.put_many(3)
-    assert await desk.store.set_cap("reports", 0, ME) == 0
-    assert await desk.take() == []
+async def test_a_cap_of_nothing_is_not_the_same_as_none(harness: StoreHarness) -> None:
+    await harness.store.set_default_caps({"reports": 2})
+    await harness.put_many(3)
+    assert await harness.store.set_cap("reports", 0, ME) == 0
+    assert await harness.take() == []
 
 
-async def test_usual_caps_that_stay_as_they_are_wait_for_nobody(desk: Desk) -> None:
-    await desk.store.set_default_caps({"reports": 2, "exports": 1})
-    stores = [await desk.another_store() for _ in range(3)]
+async def test_usual_caps_that_stay_as_they_are_wait_for_nobody(harness: StoreHarness) -> None:
+    await harness.store.set_default_caps({"reports": 2, "exports": 1})
+    stores = [await harness.another_store() for _ in range(3)]
     await asyncio.gather(*(store.set_default_caps({"exports": 1, "reports": 2}) for store in stores))
-    assert (await desk.store.poll("w1")).known.caps == {"reports": 2, "exports": 1}
+    assert (await harness.store.poll("w1")).known.caps == {"reports": 2, "exports": 1}
 
 
 @pytest.mark.parametrize("most", [1, 3])
 @pytest.mark.parametrize("path", ["bulk", "lanes"])
-async def test_concurrent_claimers_never_exceed_a_cap(desk: Desk, path: str, most: int) -> None:
-    await desk.store.set_cap("reports", most, ME)
+async def test_concurrent_claimers_never_exceed_a_cap(harness: StoreHarness, path: str, most: int) -> None:
+    await harness.store.set_cap("reports", most, ME)
     for number in range(12):
-        await desk.put(account=f"acme{number}" if path == "lanes" else None)
-    stores = [desk.store, await desk.another_store(), await desk.another_store()]
+        await harness.put(account=f"acme{number}" if path == "lanes" else None)
+    stores = [harness.store, await harness.another_store(), await harness.another_store()]
     done = 0
     while done < 12:
-        claims = await asyncio.gather(*(desk.take(store=stores[turn % 3]) for turn in range(9)))
+        claims = await asyncio.gather(*(harness.take(store=stores[turn % 3]) for turn in range(9)))
         claimed = [job for claim in claims for job in claim]
         assert 1 <= len(claimed) <= most
         for job in claimed:
-            assert await desk.end(job, Done())
+            assert await harness.end(job, Done())
         done += len(claimed)
 
 
 @only_postgres
 async def test_a_claimer_frozen_with_a_channels_cap_in_its_hands_stops_nobody_else(
-    desk: Desk, database: PostgresDatabase
+    harness: StoreHarness, database: PostgresDatabase
 ) -> None:
-    await desk.store.set_cap("capped", 5, ME)
-    await desk.put(channel="capped")
-    other = await desk.put(channel="other")
+    await harness.store.set_cap("capped", 5, ME)
+    await harness.put(channel="capped")
+    other = await harness.put(channel="other")
     frozen = await asyncpg.connect(database.url)
     async with frozen.transaction():
         await frozen.execute("SELECT FROM postino.caps WHERE channel = 'capped' FOR UPDATE")
-        assert ids(await desk.take()) == {other.id}
+        assert ids(await harness.take()) == {other.id}
     await frozen.close()
-    assert len(await desk.take()) == 1
+    assert len(await harness.take()) == 1
 
 
-async def test_a_claim_goes_by_the_gates_of_now_and_not_by_those_it_saw_before(desk: Desk) -> None:
-    await desk.put_many(3, channel="capped")
-    await desk.put_many(3, channel="paused")
-    seen = await desk.order()
-    await desk.store.set_cap("capped", 1, ME)
-    await desk.store.pause(Scope.CHANNEL, "paused", ME)
-    assert await desk.store.claim(seen) == []
-    assert [job.channel for job in await desk.take()] == ["capped"]
+async def test_a_claim_goes_by_the_gates_of_now_and_not_by_those_it_saw_before(harness: StoreHarness) -> None:
+    await harness.put_many(3, channel="capped")
+    await harness.put_many(3, channel="paused")
+    seen = await harness.order()
+    await harness.store.set_cap("capped", 1, ME)
+    await harness.store.pause(Scope.CHANNEL, "paused", ME)
+    assert await harness.store.claim(seen) == []
+    assert [job.channel for job in await harness.take()] == ["capped"]

@@ -10,7 +10,7 @@ from postino.rules import settlement
 from postino.values.job import Job, State
 from postino.values.ledger import Ledger
 from postino.values.outcome import Done, Reject, Retry, Unknown
-from tests.contract.desk import Desk, intent_of
+from tests.contract.harness import StoreHarness, intent_of
 
 NEAR = timedelta(milliseconds=1)  # SQLite computes instants in milliseconds
 
@@ -22,149 +22,157 @@ def near(instant: datetime | None, expected: datetime) -> bool:
 # Steps
 
 
-async def test_a_step_keeps_its_result_and_when_it_was_first_asked_for(desk: Desk, running_job: Job) -> None:
-    asked_at = desk.clock.now
-    entry = await desk.remember(running_job, "ready", None, position=1)
+async def test_a_step_keeps_its_result_and_when_it_was_first_asked_for(harness: StoreHarness, running_job: Job) -> None:
+    asked_at = harness.clock.now
+    entry = await harness.remember(running_job, "ready", None, position=1)
     assert entry is not None
     assert (entry.asked_at, entry.done_at, entry.result) == (asked_at, None, None)
-    done_at = desk.clock.turn(minutes=3)
-    entry = await desk.remember(running_job, "ready", '{"a": "ü"}', position=1)
+    done_at = harness.clock.turn(minutes=3)
+    entry = await harness.remember(running_job, "ready", '{"a": "ü"}', position=1)
     assert entry is not None
     assert (entry.asked_at, entry.done_at, entry.result) == (asked_at, done_at, '{"a": "ü"}')
-    await desk.remember(running_job, "container", "null")
-    assert [step.name for step in (await desk.store.ledger(running_job.id)).steps] == ["container", "ready"]
+    await harness.remember(running_job, "container", "null")
+    assert [step.name for step in (await harness.store.ledger(running_job.id)).steps] == ["container", "ready"]
 
 
-async def test_a_step_may_end_with_nothing(desk: Desk, running_job: Job) -> None:
-    entry = await desk.store.save_step(running_job, "quiet", 0, "null", done=True)
+async def test_a_step_may_end_with_nothing(harness: StoreHarness, running_job: Job) -> None:
+    entry = await harness.store.save_step(running_job, "quiet", 0, "null", done=True)
     assert entry is not None
     assert entry.result == "null"
 
 
-async def test_as_long_as_nothing_was_sent_forgetting_one_step_is_forgetting_all(desk: Desk, running_job: Job) -> None:
+async def test_as_long_as_nothing_was_sent_forgetting_one_step_is_forgetting_all(
+    harness: StoreHarness, running_job: Job
+) -> None:
     for position, name in enumerate(("container", "ready")):
-        await desk.remember(running_job, name, position=position)
-    assert await desk.store.forget_step(running_job, "ready")
-    assert await desk.store.ledger(running_job.id) == Ledger()
+        await harness.remember(running_job, name, position=position)
+    assert await harness.store.forget_step(running_job, "ready")
+    assert await harness.store.ledger(running_job.id) == Ledger()
 
 
-async def test_what_something_visible_was_built_on_is_not_forgotten(desk: Desk, running_job: Job) -> None:
+async def test_what_something_visible_was_built_on_is_not_forgotten(harness: StoreHarness, running_job: Job) -> None:
     for position, name in enumerate(("container", "ready")):
-        await desk.remember(running_job, name, position=position)
-    await desk.intend(running_job)
-    assert await desk.store.forget_step(running_job, "ready")
-    assert [step.name for step in (await desk.store.ledger(running_job.id)).steps] == ["container"]
+        await harness.remember(running_job, name, position=position)
+    await harness.intend(running_job)
+    assert await harness.store.forget_step(running_job, "ready")
+    assert [step.name for step in (await harness.store.ledger(running_job.id)).steps] == ["container"]
 
 
 # The fence
 
 
-async def test_a_worker_that_lost_its_job_writes_neither_steps_nor_intents(desk: Desk, running_job: Job) -> None:
-    await desk.remember(running_job, "container")
-    await desk.kill("w1")
-    known = await desk.store.ledger(running_job.id)
-    assert await desk.remember(running_job, "ready") is None
-    assert not await desk.store.forget_step(running_job, "container")
-    assert await desk.intend(running_job) is None
-    assert await desk.store.ledger(running_job.id) == known
-    assert not (await desk.store.job(running_job.id)).may_be_live
+async def test_a_worker_that_lost_its_job_writes_neither_steps_nor_intents(
+    harness: StoreHarness, running_job: Job
+) -> None:
+    await harness.remember(running_job, "container")
+    await harness.kill("w1")
+    known = await harness.store.ledger(running_job.id)
+    assert await harness.remember(running_job, "ready") is None
+    assert not await harness.store.forget_step(running_job, "container")
+    assert await harness.intend(running_job) is None
+    assert await harness.store.ledger(running_job.id) == known
+    assert not (await harness.store.job(running_job.id)).may_be_live
 
 
-async def test_nor_when_another_worker_has_it(desk: Desk, running_job: Job) -> None:
-    await desk.kill("w1")
-    await desk.hire("w2")
-    (theirs,) = await desk.take(worker="w2")
-    before = await desk.store.job(running_job.id)
-    assert await desk.remember(running_job, "container") is None
-    assert await desk.intend(running_job) is None
-    assert not await desk.store.forget_step(running_job, "container")
-    assert await desk.store.job(running_job.id) == before
-    assert await desk.intend(theirs) is not None
+async def test_nor_when_another_worker_has_it(harness: StoreHarness, running_job: Job) -> None:
+    await harness.kill("w1")
+    await harness.hire("w2")
+    (theirs,) = await harness.take(worker="w2")
+    before = await harness.store.job(running_job.id)
+    assert await harness.remember(running_job, "container") is None
+    assert await harness.intend(running_job) is None
+    assert not await harness.store.forget_step(running_job, "container")
+    assert await harness.store.job(running_job.id) == before
+    assert await harness.intend(theirs) is not None
 
 
 @pytest.mark.parametrize("outcome", [Done(), Retry("busy"), Reject("no"), Unknown("?")])
-async def test_nor_when_it_has_ended(desk: Desk, running_job: Job, outcome: Done | Retry | Reject | Unknown) -> None:
-    await desk.end(running_job, outcome)
-    assert await desk.remember(running_job, "container") is None
-    assert await desk.intend(running_job) is None
-    assert await desk.store.ledger(running_job.id) == Ledger()
+async def test_nor_when_it_has_ended(
+    harness: StoreHarness, running_job: Job, outcome: Done | Retry | Reject | Unknown
+) -> None:
+    await harness.end(running_job, outcome)
+    assert await harness.remember(running_job, "container") is None
+    assert await harness.intend(running_job) is None
+    assert await harness.store.ledger(running_job.id) == Ledger()
 
 
-async def test_who_never_claimed_it_intends_nothing(desk: Desk, due_job: Job) -> None:
-    assert await desk.intend(due_job) is None
-    assert await desk.remember(due_job, "container") is None
-    assert not (await desk.store.job(due_job.id)).may_be_live
+async def test_who_never_claimed_it_intends_nothing(harness: StoreHarness, due_job: Job) -> None:
+    assert await harness.intend(due_job) is None
+    assert await harness.remember(due_job, "container") is None
+    assert not (await harness.store.job(due_job.id)).may_be_live
 
 
 # Intents
 
 
 async def test_an_intent_says_until_when_it_may_leave_and_when_it_may_be_asked_after(
-    desk: Desk, running_job: Job
+    harness: StoreHarness, running_job: Job
 ) -> None:
-    entry = await desk.intend(running_job)
+    entry = await harness.intend(running_job)
     assert entry is not None
-    assert (entry.step, entry.position, entry.number, entry.intended_at) == ("post", 0, 1, desk.clock.now)
-    assert near(entry.send_before_at, desk.clock.later(seconds=5))
-    assert near(entry.lookup_at, desk.clock.later(seconds=40))
-    job = await desk.store.job(running_job.id)
+    assert (entry.step, entry.position, entry.number, entry.intended_at) == ("post", 0, 1, harness.clock.now)
+    assert near(entry.send_before_at, harness.clock.later(seconds=5))
+    assert near(entry.lookup_at, harness.clock.later(seconds=40))
+    job = await harness.store.job(running_job.id)
     assert (job.may_be_live, job.lookup_at, job.state) == (True, entry.lookup_at, State.RUNNING)
-    assert (await desk.store.ledger(job.id)).intents == (entry,)
+    assert (await harness.store.ledger(job.id)).intents == (entry,)
 
 
-async def test_an_intent_repeated_after_a_lost_answer_finds_itself(desk: Desk, running_job: Job) -> None:
-    first = await desk.intend(running_job)
-    desk.clock.turn(seconds=3)
-    assert await desk.intend(running_job) == first
-    assert (await desk.store.ledger(running_job.id)).intents == (first,)
+async def test_an_intent_repeated_after_a_lost_answer_finds_itself(harness: StoreHarness, running_job: Job) -> None:
+    first = await harness.intend(running_job)
+    harness.clock.turn(seconds=3)
+    assert await harness.intend(running_job) == first
+    assert (await harness.store.ledger(running_job.id)).intents == (first,)
 
 
-async def test_intents_of_many_jobs_are_written_together_each_by_its_own_fence(desk: Desk) -> None:
-    lost = await desk.put()
-    (stale,) = await desk.take()
-    await desk.kill("w1")
-    await desk.hire("w2")
-    await desk.put_many(3)
-    held = [job for job in await desk.take(worker="w2") if job.id != lost.id]
+async def test_intents_of_many_jobs_are_written_together_each_by_its_own_fence(harness: StoreHarness) -> None:
+    lost = await harness.put()
+    (stale,) = await harness.take()
+    await harness.kill("w1")
+    await harness.hire("w2")
+    await harness.put_many(3)
+    held = [job for job in await harness.take(worker="w2") if job.id != lost.id]
     wanted = [held[2], stale, held[0], held[1]]
-    entries = await desk.store.record_intents([intent_of(job, f"post {job.id}") for job in wanted])
+    entries = await harness.store.record_intents([intent_of(job, f"post {job.id}") for job in wanted])
     assert [entry and entry.step for entry in entries] == [
         f"post {held[2].id}", None, f"post {held[0].id}", f"post {held[1].id}",
     ]  # fmt: skip
     for job in held:
-        assert [intent.step for intent in (await desk.store.ledger(job.id)).intents] == [f"post {job.id}"]
+        assert [intent.step for intent in (await harness.store.ledger(job.id)).intents] == [f"post {job.id}"]
 
 
-async def test_two_intents_of_one_job_at_once_are_both_written(desk: Desk, running_job: Job) -> None:
+async def test_two_intents_of_one_job_at_once_are_both_written(harness: StoreHarness, running_job: Job) -> None:
     """Whoever does two visible things at once must not do one of them without a trace."""
     asked = [intent_of(running_job, "first"), intent_of(running_job, "second", position=1, settles_within=50.0)]
-    entries = await desk.store.record_intents(asked)
+    entries = await harness.store.record_intents(asked)
     assert [entry and entry.step for entry in entries] == ["first", "second"]
-    assert (await desk.store.ledger(running_job.id)).intents == tuple(entries)
-    assert near((await desk.store.job(running_job.id)).lookup_at, desk.clock.later(seconds=55)), "when all may be known"
+    assert (await harness.store.ledger(running_job.id)).intents == tuple(entries)
+    assert near((await harness.store.job(running_job.id)).lookup_at, harness.clock.later(seconds=55)), (
+        "when all may be known"
+    )
 
 
-async def test_what_was_sent_stays_sent(desk: Desk, running_job: Job) -> None:
-    await desk.intend(running_job)
-    await desk.refuse(running_job)
-    job = await desk.store.job(running_job.id)
+async def test_what_was_sent_stays_sent(harness: StoreHarness, running_job: Job) -> None:
+    await harness.intend(running_job)
+    await harness.refuse(running_job)
+    job = await harness.store.job(running_job.id)
     assert (job.may_be_live, job.lookup_at) == (True, None)
-    assert await desk.end(job, Retry("busy"))
-    assert (await desk.store.job(job.id)).may_be_live
-    desk.clock.turn(hours=1)
-    again = await desk.take_one()
+    assert await harness.end(job, Retry("busy"))
+    assert (await harness.store.job(job.id)).may_be_live
+    harness.clock.turn(hours=1)
+    again = await harness.take_one()
     assert again.may_be_live
-    assert await desk.end(again, Reject("no"))
-    assert (await desk.store.job(job.id)).may_be_live
+    assert await harness.end(again, Reject("no"))
+    assert (await harness.store.job(job.id)).may_be_live
 
 
-async def test_steps_and_intents_move_the_deadline_on(desk: Desk, running_job: Job) -> None:
-    await desk.store.save_step(running_job, "container", 0, "1", done=True, limit=30.0)
-    desk.clock.turn(seconds=29)
-    assert await desk.store.rescue({}, settlement.rescue_job) == []
-    await desk.store.record_intents([intent_of(running_job, position=1, limit=30.0)])
-    desk.clock.turn(seconds=29)
-    assert await desk.store.rescue({}, settlement.rescue_job) == []
-    desk.clock.turn(seconds=2)
-    (ending,) = await desk.store.rescue({}, settlement.rescue_job)
+async def test_steps_and_intents_move_the_deadline_on(harness: StoreHarness, running_job: Job) -> None:
+    await harness.store.save_step(running_job, "container", 0, "1", done=True, limit=30.0)
+    harness.clock.turn(seconds=29)
+    assert await harness.store.rescue({}, settlement.rescue_job) == []
+    await harness.store.record_intents([intent_of(running_job, position=1, limit=30.0)])
+    harness.clock.turn(seconds=29)
+    assert await harness.store.rescue({}, settlement.rescue_job) == []
+    harness.clock.turn(seconds=2)
+    (ending,) = await harness.store.rescue({}, settlement.rescue_job)
     assert (ending.job.id, ending.settlement.state) == (running_job.id, State.UNCERTAIN)

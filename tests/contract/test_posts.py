@@ -15,80 +15,80 @@ from postino.values.event import EventType
 from postino.values.job import State, new_id
 from postino.values.outcome import Done, Reject, Retry
 from postino.values.post import AccountState, NewPost, PostFilter
-from tests.contract.desk import ME, Desk, ids
-from tests.contract.posting import account, content, create, rows, wanted
+from tests.contract.harness import ME, StoreHarness, ids
+from tests.contract.sample_posts import account, content, create, rows, wanted
 
 # Creating
 
 
-async def test_a_post_comes_back_with_its_job_its_content_and_how_its_account_stands(desk: Desk) -> None:
-    await desk.store.save_account(account())
-    until = desk.clock.later(hours=1)
+async def test_a_post_comes_back_with_its_job_its_content_and_how_its_account_stands(harness: StoreHarness) -> None:
+    await harness.store.save_account(account())
+    until = harness.clock.later(hours=1)
     said = content("Grüße", brand="rosso", user_id="u1")
-    (made,) = await create(desk.store, wanted(key="k", until=until, brand="rosso"), said=said)
+    (made,) = await create(harness.store, wanted(key="k", until=until, brand="rosso"), said=said)
     assert made.created
-    post = await desk.store.post(made.job.id)
-    assert post.job == await desk.store.job(made.job.id)
+    post = await harness.store.post(made.job.id)
+    assert post.job == await harness.store.job(made.job.id)
     assert (post.content_id, post.content, post.version) == (said.id, "Grüße", 1)
     assert (post.publish_until_at, post.account_state) == (until, AccountState.ACTIVE)
 
 
-async def test_a_post_whose_account_is_gone_is_still_there(desk: Desk) -> None:
-    (made,) = await create(desk.store, wanted())
-    assert (await desk.store.post(made.job.id)).account_state is None
+async def test_a_post_whose_account_is_gone_is_still_there(harness: StoreHarness) -> None:
+    (made,) = await create(harness.store, wanted())
+    assert (await harness.store.post(made.job.id)).account_state is None
 
 
-async def test_a_post_that_does_not_exist_is_not_found_nor_is_a_job_that_is_none(desk: Desk) -> None:
-    job = await desk.put()
+async def test_a_post_that_does_not_exist_is_not_found_nor_is_a_job_that_is_none(harness: StoreHarness) -> None:
+    job = await harness.put()
     for unknown in (new_id(), job.id):
         with pytest.raises(NotFound, match=f"Post {unknown} does not exist"):
-            await desk.store.post(unknown)
+            await harness.store.post(unknown)
 
 
-async def test_one_content_to_many_accounts_is_one_content_and_many_posts(desk: Desk) -> None:
+async def test_one_content_to_many_accounts_is_one_content_and_many_posts(harness: StoreHarness) -> None:
     said = content()
-    made = await create(desk.store, wanted("anna"), wanted("bruno"), wanted("carla", channel="bluesky"), said=said)
-    assert rows(desk) == (1, 3, 3, 0)
-    assert {(await desk.store.post(found.job.id)).content_id for found in made} == {said.id}
-    assert len(await desk.take()) == 3, "each is a job of its own"
+    made = await create(harness.store, wanted("anna"), wanted("bruno"), wanted("carla", channel="bluesky"), said=said)
+    assert rows(harness) == (1, 3, 3, 0)
+    assert {(await harness.store.post(found.job.id)).content_id for found in made} == {said.id}
+    assert len(await harness.take()) == 3, "each is a job of its own"
 
 
-async def test_a_known_key_brings_the_known_post_and_writes_nothing(desk: Desk) -> None:
-    (first,) = await create(desk.store, wanted(key="k"))
-    (known,) = await create(desk.store, wanted(key="k", fingerprint="other"), said=content("other"))
+async def test_a_known_key_brings_the_known_post_and_writes_nothing(harness: StoreHarness) -> None:
+    (first,) = await create(harness.store, wanted(key="k"))
+    (known,) = await create(harness.store, wanted(key="k", fingerprint="other"), said=content("other"))
     assert (known.created, known.job) == (False, first.job)
-    assert rows(desk) == (1, 1, 1, 1)
+    assert rows(harness) == (1, 1, 1, 1)
 
 
-async def test_of_several_posts_only_those_with_new_keys_are_made(desk: Desk) -> None:
-    (first,) = await create(desk.store, wanted("anna", key="k1"))
+async def test_of_several_posts_only_those_with_new_keys_are_made(harness: StoreHarness) -> None:
+    (first,) = await create(harness.store, wanted("anna", key="k1"))
     said = content("both")
-    made = await create(desk.store, wanted("anna", key="k1"), wanted("bruno", key="k2"), said=said)
+    made = await create(harness.store, wanted("anna", key="k1"), wanted("bruno", key="k2"), said=said)
     assert [found.created for found in made] == [False, True]
-    assert (await desk.store.post(first.job.id)).content == "hello"
-    assert (await desk.store.post(made[1].job.id)).content == "both"
+    assert (await harness.store.post(first.job.id)).content == "hello"
+    assert (await harness.store.post(made[1].job.id)).content == "both"
 
 
-async def test_a_repetition_after_a_lost_answer_makes_nothing_twice(desk: Desk) -> None:
+async def test_a_repetition_after_a_lost_answer_makes_nothing_twice(harness: StoreHarness) -> None:
     posts, said = [wanted("anna", guard=True), wanted("bruno", guard=True)], content()
-    first = await create(desk.store, *posts, said=said)
-    again = await create(desk.store, *posts, said=said, again=True)
+    first = await create(harness.store, *posts, said=said)
+    again = await create(harness.store, *posts, said=said, again=True)
     assert [found.job.id for found in again] == [found.job.id for found in first]
-    assert rows(desk) == (1, 2, 2, 0)
+    assert rows(harness) == (1, 2, 2, 0)
 
 
-async def test_and_makes_all_of_it_if_the_first_call_did_not_get_through(desk: Desk) -> None:
-    made = await create(desk.store, wanted("anna", guard=True), wanted("bruno", key="k"), again=True)
+async def test_and_makes_all_of_it_if_the_first_call_did_not_get_through(harness: StoreHarness) -> None:
+    made = await create(harness.store, wanted("anna", guard=True), wanted("bruno", key="k"), again=True)
     assert [found.created for found in made] == [True, True]
-    assert rows(desk) == (1, 2, 2, 1)
+    assert rows(harness) == (1, 2, 2, 1)
 
 
-async def test_many_calls_with_one_key_make_one_post(desk: Desk) -> None:
-    others = [desk.store, await desk.another_store(), await desk.another_store()]
+async def test_many_calls_with_one_key_make_one_post(harness: StoreHarness) -> None:
+    others = [harness.store, await harness.another_store(), await harness.another_store()]
     made = await asyncio.gather(*(create(others[turn % 3], wanted(key="k")) for turn in range(12)))
     assert len({found.job.id for (found,) in made}) == 1
     assert sum(found.created for (found,) in made) == 1
-    assert rows(desk) == (1, 1, 1, 1)
+    assert rows(harness) == (1, 1, 1, 1)
 
 
 # Editing
@@ -98,135 +98,139 @@ def edited(post_id: UUID) -> NewPost:
     return NewPost(id=post_id, account="anna", network="mastodon", fingerprint="better")
 
 
-async def test_an_edit_changes_content_payload_fingerprint_and_adds_a_key(desk: Desk) -> None:
-    (made,) = await create(desk.store, wanted(key="k1", guard=True))
+async def test_an_edit_changes_content_payload_fingerprint_and_adds_a_key(harness: StoreHarness) -> None:
+    (made,) = await create(harness.store, wanted(key="k1", guard=True))
     said = content("better")
-    job = await desk.store.edit_post(made.job.id, said, edited(made.job.id), b"better", "k2", ME)
+    job = await harness.store.edit_post(made.job.id, said, edited(made.job.id), b"better", "k2", ME)
     assert (job.payload, job.idempotency_key) == (b"better", "k1"), "the key is fixed at creation"
-    post = await desk.store.post(job.id)
+    post = await harness.store.post(job.id)
     assert (post.content_id, post.content, post.version) == (said.id, "better", 2)
     for key in ("k1", "k2"):
-        (known,) = await create(desk.store, wanted(key=key))
+        (known,) = await create(harness.store, wanted(key=key))
         assert (known.created, known.job.id) == (False, job.id)
-    await create(desk.store, wanted(guard=True))  # what it was before is not what it is now
+    await create(harness.store, wanted(guard=True))  # what it was before is not what it is now
     with pytest.raises(Conflict):
-        await create(desk.store, wanted(guard=True, fingerprint="better"))
-    assert (await desk.told(job.id))[-1] == EventType.EDITED
+        await create(harness.store, wanted(guard=True, fingerprint="better"))
+    assert (await harness.told(job.id))[-1] == EventType.EDITED
 
 
-async def test_an_edit_back_to_what_it_was_meets_its_own_key(desk: Desk) -> None:
-    (made,) = await create(desk.store, wanted(key="k1"))
+async def test_an_edit_back_to_what_it_was_meets_its_own_key(harness: StoreHarness) -> None:
+    (made,) = await create(harness.store, wanted(key="k1"))
     for key in ("k2", "k1"):
-        await desk.store.edit_post(made.job.id, content(key), edited(made.job.id), b"{}", key, ME)
-    post = await desk.store.post(made.job.id)
+        await harness.store.edit_post(made.job.id, content(key), edited(made.job.id), b"{}", key, ME)
+    post = await harness.store.post(made.job.id)
     assert (post.content, post.version) == ("k1", 3)
 
 
-async def test_an_edit_that_would_be_another_post_is_refused_and_nothing_is_changed(desk: Desk) -> None:
-    first, second = await create(desk.store, wanted("anna", key="k1"), wanted("bruno", key="k2"))
-    claimed = (await desk.take(1))[0]
-    await desk.remember(claimed, "picture")
-    assert await desk.end(claimed, Retry("later"))
+async def test_an_edit_that_would_be_another_post_is_refused_and_nothing_is_changed(harness: StoreHarness) -> None:
+    first, second = await create(harness.store, wanted("anna", key="k1"), wanted("bruno", key="k2"))
+    claimed = (await harness.take(1))[0]
+    await harness.remember(claimed, "picture")
+    assert await harness.end(claimed, Retry("later"))
     one, other = (first, second) if claimed.id == first.job.id else (second, first)
-    before, known = await desk.store.post(one.job.id), await desk.store.ledger(one.job.id)
-    counted, trail = rows(desk), await desk.store.audit()
+    before, known = await harness.store.post(one.job.id), await harness.store.ledger(one.job.id)
+    counted, trail = rows(harness), await harness.store.audit()
     key = other.job.idempotency_key
     with pytest.raises(Conflict, match=f"the same as post {other.job.id}. Nothing was changed"):
-        await desk.store.edit_post(one.job.id, content("other"), edited(one.job.id), b"other", key, ME)
-    assert await desk.store.post(one.job.id) == before
-    assert (await desk.store.ledger(one.job.id), rows(desk), await desk.store.audit()) == (known, counted, trail)
+        await harness.store.edit_post(one.job.id, content("other"), edited(one.job.id), b"other", key, ME)
+    assert await harness.store.post(one.job.id) == before
+    assert (await harness.store.ledger(one.job.id), rows(harness), await harness.store.audit()) == (
+        known,
+        counted,
+        trail,
+    )
 
 
-async def test_what_runs_or_was_sent_is_not_edited(desk: Desk) -> None:
-    (made,) = await create(desk.store, wanted(key="k1"))
-    job = await desk.take_one()
+async def test_what_runs_or_was_sent_is_not_edited(harness: StoreHarness) -> None:
+    (made,) = await create(harness.store, wanted(key="k1"))
+    job = await harness.take_one()
 
     async def refused() -> None:
         with pytest.raises(Conflict):
-            await desk.store.edit_post(job.id, content("other"), edited(job.id), b"other", "k2", ME)
+            await harness.store.edit_post(job.id, content("other"), edited(job.id), b"other", "k2", ME)
 
     await refused()
-    await desk.intend(job)
-    await desk.accept(job, "r1")
-    assert await desk.end(await desk.store.job(job.id), Retry("later"))
+    await harness.intend(job)
+    await harness.accept(job, "r1")
+    assert await harness.end(await harness.store.job(job.id), Retry("later"))
     await refused()
-    post = await desk.store.post(made.job.id)
-    assert (post.content, post.version, rows(desk)) == ("hello", 1, (1, 1, 1, 1))
+    post = await harness.store.post(made.job.id)
+    assert (post.content, post.version, rows(harness)) == ("hello", 1, (1, 1, 1, 1))
 
 
-async def test_a_job_that_is_no_post_is_not_edited_as_one(desk: Desk) -> None:
-    job = await desk.put()
+async def test_a_job_that_is_no_post_is_not_edited_as_one(harness: StoreHarness) -> None:
+    job = await harness.put()
     with pytest.raises(NotFound, match="does not exist"):
-        await desk.store.edit_post(job.id, content("other"), edited(job.id), b"other", "k2", ME)
-    assert (await desk.store.job(job.id)).payload == b"{}"
+        await harness.store.edit_post(job.id, content("other"), edited(job.id), b"other", "k2", ME)
+    assert (await harness.store.job(job.id)).payload == b"{}"
 
 
-async def test_edits_at_once_are_counted_one_after_the_other(desk: Desk) -> None:
-    (made,) = await create(desk.store, wanted(key="k"))
-    others = [desk.store, await desk.another_store()]
+async def test_edits_at_once_are_counted_one_after_the_other(harness: StoreHarness) -> None:
+    (made,) = await create(harness.store, wanted(key="k"))
+    others = [harness.store, await harness.another_store()]
     edits = [
         others[turn % 2].edit_post(made.job.id, content(str(turn)), edited(made.job.id), b"{}", str(turn), ME)
         for turn in range(6)
     ]
     await asyncio.gather(*edits)
-    assert (await desk.store.post(made.job.id)).version == 7
+    assert (await harness.store.post(made.job.id)).version == 7
 
 
 # Missed
 
 
-async def test_what_was_to_be_out_by_now_and_has_sent_nothing_fails_as_missed(desk: Desk) -> None:
-    until = desk.clock.later(minutes=5)
+async def test_what_was_to_be_out_by_now_and_has_sent_nothing_fails_as_missed(harness: StoreHarness) -> None:
+    until = harness.clock.later(minutes=5)
     late, early, unlimited = await create(
-        desk.store,
-        wanted("anna", until=until, run_at=desk.clock.later(minutes=1)),
+        harness.store,
+        wanted("anna", until=until, run_at=harness.clock.later(minutes=1)),
         wanted("bruno", until=until + timedelta(hours=1)),
         wanted("carla"),
     )
-    desk.clock.turn(minutes=4, seconds=59)
-    assert await desk.store.fail_missed_posts(3600) == []
-    missed_at = desk.clock.turn(seconds=1)
-    assert [job.id for job in await desk.store.fail_missed_posts(3600)] == [late.job.id]
-    assert await desk.store.fail_missed_posts(3600) == []
-    job = await desk.store.job(late.job.id)
+    harness.clock.turn(minutes=4, seconds=59)
+    assert await harness.store.fail_missed_posts(3600) == []
+    missed_at = harness.clock.turn(seconds=1)
+    assert [job.id for job in await harness.store.fail_missed_posts(3600)] == [late.job.id]
+    assert await harness.store.fail_missed_posts(3600) == []
+    job = await harness.store.job(late.job.id)
     assert (job.state, job.finished_at) == (State.FAILED, missed_at)
     assert "missed" in (job.last_error or "")
-    assert (await desk.store.dead_letter(job.id)).cause is DeadLetterCause.MISSED
-    assert await desk.told(job.id) == [EventType.POST_SCHEDULED, EventType.FAILED, EventType.POST_FAILED]
-    (line,) = await desk.store.attempts(job.id)
+    assert (await harness.store.dead_letter(job.id)).cause is DeadLetterCause.MISSED
+    assert await harness.told(job.id) == [EventType.POST_SCHEDULED, EventType.FAILED, EventType.POST_FAILED]
+    (line,) = await harness.store.attempts(job.id)
     assert (line.worker, line.outcome, line.number) == ("postino", "failed", 0)
-    assert ids(await desk.take()) == {early.job.id, unlimited.job.id}
+    assert ids(await harness.take()) == {early.job.id, unlimited.job.id}
 
 
-async def test_what_runs_or_of_which_something_is_or_may_be_out_is_not_missed(desk: Desk) -> None:
-    until = desk.clock.later(minutes=1)
-    await create(desk.store, *(wanted(name, until=until) for name in ("anna", "bruno", "carla", "dora")))
-    running, doubtful, refused, half = await desk.take()
+async def test_what_runs_or_of_which_something_is_or_may_be_out_is_not_missed(harness: StoreHarness) -> None:
+    until = harness.clock.later(minutes=1)
+    await create(harness.store, *(wanted(name, until=until) for name in ("anna", "bruno", "carla", "dora")))
+    running, doubtful, refused, half = await harness.take()
     for job in (doubtful, refused, half):
-        await desk.intend(job)
-    await desk.refuse(refused)
-    await desk.accept(half, "r1")
+        await harness.intend(job)
+    await harness.refuse(refused)
+    await harness.accept(half, "r1")
     for job in (doubtful, refused, half):
-        assert await desk.end(await desk.store.job(job.id), Retry("later"))
-    desk.clock.turn(hours=1)
-    assert ids([*await desk.store.fail_missed_posts(3600)]) == {refused.id}
-    states = [await desk.state(job) for job in (running, doubtful, half)]
+        assert await harness.end(await harness.store.job(job.id), Retry("later"))
+    harness.clock.turn(hours=1)
+    assert ids([*await harness.store.fail_missed_posts(3600)]) == {refused.id}
+    states = [await harness.state(job) for job in (running, doubtful, half)]
     assert states == [State.RUNNING, State.UNCERTAIN, State.PENDING]
 
 
-async def test_behind_a_missed_post_its_lane_goes_on(desk: Desk) -> None:
-    await create(desk.store, wanted(until=desk.clock.later(minutes=1)))
-    (next_one,) = await create(desk.store, wanted(fingerprint="next"))
-    desk.clock.turn(minutes=2)
-    await desk.store.fail_missed_posts(3600)
-    assert ids(await desk.take()) == {next_one.job.id}
+async def test_behind_a_missed_post_its_lane_goes_on(harness: StoreHarness) -> None:
+    await create(harness.store, wanted(until=harness.clock.later(minutes=1)))
+    (next_one,) = await create(harness.store, wanted(fingerprint="next"))
+    harness.clock.turn(minutes=2)
+    await harness.store.fail_missed_posts(3600)
+    assert ids(await harness.take()) == {next_one.job.id}
 
 
-async def test_several_that_miss_at_once_miss_each_post_once(desk: Desk) -> None:
-    until = desk.clock.later(minutes=1)
-    made = await create(desk.store, *(wanted(f"account {number}", until=until) for number in range(20)))
-    desk.clock.turn(hours=1)
-    others = [desk.store, await desk.another_store(), await desk.another_store()]
+async def test_several_that_miss_at_once_miss_each_post_once(harness: StoreHarness) -> None:
+    until = harness.clock.later(minutes=1)
+    made = await create(harness.store, *(wanted(f"account {number}", until=until) for number in range(20)))
+    harness.clock.turn(hours=1)
+    others = [harness.store, await harness.another_store(), await harness.another_store()]
     missed = await asyncio.gather(*(store.fail_missed_posts(3600) for store in others))
     assert sorted(job.id for some in missed for job in some) == sorted(found.job.id for found in made)
 
@@ -234,21 +238,21 @@ async def test_several_that_miss_at_once_miss_each_post_once(desk: Desk) -> None
 # Lists
 
 
-async def test_posts_are_listed_newest_first_by_filter_and_page(desk: Desk) -> None:
-    await desk.store.save_account(account("anna"))
-    await desk.put(), await desk.put()  # jobs that are no posts
+async def test_posts_are_listed_newest_first_by_filter_and_page(harness: StoreHarness) -> None:
+    await harness.store.save_account(account("anna"))
+    await harness.put(), await harness.put()  # jobs that are no posts
     said = content("both", brand="rosso")
     posts = [
         wanted("anna", brand="rosso"),
         wanted("bruno", channel="bluesky", brand="rosso"),
         wanted("anna", fingerprint="2"),
     ]
-    first, second = [found.job.id for found in await create(desk.store, *posts[:2], said=said)]
-    (third,) = [found.job.id for found in await create(desk.store, posts[2])]
-    await desk.store.cancel_job(second, ME)
+    first, second = [found.job.id for found in await create(harness.store, *posts[:2], said=said)]
+    (third,) = [found.job.id for found in await create(harness.store, posts[2])]
+    await harness.store.cancel_job(second, ME)
 
     async def found(**filter_: object) -> list[UUID]:
-        return [post.job.id for post in await desk.store.posts(PostFilter(**filter_))]  # type: ignore[arg-type]
+        return [post.job.id for post in await harness.store.posts(PostFilter(**filter_))]  # type: ignore[arg-type]
 
     assert await found() == [third, second, first]
     assert await found(account="anna") == [third, first]
@@ -262,38 +266,38 @@ async def test_posts_are_listed_newest_first_by_filter_and_page(desk: Desk) -> N
     assert await found(limit=2) == [third, second]
     assert await found(limit=2, before=second) == [first]
     assert await found(before=first) == []
-    assert (await desk.store.posts(PostFilter(limit=1)))[0] == await desk.store.post(third)
+    assert (await harness.store.posts(PostFilter(limit=1)))[0] == await harness.store.post(third)
 
 
-async def test_a_finished_and_a_replayed_post_are_each_listed_once(desk: Desk) -> None:
-    (made,) = await create(desk.store, wanted())
-    assert await desk.end(await desk.take_one(), Reject("no"))
-    await desk.store.replay_dead_letter(made.job.id, None, True, ME)
-    (post,) = await desk.store.posts(PostFilter())
+async def test_a_finished_and_a_replayed_post_are_each_listed_once(harness: StoreHarness) -> None:
+    (made,) = await create(harness.store, wanted())
+    assert await harness.end(await harness.take_one(), Reject("no"))
+    await harness.store.replay_dead_letter(made.job.id, None, True, ME)
+    (post,) = await harness.store.posts(PostFilter())
     assert (post.job.state, post.job.generation) == (State.PENDING, 2)
-    assert await desk.end(await desk.take_one(), Done(remote_id="r1"))
-    (post,) = await desk.store.posts(PostFilter())
+    assert await harness.end(await harness.take_one(), Done(remote_id="r1"))
+    (post,) = await harness.store.posts(PostFilter())
     assert (post.job.state, post.job.remote_id) == (State.COMPLETED, "r1")
 
 
-async def test_a_missed_post_that_a_person_replays_is_wanted_all_the_same(desk: Desk) -> None:
-    (made,) = await create(desk.store, wanted("anna", until=desk.clock.later(minutes=1)))
-    desk.clock.turn(minutes=2)
-    assert [job.id for job in await desk.store.fail_missed_posts(3600)] == [made.job.id]
-    await desk.store.replay_dead_letter(made.job.id, None, False, ME)
-    assert await desk.store.fail_missed_posts(3600) == []
-    assert [job.id for job in await desk.take()] == [made.job.id]
+async def test_a_missed_post_that_a_person_replays_is_wanted_all_the_same(harness: StoreHarness) -> None:
+    (made,) = await create(harness.store, wanted("anna", until=harness.clock.later(minutes=1)))
+    harness.clock.turn(minutes=2)
+    assert [job.id for job in await harness.store.fail_missed_posts(3600)] == [made.job.id]
+    await harness.store.replay_dead_letter(made.job.id, None, False, ME)
+    assert await harness.store.fail_missed_posts(3600) == []
+    assert [job.id for job in await harness.take()] == [made.job.id]
 
 
-async def test_a_post_is_there_for_ever_and_can_be_replayed_for_as_long(desk: Desk) -> None:
-    out, failed = await create(desk.store, wanted("anna"), wanted("bruno"))
-    for job in await desk.take():
-        await desk.end(job, Done(remote_id="r1") if job.id == out.job.id else Reject("no"))
-    before = await desk.store.post(out.job.id)
-    desk.clock.turn(days=11)
-    await desk.store.prune(RetentionConfig(finished_days=10))
-    assert desk.database.sql("SELECT count(*) FROM {finished_jobs}") == [(0,)]
-    assert await desk.store.post(out.job.id) == before
-    await desk.store.replay_dead_letter(failed.job.id, None, True, ME)
-    (again,) = [post for post in await desk.store.posts(PostFilter()) if post.job.id == failed.job.id]
+async def test_a_post_is_there_for_ever_and_can_be_replayed_for_as_long(harness: StoreHarness) -> None:
+    out, failed = await create(harness.store, wanted("anna"), wanted("bruno"))
+    for job in await harness.take():
+        await harness.end(job, Done(remote_id="r1") if job.id == out.job.id else Reject("no"))
+    before = await harness.store.post(out.job.id)
+    harness.clock.turn(days=11)
+    await harness.store.prune(RetentionConfig(finished_days=10))
+    assert harness.database.sql("SELECT count(*) FROM {finished_jobs}") == [(0,)]
+    assert await harness.store.post(out.job.id) == before
+    await harness.store.replay_dead_letter(failed.job.id, None, True, ME)
+    (again,) = [post for post in await harness.store.posts(PostFilter()) if post.job.id == failed.job.id]
     assert (again.job.state, again.job.generation) == (State.PENDING, 2)

@@ -14,159 +14,161 @@ from postino.values.event import EventType
 from postino.values.job import Job, State
 from postino.values.outcome import Done
 from tests.contract.databases import only_postgres
-from tests.contract.desk import ME, Desk, ids, unclaimed
+from tests.contract.harness import ME, StoreHarness, ids, unclaimed
 
 
 @pytest.mark.parametrize("lane", [{}, {"account": "acme"}, {"brand": "shoes"}])
 async def test_an_unsent_job_of_a_dead_worker_runs_elsewhere_with_its_attempt_refunded(
-    desk: Desk, lane: dict[str, str]
+    harness: StoreHarness, lane: dict[str, str]
 ) -> None:
-    job = await desk.put(**lane)
-    (lost,) = await desk.take()
-    rescued_at = desk.clock.turn(seconds=25)
-    (ending,) = await desk.kill("w1")
+    job = await harness.put(**lane)
+    (lost,) = await harness.take()
+    rescued_at = harness.clock.turn(seconds=25)
+    (ending,) = await harness.kill("w1")
     assert ending.job == lost
-    rescued = await desk.store.job(job.id)
+    rescued = await harness.store.job(job.id)
     assert (rescued.state, rescued.attempts, rescued.rescues) == (State.PENDING, 0, 1)
     assert (rescued.run_at, rescued.claimed_by, rescued.token) == (rescued_at, None, None)
-    assert await desk.told(job.id) == [EventType.RESCUED]
-    await desk.hire("w2")
-    (again,) = await desk.take(worker="w2")
+    assert await harness.told(job.id) == [EventType.RESCUED]
+    await harness.hire("w2")
+    (again,) = await harness.take(worker="w2")
     assert (again.id, again.attempts, again.claimed_by) == (job.id, 1, "w2")
 
 
-async def test_a_rescue_leaves_a_line_in_the_history(desk: Desk, running_job: Job) -> None:
-    await desk.kill("w1")
-    (line,) = await desk.store.attempts(running_job.id)
+async def test_a_rescue_leaves_a_line_in_the_history(harness: StoreHarness, running_job: Job) -> None:
+    await harness.kill("w1")
+    (line,) = await harness.store.attempts(running_job.id)
     assert (line.outcome, line.worker, line.started_at) == ("rescued", "w1", running_job.claimed_at)
 
 
-async def test_a_worker_that_beat_meanwhile_is_not_buried(desk: Desk, running_job: Job) -> None:
-    seen = (await desk.store.poll(None, heartbeat=True)).heartbeats
-    await desk.store.poll("w1", heartbeat=True)
-    assert await desk.store.rescue(seen, settlement.rescue_job) == []
-    assert await desk.store.job(running_job.id) == running_job
-    assert [worker.id for worker in await desk.store.workers()] == ["w1"]
-    assert await desk.end(running_job, Done())
+async def test_a_worker_that_beat_meanwhile_is_not_buried(harness: StoreHarness, running_job: Job) -> None:
+    seen = (await harness.store.poll(None, heartbeat=True)).heartbeats
+    await harness.store.poll("w1", heartbeat=True)
+    assert await harness.store.rescue(seen, settlement.rescue_job) == []
+    assert await harness.store.job(running_job.id) == running_job
+    assert [worker.id for worker in await harness.store.workers()] == ["w1"]
+    assert await harness.end(running_job, Done())
 
 
-async def test_only_the_jobs_of_the_dead_are_rescued(desk: Desk) -> None:
-    await desk.hire("w2")
-    await desk.put_many(4)
-    lost, held = await desk.take(2), await desk.take(2, worker="w2")
-    assert ids([ending.job for ending in await desk.kill("w1")]) == ids(lost)
-    assert [await desk.state(job) for job in held] == [State.RUNNING, State.RUNNING]
+async def test_only_the_jobs_of_the_dead_are_rescued(harness: StoreHarness) -> None:
+    await harness.hire("w2")
+    await harness.put_many(4)
+    lost, held = await harness.take(2), await harness.take(2, worker="w2")
+    assert ids([ending.job for ending in await harness.kill("w1")]) == ids(lost)
+    assert [await harness.state(job) for job in held] == [State.RUNNING, State.RUNNING]
 
 
-async def test_a_buried_worker_claims_nothing(desk: Desk, running_job: Job) -> None:
-    order = await desk.order()
-    await desk.kill("w1")
-    assert await desk.store.claim(order) == []
-    assert await desk.take() == []
-    assert "w1" not in (await desk.store.poll("w1", heartbeat=True)).heartbeats
+async def test_a_buried_worker_claims_nothing(harness: StoreHarness, running_job: Job) -> None:
+    order = await harness.order()
+    await harness.kill("w1")
+    assert await harness.store.claim(order) == []
+    assert await harness.take() == []
+    assert "w1" not in (await harness.store.poll("w1", heartbeat=True)).heartbeats
 
 
-async def test_what_a_retired_worker_still_held_is_rescued_by_the_next_look(desk: Desk, running_job: Job) -> None:
-    await desk.store.unregister_worker("w1")
-    (ending,) = await desk.store.rescue({}, settlement.rescue_job)
+async def test_what_a_retired_worker_still_held_is_rescued_by_the_next_look(
+    harness: StoreHarness, running_job: Job
+) -> None:
+    await harness.store.unregister_worker("w1")
+    (ending,) = await harness.store.rescue({}, settlement.rescue_job)
     assert ending.job == running_job
 
 
 async def test_a_job_in_doubt_of_a_dead_worker_is_uncertain_and_taken_again_only_to_look(
-    desk: Desk, running_job: Job
+    harness: StoreHarness, running_job: Job
 ) -> None:
-    await desk.intend(running_job, send_within=10, settles_within=50)
-    (ending,) = await desk.kill("w1")
-    job = await desk.store.job(running_job.id)
+    await harness.intend(running_job, send_within=10, settles_within=50)
+    (ending,) = await harness.kill("w1")
+    job = await harness.store.job(running_job.id)
     assert ending.job.may_be_live
     assert (job.state, job.may_be_live, job.attempts) == (State.UNCERTAIN, True, 1)
     assert job.run_at is not None
-    assert abs(job.run_at - desk.clock.later(seconds=60)) < timedelta(milliseconds=1)
+    assert abs(job.run_at - harness.clock.later(seconds=60)) < timedelta(milliseconds=1)
     assert job.last_error is not None
-    assert await desk.told(job.id) == [EventType.UNCERTAIN]
-    await desk.hire("w2")
-    desk.clock.turn(seconds=59)
-    assert await desk.take(worker="w2") == []
-    desk.clock.turn(seconds=2)
-    (again,) = await desk.take(worker="w2")
+    assert await harness.told(job.id) == [EventType.UNCERTAIN]
+    await harness.hire("w2")
+    harness.clock.turn(seconds=59)
+    assert await harness.take(worker="w2") == []
+    harness.clock.turn(seconds=2)
+    (again,) = await harness.take(worker="w2")
     assert (again.id, again.lookup_at, again.attempts) == (job.id, job.lookup_at, 2)
 
 
-async def test_a_second_death_counts_only_against_the_job_that_was_running(desk: Desk) -> None:
-    guilty, innocent = await desk.put(), await desk.put()
-    await desk.take()
-    await desk.kill()
-    await desk.hire("w2")
-    await desk.take(worker="w2")
-    await desk.store.mark_suspect("w2", guilty.id)
-    poll = await desk.store.poll("w2", heartbeat=True)
-    await desk.store.rescue({"w2": poll.heartbeats["w2"]}, settlement.rescue_job)
-    assert (await desk.store.job(guilty.id)).rescues == 2
-    assert (await desk.store.job(innocent.id)).rescues == 1
+async def test_a_second_death_counts_only_against_the_job_that_was_running(harness: StoreHarness) -> None:
+    guilty, innocent = await harness.put(), await harness.put()
+    await harness.take()
+    await harness.kill()
+    await harness.hire("w2")
+    await harness.take(worker="w2")
+    await harness.store.mark_suspect("w2", guilty.id)
+    poll = await harness.store.poll("w2", heartbeat=True)
+    await harness.store.rescue({"w2": poll.heartbeats["w2"]}, settlement.rescue_job)
+    assert (await harness.store.job(guilty.id)).rescues == 2
+    assert (await harness.store.job(innocent.id)).rescues == 1
 
 
-async def test_a_job_that_kills_three_workers_is_quarantined(desk: Desk, due_job: Job) -> None:
+async def test_a_job_that_kills_three_workers_is_quarantined(harness: StoreHarness, due_job: Job) -> None:
     for life in range(3):
-        assert await desk.state(due_job) is State.PENDING
-        desk.clock.turn(minutes=1)
-        worker = await desk.hire(f"victim{life}")
-        assert len(await desk.take(worker=worker)) == 1
-        await desk.store.mark_suspect(worker, due_job.id)
-        await desk.kill(worker)
-    assert await desk.state(due_job) is State.FAILED
-    letter = await desk.store.dead_letter(due_job.id)
+        assert await harness.state(due_job) is State.PENDING
+        harness.clock.turn(minutes=1)
+        worker = await harness.hire(f"victim{life}")
+        assert len(await harness.take(worker=worker)) == 1
+        await harness.store.mark_suspect(worker, due_job.id)
+        await harness.kill(worker)
+    assert await harness.state(due_job) is State.FAILED
+    letter = await harness.store.dead_letter(due_job.id)
     assert (letter.cause, letter.error) == (
         DeadLetterCause.WORKER_KILLER,
-        (await desk.store.job(due_job.id)).last_error,
+        (await harness.store.job(due_job.id)).last_error,
     )
     assert [line.worker for line in letter.history] == ["victim0", "victim1", "victim2"]
-    assert await desk.told(due_job.id) == [EventType.RESCUED, EventType.RESCUED, EventType.FAILED]
+    assert await harness.told(due_job.id) == [EventType.RESCUED, EventType.RESCUED, EventType.FAILED]
 
 
 @pytest.mark.parametrize("found", ["silent", "gone"])
-async def test_observers_that_rescue_at_once_decide_about_each_job_once(desk: Desk, found: str) -> None:
-    jobs = await desk.put_many(20)
-    await desk.take()
-    heartbeats = (await desk.store.poll("observer", heartbeat=True)).heartbeats
+async def test_observers_that_rescue_at_once_decide_about_each_job_once(harness: StoreHarness, found: str) -> None:
+    jobs = await harness.put_many(20)
+    await harness.take()
+    heartbeats = (await harness.store.poll("observer", heartbeat=True)).heartbeats
     if found == "gone":
-        await desk.store.unregister_worker("w1")
-    others = [desk.store, await desk.another_store(), await desk.another_store()]
+        await harness.store.unregister_worker("w1")
+    others = [harness.store, await harness.another_store(), await harness.another_store()]
     rescues = await asyncio.gather(*(store.rescue(heartbeats, settlement.rescue_job) for store in others))
     rescued = [ending.job.id for endings in rescues for ending in endings]
     assert sorted(rescued) == sorted(ids(jobs))
-    assert {(await desk.store.job(job.id)).rescues for job in jobs} == {1}
+    assert {(await harness.store.job(job.id)).rescues for job in jobs} == {1}
 
 
 @only_postgres
-async def test_a_job_that_another_observer_is_deciding_about_is_left_to_it(desk: Desk) -> None:
-    assert isinstance(desk.store.driver, Postgres)
-    await desk.put_many(2)
-    taken, free = await desk.take()
-    await desk.store.unregister_worker("w1")
-    async with desk.store.driver.open_connection_outside_pool() as observer, observer.transaction():
+async def test_a_job_that_another_observer_is_deciding_about_is_left_to_it(harness: StoreHarness) -> None:
+    assert isinstance(harness.store.driver, Postgres)
+    await harness.put_many(2)
+    taken, free = await harness.take()
+    await harness.store.unregister_worker("w1")
+    async with harness.store.driver.open_connection_outside_pool() as observer, observer.transaction():
         await observer.execute("SELECT FROM postino.jobs WHERE id = $1 FOR UPDATE", taken.id)
-        (ending,) = await desk.store.rescue({}, settlement.rescue_job)
+        (ending,) = await harness.store.rescue({}, settlement.rescue_job)
         assert ending.job.id == free.id
-    (ending,) = await desk.store.rescue({}, settlement.rescue_job)
+    (ending,) = await harness.store.rescue({}, settlement.rescue_job)
     assert ending.job.id == taken.id
 
 
-async def test_a_rescue_frees_the_room_under_a_cap(desk: Desk) -> None:
-    await desk.store.set_cap("reports", 1, ME)
-    await desk.put_many(2)
-    await desk.take()
-    await desk.hire("w2")
-    assert await desk.take(worker="w2") == []
-    await desk.kill("w1")
-    assert len(await desk.take(worker="w2")) == 1
+async def test_a_rescue_frees_the_room_under_a_cap(harness: StoreHarness) -> None:
+    await harness.store.set_cap("reports", 1, ME)
+    await harness.put_many(2)
+    await harness.take()
+    await harness.hire("w2")
+    assert await harness.take(worker="w2") == []
+    await harness.kill("w1")
+    assert len(await harness.take(worker="w2")) == 1
 
 
-async def test_a_rescued_job_is_otherwise_as_it_was(desk: Desk) -> None:
-    job = await desk.put(payload=b"\x00\xff", key="k", user_id="u", account="acme", max_attempts=2)
-    await desk.take()
-    await desk.kill("w1")
-    await desk.hire("w2")
-    (again,) = await desk.take(worker="w2")
+async def test_a_rescued_job_is_otherwise_as_it_was(harness: StoreHarness) -> None:
+    job = await harness.put(payload=b"\x00\xff", key="k", user_id="u", account="acme", max_attempts=2)
+    await harness.take()
+    await harness.kill("w1")
+    await harness.hire("w2")
+    (again,) = await harness.take(worker="w2")
     assert again.rescues == 1
-    assert unclaimed(again) == unclaimed(await desk.store.job(job.id))
+    assert unclaimed(again) == unclaimed(await harness.store.job(job.id))
     assert (again.payload, again.idempotency_key, again.user_id) == (job.payload, "k", "u")

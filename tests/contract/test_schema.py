@@ -14,7 +14,7 @@ from postino.values.gate import Scope
 from postino.values.job import Job, State
 from postino.values.outcome import Reject
 from tests.contract.databases import Database, SqliteDatabase, only_sqlite
-from tests.contract.desk import ME, Desk
+from tests.contract.harness import ME, StoreHarness
 
 KNOWN = (Migration(1, "0001_one", "one"), Migration(2, "0002_two", "two"))
 FIRST, SECOND = (migration.checksum for migration in KNOWN)
@@ -140,15 +140,19 @@ def test_a_complete_schema_is_accepted_and_an_incomplete_one_is_not() -> None:
         "time_limit = 0",
     ],
 )
-async def test_the_database_refuses_a_job_that_nobody_would_ever_run(desk: Desk, due_job: Job, change: str) -> None:
-    with pytest.raises(desk.database.refusal):
-        desk.database.sql(f"UPDATE {{jobs}} SET {change}")
-    assert await desk.store.job(due_job.id) == due_job
+async def test_the_database_refuses_a_job_that_nobody_would_ever_run(
+    harness: StoreHarness, due_job: Job, change: str
+) -> None:
+    with pytest.raises(harness.database.refusal):
+        harness.database.sql(f"UPDATE {{jobs}} SET {change}")
+    assert await harness.store.job(due_job.id) == due_job
 
 
-async def test_the_database_accepts_an_uncertain_job_that_waits_for_a_person(desk: Desk, due_job: Job) -> None:
-    desk.database.sql("UPDATE {jobs} SET state = 'uncertain', run_at = NULL")
-    assert await desk.state(due_job) is State.UNCERTAIN
+async def test_the_database_accepts_an_uncertain_job_that_waits_for_a_person(
+    harness: StoreHarness, due_job: Job
+) -> None:
+    harness.database.sql("UPDATE {jobs} SET state = 'uncertain', run_at = NULL")
+    assert await harness.state(due_job) is State.UNCERTAIN
 
 
 @pytest.mark.parametrize(
@@ -167,9 +171,9 @@ async def test_the_database_accepts_an_uncertain_job_that_waits_for_a_person(des
         "INSERT INTO {audit} SELECT * FROM {audit}",
     ],
 )
-async def test_the_database_refuses_what_the_rules_never_write(desk: Desk, change: str) -> None:
-    await desk.run(Reject("no"), key="k")
-    await desk.store.set_cap("reports", 1, ME)
-    await desk.store.pause(Scope.QUEUE, "low", ME)
-    with pytest.raises(desk.database.refusal):
-        desk.database.sql(change)
+async def test_the_database_refuses_what_the_rules_never_write(harness: StoreHarness, change: str) -> None:
+    await harness.run(Reject("no"), key="k")
+    await harness.store.set_cap("reports", 1, ME)
+    await harness.store.pause(Scope.QUEUE, "low", ME)
+    with pytest.raises(harness.database.refusal):
+        harness.database.sql(change)

@@ -16,81 +16,83 @@ from postino.values.event import Cursor
 from postino.values.job import Job, State
 from postino.values.outcome import Reject
 from postino.values.post import POST
-from tests.contract.desk import Desk
+from tests.contract.harness import StoreHarness
 
 ME = AuditContext("me")
 POLICY = RetryPolicy(3, Exponential(60))
 
 
-async def end(desk: Desk, brand: str | None = None, *, error: str | None = None, channel: str = "bluesky") -> Job:
+async def end(
+    harness: StoreHarness, brand: str | None = None, *, error: str | None = None, channel: str = "bluesky"
+) -> Job:
     """A post of a brand that ends: well, or with an error."""
-    await desk.put(type=POST, channel=channel, brand=brand, account=f"{channel}:{brand}")
-    [job] = await desk.take()
-    settlement = COMPLETED if error is None else settle_job(job, Reject(error), POLICY, desk.clock(), 0)
-    assert await desk.store.settle([SettledJob(job, settlement)]) == {job.id}
+    await harness.put(type=POST, channel=channel, brand=brand, account=f"{channel}:{brand}")
+    [job] = await harness.take()
+    settlement = COMPLETED if error is None else settle_job(job, Reject(error), POLICY, harness.clock(), 0)
+    assert await harness.store.settle([SettledJob(job, settlement)]) == {job.id}
     return job
 
 
-async def test_posts_that_ended_are_told_with_how_late_they_were(desk: Desk) -> None:
-    since = desk.clock()
-    await end(desk, "acme")
-    await desk.put(type=POST, channel="mastodon", account="mastodon:b", brand="other")
-    desk.clock.turn(seconds=90)
-    [late] = await desk.take()
-    await desk.store.settle([SettledJob(late, COMPLETED)])
-    await end(desk, "acme", error="no")
-    found = await desk.store.finished_posts(since, 100)
+async def test_posts_that_ended_are_told_with_how_late_they_were(harness: StoreHarness) -> None:
+    since = harness.clock()
+    await end(harness, "acme")
+    await harness.put(type=POST, channel="mastodon", account="mastodon:b", brand="other")
+    harness.clock.turn(seconds=90)
+    [late] = await harness.take()
+    await harness.store.settle([SettledJob(late, COMPLETED)])
+    await end(harness, "acme", error="no")
+    found = await harness.store.finished_posts(since, 100)
     assert [(one.network, one.state, round(one.late_by)) for one in found] == [
         ("bluesky", State.FAILED, 0), ("mastodon", State.COMPLETED, 90), ("bluesky", State.COMPLETED, 0),
     ]  # fmt: skip
     assert summarize(found, timedelta(minutes=2)).on_time_rate == 0.5
-    assert len(await desk.store.finished_posts(since, 2)) == 2
-    assert [one.network for one in await desk.store.finished_posts(since, 100, network="mastodon")] == ["mastodon"]
-    assert len(await desk.store.finished_posts(since, 100, brands=["acme"])) == 2
-    assert await desk.store.finished_posts(since, 100, brands=[]) == []
-    assert await desk.store.finished_posts(desk.clock.later(hours=1), 100) == []
+    assert len(await harness.store.finished_posts(since, 2)) == 2
+    assert [one.network for one in await harness.store.finished_posts(since, 100, network="mastodon")] == ["mastodon"]
+    assert len(await harness.store.finished_posts(since, 100, brands=["acme"])) == 2
+    assert await harness.store.finished_posts(since, 100, brands=[]) == []
+    assert await harness.store.finished_posts(harness.clock.later(hours=1), 100) == []
 
 
-async def test_brands_are_those_of_live_and_finished_jobs(desk: Desk) -> None:
-    assert list(await desk.store.brands()) == []
-    await end(desk, "beta")
-    await end(desk, "beta", error="no")
-    await desk.put(type=POST, channel="bluesky", account="bluesky:alpha", brand="alpha")
-    await desk.put(channel="reports")
-    assert list(await desk.store.brands()) == ["alpha", "beta"]
-    counted = await desk.store.brand_counts(["alpha", "beta", "gamma"], 100)
+async def test_brands_are_those_of_live_and_finished_jobs(harness: StoreHarness) -> None:
+    assert list(await harness.store.brands()) == []
+    await end(harness, "beta")
+    await end(harness, "beta", error="no")
+    await harness.put(type=POST, channel="bluesky", account="bluesky:alpha", brand="alpha")
+    await harness.put(channel="reports")
+    assert list(await harness.store.brands()) == ["alpha", "beta"]
+    counted = await harness.store.brand_counts(["alpha", "beta", "gamma"], 100)
     assert {(one.brand, one.state): one.posts for one in counted} == {
         ("alpha", State.PENDING): 1, ("beta", State.COMPLETED): 1, ("beta", State.FAILED): 1,
     }  # fmt: skip
-    assert sum(one.posts for one in await desk.store.brand_counts(["beta"], 1)) == 1
+    assert sum(one.posts for one in await harness.store.brand_counts(["beta"], 1)) == 1
 
 
-async def test_letters_that_failed_alike_are_one_trouble(desk: Desk) -> None:
-    first = await end(desk, "acme", error="Post 12 is too long.")
-    desk.clock.turn(hours=1)
-    second = await end(desk, "other", error="Post 13 is too long.")
-    await end(desk, "acme", error="The picture is gone.", channel="mastodon")
-    long, gone = await desk.store.error_groups(100)
+async def test_letters_that_failed_alike_are_one_trouble(harness: StoreHarness) -> None:
+    first = await end(harness, "acme", error="Post 12 is too long.")
+    harness.clock.turn(hours=1)
+    second = await end(harness, "other", error="Post 13 is too long.")
+    await end(harness, "acme", error="The picture is gone.", channel="mastodon")
+    long, gone = await harness.store.error_groups(100)
     assert (long.letters, long.error, long.example, long.cause) == (2, "Post … is too long.", second.id, "permanent")
     assert long.last_at - long.first_at == timedelta(hours=1)
     assert (gone.letters, gone.channel) == (1, "mastodon")
-    [mine] = [one for one in await desk.store.error_groups(100, ["acme"]) if one.channel == "bluesky"]
+    [mine] = [one for one in await harness.store.error_groups(100, ["acme"]) if one.channel == "bluesky"]
     assert (mine.letters, mine.example) == (1, first.id)
-    await desk.store.discard_dead_letter(second.id, ME)
-    assert {one.letters for one in await desk.store.error_groups(100)} == {1}
-    assert len(await desk.store.error_groups(1)) == 1
+    await harness.store.discard_dead_letter(second.id, ME)
+    assert {one.letters for one in await harness.store.error_groups(100)} == {1}
+    assert len(await harness.store.error_groups(1)) == 1
 
 
-async def test_letters_and_jobs_of_some_brands(desk: Desk) -> None:
-    mine, other = await end(desk, "acme", error="no"), await end(desk, "other", error="no")
-    nobodys = await desk.put(channel="reports")
-    letters = await desk.store.dead_letters(DeadLetterFilter(brands=("acme",)))
+async def test_letters_and_jobs_of_some_brands(harness: StoreHarness) -> None:
+    mine, other = await end(harness, "acme", error="no"), await end(harness, "other", error="no")
+    nobodys = await harness.put(channel="reports")
+    letters = await harness.store.dead_letters(DeadLetterFilter(brands=("acme",)))
     assert [letter.job.id for letter in letters] == [mine.id]
-    [letter] = await desk.store.dead_letters(DeadLetterFilter(account="bluesky:other"))
+    [letter] = await harness.store.dead_letters(DeadLetterFilter(account="bluesky:other"))
     assert letter.job.id == other.id
 
     async def listed(**wanted: object) -> list[object]:
-        return [job.id for job in await desk.store.jobs(replace(JobFilter(), **wanted))]  # type: ignore[arg-type]
+        return [job.id for job in await harness.store.jobs(replace(JobFilter(), **wanted))]  # type: ignore[arg-type]
 
     assert await listed() == [nobodys.id, other.id, mine.id]
     assert await listed(brands=("acme",)) == [mine.id]
@@ -101,40 +103,40 @@ async def test_letters_and_jobs_of_some_brands(desk: Desk) -> None:
     assert await listed(brands=()) == []
 
 
-async def test_a_replay_may_be_for_later(desk: Desk) -> None:
-    job = await end(desk, "acme", error="no")
-    later = desk.clock.later(minutes=5)
-    replayed = await desk.store.replay_dead_letter(job.id, None, True, ME, run_at=later)
+async def test_a_replay_may_be_for_later(harness: StoreHarness) -> None:
+    job = await end(harness, "acme", error="no")
+    later = harness.clock.later(minutes=5)
+    replayed = await harness.store.replay_dead_letter(job.id, None, True, ME, run_at=later)
     assert replayed.run_at == later
-    assert await desk.take() == []
-    desk.clock.turn(minutes=5)
-    assert [taken.id for taken in await desk.take()] == [job.id]
+    assert await harness.take() == []
+    harness.clock.turn(minutes=5)
+    assert [taken.id for taken in await harness.take()] == [job.id]
 
 
-async def test_what_was_spent_is_told_for_each_quota(desk: Desk) -> None:
-    at = desk.clock().isoformat()
-    desk.database.sql(
+async def test_what_was_spent_is_told_for_each_quota(harness: StoreHarness) -> None:
+    at = harness.clock().isoformat()
+    harness.database.sql(
         "INSERT INTO {quota_usage} (job_id, step, number, channel, account, quota, cost, at) VALUES"
         f" ('00000000-0000-0000-0000-000000000001', 'post', 1, 'instagram', 'a', 'posts', 3, '{at}')"
     )
-    wanted = QuotaUsageFilter(channel="instagram", quota="posts", account="a", since_at=desk.clock.later(hours=-1))
-    found = await desk.store.quota_usage([wanted, replace(wanted, account="b")])
-    assert [list(one) for one in found] == [[QuotaUse(desk.clock(), 3)], []]
+    wanted = QuotaUsageFilter(channel="instagram", quota="posts", account="a", since_at=harness.clock.later(hours=-1))
+    found = await harness.store.quota_usage([wanted, replace(wanted, account="b")])
+    assert [list(one) for one in found] == [[QuotaUse(harness.clock(), 3)], []]
 
 
-async def test_the_last_event_is_where_events_end(desk: Desk) -> None:
-    assert await desk.store.last_event() == Cursor()
-    job = await end(desk, "acme")
-    [*_, last] = await desk.store.events(Cursor(), 100)
-    assert await desk.store.last_event() == last.cursor
-    assert await desk.store.events(last.cursor, 100) == []
-    nobodys = await desk.put(channel="reports")
-    assert await desk.store.brands_by_job([job.id, nobodys.id]) == {job.id: "acme", nobodys.id: None}
+async def test_the_last_event_is_where_events_end(harness: StoreHarness) -> None:
+    assert await harness.store.last_event() == Cursor()
+    job = await end(harness, "acme")
+    [*_, last] = await harness.store.events(Cursor(), 100)
+    assert await harness.store.last_event() == last.cursor
+    assert await harness.store.events(last.cursor, 100) == []
+    nobodys = await harness.put(channel="reports")
+    assert await harness.store.brands_by_job([job.id, nobodys.id]) == {job.id: "acme", nobodys.id: None}
 
 
 @pytest.mark.parametrize("brands", [None, ["acme"]])
-async def test_nothing_has_ended_where_there_is_nothing(desk: Desk, brands: list[str] | None) -> None:
-    now = await desk.store.now()
-    assert now == desk.clock()
-    assert await desk.store.finished_posts(now, 10, brands=brands) == []
-    assert await desk.store.error_groups(10, brands) == []
+async def test_nothing_has_ended_where_there_is_nothing(harness: StoreHarness, brands: list[str] | None) -> None:
+    now = await harness.store.now()
+    assert now == harness.clock()
+    assert await harness.store.finished_posts(now, 10, brands=brands) == []
+    assert await harness.store.error_groups(10, brands) == []

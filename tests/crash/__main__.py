@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 from xml.etree import ElementTree
 
-from tests.crash import chaos, figures
+from tests.crash import chaos, results
 from tests.crash.chaos import Plan
 from tests.crash.publishing import chaos as publishing
-from tests.crash.publishing import figures as published
+from tests.crash.publishing import results as published
 from tests.crash.publishing.oracle import Oracle
 from tests.crash.workers import forker
 from tests.servers.postgres import PostgresServer
@@ -32,7 +32,7 @@ SWEPT = {
     "posts": ["tests/crash/publishing", "--ignore", "tests/crash/publishing/test_chaos.py"],
 }
 
-R = TypeVar("R", bound=figures.Reckoned)
+R = TypeVar("R", bound=results.ResultsLike)
 
 
 class Progress(Protocol):
@@ -57,7 +57,7 @@ def main() -> int:
     told: dict[str, Any] = {"seed": wanted.seed, "seconds": seconds, "passed": passed}
     told |= {"kills": sum(part.kills for part in parts)} | {part.name: part.as_json() for part in parts}
     (BUILD / "crash.json").write_text(json.dumps(told, indent=2) + "\n")
-    print("\n".join(figures.report(wanted.seed, parts, seconds)), flush=True)
+    print("\n".join(results.report(wanted.seed, parts, seconds)), flush=True)
     return 0 if passed else 1
 
 
@@ -69,14 +69,14 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def run_part(name: str, kills: int, seed: int) -> figures.Part:
+def run_part(name: str, kills: int, seed: int) -> results.Part:
     sweep = run_sweep(SWEPT[name], seed)
     each = max(FEWEST, -(-(kills - sweep["kills"]) // len(STORES)))
     if name == "jobs":
         jobs = {store: run_jobs(store, each, seed) for store in STORES}
-        return figures.Part(name=name, sweep=sweep, chaos=jobs, rows=figures.rows(jobs))
+        return results.Part(name=name, sweep=sweep, chaos=jobs, rows=results.rows(jobs))
     posts = {store: run_posts(store, each, seed) for store in STORES}
-    return figures.Part(name=name, sweep=sweep, chaos=posts, rows=published.rows(posts))
+    return results.Part(name=name, sweep=sweep, chaos=posts, rows=published.rows(posts))
 
 
 def run_sweep(what: list[str], seed: int) -> dict[str, int]:
@@ -99,13 +99,13 @@ def kills_in(case: ElementTree.Element) -> int:
     return told[0] if told else 1
 
 
-def run_jobs(store: str, kills: int, seed: int) -> figures.Figures:
+def run_jobs(store: str, kills: int, seed: int) -> results.Results:
     with place("jobs", store) as (folder, url), forker() as address:
         plan = Plan(url, folder, kills, seed)
         return tidied(folder, asyncio.run(chaos.cause_chaos(plan, address, telling("jobs", store, kills))))
 
 
-def run_posts(store: str, kills: int, seed: int) -> published.Figures:
+def run_posts(store: str, kills: int, seed: int) -> published.Results:
     with place("posts", store) as (folder, url), forker() as address, Oracle(folder) as oracle:
         plan = Plan(url, folder, kills, seed)
         return tidied(

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from postino import Postino
-from tests.crash.books import Books
 from tests.crash.evidence import gather
-from tests.crash.fates import Ending, Fate, lives
-from tests.crash.figures import Figures
+from tests.crash.invariant_watch import InvariantWatch
 from tests.crash.load import Load
-from tests.crash.mortality import Mortality
 from tests.crash.points import ENGINE_POINTS
 from tests.crash.program import settings
+from tests.crash.results import Results
+from tests.crash.sql import SqlConnection
 from tests.crash.verdict import judge, read_record
-from tests.crash.watch import Watch
+from tests.crash.worker_killer import WorkerKiller
+from tests.crash.worker_lives import WorkerEnd, WorkerLife, lives
 from tests.crash.workers import Process, Workers, workers_on
 
 PLACES = 10
@@ -39,12 +39,12 @@ class Plan:
 
 
 class Chaos:
-    def __init__(self, plan: Plan, workers: Workers, app: Postino, books: Books) -> None:
+    def __init__(self, plan: Plan, workers: Workers, app: Postino, sql: SqlConnection) -> None:
         self.plan = plan
-        self.books = books
+        self.sql = sql
         self.load = Load(app, plan.seed, lambda: self.watch.live)
-        self.mortality = Mortality(workers, self.start, plan.kills)
-        self.watch = Watch(books, app.store, self.mortality.awake, lambda: len(self.load.accepted.ends))
+        self.mortality = WorkerKiller(workers, self.start, plan.kills)
+        self.watch = InvariantWatch(sql, app.store, self.mortality.awake, lambda: len(self.load.accepted.ends))
         self.mortality.watch = self.watch
         self.started_at = time.monotonic()
 
@@ -59,7 +59,7 @@ class Chaos:
         jobs = f"{len(self.load.accepted.ends):,} jobs, {self.watch.live:,} of them live"
         return f"{jobs}, {self.watch.checks:,} checks, {wrong} wrong"
 
-    async def start(self, fate: Fate) -> Process:
+    async def start(self, fate: WorkerLife) -> Process:
         return await self.mortality.workers.start(crash=fate.crash, drain=fate.drain, listens=fate.listens)
 
     async def run(self) -> None:
@@ -70,16 +70,16 @@ class Chaos:
             await self.mortality.outlive(2, self.all_ended, RECKONING)
 
     async def all_ended(self) -> bool:
-        left = [await asyncio.to_thread(self.books.ask, query) for query in (UNENDED, WORKER_KILLER)]
+        left = [await asyncio.to_thread(self.sql.ask, query) for query in (UNENDED, WORKER_KILLER)]
         return not any(count for [[count]] in left)
 
-    async def figures(self) -> Figures:
+    async def figures(self) -> Results:
         accepted, watch = self.load.accepted, self.watch
-        verdict = await judge(self.books, self.load.app.store, read_record(self.plan.folder), accepted.ends)
+        verdict = await judge(self.sql, self.load.app.store, read_record(self.plan.folder), accepted.ends)
         wrong = [*self.mortality.wrong, *accepted.wrong, *watch.wrong, *verdict.wrong]
-        return Figures(
+        return Results(
             kills=self.kills,
-            endings={ending.value: self.mortality.ended[ending] for ending in Ending},
+            endings={ending.value: self.mortality.ended[ending] for ending in WorkerEnd},
             accepted=len(accepted.ends),
             states={state.value: count for state, count in sorted(verdict.states.items())},
             resolved=accepted.resolved,
@@ -91,22 +91,22 @@ class Chaos:
             lost=verdict.lost,
             again=verdict.again,
             wrong=wrong,
-            evidence=gather(self.books, self.plan.folder, [*verdict.lost, *verdict.again, *wrong]),
+            evidence=gather(self.sql, self.plan.folder, [*verdict.lost, *verdict.again, *wrong]),
             seconds=round(time.monotonic() - self.started_at, 1),
         )
 
 
-async def cause_chaos(plan: Plan, address: str, tell: Callable[[Chaos], None] = lambda _: None) -> Figures:
+async def cause_chaos(plan: Plan, address: str, tell: Callable[[Chaos], None] = lambda _: None) -> Results:
     """A whole run on an empty database; `tell` hears every few seconds how far it has come."""
     app = Postino(settings({"folder": plan.folder, "url": plan.url}))
     await app.store.migrate()
     async with app, workers_on(address, plan.folder, plan.url) as workers:
-        books = Books(plan.url)
-        chaos = Chaos(plan, workers, app, books)
+        sql = SqlConnection(plan.url)
+        chaos = Chaos(plan, workers, app, sql)
         async with side_by_side(telling(chaos, tell)):
             await chaos.run()
         figures = await chaos.figures()
-        books.close()
+        sql.close()
     return figures
 
 

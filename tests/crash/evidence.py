@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from tests.crash.books import Books
+from tests.crash.sql import SqlConnection
 
 MOST = 8
 MOST_LINES = 80
@@ -11,12 +11,12 @@ PROCESS = re.compile(r"process \d+")
 JOB = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-def gather(books: Books, folder: Path, violations: list[str]) -> list[str]:
+def gather(sql: SqlConnection, folder: Path, violations: list[str]) -> list[str]:
     """The store's word and the handlers' own about each of the first jobs named, and the last words of processes."""
     log = lines(folder / "log")
     written = lines(folder / "record") + log
     jobs = [
-        "\n".join([f"--- job {job}", books.history(job), *(line for line in written if job in line)])
+        "\n".join([f"--- job {job}", sql.history(job), *(line for line in written if job in line)])
         for job in named(JOB, violations)
     ]
     return jobs + [last_words(process, log) for process in named(PROCESS, violations)]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from postino import Job, Postino, State
-from tests.crash.freezing import freeze
+from tests.crash.freeze import freeze
 from tests.crash.test_sweep import check_books, end, until_running
 from tests.crash.verdict import Runs
 from tests.crash.workers import Process, Workers

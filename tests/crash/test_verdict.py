@@ -10,11 +10,11 @@ import pytest
 from postino import Job, Postino, State
 from postino.stores.records import ClaimRequest, WorkerInfo
 from postino.values.job import new_id
-from tests.crash.books import Books
+from tests.crash.invariant_watch import CARRIED_OUT, TAKEN_OVER, InvariantWatch
 from tests.crash.load import WORKS
 from tests.crash.record import Record
+from tests.crash.sql import SqlConnection
 from tests.crash.verdict import Verdict, judge, read_record
-from tests.crash.watch import CARRIED_OUT, TAKEN_OVER, Watch
 from tests.crash.workers import Workers
 from tests.engine.conftest import wait_for_end
 
@@ -23,10 +23,10 @@ NOBODY = 0
 
 
 @pytest.fixture
-async def books(app: Postino, database_url: str) -> AsyncIterator[Books]:
-    books = Books(database_url)
-    yield books
-    books.close()
+async def sql(app: Postino, database_url: str) -> AsyncIterator[SqlConnection]:
+    sql = SqlConnection(database_url)
+    yield sql
+    sql.close()
 
 
 @pytest.fixture
@@ -38,9 +38,9 @@ async def done(app: Postino, workers: Workers) -> Job:
 
 
 @pytest.fixture
-def verdict(app: Postino, books: Books, tmp_path: Path) -> Judge:
+def verdict(app: Postino, sql: SqlConnection, tmp_path: Path) -> Judge:
     async def judged(ends: dict[UUID, frozenset[State]]) -> Verdict:
-        return await judge(books, app.store, read_record(tmp_path), ends)
+        return await judge(sql, app.store, read_record(tmp_path), ends)
 
     return judged
 
@@ -93,9 +93,9 @@ async def claimed_by(app: Postino, pid: int) -> None:
 
 
 @pytest.mark.parametrize("alive", [True, False])
-async def test_a_claim_that_nothing_becomes_of_is_noticed(app: Postino, books: Books, alive: bool) -> None:
+async def test_a_claim_that_nothing_becomes_of_is_noticed(app: Postino, sql: SqlConnection, alive: bool) -> None:
     await claimed_by(app, 7)
-    watch = Watch(books, app.store, lambda: {7} if alive else set(), lambda: 1)
+    watch = InvariantWatch(sql, app.store, lambda: {7} if alive else set(), lambda: 1)
     await watch.look()
     assert watch.wrong == []
     claims, patience = (watch.held_for, CARRIED_OUT) if alive else (watch.dead_for, TAKEN_OVER)
@@ -105,8 +105,8 @@ async def test_a_claim_that_nothing_becomes_of_is_noticed(app: Postino, books: B
     assert len(watch.wrong) == 1
 
 
-async def test_jobs_that_vanish_are_noticed(app: Postino, books: Books) -> None:
+async def test_jobs_that_vanish_are_noticed(app: Postino, sql: SqlConnection) -> None:
     await app.enqueue("plain", 0.0)
-    watch = Watch(books, app.store, set, lambda: 2)
+    watch = InvariantWatch(sql, app.store, set, lambda: 2)
     await watch.look()
     assert len(watch.wrong) == 1

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from postino import State
 from postino.stores.store import Store
-from tests.crash.books import Books, identity, instant
+from tests.crash.sql import SqlConnection, identity, instant
 
 FINISHED = "SELECT id, state, finished_at, token FROM postino.finished_jobs WHERE NOT superseded"
 LIVE = "SELECT id, state FROM postino.jobs"
@@ -62,17 +62,17 @@ def read_record(folder: Path) -> Runs:
     return runs
 
 
-async def judge(books: Books, store: Store, runs: Runs, ends: Mapping[UUID, frozenset[State]]) -> Verdict:
+async def judge(sql: SqlConnection, store: Store, runs: Runs, ends: Mapping[UUID, frozenset[State]]) -> Verdict:
     expected = {child: frozenset({State.COMPLETED}) for child in runs.children} | dict(ends)
-    rows = books.ask(FINISHED)
-    latest = {identity(job): instant(at) for job, at in books.ask(LATEST)}
+    rows = sql.ask(FINISHED)
+    latest = {identity(job): instant(at) for job, at in sql.ask(LATEST)}
     finished = {identity(job): end_of(state, at, token, latest[identity(job)]) for job, state, at, token in rows}
-    live = {identity(job): state for job, state in books.ask(LIVE)}
+    live = {identity(job): state for job, state in sql.ask(LIVE)}
     wrong = [f"{job} is {state} and was never ended" for job, state in live.items()]
     times = Counter(identity(job) for job, *_ in rows)
     wrong += [f"{job} has ended twice" for job in times if times[job] > 1]
     wrong += badly_ended(finished, expected)
-    told = {identity(job): count for job, count in books.ask(TOLD)}
+    told = {identity(job): count for job, count in sql.ask(TOLD)}
     wrong += completed_otherwise_than_once("events", told, finished)
     wrong += completed_otherwise_than_once("history", await histories(store, finished), finished)
     wrong += completed_without_a_run(finished, runs)
@@ -82,7 +82,7 @@ async def judge(books: Books, store: Store, runs: Runs, ends: Mapping[UUID, froz
         lost=[f"{job} was accepted, and is not there" for job in expected if job not in finished and job not in live],
         again=list(started_after_the_end(finished, runs)),
         wrong=wrong,
-        rescues=books.ask(RESCUES)[0][0],
+        rescues=sql.ask(RESCUES)[0][0],
     )
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from postino.values.job import State
+from tests.doc_runner import DocRunner, compare, plain
+from tests.doc_states import settled_jobs
 from tests.documents import EVERYTHING, PAGES, README, ROOT, Block, blocks
-from tests.rehearsal import Rehearsal, compare, plain
-from tests.rehearsed import settled_jobs
 
 DOCS = ROOT / "docs"
 EXAMPLE = ROOT / "examples" / "snap_processing" / "README.md"  # tests/examples runs it, on PostgreSQL
@@ -125,7 +125,7 @@ def greeted(text: str) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.timeout(300)  # pages show a hundred commands, each of them a process
 def test_what_the_pages_show_works_in_the_order_it_is_shown(tmp_path: Path) -> None:
-    with Rehearsal(tmp_path) as rehearsal:
+    with DocRunner(tmp_path) as rehearsal:
         for page in PLAYED:
             rehearsal.turn_to(page.stem)
             for block in blocks(page):
@@ -145,7 +145,7 @@ def test_what_the_pages_show_works_in_the_order_it_is_shown(tmp_path: Path) -> N
 def test_the_rehearsal_would_notice_a_command_that_fails(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("```console\n$ postino jobs show 01932c07-5b1e-7cc3-98c4-dc0c0c07398f\n```\n")
-    with Rehearsal(tmp_path) as rehearsal, pytest.raises(AssertionError, match="exit code 3"):
+    with DocRunner(tmp_path) as rehearsal, pytest.raises(AssertionError, match="exit code 3"):
         rehearsal.play(blocks(page)[0])
 
 

@@ -24,7 +24,7 @@ from postino.stores.records import JobFilter, NewJob
 from postino.values.gate import GateKind, Scope
 from postino.values.job import Queue, State, new_id
 from tests.contract.databases import Clock, Database, PostgresDatabase, SqliteDatabase
-from tests.contract.desk import ME, Desk
+from tests.contract.harness import ME, StoreHarness
 from tests.servers.postgres import PostgresServer
 
 NOON = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0)
@@ -140,7 +140,7 @@ def later(minutes: int | None) -> datetime | None:
     return None if minutes is None else NOON + timedelta(minutes=minutes)
 
 
-async def build(desk: Desk, world: World) -> None:
+async def build(desk: StoreHarness, world: World) -> None:
     """What runs is taken while nothing is closed; what has become of the others is written before anybody looks."""
     await desk.hire("w1")
     await enqueue(desk, [plan for plan in world.jobs if plan.became == "running"])
@@ -168,7 +168,7 @@ async def build(desk: Desk, world: World) -> None:
         await desk.store.set_cap(channel, most, ME)
 
 
-async def enqueue(desk: Desk, wanted: list[Plan]) -> list[Any]:
+async def enqueue(desk: StoreHarness, wanted: list[Plan]) -> list[Any]:
     said = [
         NewJob(
             id=new_id(), type="t", channel=plan.channel, queue=plan.queue, payload=b"{}", account=plan.place[0],
@@ -184,7 +184,7 @@ async def enqueue(desk: Desk, wanted: list[Plan]) -> list[Any]:
     return [await desk.store.job(job.id) for job in made]
 
 
-async def take_all(desk: Desk) -> set[Any]:
+async def take_all(desk: StoreHarness) -> set[Any]:
     """All that claims take with slots enough, those behind others in their line in their turn."""
     taken = set()
     while jobs := await desk.take():
@@ -199,7 +199,7 @@ async def check(database: Database, world: World) -> None:
     store = database.store(clock)
     await store.open()
     try:
-        desk = Desk(store, clock, database)
+        desk = StoreHarness(store, clock, database)
         await build(desk, world)
         jobs = [job for job in await store.jobs(EVERY_JOB) if job.state is not State.RUNNING]
         told = {job.id: await explain(store, job.id) for job in jobs}
@@ -224,7 +224,7 @@ def agrees(told: Explanation, free_at: datetime | None) -> None:
         assert told.eta > NOON or told.runnable
 
 
-async def check_etas(desk: Desk, free_at: dict[Any, datetime | None]) -> None:
+async def check_etas(desk: StoreHarness, free_at: dict[Any, datetime | None]) -> None:
     """Once what runs has ended, each is taken at its time: not a moment earlier, and not later."""
     for job in await desk.store.jobs(EVERY_JOB):
         if job.state is State.RUNNING:

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from datetime import datetime
 
-from tests.crash.books import Books, instant
+from tests.crash.sql import SqlConnection, instant
 
 EVENTS = "SELECT at, data FROM postino.events WHERE type = '{type}' ORDER BY at"
 
@@ -17,11 +17,11 @@ class Opening:
     until_at: datetime
 
 
-def read_openings(books: Books, network: str) -> list[Opening]:
-    events = [(at, json.loads(data)) for at, data in books.ask(EVENTS.format(type="circuit.opened"))]
+def read_openings(sql: SqlConnection, network: str) -> list[Opening]:
+    events = [(at, json.loads(data)) for at, data in sql.ask(EVENTS.format(type="circuit.opened"))]
     return [Opening(instant(at), instant(data["until_at"])) for at, data in events if data["service"] == network]
 
 
-def read_closings(books: Books, network: str) -> list[datetime]:
-    events = books.ask(EVENTS.format(type="circuit.closed"))
+def read_closings(sql: SqlConnection, network: str) -> list[datetime]:
+    events = sql.ask(EVENTS.format(type="circuit.closed"))
     return [instant(at) for at, data in events if json.loads(data)["service"] == network]

@@ -10,7 +10,7 @@ import pytest
 
 from tests.crash.conftest import chance, database_url, migrated
 from tests.crash.points import EVERYTHING
-from tests.crash.publishing.office import Office, office_on
+from tests.crash.publishing.harness import PublishingHarness, office_on
 from tests.crash.publishing.oracle import Oracle
 
 __all__ = ["chance", "database_url", "migrated"]
@@ -38,9 +38,11 @@ def oracle(tmp_path: Path) -> Iterator[Oracle]:
 
 
 @pytest.fixture
-async def office(forker_address: str, tmp_path: Path, database_url: str, oracle: Oracle) -> AsyncIterator[Office]:
-    async with office_on(forker_address, tmp_path, database_url, oracle) as office:
-        yield office
+async def harness(
+    forker_address: str, tmp_path: Path, database_url: str, oracle: Oracle
+) -> AsyncIterator[PublishingHarness]:
+    async with office_on(forker_address, tmp_path, database_url, oracle) as harness:
+        yield harness
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -8,10 +8,10 @@ from itertools import pairwise
 import pytest
 
 from postino import State
-from tests.crash.publishing.office import Office
+from tests.crash.publishing.harness import PublishingHarness
 from tests.crash.publishing.oracle import Oracle
+from tests.crash.publishing.post_shapes import shape_for
 from tests.crash.publishing.program import LEASE
-from tests.crash.publishing.shapes import shape_for
 from tests.crash.publishing.verdict import judge
 from tests.gates.call_log import LoggedCall, count_most_at_once, read_calls
 from tests.gates.circuit_events import Opening, read_closings, read_openings
@@ -38,18 +38,18 @@ WHERE job.channel = 'bluesky' AND job.state = 'running'
 ATTEMPTS = "SELECT coalesce(sum(attempts), 0) FROM postino.finished_jobs WHERE channel = 'bluesky'"
 
 
-async def opened(office: Office, times: int) -> Opening:
+async def opened(harness: PublishingHarness, times: int) -> Opening:
     """The how-many-th opening, once it is there."""
 
     async def there() -> bool:
-        return len(await asyncio.to_thread(read_openings, office.books, DOWN)) >= times
+        return len(await asyncio.to_thread(read_openings, harness.sql, DOWN)) >= times
 
     await wait_until(there, 15)
-    return read_openings(office.books, DOWN)[times - 1]
+    return read_openings(harness.sql, DOWN)[times - 1]
 
 
-def well_again(office: Office) -> bool:
-    return bool(read_closings(office.books, DOWN))
+def well_again(harness: PublishingHarness) -> bool:
+    return bool(read_closings(harness.sql, DOWN))
 
 
 def between(some: Sequence[LoggedCall], one: Opening, other: Opening) -> list[LoggedCall]:
@@ -64,20 +64,20 @@ def published(oracle: Oracle, network: str) -> int:
 @pytest.mark.crash
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", ["drop", "process_then_500"])
-async def test_failing_network_gets_only_probes_and_others_publish(office: Office, fault: str) -> None:
-    accounts = {network: await open_accounts(office, network, ACCOUNTS) for network in (DOWN, *WELL)}
-    trouble = await add_fault(office, DOWN, fault)
+async def test_failing_network_gets_only_probes_and_others_publish(harness: PublishingHarness, fault: str) -> None:
+    accounts = {network: await open_accounts(harness, network, ACCOUNTS) for network in (DOWN, *WELL)}
+    trouble = await add_fault(harness, DOWN, fault)
     for number in range(POSTS):
-        await post_to_all(office, [it for some in accounts.values() for it in some], f"in trouble {number}")
-    async with run_workers(office, 3, circuits=CIRCUITS) as pool:
-        last = await opened(office, 3)
-        await remove_fault(office, trouble)
-        assert {published(office.oracle, network) for network in WELL} == {ACCOUNTS * POSTS}, "others did not wait"
-        await wait_until_done(office, 25)
+        await post_to_all(harness, [it for some in accounts.values() for it in some], f"in trouble {number}")
+    async with run_workers(harness, 3, circuits=CIRCUITS) as pool:
+        last = await opened(harness, 3)
+        await remove_fault(harness, trouble)
+        assert {published(harness.oracle, network) for network in WELL} == {ACCOUNTS * POSTS}, "others did not wait"
+        await wait_until_done(harness, 25)
         assert len(pool.processes) == 3
 
-    asked = read_calls(office.oracle, DOWN)
-    opens = read_openings(office.books, DOWN)
+    asked = read_calls(harness.oracle, DOWN)
+    opens = read_openings(harness.sql, DOWN)
     assert len(opens) == 3
     for opening in opens:
         assert [it for it in asked if opening.at + GRACE < it.began_at < opening.until_at] == []
@@ -87,13 +87,13 @@ async def test_failing_network_gets_only_probes_and_others_publish(office: Offic
         assert (one.until_at - one.at).total_seconds() == pytest.approx(OPEN * lasts, abs=0.01)
     assert count_most_at_once(between(asked, opens[0], opens[2])) == 1
 
-    assert read_closings(office.books, DOWN)[0] < last.until_at + A_SECOND
+    assert read_closings(harness.sql, DOWN)[0] < last.until_at + A_SECOND
     succeeded = [it for it in asked if it.status == 200 and it.began_at > last.until_at]
     assert succeeded[0].began_at < last.until_at + A_SECOND
-    [[attempts]] = office.books.ask(ATTEMPTS)
+    [[attempts]] = harness.sql.ask(ATTEMPTS)
     failed = [it for it in asked if it.status != 200]
     assert attempts <= ACCOUNTS * POSTS + len(failed), "who only waits spends no attempt"
-    verdict = await judge(office)
+    verdict = await judge(harness)
     assert (verdict.violations, verdict.asked) == ([], {})
     assert {state for _, state in verdict.ends} == {State.COMPLETED}
 
@@ -101,30 +101,30 @@ async def test_failing_network_gets_only_probes_and_others_publish(office: Offic
 @pytest.mark.crash
 @pytest.mark.slow
 async def test_killed_probe_does_not_keep_the_circuit_open(
-    office: Office,
+    harness: PublishingHarness,
 ) -> None:
-    accounts = await open_accounts(office, DOWN, ACCOUNTS)
-    trouble = await add_fault(office, DOWN, "drop")
-    await post_to_all(office, accounts, "probed")
-    async with run_workers(office, 3, circuits=CIRCUITS, patience=0.05) as pool:
-        await opened(office, 1)
-        slow = await add_fault(office, DOWN, "slow", params={"seconds": 1.4})
-        await remove_fault(office, trouble)
+    accounts = await open_accounts(harness, DOWN, ACCOUNTS)
+    trouble = await add_fault(harness, DOWN, "drop")
+    await post_to_all(harness, accounts, "probed")
+    async with run_workers(harness, 3, circuits=CIRCUITS, patience=0.05) as pool:
+        await opened(harness, 1)
+        slow = await add_fault(harness, DOWN, "slow", params={"seconds": 1.4})
+        await remove_fault(harness, trouble)
         probing: list[int] = []
 
         async def under_way() -> bool:
-            probing[:] = [pid for [pid] in await asyncio.to_thread(office.books.ask, HELD)]
-            return len(probing) == 1 and any(it.ended_at is None for it in read_calls(office.oracle, DOWN))
+            probing[:] = [pid for [pid] in await asyncio.to_thread(harness.sql.ask, HELD)]
+            return len(probing) == 1 and any(it.ended_at is None for it in read_calls(harness.oracle, DOWN))
 
         await wait_until(under_way, 10)
         [prober] = [it for it in pool.processes if it.pid == probing[0]]
         await pool.kill(prober)
-        assert not well_again(office)
-        killed_at = await remove_fault(office, slow)
-        await wait_until_done(office, 20)
-    [closed_at, *_] = read_closings(office.books, DOWN)
+        assert not well_again(harness)
+        killed_at = await remove_fault(harness, slow)
+        await wait_until_done(harness, 20)
+    [closed_at, *_] = read_closings(harness.sql, DOWN)
     assert closed_at - killed_at < timedelta(seconds=LEASE + 3)
-    verdict = await judge(office)
+    verdict = await judge(harness)
     assert (verdict.violations, verdict.asked) == ([], {})
     assert {state for _, state in verdict.ends} == {State.COMPLETED}
 
@@ -132,32 +132,32 @@ async def test_killed_probe_does_not_keep_the_circuit_open(
 @pytest.mark.crash
 @pytest.mark.slow
 async def test_open_circuit_stops_running_posts_before_their_next_call(
-    office: Office,
+    harness: PublishingHarness,
 ) -> None:
     """Their pictures are uploaded by then; the post itself waits, and what was uploaded is not uploaded again."""
     plain, picture = shape_for(DOWN), shape_for(DOWN, "picture")
-    trouble = await add_fault(office, DOWN, "drop", endpoint=plain.visible)
-    slow = await add_fault(office, DOWN, "slow", endpoint="uploadBlob", params={"seconds": 1.5})
-    pictures = [await office.post(picture, "half-way") for _ in range(4)]
-    async with run_workers(office, 2, circuits=CIRCUITS | {"open_timeout": 3.0}, patience=0.1):
+    trouble = await add_fault(harness, DOWN, "drop", endpoint=plain.visible)
+    slow = await add_fault(harness, DOWN, "slow", endpoint="uploadBlob", params={"seconds": 1.5})
+    pictures = [await harness.post(picture, "half-way") for _ in range(4)]
+    async with run_workers(harness, 2, circuits=CIRCUITS | {"open_timeout": 3.0}, patience=0.1):
 
         async def uploading() -> bool:
-            return len([it for it in read_calls(office.oracle, DOWN) if it.endpoint == "uploadBlob"]) == len(pictures)
+            return len([it for it in read_calls(harness.oracle, DOWN) if it.endpoint == "uploadBlob"]) == len(pictures)
 
         await wait_until(uploading, 10)
         for _ in range(3):
-            await office.post(plain, "in trouble")
-        opening = await opened(office, 1)
-        await remove_fault(office, trouble)
-        await remove_fault(office, slow)
-        await wait_until_done(office, 20)
-    asked = read_calls(office.oracle, DOWN)
+            await harness.post(plain, "in trouble")
+        opening = await opened(harness, 1)
+        await remove_fault(harness, trouble)
+        await remove_fault(harness, slow)
+        await wait_until_done(harness, 20)
+    asked = read_calls(harness.oracle, DOWN)
     uploads = [it for it in asked if it.endpoint == "uploadBlob"]
     assert all(it.ended_at and opening.at < it.ended_at < opening.until_at for it in uploads)
     assert [it for it in asked if opening.at + GRACE < it.began_at < opening.until_at] == []
     assert len(uploads) == len(pictures)
     for posted in pictures:
-        assert (await office.app.store.job(posted.id)).attempts == 1, "who only waits spends no attempt"
-    verdict = await judge(office)
+        assert (await harness.app.store.job(posted.id)).attempts == 1, "who only waits spends no attempt"
+    verdict = await judge(harness)
     assert (verdict.violations, verdict.asked) == ([], {})
     assert {state for _, state in verdict.ends} == {State.COMPLETED}

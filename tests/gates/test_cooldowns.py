@@ -9,8 +9,8 @@ import pytest
 
 from postino import State
 from postino.values.post import StoredAccount
-from tests.crash.publishing.office import Office
-from tests.crash.publishing.shapes import NETWORKS
+from tests.crash.publishing.harness import PublishingHarness
+from tests.crash.publishing.post_shapes import NETWORKS
 from tests.crash.publishing.verdict import judge
 from tests.gates.call_log import LoggedCall, find_early_calls, instant, read_calls
 from tests.gates.worker_pool import (
@@ -29,23 +29,25 @@ WORKERS = 3
 LEFT = "SELECT count(*) FROM postino.jobs WHERE account IN ({accounts})"
 
 
-def limits(office: Office) -> list[LoggedCall]:
-    return [it for it in read_calls(office.oracle) if it.status == 429 and it.ended_at is not None]
+def limits(harness: PublishingHarness) -> list[LoggedCall]:
+    return [it for it in read_calls(harness.oracle) if it.status == 429 and it.ended_at is not None]
 
 
-def went_out(office: Office, accounts: Sequence[StoredAccount]) -> list[datetime]:
+def went_out(harness: PublishingHarness, accounts: Sequence[StoredAccount]) -> list[datetime]:
     """When people could see the posts of these accounts."""
     handles = {(account.network, account.handle) for account in accounts}
-    seen = office.oracle.ask("published?all=1")["data"]
+    seen = harness.oracle.ask("published?all=1")["data"]
     return [datetime.fromisoformat(it["published_at"]) for it in seen if (it["network"], it["account"]) in handles]
 
 
-async def die_and_come_back(office: Office, pool: WorkerPool, untouched: Sequence[StoredAccount]) -> datetime:
+async def die_and_come_back(
+    harness: PublishingHarness, pool: WorkerPool, untouched: Sequence[StoredAccount]
+) -> datetime:
     """Once the others' posts are out, all workers die in the middle of the cool-downs, and new ones come."""
     theirs = ", ".join(f"'{account.id}'" for account in untouched)
 
     async def are_out() -> bool:
-        return (await asyncio.to_thread(office.books.ask, LEFT.format(accounts=theirs))) == [(0,)]
+        return (await asyncio.to_thread(harness.sql.ask, LEFT.format(accounts=theirs))) == [(0,)]
 
     await wait_until(are_out, 15)
     for worker in pool.processes.copy():
@@ -55,8 +57,8 @@ async def die_and_come_back(office: Office, pool: WorkerPool, untouched: Sequenc
     return died_at
 
 
-async def check_all_out(office: Office) -> None:
-    verdict = await judge(office)
+async def check_all_out(harness: PublishingHarness) -> None:
+    verdict = await judge(harness)
     assert (verdict.violations, verdict.asked) == ([], {})
     assert {state for _, state in verdict.ends} == {State.COMPLETED}
 
@@ -64,68 +66,70 @@ async def check_all_out(office: Office) -> None:
 @pytest.mark.crash
 @pytest.mark.slow
 async def test_cooldown_of_an_account_survives_the_death_of_all_workers(
-    office: Office,
+    harness: PublishingHarness,
 ) -> None:
     limited, untouched = [], []
     for network in NETWORKS:
         for way in WAYS:
-            [account, neighbour] = await open_accounts(office, network, 2)
-            await add_fault(office, network, "rate_limited", account=account.handle, times=1, params={way: COOL})
+            [account, neighbour] = await open_accounts(harness, network, 2)
+            await add_fault(harness, network, "rate_limited", account=account.handle, times=1, params={way: COOL})
             limited.append(account)
             untouched.append(neighbour)
     for number in range(2):
-        await post_to_all(office, [*limited, *untouched], f"cooled {number}")
-    async with run_workers(office, WORKERS) as pool:
-        died_at = await die_and_come_back(office, pool, untouched)
-        told = limits(office)
-        await wait_until_done(office, 20)
+        await post_to_all(harness, [*limited, *untouched], f"cooled {number}")
+    async with run_workers(harness, WORKERS) as pool:
+        died_at = await die_and_come_back(harness, pool, untouched)
+        told = limits(harness)
+        await wait_until_done(harness, 20)
     assert {(it.network, it.account) for it in told} == {(it.network, it.handle) for it in limited}
     until_at = min(it.retry_after_at for it in told if it.retry_after_at)
     assert died_at < until_at, "they died in the middle"
-    assert max(went_out(office, untouched)) < until_at, "neighbours did not wait"
-    assert list(find_early_calls(read_calls(office.oracle))) == []
-    assert len(limits(office)) == len(limited), "nobody had to be told twice"
-    await check_all_out(office)
+    assert max(went_out(harness, untouched)) < until_at, "neighbours did not wait"
+    assert list(find_early_calls(read_calls(harness.oracle))) == []
+    assert len(limits(harness)) == len(limited), "nobody had to be told twice"
+    await check_all_out(harness)
 
 
 @pytest.mark.crash
 @pytest.mark.slow
 async def test_cooldown_of_a_network_does_not_affect_other_networks(
-    office: Office,
+    harness: PublishingHarness,
 ) -> None:
-    limited = [*await open_accounts(office, "bluesky", 3), *await open_accounts(office, "telegram", 3)]
-    untouched = await open_accounts(office, "mastodon", 3)
+    limited = [*await open_accounts(harness, "bluesky", 3), *await open_accounts(harness, "telegram", 3)]
+    untouched = await open_accounts(harness, "mastodon", 3)
     for network, way in (("bluesky", "http_date"), ("telegram", "seconds")):
-        await add_fault(office, network, "rate_limited", times=1, params={way: COOL, "everyone": True})
+        await add_fault(harness, network, "rate_limited", times=1, params={way: COOL, "everyone": True})
     for number in range(2):
-        await post_to_all(office, [*limited, *untouched], f"cooled {number}")
-    async with run_workers(office, WORKERS) as pool:
-        died_at = await die_and_come_back(office, pool, untouched)
-        told = limits(office)
-        await wait_until_done(office, 20)
+        await post_to_all(harness, [*limited, *untouched], f"cooled {number}")
+    async with run_workers(harness, WORKERS) as pool:
+        died_at = await die_and_come_back(harness, pool, untouched)
+        told = limits(harness)
+        await wait_until_done(harness, 20)
     until_at = min(it.retry_after_at for it in told if it.retry_after_at)
     assert died_at < until_at, "they died in the middle"
-    assert max(went_out(office, untouched)) < until_at, "neighbours did not wait"
-    assert min(went_out(office, limited)) >= until_at
-    assert list(find_early_calls(read_calls(office.oracle))) == []
-    assert len(limits(office)) <= len(limited), "nobody had to be told twice"
-    await check_all_out(office)
+    assert max(went_out(harness, untouched)) < until_at, "neighbours did not wait"
+    assert min(went_out(harness, limited)) >= until_at
+    assert list(find_early_calls(read_calls(harness.oracle))) == []
+    assert len(limits(harness)) <= len(limited), "nobody had to be told twice"
+    await check_all_out(harness)
 
 
 @pytest.mark.crash
 @pytest.mark.slow
-async def test_no_post_is_published_early_although_workers_die(office: Office, chance: random.Random) -> None:
-    accounts = [it for network in ("bluesky", "mastodon") for it in await open_accounts(office, network, 5)]
+async def test_no_post_is_published_early_although_workers_die(
+    harness: PublishingHarness, chance: random.Random
+) -> None:
+    accounts = [it for network in ("bluesky", "mastodon") for it in await open_accounts(harness, network, 5)]
     now = datetime.now(UTC)
     due = [now + timedelta(seconds=chance.uniform(1, 5)) for _ in range(20)]
     for number, at in enumerate(due):
-        await post_to_all(office, [chance.choice(accounts)], f"at its time {number}", at=at)
-    async with run_workers(office, WORKERS) as pool:
+        await post_to_all(harness, [chance.choice(accounts)], f"at its time {number}", at=at)
+    async with run_workers(harness, WORKERS) as pool:
         await pool.kill_randomly(6, (0.4, 0.8), chance)
-        await wait_until_done(office, 20)
-    seen = {it["text"]: instant(it["published_at"]) for it in office.oracle.ask("published?all=1")["data"]}
-    for posted, at in zip(office.posts, due, strict=True):
+        await wait_until_done(harness, 20)
+    seen = {it["text"]: instant(it["published_at"]) for it in harness.oracle.ask("published?all=1")["data"]}
+    for posted, at in zip(harness.posts, due, strict=True):
         published_at = seen[posted.parts[0]]
         assert published_at is not None
         assert published_at >= at, posted
-    await check_all_out(office)
+    await check_all_out(harness)

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from postino import State
-from tests.crash.publishing.office import Office
+from tests.crash.publishing.harness import PublishingHarness
 from tests.crash.publishing.program import SEND_WITHIN
 from tests.crash.publishing.verdict import judge
 from tests.gates.call_log import VISIBLE, read_calls
@@ -23,36 +23,38 @@ TRIED = "SELECT count(*) FROM postino.attempts"
 
 @pytest.mark.crash
 @pytest.mark.slow
-async def test_quota_is_never_exceeded_although_workers_die(office: Office, chance: random.Random) -> None:
-    accounts = await open_accounts(office, NETWORK, 2)
+async def test_quota_is_never_exceeded_although_workers_die(harness: PublishingHarness, chance: random.Random) -> None:
+    accounts = await open_accounts(harness, NETWORK, 2)
     for number in range(2 * MOST + 1):
-        await post_to_all(office, accounts, f"one of a few {number}")
-    async with run_workers(office, 2, quota=(MOST, SECONDS)) as pool:
+        await post_to_all(harness, accounts, f"one of a few {number}")
+    async with run_workers(harness, 2, quota=(MOST, SECONDS)) as pool:
         await pool.kill_randomly(4, (0.5, 1.5), chance)
-        await wait_until_done(office, 25)
+        await wait_until_done(harness, 25)
     for account in accounts:
-        visible = [it for it in read_calls(office.oracle, NETWORK, account.handle) if it.endpoint in VISIBLE]
+        visible = [it for it in read_calls(harness.oracle, NETWORK, account.handle) if it.endpoint in VISIBLE]
         assert len(visible) >= 2 * MOST + 1
         for first, beyond in zip(visible, visible[MOST:], strict=False):
             assert beyond.began_at - first.began_at > PERIOD
-    verdict = await judge(office)
+    verdict = await judge(harness)
     assert (verdict.violations, verdict.asked) == ([], {})
     assert {state for _, state in verdict.ends} == {State.COMPLETED}
 
 
 @pytest.mark.slow
-async def test_unsent_call_releases_its_quota(office: Office) -> None:
+async def test_unsent_call_releases_its_quota(harness: PublishingHarness) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))  # nothing listens
         nowhere = f"http://127.0.0.1:{closed.getsockname()[1]}"
-        [account] = await open_accounts(office, NETWORK, 1)
-        await office.app.accounts.add(NETWORK, account.handle, {"access_token": "any"}, base_url=nowhere, remote_id="1")
-        await post_to_all(office, [account], "never left")
+        [account] = await open_accounts(harness, NETWORK, 1)
+        await harness.app.accounts.add(
+            NETWORK, account.handle, {"access_token": "any"}, base_url=nowhere, remote_id="1"
+        )
+        await post_to_all(harness, [account], "never left")
 
         async def tried() -> bool:
-            [[times]] = await asyncio.to_thread(office.books.ask, TRIED)
+            [[times]] = await asyncio.to_thread(harness.sql.ask, TRIED)
             return bool(times > MOST)
 
-        async with run_workers(office, 1, quota=(MOST, 3600.0)):
+        async with run_workers(harness, 1, quota=(MOST, 3600.0)):
             await wait_until(tried, 20)
-    assert office.books.ask(SPENT) == [(0,)]
+    assert harness.sql.ask(SPENT) == [(0,)]

@@ -11,7 +11,7 @@ from typing import Any
 from postino.publishing.post_request import PostRequest
 from postino.values.content import Content
 from postino.values.post import StoredAccount
-from tests.crash.publishing.office import Office
+from tests.crash.publishing.harness import PublishingHarness
 from tests.crash.workers import Process
 
 FAULTS = "faults"
@@ -20,19 +20,19 @@ FAULTS = "faults"
 class WorkerPool:
     """A number of worker processes; a killed one is replaced at once."""
 
-    def __init__(self, office: Office, **order: Any) -> None:
-        self.office = office
+    def __init__(self, harness: PublishingHarness, **order: Any) -> None:
+        self.harness = harness
         self.order = order
         self.processes: list[Process] = []
 
     async def start_workers(self, count: int) -> None:
-        self.processes += [await self.office.start(**self.order) for _ in range(count)]
+        self.processes += [await self.harness.start(**self.order) for _ in range(count)]
 
     async def kill(self, victim: Process) -> None:
         self.processes.remove(victim)
         victim.kill()
         await victim.ended
-        self.office.kills += 1
+        self.harness.kills += 1
 
     async def kill_randomly(self, kills: int, every: tuple[float, float], chance: random.Random) -> None:
         """Kill random workers one after the other, and start another for each."""
@@ -43,18 +43,20 @@ class WorkerPool:
 
 
 @asynccontextmanager
-async def run_workers(office: Office, count: int, **order: Any) -> AsyncIterator[WorkerPool]:
+async def run_workers(harness: PublishingHarness, count: int, **order: Any) -> AsyncIterator[WorkerPool]:
     """Run workers during the block and stop them gracefully after it."""
-    pool = WorkerPool(office, **order)
+    pool = WorkerPool(harness, **order)
     await pool.start_workers(count)
     yield pool
-    await office.stop(*pool.processes)
+    await harness.stop(*pool.processes)
 
 
-async def open_accounts(office: Office, network: str, count: int, brand: str | None = None) -> list[StoredAccount]:
-    opened = await asyncio.to_thread(office.oracle.ask, "accounts", {"network": network, "count": count})
+async def open_accounts(
+    harness: PublishingHarness, network: str, count: int, brand: str | None = None
+) -> list[StoredAccount]:
+    opened = await asyncio.to_thread(harness.oracle.ask, "accounts", {"network": network, "count": count})
     return [
-        await office.app.accounts.add(
+        await harness.app.accounts.add(
             network,
             known["handle"],
             known["credentials"],
@@ -66,29 +68,31 @@ async def open_accounts(office: Office, network: str, count: int, brand: str | N
     ]
 
 
-async def post_to_all(office: Office, accounts: Sequence[StoredAccount], about: str, **wish: Any) -> datetime:
+async def post_to_all(
+    harness: PublishingHarness, accounts: Sequence[StoredAccount], about: str, **wish: Any
+) -> datetime:
     """Schedule one post for each account and return when they were accepted."""
     said = Content(body=f"{about}, {secrets.token_hex(4)}")
-    written = await office.app.posts.schedule(
+    written = await harness.app.posts.schedule(
         PostRequest(content=said, accounts=tuple(it.id for it in accounts), **wish)
     )
     accepted_at = datetime.now(UTC)
     by_id = {account.id: account for account in accounts}
     for one in written:
-        office.adopt(one.post, by_id[one.post.job.account or ""], about)
+        harness.adopt(one.post, by_id[one.post.job.account or ""], about)
     return accepted_at
 
 
-async def add_fault(office: Office, network: str, fault: str, **told: Any) -> int:
+async def add_fault(harness: PublishingHarness, network: str, fault: str, **told: Any) -> int:
     """Add a fault; without `times` it lasts until it is removed."""
     often = {} if "times" in told else {"rate": 1}
-    added = await asyncio.to_thread(office.oracle.ask, FAULTS, {"network": network, "fault": fault} | often | told)
+    added = await asyncio.to_thread(harness.oracle.ask, FAULTS, {"network": network, "fault": fault} | often | told)
     number: int = added["id"]
     return number
 
 
-async def remove_fault(office: Office, number: int) -> datetime:
-    await asyncio.to_thread(office.oracle.ask, f"{FAULTS}/{number}", None, "DELETE")
+async def remove_fault(harness: PublishingHarness, number: int) -> datetime:
+    await asyncio.to_thread(harness.oracle.ask, f"{FAULTS}/{number}", None, "DELETE")
     return datetime.now(UTC)
 
 
@@ -98,10 +102,10 @@ async def wait_until(ask: Callable[[], Awaitable[object]], within: float) -> Non
             await asyncio.sleep(0.02)
 
 
-async def wait_until_done(office: Office, within: float) -> None:
+async def wait_until_done(harness: PublishingHarness, within: float) -> None:
     """Wait until every post has ended or waits for a person."""
 
     async def none_moving() -> bool:
-        return not await asyncio.to_thread(office.moving)
+        return not await asyncio.to_thread(harness.moving)
 
     await wait_until(none_moving, within)

@@ -32,7 +32,7 @@ from postino.values.ledger import IntentEntry, NewIntent
 from postino.values.outcome import Done, Outcome, Reject, Retry
 from postino.values.provider import NEVER, SAME_HANDLE
 from tests.simulation.ledger_network import CALL_POLICY, Door, Network, Visit
-from tests.simulation.world import World
+from tests.simulation.stores import StoresUnderTest
 
 POLICY = RetryPolicy(max_attempts=3, backoff=Schedule([1, 70]))
 ACT = AuditContext("somebody", "felt like it")
@@ -57,10 +57,10 @@ class Run:
     task: asyncio.Task[Outcome]
 
 
-class Publishing(RuleBasedStateMachine):
+class LedgerMachine(RuleBasedStateMachine):
     """A few jobs, two workers, one network, one clock."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: StoresUnderTest) -> None:
         super().__init__()
         self.world = world
         self.loop = world.loop

@@ -29,7 +29,7 @@ from postino.values.job import Job, Queue, State
 from postino.values.ledger import NewIntent, ReceiptEntry, ReceiptSource, Verdict
 from postino.values.outcome import Defer
 from postino.values.provider import Receipt
-from tests.simulation.world import Clock, World, opened
+from tests.simulation.stores import Clock, StoresUnderTest, opened
 
 WORLDS = int(os.environ.get("POSTINO_SIMULATION_LIVES", "0")) or 60
 ACT = AuditContext("somebody", "felt like it")
@@ -69,7 +69,7 @@ steps = st.one_of(
 class SmallWorld:
     """Does each step to all stores, and then compares what the rules say with what claims would get."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: StoresUnderTest) -> None:
         self.world = world
         self.clock = world.clock
         self.clock.now = self.clock.started_at.replace(second=0, microsecond=0)
@@ -244,7 +244,7 @@ def path() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module", params=["sqlite", pytest.param("both", marks=[pytest.mark.postgres, pytest.mark.slow])])
-def world(request: pytest.FixtureRequest, path: Path) -> Iterator[World]:
+def world(request: pytest.FixtureRequest, path: Path) -> Iterator[StoresUnderTest]:
     url = request.getfixturevalue("postgres_server").create_database() if request.param == "both" else None
     with opened(Clock(), path.with_suffix(f".{request.param}"), url) as world:
         yield world
@@ -253,7 +253,7 @@ def world(request: pytest.FixtureRequest, path: Path) -> Iterator[World]:
 @pytest.mark.timeout(600)
 @settings(max_examples=WORLDS, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 @given(done=st.lists(steps, min_size=3, max_size=14))
-def test_claims_get_what_the_rules_let_run_and_nothing_else(world: World, done: list[Any]) -> None:
+def test_claims_get_what_the_rules_let_run_and_nothing_else(world: StoresUnderTest, done: list[Any]) -> None:
     small = SmallWorld(world)
     for name, *arguments in done:
         getattr(small, name)(*arguments)

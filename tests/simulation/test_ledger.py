@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import get_state_machine_test
 
-from tests.simulation.ledger_machine import Publishing
-from tests.simulation.world import Clock, Side, World, postgres_side, sqlite_side
+from tests.simulation.ledger_machine import LedgerMachine
+from tests.simulation.stores import Clock, StoresUnderTest, StoreUnderTest, postgres_side, sqlite_side
 
 LIVES = int(os.environ.get("POSTINO_SIMULATION_LIVES", "0"))
 STEPS = int(os.environ.get("POSTINO_SIMULATION_STEPS", "40"))
@@ -34,7 +34,7 @@ def test_nor_on_postgresql(postgres_url: str, request: pytest.FixtureRequest) ->
     live(clock, postgres_side(postgres_url, clock), LIVES or 12, request)
 
 
-def live(clock: Clock, side: Side, lives: int, request: pytest.FixtureRequest) -> None:
+def live(clock: Clock, side: StoreUnderTest, lives: int, request: pytest.FixtureRequest) -> None:
     """As hypothesis runs a state machine, but with a seed that is told when something broke."""
     given = request.config.getoption("--hypothesis-seed")
     chosen = int(given) if given not in (None, "random") else random.getrandbits(32)
@@ -48,11 +48,11 @@ def live(clock: Clock, side: Side, lives: int, request: pytest.FixtureRequest) -
         suppress_health_check=list(HealthCheck),
     )
     with asyncio.Runner() as runner:
-        world = World(runner.get_loop(), clock, [side])
+        world = StoresUnderTest(runner.get_loop(), clock, [side])
         runner.run(side.store.migrate())
         runner.run(side.store.open())
         try:
-            seed(chosen)(get_state_machine_test(lambda: Publishing(world), settings=rules))()  # type: ignore[arg-type]
+            seed(chosen)(get_state_machine_test(lambda: LedgerMachine(world), settings=rules))()  # type: ignore[arg-type]
         except BaseException as broken:
             broken.add_note(f"the same again: pytest {request.node.nodeid} --hypothesis-seed={chosen}")
             raise

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import get_state_machine_test
 
-from tests.simulation.machine import Life
-from tests.simulation.world import Clock, World, opened
+from tests.simulation.store_machine import StoreMachine
+from tests.simulation.stores import Clock, StoresUnderTest, opened
 
 # POSTINO_SIMULATION_LIVES=3000 makes it as long as one can wait; _STEPS makes each life longer. A failure is made
 # small, which takes minutes, unless POSTINO_SIMULATION_RAW is set.
@@ -45,7 +45,7 @@ def test_sqlite_and_postgresql_do_what_the_model_says(
         live(world, LIVES or 15, request)
 
 
-def live(world: World, lives: int, request: pytest.FixtureRequest) -> None:
+def live(world: StoresUnderTest, lives: int, request: pytest.FixtureRequest) -> None:
     """As hypothesis runs a state machine, but with a seed that is told when something broke."""
     given = request.config.getoption("--hypothesis-seed")
     usual = FIXED if os.environ.get("CI") and not LIVES else random.getrandbits(32)
@@ -60,7 +60,7 @@ def live(world: World, lives: int, request: pytest.FixtureRequest) -> None:
         suppress_health_check=list(HealthCheck),
     )
     try:
-        seed(chosen)(get_state_machine_test(lambda: Life(world), settings=rules))()  # type: ignore[arg-type]
+        seed(chosen)(get_state_machine_test(lambda: StoreMachine(world), settings=rules))()  # type: ignore[arg-type]
     except BaseException as broken:
         broken.add_note(f"the same again: pytest {request.node.nodeid} --hypothesis-seed={chosen}")
         raise

@@ -11,17 +11,17 @@ from postino.rules.settlement import MAX_RESCUES
 from postino.values.ledger import Ledger
 from tests.crash.chaos import RECKONING, TOLD_EVERY, WORKER_KILLER, Plan, side_by_side
 from tests.crash.evidence import gather
-from tests.crash.fates import Ending, Fate, lives
-from tests.crash.mortality import Mortality
+from tests.crash.invariant_watch import InvariantWatch
 from tests.crash.points import POINTS
-from tests.crash.publishing.figures import Figures
+from tests.crash.publishing.harness import PublishingHarness, office_on
 from tests.crash.publishing.load import Load
-from tests.crash.publishing.office import Office, office_on
 from tests.crash.publishing.oracle import Oracle
+from tests.crash.publishing.passages import IN_HAND
 from tests.crash.publishing.program import MOST_ATTEMPTS
-from tests.crash.publishing.stations import IN_HAND
+from tests.crash.publishing.results import Results
 from tests.crash.publishing.verdict import Verdict, judge
-from tests.crash.watch import Watch
+from tests.crash.worker_killer import WorkerKiller
+from tests.crash.worker_lives import WorkerEnd, WorkerLife, lives
 from tests.crash.workers import Process
 
 PLACES = 8
@@ -30,12 +30,12 @@ RESCUES = "SELECT count(*) FROM postino.events WHERE type = 'job.rescued'"
 
 
 class Chaos:
-    def __init__(self, plan: Plan, office: Office) -> None:
+    def __init__(self, plan: Plan, harness: PublishingHarness) -> None:
         self.plan = plan
-        self.office = office
-        self.load = Load(office, plan.seed)
-        self.mortality = Mortality(office.workers, self.start, plan.kills)
-        self.watch = Watch(office.books, office.app.store, self.mortality.awake, lambda: len(office.posts))
+        self.harness = harness
+        self.load = Load(harness, plan.seed)
+        self.mortality = WorkerKiller(harness.workers, self.start, plan.kills)
+        self.watch = InvariantWatch(harness.sql, harness.app.store, self.mortality.awake, lambda: len(harness.posts))
         self.mortality.watch = self.watch
         self.started_at = time.monotonic()
 
@@ -47,11 +47,11 @@ class Chaos:
     def told(self) -> str:
         """How far it has come."""
         wrong = len(self.mortality.wrong) + len(self.watch.wrong)
-        posts = f"{len(self.office.posts):,} posts, {self.watch.live:,} of them live"
+        posts = f"{len(self.harness.posts):,} posts, {self.watch.live:,} of them live"
         return f"{posts}, {self.watch.checks:,} checks, {wrong} wrong"
 
-    async def start(self, fate: Fate) -> Process:
-        return await self.office.start(crash=fate.crash, drain=fate.drain, concurrency=8)
+    async def start(self, fate: WorkerLife) -> Process:
+        return await self.harness.start(crash=fate.crash, drain=fate.drain, concurrency=8)
 
     async def run(self) -> None:
         """Chaos first, then peace, in which every post must come to its end or wait for a person."""
@@ -61,38 +61,38 @@ class Chaos:
             await self.mortality.fill([lives(self.plan.seed, place, DEADLY) for place in range(PLACES)])
             self.load.closed = True
             await posting
-            await asyncio.to_thread(self.office.oracle.behave)
+            await asyncio.to_thread(self.harness.oracle.behave)
             await self.mortality.outlive(2, self.all_settled, RECKONING)
 
     async def all_settled(self) -> bool:
-        [[quarantined]] = await asyncio.to_thread(self.office.books.ask, WORKER_KILLER)
-        return not quarantined and not await asyncio.to_thread(self.office.moving)
+        [[quarantined]] = await asyncio.to_thread(self.harness.sql.ask, WORKER_KILLER)
+        return not quarantined and not await asyncio.to_thread(self.harness.moving)
 
-    async def figures(self) -> Figures:
-        verdict = await judge(self.office)
+    async def figures(self) -> Results:
+        verdict = await judge(self.harness)
         excused = {post: await self.excuse(job) for post, job in verdict.asked.items()}
         verdict.wrong += [*self.mortality.wrong, *self.watch.wrong, *unexcused(excused, verdict)]
-        return Figures(
+        return Results(
             kills=self.kills,
-            endings={ending.value: self.mortality.ended[ending] for ending in Ending},
-            posts=len(self.office.posts),
+            endings={ending.value: self.mortality.ended[ending] for ending in WorkerEnd},
+            posts=len(self.harness.posts),
             ends={f"{grade} {state}": count for (grade, state), count in sorted(verdict.ends.items())},
             asked=sorted(filter(None, excused.values())),
             replayed=self.load.replayed,
             unanswered=self.load.unanswered,
-            rescues=self.office.books.ask(RESCUES)[0][0],
+            rescues=self.harness.sql.ask(RESCUES)[0][0],
             checks=self.watch.checks,
             longest_takeover=round(self.watch.longest, 1),
             duplicates=verdict.duplicates,
             lost=verdict.lost,
             silent=verdict.silent,
             wrong=verdict.wrong,
-            evidence=gather(self.office.books, self.plan.folder, verdict.violations),
+            evidence=gather(self.harness.sql, self.plan.folder, verdict.violations),
             seconds=round(time.monotonic() - self.started_at, 1),
         )
 
     async def excuse(self, job: Job) -> str | None:
-        return excuse(job, await self.office.app.store.ledger(job.id))
+        return excuse(job, await self.harness.app.store.ledger(job.id))
 
 
 def excuse(job: Job, ledger: Ledger) -> str | None:
@@ -114,10 +114,10 @@ def unexcused(excuses: dict[UUID, str | None], verdict: Verdict) -> Iterator[str
 
 async def cause_chaos(
     plan: Plan, forker: str, oracle: Oracle, tell: Callable[[Chaos], None] = lambda _: None
-) -> Figures:
+) -> Results:
     """A whole run on an empty database; `tell` hears every few seconds how far it has come."""
-    async with office_on(forker, plan.folder, plan.url, oracle) as office:
-        chaos = Chaos(plan, office)
+    async with office_on(forker, plan.folder, plan.url, oracle) as harness:
+        chaos = Chaos(plan, harness)
         async with side_by_side(telling(chaos, tell)):
             await chaos.run()
         return await chaos.figures()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.publishing.office import Office, office_on
+from tests.crash.publishing.harness import PublishingHarness, office_on
 from tests.crash.publishing.oracle import Oracle
 
 
@@ -16,14 +16,14 @@ def oracle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oracle]:
 
 
 @pytest.fixture
-async def office(
+async def harness(
     forker_address: str,
     tmp_path: Path,
     database_url: str,
     oracle: Oracle,
     record_property: Callable[[str, object], None],
-) -> AsyncIterator[Office]:
+) -> AsyncIterator[PublishingHarness]:
     oracle.behave()  # what another test left behind befalls nobody here
-    async with office_on(forker_address, tmp_path, database_url, oracle) as office:
-        yield office
-        record_property("kills", office.kills)
+    async with office_on(forker_address, tmp_path, database_url, oracle) as harness:
+        yield harness
+        record_property("kills", harness.kills)

@@ -6,7 +6,7 @@ from typing import Any
 
 from postino.sandbox.faults import FAULT_KINDS, faults_by_endpoint
 from postino.sandbox.networks import networks
-from tests.crash.publishing.shapes import NETWORKS, SHAPES, Shape, shape_for
+from tests.crash.publishing.post_shapes import NETWORKS, SHAPES, Shape, shape_for
 
 ANSWERED_LATE = 1.5  # seconds: longer than an answer is waited for here
 UNSEEN = 4.0  # seconds: longer than Postino expects a new post to stay out of its own lists, here

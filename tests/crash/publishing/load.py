@@ -10,8 +10,8 @@ from postino.errors import StoreUnreachable
 from postino.rules.settlement import DeadLetterCause
 from postino.stores.records import DeadLetterFilter
 from postino.values.post import StoredAccount
-from tests.crash.publishing.office import Office
-from tests.crash.publishing.shapes import NETWORKS, SHAPES
+from tests.crash.publishing.harness import PublishingHarness
+from tests.crash.publishing.post_shapes import NETWORKS, SHAPES
 
 ACCOUNTS = 12  # of each network: an account's posts go out one at a time
 MOST_MOVING = 60
@@ -38,8 +38,8 @@ FAULTS: tuple[tuple[str, float, dict[str, Any]], ...] = (
 
 
 class Load:
-    def __init__(self, office: Office, seed: int) -> None:
-        self.office = office
+    def __init__(self, harness: PublishingHarness, seed: int) -> None:
+        self.harness = harness
         self.chance = random.Random(f"{seed} posts")
         self.accounts: dict[str, list[StoredAccount]] = {}
         self.closed = False
@@ -48,14 +48,14 @@ class Load:
 
     async def prepare(self) -> None:
         for network in NETWORKS:
-            self.accounts[network] = [await self.office.open_account(network) for _ in range(ACCOUNTS)]
+            self.accounts[network] = [await self.harness.open_account(network) for _ in range(ACCOUNTS)]
         for fault, rate, params in FAULTS:
-            await asyncio.to_thread(self.office.oracle.fail_often, fault, rate, params)
+            await asyncio.to_thread(self.harness.oracle.fail_often, fault, rate, params)
 
     async def post_all_along(self) -> None:
         """Until closed, and never left in the middle of a post: it might be accepted without anybody knowing."""
         while not self.closed:
-            if await asyncio.to_thread(self.office.moving) < MOST_MOVING:
+            if await asyncio.to_thread(self.harness.moving) < MOST_MOVING:
                 for _ in range(self.chance.randint(1, TOGETHER)):
                     await self.post()
             await asyncio.sleep(EVERY)
@@ -64,7 +64,7 @@ class Load:
         shape = self.chance.choice(SHAPES)
         account = self.chance.choice(self.accounts[shape.network])
         key = secrets.token_hex(8)
-        await self.surely(lambda: self.office.post(shape, "in chaos", account=account, text=f"{shape} {key}", key=key))
+        await self.surely(lambda: self.harness.post(shape, "in chaos", account=account, text=f"{shape} {key}", key=key))
 
     async def replay_all_along(self) -> None:
         while True:
@@ -73,10 +73,10 @@ class Load:
 
     async def replay(self) -> None:
         """It was not their fault that three workers died under them."""
-        for letter in await self.office.app.store.dead_letters(
+        for letter in await self.harness.app.store.dead_letters(
             DeadLetterFilter(cause=DeadLetterCause.WORKER_KILLER, limit=100)
         ):
-            await self.office.app.replay(letter.job.id, reason="its workers were killed on purpose")
+            await self.harness.app.replay(letter.job.id, reason="its workers were killed on purpose")
             self.replayed += 1
 
     async def surely(self, act: Callable[[], Awaitable[object]]) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from tests.crash.publishing.shapes import PICTURES
+from tests.crash.publishing.post_shapes import PICTURES
 
 MEDIA_SECONDS = 0.1  # until an uploaded picture is ready
 

@@ -12,12 +12,12 @@ from postino import State
 from postino.stores.records import AuditContext
 from postino.values.gate import Scope
 from postino.values.provider import Grade
-from tests.crash.books import instant
 from tests.crash.publishing.faults import Fault, Trouble
-from tests.crash.publishing.office import FOR_EVER, IN_TIME, Office, Posted
-from tests.crash.publishing.shapes import Shape
-from tests.crash.publishing.stations import Station, is_final
+from tests.crash.publishing.harness import FOR_EVER, IN_TIME, Posted, PublishingHarness
+from tests.crash.publishing.passages import Passage, is_final
+from tests.crash.publishing.post_shapes import Shape
 from tests.crash.publishing.verdict import judge
+from tests.crash.sql import instant
 
 TRIES = 3  # how often a network asks to be asked again is not always the same
 # Between these an answer may have come that nobody has read or written down: a doubt that only the network can end.
@@ -30,60 +30,60 @@ Row = tuple[Any, ...]
 
 
 class Sweep:
-    def __init__(self, office: Office) -> None:
-        self.office = office
-        self.killed: dict[UUID, Station] = {}
+    def __init__(self, harness: PublishingHarness) -> None:
+        self.harness = harness
+        self.killed: dict[UUID, Passage] = {}
         self.reached: set[str] = set()
         self.set_by: list[Posted] = []
 
     async def kill(self, shape: Shape, crash: str, *faults: Fault, **order: Any) -> None:
         """A worker with this one post in its hands dies exactly there."""
         for _ in range(TRIES):
-            posted = await self.office.post(shape, " ".join([crash, *map(str, faults)]), *faults)
-            victim = await self.office.start(crash=crash, concurrency=1, lease=FOR_EVER, **order)
-            if await self.office.ended(victim, unless=partial(is_final, self.office, posted)):
+            posted = await self.harness.post(shape, " ".join([crash, *map(str, faults)]), *faults)
+            victim = await self.harness.start(crash=crash, concurrency=1, lease=FOR_EVER, **order)
+            if await self.harness.ended(victim, unless=partial(is_final, self.harness, posted)):
                 break
-            await self.office.stop(victim)
-        await self.office.died(victim, f"{shape}: {crash}")
-        self.killed[posted.id] = station = Station.of(shape, crash)
+            await self.harness.stop(victim)
+        await self.harness.died(victim, f"{shape}: {crash}")
+        self.killed[posted.id] = station = Passage.of(shape, crash)
         self.reached.add(station.point)
         if crash.startswith(PUT_DOWN):
             await self.set_aside(posted)
         else:
-            assert self.office.held_by(victim) == [posted.id], f"{shape}: at {crash} it died over another post"
+            assert self.harness.held_by(victim) == [posted.id], f"{shape}: at {crash} it died over another post"
 
     async def set_aside(self, posted: Posted) -> None:
         """What is parked would be due again before the next one dies."""
-        if not await is_final(self.office, posted):
+        if not await is_final(self.harness, posted):
             late = datetime.now(UTC) + timedelta(days=1)
-            await self.office.app.store.start_cooldown(Scope.ACCOUNT, posted.account.id, late, "set aside")
+            await self.harness.app.store.start_cooldown(Scope.ACCOUNT, posted.account.id, late, "set aside")
             self.set_by.append(posted)
 
     async def kill_while_looking(self, groups: Sequence[tuple[Sequence[Trouble], Sequence[str]]]) -> None:
         """Posts whose answers were lost; and for each group workers that die over them when they are looked for."""
         in_doubt = await self.put_in_doubt([troubles for troubles, _ in groups])
-        shapes = {posted.id: posted.shape for posted in self.office.posts}
+        shapes = {posted.id: posted.shape for posted in self.harness.posts}
         for posts, (_, points) in zip(in_doubt, groups, strict=True):
             for point in points:
                 if not await self.rows(posts, State.UNCERTAIN):
                     break  # a worker may have had several in its hands
-                victim = await self.office.start(crash=point, concurrency=1, lease=FOR_EVER)
-                await self.office.died(victim, f"{point}, when a post is looked for")
+                victim = await self.harness.start(crash=point, concurrency=1, lease=FOR_EVER)
+                await self.harness.died(victim, f"{point}, when a post is looked for")
                 self.reached.add(point)
-                for held in self.office.held_by(victim):
-                    self.killed[held] = Station(shapes[held], point, 1)
+                for held in self.harness.held_by(victim):
+                    self.killed[held] = Passage(shapes[held], point, 1)
 
     async def put_in_doubt(self, groups: Sequence[Sequence[Trouble]]) -> list[list[Posted]]:
         """From now on they are looked for by whoever comes first, one group after the other."""
-        prepared = [[(it, await self.office.open_account(it.shape.network)) for it in group] for group in groups]
-        worker = await self.office.start(concurrency=sum(map(len, groups)), lease=FOR_EVER, send_within=UNHURRIED)
+        prepared = [[(it, await self.harness.open_account(it.shape.network)) for it in group] for group in groups]
+        worker = await self.harness.start(concurrency=sum(map(len, groups)), lease=FOR_EVER, send_within=UNHURRIED)
         posts: list[list[Posted]] = []
         for group in prepared:
-            posts.append([await self.office.post(it.shape, str(it), *it.faults, account=whose) for it, whose in group])
+            posts.append([await self.harness.post(it.shape, str(it), *it.faults, account=whose) for it, whose in group])
             await self.until(posts[-1], lambda rows: all(sent for _, sent, _ in rows))
         every = list(chain(*posts))
         rows = await self.until(every, lambda rows: all(state == State.UNCERTAIN for state, *_ in rows))
-        await self.office.stop(worker)
+        await self.harness.stop(worker)
         due_at = max(instant(run_at) for *_, run_at in rows)
         await asyncio.sleep((due_at - datetime.now(UTC)).total_seconds())
         return posts
@@ -97,25 +97,25 @@ class Sweep:
 
     async def rows(self, posts: Iterable[Posted], *states: State) -> list[Row]:
         wanted = WAITING.format(ids=", ".join(f"'{posted.id}'" for posted in posts))
-        rows = await asyncio.to_thread(self.office.books.ask, wanted)
+        rows = await asyncio.to_thread(self.harness.sql.ask, wanted)
         return [row for row in rows if not states or row[0] in states]
 
     async def kill_all_at(self, crash: str, **order: Any) -> None:
         """Whatever is due is in the hands of a worker that dies there."""
-        victim = await self.office.start(crash=crash, **order)
-        await self.office.died(victim, crash)
+        victim = await self.harness.start(crash=crash, **order)
+        await self.harness.died(victim, crash)
 
     async def finish(self, **order: Any) -> None:
         """Others go on."""
         for posted in self.set_by:
-            await self.office.app.store.end_cooldown(Scope.ACCOUNT, posted.account.id, AuditContext("test"))
-        await self.office.settle_all(workers=2 + len(self.killed) // 100, **order)
+            await self.harness.app.store.end_cooldown(Scope.ACCOUNT, posted.account.id, AuditContext("test"))
+        await self.harness.settle_all(workers=2 + len(self.killed) // 100, **order)
 
     async def check(self) -> None:
-        verdict = await judge(self.office)
+        verdict = await judge(self.harness)
         assert verdict.violations == []
         assert verdict.asked == {}, "where a network can be asked, no person has to be"
         for post_id, station in self.killed.items():
             if station.shape.grade is Grade.D and station.point in IN_DOUBT:
-                job = await self.office.app.store.job(post_id)
+                job = await self.harness.app.store.job(post_id)
                 assert job.state is State.UNCERTAIN, f"{station}: nobody can know whether it is out there"

@@ -8,8 +8,8 @@ import pytest
 
 from postino.values.post import PostFilter
 from tests.crash.publishing.faults import Fault
-from tests.crash.publishing.office import FOR_EVER, IN_TIME, Office, Posted
-from tests.crash.publishing.shapes import NETWORKS, SHAPES, shape_for
+from tests.crash.publishing.harness import FOR_EVER, IN_TIME, Posted, PublishingHarness
+from tests.crash.publishing.post_shapes import NETWORKS, SHAPES, shape_for
 from tests.crash.publishing.sweep import Sweep
 
 TAKEN_OVER = ("rescue.before", "rescue.after", "mark_suspect.before", "mark_suspect.after")
@@ -26,11 +26,11 @@ NOBODY = "http://127.0.0.1:9"  # where nobody listens
 
 @pytest.mark.crash
 async def test_posts_in_the_hands_of_dead_workers_are_taken_over_although_those_who_take_them_over_die_too(
-    office: Office,
+    harness: PublishingHarness,
 ) -> None:
-    sweep = Sweep(office)
+    sweep = Sweep(harness)
     for shape in SHAPES:
-        await office.post(shape, IN_THE_THICK_OF_IT)
+        await harness.post(shape, IN_THE_THICK_OF_IT)
     await sweep.kill_all_at(IN_THE_THICK_OF_IT, lease=FOR_EVER)
     for crash in TAKEN_OVER:
         await sweep.kill_all_at(crash, concurrency=1)
@@ -40,57 +40,59 @@ async def test_posts_in_the_hands_of_dead_workers_are_taken_over_although_those_
 
 @pytest.mark.crash
 async def test_a_worker_told_to_stop_in_the_middle_of_calls_and_killed_on_its_way_out_leaves_them_to_the_next(
-    office: Office,
+    harness: PublishingHarness,
 ) -> None:
-    sweep = Sweep(office)
+    sweep = Sweep(harness)
     slow = {"seconds": SLOW}
     for crash in ON_THE_WAY_OUT:
-        posts = [await office.post(it, crash, Fault(it.visible, "slow", slow)) for it in map(shape_for, NETWORKS)]
+        posts = [await harness.post(it, crash, Fault(it.visible, "slow", slow)) for it in map(shape_for, NETWORKS)]
         picture = shape_for("bluesky", "picture")
-        posts.append(await office.post(picture, crash, Fault("uploadBlob", "slow", slow)))
-        victim = await office.start(crash=crash, drain=0.1, lease=FOR_EVER, patience=PATIENT)
-        await until_under_way(office, posts)
+        posts.append(await harness.post(picture, crash, Fault("uploadBlob", "slow", slow)))
+        victim = await harness.start(crash=crash, drain=0.1, lease=FOR_EVER, patience=PATIENT)
+        await until_under_way(harness, posts)
         victim.signal(signal.SIGTERM)
-        await office.died(victim, crash)
+        await harness.died(victim, crash)
     await sweep.finish()
     await sweep.check()
 
 
 @pytest.mark.crash
 async def test_a_worker_killed_over_what_a_network_wants_fewer_of_or_cannot_be_reached_for_leaves_it_to_the_next(
-    office: Office,
+    harness: PublishingHarness,
 ) -> None:
-    sweep = Sweep(office)
+    sweep = Sweep(harness)
     for crash in TOO_MANY:
         for shape in map(shape_for, NETWORKS):
-            await office.post(shape, crash, Fault(shape.visible, "rate_limited", {"seconds": 1}))
+            await harness.post(shape, crash, Fault(shape.visible, "rate_limited", {"seconds": 1}))
         await sweep.kill_all_at(crash, lease=FOR_EVER)
     for crash in OUT_OF_REACH:
-        await office.post(shape_for("telegram"), crash)
+        await harness.post(shape_for("telegram"), crash)
         await sweep.kill_all_at(crash, lease=FOR_EVER, sandbox=NOBODY)
     await sweep.finish()
     await sweep.check()
 
 
-async def until_under_way(office: Office, posts: list[Posted]) -> None:
+async def until_under_way(harness: PublishingHarness, posts: list[Posted]) -> None:
     wanted = {fault for posted in posts for fault in posted.faults}
     async with asyncio.timeout(IN_TIME):
-        while not wanted <= await asyncio.to_thread(office.oracle.struck):  # noqa: ASYNC110 - another process's calls
+        while not wanted <= await asyncio.to_thread(harness.oracle.struck):  # noqa: ASYNC110 - another process's calls
             await asyncio.sleep(0.02)
 
 
 @pytest.mark.crash
-async def test_a_caller_killed_while_its_posts_are_written_down_may_simply_ask_again(office: Office) -> None:
+async def test_a_caller_killed_while_its_posts_are_written_down_may_simply_ask_again(
+    harness: PublishingHarness,
+) -> None:
     for crash in [f"{point}:{time}" for point in ASKED_FOR for time in TWICE]:
-        accounts = [await office.open_account(network) for network in NETWORKS]
+        accounts = [await harness.open_account(network) for network in NETWORKS]
         order: dict[str, Any] = {"wants": crash, "accounts": [account.id for account in accounts]}
-        await office.died(await office.start(crash=crash, **order), crash)
-        assert await (await office.start(**order)).wait(IN_TIME) == 0
+        await harness.died(await harness.start(crash=crash, **order), crash)
+        assert await (await harness.start(**order)).wait(IN_TIME) == 0
         for account in accounts:
-            written = await office.app.posts.list(PostFilter(account=account.id))
+            written = await harness.app.posts.list(PostFilter(account=account.id))
             assert len(written) == 2, f"{crash}: one with a key, one without"
             for post in written:
-                office.adopt(post, account, crash)
-    sweep = Sweep(office)
+                harness.adopt(post, account, crash)
+    sweep = Sweep(harness)
     await sweep.finish()
     await sweep.check()

@@ -11,9 +11,9 @@ from uuid import UUID
 import pytest
 
 from postino.values.post import PostFilter, StoredAccount
-from tests.crash.publishing.office import IN_TIME, Office, office_on
+from tests.crash.publishing.harness import IN_TIME, PublishingHarness, office_on
 from tests.crash.publishing.oracle import Oracle
-from tests.crash.publishing.shapes import NETWORKS
+from tests.crash.publishing.post_shapes import NETWORKS
 from tests.crash.publishing.verdict import judge
 from tests.servers.postgres import PostgresServer
 
@@ -31,9 +31,9 @@ class World:
     url: str
 
     @asynccontextmanager
-    async def office(self) -> AsyncIterator[Office]:
-        async with office_on(self.forker, self.folder, self.url, self.oracle) as office:
-            yield office
+    async def harness(self) -> AsyncIterator[PublishingHarness]:
+        async with office_on(self.forker, self.folder, self.url, self.oracle) as harness:
+            yield harness
 
     def end(self) -> None:
         self.oracle.kill()
@@ -67,27 +67,27 @@ async def test_a_post_that_was_accepted_outlives_the_end_of_everything_and_goes_
     ends = LATER if everything else [chance.choice(LATER)]
     with world.oracle:
         for later in ends:
-            async with world.office() as office:
-                ours = [await office.open_account(network) for network in NETWORKS]
+            async with world.harness() as harness:
+                ours = [await harness.open_account(network) for network in NETWORKS]
                 accounts += ours
-                await end_everything(world, office, ours, later)
+                await end_everything(world, harness, ours, later)
             world.begin_again()
-        async with world.office() as office:
-            await adopt_all(office, accounts)
-            missing = set(world.accepted()) - {posted.id for posted in office.posts}
+        async with world.harness() as harness:
+            await adopt_all(harness, accounts)
+            missing = set(world.accepted()) - {posted.id for posted in harness.posts}
             assert not missing, "they were accepted, and are not there"
             assert len(world.accepted()) >= len(ends) * len(NETWORKS)
-            await office.settle_all()
-            verdict = await judge(office)
+            await harness.settle_all()
+            verdict = await judge(harness)
             assert (verdict.violations, verdict.asked) == ([], {})
 
 
-async def end_everything(world: World, office: Office, accounts: list[StoredAccount], later: float) -> None:
+async def end_everything(world: World, harness: PublishingHarness, accounts: list[StoredAccount], later: float) -> None:
     """Workers are there to take the post as soon as it is, so that nobody knows how far they come."""
-    workers = [await office.start() for _ in range(2)]
+    workers = [await harness.start() for _ in range(2)]
     known = len(world.accepted())
     names = [account.id for account in accounts]
-    caller = await office.start(wants=f"before the end after {later} s", accounts=names, stays=60.0)
+    caller = await harness.start(wants=f"before the end after {later} s", accounts=names, stays=60.0)
     async with asyncio.timeout(IN_TIME):
         while len(world.accepted()) == known:  # noqa: ASYNC110 - another process writes it
             await asyncio.sleep(0.001)
@@ -99,8 +99,8 @@ async def end_everything(world: World, office: Office, accounts: list[StoredAcco
         await process.ended
 
 
-async def adopt_all(office: Office, accounts: list[StoredAccount]) -> None:
+async def adopt_all(harness: PublishingHarness, accounts: list[StoredAccount]) -> None:
     """What was written down, whether or not somebody heard that it was."""
     for account in accounts:
-        for post in await office.app.posts.list(PostFilter(account=account.id)):
-            office.adopt(post, account, "before the end")
+        for post in await harness.app.posts.list(PostFilter(account=account.id)):
+            harness.adopt(post, account, "before the end")

@@ -8,11 +8,11 @@ import pytest
 
 from postino import Job, State
 from postino.values.ledger import ReceiptSource, Verdict
-from tests.crash.freezing import freeze
+from tests.crash.freeze import freeze
 from tests.crash.publishing.faults import Fault
-from tests.crash.publishing.office import IN_TIME, Office, Posted
+from tests.crash.publishing.harness import IN_TIME, Posted, PublishingHarness
+from tests.crash.publishing.post_shapes import NETWORKS, shape_for
 from tests.crash.publishing.program import LEASE, SEND_WITHIN
-from tests.crash.publishing.shapes import NETWORKS, shape_for
 from tests.crash.publishing.verdict import judge
 from tests.crash.workers import Process
 
@@ -21,67 +21,67 @@ PATIENT = 0.2  # of the networks' time-outs: an answer that waited for a sleeper
 BURIED = "SELECT count(*) FROM postino.workers WHERE pid = {pid}"
 
 
-async def freeze_in_the_call(office: Office, *posts: Posted, **order: Any) -> Process:
+async def freeze_in_the_call(harness: PublishingHarness, *posts: Posted, **order: Any) -> Process:
     """A worker that sleeps while its visible calls are under way, past its lease, until others have buried it."""
-    sleeper = await office.start(**order)
+    sleeper = await harness.start(**order)
     wanted = {posted.faults[0] for posted in posts}
     async with asyncio.timeout(IN_TIME):
-        while not wanted <= await asyncio.to_thread(office.oracle.struck):  # noqa: ASYNC110 - another process's calls
+        while not wanted <= await asyncio.to_thread(harness.oracle.struck):  # noqa: ASYNC110 - another process's calls
             await asyncio.sleep(0.02)
-    await freeze(sleeper, office.workers.url)
+    await freeze(sleeper, harness.workers.url)
     await asyncio.sleep(LEASE)
-    await office.start(**order)
+    await harness.start(**order)
     async with asyncio.timeout(IN_TIME):
-        while office.books.ask(BURIED.format(pid=sleeper.pid))[0][0]:  # noqa: ASYNC110 - another process buries it
+        while harness.sql.ask(BURIED.format(pid=sleeper.pid))[0][0]:  # noqa: ASYNC110 - another process buries it
             await asyncio.sleep(0.02)
     return sleeper
 
 
-async def wake(office: Office, sleeper: Process) -> None:
+async def wake(harness: PublishingHarness, sleeper: Process) -> None:
     """Until it works again, under a new name."""
     sleeper.signal(signal.SIGCONT)
     async with asyncio.timeout(IN_TIME):
-        while not office.books.ask(BURIED.format(pid=sleeper.pid))[0][0]:  # noqa: ASYNC110 - another process's row
+        while not harness.sql.ask(BURIED.format(pid=sleeper.pid))[0][0]:  # noqa: ASYNC110 - another process's row
             await asyncio.sleep(0.02)
 
 
-async def now(office: Office, posted: Posted) -> Job:
-    return await office.app.store.job(posted.id)
+async def now(harness: PublishingHarness, posted: Posted) -> Job:
+    return await harness.app.store.job(posted.id)
 
 
 @pytest.mark.crash
 async def test_a_worker_that_sleeps_in_the_visible_call_until_others_have_settled_it_makes_no_second_post(
-    office: Office,
+    harness: PublishingHarness,
 ) -> None:
     slow = {"seconds": ANSWERED}
-    posts = [await office.post(it, "frozen", Fault(it.visible, "slow", slow)) for it in map(shape_for, NETWORKS)]
-    sleeper = await freeze_in_the_call(office, *posts, patience=0.02)
+    posts = [await harness.post(it, "frozen", Fault(it.visible, "slow", slow)) for it in map(shape_for, NETWORKS)]
+    sleeper = await freeze_in_the_call(harness, *posts, patience=0.02)
     async with asyncio.timeout(IN_TIME):
-        while await asyncio.to_thread(office.moving):  # noqa: ASYNC110 - other processes end them
+        while await asyncio.to_thread(harness.moving):  # noqa: ASYNC110 - other processes end them
             await asyncio.sleep(0.05)
-    await wake(office, sleeper)
-    await office.settle_all()
-    verdict = await judge(office)
+    await wake(harness, sleeper)
+    await harness.settle_all()
+    verdict = await judge(harness)
     assert (verdict.violations, verdict.asked) == ([], {})
-    states = {posted.shape.network: (await now(office, posted)).state for posted in posts}
+    states = {posted.shape.network: (await now(harness, posted)).state for posted in posts}
     assert states == {"bluesky": State.COMPLETED, "mastodon": State.COMPLETED, "telegram": State.UNCERTAIN}
 
 
 @pytest.mark.crash
 async def test_the_answer_that_a_sleeper_reads_when_it_wakes_up_ends_the_doubt_on_every_network(
-    office: Office,
+    harness: PublishingHarness,
 ) -> None:
     slow = {"seconds": ANSWERED}
-    posts = [await office.post(it, "woken", Fault(it.visible, "slow", slow)) for it in map(shape_for, NETWORKS)]
-    sleeper = await freeze_in_the_call(office, *posts, patience=PATIENT)
-    assert {(await now(office, posted)).state for posted in posts} == {State.UNCERTAIN}
-    await wake(office, sleeper)
-    await office.settle_all(workers=0)
-    verdict = await judge(office)
+    posts = [await harness.post(it, "woken", Fault(it.visible, "slow", slow)) for it in map(shape_for, NETWORKS)]
+    sleeper = await freeze_in_the_call(harness, *posts, patience=PATIENT)
+    assert {(await now(harness, posted)).state for posted in posts} == {State.UNCERTAIN}
+    await wake(harness, sleeper)
+    await harness.settle_all(workers=0)
+    verdict = await judge(harness)
     assert (verdict.violations, verdict.asked) == ([], {})
     for posted in posts:
-        assert (await now(office, posted)).state is State.COMPLETED, posted.shape
-        [fact] = (await office.app.store.ledger(posted.id)).receipts
+        assert (await now(harness, posted)).state is State.COMPLETED, posted.shape
+        [fact] = (await harness.app.store.ledger(posted.id)).receipts
         assert (fact.verdict, fact.source) == (Verdict.ACCEPTED, ReceiptSource.CALL)
 
 
@@ -92,17 +92,17 @@ async def test_the_answer_that_a_sleeper_reads_when_it_wakes_up_ends_the_doubt_o
     indirect=["database_url"],
 )
 async def test_a_worker_that_sleeps_between_its_intent_and_the_sending_sends_nothing_when_it_wakes_up(
-    office: Office, over: str
+    harness: PublishingHarness, over: str
 ) -> None:
     """Signing in comes first; what was intended for one moment is not sent in another."""
     plain = shape_for("bluesky")
-    posted = await office.post(plain, "not begun", Fault("createSession", "slow", {"seconds": ANSWERED}))
+    posted = await harness.post(plain, "not begun", Fault("createSession", "slow", {"seconds": ANSWERED}))
     send_within = SEND_WITHIN if over == "its time to send" else 60.0
-    sleeper = await freeze_in_the_call(office, posted, patience=PATIENT, send_within=send_within)
-    await wake(office, sleeper)
-    await office.settle_all(workers=0)
-    verdict = await judge(office)
+    sleeper = await freeze_in_the_call(harness, posted, patience=PATIENT, send_within=send_within)
+    await wake(harness, sleeper)
+    await harness.settle_all(workers=0)
+    verdict = await judge(harness)
     assert (verdict.violations, verdict.asked) == ([], {})
-    assert (await now(office, posted)).state is State.COMPLETED
-    first, *_ = (await office.app.store.ledger(posted.id)).receipts
+    assert (await now(harness, posted)).state is State.COMPLETED
+    first, *_ = (await harness.app.store.ledger(posted.id)).receipts
     assert (first.number, first.verdict) == (1, Verdict.REFUSED)

@@ -11,10 +11,10 @@ import pytest
 from postino.values.provider import Grade
 from tests.crash.points import POINTS
 from tests.crash.publishing.faults import visible_troubles
-from tests.crash.publishing.office import Office
+from tests.crash.publishing.harness import PublishingHarness
 from tests.crash.publishing.oracle import MEDIA_SECONDS, Oracle
-from tests.crash.publishing.shapes import NETWORKS, SHAPES, shape_for, shapes_of
-from tests.crash.publishing.stations import IN_HAND, Station, walk
+from tests.crash.publishing.passages import IN_HAND, Passage, walk
+from tests.crash.publishing.post_shapes import NETWORKS, SHAPES, shape_for, shapes_of
 from tests.crash.publishing.sweep import Sweep
 
 ALWAYS_PASSED = {point for point in POINTS if point.startswith(IN_HAND) and not point.startswith("lookup.")}
@@ -35,14 +35,14 @@ SPARE = 6  # a worker may have several posts in its hands when it dies
 
 @pytest.mark.crash
 async def test_a_publish_killed_at_any_point_of_its_way_is_out_once_or_in_doubt_for_all_to_see(
-    office: Office, chance: random.Random, everything: bool
+    harness: PublishingHarness, chance: random.Random, everything: bool
 ) -> None:
     shapes = SHAPES if everything else [chance.choice(shapes_of(network)) for network in NETWORKS]
-    stations = [station for shape in shapes for station in await walk(office, shape)]
-    sweep = Sweep(office)
+    stations = [station for shape in shapes for station in await walk(harness, shape)]
+    sweep = Sweep(harness)
     for station in stations if everything else some_of(stations, chance):
         await sweep.kill(station.shape, station.crash)
-    with pictures_never_ready(office.oracle):
+    with pictures_never_ready(harness.oracle):
         for point in STARTED_ANEW:
             await sweep.kill(shape_for("mastodon", "picture"), point, picture_patience=0.3)
     assert sweep.reached == {*ALWAYS_PASSED, *STARTED_ANEW}
@@ -58,9 +58,9 @@ def pictures_never_ready(oracle: Oracle) -> Iterator[None]:
     oracle.change(mastodon_media_seconds=MEDIA_SECONDS)
 
 
-def some_of(stations: list[Station], chance: random.Random) -> list[Station]:
+def some_of(stations: list[Passage], chance: random.Random) -> list[Passage]:
     """Every point on the way of two posts, at some passage of it."""
-    chosen: dict[str, dict[str, Station]] = defaultdict(dict)
+    chosen: dict[str, dict[str, Passage]] = defaultdict(dict)
     for station in chance.sample(stations, len(stations)):
         if len(chosen[station.point]) < 2:
             chosen[station.point].setdefault(station.shape.network, station)
@@ -69,9 +69,9 @@ def some_of(stations: list[Station], chance: random.Random) -> list[Station]:
 
 @pytest.mark.crash
 async def test_a_worker_killed_while_it_looks_for_a_post_whose_answer_was_lost_leaves_it_to_the_next(
-    office: Office, chance: random.Random, everything: bool
+    harness: PublishingHarness, chance: random.Random, everything: bool
 ) -> None:
-    sweep = Sweep(office)
+    sweep = Sweep(harness)
     for network in CAN_BE_ASKED if everything else [chance.choice(CAN_BE_ASKED)]:
         lost = [it for it in visible_troubles() if it.shape.network == network and it.fault.loses_the_answer]
         absent, there = [it for it in lost if not it.fault.done], [it for it in lost if it.fault.done]
@@ -90,12 +90,12 @@ async def test_a_worker_killed_while_it_looks_for_a_post_whose_answer_was_lost_l
 
 @pytest.mark.crash
 async def test_a_worker_killed_after_any_fault_of_the_visible_call_leaves_the_doubt_to_the_next(
-    office: Office, chance: random.Random, everything: bool
+    harness: PublishingHarness, chance: random.Random, everything: bool
 ) -> None:
     deaths = [(trouble, point) for trouble in visible_troubles() for point in trouble.passed]
     if not everything:
         deaths = list({it.fault.name: (it, point) for it, point in chance.sample(deaths, len(deaths))}.values())
-    sweep = Sweep(office)
+    sweep = Sweep(harness)
     for trouble, point in deaths:
         await sweep.kill(trouble.shape, point, *trouble.faults)
     await sweep.finish()

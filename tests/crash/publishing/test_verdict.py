@@ -8,10 +8,10 @@ from postino import Job, State
 from postino.values.event import EventType
 from postino.values.job import new_id
 from tests.crash.publishing.faults import LOST_ANSWER, Fault
-from tests.crash.publishing.office import Office, Posted
+from tests.crash.publishing.harness import Posted, PublishingHarness
 from tests.crash.publishing.oracle import Seen
-from tests.crash.publishing.shapes import shape_for
-from tests.crash.publishing.test_likeness import say_by_hand
+from tests.crash.publishing.post_shapes import shape_for
+from tests.crash.publishing.test_similar_posts import say_by_hand
 from tests.crash.publishing.verdict import (
     Evidence,
     badly_ended,
@@ -29,56 +29,56 @@ pytestmark = [pytest.mark.crash, pytest.mark.parametrize("database_url", ["sqlit
 
 
 @pytest.fixture
-async def done(office: Office) -> Posted:
+async def done(harness: PublishingHarness) -> Posted:
     """A thread that was published in the ordinary way."""
-    posted = await office.post(THREAD, "in peace")
-    await office.settle_all(workers=1)
+    posted = await harness.post(THREAD, "in peace")
+    await harness.settle_all(workers=1)
     return posted
 
 
 @pytest.fixture
-async def job(office: Office, done: Posted) -> Job:
-    return await office.app.store.job(done.id)
+async def job(harness: PublishingHarness, done: Posted) -> Job:
+    return await harness.app.store.job(done.id)
 
 
 @pytest.fixture
-async def evidence(office: Office, done: Posted) -> Evidence:
-    return await gather(office, [])
+async def evidence(harness: PublishingHarness, done: Posted) -> Evidence:
+    return await gather(harness, [])
 
 
-async def test_what_went_well_is_left_alone(office: Office, done: Posted) -> None:
-    verdict = await judge(office)
+async def test_what_went_well_is_left_alone(harness: PublishingHarness, done: Posted) -> None:
+    verdict = await judge(harness)
     assert (verdict.violations, verdict.asked) == ([], {})
     assert verdict.ends == {(THREAD.grade, State.COMPLETED): 1}
 
 
-async def test_a_second_post_that_says_the_same_is_a_duplicate(office: Office, done: Posted) -> None:
-    say_by_hand(office.app, office.oracle, done.account, done.parts[0])
-    verdict = await judge(office)
+async def test_a_second_post_that_says_the_same_is_a_duplicate(harness: PublishingHarness, done: Posted) -> None:
+    say_by_hand(harness.app, harness.oracle, done.account, done.parts[0])
+    verdict = await judge(harness)
     assert len(verdict.duplicates) == 1
     assert str(done.id) in verdict.duplicates[0]
 
 
-async def test_a_post_that_was_accepted_and_is_not_there_is_lost(office: Office, done: Posted) -> None:
-    office.posts.append(replace(done, id=new_id()))
-    assert len((await judge(office)).lost) == 1
+async def test_a_post_that_was_accepted_and_is_not_there_is_lost(harness: PublishingHarness, done: Posted) -> None:
+    harness.posts.append(replace(done, id=new_id()))
+    assert len((await judge(harness)).lost) == 1
 
 
-async def test_a_post_whose_answer_was_lost_and_for_whom_nobody_looks_is_lost(office: Office) -> None:
+async def test_a_post_whose_answer_was_lost_and_for_whom_nobody_looks_is_lost(harness: PublishingHarness) -> None:
     plain = shape_for("mastodon")
-    await office.post(plain, "never looked for", Fault(plain.visible, LOST_ANSWER))
-    worker = await office.start(concurrency=1)
-    while not [row for row in office.books.ask("SELECT state FROM postino.jobs") if row == ("uncertain",)]:
+    await harness.post(plain, "never looked for", Fault(plain.visible, LOST_ANSWER))
+    worker = await harness.start(concurrency=1)
+    while not [row for row in harness.sql.ask("SELECT state FROM postino.jobs") if row == ("uncertain",)]:
         await worker.wait(0.02)
     worker.kill()
     await worker.ended
-    verdict = await judge(office)
+    verdict = await judge(harness)
     assert len(verdict.lost) == 1
     assert len(verdict.asked) == 1
 
 
 async def test_what_the_store_says_is_held_against_what_is_out_there(
-    office: Office, done: Posted, job: Job, evidence: Evidence
+    harness: PublishingHarness, done: Posted, job: Job, evidence: Evidence
 ) -> None:
     first, second = (place(done, part) for part in done.parts)
     nothing = replace(evidence, seen={first: [], second: []})

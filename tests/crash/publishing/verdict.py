@@ -11,9 +11,9 @@ from postino import Job, NotFound, State
 from postino.stores.records import DeadLetterFilter, JobFilter
 from postino.values.event import EventType
 from postino.values.provider import Grade
-from tests.crash.books import identity
-from tests.crash.publishing.office import Office, Posted
+from tests.crash.publishing.harness import Posted, PublishingHarness
 from tests.crash.publishing.oracle import Seen
+from tests.crash.sql import identity
 
 EVENTS = "SELECT job_id, type FROM postino.events WHERE job_id IS NOT NULL"
 HOLDS = "SELECT channel, account, remote_id, job_id FROM postino.remote_ids"
@@ -53,13 +53,13 @@ class Evidence:
     listed: set[UUID]
 
 
-async def judge(office: Office, by_hand: Sequence[Seen] = ()) -> Verdict:
+async def judge(harness: PublishingHarness, by_hand: Sequence[Seen] = ()) -> Verdict:
     """`by_hand` is what is out there and was none of Postino's doing."""
     verdict = Verdict()
-    evidence = await gather(office, by_hand)
-    for posted in office.posts:
+    evidence = await gather(harness, by_hand)
+    for posted in harness.posts:
         try:
-            job = await office.app.store.job(posted.id)
+            job = await harness.app.store.job(posted.id)
         except NotFound:
             verdict.lost.append(f"{told(posted)} was accepted, and is not there")
             continue
@@ -69,23 +69,23 @@ async def judge(office: Office, by_hand: Sequence[Seen] = ()) -> Verdict:
         verdict.wrong += contradictions(posted, job, evidence)
         if job.state is State.UNCERTAIN and posted.shape.grade is not Grade.D:
             verdict.asked[posted.id] = job
-    verdict.duplicates += too_many(office.posts, evidence)
-    verdict.wrong += unasked_for(office.posts, evidence)
+    verdict.duplicates += too_many(harness.posts, evidence)
+    verdict.wrong += unasked_for(harness.posts, evidence)
     return verdict
 
 
-async def gather(office: Office, by_hand: Sequence[Seen]) -> Evidence:
-    ours = {(posted.shape.network, posted.account.handle) for posted in office.posts}
+async def gather(harness: PublishingHarness, by_hand: Sequence[Seen]) -> Evidence:
+    ours = {(posted.shape.network, posted.account.handle) for posted in harness.posts}
     seen: dict[Place, list[Seen]] = defaultdict(list)
-    for one in office.oracle.record():
+    for one in harness.oracle.record():
         if (one.network, one.account) in ours and one not in by_hand:
             seen[one.network, one.account, one.text].append(one)
     events: dict[UUID, Counter[str]] = defaultdict(Counter)
-    for job, kind in office.books.ask(EVENTS):
+    for job, kind in harness.sql.ask(EVENTS):
         events[identity(job)][kind] += 1
-    held = {(channel, account, remote): identity(job) for channel, account, remote, job in office.books.ask(HOLDS)}
-    letters = await office.app.store.dead_letters(DeadLetterFilter(limit=EVERYTHING))
-    listed = await office.app.store.jobs(JobFilter(states=(State.UNCERTAIN,), limit=EVERYTHING))
+    held = {(channel, account, remote): identity(job) for channel, account, remote, job in harness.sql.ask(HOLDS)}
+    letters = await harness.app.store.dead_letters(DeadLetterFilter(limit=EVERYTHING))
+    listed = await harness.app.store.jobs(JobFilter(states=(State.UNCERTAIN,), limit=EVERYTHING))
     return Evidence(seen, events, held, {letter.job.id for letter in letters}, {job.id for job in listed})
 
 

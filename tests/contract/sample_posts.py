@@ -1,0 +1,65 @@
+"""Posts and accounts for tests, ordinary wherever nothing else is said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from postino.stores.records import EnqueuedJob, NewJob
+from postino.stores.store import Store
+from postino.values.job import new_id
+from postino.values.post import POST, NewContent, NewPost, NewPosts, StoredAccount
+from tests.contract.harness import StoreHarness, new
+
+Wanted = tuple[NewPost, NewJob]
+
+
+def wanted(
+    account: str = "anna",
+    *,
+    fingerprint: str = "hello",
+    guard: bool = False,
+    until: datetime | None = None,
+    ignore_blackouts: bool = False,
+    **said: Any,
+) -> Wanted:
+    """A post by an account on Mastodon, and the job that carries it."""
+    usual = {"type": POST, "channel": "mastodon", "brand": None}
+    job = new(account=account, **{**usual, **said})
+    post = NewPost(
+        id=job.id,
+        account=account,
+        network=job.channel,
+        fingerprint=fingerprint,
+        publish_until_at=until,
+        guard=guard,
+        ignore_blackouts=ignore_blackouts,
+    )
+    return post, job
+
+
+def content(text: str = "hello", **said: Any) -> NewContent:
+    return NewContent(id=new_id(), text=text, **said)
+
+
+async def create(
+    store: Store, *posts: Wanted, said: NewContent | None = None, again: bool = False
+) -> Sequence[EnqueuedJob]:
+    wanted = new_posts(*posts, said=said)
+    return [EnqueuedJob(one.post.job, one.created) for one in (await store.create_posts([wanted], again=again))[0]]
+
+
+def new_posts(*posts: Wanted, said: NewContent | None = None, **how: Any) -> NewPosts:
+    return NewPosts(content=said or content(), posts=[post for post, _ in posts], jobs=[job for _, job in posts], **how)
+
+
+def account(name: str = "anna", **said: Any) -> StoredAccount:
+    usual = {"network": "mastodon", "handle": f"@{name}", "base_url": "https://there", "sealed": b"\x00\xff"}
+    return StoredAccount(id=name, **{**usual, **said})
+
+
+def rows(harness: StoreHarness) -> tuple[int, ...]:
+    """How many contents, posts, jobs and keys there are."""
+    tables = ("contents", "posts", "jobs", "idempotency_keys")
+    return tuple(harness.database.sql(f"SELECT count(*) FROM {{{table}}}")[0][0] for table in tables)

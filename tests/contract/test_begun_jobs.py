@@ -1,0 +1,141 @@
+"""What has begun to go out goes on: fewer gates hold it up than what has sent nothing yet."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import time, timedelta
+from uuid import uuid4
+
+import pytest
+
+from postino.rules.blackout import Blackout
+from postino.stores.operations import gates
+from postino.stores.records import AuditContext
+from postino.values.gate import GateKind, Scope
+from postino.values.job import Job, State
+from postino.values.outcome import Defer, Done
+from tests.contract.harness import ME, StoreHarness, ids
+from tests.contract.sample_posts import create, wanted
+
+INSTANT = timedelta(microseconds=1)
+Close = Callable[[StoreHarness], Awaitable[object]]
+OURS = {
+    Scope.ALL: "", Scope.QUEUE: "default", Scope.CHANNEL: "reports", Scope.BRAND: "shoes", Scope.ACCOUNT: "acme"
+}  # fmt: skip
+
+
+def paused(scope: Scope) -> Close:
+    return lambda harness: harness.store.pause(scope, OURS[scope], ME)
+
+
+def blacked_out(scope: Scope) -> Close:
+    window = Blackout(id=uuid4(), scope=scope, name=OURS[scope], start=time(0), end=time(0), timezone="UTC")
+    return lambda harness: harness.store.add_blackout(window, ME)
+
+
+def shut(scope: Scope, kind: GateKind) -> Close:
+    return lambda harness: harness.store.driver.transact(gates.close_gate(scope, OURS[scope], kind))
+
+
+PASSED = [
+    *(pytest.param(paused(scope), id=f"pause-{scope}") for scope in Scope),
+    *(pytest.param(blacked_out(scope), id=f"blackout-{scope}") for scope in Scope if scope is not Scope.QUEUE),
+    pytest.param(shut(Scope.ACCOUNT, GateKind.QUOTA), id="quota-account"),
+    pytest.param(shut(Scope.CHANNEL, GateKind.QUOTA), id="quota-channel"),
+]
+HELD = [
+    pytest.param(lambda harness: harness.store.open_circuit("reports", None, 1, ME), id="breaker"),
+    pytest.param(
+        lambda harness: harness.store.start_cooldown(Scope.CHANNEL, "reports", None, "429"), id="cool-channel"
+    ),
+    pytest.param(lambda harness: harness.store.start_cooldown(Scope.ACCOUNT, "acme", None, "429"), id="cool-account"),
+    pytest.param(shut(Scope.ACCOUNT, GateKind.TOKEN), id="token"),
+]
+
+
+async def parked(harness: StoreHarness, account: str = "acme", minutes: float = 1) -> Job:
+    """Something of it is out there, and it waits until there is more to do."""
+    job = await harness.put(account=account, brand="shoes")
+    (claimed,) = await harness.take()
+    assert claimed.id == job.id
+    await harness.intend(claimed)
+    await harness.accept(claimed, f"remote of {job.id}")
+    assert await harness.end(claimed, Defer(harness.clock.later(minutes=minutes), "not ready"))
+    return await harness.store.job(job.id)
+
+
+@pytest.mark.parametrize("close", PASSED)
+async def test_what_only_people_want_does_not_hold_it_up_half_way(harness: StoreHarness, close: Close) -> None:
+    begun = await parked(harness)
+    await harness.put(account="acme", brand="shoes")
+    harness.clock.turn(seconds=59)
+    await close(harness)
+    assert await harness.take() == []
+    harness.clock.turn(seconds=1)
+    assert ids(await harness.take()) == {begun.id}
+    (running,) = [await harness.store.job(begun.id)]
+    assert await harness.end(running, Done())
+    assert await harness.take() == []
+
+
+@pytest.mark.parametrize("close", HELD)
+async def test_a_network_in_trouble_holds_it_up_as_all_the_rest(harness: StoreHarness, close: Close) -> None:
+    begun = await parked(harness)
+    await close(harness)
+    harness.clock.turn(seconds=30)
+    other = await harness.put(account="acme", brand="shoes", channel="exports")
+    harness.clock.turn(seconds=29)
+    free = ids(await harness.take())
+    assert free <= {other.id}
+    harness.clock.turn(seconds=0.5)
+    assert await harness.state(begun) is State.PENDING
+    assert await harness.take() == []
+
+
+async def test_it_goes_before_what_has_sent_nothing(harness: StoreHarness) -> None:
+    begun = await parked(harness)
+    await harness.put(account="acme", brand="shoes")
+    await harness.put(account="other", brand="shoes")
+    harness.clock.turn(minutes=1)
+    assert ids(await harness.take(1)) == {begun.id}
+
+
+async def test_many_of_one_account_keep_no_slot_from_those_of_others(harness: StoreHarness) -> None:
+    first = [await parked(harness, "acme") for _ in range(3)]
+    other = await parked(harness, "other")
+    harness.clock.turn(minutes=1)
+    claimed = await harness.take(2)
+    assert len(claimed) == 2
+    assert ids(claimed) - ids(first) == {other.id}
+
+
+async def test_an_account_with_a_call_that_may_be_under_way_goes_on_with_nothing_else(harness: StoreHarness) -> None:
+    begun = await parked(harness)
+    lost = await harness.lost_answer(account="acme", brand="shoes")
+    assert lost.lookup_at is not None
+    assert begun.run_at is not None
+    harness.clock.now = lost.lookup_at - INSTANT
+    harness.database.sql(f"UPDATE {{jobs}} SET run_at = created_at WHERE id = '{begun.id}'")
+    assert await harness.take(worker="w2") == []
+    harness.clock.now = lost.lookup_at
+    (first,) = await harness.take(worker="w2")
+    assert first.id in {begun.id, lost.id}
+
+
+async def test_a_pressing_one_goes_out_in_a_blackout_and_in_no_pause(harness: StoreHarness) -> None:
+    for close in (blacked_out(Scope.ALL), blacked_out(Scope.BRAND), blacked_out(Scope.ACCOUNT)):
+        await close(harness)
+    (pressing,) = await create(harness.store, wanted("acme", channel="reports", brand="shoes", ignore_blackouts=True))
+    await create(harness.store, wanted("acme2", channel="reports", brand="shoes"))
+    await harness.store.pause(Scope.BRAND, "shoes", ME)
+    assert await harness.take() == []
+    await harness.store.resume(Scope.BRAND, "shoes", ME)
+    assert ids(await harness.take()) == {pressing.job.id}
+
+
+async def test_a_pressing_one_of_a_paused_account_does_not_slip_out_with_what_has_begun(harness: StoreHarness) -> None:
+    begun = await parked(harness)
+    await create(harness.store, wanted("acme", channel="reports", brand="shoes", ignore_blackouts=True))
+    await harness.store.pause(Scope.ACCOUNT, "acme", AuditContext("maria", "holidays"))
+    harness.clock.turn(minutes=1)
+    assert ids(await harness.take()) == {begun.id}

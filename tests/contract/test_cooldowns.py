@@ -1,0 +1,134 @@
+"""Cool-downs: what a network wants fewer calls from is left alone until the instant it named, and no longer."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from postino.errors import NotFound
+from postino.rules.claim_order import find_next_due_time
+from postino.rules.gates import compute_closed_gates
+from postino.values.event import EventType
+from postino.values.gate import Gate, GateKind, Scope
+from postino.values.job import Job, State
+from tests.contract.harness import ME, StoreHarness, ids
+
+INSTANT = timedelta(microseconds=1)
+WHOSE = pytest.mark.parametrize(("scope", "name"), [(Scope.ACCOUNT, "acme"), (Scope.CHANNEL, "reports")])
+
+
+async def one_for_each(harness: StoreHarness) -> tuple[Job, Job]:
+    """One that a cool-down of either scope holds up, and one that it does not."""
+    return await harness.put(account="acme"), await harness.put(account="other", channel="exports")
+
+
+@WHOSE
+async def test_it_waits_until_the_very_instant_and_its_neighbours_do_not(
+    harness: StoreHarness, scope: Scope, name: str
+) -> None:
+    held, free = await one_for_each(harness)
+    until_at = harness.clock.later(seconds=90)
+    gate = await harness.store.start_cooldown(scope, name, until_at, "429")
+    kept = {"since_at": harness.clock(), "until_at": until_at, "reason": "429"}
+    assert gate == Gate(scope=scope, name=name, kind=GateKind.COOL_DOWN, **kept)  # type: ignore[arg-type]
+    assert ids(await harness.take()) == {free.id}
+    harness.clock.now = until_at - INSTANT
+    assert await harness.take() == []
+    harness.clock.now = until_at
+    (claimed,) = await harness.take()
+    assert (claimed.id, claimed.attempts, claimed.run_at) == (held.id, 1, held.run_at)
+
+
+@pytest.mark.parametrize("armed", [True, False])
+async def test_a_cooled_accounts_lane_is_due_again_at_the_very_instant(harness: StoreHarness, armed: bool) -> None:
+    await harness.put(account="acme")
+    if armed:
+        assert await harness.take(0) == []
+    until_at = harness.clock.later(seconds=90)
+    await harness.store.start_cooldown(Scope.ACCOUNT, "acme", until_at, "429")
+    assert await harness.take() == []
+    poll = await harness.store.poll("w1")
+    assert find_next_due_time(poll.heads, compute_closed_gates(poll.known, poll.now), poll.now) == until_at
+
+
+@WHOSE
+async def test_without_a_word_about_how_long_it_is_a_minute_and_twice_that_each_time(
+    harness: StoreHarness, scope: Scope, name: str
+) -> None:
+    for minutes in (1, 2, 4):
+        gate = await harness.store.start_cooldown(scope, name, None, "429")
+        assert gate.until_at == harness.clock.later(minutes=minutes)
+        again = await harness.store.start_cooldown(scope, name, None, "the answer to a call that had left before")
+        assert (again.since_at, again.until_at) == (gate.since_at, gate.until_at)
+        harness.clock.turn(minutes=minutes)
+
+
+@WHOSE
+async def test_it_is_never_cut_short_by_a_shorter_one_but_made_longer_by_a_longer_one(
+    harness: StoreHarness, scope: Scope, name: str
+) -> None:
+    first = await harness.store.start_cooldown(scope, name, harness.clock.later(hours=2), "much too many")
+    shorter = await harness.store.start_cooldown(scope, name, harness.clock.later(minutes=1), "too many")
+    assert (shorter.since_at, shorter.until_at) == (first.since_at, first.until_at)
+    longer = await harness.store.start_cooldown(scope, name, harness.clock.later(hours=3), "too many")
+    assert longer.until_at == harness.clock.later(hours=3)
+
+
+@WHOSE
+async def test_it_outlives_the_process(harness: StoreHarness, scope: Scope, name: str) -> None:
+    held, free = await one_for_each(harness)
+    gate = await harness.store.start_cooldown(scope, name, harness.clock.later(minutes=5), "429")
+    another = await harness.another_store()
+    assert list(await another.gates_for(scope, name)) == [gate]
+    assert ids(await harness.take(store=another)) == {free.id}
+    assert await harness.state(held) is State.PENDING
+
+
+@WHOSE
+async def test_a_person_ends_it_at_once(harness: StoreHarness, scope: Scope, name: str) -> None:
+    held, free = await one_for_each(harness)
+    gate = await harness.store.start_cooldown(scope, name, harness.clock.later(hours=5), "429")
+    assert ids(await harness.take()) == {free.id}
+    assert await harness.store.end_cooldown(scope, name, ME) == gate
+    assert ids(await harness.take()) == {held.id}
+    (line,) = await harness.store.audit()
+    assert (line.action, line.subject, line.actor) == ("gate.resumed", f"{scope}:{name}", "maria")
+
+
+async def test_what_is_not_cooling_down_cannot_be_warmed(harness: StoreHarness) -> None:
+    await harness.store.start_cooldown(Scope.ACCOUNT, "acme", harness.clock.later(seconds=1), "429")
+    harness.clock.turn(seconds=1)
+    with pytest.raises(NotFound, match="The account acme is not cooling down"):
+        await harness.store.end_cooldown(Scope.ACCOUNT, "acme", ME)
+    with pytest.raises(NotFound, match="The channel reports is not cooling down"):
+        await harness.store.end_cooldown(Scope.CHANNEL, "reports", ME)
+
+
+@WHOSE
+async def test_it_is_told(harness: StoreHarness, scope: Scope, name: str) -> None:
+    until_at = harness.clock.later(minutes=5)
+    await harness.store.start_cooldown(scope, name, until_at, "429")
+    (event,) = await harness.events()
+    assert event.type == EventType.COOLED_DOWN
+    assert event.data == {"scope": scope, "name": name, "until_at": until_at.isoformat(), "reason": "429"}
+
+
+async def test_an_account_cools_down_on_all_its_channels(harness: StoreHarness) -> None:
+    for channel in ("a", "b"):
+        await harness.put(account="acme", channel=channel)
+    await harness.take(0)
+    await harness.store.start_cooldown(Scope.ACCOUNT, "acme", harness.clock.later(minutes=1), "429")
+    assert await harness.take() == []
+    harness.clock.turn(minutes=1)
+    assert len(await harness.take()) == 2
+
+
+async def test_what_comes_in_meanwhile_waits_as_well_and_in_its_order(harness: StoreHarness) -> None:
+    await harness.store.start_cooldown(Scope.ACCOUNT, "acme", harness.clock.later(minutes=1), "429")
+    first = await harness.put(account="acme")
+    harness.clock.turn(seconds=30)
+    await harness.put(account="acme")
+    assert await harness.take() == []
+    harness.clock.turn(seconds=30)
+    assert ids(await harness.take()) == {first.id}

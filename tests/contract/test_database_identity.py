@@ -1,0 +1,103 @@
+"""A database that was copied, restored or left alone for long: what is due waits for a person, once."""
+
+from collections.abc import Callable
+
+import pytest
+
+from postino.values.event import EventType
+from postino.values.job import Job, State
+from postino.values.outcome import Defer, Retry
+from postino.values.post import POST
+from tests.contract.harness import ME, StoreHarness
+
+Elsewhere = Callable[[], None]
+
+
+@pytest.fixture
+def elsewhere(harness: StoreHarness) -> Elsewhere:
+    """As if the file or the cluster were another."""
+
+    def move() -> None:
+        harness.database.sql("UPDATE {database_identity} SET identity = 'where it was'")
+
+    return move
+
+
+async def put_three(harness: StoreHarness) -> tuple[Job, Job, Job]:
+    """A post that is due, one that is not, and another job."""
+    due = await harness.put(type=POST, account="acme")
+    later = await harness.put(type=POST, run_at=harness.clock.later(hours=5), account="acme")
+    return due, later, await harness.put()
+
+
+async def test_the_same_place_and_a_fresh_pulse_hold_nothing(harness: StoreHarness) -> None:
+    await put_three(harness)
+    assert await harness.store.detect_restore() == []
+    harness.clock.turn(minutes=9)
+    assert await harness.store.detect_restore() == []
+    harness.clock.turn(minutes=9)
+    await harness.store.record_alive()
+    harness.clock.turn(minutes=9)
+    assert await harness.store.detect_restore() == []
+
+
+async def test_after_a_long_silence_posts_that_are_due_wait_for_a_person(harness: StoreHarness) -> None:
+    await harness.store.detect_restore()
+    due, later, other = await put_three(harness)
+    harness.clock.turn(minutes=11)
+    assert [job.id for job in await harness.store.detect_restore()] == [due.id]
+    held = await harness.store.job(due.id)
+    assert (held.state, held.run_at, held.may_be_live) == (State.UNCERTAIN, None, False)
+    assert held.deferral_reason is not None
+    assert "may have gone out" in held.deferral_reason
+    assert await harness.told(due.id) == [EventType.UNCERTAIN]
+    assert [await harness.state(job) for job in (later, other)] == [State.PENDING, State.PENDING]
+    assert await harness.store.detect_restore() == [], "asked once, not at every start"
+
+
+async def test_after_an_outage_that_a_worker_lived_through_nothing_is_held(harness: StoreHarness) -> None:
+    await harness.store.detect_restore()
+    await put_three(harness)
+    harness.clock.turn(hours=2)
+    assert await harness.store.detect_restore(after_outage=True) == []
+
+
+async def test_in_another_place_even_what_runs_is_held(harness: StoreHarness, elsewhere: Elsewhere) -> None:
+    await harness.store.detect_restore()
+    due, _, _ = await put_three(harness)
+    running = next(job for job in await harness.take() if job.id == due.id)
+    elsewhere()
+    assert [job.id for job in await harness.store.detect_restore(after_outage=True)] == [due.id]
+    assert not await harness.end(running, Retry("?")), "its worker lost it"
+
+
+async def test_what_was_refused_before_is_held_too(harness: StoreHarness, elsewhere: Elsewhere) -> None:
+    """Where it came from, it may have been accepted since."""
+    await harness.store.detect_restore()
+    due = await harness.put(type=POST, account="acme")
+    running = await harness.take_one()
+    await harness.intend(running)
+    await harness.refuse(running)
+    assert await harness.end(await harness.store.job(due.id), Defer(harness.clock.later(seconds=1), "too many"))
+    harness.clock.turn(seconds=2)
+    elsewhere()
+    assert [job.id for job in await harness.store.detect_restore()] == [due.id]
+
+
+async def test_what_is_in_doubt_is_left_to_the_ledger(harness: StoreHarness, elsewhere: Elsewhere) -> None:
+    await harness.store.detect_restore()
+    await harness.put(type=POST, account="acme")
+    running = await harness.take_one()
+    await harness.intend(running)
+    elsewhere()
+    assert await harness.store.detect_restore() == []
+
+
+async def test_a_person_answers_and_it_goes_out(harness: StoreHarness, elsewhere: Elsewhere) -> None:
+    await harness.store.detect_restore()
+    due, _, _ = await put_three(harness)
+    elsewhere()
+    await harness.store.detect_restore()
+    assert due.id not in {job.id for job in await harness.take()}
+    await harness.store.resolve_job(due.id, Retry("it did not"), ME)
+    assert due.id in {job.id for job in await harness.take()}

@@ -1,0 +1,291 @@
+"""What people do to jobs that remember steps, or of which something may be out there."""
+
+from __future__ import annotations
+
+import pytest
+
+from postino.errors import Conflict, WrongUse
+from postino.rules.ledger import Accepted, ReadyToSend, UncertainStep, get_step_status
+from postino.rules.settlement import DeadLetterCause, make_failure
+from postino.values.event import EventType
+from postino.values.job import Job, State
+from postino.values.ledger import Ledger, ReceiptEntry, ReceiptSource, Verdict
+from postino.values.outcome import Defer, Done, Reject, Retry, Unknown
+from tests.contract.harness import ME, StoreHarness, ids
+
+
+async def park(harness: StoreHarness, **said: str) -> Job:
+    """A job that has made a container and waits until it is ready."""
+    await harness.put(**said)
+    job = await harness.take_one()
+    await harness.remember(job, "container", '"c1"')
+    await harness.remember(job, "ready", None, position=1)
+    assert await harness.end(job, Defer(harness.clock.later(minutes=1), "waiting until ready"))
+    return await harness.store.job(job.id)
+
+
+async def half_a_thread(harness: StoreHarness) -> Job:
+    """The first part is out, sent twice because its first answer was lost; of the second part nobody knows."""
+    await harness.put()
+    job = await harness.take_one()
+    await harness.remember(job, "picture")
+    await harness.intend(job, "part 1")
+    await harness.intend(job, "part 1", number=2)
+    await harness.accept(job, "r1", "part 1", number=2)
+    await harness.intend(job, "part 2")
+    job = await harness.store.job(job.id)
+    assert await harness.end(job, Unknown("no answer"))
+    return await harness.store.job(job.id)
+
+
+async def failing(harness: StoreHarness, job: Job, cause: DeadLetterCause = DeadLetterCause.EXHAUSTED) -> None:
+    assert await harness.settle(await harness.store.job(job.id), make_failure("why", cause))
+
+
+# Edit, reschedule, cancel
+
+
+@pytest.mark.parametrize("deed", ["cancel", "edit", "reschedule"])
+async def test_what_was_refused_every_time_is_as_if_nothing_had_been_sent(harness: StoreHarness, deed: str) -> None:
+    await harness.put()
+    job = await harness.take_one()
+    await harness.intend(job)
+    await harness.refuse(job)
+    assert await harness.end(await harness.store.job(job.id), Defer(harness.clock.later(hours=1), "later"))
+    assert (await harness.store.job(job.id)).may_be_live
+    match deed:
+        case "cancel":
+            assert (await harness.store.cancel_job(job.id, ME)).state is State.CANCELLED
+        case "edit":
+            assert (await harness.store.edit_job(job.id, b"new", ME)).payload == b"new"
+        case "reschedule":
+            assert (await harness.store.reschedule_job(job.id, None, ME)).run_at == harness.clock()
+
+
+async def test_an_edit_discards_what_was_remembered(harness: StoreHarness) -> None:
+    job = await park(harness)
+    await harness.store.edit_job(job.id, b"new", ME)
+    assert await harness.store.ledger(job.id) == Ledger()
+
+
+async def test_another_time_or_a_cancel_leaves_what_was_remembered(harness: StoreHarness) -> None:
+    job = await park(harness)
+    known = await harness.store.ledger(job.id)
+    await harness.store.reschedule_job(job.id, None, ME)
+    assert await harness.store.ledger(job.id) == known
+    assert (await harness.store.cancel_job(job.id, ME)).state is State.CANCELLED
+
+
+@pytest.mark.parametrize("answered", [True, False])
+async def test_what_has_been_sent_is_not_edited_and_forgets_nothing(harness: StoreHarness, answered: bool) -> None:
+    job = await half_a_thread(harness)
+    if answered:
+        await harness.refuse(job, "part 2")
+        again = await harness.take_one()
+        assert await harness.end(again, Retry("later"))
+    known, before = await harness.store.ledger(job.id), await harness.store.job(job.id)
+    for deed in (
+        harness.store.edit_job(job.id, b"new", ME), harness.store.cancel_job(job.id, ME),
+        harness.store.reschedule_job(job.id, None, ME),
+    ):  # fmt: skip
+        with pytest.raises(Conflict):
+            await deed
+    assert (await harness.store.ledger(job.id), await harness.store.job(job.id)) == (known, before)
+
+
+# A person's word
+
+
+async def test_it_is_live_puts_a_persons_receipt_in_the_place_of_the_networks(harness: StoreHarness) -> None:
+    job = await harness.lost_answer(account="acme")
+    said_at = harness.clock.turn(minutes=1)
+    resolved = await harness.store.resolve_job(job.id, Done(remote_id="r1"), ME)
+    assert (resolved.state, resolved.run_at, resolved.lookup_at, resolved.may_be_live) == (
+        State.PENDING,
+        said_at,
+        None,
+        True,
+    )
+    (fact,) = (await harness.store.ledger(job.id)).receipts
+    assert (fact.step, fact.number, fact.verdict, fact.source) == ("post", 1, Verdict.ACCEPTED, ReceiptSource.PERSON)
+    assert (fact.why, fact.at) == ("because", said_at)
+    assert fact.receipt is not None
+    assert fact.receipt.remote_id == "r1"
+    assert ids(await harness.take(worker="w2")) == {job.id}, "it goes on by itself"
+    assert (await harness.told(job.id))[-1] == EventType.RESOLVED
+    (line,) = await harness.store.audit()
+    assert (line.action, line.actor) == ("job.resolved", "maria")
+
+
+@pytest.mark.parametrize("remote_id", [None, ""])
+async def test_it_is_live_must_say_which_post_it_is(harness: StoreHarness, remote_id: str | None) -> None:
+    job = await harness.lost_answer()
+    with pytest.raises(WrongUse, match="say which post") as refused:
+        await harness.store.resolve_job(job.id, Done(remote_id=remote_id), ME)
+    assert refused.value.field == "remote_id"
+    assert await harness.store.job(job.id) == job
+    assert (await harness.store.ledger(job.id)).receipts == ()
+
+
+async def test_it_is_live_cannot_name_another_jobs_post(harness: StoreHarness) -> None:
+    other = await harness.put()
+    await harness.take()
+    await harness.accept(other, "r1")
+    job = await harness.lost_answer()
+    known = await harness.store.ledger(job.id)
+    with pytest.raises(Conflict, match=f"belongs to job {other.id}"):
+        await harness.store.resolve_job(job.id, Done(remote_id="r1"), ME)
+    assert (await harness.store.job(job.id), await harness.store.ledger(job.id)) == (job, known)
+    assert await harness.store.audit() == []
+    assert EventType.RESOLVED not in await harness.told(job.id)
+
+
+async def test_it_is_live_in_the_middle_of_a_thread_lets_the_rest_follow(harness: StoreHarness) -> None:
+    job = await half_a_thread(harness)
+    assert (await harness.store.resolve_job(job.id, Done(remote_id="r2"), ME)).state is State.PENDING
+    known = await harness.store.ledger(job.id)
+    assert [step.name for step in known.steps] == ["picture"]
+    assert isinstance(get_step_status(known, "part 1"), Accepted)
+    assert isinstance(get_step_status(known, "part 2"), Accepted)
+    assert get_step_status(known, "part 3") == ReadyToSend(1)
+
+
+async def test_send_again_says_no_for_every_unanswered_call_of_the_step_in_doubt_and_no_other(
+    harness: StoreHarness,
+) -> None:
+    job = await half_a_thread(harness)
+    resolved = await harness.store.resolve_job(job.id, Retry("again"), ME)
+    assert (resolved.state, resolved.lookup_at) == (State.PENDING, None)
+    known = await harness.store.ledger(job.id)
+    said = [fact for fact in known.receipts if fact.source is ReceiptSource.PERSON]
+    assert [(fact.step, fact.number, fact.verdict) for fact in said] == [("part 2", 1, Verdict.REFUSED)]
+    assert get_step_status(known, "part 2") == ReadyToSend(2)
+    assert isinstance(get_step_status(known, "part 1"), Accepted)
+
+
+async def test_sent_again_it_is_only_when_nothing_can_be_on_its_way_any_more(harness: StoreHarness) -> None:
+    await harness.put()
+    job = await harness.take_one()
+    await harness.intend(job, send_within=10, settles_within=50)
+    await harness.kill("w1")
+    await harness.store.resolve_job(job.id, Retry("again"), ME)
+    await harness.hire("w2")
+    harness.clock.turn(seconds=59)
+    assert await harness.take(worker="w2") == []
+    harness.clock.turn(seconds=2)
+    assert ids(await harness.take(worker="w2")) == {job.id}
+
+
+async def test_send_again_answers_several_lost_calls_of_one_step(harness: StoreHarness) -> None:
+    await harness.put()
+    job = await harness.take_one()
+    for number in (1, 2, 3):
+        await harness.intend(job, number=number)
+    await harness.refuse(job, number=2)
+    await harness.kill("w1")
+    resolved = await harness.store.resolve_job(job.id, Retry("again"), ME)
+    assert (resolved.state, resolved.lookup_at, resolved.may_be_live) == (State.PENDING, None, True)
+    known = await harness.store.ledger(job.id)
+    assert [(fact.number, fact.source) for fact in sorted(known.receipts, key=number_of)] == [
+        (1, ReceiptSource.PERSON), (2, ReceiptSource.CALL), (3, ReceiptSource.PERSON),
+    ]  # fmt: skip
+    assert get_step_status(known, "post") == ReadyToSend(4)
+
+
+async def test_it_is_live_with_several_lost_calls_is_about_the_last(harness: StoreHarness) -> None:
+    await harness.put()
+    job = await harness.take_one()
+    for number in (1, 2):
+        await harness.intend(job, number=number)
+    await harness.kill("w1")
+    assert (await harness.store.resolve_job(job.id, Done(remote_id="r1"), ME)).lookup_at is None
+    (fact,) = (await harness.store.ledger(job.id)).receipts
+    assert fact.number == 2
+
+
+async def test_giving_up_says_nothing_about_the_network(harness: StoreHarness) -> None:
+    job = await harness.lost_answer()
+    resolved = await harness.store.resolve_job(job.id, Reject("nobody knows"), ME)
+    assert (resolved.state, resolved.may_be_live) == (State.FAILED, True)
+    known = await harness.store.ledger(job.id)
+    assert known.receipts == ()
+    assert isinstance(get_step_status(known, "post"), UncertainStep)
+    assert (await harness.store.dead_letter(job.id)).cause is DeadLetterCause.GIVEN_UP
+
+
+@pytest.mark.parametrize("verdict", [Done(remote_id="r9"), Retry("again"), Reject("no")])
+async def test_where_nothing_is_in_doubt_the_word_is_about_the_whole_job(
+    harness: StoreHarness, running_job: Job, verdict: Done | Retry | Reject
+) -> None:
+    """The handler itself said that it does not know, although every visible call was answered."""
+    await harness.intend(running_job)
+    await harness.accept(running_job, "r1")
+    assert await harness.end(await harness.store.job(running_job.id), Unknown("who knows"))
+    known = await harness.store.ledger(running_job.id)
+    resolved = await harness.store.resolve_job(running_job.id, verdict, ME)
+    expected = {Done: State.COMPLETED, Retry: State.PENDING, Reject: State.FAILED}[type(verdict)]
+    assert resolved.state is expected
+    assert await harness.store.ledger(running_job.id) == known
+
+
+async def test_while_somebody_is_looking_a_person_waits(harness: StoreHarness) -> None:
+    job = await harness.lost_answer()
+    harness.clock.turn(minutes=1)
+    await harness.take(worker="w2")
+    with pytest.raises(Conflict, match="it is running now"):
+        await harness.store.resolve_job(job.id, Done(remote_id="r1"), ME)
+
+
+# Replay
+
+
+async def test_a_replay_starts_anew_where_nothing_is_out_there(harness: StoreHarness, running_job: Job) -> None:
+    await harness.remember(running_job, "container")
+    await harness.intend(running_job)
+    await harness.refuse(running_job)
+    await failing(harness, running_job)
+    job = await harness.store.replay_dead_letter(running_job.id, b"better", False, ME)
+    known = await harness.store.ledger(job.id)
+    assert known.steps == ()
+    assert get_step_status(known, "post") == ReadyToSend(2), "what was refused stays refused"
+    assert (job.payload, job.may_be_live, job.lookup_at) == (b"better", True, None)
+
+
+async def test_a_replay_of_half_a_thread_goes_on_where_it_stopped_and_is_not_edited(harness: StoreHarness) -> None:
+    job = await half_a_thread(harness)
+    await harness.refuse(job, "part 2")
+    claimed = await harness.take_one()
+    await failing(harness, claimed)
+    known = await harness.store.ledger(job.id)
+    with pytest.raises(Conflict, match="its payload cannot change"):
+        await harness.store.replay_dead_letter(job.id, b"better", True, ME)
+    assert await harness.state(job) is State.FAILED
+    replayed = await harness.store.replay_dead_letter(job.id, None, False, ME)
+    assert (replayed.state, replayed.lookup_at) == (State.PENDING, None)
+    assert await harness.store.ledger(job.id) == known
+
+
+async def test_a_replay_of_what_was_given_up_is_in_doubt_again(harness: StoreHarness) -> None:
+    job = await harness.lost_answer()
+    await harness.store.resolve_job(job.id, Reject("nobody knows"), ME)
+    with pytest.raises(Conflict, match="force"):
+        await harness.store.replay_dead_letter(job.id, None, False, ME)
+    replayed = await harness.store.replay_dead_letter(job.id, None, True, ME)
+    assert (replayed.state, replayed.may_be_live, replayed.lookup_at) == (State.PENDING, True, job.lookup_at)
+    (again,) = await harness.take(worker="w2")
+    assert await harness.end(again, Reject("the account is gone"))
+    assert await harness.state(job) is State.UNCERTAIN, "never simply failed as long as it may be out there"
+
+
+async def test_a_replay_after_a_late_receipt_finds_it(harness: StoreHarness) -> None:
+    job = await harness.lost_answer()
+    await harness.store.resolve_job(job.id, Reject("nobody knows"), ME)
+    await harness.accept(job, "r1")
+    assert await harness.state(job) is State.FAILED
+    replayed = await harness.store.replay_dead_letter(job.id, None, True, ME)
+    assert replayed.lookup_at is None
+    assert isinstance(get_step_status(await harness.store.ledger(job.id), "post"), Accepted)
+
+
+def number_of(fact: ReceiptEntry) -> int:
+    return fact.number

@@ -1,0 +1,205 @@
+"""Finding posts: every way in finds the same, in the same order, and no answer looks through more than it may."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from postino.stores.operations import pagination, post_lists
+from postino.values.job import State
+from postino.values.outcome import Done, Reject
+from postino.values.post import DayBounds, PostFilter, StoredPost
+from tests.contract.harness import ME, StoreHarness
+from tests.contract.sample_posts import content, create, wanted
+
+NETWORKS, BRANDS, ACCOUNTS = ("mastodon", "bluesky"), ("rosso", "verde", None), ("anna", "bruno", "carla")
+
+
+async def crowd(harness: StoreHarness, chance: random.Random, number: int = 60) -> list[StoredPost]:
+    """Posts of all kinds, some ended in each way, some edited, moved and replayed."""
+    for each in range(number):
+        new = wanted(
+            chance.choice(ACCOUNTS),
+            fingerprint=str(each),
+            run_at=harness.clock.later(minutes=chance.randint(-3, 3)),
+            brand=chance.choice(BRANDS),
+            channel=chance.choice(NETWORKS),
+        )
+        await create(harness.store, new, said=content("{}", search_text=f"post {each} {'odd' if each % 2 else 'even'}"))
+    for job in await harness.take(free=20):
+        ending = chance.choice([Done(remote_id=str(job.id)), Reject("no"), None])
+        if ending is not None:
+            assert await harness.end(job, ending)
+    posts = await harness.store.posts(PostFilter(limit=1000))
+    waiting = [post for post in posts if post.job.state is State.PENDING]
+    for post in waiting[:5]:
+        await harness.store.cancel_job(post.job.id, ME)
+    for post in waiting[5:10]:
+        await harness.store.reschedule_job(post.job.id, harness.clock.later(hours=chance.randint(1, 5)), ME)
+    for post in [post for post in posts if post.job.state is State.FAILED][:2]:
+        await harness.store.replay_dead_letter(post.job.id, None, True, ME)
+    return list(await harness.store.posts(PostFilter(limit=1000)))
+
+
+def fits(post: StoredPost, wanted: PostFilter, words: dict[UUID, str]) -> bool:
+    job = post.job
+    return all(
+        (
+            not wanted.states or job.state in wanted.states,
+            wanted.network in (None, job.channel),
+            wanted.account in (None, job.account),
+            wanted.brand in (None, job.brand),
+            wanted.brands is None or job.brand in wanted.brands,
+            wanted.from_at is None or job.scheduled_at >= wanted.from_at,
+            wanted.to_at is None or job.scheduled_at < wanted.to_at,
+            wanted.words is None or wanted.words in words[post.content_id],
+        )
+    )
+
+
+def some_filter(chance: random.Random, now: datetime) -> dict[str, Any]:
+    return {
+        "states": tuple(chance.sample(list(State), chance.choice([0, 0, 1, 1, 2, 6]))),
+        "network": chance.choice([None, None, *NETWORKS]),
+        "account": chance.choice([None, None, None, *ACCOUNTS]),
+        "brand": chance.choice([None, None, "rosso", "nobody"]),
+        "brands": chance.choice([None, None, frozenset(["rosso"]), frozenset(["rosso", "verde"]), frozenset()]),
+        "from_at": chance.choice([None, None, now]),
+        "to_at": chance.choice([None, None, now + timedelta(hours=2)]),
+        "words": chance.choice([None, None, "odd", "post 1"]),
+    }
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_whatever_is_asked_for_is_found_page_by_page_in_one_order(harness: StoreHarness, seed: int) -> None:
+    chance = random.Random(seed)
+    posts = await crowd(harness, chance)
+    words = {
+        UUID(str(content_id)): text
+        for content_id, text in harness.database.sql("SELECT id, search_text FROM {contents}")
+    }
+    for _ in range(60):
+        asked = PostFilter(**some_filter(chance, harness.clock()), limit=chance.randint(1, 30))
+
+        def order(post: StoredPost, by_time: bool = asked.by_time) -> Any:
+            return (post.job.scheduled_at, post.job.id) if by_time else post.job.id
+
+        right = sorted((post for post in posts if fits(post, asked, words)), key=order, reverse=True)
+        found = await every_page(harness, asked)
+        assert [post.job.id for post in found] == [post.job.id for post in right], asked
+        whole = await harness.store.posts(PostFilter(**{**fields(asked), "limit": 1000}))
+        assert [post.job.id for post in whole] == [post.job.id for post in right], asked
+
+
+def fields(asked: PostFilter) -> dict[str, Any]:
+    return {name: getattr(asked, name) for name in PostFilter.__slots__}
+
+
+async def every_page(harness: StoreHarness, asked: PostFilter) -> Sequence[StoredPost]:
+    found: list[StoredPost] = []
+    while True:
+        page = await harness.store.posts_page(asked)
+        assert len(page.posts) <= asked.limit
+        found += page.posts
+        if page.next is None:
+            return found
+        asked = PostFilter(**{**fields(asked), "before": page.next.id, "before_at": page.next.at})
+
+
+async def test_what_is_kept_beside_a_post_is_what_its_job_says(harness: StoreHarness) -> None:
+    await crowd(harness, random.Random(7))
+    for post in await harness.store.posts(PostFilter(limit=1000)):
+        ((phase, brand, at),) = harness.database.sql(
+            f"SELECT phase, brand, scheduled_at FROM {{posts}} WHERE id = '{post.job.id}'"
+        )
+        at = at if isinstance(at, datetime) else datetime.fromisoformat(at)
+        state = post.job.state
+        assert phase == (state.value if state.is_final else "live")
+        assert (brand, at) == (post.job.brand, post.job.scheduled_at)
+
+
+async def test_one_answer_looks_through_a_bounded_number_of_posts(
+    harness: StoreHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(post_lists, "MAX_SCANNED", 12)  # on four ways, one for each phase
+    monkeypatch.setattr(post_lists, "MAX_SEARCHED", 12)
+    (first,) = await create(harness.store, wanted("anna"))
+    for number in range(20):
+        await create(harness.store, wanted("bruno", fingerprint=str(number)))
+    for asked in (PostFilter(words="nowhere", limit=1), PostFilter(account="bruno", network="bluesky", limit=1)):
+        page = await harness.store.posts_page(asked)
+        assert page.posts == []
+        assert page.next is not None
+        assert page.next.id > first.job.id
+        assert await every_page(harness, asked) == []
+    page = await harness.store.posts_page(PostFilter(network="bluesky", limit=1))
+    assert page.next is None  # by its own index there is nothing to walk over
+
+
+@pytest.mark.parametrize(
+    ("scanned", "fitting", "missing", "left", "further"),
+    [
+        (51, 0, 51, 1_000, 1_000),  # nothing so far: as far as one answer goes
+        (51, 40, 11, 1_000, 102),
+        (51, 5, 46, 1_000, 938),
+        (51, 1, 50, 1_000, 1_000),
+        (51, 20, 31, 0, 0),
+    ],
+)
+def test_the_rarer_what_is_wanted_the_further_the_next_look_goes(
+    scanned: int, fitting: int, missing: int, left: int, further: int
+) -> None:
+    assert pagination.next_scan_size(scanned, fitting, missing, left) == further
+
+
+async def test_the_calendar_has_the_first_posts_of_each_day_and_counts_them(harness: StoreHarness) -> None:
+    day = harness.clock.later(days=1)
+    days = [DayBounds(day + timedelta(days=number), day + timedelta(days=number + 1)) for number in range(3)]
+    for number in range(5):
+        at = day + timedelta(hours=5 - number)
+        await create(harness.store, wanted("anna", fingerprint=str(number), run_at=at, brand="rosso"))
+    await create(harness.store, wanted("bruno", run_at=day + timedelta(days=2), brand="verde"))
+    await create(harness.store, wanted("carla", run_at=day + timedelta(days=3)))
+    found = await harness.store.calendar(days, None, 3)
+    assert [shown.posts for shown in found] == [5, 0, 1]
+    first = [entry.scheduled_at for entry in found[0].entries]
+    assert first == [day + timedelta(hours=hours) for hours in (1, 2, 3)]
+    assert [entry.account for entry in found[2].entries] == ["bruno"]
+    only = await harness.store.calendar(days, frozenset(["verde", "blu"]), 3)
+    assert [shown.posts for shown in only] == [0, 0, 1]
+    assert [shown.posts for shown in await harness.store.calendar(days, frozenset(), 3)] == [0, 0, 0]
+
+
+async def test_the_calendar_knows_how_posts_ended(harness: StoreHarness) -> None:
+    (made,) = await create(harness.store, wanted("anna"))
+    window = DayBounds(harness.clock.later(days=-1), harness.clock.later(days=1))
+
+    async def state() -> State:
+        (day,) = await harness.store.calendar([window], None, 5)
+        return day.entries[0].state
+
+    assert await state() is State.PENDING
+    job = await harness.take_one()
+    assert await state() is State.RUNNING
+    await harness.end(job, Reject("no"))
+    assert await state() is State.FAILED
+    await harness.store.replay_dead_letter(made.job.id, None, True, ME)
+    assert await state() is State.PENDING
+
+
+async def test_published_now_a_post_goes_before_others_and_in_a_blackout_if_a_person_says_so(
+    harness: StoreHarness,
+) -> None:
+    (made,) = await create(harness.store, wanted("anna", run_at=harness.clock.later(hours=1)))
+    hurried = await harness.store.publish_post_now(made.job.id, ME)
+    assert (hurried.queue.label, hurried.ignore_blackouts, hurried.run_at) == ("high", False, harness.clock())
+    assert (await harness.store.publish_post_now(made.job.id, ME, ignore_blackouts=True)).ignore_blackouts
+    assert (await harness.store.publish_post_now(made.job.id, ME)).ignore_blackouts
+    assert not (
+        await harness.store.reschedule_post(made.job.id, harness.clock.later(hours=2), "key", ME)
+    ).ignore_blackouts

@@ -1,0 +1,145 @@
+"""What was answered once is answered again; and drafts, which are gone when posts are made of them."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from typing import Any
+
+import pytest
+
+from postino.errors import Conflict, NotFound
+from postino.values.job import new_id
+from postino.values.post import Draft, IdempotentRequest, ResponseRecorder, StoredResponse
+from tests.contract.harness import StoreHarness
+from tests.contract.sample_posts import new_posts, rows, wanted
+
+ASKED = IdempotentRequest("key:1", "order 7", "a" * 64, "POST /v1/posts")
+
+
+def told(made: Any) -> StoredResponse:
+    return StoredResponse(201, " ".join(f"{post.job.id} {created}" for post, created in made))
+
+
+async def create(harness: StoreHarness, asked: IdempotentRequest = ASKED, **how: Any) -> list[Any]:
+    store, draft = how.pop("store", harness.store), how.pop("draft", None)
+    [made] = await store.create_posts([new_posts(wanted(), once=ResponseRecorder(asked, told), draft=draft)], **how)
+    return [one.post for one in made]
+
+
+async def test_the_answer_is_written_with_the_posts_it_tells_of(harness: StoreHarness) -> None:
+    assert await harness.store.stored_response(ASKED) is None
+    [made] = await create(harness)
+    assert await harness.store.stored_response(ASKED) == StoredResponse(201, f"{made.job.id} True")
+
+
+async def test_the_same_request_makes_nothing_and_has_the_first_answer(harness: StoreHarness) -> None:
+    await create(harness)
+    before = await harness.store.stored_response(ASKED)
+    assert await create(harness) == []
+    assert await create(harness, again=True) == []
+    assert await harness.store.stored_response(ASKED) == before
+    assert rows(harness) == (1, 1, 1, 0)
+
+
+@pytest.mark.parametrize(
+    "changed", [{"request_hash": "b" * 64}, {"request_hash": "b" * 64, "endpoint": "POST /v1/drafts"}]
+)
+async def test_another_request_with_the_key_is_refused_and_both_are_named(
+    harness: StoreHarness, changed: dict[str, str]
+) -> None:
+    await create(harness)
+    other = dataclasses.replace(ASKED, **changed)
+    for refused in (create(harness, other), harness.store.stored_response(other)):
+        with pytest.raises(Conflict, match=f"POST /v1/posts with the body {'a' * 12}; this is .*{'b' * 12}"):
+            await refused
+    assert rows(harness) == (1, 1, 1, 0)
+
+
+async def test_each_caller_has_keys_of_their_own(harness: StoreHarness) -> None:
+    await create(harness)
+    assert len(await create(harness, dataclasses.replace(ASKED, caller="key:2", request_hash="b" * 64))) == 1
+
+
+async def test_of_many_at_once_one_makes_it_and_the_others_wait_for_its_answer(harness: StoreHarness) -> None:
+    stores = [harness.store, await harness.another_store(), await harness.another_store()]
+    made = await asyncio.gather(*(create(harness, store=stores[number % 3]) for number in range(30)))
+    assert sum(map(len, made)) == 1
+    assert rows(harness) == (1, 1, 1, 0)
+
+
+async def test_what_is_refused_keeps_no_answer(harness: StoreHarness) -> None:
+    with pytest.raises(NotFound):
+        await create(harness, draft=Draft(new_id(), None, "maria", "{}"))
+    assert await harness.store.stored_response(ASKED) is None
+    assert rows(harness) == (0, 0, 0, 0)
+    assert len(await create(harness)) == 1
+
+
+async def test_a_draft_is_kept_changed_by_one_at_a_time_and_removed(harness: StoreHarness) -> None:
+    draft = Draft(new_id(), "rosso", "maria", '{"text": "one"}')
+    added = await harness.store.add_draft(draft)
+    assert added is not None
+    assert added == await harness.store.draft(draft.id)
+    changed = await harness.store.change_draft(dataclasses.replace(added, body='{"text": "two"}'))
+    assert (changed.version, changed.body) == (2, '{"text": "two"}')
+    with pytest.raises(Conflict, match="was changed after you read it"):
+        await harness.store.change_draft(dataclasses.replace(added, body='{"text": "three"}'))
+    with pytest.raises(Conflict, match="was changed after you read it"):
+        await harness.store.remove_draft(added)
+    assert await harness.store.remove_draft(changed) == changed
+    for gone in (
+        harness.store.draft(draft.id),
+        harness.store.remove_draft(changed),
+        harness.store.change_draft(changed),
+    ):
+        with pytest.raises(NotFound, match=str(draft.id)):
+            await gone
+
+
+async def test_drafts_are_listed_newest_first_by_brand_and_page(harness: StoreHarness) -> None:
+    brands = ("rosso", None, "verde", "rosso")
+    first, second, third, fourth = [Draft(new_id(), brand, "maria", "{}") for brand in brands]
+    for draft in (first, second, third, fourth):
+        await harness.store.add_draft(draft)
+
+    async def found(seen: frozenset[str] | None, before: Draft | None = None, limit: int = 10) -> list[Any]:
+        return [one.id for one in await harness.store.drafts(seen, None if before is None else before.id, limit)]
+
+    assert await found(None) == [one.id for one in (fourth, third, second, first)]
+    assert await found(frozenset(["rosso"])) == [fourth.id, first.id]
+    assert await found(frozenset(["rosso", "verde"]), limit=2) == [fourth.id, third.id]
+    assert await found(frozenset(["rosso", "verde"]), third) == [first.id]
+    assert await found(frozenset()) == []
+
+
+async def test_a_draft_is_gone_with_the_posts_made_of_it_and_makes_none_twice(harness: StoreHarness) -> None:
+    draft = Draft(new_id(), None, "maria", "{}")
+    await harness.store.add_draft(draft)
+    await harness.store.create_posts([new_posts(wanted(), draft=draft)])
+    with pytest.raises(NotFound):
+        await harness.store.draft(draft.id)
+    with pytest.raises(NotFound):
+        await harness.store.create_posts([new_posts(wanted(fingerprint="2"), draft=draft)])
+    assert rows(harness) == (1, 1, 1, 0)
+
+
+async def test_of_a_draft_that_was_changed_meanwhile_no_posts_are_made(harness: StoreHarness) -> None:
+    read = await harness.store.add_draft(Draft(new_id(), None, "maria", '{"text": "old"}'))
+    assert read is not None
+    changed = await harness.store.change_draft(dataclasses.replace(read, body='{"text": "new"}'))
+    with pytest.raises(Conflict, match="was changed after you read it"):
+        await create(harness, draft=read)
+    assert await harness.store.draft(read.id) == changed
+    assert await harness.store.stored_response(ASKED) is None
+    assert rows(harness) == (0, 0, 0, 0)
+    assert len(await create(harness, draft=changed)) == 1
+
+
+async def test_a_draft_made_with_a_key_is_made_once(harness: StoreHarness) -> None:
+    once = ResponseRecorder(ASKED, lambda draft: StoredResponse(201, str(draft.id)))
+    added = await harness.store.add_draft(Draft(new_id(), None, "maria", "{}"), once=once)
+    assert added is not None
+    assert await harness.store.add_draft(Draft(new_id(), None, "maria", "{}"), once=once) is None
+    assert await harness.store.stored_response(ASKED) == StoredResponse(201, str(added.id))
+    assert len(await harness.store.drafts(None, None, 10)) == 1

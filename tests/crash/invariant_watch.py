@@ -1,0 +1,112 @@
+"""The invariant, looked at all along: a job that has not ended has a live claim, or a time, or waits for a person."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from postino.stores.records import JobFilter
+from postino.stores.store import Store
+from postino.values.job import State
+from tests.crash.sql import SqlConnection, identity
+from tests.crash.workers import Process
+
+EVERY = 0.05
+MOST_AT_ONCE = 0.25  # a look that comes late, because the machine was busy, counts no more than this
+TAKEN_OVER = 30.0  # seconds until somebody else has the jobs of a dead or frozen worker, in the thick of it
+CARRIED_OUT = 30.0  # seconds until a living worker is done with a job
+
+CLAIMS = """
+SELECT job.id, job.state, job.token, worker.pid, job.run_at
+FROM postino.jobs AS job LEFT JOIN postino.workers AS worker ON worker.id = job.claimed_by
+WHERE job.state <> 'pending' OR job.run_at IS NULL
+"""
+AT_WORK = "SELECT pid FROM postino.workers"
+KNOWN = "SELECT (SELECT count(*) FROM postino.jobs), (SELECT count(*) FROM postino.finished_jobs WHERE NOT superseded)"
+
+
+class InvariantWatch:
+    def __init__(
+        self, sql: SqlConnection, store: Store, awake: Callable[[], set[int]], accepted: Callable[[], int]
+    ) -> None:
+        self.sql = sql
+        self.store = store
+        self.awake = awake
+        self.accepted = accepted
+        self.live = 0
+        self.at_work: set[int] = set()
+        self.seen = asyncio.Condition()
+        self.dead_for: dict[tuple[UUID, UUID], float] = {}
+        self.held_for: dict[tuple[UUID, UUID], float] = {}
+        self.longest = 0.0
+        self.looked_at = time.monotonic()
+        self.checks = 0
+        self.wrong: list[str] = []
+
+    async def look_all_along(self) -> None:
+        while True:
+            await self.look()
+            await asyncio.sleep(EVERY)
+
+    async def until_at_work(self, worker: Process) -> None:
+        """Returns when it has registered, or has ended before it could."""
+        async with self.seen:
+            await self.seen.wait_for(lambda: worker.pid in self.at_work or worker.ended.done())
+
+    async def look(self) -> None:
+        accepted = self.accepted()
+        rows, at_work, [[self.live, finished]] = await asyncio.to_thread(self.ask_all)
+        async with self.seen:
+            self.at_work = {pid for [pid] in at_work}
+            self.seen.notify_all()
+        self.checks += 1
+        if self.live + finished < accepted:
+            self.wrong.append(f"{accepted} jobs were accepted, and only {self.live + finished} are there")
+        now = time.monotonic()
+        step, self.looked_at = min(now - self.looked_at, MOST_AT_ONCE), now
+        self.check_claims([row for row in rows if row[1] == "running"], step)
+        self.wrong += [f"{job} is pending without a time" for job, state, *_ in rows if state == "pending"]
+        await self.check_listed(for_a_person(rows))
+
+    def ask_all(self) -> list[list[tuple[Any, ...]]]:
+        return [self.sql.ask(query) for query in (CLAIMS, AT_WORK, KNOWN)]
+
+    def check_claims(self, claims: list[tuple[Any, ...]], step: float) -> None:
+        awake = self.awake()
+        dead, held = self.dead_for, self.held_for
+        self.dead_for, self.held_for = {}, {}
+        for job, _, token, pid, _ in claims:
+            if token is None:
+                self.wrong.append(f"{job} is running without a claim")
+                continue
+            claim = identity(job), identity(token)
+            if pid in awake:
+                self.held_for[claim] = held.get(claim, 0.0) + step
+            else:
+                self.dead_for[claim] = dead.get(claim, 0.0) + step
+        self.longest = max([self.longest, *self.dead_for.values()])
+        self.complain(dead, self.dead_for, TAKEN_OVER, "its worker is dead, and nobody took it over")
+        self.complain(held, self.held_for, CARRIED_OUT, "its worker lives, and nothing becomes of it")
+
+    def complain(
+        self, before: dict[tuple[UUID, UUID], float], after: dict[tuple[UUID, UUID], float], most: float, what: str
+    ) -> None:
+        self.wrong += [
+            f"{job}, claim {token}: {what} for {most} s"
+            for (job, token), seconds in after.items()
+            if seconds > most >= before.get((job, token), 0.0)
+        ]
+
+    async def check_listed(self, uncertain: set[UUID]) -> None:
+        """What waits for a person before and after somebody looked at the list was on it."""
+        if not uncertain:
+            return
+        listed = {job.id for job in await self.store.jobs(JobFilter(states=(State.UNCERTAIN,), limit=1000))}
+        rows = await asyncio.to_thread(self.sql.ask, CLAIMS)
+        self.wrong += [f"{job} is uncertain and not listed" for job in (uncertain & for_a_person(rows)) - listed]
+
+
+def for_a_person(rows: list[tuple[Any, ...]]) -> set[UUID]:
+    """Those with a time are looked for by a worker, and may come and go meanwhile."""
+    return {identity(job) for job, state, _, _, run_at in rows if state == "uncertain" and run_at is None}

@@ -1,0 +1,55 @@
+"""What a chaos run of posts came to."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Results:
+    kills: int
+    endings: dict[str, int]
+    posts: int
+    ends: dict[str, int]  # by the network's grade and the post's state
+    asked: list[str]  # why a person was asked although the network could be
+    replayed: int  # by a person, because three workers had died under them
+    unanswered: int  # calls that found the database held by a frozen process, and were repeated
+    rescues: int
+    checks: int
+    longest_takeover: float  # seconds
+    duplicates: list[str]
+    lost: list[str]
+    silent: list[str]
+    wrong: list[str]
+    evidence: list[str]
+    seconds: float
+
+    @property
+    def violations(self) -> list[str]:
+        return [*self.duplicates, *self.lost, *self.silent, *self.wrong]
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self) | {"asked": dict(Counter(self.asked))}
+
+
+def rows(runs: Mapping[str, Results]) -> list[tuple[str, Sequence[float]]]:
+    every = list(runs.values())
+    ends = sorted({end for figures in every for end in figures.ends})
+    excuses = sorted({excuse for figures in every for excuse in figures.asked})
+    return [
+        *((ending, [figures.endings[ending] for figures in every]) for ending in every[0].endings),
+        ("posts accepted", [figures.posts for figures in every]),
+        *((f"posts {end}", [figures.ends.get(end, 0) for figures in every]) for end in ends),
+        *((f"  {excuse}", [figures.asked.count(excuse) for figures in every]) for excuse in excuses),
+        ("rescues", [figures.rescues for figures in every]),
+        ("replayed by a person", [figures.replayed for figures in every]),
+        ("calls without an answer", [figures.unanswered for figures in every]),
+        ("invariant checks", [figures.checks for figures in every]),
+        ("longest takeover, seconds", [figures.longest_takeover for figures in every]),
+        ("out there twice", [len(figures.duplicates) for figures in every]),
+        ("lost", [len(figures.lost) for figures in every]),
+        ("silent", [len(figures.silent) for figures in every]),
+        ("otherwise wrong", [len(figures.wrong) for figures in every]),
+        ("seconds", [figures.seconds for figures in every]),
+    ]

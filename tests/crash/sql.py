@@ -1,0 +1,46 @@
+"""Plain SQL on the database of a run, on a connection of its own: what is really written there."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import apsw
+import psycopg
+
+PATIENCE_MS = 20_000
+
+
+class SqlConnection:
+    """Queries name tables as PostgreSQL does."""
+
+    def __init__(self, url: str) -> None:
+        self.sqlite = url.startswith("sqlite:///")
+        self.connection: Any
+        if self.sqlite:
+            self.connection = apsw.Connection(url.removeprefix("sqlite:///"), flags=apsw.SQLITE_OPEN_READONLY)
+            self.connection.set_busy_timeout(PATIENCE_MS)
+        else:
+            self.connection = psycopg.connect(url, autocommit=True)
+
+    def ask(self, query: str) -> list[tuple[Any, ...]]:
+        asked = query.replace("postino.", "postino_") if self.sqlite else query
+        return [tuple(row) for row in self.connection.execute(asked).fetchall()]
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def history(self, job_id: str) -> str:
+        """All that is written about a job, for whoever has to find out what happened."""
+        lines = []
+        for table, column in (("jobs", "id"), ("finished_jobs", "id"), ("attempts", "job_id"), ("events", "job_id")):
+            rows = self.ask(f"SELECT * FROM postino.{table} WHERE {column} = '{job_id}'")
+            lines += [f"{table}: {row}" for row in rows]
+        return "\n".join(lines)
+
+
+def instant(value: str | datetime) -> datetime:
+    return value if isinstance(value, datetime) else datetime.fromisoformat(value)
+
+
+def identity(value: str | UUID) -> UUID:
+    return value if isinstance(value, UUID) else UUID(value)

@@ -1,0 +1,66 @@
+"""What the simulation once found, told again in a few steps; the model complains where it must."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from postino.values.gate import Scope
+from postino.values.job import Queue
+from tests.simulation.store_machine import Place, StoreMachine
+from tests.simulation.stores import Clock, StoresUnderTest, opened
+
+ANNA: Place = ("film", ("anna", "rosso"), Queue.DEFAULT)
+BRUNO: Place = ("film", ("bruno", None), Queue.DEFAULT)
+ROSSO: Place = ("film", (None, "rosso"), Queue.DEFAULT)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[StoresUnderTest]:
+    with opened(Clock(), tmp_path / "found.db") as world:
+        yield world
+
+
+def life_with(world: StoresUnderTest, *places: Place) -> StoreMachine:
+    life = StoreMachine(world)
+    life.places = list(places)
+    for place in range(len(places)):
+        life.enqueue_one(place)
+    return life
+
+
+def test_a_lane_whose_head_was_cancelled_wastes_no_slot(world: StoresUnderTest) -> None:
+    life = life_with(world, ANNA, BRUNO)
+    life.look()
+    life.cancel(0, True)
+    life.claim_one("w1")
+    assert len(life.held()) == 1
+
+
+def test_slots_one_line_cannot_fill_go_to_the_others_of_its_rank(world: StoresUnderTest) -> None:
+    high: Place = ("foto", (None, None), Queue.HIGH)
+    life = life_with(world, ("film", (None, None), Queue.HIGH), high, high, high, ("film", (None, None), Queue.DEFAULT))
+    life.claim("w1", 4, False)
+    assert {job.queue for job in life.held()} == {Queue.HIGH}
+
+
+def test_a_line_both_seen_and_hinted_at_is_served_once(world: StoresUnderTest) -> None:
+    life = life_with(world, ANNA, BRUNO)
+    life.look()
+    life.places = [ROSSO]
+    life.enqueue_one(0)
+    life.claim("w1", 3, False)
+    assert len(life.held()) == 3
+
+
+def test_slots_held_for_a_paused_brand_go_to_the_others(world: StoresUnderTest) -> None:
+    life = life_with(world, ROSSO, ("foto", ("bruno", None), Queue.DEFAULT), ("film", (None, None), Queue.LOW))
+    life.pause((Scope.BRAND, "rosso"))
+    life.claim("w1", 2, False)
+    assert len(life.held()) == 2
+
+
+def test_what_is_not_paused_cannot_be_resumed(world: StoresUnderTest) -> None:
+    life = StoreMachine(world)
+    life.cap("film", 1)
+    life.resume((Scope.CHANNEL, "film"), False, 0)
