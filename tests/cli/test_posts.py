@@ -99,7 +99,7 @@ def test_the_text_can_come_from_standard_input(postino: Postino, monkeypatch: py
     [
         (["x" * 301, "--to", "bluesky"], "1 character too long for Bluesky"),
         (["x" * 5001, "--to", "bluesky"], "it has 5,001 characters, and the maximum is 5,000"),
-        (["", "--to", "bluesky"], "nothing to publish on Bluesky"),
+        (["", "--to", "bluesky"], "The post for Bluesky is empty"),
         (["x", "--to", "bluesky", "--at", "tomorrow"], "at: 'tomorrow' is no time"),
         (["x", "--to", "bluesky", "--at", "2035-06-01T12:00"], "--timezone"),
         (["x", "--to", "bluesky", "--at", "2035-06-01T12:00", "--timezone", "Rome"], "Did you mean Europe/Rome?"),

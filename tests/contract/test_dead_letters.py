@@ -104,7 +104,7 @@ async def test_a_job_that_fails_again_after_a_replay_has_one_open_letter_with_al
 
 @pytest.mark.parametrize(
     ("cause", "sentence"),
-    [(DeadLetterCause.PERMANENT, "unchanged it must fail again"), (DeadLetterCause.POISON, "could not be read")],
+    [(DeadLetterCause.PERMANENT, "would fail again"), (DeadLetterCause.POISON, "cannot be read")],
 )
 async def test_what_cannot_work_unchanged_is_replayed_only_edited_or_by_force(
     harness: StoreHarness, cause: DeadLetterCause, sentence: str

@@ -32,7 +32,7 @@ async def test_it_fails_once_the_trouble_has_lasted_long_enough(harness: StoreHa
     assert [job.id for job in await harness.store.fail_missed_posts(HOURS)] == [made.job.id]
     job = await harness.store.job(made.job.id)
     assert job.state is State.FAILED
-    assert "its network was in trouble, and after 6 hours" in (job.last_error or "")
+    assert "the circuit of its network was open for 6 hours" in (job.last_error or "")
     assert (await harness.store.dead_letter(job.id)).cause is DeadLetterCause.MISSED
 
 

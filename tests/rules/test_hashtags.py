@@ -54,6 +54,7 @@ def test_hashtags_are_found_where_networks_find_them(text: str, tags: tuple[str,
         (["text\n\n#a #b"], ["c"], "text\n\n#a #b #c"),
         (["#a"], ["b"], "#a #b"),
         (["I love #a"], ["b"], "I love #a\n\n#b"),
+        (["##b"], ["b"], "##b\n\n#b"),  # no network finds a hashtag in ##b
     ],
 )
 def test_hashtags_are_appended_without_saying_any_twice(parts: list[str], tags: list[str], result: str) -> None:
@@ -73,10 +74,10 @@ def test_every_hashtag_is_in_the_text_and_none_is_appended_twice(text: str, writ
     ("tag", "said"),
     [
         ("rock-n-roll", "cut to “#rock”"),
-        ("c++", "no “+” can be"),
+        ("c++", "cannot contain “+”"),
         ("2026", "only digits"),
-        ("!", "is no hashtag"),
-        ("😀", "is no hashtag"),
+        ("!", "is not a hashtag"),
+        ("😀", "is not a hashtag"),
     ],
 )
 def test_a_hashtag_that_would_not_work_is_a_warning(tag: str, said: str) -> None:

@@ -54,8 +54,8 @@ def test_a_text_that_is_too_long_is_told_by_how_much_where_and_what_to_do() -> N
     assert the_problem(Content(body="a" * 32)) == Problem(
         Severity.ERROR,
         "text",
-        "The text is 12 characters too long for Mastodon: it has 32, and 20 are the most."
-        " Shorten it, split it into a thread or write another one for Mastodon alone.",
+        "The text is 12 characters too long for Mastodon: it has 32, and the maximum is 20."
+        " Shorten it, split it into a thread or write another text for Mastodon.",
     )
 
 
@@ -65,11 +65,11 @@ def test_one_character_too_many_is_one() -> None:
 
 def test_every_measure_of_a_network_counts() -> None:
     message = the_problem(Content(body="😀" * 15)).message
-    assert "20 bytes too long for Mastodon: it has 60, and 40 are the most (an accented letter" in message
+    assert "20 bytes too long for Mastodon: it has 60, and the maximum is 40 (an accented letter" in message
 
 
 def test_hashtags_are_part_of_the_length() -> None:
-    assert "it has 25, and 20" in the_problem(Content(body="a" * 18, hashtags=("rome",))).message
+    assert "it has 25, and the maximum is 20" in the_problem(Content(body="a" * 18, hashtags=("rome",))).message
 
 
 def test_each_part_of_a_thread_is_measured_by_itself() -> None:
@@ -88,9 +88,9 @@ def test_a_caption_has_its_own_length_and_only_with_media() -> None:
     assert problems(Content(body="a" * 20), SHORT_CAPTION) == []
     problem = the_problem(Content(body="😀😀😀", thread=("b" * 20,), media=(PICTURE,)), SHORT_CAPTION)
     assert problem.message == (
-        "The text is 1 character too long for Mastodon: it has 6, and 5 are the most under a picture or video (most"
-        " emoji count as two). Shorten it, leave out the attachments (20 fit without), split it into a thread or"
-        " write another one for Mastodon alone."
+        "The text is 1 character too long for Mastodon: it has 6, and the maximum is 5 for a text with media (most"
+        " emoji count as two). Shorten it, remove the media (then the maximum is 20), split it into a thread or"
+        " write another text for Mastodon."
     )
 
 
@@ -105,7 +105,7 @@ def test_an_option_that_counts_as_part_of_the_text_is_measured_with_it() -> None
     said = {"mastodon": ContentOverride(options={"spoiler_text": "spoilers", "language": "it"})}
     assert problems(Content(body="a" * 12, overrides=said), limits) == []
     assert the_problem(Content(body="a", thread=("a" * 13,), overrides=said), limits).message.startswith(
-        "Part 2 of the thread with spoiler_text is 1 character too long for Mastodon: it has 21, and 20 are the most."
+        "Part 2 of the thread with spoiler_text is 1 character too long for Mastodon: it has 21, and the maximum is 20."
     )
 
 
@@ -113,27 +113,27 @@ def test_an_option_that_counts_as_part_of_the_text_is_measured_with_it() -> None
 def test_nothing_at_all_cannot_be_published(body: str) -> None:
     problem = the_problem(Content(body=body, thread=("",)))
     assert (problem.severity, problem.field) == (Severity.ERROR, "text")
-    assert "nothing to publish on Mastodon" in problem.message
+    assert "The post for Mastodon is empty" in problem.message
 
 
 def test_an_empty_part_of_a_thread_is_named() -> None:
     assert the_problem(Content(body="a", thread=("b", " "))).message.startswith("Part 3 of the thread is empty")
-    assert the_problem(Content(thread=("b",))).message.startswith("The thread begins with an empty part")
+    assert the_problem(Content(thread=("b",))).message.startswith("The first part of the thread is empty")
     assert problems(Content(thread=("b",), media=(PICTURE,))) == []
 
 
 def test_a_title_where_there_is_none_is_a_warning() -> None:
     problem = the_problem(Content(body="a", title="Sale"))
     assert (problem.severity, problem.field) == (Severity.WARNING, "title")
-    assert problem.message.startswith("Mastodon shows no titles")
+    assert problem.message.startswith("Mastodon has no titles")
 
 
 def test_a_title_where_there_is_one_has_a_length() -> None:
     limits = replace(LIMITS, title=(LengthLimit(measure=Measure.CHARACTERS, most=3),))
     assert problems(Content(body="a", title="Sal"), limits) == []
     assert the_problem(Content(body="a", title="Sale"), limits).message == (
-        "The title is 1 character too long for Mastodon: it has 4, and 3 are the most."
-        " Shorten it or write another one for Mastodon alone."
+        "The title is 1 character too long for Mastodon: it has 4, and the maximum is 3."
+        " Shorten it or write another title for Mastodon."
     )
 
 
@@ -141,7 +141,7 @@ def test_hashtags_are_counted_wherever_they_are() -> None:
     limits = replace(LIMITS, hashtags=2)
     assert problems(Content(body="#a #A", hashtags=("b",)), limits) == []
     message = the_problem(Content(body="#a #A", thread=("#c",), hashtags=("b",)), limits).message
-    assert message == "Mastodon takes 2 hashtags, and there are 3: leave out 1 of them there."
+    assert message == "Mastodon accepts 2 hashtags, and the post has 3. Remove 1."
 
 
 def test_a_problem_says_where_it_was_written() -> None:

@@ -82,14 +82,14 @@ def test_what_fits_is_taken(urls: list[str], limits: MediaLimits) -> None:
 @pytest.mark.parametrize(
     ("urls", "limits", "said"),
     [
-        (["1.jpg"] * 5, APART, "Anywhere takes 4 pictures in a post, and there are 5: leave out 1 of them there."),
-        (["1.mp4"] * 3, APART, "Anywhere takes 1 video in a post, and there are 3: leave out 2 of them there."),
-        (["1.mp4", "1.jpg"], APART, "does not take pictures and videos in one post"),
-        (["1.mp4", *["1.jpg"] * 4], TOGETHER, "Anywhere takes 4 attachments in a post, and there are 5: leave out 1"),
-        (["1.mp4"], PICTURES_ONLY, "Anywhere takes no videos: leave it out there."),
-        (["1.mp4", "2.mp4", "1.jpg"], PICTURES_ONLY, "Anywhere takes no videos: leave them out there."),
-        (["1.jpg"], NOTHING, "Anywhere takes no pictures"),
-        ([], PICTURES_ONLY, "Anywhere publishes nothing without a picture: add one."),
+        (["1.jpg"] * 5, APART, "Anywhere accepts 4 images in a post, and there are 5. Remove 1."),
+        (["1.mp4"] * 3, APART, "Anywhere accepts 1 video in a post, and there are 3. Remove 2."),
+        (["1.mp4", "1.jpg"], APART, "does not accept images and videos in one post"),
+        (["1.mp4", *["1.jpg"] * 4], TOGETHER, "Anywhere accepts 4 attachments in a post, and there are 5. Remove 1"),
+        (["1.mp4"], PICTURES_ONLY, "Anywhere does not accept videos. Remove it."),
+        (["1.mp4", "2.mp4", "1.jpg"], PICTURES_ONLY, "Anywhere does not accept videos. Remove them."),
+        (["1.jpg"], NOTHING, "Anywhere does not accept images"),
+        ([], PICTURES_ONLY, "Anywhere needs media in every post. Add one: image."),
     ],
 )
 def test_what_is_too_much_or_too_little_is_said_once(urls: list[str], limits: MediaLimits, said: str) -> None:
@@ -100,7 +100,7 @@ def test_what_is_too_much_or_too_little_is_said_once(urls: list[str], limits: Me
 
 def test_a_file_of_a_type_the_network_does_not_take_is_named() -> None:
     assert told(["1.jpg", "2.webp"], APART) == [
-        ("media[1]", "Picture 2 is a WEBP file, which Anywhere does not take there: save it as one of JPG, PNG."),
+        ("media[1]", "Image 2 is a WEBP file, which Anywhere does not accept. Save it as one of JPG, PNG."),
     ]
 
 
@@ -110,10 +110,10 @@ def test_what_is_known_of_sizes_and_descriptions_is_checked_too() -> None:
     assert [(problem.field, problem.message) for problem in problems] == [
         (
             "overrides.x.media[0]",
-            "Picture 1 is too large: it has 2.5 MB, and Anywhere takes 2 MB. Make it smaller.",
+            "Image 1 is too large: it has 2.5 MB, and Anywhere accepts 2 MB. Make it smaller.",
         ),
         (
             "overrides.x.media[0].alt",
-            "The description of picture 1 is 2 characters too long for Anywhere: shorten it.",
+            "The description of image 1 is 2 characters too long for Anywhere. Shorten it.",
         ),
     ]

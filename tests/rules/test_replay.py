@@ -24,4 +24,4 @@ def test_what_cannot_work_unchanged_needs_an_edit_or_force(cause: DeadLetterCaus
 def test_a_refusal_says_what_to_do(cause: DeadLetterCause) -> None:
     refusal = explain_refusal(cause, edited=False, force=False)
     assert refusal is not None
-    assert refusal.endswith("edit its payload, or force it.")
+    assert refusal.endswith("Edit its payload, or force the replay.")

@@ -1,4 +1,4 @@
-"""Whether a database may be a copy, or from an earlier day: it then does not know what was sent since."""
+"""Decide whether a database may be a copy or an old backup, which does not know what was published since."""
 
 from datetime import datetime, timedelta
 
@@ -6,15 +6,15 @@ SILENCE = timedelta(minutes=10)
 
 
 def explain_hold(known_as: str, identity: str, alive_at: datetime, now: datetime) -> str | None:
-    """Why posts that are due wait for a person; None: this is the database it was, and it was here all the time."""
+    """Return why due posts wait for a person; None if the database is the same and was in use all the time."""
     if known_as != identity:
         return (
-            "The database is not where it was: it was copied, moved, restored or failed over. Whether this post went"
-            " out since is not known here."
+            "The database was copied, moved, restored or failed over. It does not know whether this post was published"
+            " since."
         )
     if now - alive_at > SILENCE:
         return (
-            f"Nobody worked on this database from {alive_at:%Y-%m-%d %H:%M} to {now:%Y-%m-%d %H:%M} UTC. If it was"
-            " brought back from a backup, this post may have gone out since."
+            f"No worker used this database from {alive_at:%Y-%m-%d %H:%M} to {now:%Y-%m-%d %H:%M} UTC. If it was"
+            " restored from a backup, this post may have been published since."
         )
     return None

@@ -1,4 +1,4 @@
-"""How hashtags are written: without doubles, and not again where the text already says them."""
+"""Normalize hashtags, and append those that the text does not contain yet."""
 
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -15,12 +15,12 @@ LAST_LINE_OF_TAGS = regex.compile(rf"(?:^|\n)[ \t]*[{SIGNS}]{LETTER}+(?:[ \t]+[{
 
 
 def normalize_tag(written: str) -> str:
-    """A hashtag without its sign and spaces: `# New York ` is `NewYork`."""
+    """Return a hashtag without its sign and spaces: `# New York ` is `NewYork`."""
     return unicodedata.normalize("NFC", "".join(written.split())).lstrip(SIGNS)
 
 
 def normalize_tags(written: Iterable[str]) -> tuple[str, ...]:
-    """In their order, the first spelling of each; `#Rome` and `#rome` are one."""
+    """Return the hashtags in order, each in its first spelling; `#Rome` and `#rome` are one."""
     tags: dict[str, str] = {}
     for tag in map(normalize_tag, written):
         tags.setdefault(_fold_tag(tag), tag)
@@ -29,12 +29,12 @@ def normalize_tags(written: Iterable[str]) -> tuple[str, ...]:
 
 
 def find_tags(text: str) -> tuple[str, ...]:
-    """Those a network would find in a text."""
+    """Return the hashtags that a network finds in a text."""
     return normalize_tags(TAG_IN_TEXT.findall(text))
 
 
 def append_tags(parts: Sequence[str], tags: Iterable[str]) -> str:
-    """The first part with those hashtags at its end that no part says yet."""
+    """Return the first part with the hashtags appended that no part contains yet."""
     tags = tuple(tags)
     if not tags:
         return parts[0]
@@ -47,7 +47,7 @@ def append_tags(parts: Sequence[str], tags: Iterable[str]) -> str:
 
 
 def check_tags(written: Iterable[str], where: str) -> list[Problem]:
-    """Hashtags that networks would cut or not see."""
+    """Return warnings about hashtags that networks would cut or ignore."""
     return [
         Problem(Severity.WARNING, where, said)
         for tag in normalize_tags(written)
@@ -57,18 +57,18 @@ def check_tags(written: Iterable[str], where: str) -> list[Problem]:
 
 def _describe_problem(tag: str) -> str | None:
     if (head := TAG.match(tag)) is None:
-        return f"“#{tag}” is no hashtag: networks take letters, digits and “_”. Write it otherwise, or leave it out."
+        return f"“#{tag}” is not a hashtag: only letters, digits and “_” are allowed. Change it or remove it."
     if head.end() < len(tag):
         stop = tag[head.end()]
-        return f"“#{tag}” would be cut to “#{head[0]}”: no “{stop}” can be in a hashtag. Write it without."
+        return f"“#{tag}” would be cut to “#{head[0]}”: a hashtag cannot contain “{stop}”. Remove it."
     if tag.isdigit():
-        return f"“#{tag}” has only digits, and most networks take that for a number: add a letter."
+        return f"“#{tag}” has only digits, and most networks ignore such hashtags. Add a letter."
     return None
 
 
 def _find_tag_words(text: str) -> list[str]:
-    """What was meant for a hashtag, though no network would take it for one."""
-    return [word.lstrip(SIGNS) for word in text.split() if word[0] in SIGNS]
+    """Return words that were meant as hashtags, although no network recognises them."""
+    return [word[1:] for word in text.split() if word[0] in SIGNS]  # one sign only: networks ignore `##rome`
 
 
 def _fold_tag(tag: str) -> str:

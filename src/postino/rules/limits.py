@@ -1,4 +1,4 @@
-"""What a network takes, as dated values, and what is wrong with a finished post on it, in words for who wrote it."""
+"""The limits of a network, with date and source, and the problems of a rendered post, for its author."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -20,18 +20,18 @@ COUNTING_NOTES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkLimits:
-    """What one network takes, when that was last looked up, and where."""
+    """The limits of one network, when they were checked, and their source."""
 
     network: str
     network_title: str = ""
     checked: date
     source: str
     text: tuple[LengthLimit, ...]
-    caption: tuple[LengthLimit, ...] = ()  # of a text with media, where that differs
-    title: tuple[LengthLimit, ...] = ()  # none: the network has no titles
+    caption: tuple[LengthLimit, ...] = ()  # of a text with media, if different
+    title: tuple[LengthLimit, ...] = ()  # empty: the network has no titles
     counted: tuple[str, ...] = ()  # options that count as part of the text
     threads: bool = False
-    hashtags: int | None = None  # at most so many; None: no matter
+    hashtags: int | None = None  # the maximum; None: unlimited
     media: MediaLimits = field(default_factory=MediaLimits)
 
     @property
@@ -40,7 +40,7 @@ class NetworkLimits:
 
 
 def check_limits(rendered: RenderedPost, limits: NetworkLimits) -> list[Problem]:
-    """Everything that speaks against it, errors first; with an error the network would refuse it."""
+    """Return all problems of a rendered post, errors first. The network would refuse a post with an error."""
     where = rendered.source.field_path
     problems = [
         *rendered.problems,
@@ -56,21 +56,21 @@ def check_limits(rendered: RenderedPost, limits: NetworkLimits) -> list[Problem]
 def _check_empty(rendered: RenderedPost, limits: NetworkLimits) -> Iterator[Problem]:
     where = rendered.source.field_path
     if not any(rendered.parts) and not rendered.media:
-        yield Problem(Severity.ERROR, where("text"), f"There is nothing to publish on {limits.name}: write a text.")
+        yield Problem(Severity.ERROR, where("text"), f"The post for {limits.name} is empty. Write a text.")
         return
     if len(rendered.parts) > 1 and not rendered.parts[0] and not rendered.media:
-        message = "The thread begins with an empty part: write a text, or leave it out."
+        message = "The first part of the thread is empty. Write a text or remove it."
         yield Problem(Severity.ERROR, where("text"), message)
     for number, part in enumerate(rendered.parts[1:]):
         if not part:
-            message = f"Part {number + 2} of the thread is empty: write a text, or leave it out."
+            message = f"Part {number + 2} of the thread is empty. Write a text or remove it."
             yield Problem(Severity.ERROR, where(f"thread[{number}]"), message)
 
 
 def _check_parts(rendered: RenderedPost, limits: NetworkLimits) -> Iterator[Problem]:
     where = rendered.source.field_path
     if len(rendered.parts) > 1 and not limits.threads:
-        message = f"{limits.name} has no threads: put it all into one text there, or leave the further parts out."
+        message = f"{limits.name} has no threads. Put everything into one text, or remove the other parts."
         yield Problem(Severity.ERROR, where("thread"), message)
     with_media = bool(limits.caption and rendered.media)
     counted = {name: str(rendered.options[name]) for name in limits.counted if rendered.options.get(name)}
@@ -87,21 +87,21 @@ def _check_parts(rendered: RenderedPost, limits: NetworkLimits) -> Iterator[Prob
 def _describe_excess(what: str, count: int, length: LengthLimit, limits: NetworkLimits, is_caption: bool) -> str:
     excess = count - length.most
     unit = ("byte" if length.measure is Measure.BYTES else "character") + ("s" if excess > 1 else "")
-    under = " under a picture or video" if is_caption else ""
+    under = " for a text with media" if is_caption else ""
     link = f" (every link counts as {length.link})" if length.link is not None else ""
     return (
-        f"{what} is {excess:,} {unit} too long for {limits.name}: it has {count:,}, and {length.most:,} are the"
-        f" most{under}{link}{COUNTING_NOTES[length.measure]}."
+        f"{what} is {excess:,} {unit} too long for {limits.name}: it has {count:,}, and the maximum is"
+        f" {length.most:,}{under}{link}{COUNTING_NOTES[length.measure]}."
     )
 
 
 def _suggest_shortening(limits: NetworkLimits, is_caption: bool) -> str:
     ways = ["Shorten it"]
     if is_caption and limits.text[0].most > limits.caption[0].most:
-        ways.append(f"leave out the attachments ({limits.text[0].most:,} fit without)")
+        ways.append(f"remove the media (then the maximum is {limits.text[0].most:,})")
     if limits.threads:
         ways.append("split it into a thread")
-    ways.append(f"write another one for {limits.name} alone")
+    ways.append(f"write another text for {limits.name}")
     return f"{', '.join(ways[:-1])} or {ways[-1]}."
 
 
@@ -110,17 +110,17 @@ def _check_title(rendered: RenderedPost, limits: NetworkLimits) -> Iterator[Prob
         return
     field = rendered.source.field_path("title")
     if not limits.title:
-        message = f"{limits.name} shows no titles: yours is left out there. What all should read belongs into the text."
+        message = f"{limits.name} has no titles and drops yours. Put what everybody should read into the text."
         yield Problem(Severity.WARNING, field, message)
     for length in limits.title:
         if (count := length.count(rendered.title)) > length.most:
             said = _describe_excess("The title", count, length, limits, is_caption=False)
-            yield Problem(Severity.ERROR, field, f"{said} Shorten it or write another one for {limits.name} alone.")
+            yield Problem(Severity.ERROR, field, f"{said} Shorten it or write another title for {limits.name}.")
 
 
 def _check_hashtags(rendered: RenderedPost, limits: NetworkLimits) -> Iterator[Problem]:
     count = len({tag.casefold() for part in rendered.parts for tag in find_tags(part)})
     if limits.hashtags is not None and count > limits.hashtags:
-        excess = f"takes {limits.hashtags} hashtags, and there are {count}"
-        message = f"{limits.name} {excess}: leave out {count - limits.hashtags} of them there."
+        excess = f"accepts {limits.hashtags} hashtags, and the post has {count}"
+        message = f"{limits.name} {excess}. Remove {count - limits.hashtags}."
         yield Problem(Severity.ERROR, rendered.source.field_path("hashtags"), message)

@@ -1,4 +1,4 @@
-"""Which pictures and films a network takes with a post, as far as their addresses and sizes tell."""
+"""Check images and videos against the limits of a network, as far as their URLs and sizes tell."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,13 +13,13 @@ EXTENSIONS = {
     **dict.fromkeys(("mp4", "m4v", "mov", "webm", "mkv", "avi", "mpg", "3gp", "ogv", "wmv"), MediaKind.VIDEO),
 }
 SAME_TYPE = {"jpeg": "jpg", "jfif": "jpg", "tif": "tiff", "mpeg": "mpg", "qt": "mov"}
-SINGULAR = {MediaKind.IMAGE: "picture", MediaKind.VIDEO: "video"}
-PLURAL = {MediaKind.IMAGE: "pictures", MediaKind.VIDEO: "videos"}
+SINGULAR = {MediaKind.IMAGE: "image", MediaKind.VIDEO: "video"}
+PLURAL = {MediaKind.IMAGE: "images", MediaKind.VIDEO: "videos"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MediaKindLimits:
-    """What a network takes of one kind, each at most so many bytes."""
+    """The limits of a network for one kind of media."""
 
     most: int
     types: tuple[str, ...]
@@ -29,16 +29,16 @@ class MediaKindLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MediaLimits:
-    """What a network takes beside a text; what is not among `kinds` it does not take."""
+    """The media limits of a network. It accepts only what `kinds` lists."""
 
     most: int = 0
     least: int = 0
-    mixed: bool = False  # pictures and videos in one post
+    mixed: bool = False  # images and videos in one post
     kinds: Mapping[MediaKind, MediaKindLimits] = field(default_factory=dict)
 
 
 def guess_file_type(url: str) -> str | None:
-    """The kind of file an address seems to lead to; None if it does not tell."""
+    """Return the file type that a URL ends with; None if it has no known ending."""
     try:
         name = urlsplit(url).path.rpartition("/")[2]
     except ValueError:
@@ -53,7 +53,7 @@ def guess_kind(ref: MediaRef) -> MediaKind | None:
 
 
 def fill_kinds(media: Sequence[MediaRef]) -> tuple[MediaRef, ...]:
-    """What cannot be told is taken for a picture."""
+    """Return the media with their kinds. A file of unknown kind counts as an image."""
     return tuple(replace(ref, kind=guess_kind(ref) or MediaKind.IMAGE) for ref in media)
 
 
@@ -61,14 +61,14 @@ def check_kinds(media: Sequence[MediaRef], where: str) -> Iterator[Problem]:
     for number, ref in enumerate(media):
         if guess_kind(ref) is None:
             message = (
-                f"The address of attachment {number + 1} does not tell whether it is a picture or a video; it is taken"
-                " for a picture. If it is a video, say so with its kind."
+                f"The URL of attachment {number + 1} does not show whether it is an image or a video. Postino treats it"
+                " as an image. If it is a video, set its kind."
             )
             yield Problem(Severity.WARNING, f"{where}[{number}]", message)
 
 
 def check_media(media: Sequence[MediaRef], limits: MediaLimits, network: str, where: str) -> Iterator[Problem]:
-    """What speaks against these attachments, whose kinds are known, on the network of this name."""
+    """Return the problems of media with known kinds on a network."""
     yield from (Problem(Severity.ERROR, where, message) for message in _check_counts(media, limits, network))
     for number, ref in enumerate(media):
         if ref.kind is not None and ref.kind in limits.kinds:
@@ -78,12 +78,12 @@ def check_media(media: Sequence[MediaRef], limits: MediaLimits, network: str, wh
 def _check_counts(media: Sequence[MediaRef], limits: MediaLimits, network: str) -> list[str]:
     if len(media) < limits.least:
         return [
-            f"{network} publishes nothing without a {' or '.join(SINGULAR[kind] for kind in limits.kinds)}: add one."
+            f"{network} needs media in every post. Add one: {' or '.join(SINGULAR[kind] for kind in limits.kinds)}."
         ]
     counts = Counter(ref.kind for ref in media if ref.kind is not None)
     said = [message for kind, count in counts.items() if (message := _check_count(kind, count, limits, network))]
     if len(counts) > 1 and not limits.mixed and counts.keys() <= limits.kinds.keys():
-        said.append(f"{network} does not take pictures and videos in one post: choose one of the two for it.")
+        said.append(f"{network} does not accept images and videos in one post. Choose one of the two.")
     if not said and len(media) > limits.most:
         said.append(_describe_excess(network, f"{limits.most} attachments", len(media), limits.most))
     return said
@@ -91,14 +91,14 @@ def _check_counts(media: Sequence[MediaRef], limits: MediaLimits, network: str) 
 
 def _check_count(kind: MediaKind, count: int, limits: MediaLimits, network: str) -> str | None:
     if kind not in limits.kinds:
-        return f"{network} takes no {PLURAL[kind]}: leave {'it' if count == 1 else 'them'} out there."
+        return f"{network} does not accept {PLURAL[kind]}. Remove {'it' if count == 1 else 'them'}."
     most = limits.kinds[kind].most
     taken = f"{most} {SINGULAR[kind] if most == 1 else PLURAL[kind]}"
     return _describe_excess(network, taken, count, most) if count > most else None
 
 
 def _describe_excess(network: str, taken: str, count: int, most: int) -> str:
-    return f"{network} takes {taken} in a post, and there are {count}: leave out {count - most} of them there."
+    return f"{network} accepts {taken} in a post, and there are {count}. Remove {count - most}."
 
 
 def _check_file(ref: MediaRef, limits: MediaKindLimits, network: str, where: str, number: int) -> Iterator[Problem]:
@@ -106,13 +106,13 @@ def _check_file(ref: MediaRef, limits: MediaKindLimits, network: str, where: str
     kind = guess_file_type(ref.url)
     if kind is not None and kind not in limits.types:
         known = ", ".join(each.upper() for each in limits.types)
-        message = f"{name} is a {kind.upper()} file, which {network} does not take there: save it as one of {known}."
+        message = f"{name} is a {kind.upper()} file, which {network} does not accept. Save it as one of {known}."
         yield Problem(Severity.ERROR, where, message)
     if ref.size is not None and limits.bytes is not None and ref.size > limits.bytes:
-        sizes = f"{_format_megabytes(ref.size)} MB, and {network} takes {_format_megabytes(limits.bytes)} MB"
+        sizes = f"{_format_megabytes(ref.size)} MB, and {network} accepts {_format_megabytes(limits.bytes)} MB"
         yield Problem(Severity.ERROR, where, f"{name} is too large: it has {sizes}. Make it smaller.")
     if limits.alt is not None and (excess := limits.alt.count(ref.alt) - limits.alt.most) > 0:
-        message = f"The description of {name.lower()} is {excess:,} characters too long for {network}: shorten it."
+        message = f"The description of {name.lower()} is {excess:,} characters too long for {network}. Shorten it."
         yield Problem(Severity.ERROR, f"{where}.alt", message)
 
 

@@ -1,23 +1,22 @@
-"""Whether a dead letter may be replayed as it stands."""
+"""Decide whether a dead letter may be replayed unchanged."""
 
 from postino.rules.settlement import DeadLetterCause
 
-OR_FORCE = "edit its payload, or force it"
+OR_FORCE = "Edit its payload, or force the replay."
 
 
 def explain_refusal(cause: DeadLetterCause, *, edited: bool, force: bool) -> str | None:
-    """The reason against replaying, as told to a person; None if there is none."""
+    """Return why the replay is refused, for people; None if it is allowed."""
     if edited or force:
         return None
     match cause:
         case DeadLetterCause.PERMANENT:
             return (
-                "It was rejected as impossible, and unchanged it must fail again unless what stood in its way is gone"
-                f" by now, such as a blocked account: {OR_FORCE}."
+                f"It was rejected and would fail again unless the cause, such as a blocked account, is gone. {OR_FORCE}"
             )
         case DeadLetterCause.POISON:
-            return f"Its payload could not be read, and unchanged it never can be: {OR_FORCE}."
+            return f"Its payload cannot be read. {OR_FORCE}"
         case DeadLetterCause.GIVEN_UP:
-            return f"Somebody gave it up, because nobody knew whether it is out: {OR_FORCE}."
+            return f"A person gave it up, because nobody knew whether it was published. {OR_FORCE}"
         case DeadLetterCause.EXHAUSTED | DeadLetterCause.WORKER_KILLER | DeadLetterCause.MISSED:
             return None

@@ -1,4 +1,4 @@
-"""What becomes of a job after its handler ended, or after its worker died."""
+"""Decide the next state of a job after its handler ended or its worker died. It stores nothing itself."""
 
 import json
 from collections.abc import Callable
@@ -12,28 +12,26 @@ from postino.values.job import Job, State
 from postino.values.outcome import Defer, Done, GateClosed, Outcome, RateLimited, Reject, Retry, Unknown
 
 MAX_RESCUES = 3
-MAX_RATE_LIMITS = 20  # times a network may say "too many" to one job, which spends no attempt
-MISSED_MESSAGE = (
-    "missed: it was not to be published so late, so it was not published. Replay it to publish it all the same."
-)
-UNCERTAIN_MESSAGE = "It ended as if all of it were out there, but that is not known."
-MIN_LOOKUPS = 6  # attempts: asking a network what it has harms nobody, however few tries a job has, and outages end
+MAX_RATE_LIMITS = 20  # rate limits per job: they spend no attempt, so they need a limit of their own
+MISSED_MESSAGE = "missed: its deadline passed before it could be published. Replay it to publish it anyway."
+UNCERTAIN_MESSAGE = "The handler completed, but Postino does not know whether everything was published."
+MIN_LOOKUPS = 6  # lookups are harmless, so a job with few attempts gets at least as many
 
 
 class DeadLetterCause(StrEnum):
-    """Why a job is among the dead letters."""
+    """Why a job is a dead letter."""
 
     EXHAUSTED = "exhausted"  # every attempt was used
-    PERMANENT = "permanent"  # it can never work as it stands
+    PERMANENT = "permanent"  # it can never work unchanged
     POISON = "poison"  # its payload cannot be read
-    WORKER_KILLER = "worker_killer"  # its worker died under it too often
-    MISSED = "missed"  # it was to be out by a time that has passed
-    GIVEN_UP = "given_up"  # nobody knew whether it was out, and a person let it be
+    WORKER_KILLER = "worker_killer"  # its workers kept dying while they ran it
+    MISSED = "missed"  # its deadline passed
+    GIVEN_UP = "given_up"  # uncertain, and a person gave up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settlement:
-    """What the store writes: the next state and what goes with it."""
+    """What the store writes: the next state and its details."""
 
     state: State
     event: EventType | None
@@ -64,6 +62,7 @@ COMPLETED = Settlement(state=State.COMPLETED, event=EventType.COMPLETED)
 
 
 def settle_job(job: Job, outcome: Outcome, policy: RetryPolicy, now: datetime, jitter: float) -> Settlement:
+    """Decide the next state of a job from the outcome of its handler."""
     if job.lookup_at is None:
         return _settle_outcome(job, outcome, policy, now, jitter)
     return _keep_uncertain(
@@ -72,7 +71,7 @@ def settle_job(job: Job, outcome: Outcome, policy: RetryPolicy, now: datetime, j
 
 
 def _reinterpret_outcome(job: Job, outcome: Outcome, policy: RetryPolicy) -> Outcome:
-    """What an outcome means while something may be out there: done is not known, and asking is not trying again."""
+    """Return what an outcome means while a post may be live: Done is not certain, and a lookup is not an attempt."""
     match outcome:
         case Done():
             return Unknown(UNCERTAIN_MESSAGE, job.lookup_at)
@@ -83,7 +82,7 @@ def _reinterpret_outcome(job: Job, outcome: Outcome, policy: RetryPolicy) -> Out
 
 
 def _keep_uncertain(settlement: Settlement, lookup_at: datetime) -> Settlement:
-    """As long as something may be out there, a job is neither simply tried again nor given up."""
+    """Keep the job uncertain: while a post may be live, the job is neither retried nor failed."""
     match settlement.state:
         case State.PENDING:
             assert settlement.run_at is not None
@@ -106,7 +105,7 @@ def _settle_outcome(job: Job, outcome: Outcome, policy: RetryPolicy, now: dateti
             )
         case RateLimited(_, why) if job.rate_limit_count >= MAX_RATE_LIMITS:
             return make_failure(
-                f"{why} That was the case {job.rate_limit_count + 1} times by now.", DeadLetterCause.EXHAUSTED
+                f"{why} The network rate-limited this job {job.rate_limit_count + 1} times.", DeadLetterCause.EXHAUSTED
             )
         case Defer(until, why):
             held = isinstance(outcome, GateClosed)
@@ -132,14 +131,14 @@ def _settle_outcome(job: Job, outcome: Outcome, policy: RetryPolicy, now: dateti
 
 
 def _get_held_run_at(job: Job, now: datetime) -> datetime:
-    """Where it was in its lane; without a lane nobody looks into the past."""
+    """Return the old place in the lane. Without a lane it runs now: claims never search the past."""
     return now if job.lane is None or job.run_at is None else job.run_at
 
 
 def compute_next_lookup(
     job: Job, lookup_at: datetime, policy: RetryPolicy, now: datetime, jitter: float
 ) -> datetime | None:
-    """The first when the quarantine ends, those after it as often as one would try again; None: a person is asked."""
+    """Return the time of the next lookup: first when the quarantine ends, then by the backoff; None: ask a person."""
     if lookup_at > now:
         return lookup_at
     if job.attempts >= max(policy.max_attempts, MIN_LOOKUPS):
@@ -148,12 +147,12 @@ def compute_next_lookup(
 
 
 def _to_json(result: object) -> str | None:
-    """A result as JSON. What is no JSON is kept as it prints itself: the work is done, and must not be done again."""
+    """Return a result as JSON, or its repr: a result that is no JSON must not make the job fail and run again."""
     if result is None:
         return None
     try:
         return json.dumps(result, default=str, allow_nan=False)
-    except Exception:  # noqa: BLE001 - an object may do anything when it is asked to print itself
+    except Exception:  # noqa: BLE001 - __repr__ and __str__ may raise anything
         return json.dumps(_print_safely(result, repr))
 
 
@@ -169,8 +168,8 @@ def settle_missed() -> Settlement:
 
 
 def settle_outage_timeout(hours: str) -> Settlement:
-    told = f"missed: its network was in trouble, and after {hours} it was not to be published any more."
-    return make_failure(f"{told} Replay it to publish it all the same.", DeadLetterCause.MISSED)
+    message = f"missed: the circuit of its network was open for {hours}."
+    return make_failure(f"{message} Replay it to publish it anyway.", DeadLetterCause.MISSED)
 
 
 def settle_unreadable(job: Job, why: str) -> Settlement:
@@ -183,42 +182,42 @@ def make_failure(why: str, cause: DeadLetterCause) -> Settlement:
 
 
 def rescue_job(job: Job, now: datetime, suspected: bool = True) -> Settlement:
-    """What becomes of a job whose worker died under it.
+    """Decide what happens to a job whose worker died.
 
-    A first death counts against all it ran, since nobody knows whose doing it was. After that they run one at a time,
-    and a further one counts only against the one that was running.
+    The first death counts against all jobs of the worker, because any of them may have caused it. After that they run
+    one at a time, and a further death counts only against the job that was running.
     """
     if job.rescues and not suspected:
         return _requeue(job, EventType.RESCUED, now)
     if job.lookup_at is not None:
         return _settle_interrupted("died", None if job.rescues + 1 >= MAX_RESCUES else max(job.lookup_at, now))
     if job.rescues + 1 >= MAX_RESCUES:
-        why = f"The worker died under this job {MAX_RESCUES} times. Look at what it does before replaying it."
+        why = f"{MAX_RESCUES} workers died while running this job. Find out why before you replay it."
         return make_failure(why, DeadLetterCause.WORKER_KILLER)
     return Settlement(state=State.PENDING, event=EventType.RESCUED, run_at=now, refund=True, rescued=True)
 
 
 def release_job(job: Job, now: datetime) -> Settlement:
-    """What becomes of a job whose worker was told to stop and could not wait for it any longer."""
+    """Decide what happens to a job whose worker stops before the job ends."""
     if job.lookup_at is not None and (job.claimed_at is None or job.lookup_at > job.claimed_at):
         return _settle_interrupted("stopped", max(job.lookup_at, now))
     return _requeue(job, EventType.RELEASED, now)
 
 
 def _requeue(job: Job, event: EventType, now: datetime) -> Settlement:
-    """As it was before it was taken: this time nothing was sent. What was in doubt before is so still."""
+    """Put the job back as it was before the claim, which sent nothing. An uncertain job stays uncertain."""
     if job.lookup_at is None:
         return Settlement(state=State.PENDING, event=event, run_at=now, refund=True)
     return Settlement(state=State.UNCERTAIN, event=event, run_at=max(job.lookup_at, now), refund=True)
 
 
 def _settle_interrupted(what: str, lookup_at: datetime | None) -> Settlement:
-    why = f"The worker {what} after something may have been sent; nothing is sent again before that is known."
+    why = f"The worker {what} while a request may have been sent. Postino sends nothing again until it knows."
     return Settlement(state=State.UNCERTAIN, event=EventType.UNCERTAIN, run_at=lookup_at, error=why, rescued=True)
 
 
 def settle_resolution(said: Done | Retry | Reject, now: datetime, trouble: str | None = None) -> Settlement:
-    """A person's word about an uncertain job: it happened, do it again, or give up. What went wrong stays told."""
+    """Decide by a person's word about an uncertain job: it was done, do it again, or give up. Its error is kept."""
     match said:
         case Done(_, remote_id):
             return Settlement(state=State.COMPLETED, event=EventType.COMPLETED, remote_id=remote_id)

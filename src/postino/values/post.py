@@ -209,7 +209,7 @@ class RecentDuplicate:
 
 
 def describe_missing_post(post_id: UUID) -> str:
-    return f"Post {post_id} does not exist. Run `postino posts list` to see the newest posts."
+    return f"Post {post_id} does not exist. List the posts to see the newest ones."
 
 
 def describe_missing_account(account_id: str) -> str:
