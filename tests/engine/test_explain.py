@@ -151,8 +151,8 @@ async def build(desk: StoreHarness, world: World) -> None:
         became = {
             "waiting": None,
             "sent": "may_be_live = true",
-            "uncertain": f"sent = true, state = 'uncertain', lookup_at = {at}",
-            "asked": f"sent = true, state = 'uncertain', lookup_at = {at}, run_at = NULL",
+            "uncertain": f"may_be_live = true, state = 'uncertain', lookup_at = {at}",
+            "asked": f"may_be_live = true, state = 'uncertain', lookup_at = {at}, run_at = NULL",
             "ignore_blackouts": "ignore_blackouts = true",
         }[plan.became]
         if became:

@@ -147,7 +147,7 @@ async def test_missing_post_is_resent_where_that_is_harmless(app: Postino, resen
 
 @only_sqlite
 @pytest.mark.parametrize(
-    ("seen", "resend"),
+    ("lookup_result", "resend"),
     [
         (NotFound(), NEVER),
         (NotFound(), resend_with_key(timedelta(seconds=0.3))),
