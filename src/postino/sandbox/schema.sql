@@ -1,4 +1,4 @@
--- The record: rows are only ever added, and the database itself sees to it.
+-- The record of published posts. It is append-only: triggers refuse changes.
 CREATE TABLE epochs (number integer PRIMARY KEY, started_at text NOT NULL);
 CREATE TABLE published (
     number integer PRIMARY KEY AUTOINCREMENT, epoch integer NOT NULL, network text NOT NULL, account text NOT NULL,
@@ -10,14 +10,14 @@ CREATE TRIGGER published_is_not_changed BEFORE UPDATE ON published
     BEGIN SELECT RAISE(ABORT, 'What was published is never altered.'); END;
 CREATE TRIGGER published_is_not_removed BEFORE DELETE ON published
     BEGIN SELECT RAISE(ABORT, 'What was published is never removed.'); END;
--- REPLACE removes rows without asking the triggers above.
+-- REPLACE deletes rows without running the triggers above.
 CREATE TRIGGER published_is_not_replaced BEFORE INSERT ON published
     WHEN EXISTS (SELECT 1 FROM published WHERE number = NEW.number)
     BEGIN SELECT RAISE(ABORT, 'What was published is never replaced.'); END;
--- Not cleared by a reset either: the record of older epochs shows them.
+-- A reset keeps these too: posts of older epochs contain them.
 CREATE TABLE media (id text PRIMARY KEY, mime text NOT NULL, bytes blob NOT NULL);
 
--- What the networks know.
+-- The state of the networks.
 CREATE TABLE accounts (
     network text NOT NULL, handle text NOT NULL, remote_id text NOT NULL, credentials text NOT NULL,
     blocked integer NOT NULL DEFAULT 0, PRIMARY KEY (network, handle), UNIQUE (network, remote_id)
@@ -31,16 +31,16 @@ CREATE TABLE things (
     body text NOT NULL, kept_at real NOT NULL, visible_at real NOT NULL, UNIQUE (network, kind, id)
 );
 CREATE INDEX things_by_account ON things (network, kind, account, number);
--- What is uploaded piece by piece, until it is whole.
+-- Uploads in pieces, until they are complete.
 CREATE TABLE pieces (
     network text NOT NULL, upload text NOT NULL, start integer NOT NULL, bytes blob NOT NULL,
     PRIMARY KEY (network, upload, start)
 ) WITHOUT ROWID;
--- Goes on across resets, so that no id is ever given twice.
+-- Continues after a reset, so that no id is used twice.
 CREATE TABLE counter (value integer NOT NULL);
 INSERT INTO counter VALUES (0);
 
--- How they misbehave, and how often they were asked.
+-- Faults, counts of calls and settings.
 CREATE TABLE faults (
     number integer PRIMARY KEY AUTOINCREMENT, network text NOT NULL, endpoint text, account text, fault text NOT NULL,
     times integer, rate real, params text NOT NULL, fired integer NOT NULL DEFAULT 0

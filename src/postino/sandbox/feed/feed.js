@@ -11,7 +11,7 @@ let last = 0;
 let shown = SHOWN_AT_ONCE;
 let only = null;
 let unseen = 0;
-let faultsSeen = "";
+let shownFaults = "";
 
 function make(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
@@ -20,15 +20,15 @@ function make(tag, properties = {}, ...children) {
   return element;
 }
 
-async function ask(path, options) {
-  const answer = await fetch(path, options);
-  const told = await answer.json();
-  if (!answer.ok) throw new Error(told.detail || told.error || `The sandbox said ${answer.status}.`);
-  return told;
+async function request(path, options) {
+  const response = await fetch(path, options);
+  const body = await response.json();
+  if (!response.ok) throw new Error(body.detail || body.error || `The sandbox responded with status ${response.status}.`);
+  return body;
 }
 
 const post = (path, body, headers = {}) =>
-  ask(path, { method: "POST", headers: { "Content-Type": "application/json", ...headers }, body: JSON.stringify(body) });
+  request(path, { method: "POST", headers: { "Content-Type": "application/json", ...headers }, body: JSON.stringify(body) });
 
 // Cards
 
@@ -83,8 +83,8 @@ function ago(instant) {
 
 function tellTimes() {
   for (const time of document.querySelectorAll("time")) {
-    const told = ago(time.dateTime);
-    if (time.textContent !== told) time.textContent = told;
+    const text = ago(time.dateTime);
+    if (time.textContent !== text) time.textContent = text;
   }
 }
 
@@ -127,10 +127,10 @@ function add(fresh) {
 function drawFilters() {
   const counts = new Map();
   for (const entry of posts) counts.set(entry.network, (counts.get(entry.network) || 0) + 1);
-  const told = JSON.stringify([...counts, only]);
-  if ($("filters").dataset.told === told) return;
+  const content = JSON.stringify([...counts, only]);
+  if ($("filters").dataset.content === content) return;
   const focused = document.activeElement?.dataset.network;
-  $("filters").dataset.told = told;
+  $("filters").dataset.content = content;
   $("filters").replaceChildren(...[...counts].sort().map(([name, count]) => filter(networks.get(name), count)));
   if (focused) $("filters").querySelector(`[data-network="${focused}"]`)?.focus();
 }
@@ -151,9 +151,9 @@ function filter(network, count) {
 // Faults
 
 function drawFaults(faults) {
-  const told = JSON.stringify(faults);
-  if (told === faultsSeen) return;
-  faultsSeen = told;
+  const content = JSON.stringify(faults);
+  if (content === shownFaults) return;
+  shownFaults = content;
   $("calm").hidden = faults.length > 0;
   $("faults").replaceChildren(...faults.map(faultItem));
 }
@@ -161,11 +161,11 @@ function drawFaults(faults) {
 function faultItem(fault) {
   const where = fault.network === "*" ? "every network" : networks.get(fault.network).title;
   const often = fault.rate === null ? `${fault.times} more` : `${Math.round(fault.rate * 1000) / 10} % of calls`;
-  const told = Object.entries(fault.params).map(([name, value]) => `${name} ${value.max === undefined ? value : `${value.min}–${value.max}`}`);
-  const place = [where, fault.endpoint, fault.account, often, ...told].filter(Boolean).join(" · ");
+  const params = Object.entries(fault.params).map(([name, value]) => `${name} ${value.max === undefined ? value : `${value.min}–${value.max}`}`);
+  const place = [where, fault.endpoint, fault.account, often, ...params].filter(Boolean).join(" · ");
   const remove = make("button", { type: "button", textContent: "×", title: "Remove", ariaLabel: `Remove ${fault.fault}` });
   remove.onclick = async () => {
-    await ask(`/_sandbox/faults/${fault.id}`, { method: "DELETE" }).catch(() => {});
+    await request(`/_sandbox/faults/${fault.id}`, { method: "DELETE" }).catch(() => {});
     await look();
   };
   return make("li", {}, make("div", {}, make("strong", { textContent: fault.fault }), make("br"), place), remove);
@@ -227,13 +227,13 @@ window.addEventListener("scroll", () => {
   $("news").hidden = true;
 }, { passive: true });
 $("reset").onclick = async () => {
-  if (!confirm("The networks forget everything, and faults are removed. What was published stays on record. Go on?")) return;
+  if (!confirm("This resets the networks and removes all faults. Published posts stay in the record. Continue?")) return;
   await post("/_sandbox/reset", {}).catch(() => {});
   await look();
 };
 
 async function prepareExample() {
-  const { data } = await ask("/_sandbox/accounts");
+  const { data } = await request("/_sandbox/accounts");
   const account = data.find((it) => it.network === "mastodon");
   const token = account.credentials.access_token;
   const address = `${location.origin}/mastodon/api/v1/statuses`;
@@ -245,7 +245,7 @@ async function prepareExample() {
   };
 }
 
-// Looking, again and again
+// Polling
 
 let looking = Promise.resolve();
 let waiting = 0;
@@ -260,9 +260,9 @@ async function look() {
 
 async function lookOnce() {
   try {
-    let found = await ask(`/_sandbox/published?after=${last}`);
+    let found = await request(`/_sandbox/published?after=${last}`);
     if (found.epoch !== epoch) {
-      found = await ask("/_sandbox/published");
+      found = await request("/_sandbox/published");
       epoch = found.epoch;
       only = null;
       posts = found.data;
@@ -272,7 +272,7 @@ async function lookOnce() {
       add(found.data);
     }
     last = posts.length ? posts[posts.length - 1].number : 0;
-    drawFaults((await ask("/_sandbox/faults")).data);
+    drawFaults((await request("/_sandbox/faults")).data);
     tellTimes();
     $("trouble").hidden = true;
   } catch {
@@ -281,9 +281,9 @@ async function lookOnce() {
 }
 
 async function learn() {
-  const told = await ask("/_sandbox/networks");
-  for (const network of told.data) networks.set(network.network, network);
-  kinds = new Map(told.faults.map((kind) => [kind.fault, kind]));
+  const result = await request("/_sandbox/networks");
+  for (const network of result.data) networks.set(network.network, network);
+  kinds = new Map(result.faults.map((kind) => [kind.fault, kind]));
   fill($("form").network, [["*", "every network"], ...[...networks.values()].map((it) => [it.network, it.title])]);
   fillForm();
   await prepareExample();
