@@ -218,9 +218,16 @@ async def test_a_job_that_is_no_post_has_no_events_of_posts(harness: StoreHarnes
     assert not [event.type for event in await harness.events() if event.type.startswith("post.")]
 
 
-async def test_an_account_whose_token_expires_is_reported_once(harness: StoreHarness) -> None:
+@pytest.mark.parametrize(
+    ("state", "type_"),
+    [
+        (AccountState.TOKEN_EXPIRED, EventType.ACCOUNT_TOKEN_EXPIRED),
+        (AccountState.SUSPENDED, EventType.ACCOUNT_SUSPENDED),
+    ],
+)
+async def test_a_held_account_is_reported_once(harness: StoreHarness, state: AccountState, type_: EventType) -> None:
     await harness.store.add_account(account("anna", brand="rosso"))
     for _ in range(2):
-        await harness.store.set_account_state("anna", AccountState.TOKEN_EXPIRED, "Log in again.", ME)
-    [event] = [event for event in await harness.events() if event.type == EventType.ACCOUNT_TOKEN_EXPIRED]
-    assert event.data == {"account": "anna", "network": "mastodon", "reason": "Log in again.", "brand": "rosso"}
+        await harness.store.set_account_state("anna", state, "Sign in there.", ME)
+    [event] = [event for event in await harness.events() if event.type == type_]
+    assert event.data == {"account": "anna", "network": "mastodon", "reason": "Sign in there.", "brand": "rosso"}

@@ -73,6 +73,8 @@ class FakeNetwork:
         if token != self.good:
             return Failure(FailureKind.AUTH, "The token is refused.")
         answer = self.answers.pop(0) if self.answers else "accepted"
+        if answer == "suspended":
+            return Failure(FailureKind.SUSPENDED, "The account is suspended.")
         if answer != "gone":
             self.posts.append(text)
         if answer != "accepted":

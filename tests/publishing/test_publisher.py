@@ -9,6 +9,7 @@ import pytest
 from postino import Done, Job, Postino, State
 from postino.publishing.post_request import PostRequest
 from postino.rules.settlement import DeadLetterCause
+from postino.stores.records import AuditContext
 from postino.values.content import Content
 from postino.values.gate import Scope
 from postino.values.post import AccountState
@@ -87,6 +88,20 @@ async def test_refused_credentials_hold_posts_until_the_account_is_reconnected(
         assert await app.store.gates() == []
     assert network.posts == ["hello", "other"]
     assert network.sends[sends:] == ["new", "new"], "nothing was tried meanwhile"
+
+
+async def test_suspended_account_holds_its_posts_until_it_is_resumed(tmp_path: Path) -> None:
+    network = FakeNetwork("suspended")
+    async with open_app(tmp_path, network) as app, run_worker(app):
+        await connect(app)
+        job = await create_post(app)
+        held = await wait_until_parked(app, job)
+        account = await app.store.account("mastodon:anna")
+        assert (held.attempts, held.state, account.state) == (0, State.PENDING, AccountState.SUSPENDED)
+        assert network.refreshed == 0
+        await app.accounts.resume("mastodon:anna", AuditContext("maria"))
+        assert (await wait_for_end(app, job)).state is State.COMPLETED
+    assert (network.posts, len(network.sends)) == (["hello"], 2)
 
 
 @pytest.mark.parametrize("passing", [Failure(FailureKind.TRANSIENT, "Busy."), AWAY, LostResponse("Silence.")])

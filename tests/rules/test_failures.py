@@ -48,9 +48,9 @@ def test_a_plain_no_is_a_refusal(status: int) -> None:
     assert is_definite_refusal(Failure(FailureKind(classify_status(status)), "It said so."))
 
 
-def test_only_three_kinds_are_a_refusal() -> None:
+def test_four_kinds_are_definite_refusals() -> None:
     refusals = {kind for kind in FailureKind if is_definite_refusal(Failure(kind, "It said so."))}
-    assert refusals == {FailureKind.AUTH, FailureKind.PERMANENT, FailureKind.RATE_LIMIT}
+    assert refusals == {FailureKind.AUTH, FailureKind.SUSPENDED, FailureKind.PERMANENT, FailureKind.RATE_LIMIT}
 
 
 @pytest.mark.parametrize(

@@ -344,7 +344,7 @@ class LedgerMachine(RuleBasedStateMachine):
         match job.state:
             case State.COMPLETED:
                 assert len(out) == self.kinds[job.id][0]
-                told = {fact.receipt.remote_id for fact in ledger.facts if fact.receipt}
+                told = {fact.receipt.remote_id for fact in ledger.receipts if fact.receipt}
                 assert told == {self.network.is_there(part) for part in out}
             case State.CANCELLED:
                 assert not out

@@ -18,6 +18,7 @@ LEAST_NEEDED = (
 STYLES = {
     "completed": "green", "replayed": "green", "pending": "cyan", "running": "yellow", "uncertain": "magenta",
     "published": "green", "scheduled": "cyan", "publishing": "yellow", "active": "green", "token_expired": "red",
+    "suspended": "red",
     "failed": "red", "refused": "red", "cancelled": "dim", "paused": "yellow", "gone": "red",
 }  # fmt: skip
 UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))

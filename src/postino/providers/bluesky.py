@@ -64,8 +64,8 @@ ERRORS = (
         ("AuthFactorTokenRequired",),
     ),
     ErrorRule(
-        FailureKind.PERMANENT,
-        "Bluesky has closed or suspended this account. Sign in to Bluesky to see why, then publish again.",
+        FailureKind.SUSPENDED,
+        "Bluesky has closed or suspended this account. Sign in to Bluesky to see why, then reconnect the account.",
         ("AccountTakedown", "AccountSuspended", "AccountDeactivated", "RepoTakendown", "RepoSuspended"),
     ),
     ErrorRule(

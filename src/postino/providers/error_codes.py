@@ -43,6 +43,7 @@ MESSAGES = {
     FailureKind.TRANSIENT: "{network} has a temporary problem. Postino tries again; the post needs no change.",
     FailureKind.RATE_LIMIT: "This account is rate-limited by {network}{until}. Postino waits and then continues.",
     FailureKind.AUTH: "{network} no longer accepts the credentials of this account. Reconnect the account.",
+    FailureKind.SUSPENDED: "{network} has suspended this account. Sign in to see why, then reconnect the account.",
     FailureKind.PERMANENT: "{network} refused the post. Change what it objects to and publish it again.",
     FailureKind.DOUBT: "{network} sent no clear response. The post may be published: Postino looks it up first.",
 }

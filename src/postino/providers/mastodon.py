@@ -65,8 +65,8 @@ ERRORS = (
         r"scope",
     ),
     ErrorRule(
-        FailureKind.PERMANENT,
-        "The server has blocked this account or not yet approved it. Sign in there to see why, then publish again.",
+        FailureKind.SUSPENDED,
+        "The server has blocked this account or not yet approved it. Sign in to see why, then reconnect the account.",
         ("403",),
         r"disabled|suspended|pending|confirmed|frozen",
     ),

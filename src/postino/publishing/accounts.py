@@ -27,6 +27,8 @@ from postino.values.provider import (
 from postino.vault.vault import Vault
 
 SANDBOX = "sandbox:"  # prefix of an address below the sandbox, whose URL changes with every start
+# What becomes of an account that its network refuses.
+HELD_STATES = {FailureKind.AUTH: AccountState.TOKEN_EXPIRED, FailureKind.SUSPENDED: AccountState.SUSPENDED}
 ROTATING = "Its tokens change with every use, so Postino does not test them. The next post shows whether they work."
 
 
@@ -183,15 +185,16 @@ class AccountService:
             return CredentialCheck(stored, None, str(error))
         if isinstance(result, Failure) and result.kind is FailureKind.RATE_LIMIT:
             await self.store.start_cooldown(Scope.ACCOUNT, account_id, result.until, result.message)
-        if isinstance(result, Failure) and result.kind is not FailureKind.AUTH:
+        if isinstance(result, Failure) and result.kind not in HELD_STATES:
             return CredentialCheck(stored, None, result.message)
         if not await self.has_credentials(account):
             return CredentialCheck(stored, None, f"{account_id} was reconnected in the meantime. Check it again.")
         if isinstance(result, Failure):
             if stored.state is AccountState.ACTIVE:
-                stored = await self.store.set_account_state(account_id, AccountState.TOKEN_EXPIRED, result.message, act)
+                state = HELD_STATES[result.kind]
+                stored = await self.store.set_account_state(account_id, state, result.message, act)
             return CredentialCheck(stored, False, result.message)
-        if stored.state is AccountState.TOKEN_EXPIRED:
+        if stored.state in HELD_STATES.values():
             stored = await self.store.set_account_state(account_id, AccountState.ACTIVE, None, act)
         return CredentialCheck(stored, True, "The network accepts the credentials.")
 
@@ -211,17 +214,18 @@ class AccountService:
         stored = await self.store.account(account_id)
         if stored.state is AccountState.TOKEN_EXPIRED:
             raise Conflict(f"Account {account_id} already waits for new credentials. Nothing was changed.")
+        if stored.state is AccountState.SUSPENDED:
+            raise Conflict(f"Account {account_id} is already held: it is suspended. Nothing was changed.")
         return await self.store.set_account_state(account_id, AccountState.PAUSED, act.reason or None, act)
 
     async def resume(self, account_id: str, act: AuditContext) -> StoredAccount:
+        """Publish the posts of an account that a person paused, or that its network had suspended."""
         stored = await self.store.account(account_id)
-        if stored.state is not AccountState.PAUSED:
+        if stored.state not in (AccountState.PAUSED, AccountState.SUSPENDED):
             state = "it is active" if stored.state is AccountState.ACTIVE else "it needs new credentials: reconnect it"
             raise Conflict(f"Account {account_id} is not paused: {state}. Nothing was changed.")
         return await self.store.set_account_state(account_id, AccountState.ACTIVE, None, act)
 
-    async def mark_expired(self, account_id: str, reason: str) -> None:
-        """Hold the account's posts until a person reconnects it: the network refuses its credentials."""
-        await self.store.set_account_state(
-            account_id, AccountState.TOKEN_EXPIRED, reason, AuditContext("postino", reason)
-        )
+    async def hold(self, account_id: str, state: AccountState, reason: str) -> None:
+        """Hold the account's posts until a person acts: the network refuses its credentials, or has suspended it."""
+        await self.store.set_account_state(account_id, state, reason, AuditContext("postino", reason))

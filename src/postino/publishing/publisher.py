@@ -1,25 +1,26 @@
 """The handler of posts: open the account, and let its network's provider publish through the ledger.
 
-It decides what a failure of the credentials means: refresh them once, or hold the account's posts until it is
-reconnected.
+It decides what the refusal of an account means: refresh its credentials once, or hold its posts until it is
+reconnected or no longer suspended.
 """
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from postino.errors import NotFound, WrongUse
-from postino.publishing.accounts import AccountService
+from postino.publishing.accounts import HELD_STATES, AccountService
 from postino.publishing.post_payload import PostPayload, to_provider_post
 from postino.rules.settlement import MISSED_MESSAGE
 from postino.values.job import Job
 from postino.values.ledger import CallPolicy, GuardedCall
 from postino.values.outcome import Defer, Done, Outcome, Reject, Retry
+from postino.values.post import AccountState
 from postino.values.provider import Account, Failure, FailureKind, LostResponse, NotSent, Provider, Tokens
 from postino.vault.vault import VaultError
 
 
-class TokenRefused(BaseException):
-    """The network refuses the account's credentials. A BaseException, so that no provider's code catches it."""
+class AccountRefused(BaseException):
+    """The network refuses the credentials or has suspended the account. No provider's code may catch it."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.message)
@@ -46,18 +47,20 @@ class Publisher:
         except NotFound as error:
             return Reject(str(error))
         except VaultError as error:
-            return await self.hold_account(job.account, str(error))
+            return await self.hold_account(job.account, AccountState.TOKEN_EXPIRED, str(error))
         except WrongUse as error:
             return Retry(str(error))
         try:
             return await self.publish_as(account, network, job, payload, call)
-        except TokenRefused as refusal:
+        except AccountRefused as refusal:
+            if refusal.failure.kind is FailureKind.SUSPENDED:
+                return await self.handle_refusal(account, refusal.failure)
             refreshed = await self.refresh_credentials(account, network, refusal.failure, call)
         if not isinstance(refreshed, Account):
             return refreshed
         try:
             return await self.publish_as(refreshed, network, job, payload, call)
-        except TokenRefused as refusal:
+        except AccountRefused as refusal:
             return await self.handle_refusal(refreshed, refusal.failure)
 
     async def publish_as(
@@ -80,7 +83,7 @@ class Publisher:
             return Retry(f"{why.message} The credentials could not be refreshed: {error}")
         if isinstance(tokens, Tokens):
             return await self.accounts.renew(account, tokens)
-        if tokens.kind in (FailureKind.AUTH, FailureKind.PERMANENT):
+        if tokens.kind in (FailureKind.AUTH, FailureKind.SUSPENDED, FailureKind.PERMANENT):
             return await self.handle_refusal(account, tokens)
         if tokens.kind is FailureKind.RATE_LIMIT:
             return await call.handle_failure(tokens)
@@ -89,17 +92,18 @@ class Publisher:
     async def handle_refusal(self, account: Account, failure: Failure) -> Outcome:
         if not await self.accounts.has_credentials(account):
             return Defer(datetime.now(UTC), f"{account.id} was reconnected in the meantime.")
-        return await self.hold_account(account.id, failure.message)
+        state = HELD_STATES.get(failure.kind, AccountState.TOKEN_EXPIRED)
+        return await self.hold_account(account.id, state, failure.message)
 
-    async def hold_account(self, account: str, why: str) -> Outcome:
-        """Mark the account as expired and defer the post. Its posts are published once it is reconnected."""
-        await self.accounts.mark_expired(account, why)
+    async def hold_account(self, account: str, state: AccountState, why: str) -> Outcome:
+        """Hold the account and defer the post. Its posts are published once a person has acted."""
+        await self.accounts.hold(account, state, why)
         return Defer(datetime.now(UTC), f"{why} Posts of {account} wait until it is reconnected.")
 
     def build_policy(self, network: Provider, account: Account) -> CallPolicy:
-        async def raise_token_refused(failure: Failure) -> None:
-            if failure.kind is FailureKind.AUTH:
-                raise TokenRefused(failure)
+        async def raise_if_refused(failure: Failure) -> None:
+            if failure.kind in HELD_STATES:
+                raise AccountRefused(failure)
 
         return CallPolicy(
             timeout=network.timeout * self.patience,
@@ -107,7 +111,7 @@ class Publisher:
             send_within=self.send_within,
             secrets=frozenset(account.credentials.values()),
             public=True,
-            on_failure=raise_token_refused,
+            on_failure=raise_if_refused,
         )
 
 

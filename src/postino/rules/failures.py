@@ -22,7 +22,7 @@ KIND_BY_STATUS: Mapping[int, FailureKindName] = {
 }
 
 # Whatever is not named here may have been accepted all the same.
-DEFINITE_KINDS: frozenset[str] = frozenset({"rate_limit", "auth", "permanent"})
+DEFINITE_KINDS: frozenset[str] = frozenset({"rate_limit", "auth", "suspended", "permanent"})
 
 
 class HasFailureKind(Protocol):

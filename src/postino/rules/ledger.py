@@ -148,5 +148,5 @@ def to_outcome(failure: Failure, now: datetime) -> Outcome:
             return RateLimited(failure.until or now + DEFAULT_COOLDOWN, failure.message)
         case FailureKind.TRANSIENT | FailureKind.DOUBT:
             return Retry(failure.message, failure.until)
-        case FailureKind.AUTH | FailureKind.PERMANENT:
+        case FailureKind.AUTH | FailureKind.SUSPENDED | FailureKind.PERMANENT:
             return Reject(failure.message)

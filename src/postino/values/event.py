@@ -34,6 +34,7 @@ class EventType(StrEnum):
     POST_CANCELLED = "post.cancelled"
     ACCOUNT_STATE_CHANGED = "account.state_changed"
     ACCOUNT_TOKEN_EXPIRED = "account.token_expired"
+    ACCOUNT_SUSPENDED = "account.suspended"
     PAUSED = "gate.paused"
     RESUMED = "gate.resumed"
     COOLED_DOWN = "gate.cooled_down"

@@ -18,6 +18,7 @@ POST = "postino.post"
 class AccountState(StrEnum):
     ACTIVE = "active"
     TOKEN_EXPIRED = "token_expired"  # its posts wait until somebody reconnects it
+    SUSPENDED = "suspended"  # the network has blocked it; its posts wait until somebody reconnects it
     PAUSED = "paused"
 
 

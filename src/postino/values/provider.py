@@ -119,6 +119,7 @@ class FailureKind(StrEnum):
     TRANSIENT = "transient"  # it may work later
     RATE_LIMIT = "rate_limit"  # not before `until`
     AUTH = "auth"  # the credentials are refused
+    SUSPENDED = "suspended"  # the network has blocked the account
     PERMANENT = "permanent"  # it can never work unchanged
     DOUBT = "doubt"  # it may have been accepted; only a lookup can tell
 

@@ -256,7 +256,7 @@ def derive_status(post: StoredPost, gates: Iterable[Gate], max_attempts: int | N
         attempts=job.attempts,
         max_attempts=max_attempts if job.max_attempts is None else job.max_attempts,
         deferral_reason=job.deferral_reason or describe_gate(job, gates),
-        token_expired=post.account_state is AccountState.TOKEN_EXPIRED,
+        token_expired=post.account_state in (AccountState.TOKEN_EXPIRED, AccountState.SUSPENDED),
     )
     return compute_post_status(facts, now)
 

@@ -15,7 +15,7 @@ QueueName: TypeAlias = Literal["high", "default", "low"]
 Severity: TypeAlias = Literal["error", "warning"]
 MediaKind: TypeAlias = Literal["image", "video"]
 Cause: TypeAlias = Literal["exhausted", "permanent", "poison", "worker_killer", "missed", "given_up"]
-AccountState: TypeAlias = Literal["active", "token_expired", "paused"]
+AccountState: TypeAlias = Literal["active", "token_expired", "suspended", "paused"]
 CircuitState: TypeAlias = Literal["closed", "open", "half_open"]
 Scope: TypeAlias = Literal["all", "queue", "channel", "brand", "account"]
 BlackoutScope: TypeAlias = Literal["all", "channel", "brand", "account"]
@@ -50,6 +50,7 @@ EventName: TypeAlias = Literal[
     "post.cancelled",
     "account.state_changed",
     "account.token_expired",
+    "account.suspended",
     "gate.paused",
     "gate.resumed",
     "gate.cooled_down",

@@ -20,7 +20,16 @@ from postino.values.post import (
 )
 
 COLUMNS = ("id", "network", "handle", "base_url", "brand", "remote_id", "sealed")
-GATE_KINDS = {AccountState.TOKEN_EXPIRED: GateKind.TOKEN, AccountState.PAUSED: GateKind.PAUSE}
+# A suspended account waits like one whose token has expired: until it is reconnected, resumed or checked.
+GATE_KINDS = {
+    AccountState.TOKEN_EXPIRED: GateKind.TOKEN,
+    AccountState.SUSPENDED: GateKind.TOKEN,
+    AccountState.PAUSED: GateKind.PAUSE,
+}
+EVENTS = {
+    AccountState.TOKEN_EXPIRED: EventType.ACCOUNT_TOKEN_EXPIRED,
+    AccountState.SUSPENDED: EventType.ACCOUNT_SUSPENDED,
+}
 
 
 def add_account(account: StoredAccount, audit: AuditContext | None = None) -> Operation[StoredAccount]:
@@ -43,7 +52,7 @@ def save_account(
     if locked:
         yield from check_account_change(account, locked[0], before)
     rows = yield ask("upsert_account", **make_account_values(account))
-    if locked and locked[0]["state"] == AccountState.TOKEN_EXPIRED:
+    if locked and GATE_KINDS.get(locked[0]["state"]) is GateKind.TOKEN:
         yield from open_gate(Scope.ACCOUNT, account.id, GateKind.TOKEN)
     yield from audit_account("reconnected" if locked else "added", account, audit)
     return to_account(rows[0])
@@ -117,8 +126,8 @@ def set_account_state(
         yield from close_gate(Scope.ACCOUNT, account_id, GATE_KINDS[state], reason=reason)
     data = {"account": account_id, "state": state, "reason": reason or ""}
     yield from insert_event(EventType.ACCOUNT_STATE_CHANGED, None, data)
-    if state is AccountState.TOKEN_EXPIRED and before.state is not state:
+    if state in EVENTS and before.state is not state:
         fields = {"account": account_id, "network": before.network, "reason": reason or ""}
-        yield from insert_event(EventType.ACCOUNT_TOKEN_EXPIRED, None, fields)
+        yield from insert_event(EVENTS[state], None, fields)
     yield from write_audit_entry(audit, EventType.ACCOUNT_STATE_CHANGED, f"account:{account_id}", json.dumps(data))
     return to_account(marked[0])

@@ -352,7 +352,7 @@ CREATE TABLE postino_accounts (
     base_url   text NOT NULL,
     brand      text,
     remote_id  text,
-    state      text NOT NULL DEFAULT 'active' CHECK (state IN ('active', 'token_expired', 'paused')),
+    state      text NOT NULL DEFAULT 'active' CHECK (state IN ('active', 'token_expired', 'suspended', 'paused')),
     reason     text,
     sealed     blob NOT NULL,  -- the credentials, encrypted
     created_at text NOT NULL
